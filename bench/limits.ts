@@ -18,7 +18,7 @@ function lawsOf(key: number): readonly Law[] {
   const money = { kind: 'window', unit: 'nano_usd', timeZone: 'Europe/Berlin', marks: [] } as const;
   return [
     { ...minute, id: `requests:${id}`, unit: 'requests', amount: 1_000_000 },
-    { kind: 'slots', id: `streams:${id}`, unit: 'streams', amount: 50 },
+    { kind: 'slots', id: `streams:${id}`, unit: 'exchanges', amount: 50 },
     { ...minute, id: `tokens:${id}`, unit: 'tokens', amount: 1_000_000_000 },
     { ...money, id: `hour:${id}`, per: 'hour', amount: 50e9 },
     { ...money, id: `day:${id}`, per: 'day', amount: 200e9 },

@@ -2,6 +2,7 @@
 
 import type { AuthKey } from '../config/sections/auth.ts';
 import type { Budget } from '../config/sections/keys/budgets.ts';
+import { writtenLimits } from '../config/sections/keys/settings.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { ConfiguredKeyView } from './plugin.ts';
 
@@ -19,13 +20,7 @@ export const configuredKeys = (keys: readonly AuthKey[]): readonly ConfiguredKey
       ...(routes !== undefined && { routes }),
       ...(spaces !== undefined && { spaces }),
       ...(expires !== undefined && { expires: new Date(expires).toISOString() }),
-      limits: {
-        ...(limits.requestsPerMinute !== undefined && {
-          requests_per_minute: limits.requestsPerMinute,
-        }),
-        ...(limits.tokensPerMinute !== undefined && { tokens_per_minute: limits.tokensPerMinute }),
-        ...(limits.concurrent !== undefined && { concurrent: limits.concurrent }),
-      },
+      limits: writtenLimits(limits),
       budgets: budgets.map(budgetView),
     };
   });

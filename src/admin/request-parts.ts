@@ -25,7 +25,7 @@ export function queryOf(request: Request, names: readonly string[]): URLSearchPa
   return onlyNames(new URL(request.url).searchParams, names);
 }
 
-/** As {@link queryOf}. */
+/** As {@link queryOf}. @throws GatewayError invalid_request */
 export function onlyNames(query: URLSearchParams, names: readonly string[]): URLSearchParams {
   for (const name of query.keys()) {
     const shown = printableLine(name, 100);

@@ -7,7 +7,6 @@ import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
-import { targetName } from '../conversation/target.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
@@ -15,13 +14,12 @@ import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
 import { AnswerSessions } from '../gateway/tries/answer-sessions.ts';
-import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
+import type { Gateway } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
-import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { nameHash } from '../lib/store/erasures.ts';
 import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
@@ -31,21 +29,17 @@ import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
-import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
-import { logUnknownPaths } from '../server/unknown-paths.ts';
+import { type ReceiveSettings, receive } from '../server/receive.ts';
 import { Sockets } from '../server/websocket/sockets.ts';
-import { countExchange, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
 import { createUi } from '../ui/index.ts';
 import { restReports } from '../upstream/health/report.ts';
 import { healthSnapshot } from '../upstream/health/snapshot.ts';
 import { askForModels, ModelLists } from '../upstream/model-list.ts';
-import { refusedKeys } from '../upstream/refused-keys.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
 import { configured, connectionLimits, socketLimits } from './configured.ts';
-import { EndedExchange, type ReportExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
@@ -65,9 +59,11 @@ import { warmUp } from './responses/warm-up.ts';
 import { SharedState } from './shared-state.ts';
 import { logDamage, logExposed } from './state.ts';
 import { joined, streamValidator } from './stream-validator.ts';
+import { exchangeReports } from './telemetry/exchange-reports.ts';
 import { traceRecording } from './telemetry/exchange-trace.ts';
 import { Telemetry } from './telemetry/index.ts';
 import { targetStates } from './telemetry/target-states.ts';
+import { logUnknownPaths } from './telemetry/unknown-paths.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
@@ -174,32 +170,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   );
 
   // The gateway, and what it reports.
-  const report: ReportExchange = (record, summary) => {
-    countExchange(metrics, record);
-    logExchange(log, record);
-    if (summary !== undefined) telemetry.ended(record, summary);
-  };
+  const reports = exchangeReports({ log, metrics, telemetry, connections, addresses });
   const gatewayOptions = {
     protocols: CODECS,
     services,
     histories: new Histories(() => config().limits.historyBytes),
     accounts: money.accounts,
     continued,
-    onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
-      metrics.retries.add(1, target?.provider ?? '', error.kind);
-      const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';
-      if (tooLarge && target !== undefined) {
-        event(log, 'upstream.passed', { target: targetName(target), reason: error.kind });
-      }
-    },
-    onHedge: (provider: string) => metrics.retries.add(1, provider, 'slow'),
-    onKeyRefused: refusedKeys((provider, key, status) =>
-      event(log, 'upstream.key_refused', { provider, key, status }, 'warn'),
-    ),
-    onEnd: (summary: Summary) => {
-      rested(connections, summary.exchange);
-      atTickEnd(new EndedExchange(summary, report, telemetry.vendorOf));
-    },
+    ...reports.ofGateway,
   };
   // What the gateway itself asks of a model passes no features: an answer there must not ask for more.
   const bareGateway = createGateway({
@@ -252,10 +230,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     trace: telemetry.begin,
     connections,
     address: (request, headers) => addresses.of(request, headers),
-    onRefused: (request, codec, id, error, owner, ms) => {
-      const record = refusedRecord(request, codec, id, error, owner, addresses.of(request), ms);
-      atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
-    },
+    onRefused: reports.refused,
   };
   /** The same, under the name of an endpoint. */
   const endpointRefused =

@@ -1,6 +1,7 @@
 /** A target of a request, and the profile of facts about its vendor. */
 
 import type { ErrorKind } from './errors.ts';
+import type { Effort } from './models/efforts.ts';
 import type { ProtocolName } from './types.ts';
 
 /** Both bounds are inclusive. */
@@ -142,7 +143,7 @@ export interface Profile {
   /** Does the model reason when the request does not say so? `always`: reasoning cannot be switched off. */
   readonly thinkingDefault?: 'on' | 'off' | 'always';
   /** Efforts that are accepted; others go to the nearest one. Default: all. */
-  readonly efforts?: readonly ('none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max')[];
+  readonly efforts?: readonly Effort[];
   /**
    * Chat: which assistant messages must carry reasoning while the model reasons: those with calls, or all.
    * A space stands for missing reasoning. Default: none.

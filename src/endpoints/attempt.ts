@@ -62,7 +62,7 @@ export async function attempt(
             recorded = recording.hop(1, number, {
               target,
               model,
-              route: running.rule,
+              route: running.routeName,
               url,
               headers,
               body,

@@ -20,26 +20,26 @@ interface RunOptions {
 
 /** @throws GatewayError if no target takes the request, or the key may use none of them */
 export async function answered(
-  admitted: Omit<RunningEndpoint, 'session' | 'secrets' | 'rule' | keyof AttemptEvents>,
+  admitted: Omit<RunningEndpoint, 'session' | 'secrets' | 'routeName' | keyof AttemptEvents>,
   options: RunOptions,
 ): Promise<Response> {
   const { exchange, request, services, account, summary } = admitted;
   const session = new ExchangeSession(exchange, exchange.body);
   const decision = route(factsOf(exchange, request, session), services.table);
   if (!decision.ok) throw decision.error;
-  const { rule } = decision;
+  const { routeName } = decision;
   const all = decision.targets;
-  const permitted = permittedTargets(exchange.principal, request.model, rule, all);
+  const permitted = permittedTargets(exchange.principal, request.model, routeName, all);
   const targets = account === undefined ? permitted : affordableTargets(account, permitted);
   const shared = all.slice(0, decision.equals);
   const equals = shared.filter((target) => targets.includes(target)).length;
-  summary.routed(rule);
+  summary.routed(routeName);
   const secrets = secretsOf(services.table.config);
   const running: RunningEndpoint = {
     ...admitted,
     session,
     secrets,
-    rule,
+    routeName,
     onSend: () => summary.sent(),
     onKeyRefused: options.onKeyRefused,
   };

@@ -45,8 +45,8 @@ export interface RunningEndpoint extends AttemptEvents {
   readonly session: ExchangeSession;
   readonly summary: ExchangeSummaryBuilder;
   readonly secrets: readonly string[];
-  /** The name of the rule that chose the targets. */
-  readonly rule: string | undefined;
+  /** Of the route that chose the targets. */
+  readonly routeName: string | undefined;
 }
 
 /** An answer that has begun: from here on there is no other try. */

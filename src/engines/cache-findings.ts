@@ -85,6 +85,11 @@ export async function snapshotRule(client: Client): Promise<string | undefined> 
 
 const LOOK = 'Look at its log and its disk.';
 
+/**
+ * Whether the cache would keep its data over a restart.
+ * @param facts the fields of `INFO`
+ * @param rule the value of `save`; undefined: the server does not tell it
+ */
 export function persistenceFinding(
   facts: ReadonlyMap<string, string>,
   rule: string | undefined,

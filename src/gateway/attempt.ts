@@ -46,7 +46,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     const onSend =
       recording &&
       ((url: string, headers: ReadonlyHeaders) => {
-        const { number, rule: route } = options;
+        const { number, routeName: route } = options;
         const { model } = request;
         const { body } = prepared;
         recorded = recording.hop(hop.number, number, { target, model, route, url, headers, body });

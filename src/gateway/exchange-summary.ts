@@ -70,9 +70,9 @@ export class ExchangeSummaryBuilder {
     this.#queue = this.#since();
   }
 
-  /** The name of the rule that chose the targets. */
-  routed(rule: string | undefined): void {
-    this.#route = rule;
+  /** The name of the route that chose the targets. */
+  routed(routeName: string | undefined): void {
+    this.#route = routeName;
   }
 
   /** A hop has its answer. */

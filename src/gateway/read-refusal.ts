@@ -26,6 +26,10 @@ type RefusedAttempt = Pick<Attempt, 'protocol' | 'routed' | 'upstream' | 'secret
   readonly request: Pick<Attempt['request'], 'protocol'>;
 };
 
+/**
+ * Reads an answer with a status that is no success, and says what it means and what may be tried next.
+ * @param onText gets the vendor's text with secrets masked
+ */
 export async function readRefusal(
   attempt: RefusedAttempt,
   { key }: UpstreamCall,

@@ -60,15 +60,15 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     affinity: session,
     request: hop.conversation === undefined ? request : { conversation: hop.conversation },
   });
-  let rule: string | undefined;
+  let routeName: string | undefined;
   let targets: readonly RoutedTarget[];
   let equals: number;
   try {
     const decision = route(facts, services.table, account?.route);
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-    ({ rule } = decision);
+    ({ routeName } = decision);
     const all = decision.targets;
-    const permitted = permittedTargets(exchange.principal, request.model, rule, all);
+    const permitted = permittedTargets(exchange.principal, request.model, routeName, all);
     const affordable = account === undefined ? permitted : affordableTargets(account, permitted);
     // The size of what a later hop sends is not known.
     const bytes = hop.conversation === undefined ? request.bytes.length : Number.MAX_SAFE_INTEGER;
@@ -83,8 +83,8 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     // A fact that a rule needs is in a part of the body that cannot be decoded, or the key may not use the model.
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
-  summary.routed(rule);
-  return retry(new AttemptsOfHop(running, hop, rule, facts), targets, equals);
+  summary.routed(routeName);
+  return retry(new AttemptsOfHop(running, hop, routeName, facts), targets, equals);
 }
 
 const unrouted = (error: GatewayError): FailedOutcome => ({
@@ -100,13 +100,18 @@ const NO_FEATURES: readonly Feature[] = [];
 class AttemptsOfHop implements RetryContext, AttemptEvents {
   readonly #running: RunningExchange;
   readonly #hop: Hop;
-  readonly #rule: string | undefined;
+  readonly #routeName: string | undefined;
   readonly #facts: RouteRequest;
 
-  constructor(running: RunningExchange, hop: Hop, rule: string | undefined, facts: RouteRequest) {
+  constructor(
+    running: RunningExchange,
+    hop: Hop,
+    routeName: string | undefined,
+    facts: RouteRequest,
+  ) {
     this.#running = running;
     this.#hop = hop;
-    this.#rule = rule;
+    this.#routeName = routeName;
     this.#facts = facts;
   }
 
@@ -157,7 +162,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       number,
       refusal,
       abort,
-      rule: this.#rule,
+      routeName: this.#routeName,
       recording: summary.recording,
       wantsAnswer: features?.onAnswer !== undefined,
       secrets,

@@ -85,8 +85,8 @@ export interface Attempt extends AttemptPlace {
   readonly number: number;
   /** What this target said of the history on the attempt before; features act on it. */
   readonly refusal: GatewayError | undefined;
-  /** The name of the rule that chose the target. */
-  readonly rule: string | undefined;
+  /** Of the route that chose the target. */
+  readonly routeName: string | undefined;
   readonly recording: Recording | undefined;
   /** The whole answer is needed when it is over. */
   readonly wantsAnswer: boolean;

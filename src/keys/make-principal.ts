@@ -1,9 +1,14 @@
 /** Makes a principal from what its key or token says, and from the shared budgets that its labels choose. */
 
 import type { SharedBudget } from '../config/sections/keys/budgets.ts';
-import type { KeySettings, Permissions } from '../config/sections/keys/settings.ts';
+import {
+  type KeySettings,
+  least,
+  leastLimits,
+  type Permissions,
+} from '../config/sections/keys/settings.ts';
 import { policyOf } from './policy.ts';
-import { type Budget, type KeyLimits, type Principal, WITHOUT_KEY } from './principal.ts';
+import { type Budget, type Principal, WITHOUT_KEY } from './principal.ts';
 
 export interface PrincipalParts {
   readonly id: string;
@@ -17,6 +22,7 @@ export interface PrincipalParts {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** @param shared the budgets of the configuration: those whose labels choose this principal apply to it */
 export function makePrincipal(
   { id, name, sees, settings, narrowed, labels: more }: PrincipalParts,
   shared: readonly SharedBudget[],
@@ -61,21 +67,4 @@ function smallestOfEach(budgets: readonly Budget[]): readonly Budget[] {
     if (other === undefined || budget.nanoUsd < other.nanoUsd) byId.set(budget.id, budget);
   }
   return [...byId.values()];
-}
-
-function leastLimits(all: readonly KeyLimits[]): KeyLimits {
-  if (all.length === 1) return all[0]!;
-  const requestsPerMinute = least(all.map((one) => one.requestsPerMinute));
-  const tokensPerMinute = least(all.map((one) => one.tokensPerMinute));
-  const concurrent = least(all.map((one) => one.concurrent));
-  return {
-    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-    ...(tokensPerMinute !== undefined && { tokensPerMinute }),
-    ...(concurrent !== undefined && { concurrent }),
-  };
-}
-
-function least(values: readonly (number | undefined)[]): number | undefined {
-  const given = values.filter((value) => value !== undefined);
-  return given.length === 0 ? undefined : Math.min(...given);
 }

@@ -4,7 +4,7 @@ import type { Budget } from '../config/sections/keys/budgets.ts';
 import type { KeyLimits } from '../config/sections/keys/settings.ts';
 
 export type { Budget } from '../config/sections/keys/budgets.ts';
-export type { KeyLimits } from '../config/sections/keys/settings.ts';
+export type { KeyLimits, LimitName } from '../config/sections/keys/settings.ts';
 
 /** What a key may use. */
 export interface Policy {

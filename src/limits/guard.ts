@@ -127,10 +127,10 @@ export class LimitGuard {
     addLimitHeaders(headers, this.standings());
   }
 
-  /** The exchange is over: its stream is free again. Later calls do nothing. */
+  /** The exchange is over: another one may take its place. Later calls do nothing. */
   end(): void {
-    const { requests, streams, all } = this.#laws;
-    this.#opening.settle(all.map((law) => (law === requests || law === streams ? 1 : 0)));
+    const { requests, concurrent, all } = this.#laws;
+    this.#opening.settle(all.map((law) => (law === requests || law === concurrent ? 1 : 0)));
   }
 }
 

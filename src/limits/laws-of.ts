@@ -1,6 +1,6 @@
 /** The laws of a principal: its limits and budgets, in the order in which they are charged. */
 
-import type { Budget, Principal } from '../keys/principal.ts';
+import type { Budget, LimitName, Principal } from '../keys/principal.ts';
 import type { Charge, Law, RateLaw, SlotsLaw, WindowLaw } from './limits.ts';
 
 const MINUTE_MS = 60_000;
@@ -13,9 +13,10 @@ export interface BudgetLaw {
 export interface PrincipalLaws {
   readonly requests: RateLaw | undefined;
   readonly tokens: RateLaw | undefined;
-  readonly streams: SlotsLaw | undefined;
+  /** Exchanges at a time. */
+  readonly concurrent: SlotsLaw | undefined;
   readonly budgets: readonly BudgetLaw[];
-  /** Requests, streams, tokens, budgets: what {@link openingCharges} charges, in this order. */
+  /** Requests, exchanges at a time, tokens, budgets: what {@link openingCharges} charges, in this order. */
   readonly all: readonly Law[];
 }
 
@@ -38,15 +39,22 @@ function computed({ id, limits, budgets }: Principal): PrincipalLaws {
       : { kind: 'rate', id: `${unit}:${id}`, unit, amount, periodMs: MINUTE_MS };
   const requests = rate('requests', limits.requestsPerMinute);
   const tokens = rate('tokens', limits.tokensPerMinute);
-  const { concurrent } = limits;
-  const streams: SlotsLaw | undefined =
-    concurrent === undefined
+  const slots = limits.concurrent;
+  const concurrent: SlotsLaw | undefined =
+    slots === undefined
       ? undefined
-      : { kind: 'slots', id: `streams:${id}`, unit: 'streams', amount: concurrent };
+      : // The id is stored, in the file of limits and in the cache.
+        { kind: 'slots', id: `streams:${id}`, unit: 'exchanges', amount: slots };
   const money = budgets.map((budget) => ({ budget, law: budgetLaw(budget) }));
-  const rates: readonly (Law | undefined)[] = [requests, streams, tokens];
+  const rates: readonly (Law | undefined)[] = [requests, concurrent, tokens];
   const all = [...rates.filter((law) => law !== undefined), ...money.map(({ law }) => law)];
-  return { requests, tokens, streams, budgets: money, all };
+  return { requests, tokens, concurrent, budgets: money, all };
+}
+
+/** The name of a limit in the configuration. */
+export function limitNameOf(law: RateLaw | SlotsLaw): LimitName {
+  if (law.kind === 'slots') return 'concurrent';
+  return law.unit === 'requests' ? 'requests_per_minute' : 'tokens_per_minute';
 }
 
 // A shared budget is the same object for all of its keys.
@@ -77,11 +85,11 @@ export function budgetLaw(budget: Budget): WindowLaw {
 const isSoft = ({ over }: Budget, rerouted: boolean): boolean =>
   over.action === 'warn' || (over.action === 'route' && rerouted);
 
-/** Before the exchange: one request, one stream, and whether any token and any money is left. */
+/** Before the exchange: one request, one exchange at a time, and whether any token and any money is left. */
 export function openingCharges(laws: PrincipalLaws, rerouted: boolean): readonly Charge[] {
   const charges: Charge[] = [];
   if (laws.requests !== undefined) charges.push({ law: laws.requests, amount: 1 });
-  if (laws.streams !== undefined) charges.push({ law: laws.streams, amount: 1 });
+  if (laws.concurrent !== undefined) charges.push({ law: laws.concurrent, amount: 1 });
   if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: 0 });
   for (const { budget, law } of laws.budgets) {
     charges.push({ law, amount: 0, soft: isSoft(budget, rerouted) });

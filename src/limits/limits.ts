@@ -2,8 +2,8 @@
 
 /**
  * - `rate`: GCRA, refills evenly over `periodMs` (requests, tokens)
- * - `window`: so much in one calendar period (nano-USD, tokens)
- * - `slots`: so many at a time (streams)
+ * - `window`: so much in one calendar period (nano-USD)
+ * - `slots`: so many at a time (exchanges)
  *
  * Two laws with the same id are the same law; the newest definition counts.
  */
@@ -23,7 +23,7 @@ export type WindowPeriod = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'total
 export interface WindowLaw {
   readonly kind: 'window';
   readonly id: string;
-  readonly unit: 'nano_usd' | 'tokens';
+  readonly unit: 'nano_usd';
   readonly amount: number;
   readonly per: WindowPeriod;
   readonly timeZone: string;
@@ -38,7 +38,7 @@ export interface WindowLaw {
 export interface SlotsLaw {
   readonly kind: 'slots';
   readonly id: string;
-  readonly unit: 'streams';
+  readonly unit: 'exchanges';
   readonly amount: number;
 }
 

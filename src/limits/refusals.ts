@@ -5,15 +5,14 @@ import { FlatHeaders } from '../lib/http/headers.ts';
 import { cutText } from '../lib/text/printable-text.ts';
 import { usdText } from '../lib/text/usd.ts';
 import { addLimitHeaders } from './headers.ts';
-import type { PrincipalLaws } from './laws-of.ts';
+import { limitNameOf, type PrincipalLaws } from './laws-of.ts';
 import type { Refusal, Standing } from './limits.ts';
 
 /** The name of a law for messages and metrics: as in the configuration, or the name of the budget. */
 export function limitName(laws: PrincipalLaws, { law }: Pick<Refusal, 'law'>): string {
   const budget = laws.budgets.find((one) => one.law.id === law.id)?.budget;
   if (budget !== undefined) return budget.name;
-  if (law.kind === 'slots') return 'concurrent';
-  return law.unit === 'requests' ? 'requests_per_minute' : 'tokens_per_minute';
+  return law.kind === 'window' ? (law.name ?? law.id) : limitNameOf(law);
 }
 
 /**

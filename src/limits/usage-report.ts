@@ -1,9 +1,9 @@
 /** What is used and left, as JSON: of one key for its holder, and of all budgets for the admin API. */
 
-import type { Budget, Principal } from '../keys/principal.ts';
+import type { Budget, LimitName, Principal } from '../keys/principal.ts';
 import { runInSlices, type Steps } from '../lib/loop/steps.ts';
 import { usdOf } from '../lib/text/usd.ts';
-import { budgetLaw, lawsOf } from './laws-of.ts';
+import { budgetLaw, lawsOf, limitNameOf } from './laws-of.ts';
 import type { Limits, Standing } from './limits.ts';
 
 /** Budgets that are asked about at once. */
@@ -11,7 +11,7 @@ const AT_ONCE = 200;
 
 export interface LimitReport {
   /** As in the configuration. */
-  readonly limit: 'requests_per_minute' | 'tokens_per_minute' | 'concurrent';
+  readonly limit: LimitName;
   readonly amount: number;
   readonly used: number;
   readonly remaining: number;
@@ -67,12 +67,7 @@ export async function usageReport(limits: Limits, principal: Principal): Promise
       continue;
     }
     reported.push({
-      limit:
-        law.kind === 'slots'
-          ? 'concurrent'
-          : law.unit === 'requests'
-            ? 'requests_per_minute'
-            : 'tokens_per_minute',
+      limit: limitNameOf(law),
       amount: law.amount,
       used,
       remaining,

@@ -128,6 +128,7 @@ export class BookedRows {
   }
 }
 
+const SUM_NAMES = SUM_COLUMNS.join(', ');
 const SUM_PLACES = SUM_COLUMNS.map(() => '?').join(', ');
 const ADDED = SUM_COLUMNS.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
 
@@ -145,10 +146,12 @@ function statements(db: Database) {
     ),
     dropRow: db.query<unknown, [number]>('DELETE FROM spend WHERE id = ?'),
     addTotals: db.query(
-      `INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
+      `INSERT INTO totals (span, start, key, labels, model, target, ${SUM_NAMES})
+        VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
     ),
     addSessionTotals: db.query(
-      `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}, ?, ?) ON CONFLICT DO UPDATE SET ${ADDED},
+      `INSERT INTO session_totals (start, session, key, ${SUM_NAMES}, first_row, last_row)
+        VALUES (?, ?, ?, ${SUM_PLACES}, ?, ?) ON CONFLICT DO UPDATE SET ${ADDED},
         first_row = min(coalesce(first_row, excluded.first_row), coalesce(excluded.first_row, first_row)),
         last_row = max(coalesce(last_row, excluded.last_row), coalesce(excluded.last_row, last_row))`,
     ),
@@ -167,16 +170,4 @@ interface StoredRow {
   readonly cost: number | null;
 }
 
-const sumsOf = (sums: Sums): number[] => [
-  sums.tries,
-  sums.input,
-  sums.output,
-  sums.cache_read,
-  sums.cache_write,
-  sums.cache_write_1h,
-  sums.reasoning,
-  sums.searches,
-  sums.cost,
-  sums.unpriced,
-  sums.estimated,
-];
+const sumsOf = (sums: Sums): number[] => SUM_COLUMNS.map((name) => sums[name]);

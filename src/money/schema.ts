@@ -69,7 +69,7 @@ const STARTS = 'ALTER TABLE writers ADD COLUMN started TEXT;';
 
 export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES, LEARNED, STARTS];
 
-/** What is summed, in the order of the columns. */
+/** What is summed over tries: columns of all totals. */
 export interface Sums {
   tries: number;
   input: number;
@@ -83,8 +83,26 @@ export interface Sums {
   cost: number;
   /** Tries without a price. */
   unpriced: number;
+  /** Tries whose vendor did not report all of its usage. */
   estimated: number;
 }
+
+export const NO_SUMS: Readonly<Sums> = {
+  tries: 0,
+  input: 0,
+  output: 0,
+  cache_read: 0,
+  cache_write: 0,
+  cache_write_1h: 0,
+  reasoning: 0,
+  searches: 0,
+  cost: 0,
+  unpriced: 0,
+  estimated: 0,
+};
+
+/** In the order of reports. The order in the tables is another one: statements name what they write. */
+export const SUM_COLUMNS = Object.keys(NO_SUMS) as readonly (keyof Sums)[];
 
 /** Totals of one hour. */
 export interface HourTotals extends Sums {
@@ -104,20 +122,6 @@ export interface SessionTotals extends Sums {
   readonly session: string;
   readonly key: string;
 }
-
-export const SUM_COLUMNS = [
-  'tries',
-  'input',
-  'output',
-  'cache_read',
-  'cache_write',
-  'cache_write_1h',
-  'reasoning',
-  'searches',
-  'cost',
-  'unpriced',
-  'estimated',
-] as const satisfies readonly (keyof Sums)[];
 
 export const ROW_FILTERS = ['key', 'model', 'target', 'session', 'request', 'ended', 'client'];
 

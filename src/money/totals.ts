@@ -1,6 +1,6 @@
 /** Sums of spend rows by hour, key, labels, model and target, and by session, before they are written. */
 
-import type { Sums } from './schema.ts';
+import { NO_SUMS, type Sums } from './schema.ts';
 import type { SpendRow } from './spend.ts';
 
 const HOUR_MS = 3_600_000;
@@ -62,7 +62,7 @@ export class RowTotals {
     let group = this.groups.get(name);
     if (group === undefined) {
       const { key, model, target } = row;
-      group = { hour, key, labels, model, target, ...noSums() };
+      group = { hour, key, labels, model, target, ...NO_SUMS };
       this.groups.set(name, group);
     }
     return group;
@@ -74,27 +74,13 @@ export class RowTotals {
     if (own === undefined) {
       const { key, labels } = row;
       const ids = { firstRow: id, lastRow: id };
-      own = { hour, key, labels: labelsText(labels), session, ...ids, ...noSums() };
+      own = { hour, key, labels: labelsText(labels), session, ...ids, ...NO_SUMS };
       this.sessions.set(sessionName, own);
     }
     own.lastRow = id;
     addRow(own, row);
   }
 }
-
-const noSums = (): Sums => ({
-  tries: 0,
-  input: 0,
-  output: 0,
-  cache_read: 0,
-  cache_write: 0,
-  cache_write_1h: 0,
-  reasoning: 0,
-  searches: 0,
-  cost: 0,
-  unpriced: 0,
-  estimated: 0,
-});
 
 function addRow(sums: Sums, { tokens, cost, estimated }: SpendRow): void {
   sums.tries++;

@@ -22,11 +22,11 @@ const refused = (what: string, code: string, param?: string) =>
 export function permittedTargets(
   { policy }: Principal,
   asked: string,
-  rule: string | undefined,
+  routeName: string | undefined,
   targets: readonly RoutedTarget[],
 ): readonly RoutedTarget[] {
-  if (rule !== undefined && !policy.allowsRoute(rule)) {
-    throw refused(`the route '${printableLine(rule, 200)}'`, 'route_not_allowed');
+  if (routeName !== undefined && !policy.allowsRoute(routeName)) {
+    throw refused(`the route '${printableLine(routeName, 200)}'`, 'route_not_allowed');
   }
   if (!policy.allowsModel(asked)) {
     throw refused(`the model '${printableLine(asked, 200)}'`, 'model_not_allowed', 'model');
@@ -43,7 +43,8 @@ export function permittedTargets(
 export function mayReach({ policy }: Principal, asked: string, table: RoutingTable): boolean {
   if (!policy.allowsModel(asked)) return false;
   return reachable(asked, table).some(
-    ({ rule, target }) =>
-      (rule === undefined || policy.allowsRoute(rule)) && policy.allowsTarget(asked, target),
+    ({ routeName, target }) =>
+      (routeName === undefined || policy.allowsRoute(routeName)) &&
+      policy.allowsTarget(asked, target),
   );
 }

@@ -88,8 +88,8 @@ export type RouteDecision =
       readonly ok: true;
       /** To be tried in this order; never empty, no target twice. */
       readonly targets: readonly RoutedTarget[];
-      /** The name of the rule that chose them; undefined when none did. */
-      readonly rule: string | undefined;
+      /** Of the route that chose them; undefined when none did. */
+      readonly routeName: string | undefined;
       /** So many of the first are equals by weight: one may take the place of the first if that is much slower. */
       readonly equals: number;
       readonly reason: RouteReason;

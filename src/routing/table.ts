@@ -152,17 +152,17 @@ function routeNamed(name: string, request: RouteRequest, table: RoutingTable): R
 export function reachable(
   requested: string,
   table: RoutingTable,
-): readonly { readonly rule: string | undefined; readonly target: RoutedTarget['target'] }[] {
+): readonly { readonly routeName: string | undefined; readonly target: RoutedTarget['target'] }[] {
   const { model, direct, rules } = decisionForName(table, requested);
   const without = (targets: readonly RoutedTarget[]) =>
-    targets.map(({ target }) => ({ rule: undefined, target }));
+    targets.map(({ target }) => ({ routeName: undefined, target }));
   if (direct !== undefined) return direct.ok ? without(direct.targets) : [];
   if (model === '' || requested.length > MAX_NAME) return [];
   const { providers } = table.config;
   const listing = providersListing(model, table);
   return [
     ...rules.flatMap(({ rule }) =>
-      rule.targets(model, '').map(({ target }) => ({ rule: rule.config.name, target })),
+      rule.targets(model, '').map(({ target }) => ({ routeName: rule.config.name, target })),
     ),
     ...without(listing.map((name) => targetOf(providers[name]!, model))),
   ];
@@ -213,7 +213,7 @@ const decisionWithoutRule = (
 ): RouteDecision => ({
   ok: true,
   targets,
-  rule: undefined,
+  routeName: undefined,
   equals: 0,
   reason: { kind, name, matched: [], aliases },
 });
@@ -244,7 +244,7 @@ class RuleDecision {
     this.#table = table;
   }
 
-  get rule(): string {
+  get routeName(): string {
     return this.#rule.config.name;
   }
 

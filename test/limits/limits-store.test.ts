@@ -70,7 +70,7 @@ const rate = (amount: number): Law => ({
   amount,
   periodMs: 60_000,
 });
-const slots = (amount: number): Law => ({ kind: 'slots', id: 's', unit: 'streams', amount });
+const slots = (amount: number): Law => ({ kind: 'slots', id: 's', unit: 'exchanges', amount });
 
 function admit(limits: KeptLimits, ...charges: Charge[]): Ticket {
   const admission = limits.admit(charges);

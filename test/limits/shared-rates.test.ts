@@ -54,7 +54,7 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
   const slots = (amount: number): SlotsLaw => ({
     kind: 'slots',
     id: `streams:${++laws}`,
-    unit: 'streams',
+    unit: 'exchanges',
     amount,
   });
   const ticketOf = (admission: Admission): Ticket => {

@@ -109,7 +109,7 @@ describe('limits asked for over a channel', () => {
 
   test('a worker that dies: what it had reserved counts as used, its streams are free', async () => {
     const { local, workers, channels } = processes(1);
-    const stream: Law = { kind: 'slots', id: 's', unit: 'streams', amount: 1 };
+    const stream: Law = { kind: 'slots', id: 's', unit: 'exchanges', amount: 1 };
     await workers[0]!.admit([
       { law: law(100), amount: 60 },
       { law: stream, amount: 1 },

@@ -8,8 +8,8 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { type ErrorKind, GatewayError } from '../../src/conversation/errors.ts';
 import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
-import { firstCells, prose, read } from './files.ts';
-import { eventsInSources, notesInSources } from './source-words.ts';
+import { firstCells, prose, ROOT, read } from './files.ts';
+import { codesInSources, eventsInSources, notesInSources } from './source-words.ts';
 
 const sorted = (names: Iterable<string>) => [...new Set(names)].sort();
 
@@ -77,6 +77,13 @@ describe('docs/errors.md', () => {
   test('every kind is explained once, and no other', () => {
     const explained = firstCells(page.slice(page.indexOf('## What they mean')));
     expect(explained.toSorted()).toEqual([...kinds].toSorted());
+  });
+
+  test('no code of the gateway’s own errors is left for the reader to guess', () => {
+    const codes = [...codesInSources()];
+    expect(codes.length).toBeGreaterThan(20);
+    const pages = [...new Bun.Glob('docs/*[!N].md').scanSync({ cwd: ROOT })].map(read).join('');
+    expect(codes.filter((code) => !pages.includes(`\`${code}\``))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Finds in the sources which notes are taken and which events are logged. */
+/** Finds in the sources which notes are taken, which events are logged, and which codes errors have. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -90,6 +90,20 @@ export function eventsInSources(): ReadonlySet<string> {
     for (const way of ways) {
       for (const [, name] of text.matchAll(way)) found.add(`${PREFIX[path] ?? ''}${name}`);
     }
+  }
+  return found;
+}
+
+/** Their codes are those of a protocol or of another program: codecs, results of tools, the page, the demo model. */
+const CODES_OF_OTHERS =
+  /^src\/(codecs|lib|ui\/page|upstream|config\/vendors|features\/server-tools)\//;
+
+/** The codes that this gateway gives its own errors. */
+export function codesInSources(): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { path, text } of SOURCES) {
+    if (CODES_OF_OTHERS.test(path)) continue;
+    for (const [, code] of text.matchAll(/\bcode(?:: | = )'([a-z_]+)'/g)) found.add(code!);
   }
   return found;
 }

@@ -7,10 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { JsonObject } from '../../src/lib/json/json.ts';
-import { readRowsQuery, spendPage } from '../../src/money/rows.ts';
-import { MIGRATIONS } from '../../src/money/schema.ts';
+import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
+import { MIGRATIONS, SUM_COLUMNS } from '../../src/money/schema.ts';
+import { SHARED_SPEND } from '../../src/money/shared/tables.ts';
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
 import { SpendStore } from '../../src/money/spend-store.ts';
+import { readUsageQuery, usageBy, usageJson } from '../../src/money/usage.ts';
+import { usageCsv } from '../../src/money/usage-csv.ts';
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2027, 0, 15, 12);
@@ -136,4 +139,68 @@ test('a file of the version before: its sessions are found, and go on', async ()
   const expected = Array.from({ length: 10 }, (_, n) => `req_${(9 - n) * 4}`);
   expect(await requestsOf(store, { session: 's' })).toEqual(['req_new', ...expected]);
   store.close();
+});
+
+test('no column of a row is lost on its way into the file, the totals, JSON and CSV', async () => {
+  const tokens = Object.fromEntries(
+    Object.keys(NO_TOKENS).map((name, at) => [name, 1_000_001 + at]),
+  ) as unknown as SpendRow['tokens'];
+  const texts = {
+    request: 'req_own',
+    key: 'key-own',
+    labels: { team: 'label-own' },
+    session: 'session-own',
+    client: 'client-own',
+    model: 'model-own',
+    target: 'target/own',
+    upstreamKey: 'upstream-own',
+    ended: 'hedge_lost',
+    price: '{"input":"price-own"}',
+    trace: 'trace-own',
+  } as const;
+  const numbers = { hop: 2_000_001, attempt: 2_000_002, status: 2_000_003, cost: 2_000_004 };
+  const row = rowOf({ ...texts, ...numbers, tokens, estimated: true });
+  const store = new SpendStore(join(dir, 'all.db'), 'one');
+  try {
+    writeAll(store, [row], 1);
+    const all = readRowsQuery(() => undefined, NOW);
+    const csv = (await Array.fromAsync(spendCsv(store, all))).join('');
+    const named = { ...texts, labels: texts.labels.team, price: 'price-own' };
+    const counts = Object.values(tokens);
+    for (const text of [JSON.stringify(await spendPage(store, all)), csv]) {
+      for (const value of [...Object.values(named), ...Object.values(numbers), ...counts]) {
+        expect(text).toContain(String(value));
+      }
+    }
+    for (const by of ['key', 'session']) {
+      const query = readUsageQuery((name) => (name === 'by' ? by : undefined), NOW + DAY);
+      const groups = await usageBy(store, query);
+      const cost = numbers.cost / 1e9;
+      for (const text of [JSON.stringify(usageJson(query, groups)), usageCsv(query, groups)]) {
+        for (const value of [...counts, cost]) expect(text).toContain(String(value));
+      }
+      for (const name of SUM_COLUMNS)
+        if (name !== 'unpriced') expect(groups[0]!.sums[name]).toBeGreaterThan(0);
+    }
+  } finally {
+    store.close();
+  }
+});
+
+test('a published migration is never changed, not even by a column that is added to the sums', () => {
+  const digest = (sql: unknown) =>
+    new Bun.CryptoHasher('sha256').update(String(sql)).digest('hex').slice(0, 16);
+  // A new migration adds its own line.
+  expect(MIGRATIONS.map(digest)).toEqual([
+    '6dad6a6908921e29',
+    'd49c98152426588c',
+    'fdf590a5921820f3',
+    '441b17450bbe5e36',
+  ]);
+  expect(SHARED_SPEND.map(digest)).toEqual([
+    '3499fa92501eb0e0',
+    'c652c209c13b10de',
+    '94fed7846f88b00d',
+    'baadd79b32677618',
+  ]);
 });

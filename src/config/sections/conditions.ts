@@ -1,6 +1,7 @@
 /** The `when` of a route: the conditions a request must meet, and how ranges, patterns and times are read. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { EFFORTS } from '../../conversation/models/efforts.ts';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import type { Findings, Path } from '../file/problem.ts';
@@ -74,10 +75,7 @@ export const when = closed(
     ),
     thinking: optional(flag('Whether the client wants reasoning.'), anything),
     effort: optional(
-      oneOrMore(
-        choice(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'], 'An effort.'),
-        'The reasoning effort that the client asked for.',
-      ),
+      oneOrMore(choice(EFFORTS, 'An effort.'), 'The reasoning effort that the client asked for.'),
       anything,
     ),
     background: optional(

@@ -216,13 +216,7 @@ function resolveProvider(
   findings: Findings,
 ): ProviderConfig | undefined {
   const path: Path = ['providers', name];
-  const presetName =
-    own.preset ??
-    (own.platform !== undefined
-      ? presetOfPlatform(own.platform, own.protocol)
-      : own.base_url === undefined
-        ? name
-        : undefined);
+  const presetName = presetNameOf(name, own);
   const preset = presetName === undefined ? undefined : presetOf(presetName);
   if (own.preset !== undefined && preset === undefined) {
     findings.problems.push({
@@ -272,12 +266,7 @@ function resolveProvider(
   const sendsOwn =
     Object.keys(own.headers).length + Object.keys(own.query).length > 0 || platform !== undefined;
   if (keys.length === 0 && auth !== 'none' && !sendsOwn && !isLocalServer(baseUrl)) {
-    const wanted = preset?.variables.join(' or ');
-    findings.warnings.push({
-      path: own.keys === undefined ? path : [...path, 'keys'],
-      message: `has no key${own.keys === undefined && wanted ? ` (${wanted} is not set)` : ''}`,
-      key: own.keys === undefined,
-    });
+    findings.warnings.push(withoutKey(own, preset, path));
   }
   return {
     name,
@@ -298,20 +287,39 @@ function resolveProvider(
     timeouts: resolveTimeouts(own.timeouts, file.timeouts),
     retry: resolveRetry(own.retry, file.retry),
     answers: resolveAnswerLimits(file.limits),
-    transport: {
-      ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
-      http2: own.http2,
-      websocket: own.websocket,
-      concurrency: own.concurrency,
-      tls: {
-        verify: own.tls.verify,
-        caFile: own.tls.ca_file,
-        certFile: own.tls.cert_file,
-        keyFile: own.tls.key_file,
-      },
-    },
+    transport: resolveTransport(own),
   };
 }
+
+/** The preset that is meant; a provider without an address has the preset of its name. */
+function presetNameOf(name: string, own: FileProvider): string | undefined {
+  if (own.preset !== undefined) return own.preset;
+  if (own.platform !== undefined) return presetOfPlatform(own.platform, own.protocol);
+  return own.base_url === undefined ? name : undefined;
+}
+
+function withoutKey(own: FileProvider, preset: Preset | undefined, path: Path): Issue {
+  const isMissing = own.keys === undefined;
+  const wanted = preset?.variables.join(' or ');
+  return {
+    path: isMissing ? path : [...path, 'keys'],
+    message: `has no key${isMissing && wanted ? ` (${wanted} is not set)` : ''}`,
+    key: isMissing,
+  };
+}
+
+const resolveTransport = (own: FileProvider): ProviderConfig['transport'] => ({
+  ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
+  http2: own.http2,
+  websocket: own.websocket,
+  concurrency: own.concurrency,
+  tls: {
+    verify: own.tls.verify,
+    caFile: own.tls.ca_file,
+    certFile: own.tls.cert_file,
+    keyFile: own.tls.key_file,
+  },
+});
 
 /** The header that carries the key where the file does not say. */
 export const USUAL_AUTH: Readonly<Record<ProtocolName, AuthStyle>> = {

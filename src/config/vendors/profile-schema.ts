@@ -1,6 +1,7 @@
 /** The facts of a vendor profile as the file may state them; a test checks that the keys are those of `Profile`. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { EFFORTS } from '../../conversation/models/efforts.ts';
 import { choice, closed, named } from '../file/schema-types.ts';
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
@@ -8,7 +9,6 @@ const oneOf = <const T extends readonly string[]>(values: T, description: string
   Type.Optional(choice(values, description));
 
 const TOOL_CHOICES = ['auto', 'none', 'required', 'tool'] as const;
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 /** Meanings of an error, as the program names them. */
 const ERROR_KINDS = [

@@ -30,14 +30,9 @@ const RESULT_KEYS: ReadonlySet<string> = new Set([
   'error',
   'metadata',
 ]);
-const RECORD_KEYS: ReadonlySet<string> = new Set([
-  'version',
-  'tool',
-  'arguments',
-  'executed',
-  'result',
-  'meta',
-]);
+/** The keys that a record may have. */
+export const RECORD_KEYS = ['version', 'tool', 'arguments', 'executed', 'result', 'meta'] as const;
+const IN_RECORDS: ReadonlySet<string> = new Set(RECORD_KEYS);
 
 /** Maximum nesting of records within records; no gateway wraps them deeper. */
 const MAX_DEPTH = 4;
@@ -63,7 +58,7 @@ function outcomeOf(value: JsonObject, depth: number): ToolOutcome | undefined {
   const inner = isObject(value.result) ? value.result : undefined;
   const wrapped =
     inner !== undefined &&
-    (marked || ('executed' in value && hasOnly(value, RECORD_KEYS)) || isResult(inner, value));
+    (marked || ('executed' in value && hasOnly(value, IN_RECORDS)) || isResult(inner, value));
   if (wrapped) return fromResult({ ...pick(value, ['error']), ...inner }, depth);
   if (marked) return fromResult(value, depth);
   return hasOnly(value, RESULT_KEYS) && hasStatus(value) && hasOutput(value)
@@ -75,7 +70,7 @@ const hasOnly = (value: JsonObject, keys: ReadonlySet<string>) =>
   Object.keys(value).every((key) => keys.has(key));
 
 const isResult = (inner: JsonObject, outer: JsonObject) =>
-  hasOnly(outer, RECORD_KEYS) && hasOnly(inner, RESULT_KEYS) && hasStatus(inner);
+  hasOnly(outer, IN_RECORDS) && hasOnly(inner, RESULT_KEYS) && hasStatus(inner);
 
 const hasOutput = (value: JsonObject) =>
   'stdout' in value || 'stderr' in value || 'output' in value || 'error' in value;

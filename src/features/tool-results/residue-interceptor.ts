@@ -3,12 +3,11 @@
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Interceptor } from '../feature.ts';
-import { ENVELOPE_MARK } from './envelope.ts';
+import { ENVELOPE_MARK, RECORD_KEYS } from './envelope.ts';
 import { isEscaped, ObjectScan, recordsIn } from './residue.ts';
 
 // The first key of a record, with or without escaped quotes. A brace followed by anything else begins no record.
-const KEYS = ['version', 'tool', 'arguments', 'executed', 'result', 'meta'];
-const FIRST_KEY = new RegExp(`\\{\\s{0,64}\\\\?"(?:${KEYS.join('|')})\\\\?"`, 'y');
+const FIRST_KEY = new RegExp(`\\{\\s{0,64}\\\\?"(?:${RECORD_KEYS.join('|')})\\\\?"`, 'y');
 /** Maximum length of a record's head: a brace, white space, a key and its quotes. */
 const LONGEST_HEAD = 80;
 
@@ -23,7 +22,7 @@ function mayBeHead(text: string, at: number): boolean {
   const rest = text.slice(at + 1).trimStart();
   if (rest === '' || rest === '\\') return true;
   const name = /^\\?"([a-z]*)(\\?)$/.exec(rest)?.[1];
-  return name !== undefined && KEYS.some((key) => key.startsWith(name));
+  return name !== undefined && RECORD_KEYS.some((key) => key.startsWith(name));
 }
 
 /** An object that is longer than this and has no mark is ordinary text. */

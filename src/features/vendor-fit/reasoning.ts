@@ -1,22 +1,10 @@
 /** Fits the reasoning settings to the model, and predicts whether it will reason. */
 
 import { withParts } from '../../conversation/edit.ts';
+import { budgetOfEffort, EFFORTS } from '../../conversation/models/efforts.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { Conversation, ReasoningSettings } from '../../conversation/types.ts';
-import { memberOf } from '../../lib/json/json-members.ts';
 import type { FitContext, FitRule } from './rule.ts';
-
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
-
-/** Token budgets that correspond to each effort, as gateways between these vendors commonly map them. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16_384,
-  xhigh: 32_768,
-  max: 32_768,
-};
 
 const isOff = (requested: ReasoningSettings | undefined) =>
   requested?.enabled === false || requested?.effort === 'none';
@@ -71,6 +59,8 @@ function withoutOff(
   return { effort: least };
 }
 
+const rankOf = (effort: string): number => (EFFORTS as readonly string[]).indexOf(effort);
+
 function nearestEffort(
   requested: RequestedReasoning,
   { profile, notes }: FitContext,
@@ -79,11 +69,11 @@ function nearestEffort(
   const effort = requested?.effort;
   if (requested === undefined || effort === undefined || efforts === undefined) return requested;
   if (effort === 'none' || (efforts as readonly string[]).includes(effort)) return requested;
-  const rank = EFFORTS.indexOf(effort);
+  const rank = rankOf(effort);
   const known = efforts.filter((one) => one !== 'none');
   if (rank < 0 || known.length === 0) return requested;
   const distance = (one: string) => {
-    const far = EFFORTS.indexOf(one) - rank;
+    const far = rankOf(one) - rank;
     // Of two that are equally near, the larger one: the answer should not become worse.
     return Math.abs(far) * 2 - (far > 0 ? 1 : 0);
   };
@@ -106,7 +96,7 @@ function supportedForm(
     return requested;
   if (requested.adaptive === true && profile.adaptiveThinking === false) {
     const { adaptive: _adaptive, effort, ...rest } = requested;
-    const budget = memberOf(BUDGETS, effort ?? 'medium') ?? BUDGETS.medium!;
+    const budget = budgetOfEffort(effort);
     notes.add('parameter_mapped', 'thinking', `adaptive as a budget of ${budget} tokens`);
     return { ...rest, enabled: true, budget };
   }

@@ -45,8 +45,8 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
       });
       const decision = route(facts, table);
       if (!decision.ok) throw decision.error;
-      const { rule, targets } = decision;
-      const permitted = permittedTargets(exchange.principal, request.model, rule, targets);
+      const { routeName, targets } = decision;
+      const permitted = permittedTargets(exchange.principal, request.model, routeName, targets);
       // The request itself would pass over a target that rests, and asking it for a count only takes time.
       const awake = permitted.find((routed) => !rests({ session, upstream }, routed));
       const routed = awake ?? permitted[0]!;

@@ -20,10 +20,11 @@ export interface WholeReply {
   readonly reply?: Reply;
   /** Of JSON: the answer as it came. */
   readonly text?: string;
-  /** The very answer, where bytes and characters are the same: a text goes out without another copy. */
+  /** The answer as a text, if each byte is one character: then it can go out without another copy. */
   readonly ascii?: string;
 }
 
+/** An answer that should be JSON. @throws GatewayError upstream where it is not */
 export function replyFromJson(
   reading: Reading,
   bytes: Uint8Array,
@@ -41,7 +42,7 @@ export function replyFromJson(
       { cause: thrown },
     );
   }
-  // A character of more bytes, or a mark for bytes that are none, would be fewer or stand out.
+  // A character of several bytes makes the text shorter; broken bytes leave the replacement mark.
   const ascii = text.length === bytes.length && !text.includes('\ufffd') ? text : undefined;
   return { value, digest: reading.attempt.protocol.digestReply(value), text, ascii };
 }

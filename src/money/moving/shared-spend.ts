@@ -136,7 +136,7 @@ export class SharedSpendRows {
              FROM ${came} JOIN hopgate.spend_texts l ON md5(l.text) = md5(c.labels)
              ON CONFLICT DO NOTHING RETURNING *
          )
-         INSERT INTO hopgate.spend_totals AS t
+         INSERT INTO hopgate.spend_totals AS t (span, start, key, labels, model, target, ${SUMS})
            SELECT span, spans.start, key, labels, model, target, ${SUM_OF} FROM new
              CROSS JOIN LATERAL (VALUES (0, new.start), (1, new.start - new.start % ${DAY_MS}),
                (2, hopgate.spend_month_of(new.start))) spans (span, start)
@@ -157,7 +157,7 @@ export class SharedSpendRows {
                AS c (start bigint, session text, key text, ${SUM_FIELDS})
              ON CONFLICT DO NOTHING RETURNING *
          )
-         INSERT INTO hopgate.spend_session_totals AS t
+         INSERT INTO hopgate.spend_session_totals AS t (start, session, key, ${SUMS})
            SELECT start, session, key, ${SUMS} FROM new ORDER BY 1, 2, 3
            ON CONFLICT (start, session, key) DO UPDATE SET ${ADDED}`,
         [JSON.stringify(all), origin],

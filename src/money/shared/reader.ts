@@ -3,6 +3,7 @@
 import { GatewayError } from '../../conversation/errors.ts';
 import { EngineAway, type Sql, type SqlValue } from '../../lib/store/engines.ts';
 import type { RowsQuery, SpendNames, SpendReader, StoredRow } from '../schema.ts';
+import { SAME } from './spool-store.ts';
 
 const DEADLINE_MS = 10_000;
 /** A question that takes longer is ended by the server, which is no sign that the server is away. */
@@ -18,9 +19,8 @@ const NAMES: SpendNames = {
   names: '(SELECT jsonb_array_elements_text($names::jsonb))',
 };
 
-const COLUMNS = `s.id, s.time, s.request, s.key, labels.text AS labels_text, s.session, s.client, s.model, s.target,
-  s.upstream_key, s.hop, s.attempt, s.status, s.ended, s.input, s.output, s.cache_read, s.cache_write,
-  s.cache_write_1h, s.reasoning, s.searches, s.estimated, s.cost, prices.text AS price_text, s.trace, s.replica`;
+const COLUMNS = `s.id, ${SAME.map((name) => `s.${name}`).join(', ')}, labels.text AS labels_text,
+  prices.text AS price_text, s.replica`;
 
 /** @param ready brings the tables up to date */
 export function sharedReader(database: Sql, ready: () => Promise<void>): Required<SpendReader> {

@@ -2,6 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { randomBase36 } from '../../lib/text/ids.ts';
+import type { StoredRow } from '../schema.ts';
 import type { SpendRow } from '../spend.ts';
 import { labelsText } from '../totals.ts';
 
@@ -232,12 +233,34 @@ interface TakenRow {
   readonly running: string | null;
 }
 
+type SameColumn = Exclude<keyof StoredRow, 'id' | 'labels_text' | 'price_text' | 'replica'>;
+/** Each column is here: one that is left out would stay behind in the file, without a word. */
+const ALL_SAME: Readonly<Record<SameColumn, true>> = {
+  time: true,
+  request: true,
+  key: true,
+  session: true,
+  client: true,
+  model: true,
+  target: true,
+  upstream_key: true,
+  hop: true,
+  attempt: true,
+  status: true,
+  ended: true,
+  input: true,
+  output: true,
+  cache_read: true,
+  cache_write: true,
+  cache_write_1h: true,
+  reasoning: true,
+  searches: true,
+  estimated: true,
+  cost: true,
+  trace: true,
+};
 /** Columns that the file and the database have alike. */
-export const SAME = [
-  ...['time', 'request', 'key', 'session', 'client', 'model', 'target', 'upstream_key', 'hop'],
-  ...['attempt', 'status', 'ended', 'input', 'output', 'cache_read', 'cache_write'],
-  ...['cache_write_1h', 'reasoning', 'searches', 'estimated', 'cost', 'trace'],
-] as const;
+export const SAME = Object.keys(ALL_SAME) as readonly SameColumn[];
 
 function entryOf(taken: TakenRow): SpoolEntry {
   const { writer, n, rev, at } = taken;
@@ -259,7 +282,10 @@ export function storedColumns(
   return { ...columns, labels: storable(labels), price };
 }
 
-const columnsOf = ({ tokens, ...row }: SpendRow): SpoolEntry['row'] => ({
+const columnsOf = ({
+  tokens,
+  ...row
+}: SpendRow): Readonly<Record<SameColumn | 'labels' | 'price', string | number | null>> => ({
   time: row.time,
   request: storable(row.request),
   key: storable(row.key),

@@ -2,11 +2,22 @@
 
 import { SUM_COLUMNS } from '../schema.ts';
 
-export const COUNTS = SUM_COLUMNS.map((name) => `${name} bigint NOT NULL`).join(', ');
-export const ADDED = SUM_COLUMNS.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
+const addedTo = (sums: readonly string[]) =>
+  sums.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
+/** SQL: the sums of a row that is there, in totals `t`, and of a new one together. */
+export const ADDED = addedTo(SUM_COLUMNS);
+
+// Below, columns as they were published: what `SUM_COLUMNS` gains later comes by a migration of its own.
+
+const FIRST_SUMS = [
+  ...['tries', 'input', 'output', 'cache_read', 'cache_write', 'cache_write_1h', 'reasoning'],
+  ...['searches', 'cost', 'unpriced', 'estimated'],
+];
+const COUNTS = FIRST_SUMS.map((name) => `${name} bigint NOT NULL`).join(', ');
+const FIRST_ADDED = addedTo(FIRST_SUMS);
 
 /** What is summed of a row `r` that counts `sign` times. */
-const SUMMED = SUM_COLUMNS.map((name) => {
+const SUMMED = FIRST_SUMS.map((name) => {
   if (name === 'tries') return 'sum(sign)';
   if (name === 'unpriced') return 'sum(CASE WHEN (r).cost IS NULL THEN sign ELSE 0 END)';
   return `sum(sign * coalesce((r).${name}, 0))`;
@@ -95,13 +106,13 @@ BEGIN
     CROSS JOIN LATERAL (VALUES (0, (r).time - (r).time % 3600000), (1, (r).time - (r).time % 86400000),
       (2, hopgate.spend_month_of((r).time))) spans (span, start)
     GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
-    ON CONFLICT (span, start, key, labels, model, target) DO UPDATE SET ${ADDED};
+    ON CONFLICT (span, start, key, labels, model, target) DO UPDATE SET ${FIRST_ADDED};
   INSERT INTO hopgate.spend_session_totals AS t
     SELECT (r).time - (r).time % 86400000, (r).session, (r).key, ${SUMMED}
     FROM (SELECT m AS r, 1 AS sign FROM unnest(made) m UNION ALL SELECT g, -1 FROM unnest(gone) g) counted
     WHERE (r).session IS NOT NULL
     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-    ON CONFLICT (start, session, key) DO UPDATE SET ${ADDED};
+    ON CONFLICT (start, session, key) DO UPDATE SET ${FIRST_ADDED};
 END;
 $$;
 

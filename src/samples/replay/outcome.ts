@@ -31,6 +31,7 @@ export interface CompleteAnswer {
   readonly reset: boolean;
 }
 
+/** What became of a request: an answer is a failure, too, if it was cut off or reports an error in itself. */
 export function outcomeOf(protocol: Codec, answered: CompleteAnswer): RequestOutcome {
   const { status, headers, body, reset } = answered;
   const none = { promptTokens: undefined, outputTokens: undefined, usage: undefined };

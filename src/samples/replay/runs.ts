@@ -47,6 +47,7 @@ export interface Comparison {
 /** Below this a difference counts as more than chance. */
 export const SIGNIFICANT = 0.05;
 
+/** The runs by setting, in the order of `names`, and whether the first two settings differ by more than chance. */
 export function compareRuns(
   names: readonly string[],
   runs: readonly ReplayedRequest[],
@@ -114,6 +115,7 @@ export function runAsJson({ source, setting, number, sent, before, cost }: Repla
   };
 }
 
+/** As `hopgate replay --json` prints it: costs in USD, times in milliseconds, shares from 0 to 1. */
 export function runsAsJson(runs: readonly ReplayedRequest[], { settings, p }: Comparison) {
   return {
     runs: runs.map(runAsJson),

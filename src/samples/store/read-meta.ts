@@ -7,7 +7,15 @@ import type { Note } from '../../conversation/notes.ts';
 import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { SampleMeta, SampleStage, SampleState } from '../sample.ts';
 import { runs } from './run-name.ts';
-import { changedAt, fileName, parseName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
+import {
+  changedAt,
+  fileName,
+  parseName,
+  type SampleFile,
+  STAGES,
+  sizeOf,
+  timeOf,
+} from './sample-files.ts';
 
 /**
  * The meta of a sample whose files are known. Files count for more than what the meta says of them.
@@ -96,14 +104,6 @@ function stateOf(meta: Partial<SampleMeta>, own: string | undefined): SampleStat
   if (meta.state !== 'open') return meta.state ?? 'done';
   return runs(meta.run ?? '', own) ? 'open' : 'cut';
 }
-
-const STAGES = [
-  'client-request',
-  'provider-request',
-  'provider-error',
-  'provider-response',
-  'client-response',
-];
 
 function stageRank(stage: string): number {
   if (stage === 'client-request') return 0;

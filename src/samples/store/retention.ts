@@ -6,7 +6,7 @@ import { isObject } from '../../lib/json/json.ts';
 import type { SampleRow } from '../sample.ts';
 import type { SampleIndex } from './index-store.ts';
 import { readJson } from './read-meta.ts';
-import { fileName, filesOf, parseName, temporaryPath } from './sample-files.ts';
+import { fileName, filesOf, parseName, STAGES, temporaryPath } from './sample-files.ts';
 
 /** Limits; 0 means no limit. */
 export interface Retention {
@@ -99,14 +99,6 @@ export function isFull(index: SampleIndex, { maxBytes, maxCount }: Retention): b
     (maxCount > 0 && (fine.count > most || failed.count > most))
   );
 }
-
-const STAGES = [
-  'client-request',
-  'provider-request',
-  'provider-response',
-  'provider-error',
-  'client-response',
-];
 
 /**
  * Removes the files of a sample, the meta file last, so that an interrupted removal can be completed. The

@@ -24,12 +24,23 @@ export function parseName(name: string): (SampleFile & { readonly id: string }) 
 export const isId = (id: string) => /^req_\d+_[0-9A-Za-z]+$/.test(id);
 export const isStage = (stage: string) => /^[a-z0-9-]+$/.test(stage);
 
+/** The stages of an exchange of one hop, in their order; those of others end like them (`hop2-try1-provider-request`). */
+export const STAGES: readonly string[] = [
+  'client-request',
+  'provider-request',
+  'provider-error',
+  'provider-response',
+  'client-response',
+];
+
 /** Milliseconds since 1970 from `req_<ms>_…`. */
 export const timeOf = (id: string) => Number(id.split('_')[1] ?? 0);
 
+/** The file of a stage in the folder of its entry. */
 export const fileName = (id: string, stage: string, sse: boolean) =>
   `${id}_${stage}.${sse ? 'sse' : 'json'}`;
 
+/** The file with what is known of a sample besides its bodies. */
 export const metaPath = (root: string, entry: EntryName, id: string) =>
   join(root, entry, fileName(id, 'meta', false));
 

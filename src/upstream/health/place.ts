@@ -134,7 +134,7 @@ export interface PlaceEvents {
   onRest?(rest: Rest, place: Place | undefined, key: Key): void;
 }
 
-/** A key on loan for one request, to one place. Report the outcome with {@link settle}. */
+/** A key on loan for one try, at one place. Report the outcome with {@link settle}. */
 export class Loan implements Prober {
   readonly #events: PlaceEvents;
   #key: Key;

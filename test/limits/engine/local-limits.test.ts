@@ -58,7 +58,7 @@ const rate = (amount: number, id = 'r'): Law => ({
   amount,
   periodMs: 60_000,
 });
-const slots = (amount: number, id = 's'): Law => ({ kind: 'slots', id, unit: 'streams', amount });
+const slots = (amount: number, id = 's'): Law => ({ kind: 'slots', id, unit: 'exchanges', amount });
 
 const dayOf = (time: number) =>
   new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short' }).format(time);

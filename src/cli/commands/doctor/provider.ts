@@ -21,7 +21,7 @@ import {
   vendorMessage,
 } from './diagnosis.ts';
 import { type Finding, finding } from './finding.ts';
-import { sendProbe } from './send-probe.ts';
+import { type ProbeAnswer, sendProbe } from './send-probe.ts';
 
 export interface ProbeOptions {
   /** As in {@link Environment}. */
@@ -211,80 +211,81 @@ async function probeCompletion(
   about: string,
   options: ProbeOptions,
 ): Promise<Finding> {
-  const model =
-    options.model ??
-    provider.models.find((name) => !/[*?]/.test(name) && (listed?.includes(name) ?? true)) ??
-    provider.models.find((name) => !/[*?]/.test(name)) ??
-    listed?.[0];
+  const model = modelToTry(provider, listed, options);
   if (model === undefined) {
     return finding(about, 'skip', 'no completion tried: no model is named', 'Pass --model NAME.');
   }
-  const result = await sendProbe(
-    provider,
-    options.upstreamPath(model),
-    bodyFor(provider, model),
-    key,
-    options,
-  );
-  if ('failure' in result)
+  const path = options.upstreamPath(model);
+  const result = await sendProbe(provider, path, bodyFor(provider, model), key, options);
+  if ('failure' in result) {
     return finding(about, 'fail', result.failure.message, result.failure.hint);
-  const { status, text, json } = result.answer;
-  if (status === 200 && isObject(json)) {
-    const answered = ['choices', 'output', 'content', 'candidates'].some((member) =>
-      Array.isArray(json[member]),
-    );
-    return answered
-      ? finding(about, 'ok', `${model} answered in ${result.ms} ms`)
-      : finding(
-          about,
-          'fail',
-          `${model}: 200 without a completion: "${vendorMessage(text)}"`,
-          WRONG_ENDPOINT,
-        );
   }
-  if (status === 200) {
-    return finding(
-      about,
-      'fail',
-      `${provider.baseUrl} answers with something that is no JSON`,
-      WRONG_ENDPOINT,
-    );
+  const { answer, ms } = result;
+  if (answer.status === 200) return judgeAnswer(answer, about, { provider, model, ms });
+  return judgeRefusal(answer, about, { provider, model, key, listed, path });
+}
+
+const modelToTry = (
+  { models }: ProviderConfig,
+  listed: readonly string[] | undefined,
+  { model }: ProbeOptions,
+): string | undefined =>
+  model ??
+  models.find((name) => !/[*?]/.test(name) && (listed?.includes(name) ?? true)) ??
+  models.find((name) => !/[*?]/.test(name)) ??
+  listed?.[0];
+
+function judgeAnswer(
+  { text, json }: ProbeAnswer,
+  about: string,
+  { provider, model, ms }: { provider: ProviderConfig; model: string; ms: number },
+): Finding {
+  if (!isObject(json)) {
+    const message = `${provider.baseUrl} answers with something that is no JSON`;
+    return finding(about, 'fail', message, WRONG_ENDPOINT);
   }
+  const answered = ['choices', 'output', 'content', 'candidates'].some((member) =>
+    Array.isArray(json[member]),
+  );
+  if (answered) return finding(about, 'ok', `${model} answered in ${ms} ms`);
+  const message = `${model}: 200 without a completion: "${vendorMessage(text)}"`;
+  return finding(about, 'fail', message, WRONG_ENDPOINT);
+}
+
+interface RefusedProbe {
+  readonly provider: ProviderConfig;
+  readonly model: string;
+  readonly key: Secret | undefined;
+  readonly listed: readonly string[] | undefined;
+  /** Where the model was asked, behind the address of the provider. */
+  readonly path: string;
+}
+
+function judgeRefusal(
+  { status, text }: ProbeAnswer,
+  about: string,
+  { provider, model, key, listed = [], path }: RefusedProbe,
+): Finding {
   const message = vendorMessage(text);
   // Reasoning models that need more than one token refuse with this message: the model exists and answers.
   if (status === 400 && /max_?(output_?|completion_?)?tokens|output limit/i.test(message)) {
     return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
   }
   if ((status === 404 || status === 400) && /model/i.test(message)) {
-    const near = suggest(model, listed ?? []);
-    const list = listedModels(listed ?? []) ?? "Look at the vendor's model list.";
+    const near = suggest(model, listed);
+    const list = listedModels(listed) ?? "Look at the vendor's model list.";
     const hint = near === undefined ? list : `Did you mean "${near}"?`;
-    return finding(
-      about,
-      'fail',
-      `the model "${model}" is not served (${status}): "${message}"`,
-      hint,
-    );
+    const what = `the model "${model}" is not served (${status}): "${message}"`;
+    return finding(about, 'fail', what, hint);
   }
   if (status === 404 || status === 405) {
-    return finding(
-      about,
-      'fail',
-      `nothing is at ${provider.baseUrl}${options.upstreamPath(model)} (${status})`,
-      WRONG_ENDPOINT,
-    );
+    const what = `nothing is at ${provider.baseUrl}${path} (${status})`;
+    return finding(about, 'fail', what, WRONG_ENDPOINT);
   }
-  const diagnosis = diagnoseRefusal(
-    status,
-    text,
-    key === undefined ? undefined : keyName(provider, key),
-  );
-  return finding(
-    about,
-    status === 429 ? 'warn' : 'fail',
-    `${model}: ${diagnosis.message}`,
-    diagnosis.hint,
-  );
+  const name = key === undefined ? undefined : keyName(provider, key);
+  const diagnosis = diagnoseRefusal(status, text, name);
+  const severity = status === 429 ? 'warn' : 'fail';
+  return finding(about, severity, `${model}: ${diagnosis.message}`, diagnosis.hint);
 }
 
 /** The first models of the vendor's list, as a sentence; undefined without a list. */

@@ -12,7 +12,7 @@ import { networkTo } from '../../../upstream/pool.ts';
 import type { UpstreamRequest } from '../../../upstream/transport.ts';
 import { diagnoseNetworkError } from './diagnosis.ts';
 
-interface ProbeAnswer {
+export interface ProbeAnswer {
   readonly status: number;
   readonly text: string;
   readonly json: Json | undefined;

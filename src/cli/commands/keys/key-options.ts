@@ -1,11 +1,17 @@
 /** The options of `hopgate keys` that say what a key may use, as the members of its JSON. */
 
 import { PERIODS } from '../../../config/sections/keys/budgets.ts';
+import type { LimitName } from '../../../config/sections/keys/settings.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { type Invocation, type OptionSpec, UsageError } from '../../command.ts';
 
 const LISTS = ['models', 'tools', 'routes', 'spaces'] as const;
-const NUMBERS = ['requests-per-minute', 'tokens-per-minute', 'concurrent'] as const;
+const LIMITS: Readonly<Record<LimitName, string>> = {
+  requests_per_minute: 'requests per minute',
+  tokens_per_minute: 'tokens per minute',
+  concurrent: 'requests at the same time',
+};
+const optionOf = (limit: string) => limit.replaceAll('_', '-');
 
 export const KEY_OPTIONS: readonly OptionSpec[] = [
   { name: 'labels', value: 'NAME=VALUE,…', summary: 'labels, which budgets use to select keys' },
@@ -14,24 +20,14 @@ export const KEY_OPTIONS: readonly OptionSpec[] = [
   { name: 'routes', value: 'GLOB,…', summary: 'routes the key may use' },
   { name: 'spaces', value: 'GLOB,…', summary: 'memory spaces the key may use' },
   { name: 'expires', value: 'TIME', summary: 'a date, or a time with its time zone' },
-  {
-    name: 'requests-per-minute',
-    value: 'N',
-    summary: 'requests per minute',
-    range: [1, Number.MAX_SAFE_INTEGER],
-  },
-  {
-    name: 'tokens-per-minute',
-    value: 'N',
-    summary: 'tokens per minute',
-    range: [1, Number.MAX_SAFE_INTEGER],
-  },
-  {
-    name: 'concurrent',
-    value: 'N',
-    summary: 'requests at the same time',
-    range: [1, Number.MAX_SAFE_INTEGER],
-  },
+  ...Object.entries(LIMITS).map(
+    ([limit, summary]): OptionSpec => ({
+      name: optionOf(limit),
+      value: 'N',
+      summary,
+      range: [1, Number.MAX_SAFE_INTEGER],
+    }),
+  ),
   { name: 'budgets', value: 'USD/PERIOD,…', summary: 'amounts of money: 20/day,200/month' },
 ];
 
@@ -54,9 +50,9 @@ export function settingsOf({ text, number }: Invocation): JsonObject {
   }
   const expires = text('expires');
   if (expires !== undefined) body.expires = expires;
-  const limits = NUMBERS.flatMap((name) => {
-    const value = number(name);
-    return value === undefined ? [] : [[name.replaceAll('-', '_'), value] as const];
+  const limits = Object.keys(LIMITS).flatMap((limit) => {
+    const value = number(optionOf(limit));
+    return value === undefined ? [] : [[limit, value] as const];
   });
   if (limits.length > 0) body.limits = Object.fromEntries(limits);
   const budgets = text('budgets');

@@ -100,71 +100,35 @@ async function install(
   machine: Machine,
   installation: Installation,
 ): Promise<number> {
-  const { out, err, flag, text, io, deps } = invocation;
+  const { out, err, flag, text, io } = invocation;
   const refuse = (message: string) => {
     err.line(`hopgate: ${message}`);
     return 1;
   };
-  const program = deps.program ?? [process.execPath];
-  const inHome = program.find((word) => /^\/(home|root|Users)\//.test(word));
-  if (scope === 'system' && inHome !== undefined) {
-    return refuse(
-      `${inHome} belongs to one user; a system service must not run it. Install hopgate elsewhere (install.sh --prefix /usr/local), or use --user.`,
-    );
-  }
-  const other = installation.packaged.find((path) => existsSync(path));
-  if (other !== undefined) {
-    return refuse(
-      `a package brought ${other}; nothing was written. "systemctl enable --now hopgate" starts it.`,
-    );
-  }
   const owner = ownership(installation.file);
-  if (owner === 'foreign') {
-    return refuse(`${installation.file} was not written by hopgate; it stays as it is.`);
-  }
-  if (owner === 'edited' && !flag('force')) {
-    return refuse(
-      `${installation.file} was changed since it was written; it stays as it is. --force writes over it${installation.manager === 'systemd' ? '; "systemctl edit" keeps changes apart' : ''}.`,
-    );
-  }
+  const obstacle = whyNot(invocation, scope, installation, owner);
+  if (obstacle !== undefined) return refuse(obstacle);
   const config = text('config') === undefined ? undefined : resolve(io.cwd, text('config')!);
   const loaded = await loadConfig({ environment: io.environment, path: config });
   if (!loaded.ok && machine.root === undefined) {
     return refuse('the configuration cannot be used; "hopgate check" tells why. Nothing was done.');
   }
-  const drain = Math.max(
-    DRAIN_SECONDS,
-    loaded.ok ? Math.ceil(loaded.config.limits.drainMs / 1000) : 0,
-  );
-  const written = withMark(
-    installation.manager === 'systemd'
-      ? systemdUnit({ scope, program, config, drain })
-      : launchdPlist({
-          scope,
-          program,
-          config,
-          drain,
-          log: installation.log!,
-          home: scope === 'system' ? '/var/lib/hopgate' : undefined,
-        }),
-  );
+  const configuredMs = loaded.ok ? loaded.config.limits.drainMs : 0;
+  const drain = Math.max(DRAIN_SECONDS, Math.ceil(configuredMs / 1000));
+  const written = fileText(installation, {
+    scope,
+    program: programOf(invocation),
+    config,
+    drain,
+  });
   const same = owner === 'ours' && readFileSync(installation.file, 'utf8') === written;
-  const { enable, start: begin, disable } = installation.commands;
-  const steps: Step[] = same
-    ? [...runSteps(enable)]
-    : [
-        // launchd reads a changed file only when the old job is gone.
-        ...(installation.manager === 'launchd' ? runSteps(disable, true) : []),
-        { kind: 'write', path: installation.file, text: written },
-        ...runSteps(enable),
-      ];
-  if (!flag('no-start') && !same) steps.push(...runSteps(begin));
+  const steps = installSteps(installation, same ? undefined : written);
+  if (!flag('no-start') && !same) steps.push(...runSteps(installation.commands.start));
+  if (same) out.line(`${installation.file} is there already, unchanged.`);
   if (flag('dry-run')) {
-    if (same) out.line(`${installation.file} is there already, unchanged.`);
     printSteps(invocation, steps);
     return 0;
   }
-  if (same) out.line(`${installation.file} is there already, unchanged.`);
   if (!(await carryOutSteps(invocation, steps))) return 1;
   if (installation.environmentFile !== undefined) {
     out.line(
@@ -176,6 +140,54 @@ async function install(
     out.line('It runs while you are logged in; "loginctl enable-linger" keeps it beyond that.');
   }
   return 0;
+}
+
+const programOf = ({ deps }: Invocation): readonly string[] => deps.program ?? [process.execPath];
+
+/** Why the service cannot be installed here; undefined: it can. */
+function whyNot(
+  invocation: Invocation,
+  scope: Scope,
+  { file, manager, packaged }: Installation,
+  owner: ReturnType<typeof ownership>,
+): string | undefined {
+  const inHome = programOf(invocation).find((word) => /^\/(home|root|Users)\//.test(word));
+  if (scope === 'system' && inHome !== undefined) {
+    return `${inHome} belongs to one user; a system service must not run it. Install hopgate elsewhere (install.sh --prefix /usr/local), or use --user.`;
+  }
+  const other = packaged.find((path) => existsSync(path));
+  if (other !== undefined) {
+    return `a package brought ${other}; nothing was written. "systemctl enable --now hopgate" starts it.`;
+  }
+  if (owner === 'foreign') return `${file} was not written by hopgate; it stays as it is.`;
+  if (owner === 'edited' && !invocation.flag('force')) {
+    return `${file} was changed since it was written; it stays as it is. --force writes over it${manager === 'systemd' ? '; "systemctl edit" keeps changes apart' : ''}.`;
+  }
+  return undefined;
+}
+
+/** The text of the unit or of the property list. */
+function fileText(
+  { manager, log }: Installation,
+  service: Parameters<typeof systemdUnit>[0],
+): string {
+  if (manager === 'systemd') return withMark(systemdUnit(service));
+  const home = service.scope === 'system' ? '/var/lib/hopgate' : undefined;
+  return withMark(launchdPlist({ ...service, log: log!, home }));
+}
+
+/** @param written undefined: the file is there and stays */
+function installSteps(
+  { file, manager, commands }: Installation,
+  written: string | undefined,
+): Step[] {
+  if (written === undefined) return [...runSteps(commands.enable)];
+  return [
+    // launchd reads a changed file only when the old job is gone.
+    ...(manager === 'launchd' ? runSteps(commands.disable, true) : []),
+    { kind: 'write', path: file, text: written },
+    ...runSteps(commands.enable),
+  ];
 }
 
 async function uninstall(invocation: Invocation, installation: Installation): Promise<number> {

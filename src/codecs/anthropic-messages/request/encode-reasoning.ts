@@ -1,19 +1,9 @@
 /** Encodes reasoning settings as `thinking` and `output_config.effort`. */
 
+import { budgetOfEffort } from '../../../conversation/models/efforts.ts';
 import type { ReasoningSettings } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
-import { memberOf } from '../../../lib/json/json-members.ts';
 import type { BlockWriter } from './encode-blocks.ts';
-
-/** The budget in tokens for an effort. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16384,
-  xhigh: 32768,
-  max: 32768,
-};
 
 /** The API's minimum for `budget_tokens`. */
 const MIN_BUDGET = 1024;
@@ -57,10 +47,7 @@ export function encodeReasoning(
     notes.add('parameter_dropped', 'thinking', 'a forced tool excludes a thinking budget');
     return none;
   }
-  const wanted = Math.max(
-    MIN_BUDGET,
-    budget ?? memberOf(BUDGETS, effort ?? 'medium') ?? BUDGETS.medium!,
-  );
+  const wanted = Math.max(MIN_BUDGET, budget ?? budgetOfEffort(effort));
   if (effort !== undefined && budget === undefined) {
     notes.add('parameter_mapped', 'reasoning_effort', `${effort} to a budget of ${wanted} tokens`);
   }

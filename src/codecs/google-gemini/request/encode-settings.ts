@@ -1,5 +1,6 @@
 /** Encodes settings as `generationConfig`, `toolConfig` and other members of a Gemini request. */
 
+import { EFFORT_BUDGETS } from '../../../conversation/models/efforts.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type {
@@ -155,15 +156,9 @@ function written(
   }
 }
 
-/** The budget in tokens for an effort, as gateways between these vendors commonly map them. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16_384,
-  xhigh: 24_576,
-  max: 24_576,
-};
+/** The largest budget that every one of Google's models takes. */
+const MOST_BUDGET = 24_576;
+const BUDGETS = { ...EFFORT_BUDGETS, xhigh: MOST_BUDGET, max: MOST_BUDGET };
 
 const LEVELS: Readonly<Record<string, string>> = {
   minimal: 'MINIMAL',

@@ -61,6 +61,17 @@ export interface KeyLimits {
   readonly concurrent?: number;
 }
 
+type WrittenLimits = FileKeySettings['limits'];
+/** A limit as the configuration, messages and reports name it. */
+export type LimitName = keyof WrittenLimits;
+
+const LIMIT_KEYS: Readonly<Record<LimitName, keyof KeyLimits>> = {
+  requests_per_minute: 'requestsPerMinute',
+  tokens_per_minute: 'tokensPerMinute',
+  concurrent: 'concurrent',
+};
+const LIMITS = Object.entries(LIMIT_KEYS) as readonly (readonly [LimitName, keyof KeyLimits])[];
+
 /** What a key may use: globs, case-sensitive; everything where a list is left out. */
 export interface Permissions {
   /** Names as clients ask for them, or `provider/model`. */
@@ -116,13 +127,31 @@ export function resolveKeySettings(
   };
 }
 
-const resolveKeyLimits = (limits: FileKeySettings['limits']): KeyLimits => ({
-  ...(limits.requests_per_minute !== undefined && {
-    requestsPerMinute: limits.requests_per_minute,
-  }),
-  ...(limits.tokens_per_minute !== undefined && { tokensPerMinute: limits.tokens_per_minute }),
-  ...(limits.concurrent !== undefined && { concurrent: limits.concurrent }),
-});
+const resolveKeyLimits = (written: WrittenLimits): KeyLimits =>
+  limitsBy(LIMITS.map(([name, key]) => [key, written[name]]));
+
+/** Limits as the file has them. */
+export const writtenLimits = (limits: KeyLimits): WrittenLimits =>
+  limitsBy(LIMITS.map(([name, key]) => [name, limits[key]]));
+
+/** The lowest limit of each kind. */
+export const leastLimits = (all: readonly KeyLimits[]): KeyLimits =>
+  all.length === 1
+    ? all[0]!
+    : limitsBy(LIMITS.map(([, key]) => [key, least(all.map((one) => one[key]))]));
+
+const limitsBy = <Name extends string>(
+  all: readonly (readonly [Name, number | undefined])[],
+): Partial<Record<Name, number>> =>
+  Object.fromEntries(all.filter(([, limit]) => limit !== undefined)) as Partial<
+    Record<Name, number>
+  >;
+
+/** Undefined: none of the values is given. */
+export function least(values: readonly (number | undefined)[]): number | undefined {
+  const given = values.filter((value) => value !== undefined);
+  return given.length === 0 ? undefined : Math.min(...given);
+}
 
 function checkPatterns(list: readonly string[] | undefined, path: Path, findings: Findings): void {
   if (list === undefined) return;

@@ -99,7 +99,7 @@ function toEventInput({ time, ...event }: NewEventBody, at: string): EventInput 
   return { ...event, time: parsedTime };
 }
 
-/** `{text, …}` or `{events: [{text, …}, …]}`. */
+/** `{text, …}` or `{events: [{text, …}, …]}`. @throws GatewayError invalid_request, or too_large for too many events */
 export function readEvents(body: Uint8Array): EventInputs {
   const value = parseJsonBody(body);
   if (isObject(value) && 'events' in value) {
@@ -128,7 +128,7 @@ export interface EventLine {
   readonly event: EventInput;
 }
 
-/** The events of JSON lines; skips empty lines. Errors name the line. */
+/** The events of JSON lines; skips empty lines. @throws GatewayError invalid_request that names the line */
 export function* readLines(body: Uint8Array): Generator<EventLine> {
   const lines = new TextDecoder().decode(body).split('\n');
   for (const [index, line] of lines.entries()) {
@@ -141,7 +141,7 @@ export function* readLines(body: Uint8Array): Generator<EventLine> {
   }
 }
 
-/** The fields of an event to change. */
+/** The fields of an event to change. @throws GatewayError invalid_request, also where there is none */
 export function readChange(body: Uint8Array): EventChange {
   const value = parseJsonBody(body);
   checkSchema(eventChange, value, '');
@@ -150,6 +150,7 @@ export function readChange(body: Uint8Array): EventChange {
   return toEventInput(value as unknown as NewEventBody, '');
 }
 
+/** The query of a recall. @throws GatewayError invalid_request that names the field */
 export function readRecall(body: Uint8Array): RecallQuery {
   const value = parseJsonBody(body);
   if (isObject(value) && typeof value.limit === 'number' && value.limit > MAX_RECALLED) {
@@ -162,6 +163,7 @@ export function readRecall(body: Uint8Array): RecallQuery {
 const PAGE = 100;
 const LONGEST_PAGE = 1000;
 
+/** The query of a list of events. @throws GatewayError invalid_request that names the parameter */
 export function readList(search: URLSearchParams): ListQuery {
   const given = (name: string) => search.get(name) ?? undefined;
   const order = given('order') ?? 'desc';
@@ -183,7 +185,7 @@ export function readList(search: URLSearchParams): ListQuery {
 const SPACE_PAGE = 100;
 const LONGEST_SPACE_PAGE = 1000;
 
-/** The query of the list of spaces. */
+/** The query of the list of spaces. @throws GatewayError invalid_request that names the parameter */
 export function readSpaces(search: URLSearchParams): { after: string; limit: number } {
   const limit = Number(search.get('limit') ?? SPACE_PAGE);
   if (!Number.isInteger(limit) || limit < 1 || limit > LONGEST_SPACE_PAGE) {

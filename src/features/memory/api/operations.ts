@@ -42,6 +42,7 @@ const SPACES_STEP = 1000;
 /** Events of an export read at a time. */
 const EXPORT_STEP = 500;
 
+/** Stores the events of a body. @throws GatewayError conflict where an id exists with another text; as `readEvents` */
 export const addEvents: MemoryOperation = async (request) => {
   const { memory, space, body, headers } = request;
   if (memory.eventStore === undefined) {

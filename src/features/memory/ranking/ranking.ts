@@ -45,6 +45,7 @@ export interface TermRelevance {
   readonly held: readonly string[];
 }
 
+/** @param terms of the query, each once */
 export function relevanceOf(
   text: string,
   terms: readonly string[],

@@ -35,6 +35,10 @@ interface Thread {
   answered: boolean;
 }
 
+/**
+ * The exchanges of a session as one conversation: the first 400 that the viewer may see, with their totals.
+ * @throws GatewayError not_found where the viewer sees none
+ */
 export async function sessionView(
   id: string,
   viewer: Viewer,

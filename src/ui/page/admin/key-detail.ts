@@ -9,7 +9,7 @@ import type { View } from '../kit/view.ts';
 import { when } from '../kit/when.ts';
 import { type BudgetReport, budgetLine, getBudgets } from './budgets-api.ts';
 import { ask } from './dialogs.ts';
-import { keyFields, labelsText } from './key-fields.ts';
+import { keyFields, LIMITS, labelsText } from './key-fields.ts';
 import {
   changeKey,
   createKey,
@@ -310,9 +310,7 @@ function fixedSettings(key: KeyView): Child {
       fact('Server tools', list(key.tools)),
       fact('Routes', list(key.routes)),
       fact('Memory spaces', list(key.spaces)),
-      fact('Requests a minute', count(limits.requests_per_minute ?? null)),
-      fact('Tokens a minute', count(limits.tokens_per_minute ?? null)),
-      fact('At the same time', count(limits.concurrent ?? null)),
+      LIMITS.map((limit) => fact(limit.fact, count(limits[limit.name] ?? null))),
       fact(
         'Budgets',
         key.budgets?.map(({ usd: amount, per }) => `${usd(amount)} per ${per}`).join(', ') ||

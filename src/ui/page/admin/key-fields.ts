@@ -1,6 +1,7 @@
 /** The fields of a key as a form: what is typed becomes the members of the admin API, and the other way round. */
 
 import { button, type Child, h } from '../kit/dom.ts';
+import { count, short } from '../kit/format.ts';
 
 export interface BudgetFields {
   readonly name?: string;
@@ -25,12 +26,28 @@ export interface KeySettings {
   readonly budgets?: readonly BudgetFields[];
 }
 
-const LIMITS = [
-  ['requests_per_minute', 'Requests a minute'],
-  ['tokens_per_minute', 'Tokens a minute'],
-  ['concurrent', 'Requests at the same time'],
+/** The limits: `field` in the form, `fact` in the list of facts, `line` in the table of keys. */
+export const LIMITS = [
+  {
+    name: 'requests_per_minute',
+    field: 'Requests a minute',
+    fact: 'Requests a minute',
+    line: (limit: number) => `${short(limit)} requests/min`,
+  },
+  {
+    name: 'tokens_per_minute',
+    field: 'Tokens a minute',
+    fact: 'Tokens a minute',
+    line: (limit: number) => `${short(limit)} tokens/min`,
+  },
+  {
+    name: 'concurrent',
+    field: 'Requests at the same time',
+    fact: 'At the same time',
+    line: (limit: number) => `${count(limit)} at a time`,
+  },
 ] as const;
-type LimitName = (typeof LIMITS)[number][0];
+type LimitName = (typeof LIMITS)[number]['name'];
 
 const LISTS = [
   [
@@ -61,7 +78,7 @@ export function keyFields(key: KeySettings): KeyFields {
   const labels = textInput('labels', 'team=web, env=prod', labelsText(key.labels ?? {}));
   const expires = h('input', { name: 'expires', type: 'datetime-local' });
   expires.value = key.expires === undefined ? '' : localTime(key.expires);
-  const limits = LIMITS.map(([limit, title]) => {
+  const limits = LIMITS.map(({ name: limit, field: title }) => {
     const input = h('input', {
       name: limit,
       type: 'number',

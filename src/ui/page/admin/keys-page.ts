@@ -1,12 +1,13 @@
 /** The keys: all of them with what they spent, and one of them with its settings and what can be done with it. */
 
 import { button, type Child, h, replace } from '../kit/dom.ts';
-import { count, short } from '../kit/format.ts';
+import { count } from '../kit/format.ts';
 import { currentRoute, go, hashOf, type Route } from '../kit/route.ts';
 import { dataTable } from '../kit/table.ts';
 import type { View } from '../kit/view.ts';
 import { when } from '../kit/when.ts';
 import { keyDetail } from './key-detail.ts';
+import { LIMITS } from './key-fields.ts';
 import { type KeyView, listKeys, stateOf } from './keys-api.ts';
 import { emptyState, pageFrame } from './page-frame.ts';
 import { getUsage, type UsageGroup } from './usage-api.ts';
@@ -211,12 +212,10 @@ function listCell(list: readonly string[] | undefined, none: string): Child {
 }
 
 function limitsCell({ limits }: KeyView): Child {
-  const lines = [
-    limits?.requests_per_minute !== undefined &&
-      `${short(limits.requests_per_minute)} requests/min`,
-    limits?.tokens_per_minute !== undefined && `${short(limits.tokens_per_minute)} tokens/min`,
-    limits?.concurrent !== undefined && `${count(limits.concurrent)} at a time`,
-  ].filter((line) => line !== false);
+  const lines = LIMITS.flatMap(({ name, line }) => {
+    const amount = limits?.[name];
+    return amount === undefined ? [] : [line(amount)];
+  });
   if (lines.length === 0) return h('span', { class: 'soft' }, 'none');
   return lines.map((line) => h('div', { class: 'nowrap' }, line));
 }

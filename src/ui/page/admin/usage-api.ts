@@ -36,5 +36,11 @@ export type UsageQuery = Readonly<Record<string, string | number | undefined>>;
 export const getUsage = (query: UsageQuery, signal: AbortSignal) =>
   adminJson<Usage>('/usage', { query, signal });
 
-export const tokensOf = ({ tokens }: UsageGroup): number =>
-  tokens.input + tokens.output + tokens.cache_read + tokens.cache_write + tokens.reasoning;
+/** The prompt, the part from the cache included. */
+export const tokensIn = ({ tokens }: UsageGroup): number =>
+  tokens.input + tokens.cache_read + tokens.cache_write;
+
+/** The answer, reasoning included. */
+export const tokensOut = ({ tokens }: UsageGroup): number => tokens.output + tokens.reasoning;
+
+export const tokensOf = (group: UsageGroup): number => tokensIn(group) + tokensOut(group);

@@ -45,7 +45,7 @@ export function stepOf({ from, to, step, by }: Query, usual: string, now = Date.
   return span <= DAYS_MS ? 'day' : 'month';
 }
 
-const VALUES: Readonly<Record<Measure, (group: UsageGroup) => number>> = {
+export const VALUES: Readonly<Record<Measure, (group: UsageGroup) => number>> = {
   cost: ({ cost_usd }) => cost_usd,
   tokens: tokensOf,
   tries: ({ tries }) => tries,

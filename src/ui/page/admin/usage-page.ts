@@ -9,8 +9,16 @@ import { dataTable } from '../kit/table.ts';
 import type { View } from '../kit/view.ts';
 import { admin } from './admin-api.ts';
 import { emptyState, pageFrame } from './page-frame.ts';
-import { getUsage, tokensOf, type Usage, type UsageGroup } from './usage-api.ts';
-import { MEASURES, type Measure, measureOf, nameOf, stepOf, usageChart } from './usage-chart.ts';
+import { getUsage, tokensIn, tokensOut, type Usage, type UsageGroup } from './usage-api.ts';
+import {
+  MEASURES,
+  type Measure,
+  measureOf,
+  nameOf,
+  stepOf,
+  usageChart,
+  VALUES,
+} from './usage-chart.ts';
 import { usd } from './usd.ts';
 
 const BY = [
@@ -201,16 +209,16 @@ function figureList(data: readonly UsageGroup[]): Child {
     data.reduce((all, group) => all + of(group), 0);
   const figure = (name: string, value: string, tone?: string, title?: string) =>
     h('div', { 'data-tone': tone, title }, h('dt', null, name), h('dd', null, value));
-  const input = sum(({ tokens }) => tokens.input + tokens.cache_write);
+  const input = sum(tokensIn);
   const cached = sum(({ tokens }) => tokens.cache_read);
   const unpriced = sum((group) => group.unpriced);
   const estimated = sum((group) => group.estimated);
   return [
     figure('Cost', usd(sum((group) => group.cost_usd))),
     figure('Tries', count(sum((group) => group.tries))),
-    figure('Tokens in', short(input + cached)),
-    figure('From the cache', input + cached === 0 ? '–' : percent(cached / (input + cached))),
-    figure('Tokens out', short(sum(({ tokens }) => tokens.output + tokens.reasoning))),
+    figure('Tokens in', short(input)),
+    figure('From the cache', input === 0 ? '–' : percent(cached / input)),
+    figure('Tokens out', short(sum(tokensOut))),
     unpriced > 0 &&
       figure(
         'Without a price',
@@ -230,7 +238,7 @@ function figureList(data: readonly UsageGroup[]): Child {
 
 function groupTable(query: Query, measure: Measure, data: readonly UsageGroup[]): Child {
   const by = query.by ?? 'key';
-  const of = MEASURE_OF[measure];
+  const of = VALUES[measure];
   const all = data.reduce((sum, group) => sum + of(group), 0);
   const most = Math.max(...data.map(of), 0);
   const sorted = [...data].sort((a, b) => of(b) - of(a));
@@ -248,24 +256,18 @@ function groupTable(query: Query, measure: Measure, data: readonly UsageGroup[])
       { title: 'Tries', cell: ({ tries }) => count(tries), num: true },
       {
         title: 'Tokens in',
-        cell: ({ tokens }) => short(tokens.input + tokens.cache_read + tokens.cache_write),
+        cell: (group) => short(tokensIn(group)),
         num: true,
       },
       { title: 'Cached', cell: cachedCell, num: true },
       {
         title: 'Tokens out',
-        cell: ({ tokens }) => short(tokens.output + tokens.reasoning),
+        cell: (group) => short(tokensOut(group)),
         num: true,
       },
     ],
   });
 }
-
-const MEASURE_OF: Readonly<Record<Measure, (group: UsageGroup) => number>> = {
-  cost: ({ cost_usd }) => cost_usd,
-  tokens: tokensOf,
-  tries: ({ tries }) => tries,
-};
 
 function groupName(by: string, group: UsageGroup): Child {
   const { name } = group;
@@ -301,9 +303,9 @@ function costCell({ cost_usd, unpriced, tries }: UsageGroup): Child {
   ];
 }
 
-function cachedCell({ tokens }: UsageGroup): string {
-  const all = tokens.input + tokens.cache_read + tokens.cache_write;
-  return all === 0 ? '–' : percent(tokens.cache_read / all);
+function cachedCell(group: UsageGroup): string {
+  const all = tokensIn(group);
+  return all === 0 ? '–' : percent(group.tokens.cache_read / all);
 }
 
 const nothing = () =>

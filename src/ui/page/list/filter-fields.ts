@@ -2,6 +2,7 @@
 
 import { h, replace } from '../kit/dom.ts';
 import type { FilterName, Query } from '../kit/route.ts';
+import { PROTOCOLS } from './row-cells.ts';
 
 export interface FilterFields {
   readonly node: DocumentFragment;
@@ -9,13 +10,7 @@ export interface FilterFields {
   suggest(values: Readonly<Record<string, readonly string[]>>): void;
 }
 
-const ENTRIES = [
-  ['', 'Any API'],
-  ['openai-chat', 'Chat'],
-  ['openai-responses', 'Responses'],
-  ['anthropic-messages', 'Messages'],
-  ['google-gemini', 'Gemini'],
-] as const;
+const ENTRIES = [['', 'Any API'], ...Object.entries(PROTOCOLS)] as const;
 
 const MADE = [
   ['', 'Clients and commands'],

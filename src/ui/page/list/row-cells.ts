@@ -23,7 +23,8 @@ export function statusLabel(row: UiRow): readonly [string, string] {
   return [String(row.status || '–'), row.error || (row.failed ? 'retried' : '')];
 }
 
-const PROTOCOLS = {
+/** The protocols as the page names them. */
+export const PROTOCOLS = {
   'openai-chat': 'Chat',
   'openai-responses': 'Responses',
   'anthropic-messages': 'Messages',

@@ -1,9 +1,9 @@
 /** Logs requests to paths that this gateway does not have: mostly a client whose base address lacks or repeats `/v1`. */
 
-import { Throttle } from '../lib/loop/throttle.ts';
-import { shortAgent } from '../telemetry/client-name.ts';
-import { event, type Log } from '../telemetry/log.ts';
-import type { UnknownPath } from './errors.ts';
+import { Throttle } from '../../lib/loop/throttle.ts';
+import type { UnknownPath } from '../../server/errors.ts';
+import { shortAgent } from '../../telemetry/client-name.ts';
+import { event, type Log } from '../../telemetry/log.ts';
 
 /** At most one line a minute for each path, and 20 in all: a scanner fills no log. */
 export function logUnknownPaths(log: Log, addressOf: (request: Request) => string | undefined) {
