@@ -42,6 +42,7 @@ import { restReports } from '../upstream/health/report.ts';
 import { healthSnapshot } from '../upstream/health/snapshot.ts';
 import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { refusedKeys } from '../upstream/refused-keys.ts';
+import { secretsOf } from '../upstream/secrets.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
 import { configured, connectionLimits, socketLimits } from './configured.ts';
@@ -290,6 +291,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);
     },
+    secrets: () => secretsOf(config()),
     count: countTokens,
     received,
     gateway,
