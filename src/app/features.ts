@@ -7,7 +7,7 @@ import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
-import { memoryLedger, openHopLedger } from '../features/server-tools/index.ts';
+import { memoryLedger, openHopLedger, permittedTools } from '../features/server-tools/index.ts';
 import { toolPairing } from '../features/tool-pairing/index.ts';
 import { openShortResultLedger, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
@@ -26,7 +26,6 @@ import { leakedCallsByUse } from './leaked-calls.ts';
 import {
   type CodexSearch,
   configuredTools,
-  permittedTools,
   searchForCodex,
   serverToolsOf,
 } from './server-tools.ts';
@@ -154,7 +153,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       const chat = conversationOf(exchange, request, chatApp);
       if (chat?.space !== undefined) recording?.space?.(chat.space);
       const registry = withConversationTools(
-        permittedTools(tools.registry, exchange.principal, request),
+        permittedTools(tools.registry, exchange.principal.policy, request),
         chat?.tools ?? [],
       );
       const setup: ExchangeSetup = {
