@@ -6,6 +6,7 @@ import { Notes } from '../../conversation/notes.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { Abort } from '../../lib/loop/abort.ts';
+import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { isRedirect } from '../../upstream/classify.ts';
 import type { SendOptions, Sent, Upstream } from '../../upstream/upstream.ts';
@@ -46,7 +47,7 @@ export async function nativeCount(
       sameProtocol: true,
     });
     if (status === 404 || status === 405 || isRedirect(status)) return undefined;
-    const text = new TextDecoder().decode(bytes);
+    const text = maskLiterals(new TextDecoder().decode(bytes), secrets);
     if (status >= 200 && status < 300) {
       return isObject(tryParse(text)) ? { status, headers, bytes } : undefined;
     }
