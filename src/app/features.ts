@@ -20,6 +20,7 @@ import type { HashedName } from '../lib/store/erasures.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import type { Recording } from '../samples/recording.ts';
 import { event } from '../telemetry/log.ts';
+import { secretsOf } from '../upstream/secrets.ts';
 import { conversationOf, strayHeaders, withConversationTools } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
 import { leakedCallsByUse } from './leaked-calls.ts';
@@ -111,6 +112,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         turns: sharedTurns ?? turns,
         ahead: sharedTurns && { disk: state!.hops.prefetch, turns: sharedTurns.prefetch },
         rounds: config.limits.toolRounds,
+        secrets: secretsOf(config),
         log,
       });
       state?.restoredBy(feature);

@@ -84,6 +84,8 @@ export interface ServerToolsState {
   readonly ahead: { readonly disk: Prefetch; readonly turns: Prefetch } | undefined;
   /** Hops of one turn at most. */
   readonly rounds: number;
+  /** The credentials of the configuration: they are masked in results. */
+  readonly secrets: readonly string[];
   readonly log: Log;
 }
 
@@ -93,7 +95,7 @@ export interface ServerToolsState {
  */
 export function serverToolsOf(
   { exchange, request, registry, chat, recording, payer }: ExchangeSetup,
-  { disk, turns, ahead, rounds, log }: ServerToolsState,
+  { disk, turns, ahead, rounds, secrets, log }: ServerToolsState,
 ): ServerToolsFeature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
   if (!runs && !mayDeclareHosted(request.bytes, request.protocol.name)) return undefined;
@@ -111,6 +113,7 @@ export function serverToolsOf(
     forced: chat?.forced,
     events: chat?.toolEvents,
     limits: { rounds },
+    secrets,
     log: logTo(log),
     onRun: (run) => recording?.tool?.(run),
   });
