@@ -24,6 +24,7 @@ beforeAll(async () => {
     routes: [
       { name: 'mixed', when: { model: 'mixed' }, to: ['second/demo-2', 'demo/demo'] },
       { name: 'only', when: { model: 'only' }, to: ['demo/demo'] },
+      { name: 'taken', when: { model: 'other' }, to: ['demo/other'] },
     ],
     auth: {
       admin_keys: [ADMIN],
@@ -283,6 +284,16 @@ describe('what a key may use', () => {
     const one = (name: string) =>
       fetch(`${gateway.url}/v1/models/${name}`, { headers: { authorization: `Bearer ${key}` } });
     expect([(await one('fast')).status, (await one('demo')).status]).toEqual([200, 404]);
+  });
+
+  test('a listed name that a forbidden route takes is in no list', async () => {
+    const { key } = await made({ routes: ['mixed'] });
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await chat(key, 'other')).body.error.code).toBe('route_not_allowed');
+    expect((await fetch(`${gateway.url}/v1/models/other`, { headers })).status).toBe(404);
+    const names = await modelsOf(key);
+    expect(names).toContain('mixed');
+    expect(names).not.toContain('other');
   });
 
   test('a hosted tool that the key may not use is refused, one that it may goes on', async () => {
