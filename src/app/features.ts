@@ -30,7 +30,7 @@ import {
   searchForCodex,
   serverToolsOf,
 } from './server-tools.ts';
-import { visionBySpace } from './vision.ts';
+import { ownKey, visionBySpace } from './vision.ts';
 
 export interface FeaturesOfExchange {
   readonly features: readonly Feature[];
@@ -127,9 +127,13 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
             owner,
           })
         : undefined,
-    ({ chat, recording, state }) => {
-      const own = vision.of(chat?.space);
-      const ahead = state?.ahead((keys) => shared!.descriptions.prefetch(keys, chat?.space));
+    ({ exchange: { owner }, chat, recording, state }) => {
+      const space = chat?.space;
+      const own = vision.of(space, owner);
+      const ahead = state?.ahead((keys) => {
+        const stored = space === undefined ? keys.map((key) => ownKey(key, owner)) : keys;
+        return shared!.descriptions.prefetch(stored, space);
+      });
       return withRunReport(
         ahead === undefined ? own : withReadAhead(own, ahead),
         recording && ((run) => recording.tool?.(run)),
