@@ -7,7 +7,7 @@ import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
-import { memoryLedger, openHopLedger } from '../features/server-tools/index.ts';
+import { memoryLedger, openHopLedger, permittedTools } from '../features/server-tools/index.ts';
 import { toolPairing } from '../features/tool-pairing/index.ts';
 import { openShortResultLedger, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
@@ -20,17 +20,17 @@ import type { HashedName } from '../lib/store/erasures.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import type { Recording } from '../samples/recording.ts';
 import { event } from '../telemetry/log.ts';
+import { secretsOf } from '../upstream/secrets.ts';
 import { conversationOf, strayHeaders, withConversationTools } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
 import { leakedCallsByUse } from './leaked-calls.ts';
 import {
   type CodexSearch,
   configuredTools,
-  permittedTools,
   searchForCodex,
   serverToolsOf,
 } from './server-tools.ts';
-import { visionBySpace } from './vision.ts';
+import { ownKey, visionBySpace } from './vision.ts';
 
 export interface FeaturesOfExchange {
   readonly features: readonly Feature[];
@@ -112,6 +112,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         turns: sharedTurns ?? turns,
         ahead: sharedTurns && { disk: state!.hops.prefetch, turns: sharedTurns.prefetch },
         rounds: config.limits.toolRounds,
+        secrets: secretsOf(config),
         log,
       });
       state?.restoredBy(feature);
@@ -126,9 +127,13 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
             owner,
           })
         : undefined,
-    ({ chat, recording, state }) => {
-      const own = vision.of(chat?.space);
-      const ahead = state?.ahead((keys) => shared!.descriptions.prefetch(keys, chat?.space));
+    ({ exchange: { owner }, chat, recording, state }) => {
+      const space = chat?.space;
+      const own = vision.of(space, owner);
+      const ahead = state?.ahead((keys) => {
+        const stored = space === undefined ? keys.map((key) => ownKey(key, owner)) : keys;
+        return shared!.descriptions.prefetch(stored, space);
+      });
       return withRunReport(
         ahead === undefined ? own : withReadAhead(own, ahead),
         recording && ((run) => recording.tool?.(run)),
@@ -154,7 +159,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       const chat = conversationOf(exchange, request, chatApp);
       if (chat?.space !== undefined) recording?.space?.(chat.space);
       const registry = withConversationTools(
-        permittedTools(tools.registry, exchange.principal, request),
+        permittedTools(tools.registry, exchange.principal.policy, request),
         chat?.tools ?? [],
       );
       const setup: ExchangeSetup = {

@@ -2,9 +2,10 @@
 
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
-import { GatewayError, invalid } from '../conversation/errors.ts';
+import { invalid } from '../conversation/errors.ts';
 import type { Prefetch } from '../features/feature.ts';
 import {
+  checkTool,
   type HopLedger,
   liveRegistry,
   mayDeclareHosted,
@@ -25,10 +26,8 @@ import {
   modelAnswer,
   searchConversation,
 } from '../features/server-tools/tools/web-search/model-search.ts';
-import type { ClientRequest } from '../gateway/client-request.ts';
-import type { Policy, Principal } from '../keys/principal.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
-import { printableLine } from '../lib/text/printable-text.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { scopedKeys, turnLedger } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
@@ -85,6 +84,8 @@ export interface ServerToolsState {
   readonly ahead: { readonly disk: Prefetch; readonly turns: Prefetch } | undefined;
   /** Hops of one turn at most. */
   readonly rounds: number;
+  /** The credentials of the configuration: they are masked in results. */
+  readonly secrets: readonly string[];
   readonly log: Log;
 }
 
@@ -94,7 +95,7 @@ export interface ServerToolsState {
  */
 export function serverToolsOf(
   { exchange, request, registry, chat, recording, payer }: ExchangeSetup,
-  { disk, turns, ahead, rounds, log }: ServerToolsState,
+  { disk, turns, ahead, rounds, secrets, log }: ServerToolsState,
 ): ServerToolsFeature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
   if (!runs && !mayDeclareHosted(request.bytes, request.protocol.name)) return undefined;
@@ -112,49 +113,10 @@ export function serverToolsOf(
     forced: chat?.forced,
     events: chat?.toolEvents,
     limits: { rounds },
+    secrets,
     log: logTo(log),
     onRun: (run) => recording?.tool?.(run),
   });
-}
-
-/** @throws GatewayError permission for a tool that the key may not use */
-function checkTool(policy: Policy, name: string): void {
-  if (policy.allowsTool(name)) return;
-  throw new GatewayError(
-    'permission',
-    `This API key may not use the tool '${printableLine(name, 200)}'.`,
-    { code: 'tool_not_allowed', param: 'tools', retryable: false },
-  );
-}
-
-/**
- * The tools that a key may use.
- * @throws GatewayError permission for a hosted tool of the request that it may not use
- */
-export function permittedTools(
-  registry: ToolRegistry,
-  { policy }: Principal,
-  request: ClientRequest,
-): ToolRegistry {
-  if (policy.everyTool) return registry;
-  if (mayDeclareHosted(request.bytes, request.protocol.name)) {
-    for (const tool of request.conversation.tools) {
-      if (tool.type === 'hosted') checkTool(policy, tool.name);
-    }
-  }
-  const ifAllowed = (tool: ServerTool | undefined) =>
-    tool !== undefined && policy.allowsTool(tool.name) ? tool : undefined;
-  return {
-    get tools() {
-      return registry.tools.filter(({ name }) => policy.allowsTool(name));
-    },
-    named: (name) => ifAllowed(registry.named(name)),
-    standIn: (hosted) => ifAllowed(registry.standIn(hosted)),
-    get starting() {
-      return registry.starting === true;
-    },
-    ready: async (signal, userText) => registry.ready?.(signal, userText),
-  };
 }
 
 /** A request to Codex' own search endpoint. */

@@ -37,6 +37,7 @@ import { createUi } from '../ui/index.ts';
 import { restReports } from '../upstream/health/report.ts';
 import { healthSnapshot } from '../upstream/health/snapshot.ts';
 import { askForModels, ModelLists } from '../upstream/model-list.ts';
+import { secretsOf } from '../upstream/secrets.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
 import { configured, connectionLimits, socketLimits } from './configured.ts';
@@ -265,6 +266,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);
     },
+    secrets: () => secretsOf(config()),
     count: countTokens,
     received,
     gateway,

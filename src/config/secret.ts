@@ -1,6 +1,7 @@
 /** A credential that prints as `***` wherever it is logged, inspected or serialized. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { credentialsIn } from '../lib/text/secret-literals.ts';
 
 const MASK = '***';
 const inspect = Symbol.for('nodejs.util.inspect.custom');
@@ -57,14 +58,17 @@ const MIN_SECRET = 8;
 
 /**
  * The credentials anywhere in a value, for masking: those that are long enough to differ from ordinary
- * words, without hashes of keys. Use them for nothing else.
+ * words, without hashes of keys; of headers also what stands behind `Bearer` and the like, and the values of cookies. Use them for nothing else.
  */
 export function secretsIn(value: unknown): readonly string[] {
   const found = new Set<string>();
-  const walk = (part: unknown): void => {
-    if (part instanceof Secret) found.add(part.reveal());
-    else if (typeof part === 'object' && part !== null) Object.values(part).forEach(walk);
+  const walk = (part: unknown, name: string): void => {
+    if (part instanceof Secret) {
+      for (const one of credentialsIn(part.reveal(), name)) found.add(one);
+    } else if (typeof part === 'object' && part !== null) {
+      for (const [key, inner] of Object.entries(part)) walk(inner, key);
+    }
   };
-  walk(value);
+  walk(value, '');
   return [...found].filter((text) => text.length >= MIN_SECRET && !/^sha256:/i.test(text));
 }

@@ -1,6 +1,7 @@
 /** The body of an endpoint's answer on its way to the client, which ends as the upstream's does. */
 
 import { asGatewayError, clientGone, type GatewayError } from '../conversation/errors.ts';
+import type { ErrorMask } from '../gateway/stream/mask-errors.ts';
 import type { UpstreamBody } from '../gateway/stream/upstream-body.ts';
 import type { ChunkSink } from '../upstream/transport.ts';
 
@@ -17,6 +18,8 @@ const RESET_AFTER_MS = 25;
 export interface AnswerStreamOptions {
   readonly first: readonly Uint8Array[];
   readonly source: UpstreamBody;
+  /** Of an event stream: takes the gateway's credentials out of the vendor's errors. */
+  readonly mask: ErrorMask | undefined;
   /** The error event of a stream; '' for other bodies, which can only be cut. */
   readonly fail: (error: GatewayError) => string;
   /** Sees every chunk that is written. */
@@ -53,6 +56,7 @@ class AnswerStream implements ChunkSink {
       for (const chunk of first) await this.write(chunk);
       this.#sink.flush();
       if (this.#broken === undefined) await source.pipe(this);
+      await this.#forward(this.#options.mask?.end());
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
     } catch (thrown) {
       if (this.#over) return;
@@ -70,7 +74,13 @@ class AnswerStream implements ChunkSink {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    if (this.#over || this.#broken !== undefined) return undefined;
+    const { mask } = this.#options;
+    return this.#forward(mask === undefined ? chunk : mask.push(chunk));
+  }
+
+  /** @param chunk undefined: nothing may go out yet */
+  #forward(chunk: Uint8Array | undefined): Promise<void> | undefined {
+    if (chunk === undefined || this.#over || this.#broken !== undefined) return undefined;
     try {
       this.#options.onChunk(chunk);
       const written = this.#sink.write(chunk);

@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../conversation/errors.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
+import { ErrorMask } from '../gateway/stream/mask-errors.ts';
 import { endOf } from '../gateway/tries/try-account.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { answerStream } from './answer-stream.ts';
@@ -51,6 +52,7 @@ export function answerResponse(
   const body = answerStream({
     first,
     source,
+    mask: isStream && secrets.length > 0 ? new ErrorMask(secrets) : undefined,
     fail(error) {
       if (!isStream) return '';
       const { body } = exchange.protocol.encodeError(error, exchange.id);

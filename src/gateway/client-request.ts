@@ -15,6 +15,7 @@ import {
   topLevel,
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
+import { holdsMoreValues } from '../lib/json/many-values.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
 import { type Asker, type Histories, type History, LEAST_BYTES } from './histories/histories.ts';
@@ -23,6 +24,8 @@ import { type Asker, type Histories, type History, LEAST_BYTES } from './histori
 const PARSE_AT_ONCE = LEAST_BYTES;
 /** A body that is larger is looked through in slices first. */
 const LARGE = 2 * 1024 * 1024;
+/** Members, objects and lists of a body: more than twice what `limits.blocks` blocks have. Names take the most time. */
+const MOST_VALUES = 300_000;
 const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -78,6 +81,8 @@ async function largeClientRequest(
   const { histories, asker } = options;
   const known = asker && histories?.read(asker, body);
   const history = known instanceof Promise ? await known : known;
+  // What the session's last turn held was looked at then, and is not parsed again.
+  await checkValues(body, history?.pieces.fresh);
   if (history !== undefined) {
     const { members } = history.pieces;
     // With the extension cut out the bytes are others.
@@ -91,6 +96,28 @@ async function largeClientRequest(
   }
   if (members === undefined) throw notAnObject(body);
   return new ClientRequest(protocol, body, options, members);
+}
+
+/**
+ * Parsing is one step of the event loop, so a body must not hold too much to parse. A small one cannot.
+ * @param ranges of bytes that are new: start, end, start, end …; left out: all of them
+ * @throws GatewayError invalid_request
+ */
+export async function checkValues(
+  body: Buffer,
+  ranges: readonly number[] = [0, body.length],
+): Promise<void> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for (let i = 0; i < ranges.length; i += 2) {
+    const part = body.subarray(ranges[i], ranges[i + 1]);
+    bytes += part.length;
+    parts.push(part);
+  }
+  if (bytes <= LARGE || !(await runInSlices(holdsMoreValues(parts, MOST_VALUES)))) return;
+  throw invalid(
+    `The request body holds more than ${MOST_VALUES} members, objects and lists, all levels together.`,
+  );
 }
 
 /** The request of one exchange. Immutable but for what it remembers of its own decoding. */

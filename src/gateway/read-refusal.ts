@@ -68,6 +68,18 @@ export async function readRefusal(
   return { ...failure, raw: { status, headers, body: own } };
 }
 
+/** A whole error answer as its client may get it: without this gateway's credentials, and none about their own key. */
+export function refusalError(
+  protocol: Codec,
+  { provider, profile }: RefusedAttempt['routed']['target'],
+  { status, headers, bytes }: Pick<UpstreamAnswer, 'status' | 'headers'> & { bytes: Uint8Array },
+  secrets: readonly string[],
+): GatewayError {
+  const text = maskLiterals(new TextDecoder().decode(bytes), secrets);
+  const vendors = maskedError(protocol.decodeError(status, text, headers), secrets);
+  return aboutOurKey(provider, vendorError(profile, vendors));
+}
+
 /** Clients begin to compact by one code or message, which not every vendor of their protocol sends. */
 function hasKnownWords(protocol: Codec, error: GatewayError): boolean {
   if (error.kind !== 'context_overflow') return true;

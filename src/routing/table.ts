@@ -158,14 +158,19 @@ export function reachable(
     targets.map(({ target }) => ({ routeName: undefined, target }));
   if (direct !== undefined) return direct.ok ? without(direct.targets) : [];
   if (model === '' || requested.length > MAX_NAME) return [];
+  const found: {
+    readonly routeName: string | undefined;
+    readonly target: RoutedTarget['target'];
+  }[] = [];
+  for (const { rule, others } of rules) {
+    const targets = rule.targets(model, '');
+    for (const { target } of targets) found.push({ routeName: rule.config.name, target });
+    // Every request with this name ends here.
+    if (others.length === 0 && targets.length > 0) return found;
+  }
   const { providers } = table.config;
   const listing = providersListing(model, table);
-  return [
-    ...rules.flatMap(({ rule }) =>
-      rule.targets(model, '').map(({ target }) => ({ routeName: rule.config.name, target })),
-    ),
-    ...without(listing.map((name) => targetOf(providers[name]!, model))),
-  ];
+  return [...found, ...without(listing.map((name) => targetOf(providers[name]!, model)))];
 }
 
 function decisionForName(table: RoutingTable, requested: string): NameDecision {

@@ -2,6 +2,8 @@
 
 import type { Transform } from 'node:stream';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import { checkValues } from '../gateway/client-request.ts';
+import { asBuffer } from '../lib/bytes/bytes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { madeLarge } from '../lib/loop/large-garbage.ts';
@@ -80,6 +82,15 @@ export function readBody(
   if (bytes <= UNCOUNTED_BYTES) return request.arrayBuffer();
   const read = readHeld(request, bytes, connections);
   return bytes < LARGE_BYTES ? read : read.then(afterOthers);
+}
+
+/** As {@link readBody}, for a body that is parsed in one go. @throws GatewayError also for more than that takes */
+export async function readParsable(
+  ...args: Parameters<typeof readBody>
+): Promise<ArrayBuffer | Uint8Array> {
+  const body = await readBody(...args);
+  await checkValues(body instanceof Uint8Array ? asBuffer(body) : Buffer.from(body));
+  return body;
 }
 
 async function readHeld(

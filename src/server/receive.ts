@@ -12,7 +12,7 @@ import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { Access } from './auth.ts';
-import { readBody } from './body.ts';
+import { readBody, readParsable } from './body.ts';
 import type { Connections } from './connections.ts';
 import { HttpExchange } from './http-exchange.ts';
 
@@ -62,6 +62,8 @@ export function receive(
   { goesOn = false, entry, formOf }: ReceiveOptions = {},
 ): Receiver {
   const { connections } = options;
+  // An exchange that goes on checks its body where it reads it.
+  const read = goesOn ? readBody : readParsable;
   return async (request, protocol, asked, lane) => {
     const started = performance.now();
     const id = requestId();
@@ -77,9 +79,9 @@ export function receive(
       principal = found instanceof Promise ? await found : found;
       reading = true;
       const form = formOf?.(request, headers);
-      const read =
+      const given =
         form === undefined
-          ? await readBody(request, headers, options.bodyBytes(), connections)
+          ? await read(request, headers, options.bodyBytes(), connections)
           : NO_BODY;
       reading = false;
       if (form === undefined) connections.working(request);
@@ -88,7 +90,7 @@ export function receive(
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
-      const bytes = read instanceof Uint8Array ? read : Buffer.from(read);
+      const bytes = given instanceof Uint8Array ? given : Buffer.from(given);
       const body = asked === undefined ? bytes : asked.body(bytes);
       held = connections.begun(body.length);
       const exchange = new HttpExchange(request, protocol, {

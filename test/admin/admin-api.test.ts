@@ -24,6 +24,7 @@ beforeAll(async () => {
     routes: [
       { name: 'mixed', when: { model: 'mixed' }, to: ['second/demo-2', 'demo/demo'] },
       { name: 'only', when: { model: 'only' }, to: ['demo/demo'] },
+      { name: 'taken', when: { model: 'other' }, to: ['demo/other'] },
     ],
     auth: {
       admin_keys: [ADMIN],
@@ -285,6 +286,16 @@ describe('what a key may use', () => {
     expect([(await one('fast')).status, (await one('demo')).status]).toEqual([200, 404]);
   });
 
+  test('a listed name that a forbidden route takes is in no list', async () => {
+    const { key } = await made({ routes: ['mixed'] });
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await chat(key, 'other')).body.error.code).toBe('route_not_allowed');
+    expect((await fetch(`${gateway.url}/v1/models/other`, { headers })).status).toBe(404);
+    const names = await modelsOf(key);
+    expect(names).toContain('mixed');
+    expect(names).not.toContain('other');
+  });
+
   test('a hosted tool that the key may not use is refused, one that it may goes on', async () => {
     const ask = async (key: string) => {
       const response = await fetch(`${gateway.url}/v1/responses`, {
@@ -299,6 +310,54 @@ describe('what a key may use', () => {
     expect([status, text.includes('tool_not_allowed')]).toEqual([403, true]);
     const allowed = await made({ tools: ['web_*'] });
     expect((await ask(allowed.key))[0]).toBe(200);
+  });
+
+  const contents = [{ role: 'user', parts: [{ text: 'Hello.' }] }];
+  const messages = [{ role: 'user', content: 'Hello.' }];
+  const input = 'Hello.';
+  const model = 'demo';
+  test.each([
+    ['/v1/responses', { model, input, tools: [{ type: 'mcp', server_url: 'https://a.example' }] }],
+    ['/v1/responses', { model, input, tools: [{ type: 'file_search', vector_store_ids: ['v'] }] }],
+    ['/v1/responses', { model, input, tools: [{ type: 'image_generation' }] }],
+    [
+      '/v1/responses',
+      { model, input, tools: [{ type: 'shell', environment: { type: 'container_auto' } }] },
+    ],
+    ['/v1/chat/completions', { model, messages, tools: [{ type: 'retrieval', retrieval: {} }] }],
+    [
+      '/v1/messages',
+      { model, max_tokens: 9, messages, tools: [{ type: 'mcp_toolset', mcp_server_name: 'a' }] },
+    ],
+    ['/v1/messages', { model, max_tokens: 9, messages, mcp_servers: [{ type: 'url', name: 'a' }] }],
+    ['/v1beta/models/demo:generateContent', { contents, tools: [{ googleMaps: {} }] }],
+  ])('a tool of the vendor that has no common name is refused, too: %s %j', async (path, body) => {
+    const { key } = await made({ tools: ['web_*'] });
+    const post = (headers: Record<string, string>, text: string) =>
+      fetch(`${gateway.url}${path}`, { method: 'POST', headers, body: text });
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    expect((await post(headers, JSON.stringify(body))).status).toBe(403);
+  });
+
+  test('a hosted tool whose name is written in escapes is refused', async () => {
+    const { key } = await made({ tools: [] });
+    const answer = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: '{"model":"demo","input":"Hello.","tools":[{"type":"\\u0077\\u0065b_search"}]}',
+    });
+    expect(answer.status).toBe(403);
+  });
+
+  test('tools that the client runs need no permission', async () => {
+    const { key } = await made({ tools: [] });
+    const types = ['local_shell', 'shell', 'apply_patch', 'tool_search', 'computer_use_preview'];
+    const answer = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify({ model, input, tools: types.map((type) => ({ type })) }),
+    });
+    expect(answer.status).toBe(200);
   });
 });
 

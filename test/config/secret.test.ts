@@ -5,6 +5,7 @@ import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import pino from 'pino';
 import { describeProblem, Secret } from '../../src/config/index.ts';
+import { secretsIn } from '../../src/config/secret.ts';
 import { env, good, parse } from './support.ts';
 
 const SECRET = 'sk-live-0123456789abcdef';
@@ -69,6 +70,32 @@ describe('a configuration full of credentials', () => {
     expect(result.problems.length).toBeGreaterThan(0);
     expect(result.problems.map((p) => describeProblem(p)).join('\n')).not.toContain(SECRET);
   });
+});
+
+test('what stands in a header is a secret of its own: behind its scheme, in Basic, in a cookie', () => {
+  const basic = Buffer.from('ann:long-password').toString('base64');
+  const config = good(`
+providers:
+  a:
+    protocol: openai-chat
+    base_url: https://a.example/v1
+    headers: { authorization: "Bearer token-of-a-1", Cookie: "sid=session-of-a; theme=dark" }
+  b:
+    protocol: openai-chat
+    base_url: https://b.example/v1
+    headers: { authorization: "Basic ${basic}", x-mode: "mode=production" }
+`);
+  const secrets = secretsIn(config);
+  for (const one of [
+    'token-of-a-1',
+    'Bearer token-of-a-1',
+    'session-of-a',
+    basic,
+    'long-password',
+  ]) {
+    expect(secrets).toContain(one);
+  }
+  for (const word of ['production', 'dark', 'Bearer']) expect(secrets).not.toContain(word);
 });
 
 describe('a secret', () => {

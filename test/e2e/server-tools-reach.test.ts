@@ -71,6 +71,41 @@ describe('an MCP server', () => {
   }
 });
 
+test.each([200, 401])(
+  'a tool that repeats its credentials tells them to no one (%i)',
+  async (status) => {
+    const mirror = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: ({ url, headers }) =>
+        Response.json({ url, sent: Object.fromEntries(headers) }, { status }),
+    });
+    const tool = {
+      description: 'Reads a ticket.',
+      url: `http://127.0.0.1:${mirror.port}/ticket`,
+      headers: { authorization: 'Bearer tool-token-1', cookie: 'sid=tool-cookie-1' },
+      query: { key: 'tool-query/key' },
+    };
+    const tools = { server_tools: { http: { ticket: tool } } };
+    const gateway = await startGateway(threeProviders(upstream, tools));
+    try {
+      upstream.enqueue(call({ name: 'ticket', arguments: {} }), say('done'));
+      await SEARCH_CHATS['openai-chat'](gateway.url, { model: 'via-chat', stream: true }).say(
+        'Go.',
+      );
+      const result = sentHistory('openai-chat', upstream.modelRequests[1]!.body)[2]!.text ?? '';
+      expect(result).toContain('authorization');
+      for (const secret of ['tool-token-1', 'tool-cookie-1', 'tool-query']) {
+        expect(result).not.toContain(secret);
+      }
+    } finally {
+      await gateway.stop();
+      await mirror.stop(true);
+    }
+  },
+  60_000,
+);
+
 describe('web_fetch', () => {
   const fetching = (allow: readonly string[]) =>
     startGateway(

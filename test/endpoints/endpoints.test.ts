@@ -154,6 +154,35 @@ describe("OpenAI's SDK", () => {
     expect(texts).toEqual(['a', 'b']);
   });
 
+  test.each([1, 7, 4096])(
+    'an error in a stream tells no key, in pieces of %i bytes',
+    async (size) => {
+      const words = (text: string) => `data: ${JSON.stringify({ choices: [{ text }] })}\n\n`;
+      const error = { message: 'Incorrect API key: sk-vendor-key.', code: 'sk-vendor-key' };
+      const failed = Buffer.from(`data: ${JSON.stringify({ error })}\n\n`);
+      const upstream = vendor(
+        () =>
+          new Response(
+            (async function* () {
+              yield Buffer.from(words('a'));
+              await Bun.sleep(5);
+              for (let at = 0; at < failed.length; at += size) {
+                yield failed.subarray(at, at + size);
+                await Bun.sleep(1);
+              }
+            })() as never,
+            { headers: { 'content-type': 'text/event-stream' } },
+          ),
+      );
+      const gateway = await gatewayTo([upstream]);
+      const body = JSON.stringify({ model: 'm', prompt: 'x', stream: true });
+      const text = await (await post(gateway, '/v1/completions', body)).text();
+      expect(text).toStartWith(words('a'));
+      expect(text).not.toContain('sk-vendor-key');
+      expect(text).toContain('Incorrect API key: *************.');
+    },
+  );
+
   test("gets a vendor's refusal in the vendor's words", async () => {
     const upstream = vendor(() =>
       Response.json(

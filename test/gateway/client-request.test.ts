@@ -4,7 +4,8 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { ClientRequest } from '../../src/gateway/client-request.ts';
+import { ClientRequest, clientRequest } from '../../src/gateway/client-request.ts';
+import { Histories } from '../../src/gateway/histories/histories.ts';
 import { wholeBytes } from '../../src/lib/bytes/byte-list.ts';
 
 const bytes = (value: unknown) =>
@@ -87,4 +88,32 @@ test.each([
   ["{'model':1}", "The request body is not valid JSON: Single quotes (') are not allowed in JSON"],
 ])('the body %j is refused in plain words', (body, words) => {
   expect(refusal(bytes(body)).message).toBe(words);
+});
+
+describe('a body that holds too much to parse in one go is refused before that', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, i) => `"key${i}":1`).join();
+  const filled = (more: string) =>
+    bytes(`{"model":"m","messages":[{"role":"user","content":"hi"}],${more}}`);
+  const MANY = 310_000;
+
+  test.each([
+    ['at the top', names(MANY)],
+    ['in one object', `"metadata":{${names(MANY)}}`],
+    ['in many lists', `"x":[${'[],'.repeat(1_000_000)}0]`],
+    ['behind a text', `"user":"\\\\",${names(MANY)}`],
+  ])('%s', async (_, more) => {
+    const asker = { owner: '', protocol: openaiChat, sessionId: 's' };
+    const histories = new Histories(() => 1e9);
+    for (const options of [{}, { histories, asker }]) {
+      const asked = Promise.resolve(clientRequest(openaiChat, filled(more), options));
+      expect(asked).rejects.toMatchObject({ kind: 'invalid_request', status: 400 });
+      await asked.catch(() => {});
+    }
+  });
+
+  test('a long text is none of that, whatever it quotes', async () => {
+    const code = JSON.stringify('{"a":[1]}\n'.repeat(400_000));
+    const request = await clientRequest(openaiChat, filled(`"user":${code}`));
+    expect(request.model).toBe('m');
+  });
 });

@@ -20,6 +20,12 @@ beforeAll(async () => {
     providers: {
       local: { ...provider, profile: 'llamacpp', models: ['m'] },
       plain: { ...provider, models: ['m'] },
+      claude: {
+        protocol: 'anthropic-messages',
+        base_url: `http://127.0.0.1:${server.port}`,
+        keys: ['sk-key-of-claude'],
+        models: ['m'],
+      },
     },
     samples: { mode: 'off' },
   });
@@ -79,4 +85,15 @@ test('a server that is not known to count is not asked', async () => {
   answer = () => Response.json({ input_tokens: 4711 });
   expect((await count('plain/m')).notes).toContain('tokens_estimated');
   expect(asked).toEqual([]);
+});
+
+test("a vendor's refusal to count tells no key", async () => {
+  const error = { type: 'invalid_request_error', message: 'Wrong: sk-key-of-claude.' };
+  answer = () => Response.json({ type: 'error', error }, { status: 400 });
+  const response = await fetch(`${gateway.url}/v1/messages/count_tokens`, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'claude/m', messages: [{ role: 'user', content: 'x' }] }),
+  });
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain('Wrong: ****************.');
 });

@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test';
 import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { ErrorMask } from '../../src/gateway/stream/mask-errors.ts';
 import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
 import { Translator } from '../../src/gateway/stream/translator.ts';
@@ -155,4 +156,20 @@ test('an error in pieces is masked in linear time', async () => {
       },
     });
   }
+});
+
+test('an error without an end is not held for ever, and is masked across what went out', () => {
+  const mask = new ErrorMask([SECRET]);
+  const line = `data: {"error":"${`${SECRET}, `.repeat(200_000)}`;
+  let out = '';
+  let waits = 0;
+  for (let at = 0; at < line.length; at += 999) {
+    const chunk = Buffer.from(line.slice(at, at + 999));
+    const safe = mask.push(chunk);
+    waits = safe === undefined ? waits + chunk.length : 0;
+    expect(waits).toBeLessThanOrEqual(2 ** 20);
+    out += Buffer.from(safe ?? []).toString();
+  }
+  out += Buffer.from(mask.end() ?? []).toString();
+  expect(out).toBe(line.replaceAll(SECRET, SAFE));
 });

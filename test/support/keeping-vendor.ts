@@ -12,6 +12,8 @@ export interface KeepingVendor {
   readonly left: Promise<void>;
   /** Closes streams of jobs after their first events. */
   breakJobs(on: boolean): void;
+  /** Refuses every request about a stored response with this status, and repeats the key that came; undefined: no more. */
+  refuseById(status: number | undefined): void;
   clear(): void;
   stop(): Promise<void>;
 }
@@ -30,6 +32,7 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
   const items = new Set<string>();
   let count = 0;
   let breaks = false;
+  let refusal: number | undefined;
   const { promise: left, resolve: onLeft } = Promise.withResolvers<void>();
 
   const frameOf = (type: string, more: JsonObject) =>
@@ -122,6 +125,12 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
       requests.push({ line: `${request.method} ${path}${url.search}`, body });
       if (path === '/responses') return create(body, request.signal);
       const [, , id = '', more = ''] = path.split('/');
+      if (refusal !== undefined) {
+        const key = request.headers.get('authorization') ?? '';
+        const answer = refused(refusal, `What was wrong: ${key}`, 'some_code');
+        answer.headers.set('x-seen', key);
+        return answer;
+      }
       const response = stored.get(id);
       if (response === undefined) return refused(404, `Response with id '${id}' not found.`);
       if (more === 'cancel') return Response.json({ ...response, status: 'cancelled' });
@@ -140,6 +149,9 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
     left,
     breakJobs: (on) => {
       breaks = on;
+    },
+    refuseById: (status) => {
+      refusal = status;
     },
     clear: () => {
       requests.length = 0;

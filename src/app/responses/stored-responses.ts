@@ -16,23 +16,15 @@ import {
   update,
 } from '../../features/response-store/index.ts';
 import { responseStream } from '../../features/response-store/response-stream.ts';
-import { decoded } from '../../gateway/response-body.ts';
-import { forwardedHeaders, ownHeaders } from '../../gateway/response-headers.ts';
 import type { Exchange, Gateway } from '../../gateway/types.ts';
-import { nativeHeaders } from '../../lib/http/native-headers.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
-import { Abort } from '../../lib/loop/abort.ts';
-import { isRedirect } from '../../upstream/classify.ts';
-import { readFirst, type UpstreamAnswer } from '../../upstream/transport.ts';
-import type { Upstream } from '../../upstream/upstream.ts';
 import { patiently } from './response-state.ts';
+import { type VendorAskerOptions, vendorAsker } from './vendor-asker.ts';
 
-export interface StoredResponsesOptions {
+export interface StoredResponsesOptions extends VendorAskerOptions {
   readonly store: ResponseStore;
   /** Other processes answer requests, too. */
   readonly shared: boolean;
-  /** The provider of this name, under the configuration in force. */
-  readonly upstream: (provider: string) => Upstream | undefined;
   /** Counts the tokens of a request to this protocol: `{input_tokens}`. */
   readonly count: Gateway;
 }
@@ -40,10 +32,13 @@ export interface StoredResponsesOptions {
 /** Answers a request for a stored response. @throws GatewayError the error that the client gets instead */
 type Handler = (exchange: Exchange, id: string) => Promise<Response>;
 
-// A response of the largest answer that is read at all fits into it.
-const MOST_BYTES = 64 * 1024 * 1024;
-
-export function storedResponses({ store, shared, upstream, count }: StoredResponsesOptions) {
+export function storedResponses({
+  store,
+  shared,
+  upstream,
+  secrets,
+  count,
+}: StoredResponsesOptions) {
   /**
    * The response, and who keeps it; '' for this gateway alone.
    * @param chains with what it continues
@@ -56,48 +51,7 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
     return { reads, keeper: kept.keeper ?? '' };
   }
 
-  /** The vendor's answer about a response that it keeps; undefined where it has (or there is) none. */
-  async function asked(
-    exchange: Exchange,
-    provider: string,
-    method: 'GET' | 'POST' | 'DELETE',
-    path: string,
-  ): Promise<Response | undefined> {
-    const vendor = provider === '' ? undefined : upstream(provider);
-    if (vendor === undefined) return undefined;
-    const abort = new Abort();
-    abort.follow(exchange.signal);
-    const sent = await vendor.send({
-      path: `/responses/${path}`,
-      search: exchange.search,
-      method,
-      ...(method === 'POST' ? { body: new Uint8Array(0) } : {}),
-      clientHeaders: exchange.headers,
-      sameProtocol: true,
-      stream: new URLSearchParams(exchange.search).get('stream') === 'true',
-      abort,
-    });
-    const over = () => {
-      abort.unfollow();
-      sent.release();
-    };
-    try {
-      const answer = decoded(sent.answer);
-      const { status } = answer;
-      const streams = (answer.headers.get('content-type') ?? '').includes('event-stream');
-      if (status === 200 && streams) return answered(exchange, answer, streamOf(answer, over));
-      const body = await wholeOf(answer);
-      over();
-      if (status === 404) return undefined;
-      if (isRedirect(status)) {
-        throw new GatewayError('upstream', `Provider ${provider} answered with a redirect.`);
-      }
-      return answered(exchange, answer, body);
-    } catch (thrown) {
-      over();
-      throw thrown;
-    }
-  }
+  const asked = vendorAsker({ upstream, secrets });
 
   const retrieved: Handler = async (exchange, id) => {
     const owner = ownerOf(exchange.owner);
@@ -200,43 +154,6 @@ export const plain = (exchange: Exchange): Exchange => ({
   owner: exchange.owner,
   started: exchange.started,
 });
-
-function answered(
-  exchange: Exchange,
-  { status, headers }: UpstreamAnswer,
-  body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer>,
-) {
-  const own = { requestId: exchange.id, target: undefined, notes: undefined };
-  const all = ownHeaders(forwardedHeaders(headers), own);
-  return new Response(body, { status, headers: nativeHeaders(all) });
-}
-
-async function wholeOf({ body }: UpstreamAnswer): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
-  await readFirst(body, MOST_BYTES, (chunk) => chunks.push(chunk));
-  return Buffer.concat(chunks);
-}
-
-/** A stream that the vendor gives again, as it comes; one that breaks off breaks off. */
-function streamOf({ body }: UpstreamAnswer, over: () => void): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const chunks = await body.read();
-        for (const chunk of chunks ?? []) controller.enqueue(chunk);
-        if (chunks !== undefined) return;
-        controller.close();
-      } catch (thrown) {
-        controller.error(thrown);
-      }
-      over();
-    },
-    cancel() {
-      body.cancel();
-      over();
-    },
-  });
-}
 
 const eventStream = (text: string): Response =>
   new Response(text, {

@@ -96,6 +96,7 @@ export async function runServerCalls(
     log: options.log,
     hop,
     onRun: options.onRun,
+    secrets: options.secrets,
   });
   const results: ToolResultBlock[] = [];
   for (let at = 0; at < calls.length; at++) {

@@ -4,6 +4,7 @@ import type { Payer } from '../../conversation/account/payer.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
+import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import type { ToolRun } from '../../samples/recording.ts';
 import type { OfferedTool } from './offer.ts';
 import { failedOutcome, ToolError, type ToolLog, type ToolOutcome } from './tool.ts';
@@ -47,6 +48,8 @@ export interface RunCallsOptions {
   /** The hop that made the calls; left out: before the first hop. */
   readonly hop?: number;
   readonly onRun?: (run: ToolRun) => void;
+  /** What no result may show: see {@link withoutSecrets}. */
+  readonly secrets?: readonly string[];
 }
 
 /** One promise per call, in order; none of them rejects. */
@@ -60,7 +63,8 @@ export function runCalls(
     if (refused !== undefined) return report(call, refused, performance.now(), options);
     return limited(async () => {
       const started = performance.now();
-      return report(call, await runOne(call, options), started, options);
+      const outcome = withoutSecrets(await runOne(call, options), options.secrets ?? []);
+      return report(call, outcome, started, options);
     });
   });
 }
@@ -148,6 +152,23 @@ async function runOne(call: ServerCall, options: RunCallsOptions): Promise<ToolO
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * A server behind a tool gets credentials of its own, and may repeat them in its answer. The model's vendor and the
+ * client must not see them.
+ */
+function withoutSecrets(outcome: ToolOutcome, secrets: readonly string[]): ToolOutcome {
+  if (secrets.length === 0) return outcome;
+  const { text, payload } = outcome;
+  const safe = (one: string) => maskLiterals(one, secrets);
+  const plain = JSON.stringify(payload);
+  const masked = safe(plain);
+  return {
+    ...outcome,
+    text: typeof text === 'string' ? safe(text) : (first) => safe(text(first)),
+    payload: masked === plain ? payload : (tryParse(masked) ?? masked),
+  };
 }
 
 function report(

@@ -41,6 +41,8 @@ export interface ServerToolOptions {
   readonly events?: boolean;
   /** Called for every tool that was run. */
   readonly onRun?: (run: ToolRun) => void;
+  /** The credentials of the configuration, in every spelling: they are masked in results. */
+  readonly secrets?: readonly string[];
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
 }

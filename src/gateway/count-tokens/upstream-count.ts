@@ -9,9 +9,9 @@ import { Abort } from '../../lib/loop/abort.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { isRedirect } from '../../upstream/classify.ts';
 import type { SendOptions, Sent, Upstream } from '../../upstream/upstream.ts';
-import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import type { ClientRequest } from '../client-request.ts';
 import { shapedWhole, shapeHeaders } from '../parameters.ts';
+import { refusalError } from '../read-refusal.ts';
 import { decoded } from '../response-body.ts';
 import type { Exchange } from '../types.ts';
 import { countRequest } from './count-request.ts';
@@ -46,12 +46,11 @@ export async function nativeCount(
       sameProtocol: true,
     });
     if (status === 404 || status === 405 || isRedirect(status)) return undefined;
-    const text = new TextDecoder().decode(bytes);
     if (status >= 200 && status < 300) {
+      const text = new TextDecoder().decode(bytes);
       return isObject(tryParse(text)) ? { status, headers, bytes } : undefined;
     }
-    const vendors = maskedError(protocol.decodeError(status, text, headers), secrets);
-    throw aboutOurKey(target.provider, vendorError(target.profile, vendors));
+    throw refusalError(protocol, target, { status, headers, bytes }, secrets);
   } catch (thrown) {
     // A session should not fail for want of a count; but a broken request and a vendor's refusal are answers.
     const isAnswer =

@@ -16,6 +16,8 @@ const ERROR_HEAD = 256;
 const SEARCHED_BYTES = 4096;
 // An error adds more to a chunk than this.
 const GROWN_BYTES = 32;
+/** So many bytes of an error wait for its end. */
+const HELD_BYTES = 1024 * 1024;
 
 export class ErrorMask {
   readonly #secrets: readonly string[];
@@ -73,12 +75,23 @@ export class ErrorMask {
   #masked(chunk: Uint8Array): Uint8Array | undefined {
     this.#line ??= new Pieces();
     this.#line.push(chunk);
-    if (chunk[chunk.length - 1] !== LF) return undefined;
+    if (chunk[chunk.length - 1] !== LF) {
+      return this.#line.size < HELD_BYTES ? undefined : this.#begun(this.#line);
+    }
     const line = asBuffer(this.#line.joined());
     // A blank line ends the event.
     const over = line.length <= 2 || containsAny(line.subarray(-3), BLANK_LINES);
     this.#line = over ? undefined : new Pieces();
     return maskedBytes(line, this.#secrets);
+  }
+
+  /** Of a line that is too long to wait for: all but what may be the beginning of a secret. */
+  #begun(line: Pieces): Uint8Array {
+    const safe = maskedBytes(asBuffer(line.joined()), this.#secrets);
+    const end = safe.length - (this.#secrets[0]?.length ?? 0);
+    this.#line = new Pieces();
+    this.#line.push(safe.slice(end));
+    return safe.slice(0, end);
   }
 }
 

@@ -5,6 +5,26 @@ const LEAST = 8;
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
+/** What announces the credential in a header: `Bearer …`. */
+const SCHEME = /^(?:basic|bearer|token|api-?key|key|ssws)[ \t]+(\S+)$/i;
+
+/**
+ * The credential with those that stand in it, which whoever got it may repeat alone: behind a scheme (`Bearer …`),
+ * the user and password of `Basic …`, the values of cookies.
+ * @param name of the header or field that holds it
+ */
+export function credentialsIn(secret: string, name: string): readonly string[] {
+  if (name.toLowerCase() === 'cookie') {
+    const cookies = secret.split(';');
+    return [secret, ...cookies.map((cookie) => cookie.slice(cookie.indexOf('=') + 1).trim())];
+  }
+  const token = SCHEME.exec(secret)?.[1];
+  if (token === undefined) return [secret];
+  const pair = /^basic/i.test(secret) ? Buffer.from(token, 'base64').toString() : '';
+  const colon = pair.indexOf(':');
+  return colon < 0 ? [secret, token] : [secret, token, pair, pair.slice(colon + 1)];
+}
+
 /**
  * The spellings of secrets in a body or a header: as they are, as JSON, with escaped slashes, as part of a URL. The
  * longest first, so that masking one leaves no part of another.

@@ -1,7 +1,8 @@
 /** Reads what a client sends on a WebSocket of the Responses API. */
 
-import { GatewayError, invalid } from '../../conversation/errors.ts';
+import { asGatewayError, GatewayError, invalid } from '../../conversation/errors.ts';
 import { takeTurnState } from '../../conversation/session/turn-state.ts';
+import { checkValues } from '../../gateway/client-request.ts';
 import { isObject, type Member, parseJson, topLevel, tryParse } from '../../lib/json/json.ts';
 import { topLevelInSlices } from '../../lib/json/large-json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
@@ -65,11 +66,20 @@ export function readFrame(
 ): ClientFrame | UnreadableFrame | Promise<ClientFrame | UnreadableFrame> {
   const bytes = Buffer.from(text);
   if (bytes.length <= LARGE) return frameOf(bytes, topLevel(bytes));
-  return topLevelInSlices(bytes).then((members) =>
-    members === 'blank'
-      ? new UnreadableFrame(invalid('The frame holds more than a megabyte of white space.'))
-      : frameOf(bytes, members),
-  );
+  return readLarge(bytes);
+}
+
+async function readLarge(bytes: Buffer): Promise<ClientFrame | UnreadableFrame> {
+  try {
+    // Before its members are listed: they may be millions.
+    await checkValues(bytes);
+  } catch (thrown) {
+    return new UnreadableFrame(asGatewayError(thrown));
+  }
+  const members = await topLevelInSlices(bytes);
+  return members === 'blank'
+    ? new UnreadableFrame(invalid('The frame holds more than a megabyte of white space.'))
+    : frameOf(bytes, members);
 }
 
 function frameOf(bytes: Buffer, members: Members | undefined): ClientFrame | UnreadableFrame {

@@ -56,6 +56,14 @@ test('the wait is that of RetryInfo, or of the message', () => {
   expect(read(429, google(429, words, 'RESOURCE_EXHAUSTED')).retryAfter).toBeCloseTo(48.94);
 });
 
+test('a reason that is not in Google’s form is no code: spelt in capitals, a key would not be masked', () => {
+  const info = (reason: string) => google(400, 'x', 'INVALID_ARGUMENT', [{ reason }]);
+  expect(read(400, info('API_KEY_INVALID')).code).toBe('api_key_invalid');
+  for (const other of ['AIza-of-the-gateway', 'Bearer sk-1', 'A'.repeat(64)]) {
+    expect(read(400, info(other)).code).toBeUndefined();
+  }
+});
+
 test('an error has Google’s shape, with its reason, its field and its wait', () => {
   const { status, headers, body } = googleGemini.encodeError(
     new GatewayError('rate_limit', 'Too many.', {

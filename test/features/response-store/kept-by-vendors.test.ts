@@ -19,6 +19,7 @@ const configOf = (more: object = {}) => ({
     v: {
       protocol: 'openai-responses',
       base_url: `${vendor.origin}/v1`,
+      keys: ['sk-key-of-the-keeper'],
       profile: 'keeping',
       models: ['kept'],
     },
@@ -62,6 +63,7 @@ beforeAll(async () => {
 });
 afterEach(() => {
   vendor.clear();
+  vendor.refuseById(undefined);
   other.clear();
   plain.clear();
 });
@@ -369,6 +371,31 @@ describe('by id', () => {
     await app.responses.delete(id);
     expect(vendor.stored.has(id)).toBe(false);
     expect((await failureOf(app.responses.retrieve(id))).status).toBe(404);
+  });
+
+  test.each([
+    ['GET', ''],
+    ['GET', '?stream=true'],
+    ['DELETE', ''],
+    ['POST', '/cancel'],
+    ['GET', '/input_items'],
+  ])('a vendor that repeats its key in an error does not tell it: %s %s', async (method, more) => {
+    const { id } = await turn(client(open), { model: 'kept', input: 'hello' });
+    const ask = async (status: number) => {
+      vendor.refuseById(status);
+      const answer = await fetch(`${open.url}/v1/responses/${id}${more}`, { method });
+      const all = JSON.stringify([...answer.headers]) + (await answer.clone().text());
+      expect(all).not.toContain('sk-key-of-the-keeper');
+      const { error } = (await answer.json()) as { error: { code: string; message: string } };
+      return [answer.status, error.code, error.message] as const;
+    };
+    // The client's own key is not at fault.
+    const [status, code, message] = await ask(401);
+    expect([status, code]).toEqual([502, 'provider_key_refused']);
+    expect(message).toContain("the gateway's own key");
+    const [own, ownCode, words] = await ask(409);
+    expect([own, ownCode]).toEqual([409, 'some_code']);
+    expect(words).toStartWith('What was wrong: Bearer ***');
   });
 
   test('a response stored only by the gateway is streamed from the store', async () => {

@@ -185,6 +185,17 @@ describe('a frame that cannot be read is an error frame', () => {
     expect(t.said[0]).toMatchObject({ type: 'error', status: 413 });
   });
 
+  test('more names than can be parsed in one go: 400, before they are listed', async () => {
+    const script = new Transcript(Number.POSITIVE_INFINITY, 50_000_000);
+    const names = Array.from({ length: 310_000 }, (_, i) => `"key${i}":1`).join();
+    script.session.receive(`{"type":"response.create","model":"m",${names}}`);
+    await until(() => script.said.length > 0 || script.runs.length > 0);
+    expect(script.runs).toEqual([]);
+    expect(script.said).toMatchObject([{ type: 'error', status: 400 }]);
+    script.create();
+    expect(script.runs).toHaveLength(1);
+  });
+
   test('a steering is refused in its own words, and the response goes on', () => {
     const t = new Transcript();
     t.create({ stream_id: 'a' });

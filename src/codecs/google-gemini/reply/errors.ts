@@ -69,6 +69,9 @@ export function inBandError(chunk: JsonObject): GatewayError | undefined {
   return made(error, message, stated >= 400 && stated < 600 ? stated : 0, undefined, undefined);
 }
 
+/** The form that Google gives a reason (https://google.aip.dev/193); anything else may be a text of any kind. */
+const REASON = /^[A-Z][A-Z0-9_]{0,62}$/;
+
 function made(
   error: JsonObject,
   message: string,
@@ -78,7 +81,9 @@ function made(
 ): GatewayError {
   const details = objects(error.details);
   const named = text(error.status) ?? '';
-  const reason = details.map((detail) => text(detail.reason)).find(Boolean);
+  const reason = details
+    .map((detail) => text(detail.reason))
+    .find((one) => one && REASON.test(one));
   const kind = kindOf(named, status, message, reason, details);
   const retryAfter = wait ?? retryDelay(details) ?? waitInMessage(message);
   const passing = kind === 'quota' || kind === 'context_overflow' ? false : undefined;

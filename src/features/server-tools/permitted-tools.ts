@@ -1,0 +1,71 @@
+/** What a key may use of the server tools, and of the tools that vendors run. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import type { Conversation, HostedTool } from '../../conversation/types.ts';
+import type { Policy } from '../../keys/principal.ts';
+import { isObject } from '../../lib/json/json.ts';
+import { printableLine } from '../../lib/text/printable-text.ts';
+import type { ToolRegistry } from './registry.ts';
+import type { ServerTool } from './tool.ts';
+
+/** @throws GatewayError permission for a tool that the key may not use */
+export function checkTool(policy: Policy, name: string): void {
+  if (policy.allowsTool(name)) return;
+  throw new GatewayError(
+    'permission',
+    `This API key may not use the tool '${printableLine(name, 200)}'.`,
+    { code: 'tool_not_allowed', param: 'tools', retryable: false },
+  );
+}
+
+/** Declared like tools of a vendor, but the client runs them, or they only look among the tools that it declared. */
+const OF_CLIENTS: ReadonlySet<string> = new Set([
+  'apply_patch',
+  'computer',
+  'computerUse',
+  'computer_use',
+  'computer_use_preview',
+  'local_shell',
+  'tool_search',
+]);
+
+function runsElsewhere({ name, options }: HostedTool): boolean {
+  if (OF_CLIENTS.has(name)) return false;
+  // The shell of Responses: the client's own unless it names a container of the vendor's.
+  const { environment } = options;
+  const isLocal = environment === undefined || environment === null;
+  return name !== 'shell' || !(isLocal || (isObject(environment) && environment.type === 'local'));
+}
+
+/**
+ * The tools that a key may use. A key with a list of tools has its requests decoded: a tool of a vendor may have any
+ * name, written in any way.
+ * @throws GatewayError permission for a hosted tool of the request that it may not use
+ */
+export function permittedTools(
+  registry: ToolRegistry,
+  policy: Policy,
+  request: { readonly conversation: Conversation },
+): ToolRegistry {
+  if (policy.everyTool) return registry;
+  const { tools, origin } = request.conversation;
+  for (const tool of tools) {
+    if (tool.type === 'hosted' && runsElsewhere(tool)) checkTool(policy, tool.name);
+  }
+  // Messages: with its older beta a list of servers needs no declaration among the tools.
+  const servers = isObject(origin?.value) ? origin.value.mcp_servers : undefined;
+  if (Array.isArray(servers) && servers.length > 0) checkTool(policy, 'mcp_toolset');
+  const ifAllowed = (tool: ServerTool | undefined) =>
+    tool !== undefined && policy.allowsTool(tool.name) ? tool : undefined;
+  return {
+    get tools() {
+      return registry.tools.filter(({ name }) => policy.allowsTool(name));
+    },
+    named: (name) => ifAllowed(registry.named(name)),
+    standIn: (hosted) => ifAllowed(registry.standIn(hosted)),
+    get starting() {
+      return registry.starting === true;
+    },
+    ready: async (signal, userText) => registry.ready?.(signal, userText),
+  };
+}
