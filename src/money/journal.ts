@@ -16,6 +16,8 @@ const FLUSH_ROWS = 200;
 const RETRY_AFTER_MS = 2000;
 /** Another process writes: it is done in a moment. */
 const BUSY_RETRY_MS = 20;
+/** At the end there is no later. */
+const END_PATIENCE_MS = 5000;
 /** Rows that wait while the file cannot be written. Of those that come then, only the totals are kept. */
 const MOST_WAITING = 50_000;
 const MOST_GROUPS = 20_000;
@@ -89,6 +91,8 @@ export class SpendJournal {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #seenTimer: ReturnType<typeof setInterval> | undefined;
   #problem: string | undefined;
+  /** The last write failed because another process writes. */
+  #isBusy = false;
   #takingOver = true;
   #tookOver = performance.now();
   #dropped = 0;
@@ -177,19 +181,27 @@ export class SpendJournal {
     return this.#flushing;
   }
 
-  /** Writes all that waits, now. */
+  /** Writes all that waits, now; while another process writes, it holds the process for up to five seconds. */
   close(): void {
     if (this.#closed) return;
-    clearTimeout(this.#timer);
+    const latest = performance.now() + END_PATIENCE_MS;
     clearInterval(this.#seenTimer);
     const nothing = this.waiting === 0 && this.#overflow === undefined && this.#file === undefined;
     this.#learnedWritten = Number.NEGATIVE_INFINITY;
-    while (!nothing && this.#writeSlice()) {
-      // Slice by slice, without a turn for others: the process ends.
+    // Slice by slice, without a turn for others: the process ends.
+    while (!nothing && (this.#writeSlice() || this.#waitsFor(latest))) {
+      if (this.#isBusy) Bun.sleepSync(BUSY_RETRY_MS);
     }
+    if (this.waiting > 0) this.#report('the last rows could not be written before the end');
+    clearTimeout(this.#timer);
     this.#closed = true;
     this.#file?.close();
     this.#file = undefined;
+  }
+
+  /** Another process writes, and there is still time to wait for it. */
+  #waitsFor(latest: number): boolean {
+    return this.#isBusy && this.waiting > 0 && performance.now() < latest;
   }
 
   #schedule(after = this.#options.flushAfterMs ?? FLUSH_AFTER_MS): void {
@@ -220,6 +232,7 @@ export class SpendJournal {
     try {
       const file = this.#opened();
       const more = this.#work(file);
+      this.#isBusy = false;
       if (this.#problem !== undefined) {
         this.#problem = undefined;
         this.#options.onRecovered(this.#lost);
@@ -340,6 +353,7 @@ export class SpendJournal {
   #failed(thrown: unknown): void {
     const code = String((thrown as { code?: unknown } | null)?.code);
     const busy = /BUSY|LOCKED/.test(code);
+    this.#isBusy = busy;
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     if (isDamage(thrown) && this.#file !== undefined) {
       try {

@@ -243,6 +243,31 @@ const timer = setInterval(() => { if (places.every((place) => place.seq > 0)) { 
     await child.exited;
   }
 
+  test('that end with the process are written although another process writes', async () => {
+    const { journal, spend, events } = journalAt({ flushAfterMs: 10_000 });
+    spend(rowOf());
+    await journal.flush();
+    const place = journal.begin({ reservedRow: () => reserved });
+    const script = join(dir, 'writer.ts');
+    writeFileSync(
+      script,
+      `import { Database } from 'bun:sqlite';
+const db = new Database(${JSON.stringify(path)});
+db.run('BEGIN IMMEDIATE');
+console.log('writes');
+setTimeout(() => db.run('COMMIT'), 500);
+`,
+    );
+    const child = Bun.spawn([process.execPath, script], { stdout: 'pipe', stderr: 'inherit' });
+    await child.stdout.getReader().read();
+    journal.end(place, rowOf());
+    journal.close();
+    await child.exited;
+    expect(count(ROWS)).toEqual({ tries: 2, input: 20, cost: 2000, estimated: 0 });
+    expect(count(TOTALS)).toEqual(count(ROWS));
+    expect(events).toEqual([]);
+  });
+
   test('of a process that was killed are rows as reserved, once', async () => {
     await killedProcess();
     for (let start = 0; start < 2; start++) {
