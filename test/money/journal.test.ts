@@ -9,6 +9,7 @@ import fc from 'fast-check';
 import { OutputEstimate } from '../../src/money/estimate.ts';
 import { SpendJournal } from '../../src/money/journal.ts';
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
+import { writesElsewhere } from '../support/other-writer.ts';
 import { until } from '../support/until.ts';
 
 let dir: string;
@@ -248,21 +249,10 @@ const timer = setInterval(() => { if (places.every((place) => place.seq > 0)) { 
     spend(rowOf());
     await journal.flush();
     const place = journal.begin({ reservedRow: () => reserved });
-    const script = join(dir, 'writer.ts');
-    writeFileSync(
-      script,
-      `import { Database } from 'bun:sqlite';
-const db = new Database(${JSON.stringify(path)});
-db.run('BEGIN IMMEDIATE');
-console.log('writes');
-setTimeout(() => db.run('COMMIT'), 500);
-`,
-    );
-    const child = Bun.spawn([process.execPath, script], { stdout: 'pipe', stderr: 'inherit' });
-    await child.stdout.getReader().read();
+    const { over } = await writesElsewhere(path, 500);
     journal.end(place, rowOf());
     journal.close();
-    await child.exited;
+    await over;
     expect(count(ROWS)).toEqual({ tries: 2, input: 20, cost: 2000, estimated: 0 });
     expect(count(TOTALS)).toEqual(count(ROWS));
     expect(events).toEqual([]);

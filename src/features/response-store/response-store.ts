@@ -346,6 +346,11 @@ export function openResponseStore(options: StoreOptions = {}): LocalResponses {
     },
     close() {
       if (closed) return;
+      try {
+        file?.waitForLastWrite();
+      } catch {
+        // The write says what is wrong.
+      }
       while (writeBatch());
       closed = true;
       clearTimeout(timer);

@@ -3,7 +3,7 @@
 import type { Database, Statement } from 'bun:sqlite';
 import { ERASURES_KEPT_MS } from '../../lib/store/erasures.ts';
 import { movedInFile } from '../../lib/store/moving/moved-store.ts';
-import { openStateFile } from '../../lib/store/versioned-store.ts';
+import { openStateFile, waitForLastWrite } from '../../lib/store/versioned-store.ts';
 import {
   type ChainLink,
   type PackedRow,
@@ -95,6 +95,7 @@ export interface ResponseFile {
   eraseSpace(space: string, at: number): number;
   /** Removes at most `step` rows beyond the limits; the number of removed rows. */
   prune(limits: ResponseLimits, now: number, step: number): number;
+  waitForLastWrite(): void;
   close(): void;
 }
 
@@ -285,6 +286,7 @@ function fileOf(db: Database): ResponseFile {
       if (removed > 0) db.run('PRAGMA incremental_vacuum(256)');
       return removed;
     },
+    waitForLastWrite: () => waitForLastWrite(db),
     close: () => db.close(),
   };
 }

@@ -2,7 +2,14 @@
 
 import type { Database } from 'bun:sqlite';
 import { isObject, parseJson } from '../json/json.ts';
-import { fileAt, isDamage, type Migration, openStateFile, setAside } from './versioned-store.ts';
+import {
+  fileAt,
+  isDamage,
+  type Migration,
+  openStateFile,
+  setAside,
+  waitForLastWrite,
+} from './versioned-store.ts';
 
 /** The first version of a ledger's file. */
 export const ENTRIES = `
@@ -195,6 +202,7 @@ export function openLedgerFile<Entry extends object>(
     flush: write,
     close() {
       if (closed) return;
+      attempt(() => file.waitForLastWrite());
       write();
       closed = true;
       clearTimeout(timer);
@@ -230,6 +238,7 @@ interface Rows {
   any(): boolean;
   version(): number;
   apply(rows: readonly Packed[], touched: ReadonlyMap<number, number>, now: number): void;
+  waitForLastWrite(): void;
   close(): void;
 }
 
@@ -285,6 +294,7 @@ function rowsOf(db: Database, keep: LedgerKind['keep'], limits: LedgerLimits): R
     any: () => any.get() !== null,
     version: () => dataVersion.get()!.data_version,
     apply: (...work) => apply.immediate(...work),
+    waitForLastWrite: () => waitForLastWrite(db),
     close: () => db.close(),
   };
 }

@@ -88,6 +88,11 @@ export function openPrivate(path: string, busy = 200): Database {
   return db;
 }
 
+/** Before the last write of a process: from here on a write waits up to five seconds for that of another process. */
+export function waitForLastWrite(db: Database): void {
+  db.run('PRAGMA busy_timeout = 5000');
+}
+
 /**
  * A database of a gateway that may run, for reading alone.
  * @throws SQLiteError where there is none

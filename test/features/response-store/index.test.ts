@@ -1,6 +1,9 @@
 /** The rules of continuing, recording, listing and deleting responses. */
 
 import { beforeEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import {
   earlierItems,
@@ -14,6 +17,7 @@ import {
   retrieve,
 } from '../../../src/features/response-store/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { writesElsewhere } from '../../support/other-writer.ts';
 
 const inputItems = (body: JsonObject): readonly JsonObject[] =>
   typeof body.input === 'string'
@@ -223,4 +227,20 @@ describe('input items', () => {
       'after',
     );
   });
+});
+
+test('a response that waits at the end is written although another process writes', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hopgate-responses-'));
+  const path = join(folder, 'responses.db');
+  store = openResponseStore({ path, flushAfter: 1e6 });
+  answer('resp_1', { input: 'one' });
+  store.flush();
+  answer('resp_2', { input: 'two' });
+  const { over } = await writesElsewhere(path, 600);
+  await store.close();
+  await over;
+  store = openResponseStore({ path });
+  expect(retrieve(store, 'resp_2', '')).toMatchObject({ id: 'resp_2' });
+  await store.close();
+  rmSync(folder, { recursive: true });
 });

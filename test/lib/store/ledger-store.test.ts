@@ -13,6 +13,7 @@ import {
   openLedgerFile,
   TOTALS,
 } from '../../../src/lib/store/ledger-store.ts';
+import { writesElsewhere } from '../../support/other-writer.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'hopgate-ledger-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -152,6 +153,18 @@ describe('a ledger file', () => {
     const after = open(path);
     expect(after.get('k599')).toEqual({ said: '599' });
     expect(after.get('shared')).toEqual({ said: 'new' });
+    after.close();
+  });
+
+  test('what waits at the end is written although another process writes', async () => {
+    const path = place();
+    const ledger = open(path);
+    ledger.put(['last'], { said: 'goodbye' });
+    const { over } = await writesElsewhere(path, 600);
+    ledger.close();
+    await over;
+    const after = open(path);
+    expect(after.get('last')).toEqual({ said: 'goodbye' });
     after.close();
   });
 
