@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { captureQueue } from '../../../src/features/memory/capture-queue.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
+import { writesElsewhere } from '../../support/other-writer.ts';
 import { until } from '../../support/until.ts';
 import { alone, FORMS, inList, memories, watched } from './support.ts';
 
@@ -33,6 +34,21 @@ describe.each(FORMS)('capture, %s', (form) => {
     await one.memory.close();
     expect(await files.open({ path }).texts('s')).toEqual(['first', 'second']);
   });
+
+  if (form === 'embedded') {
+    test('is written at the end although another process writes', async () => {
+      const path = files.path();
+      const one = files.open({ path });
+      await one.memory.capture('s', [{ text: 'first' }]);
+      await one.book.settled();
+      const { over } = await writesElsewhere(path, 600);
+      await one.memory.capture('s', [{ text: 'last' }]);
+      await one.memory.close();
+      await over;
+      expect(one.watch.outcomes).toEqual({ stored: 2 });
+      expect(await files.open({ path }).texts('s')).toEqual(['first', 'last']);
+    });
+  }
 
   test('stores the same text of one source once within the window', async () => {
     const { memory, texts, watch } = files.open({

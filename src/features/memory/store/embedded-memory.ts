@@ -227,6 +227,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
       return events + waiting;
     },
     async close() {
+      store?.waitForLastWrite();
       await queue.close();
       if (tidyTimer !== undefined) {
         clearTimeout(tidyTimer);

@@ -4,7 +4,7 @@ import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import type { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { ERASURES_KEPT_MS } from '../../../lib/store/erasures.ts';
-import { openStateFile } from '../../../lib/store/versioned-store.ts';
+import { openStateFile, waitForLastWrite } from '../../../lib/store/versioned-store.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
 import {
   type CheckedEvent,
@@ -115,6 +115,7 @@ export interface MemoryStore {
   sweep(): boolean;
   /** Removes the last bytes of removed data from the file. False: another process is reading it. */
   flush(): boolean;
+  waitForLastWrite(): void;
   close(): void;
 }
 
@@ -308,6 +309,7 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
       db.run('PRAGMA incremental_vacuum');
       return of<{ busy: number }, []>('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
     },
+    waitForLastWrite: () => waitForLastWrite(db),
     close: () => db.close(),
   };
 }
