@@ -56,8 +56,8 @@ async function milliseconds<T>(one: GrowthCase<T>, size: number, runs: number): 
   return least;
 }
 
-/** Measures the growth of one case. */
-export async function growthOf<T>(one: GrowthCase<T>): Promise<Growth> {
+/** Measures the growth of one case. @param limit the exponent that is good enough not to measure again */
+export async function growthOf<T>(one: GrowthCase<T>, limit = LIMIT): Promise<Growth> {
   const most = one.most ?? MOST;
   let size = Math.min(SMALLEST, most);
   let first = await milliseconds(one, size, 1);
@@ -65,19 +65,25 @@ export async function growthOf<T>(one: GrowthCase<T>): Promise<Growth> {
     size *= 2;
     first = await milliseconds(one, size, 1);
   }
-  return growthAt(one, size);
+  return growthAt(one, size, limit);
 }
 
 /** The same from this size on. */
-async function growthAt<T>(one: GrowthCase<T>, size: number): Promise<Growth> {
+async function growthAt<T>(one: GrowthCase<T>, size: number, limit = LIMIT): Promise<Growth> {
   const small = await milliseconds(one, size, 5);
-  const large = await milliseconds(one, size * STEP, 3);
+  let large = await milliseconds(one, size * STEP, 1);
+  // Other load makes it longer, and never shorter: one good measurement is enough.
+  for (let i = 0; i < 2 && exponentOf(small, large) > limit; i++) {
+    large = Math.min(large, await milliseconds(one, size * STEP, 1));
+  }
   const sizes = [size, size * STEP] as const;
-  const times = [small, large] as const;
+  return { sizes, times: [small, large], exponent: exponentOf(small, large) };
+}
+
+function exponentOf(small: number, large: number): number {
   // Even the largest input takes a negligible time.
-  if (large < 4 * LEAST_MS) return { sizes, times, exponent: 0 };
-  const exponent = Math.log(large / Math.max(small, LEAST_MS / 4)) / Math.log(STEP);
-  return { sizes, times, exponent };
+  if (large < 4 * LEAST_MS) return 0;
+  return Math.log(large / Math.max(small, LEAST_MS / 4)) / Math.log(STEP);
 }
 
 /**
