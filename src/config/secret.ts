@@ -58,7 +58,7 @@ const MIN_SECRET = 8;
 
 /**
  * The credentials anywhere in a value, for masking: those that are long enough to differ from ordinary
- * words, without hashes of keys; of headers also what stands behind `Bearer` and the like, and the values of cookies. Use them for nothing else.
+ * words, without hashes of keys, and their parts as of {@link credentialsIn}. Use them for nothing else.
  */
 export function secretsIn(value: unknown): readonly string[] {
   const found = new Set<string>();

@@ -1,4 +1,4 @@
-/** What is told of exchanges: of each that ended or was turned away, and of tries that did not answer. */
+/** Reports exchanges that ended or were turned away, and tries that got no answer: to the log, the metrics and traces. */
 
 import { targetName } from '../../conversation/target.ts';
 import type { GatewayOptions } from '../../gateway/gateway.ts';

@@ -16,6 +16,6 @@ export const EFFORT_BUDGETS: Readonly<Record<string, number>> = {
   max: 32_768,
 };
 
-/** Tokens for an effort; those of `medium` where there is none, or one that nobody knows. */
+/** The token budget of an effort. An unknown effort, or none, gets that of `medium`. */
 export const budgetOfEffort = (effort = 'medium'): number =>
   memberOf(EFFORT_BUDGETS, effort) ?? EFFORT_BUDGETS.medium!;

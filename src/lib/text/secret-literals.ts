@@ -9,7 +9,7 @@ const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 const SCHEME = /^(?:basic|bearer|token|api-?key|key|ssws)[ \t]+(\S+)$/i;
 
 /**
- * The credential with those that stand in it, which whoever got it may repeat alone: behind a scheme (`Bearer …`),
+ * The credential and its parts, since a server may repeat one part alone: what follows a scheme (`Bearer …`),
  * the user and password of `Basic …`, the values of cookies.
  * @param name of the header or field that holds it
  */
