@@ -112,7 +112,9 @@ describe('request paths', () => {
       ['/v1/messages', 'PUT', 'POST'],
       ['/v1beta/models/m1:generateContent', 'GET', 'POST'],
     ] as const;
-    for (const [path, method] of [...wrong, ...wrong]) {
+    // What a browser asks for by itself is no mistake.
+    const icon = ['/favicon.ico', 'GET', ''] as const;
+    for (const [path, method] of [icon, ...wrong, ...wrong]) {
       const answer = await ask(path, { method, ...agent });
       expect([404, 405]).toContain(answer.status);
       await answer.text();

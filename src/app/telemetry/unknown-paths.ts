@@ -9,6 +9,8 @@ import { event, type Log } from '../../telemetry/log.ts';
 export function logUnknownPaths(log: Log, addressOf: (request: Request) => string | undefined) {
   const throttle = new Throttle({ everyMs: 60_000, most: 20 });
   return (request: Request, { method, path, use }: UnknownPath): void => {
+    // Browsers and crawlers ask for icons and the like by themselves.
+    if (use === undefined && (method === 'GET' || method === 'HEAD')) return;
     if (!throttle.allows(`${method} ${path}`)) return;
     const client = shortAgent(request.headers.get('user-agent') ?? undefined);
     const address = addressOf(request);
