@@ -159,7 +159,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       const chat = conversationOf(exchange, request, chatApp);
       if (chat?.space !== undefined) recording?.space?.(chat.space);
       const registry = withConversationTools(
-        permittedTools(tools.registry, exchange.principal.policy, request),
+        permittedTools(tools.registry, exchange.principal.policy),
         chat?.tools ?? [],
       );
       const setup: ExchangeSetup = {

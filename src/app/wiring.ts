@@ -9,6 +9,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
+import { checkHostedTools } from '../features/server-tools/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -206,6 +207,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : repairBody,
     featuresFor(exchange, request, recording, payer, session) {
+      checkHostedTools(exchange.principal.policy, request);
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space, session);

@@ -40,15 +40,26 @@ const range = (description: string) =>
     ),
   );
 
+// What a key may use is checked under these names, before a profile changes any.
+const UNCHECKED =
+  '^(?!(?:model|tools|mcp_servers|previous_response_id|conversation|container|cachedContent|cached_content)$)';
+
 /** The facts of a profile without its name. Their names are in camelCase, as the manual lists them. */
 export const profileFacts = {
   dropParams: Type.Optional(
     Type.Array(Type.String(), { description: 'Top-level body keys that the vendor refuses.' }),
   ),
   renameParams: Type.Optional(
-    Type.Record(Type.String(), Type.String(), {
-      description: 'Top-level body keys that have another name at this vendor.',
-    }),
+    Type.Record(
+      Type.String(),
+      Type.String({
+        pattern: UNCHECKED,
+        description: 'no name under which it is checked what a key may use',
+      }),
+      {
+        description: 'Top-level body keys that have another name at this vendor.',
+      },
+    ),
   ),
   betas: Type.Optional(
     Type.Array(Type.String(), {

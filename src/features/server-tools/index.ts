@@ -2,7 +2,7 @@
 
 export { type HopEntry, type HopLedger, memoryLedger, openHopLedger } from './hop-ledger.ts';
 export { liveRegistry } from './live-registry.ts';
-export { checkTool, permittedTools } from './permitted-tools.ts';
+export { checkHostedTools, checkTool, permittedTools } from './permitted-tools.ts';
 export { type ToolRegistry, toolRegistry } from './registry.ts';
 export { mayDeclareHosted, type ServerToolsFeature, serverTools } from './server-tools.ts';
 export {

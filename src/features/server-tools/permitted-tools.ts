@@ -38,16 +38,14 @@ function runsElsewhere({ name, options }: HostedTool): boolean {
 }
 
 /**
- * The tools that a key may use. A key with a list of tools has its requests decoded: a tool of a vendor may have any
- * name, written in any way.
- * @throws GatewayError permission for a hosted tool of the request that it may not use
+ * A key with a list of tools has its requests decoded: a tool of a vendor may have any name, written in any way.
+ * @throws GatewayError permission for a hosted tool of the request that the key may not use
  */
-export function permittedTools(
-  registry: ToolRegistry,
+export function checkHostedTools(
   policy: Policy,
   request: { readonly conversation: Conversation },
-): ToolRegistry {
-  if (policy.everyTool) return registry;
+): void {
+  if (policy.everyTool) return;
   const { tools, origin } = request.conversation;
   for (const tool of tools) {
     if (tool.type === 'hosted' && runsElsewhere(tool)) checkTool(policy, tool.name);
@@ -55,6 +53,11 @@ export function permittedTools(
   // Messages: with its older beta a list of servers needs no declaration among the tools.
   const servers = isObject(origin?.value) ? origin.value.mcp_servers : undefined;
   if (Array.isArray(servers) && servers.length > 0) checkTool(policy, 'mcp_toolset');
+}
+
+/** The server tools that a key may use. */
+export function permittedTools(registry: ToolRegistry, policy: Policy): ToolRegistry {
+  if (policy.everyTool) return registry;
   const ifAllowed = (tool: ServerTool | undefined) =>
     tool !== undefined && policy.allowsTool(tool.name) ? tool : undefined;
   return {

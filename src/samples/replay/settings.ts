@@ -1,8 +1,10 @@
 /** Settings to compare in a replay: `profile.shortToolResults=true`, `to=glm/glm-4.6`, `body.temperature=0`. */
 
+import { Value } from '@sinclair/typebox/value';
 import type { Config } from '../../config/config.ts';
 import { NO_AUTH } from '../../config/sections/auth.ts';
 import type { ProviderConfig } from '../../config/sections/providers.ts';
+import { profileFacts } from '../../config/vendors/profile-schema.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { checkTarget } from './known-target.ts';
@@ -47,10 +49,11 @@ export function withSetting(base: ReplaySetup, written: string): ReplaySetup {
     return { ...base, name, config: eachProvider(base.config, (one) => ({ ...one, profile })) };
   }
   if (first === 'profile') {
-    const config = eachProvider(base.config, (one) => ({
-      ...one,
-      profile: setIn(one.profile as unknown as Json, rest, value) as unknown as typeof one.profile,
-    }));
+    const config = eachProvider(base.config, (one) => {
+      const profile = setIn(one.profile as unknown as Json, rest, value) as JsonObject;
+      checkFact(profile, rest[0]!, written);
+      return { ...one, profile: profile as unknown as typeof one.profile };
+    });
     return { ...base, name, config };
   }
   const path = key.split('.').map(camel);
@@ -62,6 +65,67 @@ export function withSetting(base: ReplaySetup, written: string): ReplaySetup {
   const config = setIn(base.config as unknown as Json, path, value) as unknown as Config;
   return { ...base, name, config };
 }
+
+/** @throws GatewayError invalid_request for a fact that a file could not state either */
+function checkFact(profile: JsonObject, fact: string, written: string): void {
+  if (!Object.hasOwn(profileFacts, fact)) throw invalid(`There is no fact "${fact}" of a profile.`);
+  const value = profile[fact];
+  const schema = profileFacts[fact as keyof typeof profileFacts];
+  if (value === undefined || Value.Check(schema, value)) return;
+  throw invalid(`"${written}": this is no value of ${fact}.`);
+}
+
+/**
+ * Facts about how a conversation is written, which anybody may compare. The others say what a member is called or
+ * whether it is sent at all, who keeps responses, and what an error means: what a key may do depends on them.
+ */
+const FACTS_FOR_ALL: ReadonlySet<string> = new Set<keyof typeof profileFacts>([
+  'adaptiveThinking',
+  'assistantLast',
+  'budgetThinking',
+  'callIds',
+  'callSignatures',
+  'developerRole',
+  'documents',
+  'efforts',
+  'formatWithFunctions',
+  'hostedWithFunctions',
+  'images',
+  'imagesInResults',
+  'jsonSchema',
+  'jsonSchemaTools',
+  'leakFamilies',
+  'maxStops',
+  'needsUserTurn',
+  'parallelCalls',
+  'parallelToolsParam',
+  'reasoningField',
+  'reasoningParam',
+  'reasoningReplay',
+  'rootUnions',
+  'sameRoleTurns',
+  'samplingWhileThinking',
+  'shortToolResults',
+  'streamUsage',
+  'strictTools',
+  'systemTurns',
+  'temperature',
+  'temperatureWithTopP',
+  'thinkingDefault',
+  'thinkingLevels',
+  'thinkingToolChoices',
+  'toolChoices',
+  'topP',
+  'userAfterTool',
+  'userFirst',
+]);
+
+const FOR_ALL = /^(?:profile|to|repair|body(?:\.[\w-]+)+)=/;
+const FACT = /^profile\.(\w+)(?:\.\w+)*=/;
+
+/** Whether a setting changes the request or how it is written, and nothing that only the configuration file may say. */
+export const isForAll = (setting: string): boolean =>
+  FOR_ALL.test(setting) || FACTS_FOR_ALL.has(FACT.exec(setting)?.[1] ?? '');
 
 const onOff = (text: string) => !/^(off|false|no|0)$/i.test(text);
 

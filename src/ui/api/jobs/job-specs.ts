@@ -6,6 +6,7 @@ import type { Principal } from '../../../keys/principal.ts';
 import { bisection, bisectionAsJson, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
 import {
   checkReplay,
+  checkSettingsForAll,
   countRuns,
   type ReplayOptions,
 } from '../../../samples/replay/check-replay.ts';
@@ -103,7 +104,7 @@ async function replayOptions(
 ) {
   const config = context.options.config();
   const { source, ...common } = await sourceOf(body, viewer, context);
-  checkSettings(body.compare, config);
+  checkSettingsForAll(body.compare, config);
   const options: ReplayOptions = {
     config,
     sources: [source],
@@ -166,22 +167,6 @@ async function sourceOf(
   const meta = await context.sampleFor(id, viewer);
   if (to !== undefined) checkTarget(to, context.options.config());
   return { sample: meta.id, stage, source: fromSample(context.store, meta, stage) };
-}
-
-// Settings that change where keys are sent are only for people who can edit the configuration file.
-const SETTING = /^(?:profile|profile(?:\.\w+)+|to|repair|body(?:\.[\w-]+)+)=/;
-
-function checkSettings(settings: readonly string[], config: Parameters<typeof checkTarget>[1]) {
-  for (const setting of settings) {
-    if (!SETTING.test(setting) || setting.length > 10_000) {
-      const known = 'profile=…, profile.FACT=…, to=…, repair=on|off, body.MEMBER=…';
-      throw invalid(
-        `"${setting.slice(0, 100)}" cannot be compared here: write ${known}.`,
-        'compare',
-      );
-    }
-    if (setting.startsWith('to=')) checkTarget(setting.slice(3), config);
-  }
 }
 
 /** Requests are sent in the viewer's own name: what their key may not do, a replay may not do either. */

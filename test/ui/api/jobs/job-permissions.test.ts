@@ -1,0 +1,130 @@
+/** What a key may not do itself, a replay in its name may not do either, whatever it changes on the way. */
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import type { JobEvent, ReplayResult } from '../../../../src/ui/api/api.ts';
+import { threeProviders } from '../../../support/binary.ts';
+import { type FakeUpstream, say, startFakeUpstream } from '../../../support/fake-upstream/index.ts';
+import { type InProcess, startInProcess } from '../../../support/in-process.ts';
+import { client, eventsIn, eventsUntil } from '../../api-setup.ts';
+
+setDefaultTimeout(60_000);
+
+const headers = { authorization: 'Bearer ann-secret-key' };
+let upstream: FakeUpstream;
+let gateway: InProcess;
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+  upstream.answerWith(() => say('Fine.'));
+  const config = threeProviders(upstream, {
+    auth: { keys: [{ name: 'ann', key: 'ann-secret-key', tools: ['web_fetch'] }] },
+  });
+  gateway = await startInProcess(config);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await upstream.stop();
+});
+
+/** Made once for all tests: in one second only so many exchanges are kept in memory. */
+const made = new Map<string, Promise<string>>();
+function recorded(path: string, body: object): Promise<string> {
+  if (!made.has(path)) made.set(path, client(gateway).post(path, body, headers));
+  return made.get(path)!;
+}
+
+const chat = () =>
+  recorded('/v1/chat/completions', {
+    model: 'via-chat',
+    messages: [{ role: 'user', content: 'Hi.' }],
+  });
+const ask = (body: object) => client(gateway).send('POST', 'replay', body, headers);
+
+async function runsOf(response: Response): Promise<ReplayResult> {
+  const { job } = (await response.json()) as { job: string };
+  const events = eventsIn<JobEvent>(await client(gateway).api(`jobs/${job}`, { headers }));
+  const end = (await eventsUntil(events, ({ type }) => type === 'end')).at(-1) as {
+    result: { result: ReplayResult };
+  };
+  return end.result.result;
+}
+
+test.each([
+  'profile.renameParams.x=previous_response_id',
+  'profile.renameParams={"x":"conversation"}',
+  'profile.renameParams.x=tools',
+  'profile.renameParams.x=model',
+  'profile.renameBetas.a=b',
+  'profile.dropParams=["max_tokens"]',
+  'profile.maxTokensParam=tools',
+  'profile.reasoningField=tools',
+  'profile.betas=["*"]',
+  'profile.betaFields=["x"]',
+  'profile.storesResponses=false',
+  'profile.hostedTools=["web_search"]',
+  'profile.errors.1.kind=quota',
+  'profile.name=x',
+  'profile.__proto__.renameParams.x=tools',
+  'profile.constructor=1',
+  'profile.images=perhaps',
+  'auth.keys=[]',
+  'providers.chat.base_url=http://127.0.0.1:1',
+])('a setting that reaches behind the checks of a key is refused: %s', async (setting) => {
+  const id = await chat();
+  const sent = upstream.modelRequests.length;
+  const response = await ask({
+    id,
+    compare: [setting, 'repair=on'],
+    edits: [{ at: '/x', value: 'resp_of_another_key' }],
+  });
+  expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('error')]);
+  expect(upstream.modelRequests.length).toBe(sent);
+});
+
+test.each([
+  'images=false',
+  'temperature={"min":0,"max":1}',
+  'shortToolResults=true',
+  'callIds=short',
+])('a fact about how a conversation is written may be compared: %s', async (fact) => {
+  const id = await chat();
+  const response = await ask({ id, compare: [`profile.${fact}`, 'repair=on'] });
+  const { runs } = await runsOf(response);
+  expect(runs.map(({ status }) => status)).toEqual([200, 200]);
+});
+
+const SEARCH = {
+  responses: { type: 'web_search' },
+  messages: { type: 'web_search_20250305', name: 'web_search' },
+};
+const REQUESTS = {
+  responses: { path: '/v1/responses', body: { model: 'via-responses', input: 'Hi.' } },
+  messages: {
+    path: '/v1/messages',
+    body: {
+      model: 'via-messages',
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'Hi.' }],
+    },
+  },
+};
+
+test.each(
+  (['responses', 'messages'] as const).flatMap((protocol) => [
+    { protocol, more: { repair: false } },
+    { protocol, more: { stage: 'provider-request' } },
+    { protocol, more: { compare: ['repair=off', 'repair=on'] } },
+  ]),
+)(
+  'a replay cannot use a tool that its key may not use: $protocol $more',
+  async ({ protocol, more }) => {
+    const { path, body } = REQUESTS[protocol];
+    const id = await recorded(path, body);
+    const sent = upstream.modelRequests.length;
+    const edits = [{ at: '/tools', value: [SEARCH[protocol]] }];
+    const response = await ask({ id, edits, ...more });
+    const { runs } = await runsOf(response);
+    expect(runs.length).toBeGreaterThan(0);
+    for (const run of runs) expect(run.status).toBe(403);
+    expect(upstream.modelRequests.length).toBe(sent);
+  },
+);
