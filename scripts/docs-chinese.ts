@@ -161,6 +161,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Messages: the output cap when the client sets none.': 'Messages：客户端没有设置时的输出上限。',
   'Responses: the smallest output cap that the vendor accepts.':
     'Responses：厂商接受的最小输出上限。',
+  'The largest output cap that the vendor accepts; larger ones are lowered to it. `output` of a model sets it, too.':
+    '厂商接受的最大输出上限；更大的会降到它。模型的 `output` 也会设置它。',
   'Tool choices that the vendor accepts.': '厂商接受的工具选择方式。',
   'Tool choices that the vendor accepts while the model reasons.':
     '模型推理时，厂商接受的工具选择方式。',
@@ -203,7 +205,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '厂商只接受这种形式的工具调用 id；short：最多 40 个字母、数字、_ 和 -。',
   "The last round's tool results are sent as short text.": '最后一轮的工具结果以较短的文本发送。',
   'Chat: the field in which reasoning is sent back.': 'Chat：发回推理内容所用的字段。',
-  'Chat: how reasoning is asked for.': 'Chat：要求推理的方式。',
+  'Chat: how reasoning is asked for. none, in every protocol: reasoning settings are dropped.':
+    'Chat：要求推理的方式。none（所有协议）：去掉推理设置。',
   'Messages: accepts thinking.type adaptive with output_config.effort.':
     'Messages：接受 thinking.type 为 adaptive，并用 output_config.effort 指定强度。',
   'Messages: accepts thinking.type enabled with a budget.':

@@ -2,6 +2,7 @@
 
 import type { ErrorKind } from './errors.ts';
 import type { Effort } from './models/efforts.ts';
+import type { FieldPath } from './refusal/refused-fields.ts';
 import type { ProtocolName } from './types.ts';
 
 /** Both bounds are inclusive. */
@@ -43,6 +44,8 @@ export interface Profile {
   readonly maxTokensParam?: 'max_tokens' | 'max_completion_tokens';
   /** Messages requires an output cap; this one is used when the client set none. Default 8192. */
   readonly defaultMaxTokens?: number;
+  /** The largest output cap that the model accepts; larger ones are lowered to it. Default: any. */
+  readonly maxOutput?: number;
   /** Responses: the lowest output cap that the vendor accepts; lower ones are raised to it. Default: any. */
   readonly leastMaxTokens?: number;
   /** Tool choices that the vendor accepts. Default: auto, none, required, tool. */
@@ -114,7 +117,10 @@ export interface Profile {
    * Chat: the field in which reasoning is sent back. Default `reasoning_content`; `none` drops it.
    */
   readonly reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
-  /** Chat: the parameter that controls reasoning. Default `reasoning_effort`. Gemini: `none` or left out. */
+  /**
+   * Chat: the parameter that controls reasoning. Default `reasoning_effort`. `none`, in every protocol: reasoning
+   * settings are dropped.
+   */
   readonly reasoningParam?:
     | 'reasoning_effort'
     | 'thinking'
@@ -187,6 +193,8 @@ export interface Target {
   readonly model: string;
   readonly protocol: ProtocolName;
   readonly profile: Profile;
+  /** Fields that it has refused. */
+  readonly refusedFields?: readonly FieldPath[];
 }
 
 const names = new WeakMap<Target, string>();

@@ -3,8 +3,7 @@
 import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import { historyRefusal, targetAfterRefusal } from '../conversation/refusal.ts';
-import { withoutFields } from '../conversation/refused-fields.ts';
+import { targetAfterRefusal } from '../conversation/refusal/refusal.ts';
 import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
@@ -14,6 +13,7 @@ import type { Abort } from '../lib/loop/abort.ts';
 import { othersTurn, Rests, runInSlices } from '../lib/loop/steps.ts';
 import type { ClientRequest } from './client-request.ts';
 import { shapeBody, shapeBytes } from './parameters.ts';
+import { mayHoldRefused, withoutRefused } from './tries/refused-body.ts';
 import type { Hop, Prepared } from './types.ts';
 
 const utf8 = new TextEncoder();
@@ -165,6 +165,7 @@ function asItCame(
   const same = protocol === request.protocol;
   const asItIs = same && asAsked && repairs.length === 0 && preparation.refusal === undefined;
   if (!asItIs || mayHoldEnvelope(request.bytes)) return undefined;
+  if (mayHoldRefused(request.bytes, target)) return undefined;
   const body = shapeBytes(request, target, notes);
   return { body, interceptors, context: upstream };
 }
@@ -175,9 +176,7 @@ function encoded(preparation: Preparation, { sent }: Parts): JsonObject {
   const { known } = request.history ?? {};
   const shown = targetAfterRefusal(target, preparation.refusal);
   const value = protocol.encodeRequest(conversation, shown, notes, known);
-  return preparation.refusal === undefined
-    ? value
-    : unrefused(value, preparation.refusal, preparation);
+  return withoutRefused(value, shown, protocol, notes, preparation.refusal !== undefined);
 }
 
 function written(
@@ -192,18 +191,4 @@ function written(
   const named = same ? request.conversation.settings.previousResponseId : undefined;
   const previous = value.previous_response_id === named ? undefined : named;
   return { body, interceptors, context: upstream, previous };
-}
-
-/** The body without the fields that the target has just refused as unknown, and without others of their kind. */
-function unrefused(
-  body: JsonObject,
-  error: GatewayError,
-  { protocol, notes }: Preparation,
-): JsonObject {
-  const refusal = historyRefusal(error);
-  if (refusal?.kind !== 'fields') return body;
-  const left = withoutFields(body, refusal.paths, (path, count) => {
-    notes.add('stripped_after_refusal', path, `a field that is unknown there, ${count} times`);
-  });
-  return protocol.withoutUnknownFields?.(left, 'leftovers', notes) ?? left;
 }

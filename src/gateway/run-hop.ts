@@ -2,7 +2,6 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
-import { canActOn } from '../conversation/refusal.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
 import {
@@ -19,6 +18,7 @@ import type { ClientRequest } from './client-request.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import type { Services } from './reloadable.ts';
 import type { ExchangeSession } from './tries/exchange-session.ts';
+import { canLearnFrom, learntTarget } from './tries/learnt-targets.ts';
 import { affordableTargets, sidePayerOf } from './tries/open-account.ts';
 import { type RetryContext, retry } from './tries/retry.ts';
 import type {
@@ -149,13 +149,14 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     const payer = exchange.payer ?? account;
+    const target = learntTarget(routed);
     return attempt({
       exchange,
       request,
       session,
       loan,
-      routed,
-      protocol: protocols[routed.target.protocol],
+      routed: target === routed.target ? routed : { ...routed, target },
+      protocol: protocols[target.protocol],
       upstream: services.upstream(routed),
       features: features?.features ?? NO_FEATURES,
       hop: this.#hop,
@@ -181,8 +182,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     this.#running.onKeyRefused?.(provider, key, status);
   }
 
-  canRepair(refusal: GatewayError, { target }: RoutedTarget): boolean {
-    if (canActOn(target, refusal)) return true;
+  canRepair(refusal: GatewayError, routed: RoutedTarget, asked: FailedOutcome['target']): boolean {
+    if (canLearnFrom(refusal, routed, asked)) return true;
     const features = this.#running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
   }

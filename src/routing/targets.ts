@@ -2,8 +2,10 @@
 
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { RouteTo } from '../config/sections/routes.ts';
+import { vendorFacts } from '../config/vendors/catalogue.ts';
 import type { Facts, ProfileFacts } from '../config/vendors/profile-schema.ts';
 import type { Profile } from '../conversation/target.ts';
+import { memberOf } from '../lib/json/json-members.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
 import type { RoutedTarget } from './request.ts';
@@ -31,9 +33,45 @@ export function targetOf(provider: ProviderConfig, model: string): RoutedTarget 
       provider: provider.name,
       model,
       protocol: provider.protocol,
-      profile: profileFor(provider.profile, model),
+      profile: withModelFacts(profileFor(provider.profile, model), provider, model),
     },
   };
+}
+
+/** Profiles with the facts of a model, by those facts. */
+const factProfiles = new WeakMap<Profile, Map<string, Profile>>();
+
+/**
+ * The profile with what is known of the model itself: its largest answer, and that it does not reason. The file's own
+ * word comes first, then the profile's, then the catalogue's about this very vendor: other vendors' limits differ.
+ */
+function withModelFacts(profile: Profile, provider: ProviderConfig, model: string): Profile {
+  const own = memberOf(provider.facts, model);
+  const listed = vendorFacts(provider.vendor, model);
+  if (own === undefined && listed === undefined) return profile;
+  const output = own?.output ?? profile.maxOutput ?? listed?.output;
+  // Of vendors with a control of their own the profile knows more than the catalogue.
+  const silent =
+    profile.reasoningParam === undefined || profile.reasoningParam === 'reasoning_effort';
+  const unknown = silent && profile.thinkingDefault === undefined && profile.efforts === undefined;
+  const reasons = own?.reasoning ?? (unknown ? listed?.reasoning : undefined);
+  if (output === profile.maxOutput && reasons !== false) return profile;
+  let known = factProfiles.get(profile);
+  if (known === undefined) {
+    known = new Map();
+    factProfiles.set(profile, known);
+  }
+  const key = `${output} ${reasons}`;
+  let fitted = known.get(key);
+  if (fitted === undefined) {
+    fitted = Object.freeze({
+      ...profile,
+      ...(output !== undefined && { maxOutput: output }),
+      ...(reasons === false && { reasoningParam: 'none', thinkingDefault: 'off' }),
+    });
+    known.set(key, fitted);
+  }
+  return fitted;
 }
 
 /** The profiles of single models that a vendor's facts give. */

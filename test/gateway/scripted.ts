@@ -65,17 +65,20 @@ export function scriptedGateway(
   {
     name = 'up',
     profile = 'none',
+    models = '["*"]',
     slots = new ConcurrencyLimit(0),
     beforeEnd,
   }: {
     readonly name?: string;
     readonly profile?: string;
+    /** YAML. */
+    readonly models?: string;
     readonly slots?: ConcurrencyLimit;
     readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
   } = {},
 ): ScriptedGateway {
   const loaded = parseConfig(
-    `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ["*"], profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
+    `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ${models}, profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
     'test.yaml',
     environmentFrom({}, '/nowhere'),
   );

@@ -177,7 +177,7 @@ profiles: { glm: { models: { "glm-9*": { jsonSchema: true, toolChoices: [auto, r
       jsonSchema: true,
       toolChoices: ['auto', 'required'],
     });
-    expect(profile('glm/glm-4.5v')).toBe(profile('glm/glm-4.6v'));
+    expect(profile('glm/glm-7v')).toBe(profile('glm/glm-8v'));
     expect(profile('glm/glm-4.7')).not.toHaveProperty('models');
     expect(profile('local/x')).toEqual({ name: 'none' });
   });

@@ -144,6 +144,10 @@ export function modelFacts(vendor: string | undefined, model: string): ModelFact
   return (entryAt(vendor, model) ?? catalogue().models.get(plainName(model)))?.facts;
 }
 
+/** What is known of a model at this very vendor. */
+export const vendorFacts = (vendor: string | undefined, model: string): ModelFacts | undefined =>
+  entryAt(vendor, model)?.facts;
+
 /** The parts of a provider that say what its models are and cost. */
 interface CatalogueProvider {
   /** Its name in the catalogue. */

@@ -87,6 +87,13 @@ export const profileFacts = {
       description: 'Messages: the output cap when the client sets none.',
     }),
   ),
+  maxOutput: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        'The largest output cap that the vendor accepts; larger ones are lowered to it. `output` of a model sets it, too.',
+    }),
+  ),
   leastMaxTokens: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -142,7 +149,7 @@ export const profileFacts = {
   ),
   reasoningParam: oneOf(
     ['reasoning_effort', 'thinking', 'enable_thinking', 'reasoning', 'none'],
-    'Chat: how reasoning is asked for.',
+    'Chat: how reasoning is asked for. none, in every protocol: reasoning settings are dropped.',
   ),
   adaptiveThinking: flag('Messages: accepts thinking.type adaptive with output_config.effort.'),
   budgetThinking: flag('Messages: accepts thinking.type enabled with a budget.'),
@@ -208,6 +215,12 @@ const facts = Type.Object(profileFacts);
 
 /** The facts about the vendor as a whole. */
 export type Facts = ReadonlyLists<Static<typeof facts>>;
+
+/** Models that do not reason; vendors refuse the setting instead of ignoring it. */
+export const NEVER_REASONS = {
+  reasoningParam: 'none',
+  thinkingDefault: 'off',
+} as const satisfies Facts;
 
 type ReadonlyLists<T> = {
   readonly [K in keyof T]: NonNullable<T[K]> extends (infer Item)[]

@@ -1,6 +1,6 @@
 /** Vendor facts of Anthropic: which models think in which way, and what they accept together with it. */
 
-import type { Facts, ProfileFacts } from './profile-schema.ts';
+import { type Facts, NEVER_REASONS, type ProfileFacts } from './profile-schema.ts';
 import { BEDROCK_ERRORS, BEDROCK_MESSAGES } from './vendor-errors.ts';
 
 /**
@@ -39,8 +39,9 @@ const MODELS: Readonly<Record<string, Facts>> = {
   'claude-*-4-20*': older,
   'claude-*-4@*': older,
   'claude-3*': { ...older, defaultMaxTokens: 8192 },
-  'claude-3-opus*': { defaultMaxTokens: 4096 },
-  'claude-3-haiku*': { defaultMaxTokens: 4096 },
+  'claude-3-5*': { ...NEVER_REASONS, maxOutput: 8192 },
+  'claude-3-opus*': { ...NEVER_REASONS, defaultMaxTokens: 4096, maxOutput: 4096 },
+  'claude-3-haiku*': { ...NEVER_REASONS, defaultMaxTokens: 4096, maxOutput: 4096 },
   'claude-*-4-6*': {
     ...one,
     ...noPrefill,

@@ -1,6 +1,6 @@
 /** Vendor facts of OpenAI and Azure: which models reason, and what they then refuse. */
 
-import type { Facts, ProfileFacts } from './profile-schema.ts';
+import { type Facts, NEVER_REASONS, type ProfileFacts } from './profile-schema.ts';
 import { OPENAI_ERRORS } from './vendor-errors.ts';
 
 type Profiles = Readonly<Record<string, Omit<ProfileFacts, 'name'>>>;
@@ -18,6 +18,11 @@ const models: Readonly<Record<string, Facts>> = {
   'gpt-5*': reasoning,
   'gpt-5': { ...always, efforts: ['minimal', 'low', 'medium', 'high'] },
   'gpt-5-*': { ...always, efforts: ['minimal', 'low', 'medium', 'high'] },
+  // "Unsupported parameter: 'reasoning.effort' is not supported with this model."
+  'gpt-3.5*': NEVER_REASONS,
+  'gpt-4*': NEVER_REASONS,
+  'chatgpt-4o*': NEVER_REASONS,
+  'gpt-5-chat*': { ...NEVER_REASONS, maxStops: 4 },
   'gpt-5-codex*': { efforts: ['low', 'medium', 'high'] },
   'gpt-5-pro*': { efforts: ['high'] },
   // Reasoning must be requested…

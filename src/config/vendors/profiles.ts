@@ -2,7 +2,7 @@
 
 // A key is dropped only if the vendor refuses it. A key that it ignores is sent as the client wrote it.
 
-import type { ProfileFacts } from './profile-schema.ts';
+import { NEVER_REASONS, type ProfileFacts } from './profile-schema.ts';
 import { ANTHROPIC_PROFILES } from './profiles-anthropic.ts';
 import { OPENAI_PROFILES } from './profiles-openai.ts';
 import { REASONING_PROFILES } from './profiles-reasoning.ts';
@@ -51,6 +51,35 @@ const template = {
     '*llama3*': { parallelCalls: false },
   },
 } as const;
+
+/** xAI's reasoning models refuse these. */
+const GROK_REASONS = {
+  dropParams: ['presence_penalty', 'frequency_penalty', 'stop'],
+  thinkingDefault: 'always',
+} as const;
+
+/** Ollama: `"llama3.2" does not support thinking`. */
+const OLLAMA_PLAIN = [
+  'llama2*',
+  'llama3*',
+  'codellama*',
+  'tinyllama*',
+  'mistral*',
+  'mixtral*',
+  'codestral*',
+  'devstral*',
+  'gemma',
+  'gemma:*',
+  'gemma2*',
+  'gemma3*',
+  'phi3*',
+  'phi4',
+  'phi4:*',
+  'phi4-mini',
+  'qwen2*',
+  'deepseek-coder*',
+  'starcoder*',
+];
 
 const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
   ...OPENAI_PROFILES,
@@ -118,16 +147,35 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
     reasoningField: 'reasoning_content',
     temperature: { min: 0, max: 2 },
     maxStops: 4,
+    // Answers have no limit but the window; the catalogue's 30,000 is nobody's.
+    maxOutput: 256_000,
     models: {
-      'grok-3-mini*': { efforts: ['low', 'high'], thinkingDefault: 'always' },
-      // Reasoning models refuse these; the first of them takes no effort either.
-      'grok-4*': {
-        dropParams: ['presence_penalty', 'frequency_penalty', 'stop'],
+      // "Model … does not support parameter reasoningEffort.": tried on every model by
+      // https://github.com/NousResearch/hermes-agent/pull/23435
+      'grok-2*': NEVER_REASONS,
+      'grok-3*': NEVER_REASONS,
+      'grok-3-mini*': {
+        reasoningParam: 'reasoning_effort',
+        efforts: ['low', 'high'],
         thinkingDefault: 'always',
       },
-      '*non-reasoning*': { dropParams: [], reasoningParam: 'none', thinkingDefault: 'off' },
+      'grok-code*': { ...GROK_REASONS, reasoningParam: 'none' },
+      // Of the generation only the newest take an effort.
+      'grok-4*': GROK_REASONS,
       'grok-4': { reasoningParam: 'none' },
-      'grok-4-0709': { reasoningParam: 'none' },
+      'grok-4-*': { reasoningParam: 'none' },
+      'grok-4.1*': { reasoningParam: 'none' },
+      'grok-4.20*': { reasoningParam: 'none' },
+      'grok-4.20-multi-agent*': {
+        reasoningParam: 'reasoning_effort',
+        efforts: ['low', 'medium', 'high', 'xhigh'],
+      },
+      'grok-4.3*': {
+        reasoningParam: 'reasoning_effort',
+        thinkingDefault: 'on',
+        efforts: ['none', 'low', 'medium', 'high'],
+      },
+      '*non-reasoning*': { dropParams: [], ...NEVER_REASONS },
     },
   },
   groq: {
@@ -139,7 +187,19 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
     documents: false,
     errors: GROQ_ERRORS,
     models: {
+      // "reasoning_effort is not supported with this model" (https://console.groq.com/docs/reasoning).
+      '*llama*': NEVER_REASONS,
+      '*gemma*': NEVER_REASONS,
+      '*kimi-k2*': NEVER_REASONS,
+      'allam*': NEVER_REASONS,
+      '*compound*': NEVER_REASONS,
       '*llama-4*': { images: true },
+      // "`reasoning_effort` must be one of `none` or `default`".
+      '*qwen3-32b*': {
+        reasoningParam: 'reasoning_effort',
+        thinkingDefault: 'on',
+        efforts: ['none'],
+      },
       '*gpt-oss*': { efforts: ['low', 'medium', 'high'], thinkingDefault: 'always' },
     },
   },
@@ -154,10 +214,21 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
     reasoningField: 'none',
     reasoningParam: 'none',
     documents: false,
+    // The catalogue's 4,096 is not a limit of the API.
+    models: { 'codestral*': { maxOutput: 256_000 } },
   },
   openrouter: { reasoningField: 'reasoning', reasoningParam: 'reasoning' },
   together: { ...template, reasoningField: 'reasoning', documents: false },
-  ollama: { ...template, strictTools: false, reasoningField: 'reasoning', documents: false },
+  ollama: {
+    ...template,
+    strictTools: false,
+    reasoningField: 'reasoning',
+    documents: false,
+    models: {
+      ...template.models,
+      ...Object.fromEntries(OLLAMA_PLAIN.map((glob) => [glob, NEVER_REASONS])),
+    },
+  },
   lmstudio: {
     ...template,
     // Only these strings, no object that names a tool.

@@ -16,6 +16,12 @@ export const EFFORT_BUDGETS: Readonly<Record<string, number>> = {
   max: 32_768,
 };
 
+/** The effort for a budget in tokens, for vendors that take no number. Other translators use the same bounds. */
+export function effortOfBudget(budget: number): 'low' | 'medium' | 'high' {
+  if (budget < 4096) return 'low';
+  return budget < 16_384 ? 'medium' : 'high';
+}
+
 /** The token budget of an effort. An unknown effort, or none, gets that of `medium`. */
 export const budgetOfEffort = (effort = 'medium'): number =>
   memberOf(EFFORT_BUDGETS, effort) ?? EFFORT_BUDGETS.medium!;

@@ -1,7 +1,7 @@
 /** Retries a refused history once, without what the vendor named in its error. */
 
 import { withParts } from '../../conversation/edit.ts';
-import { historyRefusal } from '../../conversation/refusal.ts';
+import { historyRefusal } from '../../conversation/refusal/refusal.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { withoutPairs } from './pairs.ts';
@@ -40,8 +40,9 @@ export const refusalRetry: Feature = {
         return withoutPairs(conversation, error.message, stripped);
       case 'tools-missing':
         return withCalledTools(conversation, (name) => notes.add('tools_declared', '/tools', name));
-      // `shape` is handled by vendor fit, `fields` when the body is written.
+      // `shape` and `setting` are handled by vendor fit, `fields` when the body is written.
       case 'shape':
+      case 'setting':
       case 'fields':
         return conversation;
     }

@@ -2,7 +2,7 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import { targetAfterRefusal } from '../../conversation/refusal.ts';
+import { targetAfterRefusal } from '../../conversation/refusal/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';

@@ -1,7 +1,7 @@
 /** Fits a request to the known limits of the vendor that receives it; every change is a note. */
 
 import type { Notes } from '../../conversation/notes.ts';
-import { targetAfterRefusal } from '../../conversation/refusal.ts';
+import { targetAfterRefusal } from '../../conversation/refusal/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';

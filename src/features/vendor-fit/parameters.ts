@@ -22,6 +22,7 @@ export const fitParameters: FitRule = (conversation, context) => {
   const { settings } = conversation;
   const { profile } = context;
   const changes: Partial<Record<keyof Settings, unknown>> = {
+    ...lowerCap(settings, context),
     ...clamp('temperature', 'temperature', settings, profile.temperature, context),
     ...clamp('topP', 'top_p', settings, profile.topP, context),
     ...limitStops(settings, context),
@@ -32,6 +33,28 @@ export const fitParameters: FitRule = (conversation, context) => {
   if (Object.keys(changes).length === 0) return conversation;
   return withParts(conversation, { settings: { ...settings, ...changes } as Settings });
 };
+
+/** The least that a Messages model takes as its thinking budget. */
+const MIN_BUDGET = 1024;
+
+function lowerCap(settings: Settings, { profile, protocol, notes }: FitContext): Partial<Settings> {
+  const { maxOutput } = profile;
+  const { maxTokens, reasoning } = settings;
+  if (maxOutput === undefined || maxTokens === undefined || maxTokens <= maxOutput) return {};
+  notes.add('parameter_mapped', 'max_tokens', `${maxTokens} as ${maxOutput}`);
+  const budget = reasoning?.budget;
+  // Messages: "`max_tokens` must be greater than `thinking.budget_tokens`".
+  if (protocol !== 'anthropic-messages' || budget === undefined || budget < maxOutput) {
+    return { maxTokens: maxOutput };
+  }
+  const half = Math.floor(maxOutput / 2);
+  if (half < MIN_BUDGET) {
+    notes.add('parameter_dropped', 'thinking', `max_tokens ${maxOutput} is too small for a budget`);
+    return { maxTokens: maxOutput, reasoning: undefined };
+  }
+  notes.add('parameter_mapped', 'thinking', `budget ${budget} as ${half}`);
+  return { maxTokens: maxOutput, reasoning: { ...reasoning, budget: half } };
+}
 
 function clamp(
   key: 'temperature' | 'topP',

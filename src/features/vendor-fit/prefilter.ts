@@ -1,31 +1,65 @@
 /** Decides from the raw bytes whether a profile's facts can concern a body, before it is parsed. */
 
+import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import type { Profile, Target } from '../../conversation/target.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { topLevel } from '../../lib/json/json.ts';
 
-const THINKING = ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'];
-const SAMPLING = ['"temperature"', '"top_p"', '"top_k"', '_penalty"', '"logit_bias"', '"logprobs"'];
+/** The fields of this protocol's own body; the others have theirs in common, as far as it matters here. */
+const COMMON = {
+  cap: ['"max_tokens"', '"max_completion_tokens"', '"max_output_tokens"'],
+  topP: ['"top_p"'],
+  stops: ['"stop"', '"stop_sequences"'],
+  sampling: ['"temperature"', '"top_p"', '"top_k"', '_penalty"', '"logit_bias"', '"logprobs"'],
+  toolChoice: ['"tool_choice"', '"function_call"'],
+  schema: ['"json_schema"', '"output_format"'],
+  images: ['"image', '"input_image"'],
+  documents: ['"file"', '"input_file"', '"document"'],
+  thinking: ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'],
+} as const;
 
-function needlesFor(profile: Profile): readonly string[] {
+/** Google reads both spellings. */
+const GEMINI: Readonly<Record<keyof typeof COMMON, readonly string[]>> = {
+  cap: ['"maxOutputTokens"', '"max_output_tokens"'],
+  topP: ['"topP"', '"top_p"'],
+  stops: ['"stopSequences"', '"stop_sequences"'],
+  sampling: [
+    '"temperature"',
+    '"topP"',
+    '"top_p"',
+    '"topK"',
+    '"top_k"',
+    'Penalty"',
+    '_penalty"',
+    'ogprobs"',
+  ],
+  toolChoice: ['"toolConfig"', '"tool_config"'],
+  schema: ['esponseSchema"', 'esponse_schema"', 'esponseJsonSchema"', 'esponse_json_schema"'],
+  images: ['"image/', '"fileData"', '"file_data"'],
+  documents: ['"inlineData"', '"inline_data"', '"fileData"', '"file_data"'],
+  thinking: ['"thinkingConfig"', '"thinking_config"'],
+};
+
+const fieldsOf = (protocol: ProtocolName) => (protocol === 'google-gemini' ? GEMINI : COMMON);
+
+function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[] {
   const found: string[] = [];
-  const addIf = (applies: boolean, ...strings: string[]) => {
+  const addIf = (applies: boolean, ...strings: readonly string[]) => {
     if (applies) found.push(...strings);
   };
+  const fields = fieldsOf(protocol);
   addIf(profile.temperature !== undefined, '"temperature"');
-  addIf(profile.topP !== undefined, '"top_p"');
-  addIf(profile.maxStops !== undefined, '"stop"', '"stop_sequences"');
-  addIf(profile.samplingWhileThinking === false, ...SAMPLING);
+  addIf(profile.topP !== undefined, ...fields.topP);
+  addIf(profile.maxStops !== undefined, ...fields.stops);
+  addIf(profile.samplingWhileThinking === false, ...fields.sampling);
   addIf(
     profile.toolChoices !== undefined || profile.thinkingToolChoices !== undefined,
-    '"tool_choice"',
-    '"function_call"',
+    ...fields.toolChoice,
   );
-  addIf(profile.jsonSchema === false, '"json_schema"', '"output_format"');
-  addIf(profile.images === false, '"image', '"input_image"');
+  addIf(profile.jsonSchema === false, ...fields.schema);
+  addIf(profile.images === false, ...fields.images);
   addIf(profile.imagesInResults === false, '"tool"');
-  addIf(profile.documents === false, '"file"', '"input_file"', '"document"');
+  addIf(profile.documents === false, ...fields.documents);
   addIf(profile.userAfterTool === false, '"tool"', '"tool_result"', '"function_call_output"');
   addIf(profile.callIds !== undefined, '"tool_calls"', '"tool_call_id"', '"tool_use', '"call_id"');
   addIf(
@@ -35,7 +69,7 @@ function needlesFor(profile: Profile): readonly string[] {
       profile.adaptiveThinking === false ||
       profile.reasoningParam !== undefined ||
       profile.reasoningField !== undefined,
-    ...THINKING,
+    ...fields.thinking,
   );
   addIf(profile.reasoningReplay !== undefined, '"assistant"', '"function_call"');
   addIf(profile.userFirst === true, '"assistant"');
@@ -49,31 +83,69 @@ function needlesFor(profile: Profile): readonly string[] {
   return [...new Set(found)];
 }
 
-const needlesByProfile = new WeakMap<Profile, readonly Buffer[]>();
+interface ProfileNeedles {
+  readonly facts: readonly Buffer[];
+  readonly cap: readonly Buffer[];
+}
+
+const needlesByProfile = new Map<ProtocolName, WeakMap<Profile, ProfileNeedles>>(
+  PROTOCOL_NAMES.map((protocol) => [protocol, new WeakMap()]),
+);
+
+function needlesOf(profile: Profile, protocol: ProtocolName): ProfileNeedles {
+  const known = needlesByProfile.get(protocol)!;
+  let needed = known.get(profile);
+  if (needed === undefined) {
+    const caps = profile.maxOutput === undefined ? [] : fieldsOf(protocol).cap;
+    needed = { facts: needles(...needlesFor(profile, protocol)), cap: needles(...caps) };
+    known.set(profile, needed);
+  }
+  return needed;
+}
+
 const [USER, ROLE] = needles('"user"', '"role"') as [Buffer, Buffer];
 
-/** False if no rule can change this body. `client` is the protocol of the body. */
+/**
+ * False if no rule can change this body. `client` is the protocol of the body: one of another protocol is decoded in any
+ * case.
+ */
 export function mayNeedFit(
   body: Buffer,
   { profile, protocol }: Target,
   client: ProtocolName,
 ): boolean {
-  let needed = needlesByProfile.get(profile);
-  if (needed === undefined) {
-    needed = needles(...needlesFor(profile));
-    needlesByProfile.set(profile, needed);
-  }
+  if (client !== protocol) return true;
+  const { facts, cap } = needlesOf(profile, protocol);
   if (profile.needsUserTurn === true && !body.includes(USER)) return true;
-  if (containsAny(body, needed)) return true;
-  if (profile.rootUnions === false && client === protocol && hasRootUnions(body, protocol)) {
+  if (containsAny(body, facts)) return true;
+  const { maxOutput } = profile;
+  if (maxOutput !== undefined && containsAny(body, cap) && asksForMore(body, cap, maxOutput)) {
     return true;
   }
+  if (profile.rootUnions === false && hasRootUnions(body, protocol)) return true;
   const { systemTurns, sameRoleTurns, assistantLast } = profile;
   if (assistantLast === false && roleAt(body, body.lastIndexOf(ROLE)) === ASSISTANT_INITIAL)
     return true;
   if (systemTurns !== false && sameRoleTurns !== false) return false;
-  // A body of another protocol is decoded in any case.
-  return client !== protocol || hasRefusedRoles(body, profile, protocol);
+  return hasRefusedRoles(body, profile, protocol);
+}
+
+/** Is there an output cap above this one? */
+function asksForMore(body: Buffer, keys: readonly Buffer[], most: number): boolean {
+  for (const key of keys) {
+    for (let at = body.indexOf(key); at >= 0; at = body.indexOf(key, at)) {
+      at += key.length;
+      while (body[at]! <= 0x20) at++;
+      if (body[at] !== COLON) continue;
+      at++;
+      // proto3 JSON writes numbers as strings, too.
+      while (body[at]! <= 0x20 || body[at] === QUOTE) at++;
+      let value = 0;
+      for (; body[at]! >= 0x30 && body[at]! <= 0x39; at++) value = value * 10 + body[at]! - 0x30;
+      if (value > most || body[at] === 0x65 || body[at] === 0x45) return true;
+    }
+  }
+  return false;
 }
 
 const [PARAMETERS, INPUT_SCHEMA] = needles('"parameters"', '"input_schema"') as [Buffer, Buffer];

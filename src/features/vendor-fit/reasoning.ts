@@ -1,7 +1,7 @@
 /** Fits the reasoning settings to the model, and predicts whether it will reason. */
 
 import { withParts } from '../../conversation/edit.ts';
-import { budgetOfEffort, EFFORTS } from '../../conversation/models/efforts.ts';
+import { budgetOfEffort, EFFORTS, effortOfBudget } from '../../conversation/models/efforts.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { Conversation, ReasoningSettings } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';
@@ -37,10 +37,29 @@ export function canBeOff({ profile, protocol }: FitContext): boolean {
 export const fitReasoning: FitRule = (conversation, context) => {
   const before = conversation.settings.reasoning;
   if (before === undefined) return conversation;
+  if (context.profile.reasoningParam === 'none') return withoutReasoning(conversation, context);
   const after = supportedForm(nearestEffort(withoutOff(before, context), context), context);
   if (after === before) return conversation;
   return withParts(conversation, { settings: { ...conversation.settings, reasoning: after } });
 };
+
+/** The model has no setting for it; sealed reasoning exists only where a model reasons. */
+function withoutReasoning(
+  conversation: Conversation,
+  { profile, notes }: FitContext,
+): Conversation {
+  const { reasoning, include, ...settings } = conversation.settings;
+  // Off is what a model without reasoning does anyway.
+  if (asksForReasoning(reasoning)) notes.add('parameter_dropped', 'reasoning');
+  const kept =
+    profile.thinkingDefault === 'off'
+      ? include?.filter((item) => item !== 'reasoning.encrypted_content')
+      : include;
+  const left = kept?.length === include?.length ? include : kept;
+  return withParts(conversation, {
+    settings: { ...settings, ...(left !== undefined && left.length > 0 && { include: left }) },
+  });
+}
 
 type RequestedReasoning = ReasoningSettings | undefined;
 
@@ -59,19 +78,36 @@ function withoutOff(
   return { effort: least };
 }
 
+/** The effort that the codec is going to write for a budget. */
+function effortOfNumber(
+  requested: RequestedReasoning,
+  { profile, protocol }: FitContext,
+): string | undefined {
+  const { budget } = requested ?? {};
+  if (budget === undefined || isOff(requested)) return undefined;
+  const asEffort =
+    protocol === 'openai-responses' ||
+    (protocol === 'openai-chat' &&
+      (profile.reasoningParam ?? 'reasoning_effort') === 'reasoning_effort');
+  return asEffort ? effortOfBudget(budget) : undefined;
+}
+
 const rankOf = (effort: string): number => (EFFORTS as readonly string[]).indexOf(effort);
 
-function nearestEffort(
-  requested: RequestedReasoning,
-  { profile, notes }: FitContext,
-): RequestedReasoning {
+function nearestEffort(requested: RequestedReasoning, context: FitContext): RequestedReasoning {
+  const { profile, notes } = context;
   const { efforts } = profile;
-  const effort = requested?.effort;
+  const effort = requested?.effort ?? effortOfNumber(requested, context);
   if (requested === undefined || effort === undefined || efforts === undefined) return requested;
   if (effort === 'none' || (efforts as readonly string[]).includes(effort)) return requested;
   const rank = rankOf(effort);
   const known = efforts.filter((one) => one !== 'none');
-  if (rank < 0 || known.length === 0) return requested;
+  if (rank < 0) return requested;
+  if (known.length === 0) {
+    // It can only be switched off: it reasons as much as it likes otherwise.
+    notes.add('parameter_dropped', 'reasoning', `effort ${effort}`);
+    return undefined;
+  }
   const distance = (one: string) => {
     const far = rankOf(one) - rank;
     // Of two that are equally near, the larger one: the answer should not become worse.

@@ -1,6 +1,6 @@
 /** Replaces images by descriptions from a vision model, for targets that cannot see images. */
 
-import { refusesImages } from '../../conversation/refusal.ts';
+import { refusesImages } from '../../conversation/refusal/refusal.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';

@@ -1,6 +1,8 @@
 /** The order of tries: the same target again, another key, the next target, or none; what rests comes last. */
 
 import { GatewayError } from '../../conversation/errors.ts';
+import { faultOf } from '../../conversation/refusal/refusal.ts';
+import { type Target, targetName } from '../../conversation/target.ts';
 import type { Abort } from '../../lib/loop/abort.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { redactText } from '../../lib/text/redact.ts';
@@ -30,18 +32,24 @@ export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutco
   readonly mayHedge: boolean;
   /** Cancels an answer that no client receives, because another one began at the same moment. */
   discard(answer: A): void;
-  /** Would the request be changed so that the target may take it? */
-  canRepair(refusal: GatewayError, routed: RoutedTarget): boolean;
+  /**
+   * Would the request be changed so that the target may take it?
+   * @param asked the target as it was known when the request was made for it
+   */
+  canRepair(refusal: GatewayError, routed: RoutedTarget, asked: Target | undefined): boolean;
   onRetry(failed: FailedOutcome): void;
   /** The outcome, and how many attempts it took. */
   onOutcome(outcome: A | FailedOutcome, attempts: number): void;
 }
 
+/** So many refusals of one request are answered by changing it. */
+const MAX_MENDS = 4;
+
 /**
  * Tries until something answers. Gives the answer, or the failure that says most: the first one that says
  * that the request is too large (a client can act on it), else the last one; a vendor's refusal of the request
- * itself ends it at once. A refusal of the history is answered once, by the same target with what the refusal
- * names taken out. A target that rests or has no room is passed over as long as another one does not.
+ * itself ends it at once. A refusal of the history or of a setting is answered once, by the same target with
+ * what the refusal names taken out. A target that rests or has no room is passed over as long as another one does not.
  * @param equals so many of the first share the sessions: the next one is tried first if it is much faster
  */
 export async function retry<A extends Succeeded>(
@@ -53,7 +61,8 @@ export async function retry<A extends Succeeded>(
   let last: FailedOutcome | undefined;
   let tooLarge: FailedOutcome | undefined;
   let tries = 0;
-  let mended = false;
+  // A fault of the history is the same at every target, a setting is each target's own.
+  const mended = new Set<string>();
   let repeated = false;
   for (
     let routed = nextOf(hop, left, equals);
@@ -71,7 +80,7 @@ export async function retry<A extends Succeeded>(
       const { model } = routed.target;
       const loan = upstream.keys.lend(model, hop.session);
       const wait = hop.mayHedge ? upstream.hedging?.waitFor(model) : undefined;
-      let answeredBy = routed;
+      let answeredBy: RoutedTarget = routed;
       let answer: A | FailedOutcome;
       let sign: Sign;
       if (wait === undefined || refusal !== undefined) {
@@ -95,12 +104,20 @@ export async function retry<A extends Succeeded>(
       if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
       const { error } = answer;
-      const mends = answeredBy === routed && hop.canRepair(error, routed);
-      if (!mended && !hop.signal.aborted && mends) {
-        mended = true;
-        refusal = answer.error;
-        hop.onRetry(answer);
-        continue;
+      if (
+        answeredBy === routed &&
+        !hop.signal.aborted &&
+        hop.canRepair(error, routed, answer.target)
+      ) {
+        const fault = faultOf(error);
+        const key = fault === 'history' ? fault : `${targetName(routed.target)} ${fault}`;
+        if (!mended.has(key) && mended.size < MAX_MENDS) {
+          mended.add(key);
+          // What was learnt from others holds for every try; the words about a history only for those that follow.
+          if (fault === 'history' || refusal === undefined) refusal = error;
+          hop.onRetry(answer);
+          continue;
+        }
       }
       const { remedy } = answer;
       if (remedy === 'never' || hop.signal.aborted) return ended(hop, answer, tries);

@@ -7,7 +7,7 @@ import { FAMILIES } from '../../../src/features/leaked-calls/index.ts';
 import { profileFor } from '../../../src/routing/targets.ts';
 
 const MODELS: readonly (readonly [profile: string, model: string, facts: Partial<Facts>])[] = [
-  ['openai', 'gpt-4o', { thinkingDefault: undefined, maxStops: 4 }],
+  ['openai', 'gpt-4o', { thinkingDefault: 'off', reasoningParam: 'none', maxStops: 4 }],
   ['openai', 'o3-mini', { thinkingDefault: 'always', samplingWhileThinking: false }],
   ['openai', 'gpt-5', { thinkingDefault: 'always', maxStops: 0 }],
   ['openai', 'gpt-5-mini-2025-08-07', { thinkingDefault: 'always' }],

@@ -366,8 +366,6 @@ describe('one retry only', () => {
 
   for (const unrelated of [
     'max_tokens: must be greater than `thinking.budget_tokens`',
-    'Thinking may not be enabled when tool_choice forces tool use.',
-    'tool_choice specified is incompatible with thinking enabled',
     'messages: text content blocks must be non-empty',
     'Invalid model name',
     "Invalid 'messages[2].tool_calls[0].id': string too long.",

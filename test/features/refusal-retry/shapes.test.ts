@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import { historyRefusal } from '../../../src/conversation/refusal.ts';
+import { historyRefusal } from '../../../src/conversation/refusal/refusal.ts';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';

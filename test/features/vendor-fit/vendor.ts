@@ -7,13 +7,12 @@ import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
-import type { Conversation } from '../../../src/conversation/types.ts';
+import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { shapeBody } from '../../../src/gateway/parameters.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { profileFor } from '../../../src/routing/targets.ts';
-import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export const PROTOCOLS = {
   'openai-chat': openaiChat,

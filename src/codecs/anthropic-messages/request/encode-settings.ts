@@ -27,7 +27,8 @@ export function encodeSettings(
   const { notes, target } = writer;
   noteUnsupported(settings, notes);
   const requested = settings.maxTokens;
-  const maxTokens = requested ?? target.profile.defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
+  const { defaultMaxTokens = DEFAULT_MAX_TOKENS, maxOutput = defaultMaxTokens } = target.profile;
+  const maxTokens = requested ?? Math.min(defaultMaxTokens, maxOutput);
   if (requested === undefined) notes.add('parameter_defaulted', 'max_tokens', String(maxTokens));
   const choice = onlyHistory
     ? noToolUse(target.profile.toolChoices)

@@ -1,5 +1,6 @@
 /** Encodes settings as top-level keys of a Chat request. Keys of unchanged settings go out as they came. */
 
+import { effortOfBudget } from '../../../conversation/models/efforts.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
 import type { Profile, Target } from '../../../conversation/target.ts';
@@ -17,12 +18,6 @@ import { compact, NAME_LIMIT, object, PROTOCOL } from '../wire.ts';
 import { SETTING_KEYS } from './decode-settings.ts';
 
 type Body = Record<string, Json | undefined>;
-
-/** The effort for a budget in tokens. Other translators use the same bounds. */
-export function effortOf(budget: number): 'low' | 'medium' | 'high' {
-  if (budget < 4096) return 'low';
-  return budget < 16384 ? 'medium' : 'high';
-}
 
 /**
  * The keys of the body other than model, messages and tools.
@@ -252,7 +247,8 @@ export function encodeReasoning(
   notes: Notes,
 ): JsonObject {
   const off = wish.enabled === false || wish.effort === 'none';
-  const effort = wish.effort ?? (wish.budget === undefined ? undefined : effortOf(wish.budget));
+  const effort =
+    wish.effort ?? (wish.budget === undefined ? undefined : effortOfBudget(wish.budget));
   const requested = off || effort !== undefined || wish.enabled === true || wish.adaptive === true;
   if (!requested) return {};
   if (wish.budget !== undefined && wish.effort === undefined && !off) {

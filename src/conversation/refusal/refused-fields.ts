@@ -1,6 +1,6 @@
 /** Finds the fields that a vendor's error message rejects as unknown, and removes them from a body. */
 
-import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
 /** The path of a field. `*` stands for any member of a list, `**` for any path. */
 export type FieldPath = readonly string[];

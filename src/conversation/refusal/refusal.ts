@@ -1,8 +1,9 @@
-/** Classifies a vendor's refusal of a history: thinking, signatures, call pairs, tools, turn order or unknown fields. */
+/** Classifies a vendor's refusal of a request: thinking, signatures, call pairs, tools, turn order, settings or unknown fields. */
 
-import type { GatewayError } from './errors.ts';
+import type { GatewayError } from '../errors.ts';
+import type { Profile, Target } from '../target.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
-import type { Profile, Target } from './target.ts';
+import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
 
 /**
  * - `thinking`: reasoning that may not be sent in this form; `at` is the block if the vendor names it,
@@ -15,6 +16,7 @@ import type { Profile, Target } from './target.ts';
  * - `shape`: an order of turns, a place of images or a form of ids that the vendor does not accept; `facts` are the profile
  *   facts that say so
  * - `fields`: fields that the vendor does not know
+ * - `setting`: a setting, or its value, that the vendor or the model does not take
  */
 export type HistoryRefusal =
   | {
@@ -25,7 +27,8 @@ export type HistoryRefusal =
   | { readonly kind: 'thinking-missing'; readonly message?: number }
   | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' | 'tools-missing' }
   | { readonly kind: 'shape'; readonly facts: Partial<Profile> }
-  | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] };
+  | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] }
+  | SettingRefusal;
 
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
 const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
@@ -120,7 +123,9 @@ const AT_INDEX = /(?:message at index |messages[.[])(\d+)/;
 export function historyRefusal(error: GatewayError): HistoryRefusal | undefined {
   const { status, fromUpstream } = error;
   // Some servers answer 500 when a chat template fails to render.
-  if (!fromUpstream || (status !== 400 && status !== 422 && status !== 500)) return undefined;
+  if (!fromUpstream) return undefined;
+  if (error.kind === 'context_overflow') return refusedSetting(error);
+  if (status !== 400 && status !== 422 && status !== 500) return undefined;
   const message = `${error.message.slice(0, MOST_READ)} ${error.code ?? ''}`;
   const words = message.replace(QUOTES, '').toLowerCase();
   const facts = SHAPES.find(([pattern]) => pattern.test(words))?.[1];
@@ -143,27 +148,86 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
   if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };
   const paths = refusedFields(error.message);
-  return paths.length > 0 ? { kind: 'fields', paths } : undefined;
+  return paths.length > 0 ? { kind: 'fields', paths } : refusedSetting(error);
+}
+
+/** What a refusal teaches about the target, beyond this one request or only for it. */
+interface Lesson {
+  readonly facts: Partial<Profile>;
+  readonly paths: readonly FieldPath[];
+  readonly once: boolean;
+}
+
+function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
+  switch (refusal?.kind) {
+    case 'shape':
+      return { facts: refusal.facts, paths: [], once: true };
+    case 'fields':
+      return { facts: {}, paths: refusal.paths, once: false };
+    case 'setting':
+      return {
+        facts: refusal.facts ?? {},
+        paths: refusal.paths ?? [],
+        once: refusal.once === true,
+      };
+    default:
+      return undefined;
+  }
 }
 
 /**
- * Would acting on the refusal change the request? Not if it names nothing, and not if the target's profile
- * states the same facts already.
+ * Would acting on the refusal change the request? Not if it names nothing, and not if the target is known to be so
+ * already.
+ * @param target as it was asked, with what had been learnt by then
  */
 export function canActOn(target: Target, error: GatewayError): boolean {
   const refusal = historyRefusal(error);
-  if (refusal?.kind !== 'shape') return refusal !== undefined;
-  const known = target.profile as unknown as Readonly<Record<string, unknown>>;
-  return Object.entries(refusal.facts).some(([fact, value]) => known[fact] !== value);
+  const lesson = lessonOf(refusal);
+  return lesson === undefined ? refusal !== undefined : taught(target, lesson) !== target;
+}
+
+/** What a refusal is about: each such fault is mended once for a request. */
+export function faultOf(error: GatewayError): string {
+  const refusal = historyRefusal(error);
+  if (refusal?.kind === 'setting') return refusal.setting;
+  return refusal?.kind === 'fields' ? 'fields' : 'history';
 }
 
 /** The target with the facts that its refusal shows, for the one try that acts on it. */
 export function targetAfterRefusal(target: Target, error: GatewayError | undefined): Target {
-  const refusal = error && historyRefusal(error);
-  return refusal?.kind === 'shape'
-    ? { ...target, profile: { ...target.profile, ...refusal.facts } }
-    : target;
+  const lesson = error && lessonOf(historyRefusal(error));
+  return lesson === undefined ? target : taught(target, lesson);
 }
+
+/** The target with what a refusal shows for every later request, too; the same if that is nothing. */
+export function targetLearning(target: Target, error: GatewayError): Target {
+  const lesson = lessonOf(historyRefusal(error));
+  return lesson === undefined || lesson.once ? target : taught(target, lesson);
+}
+
+/** So many fields are remembered; a vendor that names more has another fault. */
+const MAX_FIELDS = 64;
+
+function taught(target: Target, { facts, paths }: Lesson): Target {
+  const known = target.profile as unknown as Readonly<Record<string, unknown>>;
+  const news = Object.entries(facts).filter(([fact, value]) => !isKnown(fact, known[fact], value));
+  const fields = target.refusedFields ?? [];
+  const seen = new Set(fields.map((path) => path.join('.')));
+  const added = paths.filter((path) => !seen.has(path.join('.')));
+  if (news.length === 0 && (added.length === 0 || fields.length >= MAX_FIELDS)) return target;
+  const profile =
+    news.length === 0 ? target.profile : { ...target.profile, ...Object.fromEntries(news) };
+  if (added.length === 0) return { ...target, profile };
+  return { ...target, profile, refusedFields: [...fields, ...added].slice(0, MAX_FIELDS) };
+}
+
+/** A cap only sinks; a list of stops only becomes shorter. */
+const isKnown = (fact: string, known: unknown, value: unknown): boolean =>
+  (fact === 'maxOutput' || fact === 'maxStops') &&
+  typeof known === 'number' &&
+  typeof value === 'number'
+    ? known <= value
+    : Bun.deepEquals(known, value);
 
 const IMAGES = [
   /(?:image|vision|multimodal|multi-modal)s?(?:_url)?\b.{0,60}\b(?:not supported|unsupported|not support|only supported by)/,

@@ -1,0 +1,37 @@
+/** What targets have taught by refusing: kept for a provider's model as long as its configuration stands. */
+
+import type { GatewayError } from '../../conversation/errors.ts';
+import { canActOn, targetLearning } from '../../conversation/refusal/refusal.ts';
+import type { Target } from '../../conversation/target.ts';
+import type { RoutedTarget } from '../../routing/index.ts';
+
+/** Clients choose the names of models: above this number of a provider's, all are forgotten. */
+const MAX_MODELS = 1000;
+
+const learnt = new WeakMap<RoutedTarget['provider'], Map<string, Target>>();
+
+/** The target with what it has taught. */
+export const learntTarget = ({ provider, target }: RoutedTarget): Target =>
+  learnt.get(provider)?.get(target.model) ?? target;
+
+/**
+ * Would acting on this refusal change the request? Then what it teaches about every later one is kept.
+ * @param asked the target as it was known when the request was made for it
+ */
+export function canLearnFrom(
+  refusal: GatewayError,
+  routed: RoutedTarget,
+  asked: Target = routed.target,
+): boolean {
+  if (!canActOn(asked, refusal)) return false;
+  const before = learntTarget(routed);
+  const after = targetLearning(before, refusal);
+  if (after === before) return true;
+  let models = learnt.get(routed.provider);
+  if (models === undefined || models.size >= MAX_MODELS) {
+    models = new Map();
+    learnt.set(routed.provider, models);
+  }
+  models.set(routed.target.model, after);
+  return true;
+}

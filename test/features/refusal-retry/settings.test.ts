@@ -1,0 +1,529 @@
+/** A refusal of a setting is mended at that place: asked once more, and remembered, in the words of every vendor. */
+
+import { describe, expect, test } from 'bun:test';
+import { GatewayError } from '../../../src/conversation/errors.ts';
+import { historyRefusal } from '../../../src/conversation/refusal/refusal.ts';
+import type { Profile } from '../../../src/conversation/target.ts';
+import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
+import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
+
+type Row = readonly [
+  source: string,
+  message: string,
+  /** Undefined: nothing may be changed. */
+  learnt: { facts?: Partial<Profile>; paths?: string; once?: boolean } | undefined,
+  more?: { param?: string; code?: string; status?: number; kind?: 'context_overflow' },
+];
+
+const cap = (maxOutput: number) => ({ facts: { maxOutput } });
+const room = (maxOutput: number) => ({ facts: { maxOutput }, once: true });
+const efforts = (...list: readonly string[]) => ({
+  facts: { efforts: list as Profile['efforts'] },
+});
+const NO_REASONING = { facts: { reasoningParam: 'none' } } as const;
+const overflow = { kind: 'context_overflow' } as const;
+
+const ROWS: readonly Row[] = [
+  // Output caps.
+  [
+    'DeepSeek, https://github.com/deepseek-ai/DeepSeek-V3/issues/69',
+    'Invalid max_tokens value, the valid range of max_tokens is [1, 8192]',
+    cap(8192),
+  ],
+  [
+    'DashScope, https://github.com/open-webui/open-webui/issues/10507',
+    '<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 8192]',
+    cap(8192),
+  ],
+  [
+    'OpenAI Chat, https://github.com/openai/openai-python/issues/1683',
+    'max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.',
+    cap(16_384),
+    { param: 'max_tokens', code: 'invalid_value' },
+  ],
+  [
+    'OpenAI Responses',
+    "Invalid 'max_output_tokens': integer above maximum value. Expected a value <= 16384, but got 32000 instead.",
+    cap(16_384),
+    { param: 'max_output_tokens', code: 'integer_above_max_value' },
+  ],
+  [
+    'Groq, https://github.com/khoj-ai/khoj/issues/1236',
+    '`max_completion_tokens` must be less than or equal to `8192`, the maximum value for `max_completion_tokens` is less than the `context_window` for this model',
+    cap(8192),
+    { param: 'max_completion_tokens' },
+  ],
+  [
+    'Groq, https://github.com/skapadia3214/groq-moa/issues/8',
+    'max_tokens for `llama-3.1-8b-instant` must be less than or equal to 8000',
+    cap(8000),
+  ],
+  [
+    'Anthropic, https://github.com/anthropics/claude-code/issues/6158',
+    'max_tokens: 64000 > 32000, which is the maximum allowed number of output tokens for claude-opus-4-1-20250805',
+    cap(32_000),
+  ],
+  [
+    'Bedrock, https://github.com/langgenius/dify/issues/10390',
+    'The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096.',
+    cap(4096),
+  ],
+  [
+    'Bedrock Nova',
+    'Malformed input request: #/inferenceConfig/maxTokens: 32000 is not less or equal to 5120, please reformat your input and try again.',
+    cap(5120),
+  ],
+  [
+    'Vertex',
+    'Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try again.',
+    cap(65_536),
+  ],
+  ['Cohere', 'too many tokens: max tokens must be less than or equal to 4,096', cap(4096)],
+  ['Zhipu', 'max_tokens 参数非法，取值范围[1,98304]', cap(98_304)],
+  ['pydantic', 'body.max_tokens: Input should be less than or equal to 8192', cap(8192)],
+  ['in other words', 'max_tokens (32000) exceeds the maximum of 12288 for this model', cap(12_288)],
+  ['in other words', 'max_tokens is limited to 8192', cap(8192)],
+  [
+    'Fireworks, https://docs.fireworks.ai/guides/querying-text-models',
+    'Requests with max_tokens > 4096 must have stream=true',
+    room(4096),
+  ],
+  ['too small to be a cap', 'max_tokens must be less than or equal to 0', undefined],
+  [
+    'a window is no cap',
+    "This model's maximum context length is 8192 tokens. Please reduce max_tokens.",
+    undefined,
+  ],
+  // The window less the prompt.
+  [
+    'vLLM, https://github.com/vllm-project/vllm/issues/22132',
+    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 40960 tokens and your request has 12000 input tokens (32000 > 40960 - 12000).",
+    room(28_960),
+  ],
+  [
+    'DeepSeek',
+    "This model's maximum context length is 102400 tokens. However, you requested 102772 tokens (70772 in the messages, 32000 in the completion). Please reduce the length of the messages or completion.",
+    room(31_628),
+    overflow,
+  ],
+  [
+    'OpenRouter',
+    "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens (100000 of text input, 8000 of tool input, 32000 in the output). Please reduce the length of either one.",
+    room(23_072),
+    overflow,
+  ],
+  [
+    'SGLang',
+    "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9000 tokens: 1000 tokens from the input messages and 8000 tokens for the completion.",
+    room(7192),
+    overflow,
+  ],
+  [
+    'Together',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 4120 `inputs` tokens and 5000 `max_new_tokens`',
+    room(4073),
+  ],
+  [
+    'Anthropic',
+    'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again',
+    room(11_760),
+    overflow,
+  ],
+  [
+    'no room for an answer',
+    "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (7500 in the messages, 1500 in the completion).",
+    undefined,
+    overflow,
+  ],
+  ['the prompt alone', 'prompt is too long: 205351 tokens > 200000 maximum', undefined, overflow],
+  // Reasoning.
+  [
+    'OpenAI',
+    "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
+    NO_REASONING,
+    { param: 'reasoning.effort', code: 'unsupported_parameter' },
+  ],
+  ['by the param alone', 'This is not supported.', NO_REASONING, { param: 'reasoning_effort' }],
+  ['Groq', '`reasoning_effort` is not supported with this model', NO_REASONING],
+  [
+    'xAI, https://github.com/chenyme/grok2api/issues/814',
+    'Model grok-4.20-0309-reasoning does not support parameter reasoningEffort.',
+    NO_REASONING,
+  ],
+  [
+    'Ollama',
+    '"llama3.2" does not support thinking',
+    { facts: { reasoningParam: 'none', thinkingDefault: 'off' } },
+  ],
+  [
+    'Google',
+    'Thinking is not enabled for models/gemini-2.0-flash',
+    { facts: { reasoningParam: 'none', thinkingDefault: 'off' } },
+  ],
+  [
+    'OpenAI, https://github.com/Kilo-Org/cloud/pull/3807',
+    "Unsupported value: 'reasoning_effort' does not support 'none' with this model. Supported values are: 'minimal', 'low', 'medium', and 'high'.",
+    efforts('minimal', 'low', 'medium', 'high'),
+  ],
+  [
+    'OpenAI Responses',
+    "Invalid value: 'max'. Supported values are: 'none', 'low', 'medium', 'high', and 'xhigh'.",
+    efforts('none', 'low', 'medium', 'high', 'xhigh'),
+    { param: 'reasoning.effort', code: 'invalid_value' },
+  ],
+  ['Groq', '`reasoning_effort` must be one of `none` or `default`', efforts('none')],
+  [
+    'Groq',
+    '`reasoning_effort` must be one of `low`, `medium`, or `high`',
+    efforts('low', 'medium', 'high'),
+  ],
+  [
+    'Anthropic',
+    "output_config.effort: Input should be 'low', 'medium', 'high' or 'max'",
+    efforts('low', 'medium', 'high', 'max'),
+  ],
+  [
+    'Ollama',
+    `invalid reasoning value: 'xhigh' (must be "high", "medium", "low", "max", or "none")`,
+    efforts('none', 'low', 'medium', 'high', 'max'),
+  ],
+  [
+    'Google',
+    'The thinking budget 0 is invalid. Budget 0 is invalid. This model only works in thinking mode.',
+    { facts: { thinkingDefault: 'always' } },
+  ],
+  [
+    'OpenRouter',
+    'Reasoning is mandatory for this endpoint and cannot be disabled.',
+    { facts: { thinkingDefault: 'always' } },
+  ],
+  [
+    'Anthropic',
+    '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
+    { facts: { budgetThinking: false, adaptiveThinking: true } },
+  ],
+  [
+    'Anthropic',
+    'adaptive thinking is not supported on this model',
+    { facts: { adaptiveThinking: false } },
+  ],
+  [
+    'Anthropic',
+    'This model does not support the effort parameter.',
+    { paths: 'output_config.effort' },
+  ],
+  [
+    'OpenAI',
+    'Your organization must be verified to generate reasoning summaries.',
+    { paths: 'reasoning.summary' },
+    { param: 'reasoning.summary', code: 'unsupported_value' },
+  ],
+  // Sampling.
+  [
+    'OpenAI',
+    "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+    { paths: 'temperature' },
+    { param: 'temperature', code: 'unsupported_value' },
+  ],
+  [
+    'OpenAI',
+    "Unsupported parameter: 'top_p' is not supported with this model.",
+    { paths: 'top_p' },
+  ],
+  ['Moonshot', 'invalid temperature: only 1 is allowed for this model', { paths: 'temperature' }],
+  ['Anthropic', '`temperature` is deprecated for this model.', { paths: 'temperature' }],
+  [
+    'xAI',
+    'Model grok-4-0709 does not support parameter presencePenalty.',
+    { paths: 'presence_penalty' },
+  ],
+  [
+    'OpenAI',
+    "Unsupported parameter: 'logprobs' is not supported with this model.",
+    { paths: 'logprobs' },
+  ],
+  [
+    'Anthropic',
+    '`temperature` and `top_p` cannot both be specified for this model. Please use only one.',
+    { facts: { temperatureWithTopP: false }, paths: 'top_p' },
+  ],
+  [
+    'OpenAI',
+    "Invalid 'temperature': decimal above maximum value. Expected a value <= 1.5, but got 2 instead.",
+    { facts: { temperature: { min: 0, max: 1.5 } } },
+  ],
+  [
+    'Mistral',
+    'temperature: Input should be less than or equal to 1.5',
+    { facts: { temperature: { min: 0, max: 1.5 } } },
+  ],
+  // Stops.
+  [
+    'OpenAI',
+    "Unsupported parameter: 'stop' is not supported with this model.",
+    { facts: { maxStops: 0 } },
+  ],
+  ['xAI', 'Argument not supported on this model: stop', { facts: { maxStops: 0 } }],
+  [
+    'OpenAI',
+    "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length 5 instead.",
+    { facts: { maxStops: 4 } },
+  ],
+  // Tool choices.
+  [
+    'Anthropic',
+    'Thinking may not be enabled when tool_choice forces tool use.',
+    { facts: { thinkingToolChoices: ['auto', 'none'] } },
+  ],
+  [
+    'DashScope',
+    'The tool_choice parameter does not support being set to required or object in thinking mode',
+    { facts: { thinkingToolChoices: ['auto', 'none'] } },
+  ],
+  [
+    'Moonshot',
+    "tool_choice 'required' is incompatible with thinking enabled",
+    { facts: { thinkingToolChoices: ['auto', 'none'] } },
+  ],
+  [
+    'DeepSeek',
+    'deepseek-reasoner does not support this tool_choice',
+    { facts: { toolChoices: ['auto', 'none'] } },
+  ],
+  // Formats and names.
+  ['DeepSeek', 'This response_format type is unavailable now', { facts: { jsonSchema: false } }],
+  [
+    'Groq',
+    'This model does not support response format `json_schema`.',
+    { facts: { jsonSchema: false } },
+  ],
+  [
+    'OpenAI',
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    { facts: { maxTokensParam: 'max_completion_tokens' } },
+    { param: 'max_tokens', code: 'unsupported_parameter' },
+  ],
+  // Not about a setting that can go.
+  ['a word of prose', 'Your request was not supported. Please stop.', undefined],
+  [
+    'a message',
+    "Invalid value: 'foo'. Supported values are: 'system', 'user'.",
+    undefined,
+    { param: 'messages[0].role' },
+  ],
+  ['the model', 'The model `gpt-9` is not supported.', undefined, { param: 'model' }],
+  ['tools', 'tools is not supported in this model. Reasoning does not matter.', undefined],
+  [
+    'not a refusal of the request',
+    'Unsupported parameter: temperature',
+    undefined,
+    { status: 401 },
+  ],
+];
+
+describe('the words of vendors', () => {
+  test.each(ROWS)('%s: %s', (_source, message, learnt, { kind, status = 400, ...more } = {}) => {
+    const type = kind ?? (status === 401 ? 'authentication' : 'invalid_request');
+    const refusal = historyRefusal(
+      new GatewayError(type, message, { status, fromUpstream: true, ...more }),
+    );
+    if (learnt === undefined) return expect(refusal).toBeUndefined();
+    expect(refusal?.kind).toBe('setting');
+    if (refusal?.kind !== 'setting') return;
+    expect(refusal.facts).toEqual(learnt.facts as never);
+    expect(refusal.paths?.[0]?.join('.')).toBe(learnt.paths as never);
+    expect(refusal.once ?? false).toBe(learnt.once ?? false);
+  });
+});
+
+const fine: Scripted = {
+  json: {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' }],
+  },
+};
+const refuse = (message: string, more: JsonObject = {}): Scripted => ({
+  status: 400,
+  json: { error: { message, type: 'invalid_request_error', param: null, code: null, ...more } },
+});
+const asked: Readonly<Record<ProtocolName, JsonObject>> = {
+  'anthropic-messages': {
+    model: 'm',
+    max_tokens: 32_000,
+    thinking: { type: 'enabled', budget_tokens: 10_000 },
+    messages: [{ role: 'user', content: 'x' }],
+  },
+  'openai-chat': {
+    model: 'm',
+    max_tokens: 32_000,
+    reasoning_effort: 'high',
+    messages: [{ role: 'user', content: 'x' }],
+  },
+  'openai-responses': {
+    model: 'm',
+    max_output_tokens: 32_000,
+    reasoning: { effort: 'high' },
+    input: 'x',
+  },
+};
+const CLIENTS = Object.keys(asked) as ProtocolName[];
+const FEATURES = [refusalRetry, vendorFit()];
+
+describe('a strict vendor', () => {
+  test.each(CLIENTS)(
+    '%s: refuses, gets what it takes, and the next request does not fail first',
+    async (client) => {
+      const gateway = scriptedGateway(
+        'openai-chat',
+        [
+          refuse('Invalid max_tokens value, the valid range of max_tokens is [1, 8192]'),
+          fine,
+          fine,
+        ],
+        FEATURES,
+      );
+      expect((await gateway.ask(client, asked[client])).status).toBe(200);
+      expect((await gateway.ask(client, asked[client])).status).toBe(200);
+      const caps = (gateway.sent as JsonObject[]).map((body) => body.max_tokens as number);
+      expect(caps).toEqual([32_000, 8192, 8192]);
+      for (const { notes } of gateway.summaries) {
+        expect(notes.map(({ name, what }) => `${name} ${what}`)).toContain(
+          'parameter_mapped 32000 as 8192',
+        );
+      }
+    },
+  );
+
+  test.each(CLIENTS)(
+    '%s: faults of several kinds are mended one after the other',
+    async (client) => {
+      const gateway = scriptedGateway(
+        'openai-chat',
+        [
+          refuse("Unsupported parameter: 'reasoning_effort' is not supported with this model."),
+          refuse(
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            { param: 'max_tokens' },
+          ),
+          refuse(
+            'max_completion_tokens is too large: 32000. This model supports at most 16384 completion tokens',
+          ),
+          fine,
+          fine,
+        ],
+        FEATURES,
+      );
+      expect((await gateway.ask(client, asked[client])).status).toBe(200);
+      expect((await gateway.ask(client, asked[client])).status).toBe(200);
+      expect(gateway.sent).toHaveLength(5);
+      for (const body of gateway.sent.slice(3) as JsonObject[]) {
+        expect(body).not.toHaveProperty('reasoning_effort');
+        expect(body).not.toHaveProperty('max_tokens');
+        expect(body.max_completion_tokens).toBe(16_384);
+      }
+    },
+  );
+
+  test('what is left of a window is asked for once, and not remembered', async () => {
+    const words =
+      "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 40960 tokens and your request has 12000 input tokens (32000 > 40960 - 12000).";
+    const gateway = scriptedGateway('openai-chat', [refuse(words), fine, fine], FEATURES);
+    await gateway.ask('anthropic-messages', asked['anthropic-messages']);
+    await gateway.ask('anthropic-messages', asked['anthropic-messages']);
+    const caps = (gateway.sent as JsonObject[]).map((body) => body.max_tokens as number);
+    expect(caps).toEqual([32_000, 28_960, 32_000]);
+  });
+
+  test('the same fault twice is the client’s to hear, and no vendor is asked without end', async () => {
+    const words = "Unsupported parameter: 'temperature' is not supported with this model.";
+    const body = { ...asked['openai-chat'], temperature: 0.2 };
+    const twice = scriptedGateway('openai-chat', [refuse(words), refuse(words)], FEATURES);
+    expect((await twice.ask('openai-chat', body)).status).toBe(400);
+    const names = ['temperature', 'top_p', 'seed', 'logit_bias', 'verbosity', 'service_tier'];
+    const gateway = scriptedGateway(
+      'openai-chat',
+      names.map((name) => refuse(`Unsupported parameter: '${name}' is not supported.`)),
+      FEATURES,
+    );
+    expect((await gateway.ask('openai-chat', body)).status).toBe(400);
+    expect(gateway.sent).toHaveLength(5);
+  });
+
+  test('a refused field goes from later requests, and nothing inside tools or arguments with it', async () => {
+    const tool = {
+      type: 'function',
+      function: {
+        name: 'f',
+        parameters: { type: 'object', properties: { seed: { type: 'string' } } },
+      },
+    };
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"seed":"s"}' } };
+    const body = {
+      model: 'm',
+      seed: 7,
+      tools: [tool],
+      messages: [
+        { role: 'user', content: '"seed"' },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c', content: 'ok' },
+      ],
+    };
+    const gateway = scriptedGateway(
+      'openai-chat',
+      [refuse("Unsupported parameter: 'seed' is not supported with this model."), fine, fine],
+      FEATURES,
+    );
+    await gateway.ask('openai-chat', body);
+    await gateway.ask('openai-chat', body);
+    const { seed: _, ...rest } = body;
+    expect(gateway.sent).toEqual([body, rest, rest]);
+    expect(gateway.summaries[1]!.notes.map(({ name }) => name)).toEqual(['stripped_after_refusal']);
+  });
+
+  test('what was learnt of one model is not held against another', async () => {
+    const words = "Unsupported parameter: 'temperature' is not supported with this model.";
+    const gateway = scriptedGateway('openai-chat', [refuse(words), fine, fine], FEATURES);
+    const body = { model: 'm', temperature: 0.2, messages: [{ role: 'user', content: 'x' }] };
+    await gateway.ask('openai-chat', body);
+    await gateway.ask('openai-chat', { ...body, model: 'other' });
+    expect((gateway.sent[2] as JsonObject).temperature).toBe(0.2);
+  });
+
+  test('efforts that the message lists: the nearest is sent', async () => {
+    const gateway = scriptedGateway(
+      'openai-responses',
+      [
+        refuse("Invalid value: 'max'. Supported values are: 'low', 'medium', and 'high'.", {
+          param: 'reasoning.effort',
+          code: 'invalid_value',
+        }),
+        { json: { id: 'r', object: 'response', status: 'completed', model: 'm', output: [] } },
+      ],
+      FEATURES,
+    );
+    await gateway.ask('openai-responses', { model: 'm', input: 'x', reasoning: { effort: 'max' } });
+    expect((gateway.sent[1] as JsonObject).reasoning).toEqual({ effort: 'high' });
+  });
+});
+
+describe('facts that are known beforehand', () => {
+  const known = (models: string) =>
+    scriptedGateway('openai-chat', [fine], FEATURES, '', { profile: 'none', models });
+  test.each(CLIENTS)('%s: `output` of a model lowers the cap', async (client) => {
+    const gateway = known('[{ name: m, output: 8192 }]');
+    await gateway.ask(client, asked[client]);
+    expect((gateway.sent[0] as JsonObject).max_tokens).toBe(8192);
+  });
+  test.each(CLIENTS)('%s: `reasoning: false` of a model drops the setting', async (client) => {
+    const gateway = known('[{ name: m, reasoning: false }]');
+    await gateway.ask(client, asked[client]);
+    expect(gateway.sent[0]).not.toHaveProperty('reasoning_effort');
+    expect(gateway.summaries[0]!.notes.map(({ name }) => name)).toContain('parameter_dropped');
+  });
+});
