@@ -64,6 +64,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'The day (UTC) from which this price applies.': '价格开始生效的日期（UTC）。',
   'Header name → value, sent with every request.': '头部名称 → 值，随每个请求发送。',
   'Parameter → value, appended to the URL.': '参数 → 值，附加在 URL 之后。',
+  'Further headers of clients that go on to this upstream where it speaks their protocol, such as x-team or x-team-*. The headers of the protocols and of agents go on without being named.':
+    '上游与客户端使用同一协议时，还要转发给这个上游的客户端请求头，例如 x-team 或 x-team-*。协议本身的和智能体的请求头不必列出，总会转发。',
   'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.':
     '向这个上游发送 traceparent、tracestate 和 baggage，使它的 span 归入这个请求的追踪。',
   'How long this upstream may take.': '这个上游的各项时限。',

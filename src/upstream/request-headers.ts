@@ -5,44 +5,13 @@ import type { ProtocolName } from '../conversation/types.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';
 import { type ExchangeTrace, newSpanId } from '../telemetry/trace.ts';
+import { requestFilter } from './border.ts';
 
-/** Never forwarded: of this hop only, the client's credentials, or recomputed here. */
-const HELD_BACK = new Set([
-  'accept-encoding',
-  'api-key',
-  'authorization',
-  'baggage',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'cookie',
-  'expect',
-  'forwarded',
-  'host',
-  'keep-alive',
-  'origin',
-  'proxy-authorization',
-  'proxy-connection',
-  'referer',
-  'te',
-  'traceparent',
-  'tracestate',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'via',
-  'x-api-key',
-  'x-goog-api-key',
-  'x-real-ip',
-]);
-
-const isForwarded = (name: string) =>
-  !HELD_BACK.has(name) && !name.startsWith('x-hopgate-') && !name.startsWith('x-forwarded-');
+export { forwardedSearch } from './border.ts';
 
 export interface UpstreamHeaderOptions {
   readonly client: ReadonlyHeaders;
-  /** Client and upstream speak the same protocol: every header is forwarded that is not held back here or by `Connection`. */
+  /** Client and upstream speak the same protocol: headers are forwarded that may cross and that `Connection` does not name. */
   readonly sameProtocol: boolean;
   readonly protocol: ProtocolName;
   readonly auth: AuthStyle;
@@ -50,6 +19,8 @@ export interface UpstreamHeaderOptions {
   readonly stream: boolean;
   /** Of the body; left out: JSON. */
   readonly contentType?: string | undefined;
+  /** Left out: as for a provider without `forward_headers`. */
+  readonly isForwarded?: ((name: string) => boolean) | undefined;
   /** The provider's own, from the configuration; they win. */
   readonly extra: Readonly<Record<string, { reveal(): string }>>;
 }
@@ -70,13 +41,21 @@ interface Kept {
  * list again, and whatever was made of that is spared, too.
  */
 export class UpstreamHeaders {
+  readonly #isForwarded: (name: string) => boolean;
   readonly #kept: Kept[] = [];
   #oldest = 0;
 
+  /** @param more names of `forward_headers` */
+  constructor(more: readonly string[] = []) {
+    this.#isForwarded = requestFilter(more);
+  }
+
   /** Not to be changed. */
-  of(options: UpstreamHeaderOptions): FlatHeaders {
-    const { key, stream, sameProtocol } = options;
-    const client = FlatHeaders.from(options.client);
+  of(given: Omit<UpstreamHeaderOptions, 'isForwarded'>): FlatHeaders {
+    const isForwarded = this.#isForwarded;
+    const { key, stream, sameProtocol } = given;
+    const client = FlatHeaders.from(given.client);
+    const options = { ...given, isForwarded };
     // Such a message says by itself which of its fields stay here; what is kept was made of those that do not.
     const isUsual = options.contentType === undefined && hopFields(client) === undefined;
     if (sameProtocol && !isUsual) return upstreamHeaders(options);
@@ -95,7 +74,7 @@ export class UpstreamHeaders {
 /** The headers of an upstream request. `accept-encoding: identity`, so that streams can be read as they are. */
 export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
   const headers = options.sameProtocol
-    ? endToEnd(FlatHeaders.from(options.client), isForwarded)
+    ? endToEnd(FlatHeaders.from(options.client), options.isForwarded ?? requestFilter())
     : new FlatHeaders();
   headers.set('content-type', options.contentType ?? 'application/json');
   headers.set('accept-encoding', 'identity');

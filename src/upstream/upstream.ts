@@ -12,7 +12,7 @@ import { Hedging } from './health/hedging.ts';
 import type { Loan, PlaceEvents } from './health/place.ts';
 import { KeyRing, type Session } from './key-ring.ts';
 import type { Platform } from './platform/platform.ts';
-import { traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
+import { forwardedSearch, traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import {
   isRead,
@@ -27,7 +27,7 @@ export interface SendOptions {
   readonly path: string;
   /** What the protocol itself puts into the query, without `?`. */
   readonly query?: string | undefined;
-  /** The client's query string, forwarded on the same protocol (`?beta=true`); '' or `?…`. */
+  /** The client's query string, of which the protocol's parameters are forwarded on the same protocol; '' or `?…`. */
   readonly search: string;
   /** Left out: `POST`. */
   readonly method?: UpstreamRequest['method'];
@@ -139,7 +139,7 @@ export class Upstream {
   readonly #platform: Platform | undefined;
   readonly #slots: ConcurrencyLimit;
   readonly #query: string;
-  readonly #headers = new UpstreamHeaders();
+  readonly #headers: UpstreamHeaders;
   #lastPath = '';
   #lastUrl = '';
 
@@ -169,6 +169,7 @@ export class Upstream {
     this.hedging = config.retry.hedge ? (last?.hedging ?? new Hedging()) : undefined;
     this.#transport = transport;
     this.#platform = platform;
+    this.#headers = new UpstreamHeaders(config.forwardHeaders);
     this.#slots = last === undefined ? new ConcurrencyLimit(concurrency) : last.#slots;
     this.shareAmong(replicas?.() ?? 1);
     this.#query = Object.entries(config.query)
@@ -219,7 +220,7 @@ export class Upstream {
   /** What goes out, and the answer of any status. The caller reports the result to `call`. */
   sendRequest(call: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
-    const search = options.sameProtocol ? options.search : '';
+    const search = options.sameProtocol ? forwardedSearch(options.search, config.query) : '';
     const url = this.url(options.path, search, options.query);
     const headers = this.#headers.of({
       client: options.clientHeaders,

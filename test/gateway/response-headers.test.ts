@@ -4,12 +4,12 @@ import { describe, expect, test } from 'bun:test';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
 
-const fields = { 'x-hop': '1', 'x-ratelimit-remaining': '4' };
+const fields = { 'x-request-id': '1', 'x-ratelimit-remaining': '4' };
 const forwarded = (connection: string) =>
   [...forwardedHeaders(FlatHeaders.of({ ...fields, connection }))].map(([name]) => name);
 
 describe('fields that an upstream meant for this hop', () => {
-  test.each(['X-Hop', 'keep-alive, x-hop', ' close,,X-HOP '])(
+  test.each(['X-Request-Id', 'keep-alive, x-request-id', ' close,,X-REQUEST-ID '])(
     'do not reach the client (Connection: %s)',
     (connection) => {
       expect(forwarded(connection)).toEqual(['x-ratelimit-remaining']);
@@ -19,7 +19,7 @@ describe('fields that an upstream meant for this hop', () => {
   test.each(['keep-alive', 'close', 'Keep-Alive', '', ','])(
     'are none where Connection: %s names none: nothing else is lost',
     (connection) => {
-      expect(forwarded(connection)).toEqual(['x-hop', 'x-ratelimit-remaining']);
+      expect(forwarded(connection)).toEqual(['x-request-id', 'x-ratelimit-remaining']);
     },
   );
 });

@@ -115,7 +115,7 @@ describe('headers to an upstream', () => {
     const fields = fc.dictionary(
       fc.constantFrom(
         'anthropic-beta',
-        'x-session',
+        'x-session-id',
         'accept',
         'authorization',
         'cookie',
@@ -144,24 +144,24 @@ describe('headers to an upstream', () => {
     const upstream = new UpstreamHeaders();
     const from = (fields: Record<string, string>) =>
       upstream.of({ ...options, sameProtocol: true, client: FlatHeaders.of(fields) });
-    const first = from({ host: 'a', 'x-session': '1', 'content-length': '10', cookie: 'a' });
-    expect(from({ 'content-length': '99', 'x-session': '1', authorization: 'b' })).toBe(first);
-    expect(from({ 'x-session': '2' })).not.toBe(first);
+    const first = from({ host: 'a', 'x-session-id': '1', 'content-length': '10', cookie: 'a' });
+    expect(from({ 'content-length': '99', 'x-session-id': '1', authorization: 'b' })).toBe(first);
+    expect(from({ 'x-session-id': '2' })).not.toBe(first);
     expect(from({})).not.toBe(first);
-    expect(from({ 'x-session': '1' })).toBe(first);
+    expect(from({ 'x-session-id': '1' })).toBe(first);
   });
 
   test.each([
-    ['X-Hop', ['x-session']],
-    ['keep-alive, x-hop , X-Session', []],
-    ['close,,x-session', ['x-hop']],
-    ['Keep-Alive', ['x-hop', 'x-session']],
-    ['close', ['x-hop', 'x-session']],
+    ['X-Title', ['x-session-id']],
+    ['keep-alive, x-title , X-Session-Id', []],
+    ['close,,x-session-id', ['x-title']],
+    ['Keep-Alive', ['x-title', 'x-session-id']],
+    ['close', ['x-title', 'x-session-id']],
   ])(
     'fields that the client meant for this hop (Connection: %s) go no further',
     (connection, left) => {
       const upstream = new UpstreamHeaders();
-      const fields = { 'x-hop': '1', 'x-session': '1' };
+      const fields = { 'x-title': '1', 'x-session-id': '1' };
       const names = (client: FlatHeaders) =>
         [...upstream.of({ ...options, sameProtocol: true, client })]
           .map(([name]) => name)
@@ -169,9 +169,9 @@ describe('headers to an upstream', () => {
       const named = FlatHeaders.of({ ...fields, connection });
       expect(names(named)).toEqual(left);
       // Neither list is taken for the other's.
-      expect(names(FlatHeaders.of(fields))).toEqual(['x-hop', 'x-session']);
+      expect(names(FlatHeaders.of(fields))).toEqual(['x-title', 'x-session-id']);
       expect(names(named)).toEqual(left);
-      expect(names(FlatHeaders.of({ 'x-session': '1' }))).toEqual(['x-session']);
+      expect(names(FlatHeaders.of({ 'x-session-id': '1' }))).toEqual(['x-session-id']);
       expect(names(named)).toEqual(left);
     },
   );

@@ -50,6 +50,20 @@ import {
 /** Legal provider names: they stand before a slash in model ids and never look like a number. */
 const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
 
+const forwardHeaders = byDefault(
+  Type.Array(
+    Type.String({
+      pattern: "^[A-Za-z0-9!#$%&'+.^_`|~-]+\\*?$",
+      'x-mismatch': 'must be the name of a header, or its beginning and a *',
+    }),
+    {
+      description:
+        'Further headers of clients that go on to this upstream where it speaks their protocol, such as x-team or x-team-*. The headers of the protocols and of agents go on without being named.',
+    },
+  ),
+  [],
+);
+
 const provider = closed(
   {
     preset: optional(
@@ -98,6 +112,7 @@ const provider = closed(
       ),
       {},
     ),
+    forward_headers: forwardHeaders,
     query: byDefault(named(Type.String(), 'Parameter → value, appended to the URL.'), {}),
     trace_headers: optional(
       flag(
@@ -156,6 +171,8 @@ export interface ProviderConfig extends ProviderModels {
   readonly profile: Profiles[string];
   /** Sent with every request; they replace headers that the gateway would send. */
   readonly headers: Readonly<Record<string, Secret>>;
+  /** Names in lower case, `x-team-*` too, that go on from clients beside those that always do. */
+  readonly forwardHeaders?: readonly string[];
   /** Appended to the URL; may hold a key. */
   readonly query: Readonly<Record<string, Secret>>;
   /** The context of the trace goes to this upstream. */
@@ -280,6 +297,9 @@ function resolveProvider(
     headers: Object.fromEntries(
       Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
     ),
+    ...(own.forward_headers.length > 0 && {
+      forwardHeaders: resolveForwardHeaders(own.forward_headers, path, findings),
+    }),
     query: Object.fromEntries(
       Object.entries(own.query).map(([key, value]) => [key, new Secret(value)]),
     ),
@@ -289,6 +309,25 @@ function resolveProvider(
     answers: resolveAnswerLimits(file.limits),
     transport: resolveTransport(own),
   };
+}
+
+/** Of this hop, of the body as it is sent anew, or the client's credentials for this gateway: no list lets them through. */
+export const NEVER_FORWARDED =
+  /^(?:accept-encoding|api-key|authorization|baggage|cdn-loop|connection|content-(?:encoding|length|type)|cookie2?|expect|forwarded|host|keep-alive|origin|proxy-.*|referer|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|via|x-api-key|x-forwarded-.*|x-goog-api-key|x-hopgate-.*|x-real-ip)$/;
+
+/** @param path of the provider */
+function resolveForwardHeaders(
+  names: readonly string[],
+  path: Path,
+  { problems }: Findings,
+): readonly string[] {
+  const lower = names.map((name) => name.toLowerCase());
+  for (const [index, name] of lower.entries()) {
+    if (!NEVER_FORWARDED.test(name)) continue;
+    const message = 'belongs to one connection or to this gateway and cannot go on';
+    problems.push({ path: [...path, 'forward_headers', index], message });
+  }
+  return lower;
 }
 
 /** The preset that is meant; a provider without an address has the preset of its name. */
