@@ -9,13 +9,15 @@ import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
 import { jsonOption } from '../shared-options.ts';
 import { fittingTable, wrap } from '../terminal.ts';
+import { runningExchanges } from './samples/running.ts';
+import { millis } from './samples/units.ts';
 
 export const STATUS: CommandSpec = {
   name: 'status',
   group: 'Look',
   summary: 'show whether the gateway is running and which targets are available',
   description: [
-    'Asks the gateway at the configured address. It lists the targets used since the gateway started and, with shared engines, their state and all live replicas. A resting target is not used until the time shown, because its vendor refused, failed or limited requests.',
+    'Asks the gateway at the configured address. It lists the exchanges that run, the targets used since the gateway started and, with shared engines, their state and all live replicas. A resting target is not used until the time shown, because its vendor refused, failed or limited requests.',
   ],
   options: [jsonOption()],
   examples: [
@@ -39,6 +41,13 @@ interface Status {
   /** Why it is not ready. */
   readonly reason?: string;
   readonly targets: readonly { readonly target: string; readonly state: string }[];
+  /** Those that run, the newest first. */
+  readonly exchanges: readonly {
+    readonly id: string;
+    readonly model: string;
+    readonly target: string;
+    readonly running_ms: number;
+  }[];
   /** With a shared database: the live ones. */
   readonly replicas?: readonly StatusReplica[];
   /** Those that are configured. */
@@ -63,6 +72,9 @@ interface StatusReplica {
   readonly started: string;
 }
 
+/** Running exchanges that are shown, the longest first. */
+const MOST_RUNNING = 10;
+
 async function runStatus(invocation: Invocation): Promise<number> {
   const { out, err, flag, io } = invocation;
   const config = await loadOrReport(invocation);
@@ -70,10 +82,11 @@ async function runStatus(invocation: Invocation): Promise<number> {
   const { cache, database, objects } = config.engines;
   const hasEngines = cache !== undefined || database !== undefined || objects !== undefined;
   const ask = (path: string) => askGateway(config, io.fetch, path);
-  const [about, readiness, health, engines] = await Promise.all([
+  const [about, readiness, health, running, engines] = await Promise.all([
     ask('/'),
     ask('/readyz'),
     ask('/health/targets'),
+    runningExchanges(config, io.fetch),
     hasEngines ? ask('/health/engines') : undefined,
   ]);
   const url = reachableUrl(config.listen);
@@ -90,6 +103,12 @@ async function runStatus(invocation: Invocation): Promise<number> {
     ...(typeof about?.body?.version === 'string' && { version: about.body.version }),
     ...(typeof readiness?.body?.reason === 'string' && { reason: readiness.body.reason }),
     targets: targetsIn(health?.body?.targets),
+    exchanges: running.map(({ id, model, target, time }) => ({
+      id,
+      model,
+      target,
+      running_ms: Math.max(0, Date.now() - time),
+    })),
     ...(database !== undefined && { replicas: replicasIn(engines?.body?.replicas) }),
     ...(hasEngines && { engines: enginesIn(engines?.body?.engines) }),
   };
@@ -100,7 +119,18 @@ async function runStatus(invocation: Invocation): Promise<number> {
 
 function print(
   { out }: Invocation,
-  { running, ready, url, config, version, reason, targets, replicas = [], engines = [] }: Status,
+  {
+    running,
+    ready,
+    url,
+    config,
+    version,
+    reason,
+    targets,
+    exchanges,
+    replicas = [],
+    engines = [],
+  }: Status,
   rests: ReturnType<typeof restsIn>,
 ): void {
   if (!running) {
@@ -143,6 +173,19 @@ function print(
     const [first, ...lines] = fittingTable(rows, head, out.columns, narrower);
     out.line(out.paint('bold', first!));
     for (const line of lines) out.line(line);
+  }
+  if (exchanges.length > 0) {
+    out.line();
+    const rows = exchanges
+      .toSorted((a, b) => b.running_ms - a.running_ms)
+      .slice(0, MOST_RUNNING)
+      .map((one) => [one.id, one.model, one.target, millis(one.running_ms)]);
+    const head = ['RUNNING', 'MODEL', 'TARGET', 'FOR'];
+    const [first, ...lines] = fittingTable(rows, head, out.columns, { spare: ['MODEL'] });
+    out.line(out.paint('bold', first!));
+    for (const line of lines) out.line(line);
+    const more = exchanges.length - rows.length;
+    if (more > 0) out.line(`and ${more} more: hopgate samples --status open`);
   }
   if (targets.length === 0) return;
   out.line();

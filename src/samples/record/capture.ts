@@ -82,6 +82,10 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
   masked = 0;
   /** The meta file with the state `open` is on disk. */
   announced = false;
+  /** Its route is not to be looked at. */
+  hidden = false;
+  /** Watchers have heard of it while it ran. */
+  told = false;
   /** Bytes held in memory, counted by the recorder. */
   held = 0;
   /** It is in the recorder's list of exchanges that run or wait to be written. */

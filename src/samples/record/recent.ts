@@ -178,11 +178,13 @@ export class RecentExchanges implements RecentSamples {
     return !capture.dropped;
   }
 
-  /** The oldest go first, the newest too where it alone is too large. */
+  /** The oldest go first, the newest too where it alone is too large; those that run stay as long as others can go. */
   #makeRoom(): void {
-    for (const entry of this.#entries.values()) {
-      if (this.#entries.size <= this.limits.count && this.#held <= this.limits.bytes) return;
-      this.#remove(entry);
+    for (const running of [false, true]) {
+      for (const entry of this.#entries.values()) {
+        if (this.#entries.size <= this.limits.count && this.#held <= this.limits.bytes) return;
+        if (running || entry.capture.outcome !== undefined) this.#remove(entry);
+      }
     }
   }
 

@@ -1,7 +1,6 @@
 /** The recorder: decides which exchanges are kept and writes them in the background, without delaying any of them. */
 
 import type { SampleMode } from '../../config/sections/samples.ts';
-import { LinkedList } from '../../lib/loop/linked-list.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { spellings } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
@@ -14,6 +13,7 @@ import { runName } from '../store/run-name.ts';
 import { removeSaved, save } from '../store/save.ts';
 import { Capture, type CaptureHooks, isOfSpace, type SpaceName } from './capture.ts';
 import { RecentExchanges, type RecentLimits, type RecentSamples } from './recent.ts';
+import { RunningExchanges, type RunningSamples } from './running.ts';
 import { writeQueue } from './write-queue.ts';
 
 export interface RecorderLimits {
@@ -79,6 +79,8 @@ export interface Recorder {
   switchMode(mode: SampleMode): void;
   /** The last exchanges that are not recorded; undefined: they are not held. */
   readonly recent: RecentSamples | undefined;
+  /** Exchanges that run here and are not among {@link recent}. */
+  readonly running: RunningSamples;
   /** Applies the settings of a reload; open exchanges keep theirs. */
   configure(settings: RecorderSettings): void;
   /**
@@ -132,8 +134,9 @@ export function openRecorder(options: RecorderOptions): Recorder {
   let retention: Retention = { ...DEFAULT_RETENTION, ...options.retention };
   let held = 0;
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
-  const open = new LinkedList<Capture>();
   const watchers = new Set<SampleWatcher>();
+  const running = new RunningExchanges(run, watchers);
+  const { open } = running;
   let unindexed: SampleMeta[] = [];
   let flushTimer: ReturnType<typeof setTimeout> | undefined;
   let unindexedBytes = 0;
@@ -179,12 +182,17 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const modeOf = (route: string | undefined): SampleMode =>
     route !== undefined && Object.hasOwn(routes, route) ? routes[route]! : mode;
   const routeModes = () => Object.values(routes);
+  /** A route that says "off" by itself is not looked at. */
+  const mayBeSeen = (route: string | undefined) =>
+    route === undefined || !Object.hasOwn(routes, route) || routes[route] !== 'off';
   const anyRouteIs = (which: SampleMode) => mode === which || routeModes().includes(which);
   const isIdle = () => !anyRouteIs('all') && !anyRouteIs('errors');
   let idle = isIdle();
 
   /** Drops an exchange; what is on disk already is removed in its turn. */
   const discard = (capture: Capture) => {
+    // Of one with files, the end of their removal is told.
+    if (capture.told && !capture.announced && !capture.dropped) notifyRemoved([capture.id]);
     release(capture, capture.held);
     capture.drop();
     // A capture without files does not wait in the queue: more of them could come than memory holds.
@@ -231,6 +239,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
       return true;
     },
     onRoute: (capture, route) => {
+      capture.hidden = !mayBeSeen(route);
+      running.tellSoon();
       if (route !== undefined && capture.disposition === 'undecided' && modeOf(route) === 'all') {
         capture.disposition = 'write';
         schedule();
@@ -256,9 +266,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       hooks,
       run,
       watchers,
-      // A route that says "off" by itself is not looked at.
-      holds: (route) =>
-        route === undefined || !Object.hasOwn(routes, route) || routes[route] !== 'off',
+      holds: mayBeSeen,
     });
 
   const writeCapture = async (capture: Capture): Promise<void> => {
@@ -362,6 +370,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       idle = isIdle();
     },
     recent,
+    running,
     configure(settings) {
       ({ mode, routes = {}, redact = [] } = settings);
       literals = (settings.secrets ?? []).flatMap((secret) => spellings(secret));
@@ -398,11 +407,14 @@ export function openRecorder(options: RecorderOptions): Recorder {
         if (capture.announced && !capture.dropped) watcher.row(rowOf(metaOf(capture, 'open', run)));
       }
       for (const row of recent?.rows() ?? []) if (row.state === 'open') watcher.row(row);
+      for (const capture of open.all()) capture.told = false;
+      running.tellSoon();
       return () => watchers.delete(watcher);
     },
     async close() {
       closed = true;
       recent?.clear();
+      running.close();
       clearTimeout(flushTimer);
       clearTimeout(reconcileTimer);
       for (const capture of open.all())

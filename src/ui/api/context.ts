@@ -22,13 +22,16 @@ export class ApiContext {
   readonly texts: TextSearch;
   readonly #unwatch: () => void;
   /** Exchanges in memory, here and on other replicas. */
-  readonly #recent: RecentSamples | undefined;
+  readonly #recent: RecentSamples;
   #store: SampleStore | undefined;
   #priced: { readonly config: Config; readonly prices: Prices } | undefined;
 
   constructor(options: UiOptions) {
     this.options = options;
-    this.#recent = exchangesInMemory(options.recorder.recent, options.replicas?.running);
+    this.#recent = exchangesInMemory(options.recorder.recent, [
+      options.recorder.running,
+      options.replicas?.running,
+    ]);
     this.live = createLive(this);
     this.texts = new TextSearch({
       store: () => this.store,
@@ -57,8 +60,7 @@ export class ApiContext {
     if (this.#store === undefined) {
       const { samples, root, replicas } = this.options;
       const disk = samples(root, true, replicas && ((meta) => replicas.fetch(meta)));
-      this.#store =
-        this.#recent === undefined ? disk : withRecent(disk, this.#recent, () => this.prices);
+      this.#store = withRecent(disk, this.#recent, () => this.prices);
     }
     return this.#store;
   }

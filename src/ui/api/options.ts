@@ -31,7 +31,7 @@ export interface UiOptions extends SampleServices {
   /** Repairs a raw body so that the decoder of its protocol accepts it. */
   mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
   /** Its mode may be switched here, and the exchanges that it holds in memory are shown. */
-  readonly recorder: Pick<Recorder, 'mode' | 'switchMode' | 'recent' | 'look'>;
+  readonly recorder: Pick<Recorder, 'mode' | 'switchMode' | 'recent' | 'running' | 'look'>;
   /** Exchanges of other replicas. */
   readonly replicas?: ReplicaSamples;
   /** Calls the watcher for every exchange that this process records, until the returned function is called. */

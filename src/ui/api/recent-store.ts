@@ -8,21 +8,23 @@ import { comparePlaces } from '../../samples/store/row-order.ts';
 import { fits, NEWEST, placeOf, priced } from './list.ts';
 import type { ReplicaSamples } from './options.ts';
 
-/** Exchanges in the memory of this process, and those that run on other replicas, of which only the meta is known. */
+/** The last exchanges of this process, and those that run, here or on other replicas, of which only the meta is known. */
 export function exchangesInMemory(
   recent: RecentSamples | undefined,
-  running: ReplicaSamples['running'],
-): RecentSamples | undefined {
-  if (running === undefined) return recent;
-  const elsewhere = (id: string) => {
-    const meta = running.find(id);
-    return meta && { meta, body: () => undefined };
+  running: readonly ReplicaSamples['running'][],
+): RecentSamples {
+  const only = (id: string) => {
+    for (const place of running) {
+      const meta = place?.find(id);
+      if (meta !== undefined) return { meta, body: () => undefined };
+    }
+    return undefined;
   };
   return {
     limits: recent?.limits ?? RECENT_LIMITS,
-    rows: () => [...(recent?.rows() ?? []), ...running.rows()],
+    rows: () => [...(recent?.rows() ?? []), ...running.flatMap((place) => place?.rows() ?? [])],
     read: async (id) => recent?.read(id),
-    find: (id) => recent?.find(id) ?? elsewhere(id),
+    find: (id) => recent?.find(id) ?? only(id),
   };
 }
 

@@ -2,10 +2,12 @@
 
 import type { Config } from '../../../config/config.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
+import { FILTER_NAMES } from '../../../samples/replay/filter.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { fittingTable, prose } from '../../terminal.ts';
 import { filterOf } from './open-samples.ts';
+import { runningExchanges } from './running.ts';
 import { bytes, clock, millis } from './units.ts';
 
 export async function runList(
@@ -16,7 +18,7 @@ export async function runList(
 ): Promise<number> {
   const { out, err, flag, number } = invocation;
   const filter = { ...filterOf(invocation, Date.now()), limit: number('limit') ?? 50 };
-  const rows = store.list(filter);
+  const rows = await rowsOf(store, filter, invocation, config);
   if (flag('json')) {
     out.line(JSON.stringify({ dir: store.root, samples: rows }, null, 2));
     return 0;
@@ -51,6 +53,27 @@ export async function runList(
     out.line(rows[i]!.failed ? out.paint('red', line) : line);
   });
   return 0;
+}
+
+/** What is on disk, and what runs in the gateway that records there. */
+async function rowsOf(
+  store: SampleStore,
+  filter: SampleFilter & { readonly limit: number },
+  { text, io }: Invocation,
+  config: Config | undefined,
+): Promise<readonly SampleRow[]> {
+  const rows = store.list(filter);
+  const asksForOpen = filter.status === undefined || /\bopen\b/i.test(filter.status);
+  if (config === undefined || text('dir') !== undefined || !asksForOpen) return rows;
+  const asked = [...FILTER_NAMES, 'made'].flatMap((name) => {
+    const value = text(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const running = await runningExchanges(config, io.fetch, Object.fromEntries(asked));
+  const onDisk = new Set(rows.map(({ id }) => id));
+  return [...running.filter(({ id }) => !onDisk.has(id)), ...rows]
+    .sort((a, b) => b.time - a.time)
+    .slice(0, filter.limit);
 }
 
 const RECORDED = {
