@@ -1,5 +1,6 @@
 /** The entry: knows how the program was started, and hands over. Exports nothing: bytecode would take it for a server. */
 
+import { PDF_READER, readPdf } from './lib/process/pdf-reader.ts';
 import { GUARD, guard } from './lib/process/process-guard.ts';
 
 const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
@@ -7,6 +8,7 @@ const program = compiled ? [process.execPath] : [process.execPath, Bun.main];
 const args = process.argv.slice(2);
 
 if (args[0] === GUARD) process.exit(await guard());
+if (args[0] === PDF_READER) process.exit(await readPdf(Number(args[1]), Number(args[2])));
 // Loaded here and not before: a guard needs nothing of it.
 const { start } = await import('./app/start.ts');
 process.exitCode = await start(program, args, process.env);

@@ -83,7 +83,7 @@ describe('a page of', () => {
     test(`${name} blocks no other work, and returns at most the requested length`, async () => {
       const hostile = page(input(4 * 1024 * 1024));
       await expectSlices(name, async () => {
-        const read = await pageText(hostile, 40_000);
+        const read = await pageText(hostile, 40_000, AbortSignal.timeout(60_000));
         expect(read.title.length).toBeLessThanOrEqual(300);
         expect(read.text.length).toBeLessThan(400_000);
       });

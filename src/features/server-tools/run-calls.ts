@@ -7,7 +7,13 @@ import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import type { ToolRun } from '../../samples/recording.ts';
 import type { OfferedTool } from './offer.ts';
-import { failedOutcome, ToolError, type ToolLog, type ToolOutcome } from './tool.ts';
+import {
+  failedOutcome,
+  OUTCOME_UNKNOWN,
+  ToolError,
+  type ToolLog,
+  type ToolOutcome,
+} from './tool.ts';
 
 /** One call of a server tool as the model made it. */
 export interface ServerCall {
@@ -122,7 +128,9 @@ async function runOne(call: ServerCall, options: RunCallsOptions): Promise<ToolO
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
     timer = setTimeout(() => {
-      late.abort(new ToolError(`No answer within ${Math.round(ms)} ms.`, { retryable: true }));
+      const unknown = tool.changes === true;
+      const message = `No answer within ${Math.round(ms)} ms.${unknown ? ` ${OUTCOME_UNKNOWN}` : ''}`;
+      late.abort(new ToolError(message, { retryable: !unknown }));
     }, ms);
   });
   try {
@@ -148,7 +156,9 @@ async function runOne(call: ServerCall, options: RunCallsOptions): Promise<ToolO
     // The message of an unexpected error may hold secrets; the model gets only the error's type.
     const kind = thrown instanceof Error ? thrown.name : typeof thrown;
     options.log('servertool.threw', { tool: tool.name, error: String(thrown) });
-    return failedOutcome(tool.name, `The tool failed (${kind}).`, { retryable: true });
+    return failedOutcome(tool.name, `The tool failed (${kind}).`, {
+      retryable: tool.changes !== true,
+    });
   } finally {
     clearTimeout(timer);
   }

@@ -93,6 +93,8 @@ export interface ServerTool {
   /** JSON Schema of the arguments, an object. */
   readonly schema: JsonObject;
   readonly limits: ToolLimits;
+  /** A second call can do what a first one did already; said to the model when the time is over. */
+  readonly changes?: boolean;
   readonly inject: InjectMode;
   /**
    * Offered even where the client forbids calls: the context already contains a call of it, and a model
@@ -118,6 +120,10 @@ export function failedOutcome(
   const payload = { ok: false, tool, message, retryable };
   return { ok: false, payload, text: JSON.stringify(payload), code, ...(log ? { log } : {}) };
 }
+
+/** For a call that may change something and whose answer was lost: a repeated one could do it twice. */
+export const OUTCOME_UNKNOWN =
+  'The call may have taken effect. Find out whether it did before you call again.';
 
 /** A failure of a tool with a message for the model. */
 export class ToolError extends Error {

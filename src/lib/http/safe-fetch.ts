@@ -10,6 +10,7 @@ import {
   urlHost,
 } from './public-address.ts';
 import { readUpTo } from './read-up-to.ts';
+import { retryHint } from './retry-hint.ts';
 
 /** All addresses of a host name. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
@@ -76,8 +77,10 @@ export async function publicFetch(text: string, options: PublicFetch): Promise<F
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   try {
     let place = urlHost(text);
+    const cookies = new RedirectCookies();
     for (let redirects = 0; ; redirects++) {
-      const response = await sendTo(place, options, signal);
+      const response = await sendTo(place, cookies.of(place.host), options, signal);
+      cookies.take(place.host, response.headers.getSetCookie());
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return await read(place, response, options, signal);
       await response.body?.cancel();
@@ -95,8 +98,38 @@ export async function publicFetch(text: string, options: PublicFetch): Promise<F
   }
 }
 
+const MAX_COOKIES = 50;
+const MAX_COOKIE_CHARS = 4096;
+
+/** Cookies that live for the redirects of one fetch: consent pages send back whoever has none. */
+class RedirectCookies {
+  readonly #byHost = new Map<string, Map<string, string>>();
+
+  /** The header for a request to this host. */
+  of(host: string): string | undefined {
+    const own = this.#byHost.get(host);
+    if (own === undefined || own.size === 0) return undefined;
+    return [...own].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  /** Every cookie is the host's own, whatever `Domain` it names. */
+  take(host: string, lines: readonly string[]): void {
+    const own = this.#byHost.get(host) ?? new Map<string, string>();
+    this.#byHost.set(host, own);
+    for (const line of lines.slice(0, MAX_COOKIES)) {
+      const pair = line.slice(0, MAX_COOKIE_CHARS).split(';', 1)[0]!.trim();
+      const at = pair.indexOf('=');
+      if (at <= 0) continue;
+      if (/;\s*max-age\s*=\s*-?0*\s*(?:;|$)/i.test(line.slice(0, MAX_COOKIE_CHARS)))
+        own.delete(pair.slice(0, at));
+      else if (own.size < MAX_COOKIES) own.set(pair.slice(0, at), pair.slice(at + 1));
+    }
+  }
+}
+
 async function sendTo(
   place: UrlHost,
+  cookie: string | undefined,
   options: PublicFetch,
   signal: AbortSignal,
 ): Promise<Response> {
@@ -106,7 +139,7 @@ async function sendTo(
   let failure: unknown;
   for (const address of addresses.slice(0, TRIES)) {
     try {
-      return await connect(place, address, options, signal);
+      return await connect(place, address, cookie, options, signal);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
       failure = thrown;
@@ -137,6 +170,7 @@ async function addressesOf(
 function connect(
   place: UrlHost,
   address: string,
+  cookie: string | undefined,
   options: PublicFetch,
   signal: AbortSignal,
 ): Promise<Response> {
@@ -153,6 +187,7 @@ function connect(
     headers: {
       'accept-encoding': 'gzip, deflate',
       ...options.headers,
+      ...(cookie === undefined ? {} : { cookie }),
       host: place.url.host,
     },
     // The certificate must be the name's, though the connection is to the address.
@@ -180,7 +215,11 @@ async function read(
   if (!response.ok) {
     await response.body?.cancel();
     const again = response.status === 429 || response.status >= 500;
-    throw new FetchFailed(`${place.host} answered with HTTP status ${response.status}`, again);
+    const later = retryHint(response.headers.get('retry-after'));
+    throw new FetchFailed(
+      `${place.host} answered with HTTP status ${response.status}${later}`,
+      again,
+    );
   }
   try {
     options.accept?.(contentType);

@@ -2,7 +2,10 @@
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import type { SearchQuery } from '../../../src/features/server-tools/tools/web-search/engine.ts';
+import {
+  refusalError,
+  type SearchQuery,
+} from '../../../src/features/server-tools/tools/web-search/engine.ts';
 import { HTTP_ENGINES } from '../../../src/features/server-tools/tools/web-search/engines.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 
@@ -74,6 +77,44 @@ describe('requests and answers of each engine', () => {
       ],
       summary: '42',
     });
+  });
+
+  test.each([
+    [
+      'all engines blocked',
+      {
+        results: [],
+        unresponsive_engines: [
+          ['google', 'CAPTCHA'],
+          ['bing', 'timeout'],
+        ],
+      },
+      'google: CAPTCHA; bing: timeout',
+    ],
+    ['engines named as texts', { results: [], unresponsive_engines: ['google'] }, '(google)'],
+  ])('SearXNG: %s is a failure, not an answer without results', (_, body, words) => {
+    expect(() => engine('searxng').read(body, QUERY)).toThrow(words);
+  });
+
+  test.each([
+    ['no engine blocked', { results: [], unresponsive_engines: [] }, 0],
+    [
+      'one engine blocked, another answered',
+      {
+        results: [{ url: 'https://a.example', title: 'A' }],
+        unresponsive_engines: [['google', 'CAPTCHA']],
+      },
+      1,
+    ],
+  ])('SearXNG: %s is an answer', (_, body, hits) => {
+    expect(engine('searxng').read(body, QUERY).hits).toHaveLength(hits);
+  });
+
+  test('SearXNG without JSON says which setting, not that a key was refused', () => {
+    const { message } = refusalError(engine('searxng'), 403, false);
+    expect(message).toContain('`search.formats`');
+    expect(refusalError(engine('tavily'), 403, true).message).toContain('key was refused');
+    expect(refusalError(engine('jina'), 403, false).message).toBe('jina: HTTP 403.');
   });
 
   test('Tavily', () => {

@@ -1,9 +1,11 @@
 /** Server tools that are one HTTP request each, as the operator describes them. */
 
 import { readUpTo } from '../../../../lib/http/read-up-to.ts';
+import { retryHint } from '../../../../lib/http/retry-hint.ts';
 import { type JsonObject, tryParse } from '../../../../lib/json/json.ts';
 import {
   failedOutcome,
+  OUTCOME_UNKNOWN,
   type ServerTool,
   type ToolContext,
   ToolError,
@@ -30,6 +32,22 @@ export interface HttpToolOptions {
 }
 
 const MAX_REDIRECTS = 3;
+/** What `fetch` reports when there was no connection on which a request could go out. */
+const NOT_CONNECTED: ReadonlySet<string> = new Set([
+  'ConnectionRefused',
+  'ECONNREFUSED',
+  'FailedToOpenSocket',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+/**
+ * Methods that may be sent again when it is not known what the first request did.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2
+ */
+const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT']);
+const isRepeatable = ({ method }: HttpToolOptions) => IDEMPOTENT.has(method.toUpperCase());
 const TEXT = /^(?:text\/|application\/(?:.*\+)?(?:json|xml|yaml|x-yaml|javascript|x-ndjson)$)/;
 const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
 const ERROR_TEXT = 2000;
@@ -41,6 +59,7 @@ export function httpTool(options: HttpToolOptions): ServerTool {
     schema: schemaForModel(options.schema),
     ...offeredFor(options.keywords),
     limits: { timeoutMs: options.timeoutMs },
+    changes: !isRepeatable(options),
     run: (args, context) => run(args, context, options),
   };
 }
@@ -61,16 +80,19 @@ async function run(
   } catch (thrown) {
     if (thrown instanceof ToolError) throw thrown;
     if (context.signal.aborted) throw context.signal.reason;
-    if (signal.aborted) {
-      const seconds = options.timeoutMs / 1000;
-      throw new ToolError(`${options.name} did not answer within ${seconds} s.`, {
-        retryable: true,
-      });
-    }
     // The error's message may contain the URL with a key in it.
-    const code = (thrown as { code?: unknown }).code;
+    const { code } = thrown as { code?: unknown };
     const why = typeof code === 'string' ? ` (${code})` : '';
-    throw new ToolError(`${options.name} cannot be reached${why}.`, { retryable: true });
+    const neverSent = typeof code === 'string' && NOT_CONNECTED.has(code);
+    const what = signal.aborted
+      ? `did not answer within ${options.timeoutMs / 1000} s`
+      : neverSent || isRepeatable(options)
+        ? `cannot be reached${why}`
+        : `broke the connection off${why}`;
+    if (neverSent || isRepeatable(options)) {
+      throw new ToolError(`${options.name} ${what}.`, { retryable: true });
+    }
+    throw new ToolError(`${options.name} ${what}. ${OUTCOME_UNKNOWN}`);
   }
 }
 
@@ -151,12 +173,14 @@ async function outcome(response: Response, options: HttpToolOptions): Promise<To
   const readable = TEXT.test(type) || (type === '' && !bytes.subarray(0, 1024).includes(0));
   const text = readable ? decoded(bytes, parameters) : '';
   if (!response.ok) {
-    const retryable = response.status === 429 || response.status >= 500;
+    const { status } = response;
+    const isUnknown = status >= 500 && status !== 503 && !isRepeatable(options);
+    const retryable = status === 429 || (status >= 500 && !isUnknown);
     const errorText =
       text.trim() === '' ? '' : `: ${text.trim().slice(0, ERROR_TEXT).toWellFormed()}`;
     const later = retryHint(response.headers.get('retry-after'));
-    const message = `${options.name} answered with HTTP status ${response.status}${later}${errorText}`;
-    const code = response.status === 429 ? 'too_many_requests' : 'unavailable';
+    const message = `${options.name} answered with HTTP status ${status}${later}${errorText}${isUnknown ? `\n${OUTCOME_UNKNOWN}` : ''}`;
+    const code = status === 429 ? 'too_many_requests' : 'unavailable';
     return failedOutcome(options.name, message, { retryable, code, log });
   }
   if (!readable && bytes.length > 0) {
@@ -181,13 +205,4 @@ function decoded(bytes: Uint8Array, parameters: readonly string[]): string {
     }
   }
   return new TextDecoder().decode(bytes);
-}
-
-/** The hint ` (try again in 30 seconds)` for the model; '' without a `Retry-After`. */
-function retryHint(value: string | null): string {
-  if (value === null) return '';
-  const seconds = /^\d{1,9}$/.test(value.trim())
-    ? Number(value)
-    : Math.ceil((Date.parse(value.slice(0, 100)) - Date.now()) / 1000);
-  return Number.isFinite(seconds) ? ` (try again in ${Math.max(0, seconds)} seconds)` : '';
 }

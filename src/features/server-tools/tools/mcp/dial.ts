@@ -2,6 +2,7 @@
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
+import { unlessAborted } from '../../../../lib/loop/unless-aborted.ts';
 import { type Revealable, revealed } from '../configured-tool.ts';
 import { type McpTool, readTools } from './result.ts';
 import { GuardedStdio } from './stdio.ts';
@@ -124,6 +125,18 @@ async function sameOrigin(input: string | URL, init?: RequestInit): Promise<Resp
   }
 }
 
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Milliseconds for a server to take note of the end of its session. */
+const END_MS = 2000;
+
+/** @see https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#session-management */
+async function endSession(transport: Transport): Promise<void> {
+  const { terminateSession } = transport as { terminateSession?: () => Promise<void> };
+  if (terminateSession === undefined) return;
+  const ended = terminateSession.call(transport);
+  await unlessAborted(ended, AbortSignal.timeout(END_MS));
+}
+
 /** Initializes a session over a transport. Exported for tests with servers in the same process. */
 export async function openSession(
   transport: Transport,
@@ -138,12 +151,17 @@ export async function openSession(
   ]);
   const client = new Client({ name: 'hopgate', version });
   const timing = { timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs };
+  const starting = AbortSignal.any([signal, AbortSignal.timeout(server.timeoutMs)]);
   client.setNotificationHandler(types.ToolListChangedNotificationSchema, () =>
     listeners.onToolsChanged(),
   );
-  const close = () => client.close();
+  const close = async () => {
+    await endSession(transport).catch(() => {});
+    await client.close();
+  };
   try {
-    await client.connect(transport, { ...timing, signal });
+    // The SDK would cancel the initialize request when its time is over, which clients must not do.
+    await unlessAborted(client.connect(transport, { timeout: MAX_TIMER_MS }), starting);
   } catch (thrown) {
     await close().catch(() => {});
     throw thrown;

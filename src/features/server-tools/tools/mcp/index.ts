@@ -112,9 +112,10 @@ function serverTool(server: McpToolsServer, running: McpServer, tool: McpTool): 
     schema: mcpSchema(tool),
     ...offeredFor(server.keywords),
     limits: { timeoutMs: server.timeoutMs },
+    changes: tool.repeatable !== true,
     async run(args, { signal }) {
       const started = performance.now();
-      const outcome = mcpOutcome(name, await running.call(tool.name, args, signal));
+      const outcome = mcpOutcome(name, await running.call(tool, args, signal));
       return {
         ...outcome,
         log: { server: server.name, ms: Math.round(performance.now() - started) },

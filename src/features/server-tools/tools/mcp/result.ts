@@ -11,6 +11,8 @@ export interface McpTool {
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   readonly inputSchema: JsonObject;
+  /** The server says that a repeated call changes nothing further. */
+  readonly repeatable?: boolean;
 }
 
 /** OpenAI's limit; the others allow more. */
@@ -54,12 +56,15 @@ export function readTools(
     };
     const place = `tool ${at + 1} of the list`;
     if (!isObject(entry)) return skip(place, 'it is not an object');
-    const { name, title, description, inputSchema } = entry;
+    const { name, title, description, inputSchema, annotations } = entry;
     if (typeof name !== 'string' || name === '') return skip(place, 'it has no name');
     if (!isObject(inputSchema)) return skip(name, 'it has no inputSchema');
     if (inputSchema.type !== 'object') return skip(name, 'its inputSchema lacks "type": "object"');
     const texts = { title: str(title), description: str(description) };
-    return [{ name, ...texts, inputSchema }];
+    const hints = isObject(annotations) ? annotations : {};
+    // https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
+    const repeatable = hints.readOnlyHint === true || hints.idempotentHint === true;
+    return [{ name, ...texts, inputSchema, ...(repeatable ? { repeatable } : {}) }];
   });
 }
 

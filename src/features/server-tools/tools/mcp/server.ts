@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../../../lib/json/json.ts';
 import { unlessAborted } from '../../../../lib/loop/unless-aborted.ts';
-import { ToolError, type ToolLog } from '../../tool.ts';
+import { OUTCOME_UNKNOWN, ToolError, type ToolLog } from '../../tool.ts';
 import type { Dial, McpServerOptions, McpSession } from './dial.ts';
 import type { McpTool } from './result.ts';
 
@@ -31,7 +31,11 @@ export interface McpServer {
   /** Starts it where needed. @throws ToolError when it is not available now */
   start(signal: AbortSignal): Promise<void>;
   /** @throws ToolError, or the signal's reason */
-  call(tool: string, args: JsonObject, signal: AbortSignal): Promise<JsonObject>;
+  call(
+    tool: Pick<McpTool, 'name' | 'repeatable'>,
+    args: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonObject>;
   /** Ends it for good. */
   close(): Promise<void>;
 }
@@ -160,7 +164,7 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
       for (let isRetry = false; ; isRetry = true) {
         const open = await session(signal);
         try {
-          const result = await open.call(tool, args, signal);
+          const result = await open.call(tool.name, args, signal);
           failures = 0;
           return result;
         } catch (thrown) {
@@ -169,8 +173,10 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
           const sessionLost = isSessionLost(thrown);
           if (sessionLost || unreachable(thrown)) drop(open);
           if (sessionLost && !isRetry) continue;
-          throw new ToolError(`The MCP server "${name}" failed: ${reasonText(thrown)}.`, {
-            retryable: codeOf(thrown) !== INVALID_PARAMS,
+          const isUnknown = tool.repeatable !== true && isAnswerLost(thrown);
+          const hint = isUnknown ? ` ${OUTCOME_UNKNOWN}` : '';
+          throw new ToolError(`The MCP server "${name}" failed: ${reasonText(thrown)}.${hint}`, {
+            retryable: !isUnknown && codeOf(thrown) !== INVALID_PARAMS,
             cause: thrown,
           });
         }
@@ -195,6 +201,23 @@ const INVALID_PARAMS = -32602;
 const codeOf = (thrown: unknown) => (thrown as { code?: unknown } | null)?.code;
 /** The runtime's codes are strings (`ECONNRESET`, `ConnectionRefused`), those of HTTP and JSON-RPC numbers. */
 const unreachable = (thrown: unknown) => typeof codeOf(thrown) === 'string';
+
+/** The SDK's codes for a connection that closed and for an answer that did not come in time. */
+const CONNECTION_CLOSED = -32000;
+const REQUEST_TIMEOUT = -32001;
+const NEVER_SENT: ReadonlySet<unknown> = new Set([
+  'ConnectionRefused',
+  'ECONNREFUSED',
+  'ENOTFOUND',
+]);
+
+/** May the server have run the call, although no answer to it came? */
+function isAnswerLost(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  if (code === CONNECTION_CLOSED || code === REQUEST_TIMEOUT) return true;
+  if (typeof code === 'number') return code >= 500 && code !== 503;
+  return !NEVER_SENT.has(code);
+}
 
 /**
  * Has the server lost the session? The specification says 404; servers built on the official SDKs also

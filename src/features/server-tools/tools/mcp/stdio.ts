@@ -1,11 +1,11 @@
 /** The transport to an MCP server that is a program: JSON lines over stdin and stdout, under a guard process. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { isObject, tryParse } from '../../../../lib/json/json.ts';
+import { ownProgram } from '../../../../lib/process/own-program.ts';
 import { GUARD, type GuardedProgram } from '../../../../lib/process/process-guard.ts';
 
 /** A server that sends a larger message is ended. */
@@ -13,15 +13,6 @@ const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
 /** Milliseconds: longer than a guard takes to end its program. */
 const EXIT_TIMEOUT_MS = 6000;
 const NEWLINE = 0x0a;
-
-const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
-
-/** The command that runs this program as a guard: the binary, or the sources with their runtime. */
-const guardCommand = (): readonly string[] => [
-  process.execPath,
-  ...(compiled ? [] : [join(import.meta.dir, '../../../../main.ts')]),
-  GUARD,
-];
 
 export interface GuardedStdioOptions {
   readonly program: GuardedProgram;
@@ -51,7 +42,7 @@ export class GuardedStdio implements Transport {
   /** @throws Error when the program cannot be started */
   start(): Promise<void> {
     const { program, guardEnv, onStderrLine } = this.#options;
-    const [command = '', ...args] = guardCommand();
+    const [command = '', ...args] = ownProgram(GUARD);
     const guard = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
       // Its own process group: a signal to the gateway's group must not kill the guard before the server.

@@ -1,4 +1,4 @@
-/** The server tool `web_fetch`: fetches a page from the public internet as Markdown. */
+/** The server tool `web_fetch`: fetches a page from the public internet as Markdown, or a PDF as text. */
 
 import {
   type Exceptions,
@@ -38,7 +38,7 @@ export interface WebFetchOptions {
 }
 
 const DESCRIPTION =
-  'Fetches a web page by its URL and returns it as Markdown (text and JSON as they are). ' +
+  'Fetches a web page by its URL and returns it as Markdown (text and JSON as they are, PDFs as text). ' +
   'Use it to read a page whose address you know. Long pages come in parts: call again with `start`.';
 
 const SCHEMA: JsonObject = {
@@ -138,7 +138,11 @@ async function fetchPage(
       resolve: options.resolve,
       ca: options.ca,
     });
-    const { title, text, truncated, remark } = await pageText(fetched, start + length);
+    const { title, text, truncated, remark } = await pageText(
+      fetched,
+      start + length,
+      context.signal,
+    );
     const shown = sliceText(text, start, start + length);
     const more = start + shown.length < text.length || (truncated && shown !== '');
     const shortTitle = title.slice(0, options.maxText).toWellFormed();

@@ -1,7 +1,8 @@
-/** Converts a fetched body to text for a model: HTML to Markdown, plain formats unchanged. */
+/** Converts a fetched body to text for a model: HTML to Markdown, PDFs to text, plain formats unchanged. */
 
 import { ToolError } from '../../tool.ts';
 import { htmlToMarkdown } from './html-to-markdown.ts';
+import { pdfText } from './pdf-text.ts';
 
 export interface PageText {
   readonly title: string;
@@ -30,18 +31,17 @@ const UNKNOWN = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 const SHORT_PAGE = 200;
 
 /**
- * Refuses content types that are not text, before the body is read. A missing type is accepted.
+ * Refuses content types that cannot be read as text, before the body is read. A missing type is accepted.
  * @throws ToolError unsupported_content_type
  */
 export function acceptType(contentType: string): void {
   if (UNKNOWN.has(contentType) || HTML.has(contentType) || PLAIN.test(contentType)) return;
-  throw unsupported(contentType === 'application/pdf' ? PDF : contentType);
+  if (contentType === 'application/pdf' || contentType === 'application/x-pdf') return;
+  throw unsupported(contentType);
 }
 
-const PDF = 'a PDF document (application/pdf)';
-
 function unsupported(what: string): ToolError {
-  return new ToolError(`This is ${what}; only HTML pages and text can be read.`, {
+  return new ToolError(`This is ${what}; only HTML pages, text and PDFs can be read.`, {
     code: 'unsupported_content_type',
   });
 }
@@ -50,9 +50,19 @@ function unsupported(what: string): ToolError {
  * The text of a page, converted no further than `enough` characters.
  * @throws ToolError unsupported_content_type for bytes that are not text
  */
-export async function pageText(page: PageBytes, enough: number): Promise<PageText> {
+export async function pageText(
+  page: PageBytes,
+  enough: number,
+  signal: AbortSignal,
+): Promise<PageText> {
   const head = page.bytes.subarray(0, 1024);
-  if (Buffer.from(head.subarray(0, 5)).toString('latin1') === '%PDF-') throw unsupported(PDF);
+  // The bytes decide, whatever the server says. Readers allow other bytes before the mark.
+  const mark = Buffer.from(head).toString('latin1').indexOf('%PDF-');
+  const isText = HTML.has(page.contentType) || PLAIN.test(page.contentType);
+  if (mark === 0 || (mark > 0 && !isText)) {
+    return pdfText(page.bytes, enough, page.truncated, signal);
+  }
+  if (page.contentType.endsWith('pdf')) throw unsupported('no PDF, although the server says so');
   const wide = bomOf(page.bytes) ?? page.charset;
   if (head.includes(0) && wide?.startsWith('utf-16') !== true) throw unsupported('a binary file');
   const source = decode(page);

@@ -62,6 +62,8 @@ export interface HttpEngine {
   read(body: Json, query: SearchQuery): SearchResults;
   /** The answer is an HTML page, not JSON. */
   readonly html?: boolean;
+  /** What a status means at this engine, where its usual meaning misleads. */
+  readonly refusalHints?: Readonly<Record<number, string>>;
   /** Success statuses that mean a refusal (DuckDuckGo: 202). */
   readonly refusals?: readonly number[];
 }
@@ -123,13 +125,16 @@ export function withSites({
 }
 
 /** The error for a status with which an engine refused. */
-export function refusalError(engine: string, status: number): ToolError {
+export function refusalError(engine: HttpEngine, status: number, hasKey: boolean): ToolError {
+  const { type } = engine;
   if (status === 429 || status === 432 || status === 202) {
-    return new ToolError(`${engine}: too many requests.`, {
+    return new ToolError(`${type}: too many requests.`, {
       code: 'too_many_requests',
       retryable: true,
     });
   }
-  const reason = status === 401 || status === 403 ? 'the key was refused' : `HTTP ${status}`;
-  return new ToolError(`${engine}: ${reason}.`, { retryable: status >= 500 });
+  const known = engine.refusalHints?.[status];
+  const refused = status === 401 || status === 403;
+  const reason = known ?? (refused && hasKey ? 'the key was refused' : `HTTP ${status}`);
+  return new ToolError(`${type}: ${reason}.`, { retryable: status >= 500 });
 }

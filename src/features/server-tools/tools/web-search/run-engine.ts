@@ -94,7 +94,7 @@ async function searchHttp(
     throw new ToolError(`${engine.type}: cannot be reached.`, { retryable: true, cause: thrown });
   }
   if (!response.ok || engine.refusals?.includes(response.status)) {
-    throw refusalError(engine.type, response.status);
+    throw refusalError(engine, response.status, settings.key !== '');
   }
   if (engine.html === true) return engine.read(text, query);
   let body: Json;

@@ -27,6 +27,23 @@ const pages: Record<string, (request: Request) => Response | Promise<Response>> 
   '/text': () =>
     new Response('  plain <b>text</b>\n', { headers: { 'content-type': 'text/plain' } }),
   '/pdf': () => new Response('%PDF-1.7', { headers: { 'content-type': 'application/pdf' } }),
+  '/consent': (request) =>
+    request.headers.get('cookie')?.includes('ok=1')
+      ? html('<p>behind the consent</p>')
+      : new Response('', {
+          status: 302,
+          headers: { location: '/consent', 'set-cookie': 'ok=1; Path=/; Secure' },
+        }),
+  '/cookie-away': () =>
+    new Response('', {
+      status: 302,
+      headers: {
+        location: `http://other.test:${server.port}/cookies`,
+        'set-cookie': 'secret=1; Domain=.test',
+      },
+    }),
+  '/cookies': (request) => html(`<p>cookies: ${request.headers.get('cookie') ?? 'none'}</p>`),
+  '/later': () => new Response('no', { status: 429, headers: { 'retry-after': '30' } }),
   '/binary': () => new Response(new Uint8Array([1, 0, 2]), { headers: { 'content-type': '' } }),
   '/missing': () => new Response('no', { status: 404 }),
   '/busy': () => new Response('no', { status: 503 }),
@@ -203,6 +220,20 @@ describe('pages', () => {
     });
     expect(await refused(get('/busy'))).toMatchObject({ retryable: true });
     expect((await refused(tool().run({}, context()))).code).toBe('invalid_tool_input');
+  });
+
+  test('a page that wants its cookie back is read, and the cookie reaches no other host or fetch', async () => {
+    expect(textOf(await get('/consent'))).toContain('behind the consent');
+    expect(textOf(await get('/cookies'))).toContain('cookies: none');
+    const options = {
+      allow: [`127.0.0.1:${server.port}`, 'other.test'],
+      resolve: async () => ['127.0.0.1'],
+    };
+    expect(textOf(await get('/cookie-away', options))).toContain('cookies: none');
+  });
+
+  test('a page that asks for patience says for how long', async () => {
+    expect((await refused(get('/later'))).message).toContain('try again in 30 seconds');
   });
 
   test('slow servers and slow bodies run into the time limit', async () => {
