@@ -7,7 +7,9 @@ import { limitParallel } from '../../../../lib/loop/limit-parallel.ts';
 import { ownProgram } from '../../../../lib/process/own-program.ts';
 import { PDF_READER, type PdfResult } from '../../../../lib/process/pdf-reader.ts';
 import { ToolError } from '../../tool.ts';
-import type { PageText } from './page-text.ts';
+import type { FetchedPage } from './messages-result.ts';
+
+type PdfText = Omit<FetchedPage, 'url'>;
 
 /** Pages of one document that are read at most. */
 const MAX_PAGES = 300;
@@ -34,7 +36,7 @@ async function read(
   enough: number,
   cutOff: boolean,
   signal: AbortSignal,
-): Promise<PageText> {
+): Promise<PdfText> {
   signal.throwIfAborted();
   const child = Bun.spawn([...ownProgram(PDF_READER), String(MAX_PAGES), String(enough)], {
     stdin: bytes,
@@ -62,7 +64,7 @@ async function read(
   }
 }
 
-function textOf(found: PdfResult | undefined, cutOff: boolean, tooLarge: boolean): PageText {
+function textOf(found: PdfResult | undefined, cutOff: boolean, tooLarge: boolean): PdfText {
   if (found === undefined) {
     throw unreadable(tooLarge ? 'needs too much memory' : 'takes too long to read');
   }
