@@ -11,11 +11,13 @@ const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
   404: 'not_found',
   408: 'timeout',
   409: 'conflict',
+  410: 'not_found',
   413: 'too_large',
   422: 'invalid_request',
   429: 'rate_limit',
   503: 'overloaded',
   504: 'timeout',
+  524: 'timeout',
   529: 'overloaded',
 };
 

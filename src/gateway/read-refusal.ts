@@ -1,7 +1,7 @@
 /** Reads the error answer of a vendor: its meaning, and its own text where the client may get it. */
 
 import type { Codec } from '../codecs/codec.ts';
-import { GatewayError } from '../conversation/errors.ts';
+import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
@@ -12,7 +12,13 @@ import { isRedirect, remedyForStatus } from '../upstream/classify.ts';
 import { resetAfterOf } from '../upstream/health/reset-headers.ts';
 import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
-import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
+import {
+  aboutOurKey,
+  maskedError,
+  redirected,
+  vendorError,
+  wrongAddress,
+} from '../upstream/vendor-error.ts';
 import { decoded } from './response-body.ts';
 import type { Attempt, FailedOutcome } from './types.ts';
 
@@ -87,21 +93,6 @@ function hasKnownWords(protocol: Codec, error: GatewayError): boolean {
   const own = isObject(body.error) ? body.error : {};
   return own.message === error.message && (own.code ?? error.code) === error.code;
 }
-
-/** The address stays out of the message: a vendor's `Location` may hold a key or a signature. */
-const redirected = (provider: string, status: number): GatewayError =>
-  new GatewayError(
-    'upstream',
-    `Provider ${provider} answered with a redirect (${status}), which is not followed. Its base_url is probably wrong.`,
-  );
-
-/** A page or a plain text is of what stands at that address: an API says in JSON what it does not have. */
-const wrongAddress = (provider: string): GatewayError =>
-  new GatewayError(
-    'upstream',
-    `Provider ${provider} answered 404 without an error of an API. Its base_url is probably wrong, or its protocol.`,
-    { retryable: false },
-  );
 
 /** What has come of an error answer when it ends, breaks off, falls silent or takes too long. */
 async function readError(body: ResponseBody, idleMs: number): Promise<Uint8Array> {

@@ -9,6 +9,10 @@ import { NoDescriptor, TargetError } from './target-error.ts';
 const UNREACHED =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
 
+// Of these, what no waiting mends: nothing listens there, the name or the certificate is wrong.
+const LASTING =
+  /^(?:ECONNREFUSED|ENOTFOUND|ConnectionRefused|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
+
 // It was reached, and hung up.
 const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 
@@ -38,9 +42,11 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
       ? 'closed the connection before it answered'
       : 'could not be reached';
   const words = `Provider ${provider} ${what} (${known ?? 'no connection'}).`;
-  return known !== undefined && UNREACHED.test(known)
-    ? new TargetError('elsewhere', 'upstream', words, cause)
-    : new GatewayError('upstream', words, cause);
+  if (known === undefined || !UNREACHED.test(known))
+    return new GatewayError('upstream', words, cause);
+  // The client would only wait for what somebody has to start or set right.
+  const waits = { ...cause, ...(LASTING.test(known) ? { retryable: false } : {}) };
+  return new TargetError('elsewhere', 'upstream', words, waits);
 }
 
 /** The limit on open files that has been reached: the system reports what fails then as another error. */

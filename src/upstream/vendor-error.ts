@@ -5,21 +5,50 @@ import type { Profile } from '../conversation/target.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
+import { TargetError } from './target-error.ts';
 
 /**
  * The error with the kind (and the word on retrying) that the profile gives its code or its words; the same
  * error when the profile knows neither, or the vendor's headers already forbade or asked for a
- * retry of the same kind. Message and everything else stay the vendor's; the status does not where a request's
- * fault was reported as the server's.
+ * retry of the same kind. Message and everything else stay the vendor's; the status does not where it says
+ * something else than the kind.
  */
 export function vendorError(profile: Profile, error: GatewayError): GatewayError {
-  const known = error.fromUpstream ? knownError(profile, error) : undefined;
-  if (known === undefined) return error;
-  const retryable = known.retryable ?? error.retryable;
-  if (known.kind === error.kind && retryable === error.retryable) return error;
-  const status = known.kind === 'invalid_request' && error.status >= 500 ? undefined : error.status;
-  return copied(error, known.kind, error.message, { status, retryable });
+  if (!error.fromUpstream) return error;
+  const found = knownError(profile, error);
+  const known = found !== undefined && saysMore(found.kind, error) ? found : undefined;
+  const kind = known?.kind ?? error.kind;
+  const retryable = known?.retryable ?? error.retryable;
+  const misleads = MISLEADING[kind]?.(error.status) === true;
+  if (kind === error.kind && retryable === error.retryable && !misleads) return error;
+  const status = misleads ? undefined : error.status;
+  return copied(error, kind, error.message, { status, retryable });
 }
+
+/** Statuses by which clients would blame their key, or wait and ask again, for what only another request mends. */
+const MISLEADING: Partial<Record<ErrorKind, (status: number) => boolean>> = {
+  invalid_request: (status) => status >= 500 || status === 401 || status === 403,
+  too_large: (status) => status === 429,
+};
+
+/**
+ * Does the profile's kind say more than what the codec read from the words? What is about the request's own content
+ * stays, and a code that says no more than "invalid" names no other reason than the words do.
+ */
+function saysMore(kind: ErrorKind, { kind: read }: GatewayError): boolean {
+  if (read === 'context_overflow' || read === 'content_filter') return false;
+  return kind !== 'invalid_request' || VAGUE.has(read);
+}
+
+/** Kinds that the status gives, and no word. */
+const VAGUE: ReadonlySet<ErrorKind> = new Set([
+  'invalid_request',
+  'upstream',
+  'overloaded',
+  'timeout',
+  'conflict',
+  'rate_limit',
+]);
 
 function knownError({ errors, errorWords }: Profile, { code, message }: GatewayError) {
   const byCode = code !== undefined && errors !== undefined ? memberOf(errors, code) : undefined;
@@ -47,6 +76,22 @@ export function aboutOurKey(provider: string, error: GatewayError): GatewayError
     retryable: false,
   });
 }
+
+/** The address stays out of the message: a vendor's `Location` may hold a key or a signature. */
+export const redirected = (provider: string, status: number): GatewayError =>
+  new GatewayError(
+    'upstream',
+    `Provider ${provider} answered with a redirect (${status}), which is not followed. Its base_url is probably wrong.`,
+  );
+
+/** A page or a plain text is of what stands at that address: an API says in JSON what it does not have. */
+export const wrongAddress = (provider: string): GatewayError =>
+  new TargetError(
+    'next-target',
+    'upstream',
+    `Provider ${provider} answered 404 without an error of an API. Its base_url is probably wrong, or its protocol.`,
+    { retryable: false },
+  );
 
 /** The error without these secrets in any of its fields; the very error where it holds none. */
 export function maskedError(error: GatewayError, literals: readonly string[]): GatewayError {

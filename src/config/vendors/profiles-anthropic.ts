@@ -1,7 +1,7 @@
 /** Vendor facts of Anthropic: which models think in which way, and what they accept together with it. */
 
+import { BEDROCK_ERRORS } from '../../conversation/vendor-errors/codes.ts';
 import { type Facts, NEVER_REASONS, type ProfileFacts } from './profile-schema.ts';
-import { BEDROCK_ERRORS, BEDROCK_MESSAGES } from './vendor-errors.ts';
 
 /**
  * From Opus and Sonnet 4.6 on: "This model does not support assistant message prefill. The
@@ -121,7 +121,6 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
     betaFields: ['output_config.format', 'tools.*.strict'],
     renameBetas: CLOUD_NAMES,
     errors: BEDROCK_ERRORS,
-    errorWords: BEDROCK_MESSAGES,
     models: {
       // A model's name there: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
       ...Object.fromEntries(Object.entries(MODELS).map(([glob, facts]) => [`*${glob}`, facts])),

@@ -1,7 +1,7 @@
 /** Vendor facts of OpenAI and Azure: which models reason, and what they then refuse. */
 
+import { OPENAI_ERRORS } from '../../conversation/vendor-errors/codes.ts';
 import { type Facts, NEVER_REASONS, type ProfileFacts } from './profile-schema.ts';
-import { OPENAI_ERRORS } from './vendor-errors.ts';
 
 type Profiles = Readonly<Record<string, Omit<ProfileFacts, 'name'>>>;
 

@@ -1,7 +1,11 @@
 /** Vendor facts of GLM, DeepSeek, Kimi, Qwen and MiniMax, whose models reason and want their reasoning back. */
 
+import {
+  MINIMAX_ERRORS,
+  QWEN_ERRORS,
+  ZHIPU_ERRORS,
+} from '../../conversation/vendor-errors/codes.ts';
 import type { ProfileFacts } from './profile-schema.ts';
-import { MINIMAX_ERRORS, QWEN_ERRORS, ZHIPU_ERRORS } from './vendor-errors.ts';
 
 const TEXT_ONLY = { images: false, documents: false } as const;
 const SEES = { images: true } as const;

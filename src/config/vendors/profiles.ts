@@ -2,11 +2,11 @@
 
 // A key is dropped only if the vendor refuses it. A key that it ignores is sent as the client wrote it.
 
+import { GROQ_ERRORS, TEMPLATE_MESSAGES } from '../../conversation/vendor-errors/codes.ts';
 import { NEVER_REASONS, type ProfileFacts } from './profile-schema.ts';
 import { ANTHROPIC_PROFILES } from './profiles-anthropic.ts';
 import { OPENAI_PROFILES } from './profiles-openai.ts';
 import { REASONING_PROFILES } from './profiles-reasoning.ts';
-import { GROQ_ERRORS, TEMPLATE_MESSAGES } from './vendor-errors.ts';
 
 /** Body keys of OpenAI's own services, for vendors that answer 400 to what they do not know. */
 const OPENAI_ONLY = [

@@ -66,7 +66,8 @@ function isServersFault(error: GatewayError, remedy: Remedy): boolean {
   // An answer that is empty, too large or a redirect is an answer; a missing descriptor is our own trouble.
   if (remedy === 'once' || remedy === 'next-target' || error instanceof NoDescriptor) return false;
   if (error.fromUpstream) return error.status >= 500;
-  return error.kind === 'upstream' && error.retryable !== false;
+  // `elsewhere`: it could not be reached.
+  return error.kind === 'upstream' && (error.retryable !== false || remedy === 'elsewhere');
 }
 
 /** What a status alone says, for answers that nothing else is read of: is the key refused? */

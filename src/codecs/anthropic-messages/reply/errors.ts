@@ -3,12 +3,15 @@
 import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
+import {
+  kindOfVendorError,
+  readVendorError,
+} from '../../../conversation/vendor-errors/read-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { HttpError } from '../../codec.ts';
-import { string } from '../wire.ts';
-import { overflowMessage, saysOverflow } from './context-overflow.ts';
+import { overflowMessage } from './context-overflow.ts';
 
 const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
   invalid_request_error: 'invalid_request',
@@ -47,21 +50,19 @@ export function decodeErrorBody(
   const body = boundedError(source);
   const outer = isObject(body) ? body : {};
   const error = isObject(outer.error) ? outer.error : {};
-  const type = string(error.type) ?? (outer.type === 'error' ? undefined : string(outer.type));
+  const read = readVendorError(body);
+  const { type, code } = read;
   const message =
-    string(error.message) ??
-    string(outer.error) ??
-    string(outer.message) ??
-    string(outer.detail) ??
+    read.message ??
     `The upstream answered ${status === undefined ? 'with an error' : `HTTP ${status}`}.`;
-  const code = error.code ?? outer.code;
-  const kind = refine(kindOf(type, status), message);
+  const known = kindOfVendorError(status ?? 0, read);
+  const kind = known?.kind ?? kindOf(type, status);
   return new GatewayError(kind, message, {
     status: status !== undefined && status >= 400 ? status : undefined,
-    param: string(error.param),
-    code: typeof code === 'number' ? String(code) : (string(code) ?? codeOf(type)),
+    param: read.param,
+    code: code ?? codeOf(type),
     retryAfter,
-    retryable,
+    retryable: retryable ?? known?.retryable,
     details: error.details,
     fromUpstream: true,
   });
@@ -76,18 +77,13 @@ function codeOf(type: string | undefined): string | undefined {
   return own || type.endsWith('_error') ? undefined : type;
 }
 
-/** The kind of an error by its type. For `api_error` the status decides. */
+/** The kind of an error by its type. For `api_error` the status decides, and where it says more than "invalid". */
 function kindOf(type: string | undefined, status: number | undefined): ErrorKind {
   const typed = type === undefined ? undefined : memberOf(BY_TYPE, type);
-  if (typed !== undefined && typed !== 'upstream') return typed;
+  const vague = typed === 'upstream' || (typed === 'invalid_request' && status !== undefined);
+  if (typed !== undefined && !vague) return typed;
+  if (typed === 'invalid_request' && (status ?? 500) >= 500) return typed;
   return status === undefined || status < 400 ? 'upstream' : kindOfStatus(status);
-}
-
-/** Recognizes two kinds of error that Anthropic names only in the message of an `invalid_request_error`. */
-function refine(kind: ErrorKind, message: string): ErrorKind {
-  if (kind !== 'invalid_request' && kind !== 'too_large') return kind;
-  if (saysOverflow(message)) return 'context_overflow';
-  return /credit balance is too low/i.test(message) ? 'billing' : kind;
 }
 
 const TYPES: Readonly<Record<ErrorKind, string>> = {

@@ -8,11 +8,18 @@ import {
   retryAfterOf,
   retryHintOf,
 } from '../../../conversation/http-error.ts';
+import {
+  googleQuota,
+  kindOfVendorError,
+  readVendorError,
+  retryDelayOf,
+  type VendorErrorTexts,
+} from '../../../conversation/vendor-errors/read-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
-import { type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { HttpError } from '../../codec.ts';
-import { compact, list, number, object, objects, text } from '../wire.ts';
+import { compact, number, object, text } from '../wire.ts';
 
 /** https://cloud.google.com/apis/design/errors#handling_errors */
 const BY_STATUS: Readonly<Record<string, ErrorKind>> = {
@@ -35,22 +42,12 @@ const BY_STATUS: Readonly<Record<string, ErrorKind>> = {
 };
 
 const OVERFLOW = /input token count[^.]{0,80}exceeds|exceeds the maximum number of tokens/i;
-const BILLING = /billing account|prepayment credits|enable billing/i;
-/** A bad key is a 400 in Google's words. */
-const KEY_REASONS: ReadonlySet<string> = new Set([
-  'API_KEY_INVALID',
-  'API_KEY_EXPIRED',
-  'ACCESS_TOKEN_EXPIRED',
-]);
 
 /** An upstream's error answer. `body` is the raw text; a stream's is a list with one error. */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
-  const parsed = boundedError(tryParse(body));
-  const top = object(parsed) ?? objects(list(parsed) ?? [])[0];
-  const error = object(top?.error);
-  const message =
-    text(error?.message) || text(top?.error) || text(top?.message) || fallback(status, body);
-  return made(error ?? {}, message, status, retryAfterOf(headers), retryHintOf(headers));
+  const read = readVendorError(boundedError(tryParse(body)));
+  const message = read.message ?? fallback(status, body);
+  return made(read, message, status, retryAfterOf(headers), retryHintOf(headers));
 }
 
 function fallback(status: number, body: string): string {
@@ -61,31 +58,39 @@ function fallback(status: number, body: string): string {
 
 /** The error in a chunk that was sent with HTTP 200; undefined for other chunks. */
 export function inBandError(chunk: JsonObject): GatewayError | undefined {
-  if (chunk.error === undefined || chunk.error === null) return undefined;
-  const error = object(boundedError(chunk.error as Json)) ?? {};
-  const message =
-    text(error.message) || text(chunk.error) || 'The upstream failed while it answered.';
-  const stated = number(error.code) ?? 0;
-  return made(error, message, stated >= 400 && stated < 600 ? stated : 0, undefined, undefined);
+  const failed = Boolean(chunk.error) || isErrorChunk(chunk);
+  if (!failed) return undefined;
+  const body = boundedError(chunk);
+  const read = readVendorError(body);
+  const message = read.message ?? 'The upstream failed while it answered.';
+  const stated = number(object(body.error)?.code) ?? Number(read.code);
+  return made(read, message, stated >= 400 && stated < 600 ? stated : 0, undefined, undefined);
+}
+
+/** An error without the key `error`, as relays send it. */
+function isErrorChunk(chunk: JsonObject): boolean {
+  if (chunk.candidates || chunk.usageMetadata || chunk.promptFeedback) return false;
+  if (chunk.detail || chunk.object === 'error') return true;
+  const named = chunk.code ?? chunk.type ?? chunk.status;
+  return Boolean(text(chunk.message)) && named !== undefined && named !== null;
 }
 
 /** The form that Google gives a reason (https://google.aip.dev/193); anything else may be a text of any kind. */
 const REASON = /^[A-Z][A-Z0-9_]{0,62}$/;
 
 function made(
-  error: JsonObject,
+  read: VendorErrorTexts,
   message: string,
   status: number,
   wait: number | undefined,
   hint: boolean | undefined,
 ): GatewayError {
-  const details = objects(error.details);
-  const named = text(error.status) ?? '';
+  const { details, type: named = '' } = read;
   const reason = details
     .map((detail) => text(detail.reason))
     .find((one) => one && REASON.test(one));
-  const kind = kindOf(named, status, message, reason, details);
-  const retryAfter = wait ?? retryDelay(details) ?? waitInMessage(message);
+  const kind = kindOf(named, status, { ...read, message, code: reason ?? read.code });
+  const retryAfter = wait ?? retryDelayOf(details, message);
   const passing = kind === 'quota' || kind === 'context_overflow' ? false : undefined;
   // The name of the status says what the kind says, and only Google's clients know it.
   return new GatewayError(kind, message, {
@@ -98,45 +103,15 @@ function made(
   });
 }
 
-function kindOf(
-  named: string,
-  status: number,
-  message: string,
-  reason: string | undefined,
-  details: readonly JsonObject[],
-): ErrorKind {
-  if (reason !== undefined && KEY_REASONS.has(reason)) return 'authentication';
-  if (status !== 429 && OVERFLOW.test(message)) return 'context_overflow';
-  if (status === 429 || named === 'RESOURCE_EXHAUSTED') {
-    return isDaily(details) ? 'quota' : 'rate_limit';
-  }
-  if (BILLING.test(message)) return 'billing';
-  const known = memberOf(BY_STATUS, named);
-  if (known !== undefined) return known;
+function kindOf(named: string, status: number, read: VendorErrorTexts): ErrorKind {
+  const limited = status === 429 || named === 'RESOURCE_EXHAUSTED';
+  const known = limited
+    ? (googleQuota(read) ?? kindOfVendorError(429, read))
+    : kindOfVendorError(status, read);
+  if (known !== undefined) return known.kind;
+  const byName = memberOf(BY_STATUS, named);
+  if (byName !== undefined) return byName;
   return status === 0 ? 'upstream' : kindOfStatus(status);
-}
-
-/** A quota of a day: waiting within the minute cannot help, another key may. */
-function isDaily(details: readonly JsonObject[]): boolean {
-  return details.some((detail) =>
-    objects(detail.violations).some(({ quotaId }) => text(quotaId)?.includes('PerDay') === true),
-  );
-}
-
-/** RetryInfo: `{retryDelay: "34.4s"}`. */
-function retryDelay(details: readonly JsonObject[]): number | undefined {
-  for (const { retryDelay: delay } of details) {
-    const seconds = Number.parseFloat(text(delay) ?? '');
-    if (seconds >= 0) return seconds;
-  }
-  return undefined;
-}
-
-/** "Please retry in 48.939935699s." */
-function waitInMessage(message: string): number | undefined {
-  const found = /retry in ([\d.]{1,20})s/i.exec(message)?.[1];
-  const seconds = Number(found ?? Number.NaN);
-  return Number.isFinite(seconds) ? seconds : undefined;
 }
 
 /**

@@ -3,16 +3,12 @@
 import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import { publicErrorCode, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
+import { readVendorError, retryDelayOf } from '../../../conversation/vendor-errors/read-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { HttpError } from '../../codec.ts';
 import { list, number, object, text } from '../wire.ts';
-import { type ErrorText, kindOfError } from './error-kinds.ts';
-
-/** The texts of an error body, read from wherever the vendor puts them. */
-interface ErrorBody extends ErrorText {
-  readonly param?: string;
-}
+import { kindOfError } from './error-kinds.ts';
 
 /**
  * An upstream's error answer. `body` is the raw text. The vendor's own message is kept, but a page of HTML is
@@ -20,9 +16,10 @@ interface ErrorBody extends ErrorText {
  */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const parsed = boundedError(tryParse(body));
-  const error: ErrorBody = parsed === undefined ? { body } : readError(parsed, body);
-  const { kind, retryable } = kindOfError(status, error);
-  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInMessage(error.message);
+  const error = readVendorError(parsed);
+  const { kind, retryable } = kindOfError(status, error, body);
+  const { details, message } = error;
+  const wait = retryAfterOf(headers) ?? retryDelayOf(details, message) ?? waitInMessage(message);
   return new GatewayError(kind, error.message ?? fallbackMessage(status, body), {
     // For an error body with HTTP 200, the kind's own status is used.
     ...(status >= 400 && status < 600 ? { status } : {}),
@@ -41,71 +38,6 @@ function fallbackMessage(status: number, body: string): string {
   return readable ? plain : `The upstream answered with HTTP ${status}.`;
 }
 
-/**
- * OpenAI `{error:{message,type,param,code}}` (code a number at OpenRouter, a string number at Azure
- * and Zhipu), xAI `{code,error:"…"}`, Ollama `{error:"…"}`, Mistral and FastAPI `{detail}` and
- * `{object:"error",message}`, DashScope `{code,message}`, MiniMax `{base_resp}`, Messages
- * `{type:"error",error}`, Gemini `[{error}]`.
- */
-function readError(value: Json, body: string): ErrorBody {
-  const top = object(value) ?? object(list(value)?.[0]) ?? {};
-  const error = object(top.error) ?? {};
-  const base = object(top.base_resp);
-  const detail = object(top.detail);
-  const failed = object(detail?.error) ?? detail ?? {};
-  return {
-    message:
-      nonEmptyText(error.message) ??
-      nonEmptyText(top.error) ??
-      nonEmptyText(top.message) ??
-      nonEmptyText(top.detail) ??
-      validationMessage(top.detail) ??
-      nonEmptyText(failed.message) ??
-      nonEmptyText(base?.status_msg) ??
-      nonEmptyText(top.msg),
-    code:
-      codeText(error.code) ??
-      codeText(top.code) ??
-      codeText(base?.status_code) ??
-      codeText(failed.code),
-    type:
-      nonEmptyText(error.type) ??
-      nonEmptyText(error.status) ??
-      nonEmptyText(top.type) ??
-      nonEmptyText(failed.type),
-    param: nonEmptyText(error.param) ?? nonEmptyText(top.param),
-    body,
-    minimax: base !== undefined,
-  };
-}
-
-const nonEmptyText = (value: Json | undefined) => text(value) || undefined;
-const codeText = (value: Json | undefined) =>
-  typeof value === 'number' ? String(value) : nonEmptyText(value);
-
-/** FastAPI's (Mistral's, vLLM's) list of what did not validate. */
-function validationMessage(value: Json | undefined): string | undefined {
-  const lines = (list(value) ?? []).flatMap((item) => {
-    const entry = object(item);
-    const words = text(entry?.msg);
-    if (words === undefined) return [];
-    const where = (list(entry?.loc) ?? []).join('.');
-    return [where === '' ? words : `${where}: ${words}`];
-  });
-  return lines.length > 0 ? lines.join('; ') : undefined;
-}
-
-/** Gemini's RetryInfo: `{retryDelay: "34.4s"}` among `error.details`. */
-function retryDelay(value: Json | undefined): number | undefined {
-  const top = object(value) ?? object(list(value)?.[0]);
-  for (const detail of list(object(top?.error)?.details) ?? []) {
-    const delay = text(object(detail)?.retryDelay);
-    const seconds = Number.parseFloat(delay ?? '');
-    if (seconds >= 0) return seconds;
-  }
-  return undefined;
-}
-
 /** OpenAI and Groq: `Please try again in 1m2.5s.` / `in 120ms`. */
 function waitInMessage(message: string | undefined): number | undefined {
   const found = /try again in (?:(\d+)m(?!s))?(?:([\d.]+)(ms|s))?/i.exec(message ?? '');
@@ -116,22 +48,18 @@ function waitInMessage(message: string | undefined): number | undefined {
 
 /**
  * The error in a reply or stream chunk that was sent with HTTP 200: a top-level `error`, OpenRouter's `error`
- * in a choice, MiniMax's `base_resp`, vLLM's `object: "error"`, or any content of an `event: error` frame.
+ * in a choice, MiniMax's `base_resp`, vLLM's `object: "error"`, any content of an `event: error` frame, and what
+ * says nothing of an answer, but has FastAPI's `detail` or a message with a code or type.
  */
 export function inBandError(value: JsonObject, event: string): GatewayError | undefined {
-  const base = object(value.base_resp);
-  const failed =
-    Boolean(value.error) ||
-    event === 'error' ||
-    value.object === 'error' ||
-    (number(base?.status_code) ?? 0) !== 0;
+  const failed = Boolean(value.error) || event === 'error' || isErrorChunk(value);
   const choice = failed ? undefined : object(object(list(value.choices)?.[0])?.error);
   if (!failed && choice === undefined) return undefined;
   const body = boundedError(choice === undefined ? value : { error: choice });
-  const info = readError(body, '');
+  const info = readVendorError(body);
   const stated = number(object(body.error)?.status_code) ?? Number(info.code);
   const status = stated >= 400 && stated < 600 ? stated : 0;
-  const { kind, retryable } = kindOfError(status, info);
+  const { kind, retryable } = kindOfError(status, info, '');
   return new GatewayError(kind, info.message ?? 'The upstream failed while it answered.', {
     ...(status > 0 ? { status } : {}),
     ...(info.code === undefined ? {} : { code: info.code }),
@@ -142,6 +70,21 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
     details: isObject(body.error) ? body.error : undefined,
   });
 }
+
+/** An error without the key `error`. */
+function isErrorChunk(value: JsonObject): boolean {
+  if (value.choices !== undefined) {
+    return value.base_resp !== undefined && isFailure(value.base_resp);
+  }
+  if (value.object === 'error' || isFailure(value.base_resp)) return true;
+  if (value.usage || value.id) return false;
+  if (value.detail) return true;
+  const named = value.code ?? value.type ?? value.status ?? value.__type;
+  return Boolean(text(value.message) || text(value.msg)) && named !== undefined && named !== null;
+}
+
+const isFailure = (base: Json | undefined): boolean =>
+  (number(object(base)?.status_code) ?? 0) !== 0;
 
 /** OpenAI's `type`, and its `code` for an error without one. */
 const TYPES_AND_CODES: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {

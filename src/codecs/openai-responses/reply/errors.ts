@@ -8,12 +8,18 @@ import {
   retryAfterOf,
   retryHintOf,
 } from '../../../conversation/http-error.ts';
+import {
+  kindOfVendorError,
+  readVendorError,
+  retryDelayOf,
+  type VendorErrorTexts,
+} from '../../../conversation/vendor-errors/read-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { HttpError } from '../../codec.ts';
-import { object, text } from '../wire.ts';
+import { object } from '../wire.ts';
 
 const BY_CODE: Readonly<Record<string, ErrorKind>> = {
   context_length_exceeded: 'context_overflow',
@@ -40,9 +46,6 @@ const BY_CODE: Readonly<Record<string, ErrorKind>> = {
   invalid_request_error: 'invalid_request',
 };
 
-const OVERFLOW =
-  /context (?:window|length|size)|exceed_context_size|maximum context|prompt is too long|too many (?:input )?tokens/i;
-
 /**
  * A vendor's error object, or the plain text that some vendors send, as a typed error.
  * @param status of the HTTP answer; undefined for an error inside a stream
@@ -54,37 +57,31 @@ export function vendorError(
   headers?: ReadonlyHeaders,
 ): GatewayError {
   const error = boundedError(source);
-  const body = isObject(error) ? error : {};
-  const code = codeOf(body.code) ?? codeOf(body.type);
+  const read = readVendorError(isObject(error) && !hasEnvelope(error) ? { error } : error);
+  const code = read.code ?? read.type;
   const message =
     (typeof error === 'string' ? error : undefined) ??
-    text(body, 'message') ??
-    text(body, 'detail') ??
+    read.message ??
     (status === undefined ? 'The upstream failed.' : `The upstream answered HTTP ${status}.`);
-  return new GatewayError(kindOf(status, body, message), message, {
+  const known = kindOfVendorError(status ?? 0, { ...read, message });
+  return new GatewayError(known?.kind ?? kindOf(status, read), message, {
     ...(status === undefined ? {} : { status }),
-    param: text(body, 'param'),
-    code: codeOf(body.code) ?? (code === undefined || code.endsWith('_error') ? undefined : code),
-    retryAfter: headers === undefined ? undefined : retryAfterOf(headers),
-    retryable: headers === undefined ? undefined : retryHintOf(headers),
+    param: read.param,
+    code: read.code ?? (code === undefined || code.endsWith('_error') ? undefined : code),
+    retryAfter:
+      (headers === undefined ? undefined : retryAfterOf(headers)) ?? retryDelayOf(read.details),
+    retryable: (headers === undefined ? undefined : retryHintOf(headers)) ?? known?.retryable,
     fromUpstream: true,
   });
 }
 
-const codeOf = (value: Json | undefined): string | undefined =>
-  typeof value === 'string' && value !== ''
-    ? value
-    : typeof value === 'number'
-      ? String(value)
-      : undefined;
+/** The whole body, and not the error in it. */
+const hasEnvelope = (value: JsonObject): boolean =>
+  ENVELOPES.some((name) => value[name] !== undefined && value[name] !== null);
+const ENVELOPES = ['error', 'detail', 'base_resp'];
 
-function kindOf(status: number | undefined, body: JsonObject, message: string): ErrorKind {
-  const byCode =
-    memberOf(BY_CODE, codeOf(body.code) ?? '') ?? memberOf(BY_CODE, codeOf(body.type) ?? '');
-  const client = status === undefined || status === 400 || status === 413 || status === 422;
-  if (client && (byCode ?? 'invalid_request') === 'invalid_request' && OVERFLOW.test(message)) {
-    return 'context_overflow';
-  }
+function kindOf(status: number | undefined, { code, type }: VendorErrorTexts): ErrorKind {
+  const byCode = memberOf(BY_CODE, code ?? '') ?? memberOf(BY_CODE, type ?? '');
   // The status says more than a vague type.
   if (byCode !== undefined && byCode !== 'invalid_request' && byCode !== 'upstream') return byCode;
   if (status === undefined) return byCode ?? 'upstream';
@@ -94,12 +91,7 @@ function kindOf(status: number | undefined, body: JsonObject, message: string): 
 /** An upstream's error answer. The body may be OpenAI's, another vendor's, or not JSON. */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const value = tryParse(body);
-  if (isObject(value)) {
-    const inner = value.error ?? value.detail;
-    if (typeof inner === 'string')
-      return vendorError(status, { ...value, message: inner }, headers);
-    return vendorError(status, isObject(inner) ? inner : value, headers);
-  }
+  if (isObject(value) || Array.isArray(value)) return vendorError(status, value as Json, headers);
   const plain = body.trim();
   const readable = plain !== '' && plain.length <= 500 && !plain.startsWith('<');
   return vendorError(status, readable ? plain : undefined, headers);

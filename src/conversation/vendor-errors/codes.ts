@@ -1,14 +1,14 @@
-/** Vendors' error codes and messages that say more than the HTTP status, with their meanings. */
+/** Vendors' own error codes, with what each of them means. */
 
-import type { Facts } from './profile-schema.ts';
+import type { VendorError } from '../target.ts';
 
-type Errors = NonNullable<Facts['errors']>;
+type Codes = Readonly<Record<string, VendorError>>;
 
 /**
  * Zhipu and Z.AI: business codes, sent as text, mostly with HTTP 429 or 400.
  * @see https://docs.bigmodel.cn/cn/api/api-code
  */
-export const ZHIPU_ERRORS: Errors = {
+export const ZHIPU_ERRORS: Codes = {
   '500': { kind: 'upstream', retryable: true },
   '1000': { kind: 'authentication', retryable: false },
   '1001': { kind: 'authentication', retryable: false },
@@ -46,13 +46,13 @@ export const ZHIPU_ERRORS: Errors = {
   '1308': { kind: 'quota', retryable: false },
   '1309': { kind: 'billing', retryable: false },
   '1310': { kind: 'quota', retryable: false },
-  '1311': { kind: 'permission', retryable: false },
+  '1311': { kind: 'not_found', retryable: false },
   '1312': { kind: 'overloaded', retryable: true },
-  '1313': { kind: 'rate_limit', retryable: false },
+  '1313': { kind: 'quota', retryable: false },
 };
 
 /** MiniMax: `base_resp.status_code`, often with HTTP 200. */
-export const MINIMAX_ERRORS: Errors = {
+export const MINIMAX_ERRORS: Codes = {
   '1000': { kind: 'upstream', retryable: true },
   '1001': { kind: 'timeout', retryable: true },
   '1002': { kind: 'rate_limit', retryable: true },
@@ -70,7 +70,7 @@ export const MINIMAX_ERRORS: Errors = {
 };
 
 /** Model Studio (DashScope): codes are names. */
-export const QWEN_ERRORS: Errors = {
+export const QWEN_ERRORS: Codes = {
   Arrearage: { kind: 'billing', retryable: false },
   invalid_api_key: { kind: 'authentication', retryable: false },
   InvalidApiKey: { kind: 'authentication', retryable: false },
@@ -87,13 +87,21 @@ export const QWEN_ERRORS: Errors = {
   internal_error: { kind: 'upstream', retryable: true },
 };
 
+/** Those of Zhipu's codes that no other vendor has with another meaning (Mistral has 1300 and 1500). */
+const ZHIPU_ALONE = '1000 1001 1002 1113 1211 1261 1301 1302 1303 1305 1308 1310 1311 1312'.split(
+  ' ',
+);
+export const NUMBERS: Codes = Object.fromEntries(
+  ZHIPU_ALONE.map((code) => [code, ZHIPU_ERRORS[code]!]),
+);
+
 /** Groq checks tool calls itself; another try usually succeeds. */
-export const GROQ_ERRORS: Errors = {
+export const GROQ_ERRORS: Codes = {
   tool_use_failed: { kind: 'upstream', retryable: true },
 };
 
 /** OpenAI and Azure. */
-export const OPENAI_ERRORS: Errors = {
+export const OPENAI_ERRORS: Codes = {
   insufficient_quota: { kind: 'quota', retryable: false },
   billing_hard_limit_reached: { kind: 'billing', retryable: false },
   server_is_overloaded: { kind: 'overloaded', retryable: true },
@@ -105,7 +113,7 @@ export const OPENAI_ERRORS: Errors = {
  * parser refuses as a failure of the server (500, `server_error`).
  * @see https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
  */
-export const TEMPLATE_MESSAGES: Errors = {
+export const TEMPLATE_MESSAGES: Codes = {
   'error rendering prompt with jinja template': { kind: 'invalid_request', retryable: false },
   'jinja exception': { kind: 'invalid_request', retryable: false },
   'failed to parse tool call arguments as json': { kind: 'invalid_request', retryable: false },
@@ -119,13 +127,8 @@ export const TEMPLATE_MESSAGES: Errors = {
   'unable to generate parser for this template': { kind: 'invalid_request', retryable: false },
 };
 
-/** What Bedrock says in a `ValidationException` that has other meanings elsewhere. */
-export const BEDROCK_MESSAGES: Errors = {
-  'input is too long for requested model': { kind: 'context_overflow' },
-};
-
 /** Amazon Bedrock names an error by its exception. https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html */
-export const BEDROCK_ERRORS: Errors = {
+export const BEDROCK_ERRORS: Codes = {
   ServiceQuotaExceededException: { kind: 'quota' },
   ModelNotReadyException: { kind: 'overloaded', retryable: true },
   ModelErrorException: { kind: 'upstream', retryable: true },
