@@ -2,7 +2,15 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import { fileName } from '../../conversation/file-name.ts';
-import type { Block, Citation, MediaBlock, MediaSource } from '../../conversation/types.ts';
+import { openSeal } from '../../conversation/seal.ts';
+import type {
+  Block,
+  CacheMark,
+  Citation,
+  MediaBlock,
+  MediaSource,
+  Sealed,
+} from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import {
   compact,
@@ -93,16 +101,70 @@ function decodePart(part: Json, where: string): Block {
     case 'refusal':
       return { type: 'refusal', text: text(part.refusal) ?? '', wire };
     case 'thinking':
-      return { type: 'reasoning', text: thinkingText(part.thinking), wire };
+      return { type: 'reasoning', text: thinkingText(part.thinking), ...sealOf(part), wire };
+    case 'tool_use':
+    case 'tool_result':
+      return decodeMessagesBlock(part, type, where);
+    case 'redacted_thinking':
+      return { type: 'reasoning', text: '', ...sealOf(part), wire };
     default:
       return { ...(decodeMedia(part, type, where) ?? opaque(part, type)), wire };
   }
 }
 
-const cacheOf = (part: JsonObject) => {
+/** The cache mark of a part, a message or a tool, as OpenRouter and LiteLLM take it. */
+export function cacheOf(part: JsonObject): { readonly cache?: CacheMark } {
   const mark = object(part.cache_control);
-  return mark === undefined ? {} : { cache: compact({ ttl: text(mark.ttl) }) as { ttl?: string } };
-};
+  return mark === undefined ? {} : { cache: compact({ ttl: text(mark.ttl) }) as CacheMark };
+}
+
+/** The signature of Anthropic's thinking, which its clients send inside of Chat messages. */
+function sealOf(part: JsonObject): { readonly sealed?: Sealed } {
+  const redacted = part.type === 'redacted_thinking';
+  const value = text(redacted ? part.data : part.signature);
+  if (!value) return {};
+  const kind = redacted ? 'redacted' : 'signature';
+  return { sealed: openSeal(value) ?? { protocol: 'anthropic-messages', kind, value } };
+}
+
+/**
+ * A call or a result in the form of Messages, as Cursor and others put them into Chat messages for models named
+ * claude-…. Without a wire: where the message is written anew, they become calls and tool messages.
+ */
+function decodeMessagesBlock(
+  part: JsonObject,
+  type: 'tool_use' | 'tool_result',
+  where: string,
+): Block {
+  const field = type === 'tool_use' ? 'id' : 'tool_use_id';
+  const id = text(part[field]);
+  if (id === undefined) throw invalid(`Missing required parameter: '${where}.${field}'.`, where);
+  if (type === 'tool_result') {
+    const content = decodeContent(part.content, `${where}.content`);
+    const isError = part.is_error === true;
+    return {
+      type: 'tool-result',
+      callId: id,
+      kind: 'function',
+      content,
+      isError,
+      by: 'client',
+      ...cacheOf(part),
+    };
+  }
+  const name = text(part.name);
+  if (name === undefined) throw invalid(`Missing required parameter: '${where}.name'.`, where);
+  const { input } = part;
+  return {
+    type: 'tool-call',
+    id,
+    name,
+    kind: 'function',
+    input: typeof input === 'string' ? input : input == null ? '' : JSON.stringify(input),
+    by: 'client',
+    ...cacheOf(part),
+  };
+}
 
 function opaque(part: JsonObject, type: string | undefined): Block {
   return { type: 'opaque', name: type ?? 'part', text: text(part.text), wire: wireOf(part) };
@@ -128,6 +190,20 @@ function decodeMedia(
       ...cacheOf(part),
     };
   }
+  if (type === 'image' || type === 'document') {
+    const source = sourceOfMessages(object(part.source) ?? {});
+    if (source === undefined) return undefined;
+    const title = text(part.title);
+    const context = text(part.context);
+    return {
+      type: 'media',
+      media: type,
+      source,
+      ...(title !== undefined && { title }),
+      ...(context !== undefined && { context }),
+      ...cacheOf(part),
+    };
+  }
   if (type === 'input_audio') {
     const audio = object(part.input_audio);
     const data = text(audio?.data) ?? text(part.input_audio);
@@ -147,6 +223,20 @@ function decodeMedia(
       : { type: 'media', media: 'document', source: sourceOfUrl(url) };
   }
   return undefined;
+}
+
+/** The source of an image or a document in the form of Messages. */
+function sourceOfMessages(source: JsonObject): MediaSource | undefined {
+  const data = text(source.data);
+  const mediaType = text(source.media_type);
+  const url = text(source.url);
+  const id = text(source.file_id);
+  if (source.type === 'url') return url === undefined ? undefined : sourceOfUrl(url);
+  if (source.type === 'file') return id === undefined ? undefined : { type: 'file-id', id };
+  if (data === undefined) return undefined;
+  return source.type === 'text'
+    ? { type: 'text', mediaType: mediaType ?? 'text/plain', text: data }
+    : { type: 'base64', mediaType: mediaType ?? 'application/octet-stream', data };
 }
 
 function decodeFile(file: JsonObject): MediaBlock | undefined {

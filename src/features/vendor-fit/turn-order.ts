@@ -2,8 +2,9 @@
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { instructionsAsUser } from '../../conversation/late-instructions.ts';
+import type { Notes } from '../../conversation/notes.ts';
 import { isClientCall, isClientResult } from '../../conversation/tools/client-blocks.ts';
-import type { Block, Turn } from '../../conversation/types.ts';
+import type { Block, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
 const isInstruction = ({ role }: Turn) => role === 'system' || role === 'developer';
@@ -135,22 +136,48 @@ function splitRound(round: readonly Turn[], input: readonly Turn[]): readonly Tu
   return [...out, ...rest];
 }
 
-/** Mistral requires an assistant message between tool messages and a user message. */
+/**
+ * Mistral requires an assistant message between tool messages and a user message, and takes no images in tool messages:
+ * those of a round follow in a user message.
+ */
 function closeToolRounds(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
-  const done = (): Turn => {
-    notes.add('assistant_turn_added', '/messages', 'between tool results and the user');
-    return { role: 'assistant', blocks: [{ type: 'text', text: 'Done.' }] };
-  };
-  return mapUnchanged(turns, (turn, at) => {
+  const out: Turn[] = [];
+  let changed = false;
+  let media: Block[] = [];
+  turns.forEach((turn, at) => {
     const results = turn.blocks.filter(isClientResult);
-    if (turn.role !== 'user' || results.length === 0) return turn;
-    const others = turn.blocks.filter((block) => !isClientResult(block));
-    const next = turns[at + 1];
-    if (others.length > 0) {
-      return [editNode(turn, { blocks: results }), done(), { role: 'user', blocks: others }];
+    if (turn.role !== 'user' || results.length === 0) {
+      out.push(turn);
+      return;
     }
-    return next?.role === 'user' && !next.blocks.some(isClientResult) ? [turn, done()] : turn;
+    const texts = results.map((result) => textOf(result, media, notes));
+    const others = turn.blocks.filter((block) => !isClientResult(block));
+    const isSame = others.length === 0 && texts.every((result, i) => result === results[i]);
+    out.push(isSame ? turn : editNode(turn, { blocks: texts }));
+    changed ||= !isSame;
+    const next = turns[at + 1];
+    const goesOn = next?.role === 'user' && next.blocks.some(isClientResult);
+    if (others.length === 0 && (goesOn || (media.length === 0 && next?.role !== 'user'))) return;
+    changed = true;
+    notes.add('assistant_turn_added', '/messages', 'between tool results and the user');
+    out.push({ role: 'assistant', blocks: [{ type: 'text', text: 'Done.' }] });
+    if (media.length + others.length > 0) out.push({ role: 'user', blocks: [...media, ...others] });
+    media = [];
   });
+  return changed ? out : turns;
+}
+
+/** A result without its media, which are put among those that follow; the same one if it has none. */
+function textOf(result: ToolResultBlock, media: Block[], notes: Notes): ToolResultBlock {
+  const found = result.content.filter((block) => block.type === 'media');
+  if (found.length === 0) return result;
+  media.push({ type: 'text', text: `Attached to the result of ${result.callId}:` }, ...found);
+  const content = result.content.map((block): Block => {
+    if (block.type !== 'media') return block;
+    notes.add('content_bridged', '/messages', `${block.media} of a tool result`);
+    return { type: 'text', text: `[${block.media} attached in the next user message]` };
+  });
+  return editNode(result, { content });
 }
 
 /** Zhipu refuses a conversation without a user message (error 1214). */

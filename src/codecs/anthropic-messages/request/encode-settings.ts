@@ -55,6 +55,7 @@ export function encodeSettings(
     ...(Object.keys(config).length > 0 ? { output_config: config } : {}),
     ...(user === undefined ? {} : { metadata: { user_id: user } }),
     ...serviceTier(settings, notes),
+    ...(isObject(settings.rest?.cache_control) && { cache_control: settings.rest.cache_control }),
   };
 }
 
@@ -170,6 +171,8 @@ function noteUnsupported(settings: Settings, notes: Notes): void {
     const value = rest[name];
     // Clients write null for a field that they do not set.
     if (value === null) continue;
+    // Anthropic's own at the top of the body, as OpenRouter takes it from Chat clients.
+    if (name === 'cache_control' && isObject(value)) continue;
     if (name === 'safety_identifier' && settings.user === undefined && typeof value === 'string') {
       notes.add('parameter_mapped', name, 'metadata.user_id');
     } else notes.add('parameter_dropped', name);

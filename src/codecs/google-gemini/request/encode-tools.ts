@@ -55,6 +55,9 @@ export function encodeTools(
 /** Google's own tools go beside functions only where the model takes both. */
 function toolList(conversation: Conversation, target: Target, notes: Notes): Json | undefined {
   const { origin, tools } = conversation;
+  if (tools.some((tool) => tool.type === 'function' && tool.cache !== undefined)) {
+    notes.add('cache_control_dropped', '/tools');
+  }
   const functions: JsonObject[] = [];
   const hosted: JsonObject[] = [];
   const dropped = new Set<HostedTool>();

@@ -10,7 +10,7 @@ import type {
   Turn,
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { decodeAnnotations, decodeContent, kindOf } from '../parts.ts';
+import { cacheOf, decodeAnnotations, decodeContent, kindOf } from '../parts.ts';
 import { callSeal, decodeReturnedReasoning } from '../reasoning.ts';
 import { list, object, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodeSettings } from './decode-settings.ts';
@@ -101,9 +101,13 @@ function decodeMessage(
           `${where}.content`,
         );
       }
-      return { role, blocks: decodeContent(message.content, `${where}.content`), wire };
+      return {
+        role,
+        blocks: marked(decodeContent(message.content, `${where}.content`), message),
+        wire,
+      };
     case 'assistant':
-      return { role, blocks: decodeAssistant(message, where), wire };
+      return { role, blocks: marked(decodeAssistant(message, where), message), wire };
     case 'tool':
     case 'function':
       return { role: 'user', blocks: [decodeResult(message, role, where, freeform)], wire };
@@ -116,6 +120,16 @@ function decodeMessage(
       );
   }
 }
+
+/** A message's own cache mark stands for one on its last block. */
+function marked(blocks: readonly Block[], message: JsonObject): readonly Block[] {
+  const mark = cacheOf(message);
+  if (mark.cache === undefined) return blocks;
+  const at = blocks.findLastIndex(({ type }) => TAKES_MARK.has(type));
+  return at < 0 ? blocks : blocks.with(at, { ...blocks[at]!, ...mark } as Block);
+}
+
+const TAKES_MARK: ReadonlySet<string> = new Set(['text', 'media', 'tool-call', 'tool-result']);
 
 function decodeResult(
   message: JsonObject,
@@ -136,12 +150,13 @@ function decodeResult(
     content: decodeContent(message.content, `${where}.content`),
     isError: false,
     by: 'client',
+    ...cacheOf(message),
     wire: wireOf(message),
   };
 }
 
 function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
-  const blocks: Block[] = [...decodeReturnedReasoning(message)];
+  let blocks: Block[] = [...decodeReturnedReasoning(message)];
   for (const block of cited(decodeContent(message.content, `${where}.content`), message)) {
     blocks.push(block);
   }
@@ -156,9 +171,13 @@ function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
         `${where}.tool_calls`,
       );
     }
-    sent.forEach((call, i) => {
-      blocks.push(decodeCall(call, `${where}.tool_calls[${i}]`));
-    });
+    const decoded = sent.map((call, i) => decodeCall(call, `${where}.tool_calls[${i}]`));
+    if (blocks.some(({ type }) => type === 'tool-call')) {
+      // In both forms: once as a part of the content, once here.
+      const ids = new Set(decoded.map(({ id }) => id));
+      blocks = blocks.filter((block) => block.type !== 'tool-call' || !ids.has(block.id));
+    }
+    for (const call of decoded) blocks.push(call);
   }
   const legacy = object(message.function_call);
   const name = text(legacy?.name);

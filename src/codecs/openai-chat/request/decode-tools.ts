@@ -3,7 +3,7 @@
 import { invalid } from '../../../conversation/errors.ts';
 import type { FunctionTool, Tool, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { kindOf } from '../parts.ts';
+import { cacheOf, kindOf } from '../parts.ts';
 import { compact, flag, list, object, text, wireOf, without } from '../wire.ts';
 
 /** Top-level keys of a request that declare tools. */
@@ -45,7 +45,8 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
   const declared = object(value.function);
   // Real servers also accept a tool without a type (old clients) and the flat form of Responses.
   if (type === 'function' || (type === undefined && (declared ?? value.name) !== undefined)) {
-    return functionOf(declared ?? value, declared ? `${where}.function` : where, wire);
+    const tool = functionOf(declared ?? value, declared ? `${where}.function` : where, wire);
+    return { ...tool, ...cacheOf(declared ?? {}), ...cacheOf(value) };
   }
   if (type === 'custom') {
     const custom = object(value.custom) ?? value;
