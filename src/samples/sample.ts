@@ -264,17 +264,20 @@ export interface SaidText {
 export interface SampleTexts {
   /** Ids whose texts are not in the index yet, oldest first. */
   unread(limit: number): readonly string[];
-  /** How many exchanges are in the index, and how many of them are not read yet. */
-  progress(): { readonly all: number; readonly unread: number };
+  /** How many exchanges of an owner, or of all, are in the index, and how many of them are not read yet. */
+  progress(owner?: string): { readonly all: number; readonly unread: number };
   /** Puts the texts of an exchange into the index. */
   put(id: string, texts: readonly SaidText[]): void;
+  /** The same, a text in a step. */
+  putInSteps(id: string, texts: readonly SaidText[]): Generator<void, void, void>;
   /** Merges some of what was put; to be called after each {@link put}, or a search looks at ever more parts. */
   merge(): Generator<void, void, void>;
   /**
    * Exchanges that said all these words in one text; each is a generator step of a few milliseconds. Words are
    * parts of the text, whatever their case; those of one or two letters are beginnings of words.
+   * @param owner only exchanges of this one, and nothing depends on those of others
    */
-  find(words: readonly string[]): Generator<void, FoundTexts, void>;
+  find(words: readonly string[], owner?: string): Generator<void, FoundTexts, void>;
   /** A text by the number that {@link find} gave. */
   text(number: number): string | undefined;
 }

@@ -12,7 +12,7 @@ import { conditionsOf, orderOf, sourceOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
 import { TEXT_SCHEMA, type TextIndex, textsOf } from './text-store.ts';
 
-const VERSION = 6;
+const VERSION = 7;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS samples (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
@@ -196,10 +196,11 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
     targets: () => run((of) => of.targets()),
     texts: {
       unread: (limit) => run((of) => of.texts.unread(limit)),
-      progress: () => run((of) => of.texts.progress()),
+      progress: (owner) => run((of) => of.texts.progress(owner)),
       put: (id, texts) => run((of) => of.texts.put(id, texts)),
+      putInSteps: (id, texts) => run((of) => of.texts.putInSteps(id, texts)),
       merge: () => run((of) => of.texts.merge()),
-      find: (words) => run((of) => of.texts.find(words)),
+      find: (words, owner) => run((of) => of.texts.find(words, owner)),
       text: (number) => run((of) => of.texts.text(number)),
       tidy: () => run((of) => of.texts.tidy()),
       scrub: () => run((of) => of.texts.scrub()),

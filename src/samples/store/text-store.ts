@@ -2,6 +2,7 @@
 
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import { createHash } from 'node:crypto';
+import { runAtOnce } from '../../lib/loop/steps.ts';
 import type { FoundTexts, SampleTexts } from '../sample.ts';
 
 /*
@@ -29,7 +30,7 @@ CREATE TABLE IF NOT EXISTS said (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS said_text ON said (text, added);
 CREATE TABLE IF NOT EXISTS unsaid (sample INTEGER PRIMARY KEY);
-CREATE TRIGGER IF NOT EXISTS sample_unsaid AFTER DELETE ON samples WHEN old.texts_read = 1 BEGIN
+CREATE TRIGGER IF NOT EXISTS sample_unsaid AFTER DELETE ON samples BEGIN
   INSERT OR IGNORE INTO unsaid VALUES (old.number);
 END;
 `;
@@ -78,9 +79,6 @@ function headsOf(text: string): string {
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest().subarray(0, 16);
 
-/** A word as a pattern of LIKE. */
-const like = (word: string) => `%${word.replace(/[\\%_]/g, '\\$&')}%`;
-
 interface Said {
   readonly text: number;
   readonly added: number;
@@ -110,15 +108,22 @@ export function textsOf(db: Database): TextIndex {
   const unread = of<{ id: string }, [number]>(
     `SELECT id FROM samples WHERE texts_read = 0 AND state != 'open' ORDER BY time LIMIT ?`,
   );
-  const progress = of<{ all: number; unread: number }, []>(
-    `SELECT (SELECT count(*) FROM samples) AS "all",
-      (SELECT count(*) FROM samples WHERE texts_read = 0 AND state != 'open') AS unread`,
+  const progress = of<{ all: number; unread: number }, [string | null]>(
+    `SELECT count(*) AS "all", coalesce(sum(texts_read = 0 AND state != 'open'), 0) AS unread
+     FROM samples WHERE owner = coalesce(?, owner)`,
   );
-  const sampleNumber = of<{ number: number }, [string]>('SELECT number FROM samples WHERE id = ?');
+  const sampleNumber = of<{ number: number; owner: string }, [string]>(
+    'SELECT number, owner FROM samples WHERE id = ?',
+  );
   const [mergeParts, mergeHeads] = FULL_TEXT.map((table) =>
     of<unknown, [number]>(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`),
   );
   const known = of<{ number: number }, [Uint8Array]>('SELECT number FROM texts WHERE hash = ?');
+  // Whether others have said the same makes no difference: what a key finds would tell it.
+  const saidBefore = of<{ sample: number }, [number, number, string]>(
+    `SELECT said.sample AS sample FROM said JOIN samples ON samples.number = said.sample
+     WHERE said.text = ? AND said.sample != ? AND samples.owner = ? LIMIT 1`,
+  );
   const insert = of<{ number: number }, [Uint8Array, string]>(
     'INSERT INTO texts (hash, text) VALUES (?, ?) RETURNING number',
   );
@@ -132,11 +137,11 @@ export function textsOf(db: Database): TextIndex {
     `INSERT INTO said VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET added = max(said.added, excluded.added)`,
   );
-  const read = of<unknown, [number]>('UPDATE samples SET texts_read = 1 WHERE number = ?');
+  const read = of<unknown, [string]>('UPDATE samples SET texts_read = 1 WHERE id = ?');
   const text = of<{ text: string }, [number]>('SELECT text FROM texts WHERE number = ?');
-  const speakers = of<{ id: string; text: number }, [string]>(
-    `SELECT samples.id AS id, said.text AS text FROM said JOIN samples ON samples.number = said.sample
-     WHERE said.added = 1 AND said.text IN (SELECT value FROM json_each(?))`,
+  const speakers = of<{ id: string }, [number, string | null]>(
+    `SELECT samples.id AS id FROM said JOIN samples ON samples.number = said.sample
+     WHERE said.added = 1 AND said.text = ? AND samples.owner = coalesce(?, samples.owner)`,
   );
 
   const changes = of<{ count: number }, []>('SELECT total_changes() AS count');
@@ -146,8 +151,11 @@ export function textsOf(db: Database): TextIndex {
     `SELECT text, added FROM said WHERE sample = ? LIMIT ${FORGOTTEN}`,
   );
   const unsay = of<unknown, [number, number]>('DELETE FROM said WHERE sample = ? AND text = ?');
-  const next = of<{ sample: number; added: number }, [number]>(
-    'SELECT sample, added FROM said WHERE text = ? ORDER BY added DESC, sample LIMIT 1',
+  const next = of<{ sample: number }, [number]>('SELECT sample FROM said WHERE text = ? LIMIT 1');
+  /** Of each owner that has a text and no exchange that said it, the first exchange. */
+  const heirs = of<{ sample: number }, [number]>(
+    `SELECT min(said.sample) AS sample FROM said JOIN samples ON samples.number = said.sample
+     WHERE said.text = ? GROUP BY samples.owner HAVING max(said.added) = 0`,
   );
   const first = of<unknown, [number, number]>(
     'UPDATE said SET added = 1 WHERE sample = ? AND text = ?',
@@ -158,10 +166,11 @@ export function textsOf(db: Database): TextIndex {
   const forget = db.transaction((sample: number, texts: readonly Said[]) => {
     for (const { text: number, added } of texts) {
       unsay.run(sample, number);
-      const other = next.get(number);
-      if (other === null) for (const table of drop) table.run(number);
-      // The exchange that has it from now on is the one that said it.
-      else if (added === 1 && other.added === 0) first.run(other.sample, number);
+      if (next.get(number) === null) for (const table of drop) table.run(number);
+      // The exchange of its owner that has it from now on is the one that said it.
+      else if (added === 1) {
+        for (const { sample: other } of heirs.all(number)) first.run(other, number);
+      }
     }
   }).immediate;
   const newText = (hash: Uint8Array, shown: string): number => {
@@ -170,31 +179,40 @@ export function textsOf(db: Database): TextIndex {
     insertHeads.run(number, headsOf(shown));
     return number;
   };
+  const putOne = db.transaction((id: string, shown: string, added: boolean) => {
+    const found = sampleNumber.get(id);
+    // It was removed between two steps.
+    if (found === null) return;
+    const { number: sample, owner } = found;
+    const hash = hashOf(shown);
+    const number = known.get(hash)?.number ?? newText(hash, shown);
+    const isNew = added || saidBefore.get(number, sample, owner) === null;
+    say.run(sample, number, isNew ? 1 : 0);
+  }).immediate;
+  /** A text is written by itself: what SQLite does at once grows with the text, not with the exchange. */
+  function* putInSteps(id: string, texts: Parameters<SampleTexts['put']>[1]) {
+    let room = MOST_OF_ALL;
+    for (const { text: said, added } of texts) {
+      const shown = said.slice(0, MOST_TEXT).toWellFormed();
+      if (shown.trim() === '') continue;
+      room -= shown.length;
+      if (room < 0) break;
+      putOne(id, shown, added);
+      yield;
+    }
+    read.run(id);
+  }
   return {
     unread: (limit) => unread.all(limit).map(({ id }) => id),
-    progress: () => progress.get()!,
-    put: db.transaction((id: string, texts: Parameters<SampleTexts['put']>[1]) => {
-      const sample = sampleNumber.get(id);
-      if (sample === null) return;
-      let room = MOST_OF_ALL;
-      for (const one of texts) {
-        const shown = one.text.slice(0, MOST_TEXT).toWellFormed();
-        if (shown.trim() === '') continue;
-        room -= shown.length;
-        if (room < 0) break;
-        const hash = hashOf(shown);
-        const before = known.get(hash);
-        const number = before?.number ?? newText(hash, shown);
-        say.run(sample.number, number, one.added || before === null ? 1 : 0);
-      }
-      read.run(sample.number);
-    }).immediate,
+    progress: (owner) => progress.get(owner ?? null)!,
+    putInSteps,
+    put: (id, texts) => runAtOnce(putInSteps(id, texts)),
     *merge(): Generator<void, void, void> {
       mergeParts!.run(MERGED_BEHIND);
       yield;
       mergeHeads!.run(MERGED_BEHIND);
     },
-    *find(words): Generator<void, FoundTexts, void> {
+    *find(words, owner): Generator<void, FoundTexts, void> {
       const counted = words.slice(0, MOST_WORDS).filter((word) => word !== '');
       const long = counted.filter((word) => [...word].length >= 3);
       const by = new Map<string, number>();
@@ -208,24 +226,28 @@ export function textsOf(db: Database): TextIndex {
       // Signs alone are in no index.
       if (query === '') return { by, partial: false };
       const table = long.length > 0 ? 'text_parts' : 'text_heads';
-      const compared = long.length > 0 ? counted : [];
-      const page = of<{ number: number; fits: number }, SQLQueryBindings[]>(
-        `SELECT number, ${compared.map(() => `text LIKE ? ESCAPE '\\'`).join(' AND ') || '1'} AS fits
-         FROM (SELECT rowid AS found FROM ${table} WHERE ${table} MATCH ? AND rowid < ?
-           ORDER BY rowid DESC LIMIT ${STEP}) JOIN texts ON number = found ORDER BY number DESC`,
+      const compared = long.length > 0 ? counted.map((word) => word.toLowerCase()) : [];
+      const page = of<{ number: number }, [string, number]>(
+        `SELECT rowid AS number FROM ${table} WHERE ${table} MATCH ? AND rowid < ?
+         ORDER BY rowid DESC LIMIT ${STEP}`,
       );
       let before = Number.MAX_SAFE_INTEGER;
       for (let found = 0; ; ) {
-        const rows = page.all(...compared.map(like), query, before);
-        const numbers = rows.filter(({ fits }) => fits === 1).map(({ number }) => number);
-        for (const { id, text: number } of speakers.all(JSON.stringify(numbers))) {
-          if (!by.has(id)) by.set(id, number);
+        const rows = page.all(query, before);
+        yield;
+        for (const { number } of rows) {
+          const ids = speakers.all(number, owner ?? null);
+          if (ids.length === 0) continue;
+          const said = text.get(number)?.text.toLowerCase() ?? '';
+          if (compared.every((word) => said.includes(word))) {
+            for (const { id } of ids) if (!by.has(id)) by.set(id, number);
+            found++;
+          }
+          yield;
         }
-        found += numbers.length;
         if (rows.length < STEP) return { by, partial: false };
         if (found >= MOST_FOUND) return { by, partial: true };
         before = rows.at(-1)!.number;
-        yield;
       }
     },
     text: (number) => text.get(number)?.text,

@@ -6,10 +6,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { runAtOnce } from '../../../src/lib/loop/steps.ts';
+import { runAtOnce, runInSlices } from '../../../src/lib/loop/steps.ts';
 import type { SampleRow } from '../../../src/samples/sample.ts';
 import { openIndex, type SampleIndexFile } from '../../../src/samples/store/index-store.ts';
 import { rowOf } from '../../../src/samples/store/meta.ts';
+import { expectSlices } from '../../support/longest-turn.ts';
 
 setDefaultTimeout(60_000);
 
@@ -25,8 +26,9 @@ afterEach(() => {
 });
 
 const idOf = (n: number) => `req_${1_790_000_000_000 + n}_a${n}`;
-const row = (n: number): SampleRow =>
+const row = (n: number, owner = ''): SampleRow =>
   rowOf({
+    owner,
     id: idOf(n),
     entry: 'openai-chat',
     state: 'done',
@@ -152,5 +154,103 @@ describe('removing', () => {
     expect(bytesOf('zib')).toBe(0);
     expect(bytesOf('qua')).toBe(0);
     expect(find('unrelated')).toEqual(ids(1));
+  });
+});
+
+describe('exchanges of different keys', () => {
+  const [ann, bob] = ['ann', 'bob'];
+  const put = (n: number, owner: string, text: string, added: boolean) => {
+    index.put([row(n, owner)]);
+    index.texts.put(idOf(n), [{ text, added }]);
+  };
+  const found = (owner: string | undefined, ...words: string[]) => {
+    const { by, partial } = runAtOnce(index.texts.find(words, owner));
+    return { ids: [...by.keys()].toSorted(), partial };
+  };
+
+  test('what a key finds does not tell what another one has said', () => {
+    put(0, ann, 'the launch code is 4711', true);
+    for (const [n, code] of [4710, 4711, 4712].entries()) {
+      put(n + 1, bob, `the launch code is ${code}`, false);
+      expect(found(bob, `code is ${code}`).ids).toEqual(ids(n + 1));
+    }
+    expect(found(ann, '4712').ids).toEqual([]);
+    expect(found(undefined, '4711').ids).toEqual(ids(0, 2));
+  });
+
+  test('a text that a key has in many exchanges belongs to its own first one, and to the next when that goes', () => {
+    put(0, ann, 'said by both', true);
+    put(1, bob, 'said by both', false);
+    put(2, bob, 'said by both', false);
+    expect(found(bob, 'both').ids).toEqual(ids(1));
+    index.remove([idOf(0)]);
+    runAtOnce(index.texts.tidy());
+    expect(found(bob, 'both').ids).toEqual(ids(1));
+    index.remove([idOf(1)]);
+    runAtOnce(index.texts.tidy());
+    expect(found(bob, 'both').ids).toEqual(ids(2));
+  });
+
+  test('a search is not cut short by what others said, and counts only its own unread exchanges', () => {
+    put(0, bob, 'a common word of bob', true);
+    for (let n = 1; n <= 2300; n++) put(n, ann, `a common word ${n}`, true);
+    expect(found(bob, 'common')).toEqual({ ids: ids(0), partial: false });
+    expect(found(undefined, 'common').partial).toBe(true);
+    index.put([row(5000, ann), row(5001, ann)]);
+    expect(index.texts.progress(bob)).toEqual({ all: 1, unread: 0 });
+    expect(index.texts.progress(ann).unread).toBe(2);
+  });
+});
+
+test('an exchange that is removed while its texts are put leaves none of them', () => {
+  index.put([row(0)]);
+  const steps = index.texts.putInSteps(
+    idOf(0),
+    ['first words', 'second words', 'third words'].map((text) => ({ text, added: true })),
+  );
+  steps.next();
+  index.remove([idOf(0)]);
+  runAtOnce(steps);
+  runAtOnce(index.texts.tidy());
+  const { texts, said } = new Database(join(folder, 'index.db'))
+    .query<{ texts: number; said: number }, []>(
+      'SELECT (SELECT count(*) FROM texts) AS texts, (SELECT count(*) FROM said) AS said',
+    )
+    .get()!;
+  expect([texts, said]).toEqual([0, 0]);
+});
+
+describe('no step of the search is long', () => {
+  test('texts that repeat a letter are compared one by one', async () => {
+    index.put([row(0)]);
+    index.texts.put(
+      idOf(0),
+      Array.from({ length: 20 }, (_, i) => ({ text: `${i}aab${'a'.repeat(99_000)}`, added: true })),
+    );
+    const word = `${'a'.repeat(400)}b`;
+    await expectSlices('a search for a repeated letter', () =>
+      runInSlices(index.texts.find([word])),
+    );
+  });
+
+  test('an exchange of 2 MB is put text by text', async () => {
+    const texts = Array.from({ length: 20 }, (_, i) => ({
+      text: Array.from({ length: 14_000 }, (_, j) => ((i * 14_000 + j) * 7919).toString(36)).join(
+        ' ',
+      ),
+      added: true,
+    }));
+    let n = 0;
+    await expectSlices(
+      'putting 2 MB of words',
+      () =>
+        runInSlices(
+          index.texts.putInSteps(
+            idOf(n),
+            texts.map(({ text }) => ({ text: `${n} ${text}`, added: true })),
+          ),
+        ),
+      () => index.put([row(++n)]),
+    );
   });
 });

@@ -41,7 +41,14 @@ export class TextSearch {
   #again = false;
   #closed = false;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  #last: { readonly q: string; readonly until: number; readonly found: Promise<Found> } | undefined;
+  #last:
+    | {
+        readonly q: string;
+        readonly owner: string | undefined;
+        readonly until: number;
+        readonly found: Promise<Found>;
+      }
+    | undefined;
   /** Texts of exchanges in memory that are over. */
   readonly #recent = new Map<string, readonly string[]>();
 
@@ -58,12 +65,13 @@ export class TextSearch {
     });
   }
 
-  /** Finds exchanges that said all words of `q` in one text; a part between quotes counts as one word. */
-  find(q: string): Promise<Found> {
+  /** Finds exchanges that said all words of `q` in one text; a part between quotes counts as one word. @param owner only exchanges of this one */
+  find(q: string, owner?: string): Promise<Found> {
     const now = performance.now();
-    if (this.#last?.q === q && now < this.#last.until) return this.#last.found;
-    const found = this.#find(wordsOf(q));
-    this.#last = { q, until: now + KEPT, found };
+    const last = this.#last;
+    if (last?.q === q && last.owner === owner && now < last.until) return last.found;
+    const found = this.#find(wordsOf(q), owner);
+    this.#last = { q, owner, until: now + KEPT, found };
     return found;
   }
 
@@ -74,15 +82,15 @@ export class TextSearch {
     await this.#reading;
   }
 
-  async #find(words: readonly string[]): Promise<Found> {
+  async #find(words: readonly string[], owner: string | undefined): Promise<Found> {
     if (words.length === 0) {
       return { ids: [], partial: false, unread: 0, snippet: () => undefined };
     }
     const { store } = this.#options;
     const { texts } = store();
     // Not afterwards: what is read meanwhile is not among the hits.
-    const { unread } = texts.progress();
-    const onDisk = await runInSlices(texts.find(words));
+    const { unread } = texts.progress(owner);
+    const onDisk = await runInSlices(texts.find(words, owner));
     const inMemory = await this.#findRecent(words);
     return {
       ids: [...onDisk.by.keys(), ...inMemory.keys()],
@@ -153,7 +161,12 @@ export class TextSearch {
             };
             const meta = store().find(id);
             if (meta !== undefined && !(await this.#bring(meta))) return this.#readLater();
-            store().texts.put(id, meta === undefined ? [] : textsOf(store(), meta, parts));
+            const texts = meta === undefined ? [] : textsOf(store(), meta, parts);
+            await pause();
+            for (const _ of store().texts.putInSteps(id, texts)) {
+              await pause();
+              if (this.#closed) return;
+            }
             await pause();
             for (const _ of store().texts.merge()) await pause();
             await pause();
