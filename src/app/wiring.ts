@@ -244,7 +244,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const serve = receive(receiving, gateway, { goesOn: true });
   const sockets = new Sockets({
     serve,
-    warmUp: received(warmUp({ ...responsesStore, repairBody, config })),
+    warmUp: received(
+      paying(money.accounts, false, warmUp({ ...responsesStore, repairBody, config })),
+    ),
     access,
     onRefused: receiving.onRefused,
     connections,
@@ -271,9 +273,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     secrets: () => secretsOf(config()),
     count: countTokens,
     received,
+    limited: (handle, costs) => received(paying(money.accounts, costs, handle)),
     gateway,
     upgrade: (request) => sockets.upgrade(request, openaiResponses),
-    search: paying(money.accounts, (exchange, payer) => codexSearch(exchange, payer, features)),
+    search: paying(money.accounts, true, (exchange, payer) =>
+      codexSearch(exchange, payer, features),
+    ),
   });
 
   const errors = new ErrorResponses({
@@ -324,13 +329,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         options,
       )(request, CODECS['openai-chat']);
     },
-    countTokens: received(countTokens),
+    countTokens: received(paying(money.accounts, true, countTokens)),
     responses,
     memoryApi: memory.api(
       (handle) =>
         receive(
           { ...receiving, onRefused: memory.refused },
-          paying(money.accounts, (exchange, payer) => handle(exchange, payer)),
+          paying(money.accounts, false, (exchange, payer) => handle(exchange, payer)),
         ),
       CODECS['openai-chat'],
       version,
@@ -345,7 +350,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         address: (request) => addresses.of(request),
       });
     },
-    models: catalogue.list,
+    async models(principal: Parameters<typeof catalogue.list>[0]) {
+      const guard = await limits.guard(principal, false);
+      try {
+        return await catalogue.list(principal);
+      } finally {
+        guard?.end();
+      }
+    },
     model: catalogue.find,
     codexModels,
     metricsText: () => {

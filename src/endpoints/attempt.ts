@@ -116,7 +116,8 @@ function startOf(
   upstreamKey: string | undefined,
   attempt: number,
 ): TryStart {
-  const { model, stream, bytes } = request;
+  const { model, stream, bytes, allowed } = request;
+  const completes = endpoint.name === 'completions';
   return {
     target,
     model,
@@ -125,7 +126,8 @@ function startOf(
     attempt,
     stream,
     inputTokens: exchange.form === undefined ? estimatedTokens(bytes) : 0,
-    maxOutputTokens: endpoint.name === 'completions' ? undefined : 0,
+    maxOutputTokens: completes ? allowed?.tokens : 0,
+    choices: completes ? (allowed?.choices ?? 1) : 1,
     serviceTier: undefined,
   };
 }

@@ -10,7 +10,14 @@ import type { EndpointRequest } from './types.ts';
 
 /** A body up to this size is parsed whole, which shows every mistake in it. */
 const PARSED_BYTES = 2 * 1024 * 1024;
-const GLANCE: ReadonlySet<string> = new Set(['model', 'stream', 'stream_format']);
+const GLANCE: ReadonlySet<string> = new Set([
+  'model',
+  'stream',
+  'stream_format',
+  'max_tokens',
+  'n',
+  'best_of',
+]);
 
 /** @throws GatewayError invalid_request that names the field: no JSON, no object, no model */
 export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
@@ -32,21 +39,35 @@ export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
     throw invalid("Missing or invalid required parameter: 'model'.", 'model');
   }
   const stream = valueAt('stream') === true || valueAt('stream_format') === 'sse';
-  return new JsonRequest(bytes, checkedModel(model), stream, members.get('model')!);
+  const countAt = (key: string) => {
+    const value = valueAt(key);
+    return typeof value === 'number' && value >= 0 ? value : undefined;
+  };
+  const choices = Math.max(1, countAt('n') ?? 1, countAt('best_of') ?? 1);
+  const allowed = { tokens: countAt('max_tokens'), choices };
+  return new JsonRequest(bytes, checkedModel(model), stream, allowed, members.get('model')!);
 }
 
 class JsonRequest implements EndpointRequest {
   readonly model: string;
   readonly stream: boolean;
+  readonly allowed: NonNullable<EndpointRequest['allowed']>;
   readonly contentType = 'application/json';
   readonly spent = false;
   readonly #bytes: Uint8Array;
   readonly #member: Member;
 
-  constructor(bytes: Uint8Array, model: string, stream: boolean, member: Member) {
+  constructor(
+    bytes: Uint8Array,
+    model: string,
+    stream: boolean,
+    allowed: JsonRequest['allowed'],
+    member: Member,
+  ) {
     this.#bytes = bytes;
     this.model = model;
     this.stream = stream;
+    this.allowed = allowed;
     this.#member = member;
   }
 

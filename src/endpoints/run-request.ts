@@ -25,7 +25,7 @@ export async function answered(
 ): Promise<Response> {
   const { exchange, request, services, account, summary } = admitted;
   const session = new ExchangeSession(exchange, exchange.body);
-  const decision = route(factsOf(exchange, request, session), services.table);
+  const decision = route(factsOf(exchange, request, session), services.table, account?.route);
   if (!decision.ok) throw decision.error;
   const { routeName } = decision;
   const all = decision.targets;

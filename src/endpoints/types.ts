@@ -19,6 +19,8 @@ export interface EndpointRequest {
   readonly model: string;
   /** The client asked for a stream. */
   readonly stream: boolean;
+  /** What a completion allows: tokens of one answer, and how many answers; undefined: it does not say. */
+  readonly allowed?: { readonly tokens: number | undefined; readonly choices: number };
   /** Of the body, as far as it is known when the targets are chosen. */
   readonly bytes: number;
   /** What goes out as `content-type`. */

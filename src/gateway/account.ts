@@ -24,6 +24,8 @@ export interface AccountStart {
   readonly stream: boolean;
   /** The id of its trace; undefined: it is not traced. */
   readonly trace: string | undefined;
+  /** False: no vendor is paid for the request itself; a budget that is used up does not refuse it. */
+  readonly costs?: boolean;
 }
 
 /** One exchange's account. */

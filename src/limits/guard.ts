@@ -4,7 +4,7 @@ import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { addLimitHeaders } from './headers.ts';
 import { lawsOf, openingCharges, type PrincipalLaws, tryCharges } from './laws-of.ts';
-import type { Admission, Limits, Refusal, Standing, Ticket } from './limits.ts';
+import type { Admission, Charge, Limits, Refusal, Standing, Ticket } from './limits.ts';
 import { limitName, refusalError } from './refusals.ts';
 
 export interface GuardOptions {
@@ -19,20 +19,24 @@ const SCARCE_SHARE = 0.1;
 export interface Amounts {
   readonly tokens: number;
   readonly nanoUsd: number | undefined;
+  /** What it may cost at most; left out: `nanoUsd`. */
+  readonly mostNanoUsd?: number | undefined;
 }
 
 /**
  * Admits an exchange. Undefined: nothing limits this principal.
+ * @param costs false: no vendor is paid for it, so only the rate of requests and the slots can refuse it
  * @throws GatewayError if a limit or a budget refuses it (also as a rejection)
  */
 export function openGuard(
   options: GuardOptions,
   principal: Principal,
+  costs = true,
 ): LimitGuard | undefined | Promise<LimitGuard> {
   const laws = lawsOf(principal);
   if (laws.all.length === 0) return undefined;
   const { limits } = options;
-  const admission = limits.admit(openingCharges(laws, false));
+  const admission = limits.admit(openingCharges(laws, false, costs));
   const decide = (found: Admission): LimitGuard | Promise<LimitGuard> => {
     if (found.admitted) return new LimitGuard(options, principal, laws, found, undefined);
     const route = routeFor(laws, found);
@@ -73,8 +77,11 @@ export class LimitGuard {
   readonly #principal: Principal;
   readonly #laws: PrincipalLaws;
   readonly #opening: Ticket;
-  /** Of the latest try, admitted or refused. */
-  #latest: Admission | undefined;
+  /** Of the latest try, admitted or refused, and how many of its laws are also the exchange's. */
+  #latest: { readonly admission: Admission; readonly laws: number } | undefined;
+  /** A try was admitted. */
+  #tried = false;
+  #givenBack = false;
 
   constructor(
     options: GuardOptions,
@@ -97,14 +104,37 @@ export class LimitGuard {
   reserve(expected: Amounts): LimitHold | undefined | Promise<LimitHold> {
     const laws = this.#laws;
     if (laws.tokens === undefined && laws.budgets.length === 0) return undefined;
-    const charges = tryCharges(laws, expected.tokens, expected.nanoUsd ?? 0);
-    const admission = this.#options.limits.admit(charges);
+    const { limits } = this.#options;
+    const { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely } = expected;
+    const charges = tryCharges(laws, tokens, Math.max(likely, most), likely < most);
+    const admission = limits.admit(charges);
     const decide = (found: Admission): LimitHold => {
-      this.#latest = found;
-      if (!found.admitted) throw refuse(this.#options, this.#principal, laws, found);
-      return new LimitHold(found, laws);
+      if (found.admitted) {
+        this.#tried = true;
+        this.#latest = { admission: found, laws: charges.length };
+        return new LimitHold(found, laws);
+      }
+      const { law } = found;
+      if (law.kind !== 'slots') this.#latest = { admission: found, laws: charges.length };
+      // Nothing was done for the exchange: it takes nothing from the rate of requests either.
+      if (!this.#tried) this.#giveBack();
+      throw refuse(this.#options, this.#principal, laws, found);
     };
-    return admission instanceof Promise ? admission.then(decide) : decide(admission);
+    const decideOrTryLikely = (found: Admission): LimitHold | Promise<LimitHold> => {
+      if (found.admitted || found.law.kind !== 'window' || likely >= most) return decide(found);
+      const slots = laws.partial.map((law): Charge => ({ law, amount: 1 }));
+      const second = limits.admit([...tryCharges(laws, tokens, likely), ...slots]);
+      return second instanceof Promise ? second.then(decide) : decide(second);
+    };
+    return admission instanceof Promise
+      ? admission.then(decideOrTryLikely)
+      : decideOrTryLikely(admission);
+  }
+
+  #giveBack(): void {
+    if (this.#givenBack) return;
+    this.#givenBack = true;
+    this.#opening.abandon();
   }
 
   /** Less than a tenth of a budget that does not only warn is left. */
@@ -119,8 +149,9 @@ export class LimitGuard {
   standings(): readonly Standing[] {
     if (this.#latest === undefined) return this.#opening.standings();
     // A try is charged for tokens and budgets, which are the last laws of the opening.
-    const latest = this.#latest.standings();
-    return this.#opening.standings(this.#laws.all.length - latest.length).concat(latest);
+    const { admission, laws } = this.#latest;
+    const latest = admission.standings().slice(0, laws);
+    return this.#opening.standings(this.#laws.all.length - laws).concat(latest);
   }
 
   addHeaders(headers: FlatHeaders): void {

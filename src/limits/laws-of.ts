@@ -4,6 +4,8 @@ import type { Budget, LimitName, Principal } from '../keys/principal.ts';
 import type { Charge, Law, RateLaw, SlotsLaw, WindowLaw } from './limits.ts';
 
 const MINUTE_MS = 60_000;
+/** Tries of a budget at a time that may reserve what they are likely to cost instead of what they may. */
+const MAX_PARTIAL = 4;
 
 export interface BudgetLaw {
   readonly budget: Budget;
@@ -16,6 +18,8 @@ export interface PrincipalLaws {
   /** Exchanges at a time. */
   readonly concurrent: SlotsLaw | undefined;
   readonly budgets: readonly BudgetLaw[];
+  /** Tries at a time that reserve less than they may cost, of each budget. */
+  readonly partial: readonly SlotsLaw[];
   /** Requests, exchanges at a time, tokens, budgets: what {@link openingCharges} charges, in this order. */
   readonly all: readonly Law[];
 }
@@ -48,7 +52,13 @@ function computed({ id, limits, budgets }: Principal): PrincipalLaws {
   const money = budgets.map((budget) => ({ budget, law: budgetLaw(budget) }));
   const rates: readonly (Law | undefined)[] = [requests, concurrent, tokens];
   const all = [...rates.filter((law) => law !== undefined), ...money.map(({ law }) => law)];
-  return { requests, tokens, concurrent, budgets: money, all };
+  const partial = budgets
+    .filter(({ over }) => over.action === 'refuse')
+    .map((budget): SlotsLaw => {
+      const id = `partial:${budget.id}`;
+      return { kind: 'slots', id, unit: 'exchanges', amount: MAX_PARTIAL, name: budget.name };
+    });
+  return { requests, tokens, concurrent, budgets: money, partial, all };
 }
 
 /** The name of a limit in the configuration. */
@@ -85,14 +95,21 @@ export function budgetLaw(budget: Budget): WindowLaw {
 const isSoft = ({ over }: Budget, rerouted: boolean): boolean =>
   over.action === 'warn' || (over.action === 'route' && rerouted);
 
-/** Before the exchange: one request, one exchange at a time, and whether any token and any money is left. */
-export function openingCharges(laws: PrincipalLaws, rerouted: boolean): readonly Charge[] {
+/**
+ * Before the exchange: one request, one exchange at a time, and whether any token and any money is left.
+ * @param costs false: it costs nothing, so tokens and money count and never refuse
+ */
+export function openingCharges(
+  laws: PrincipalLaws,
+  rerouted: boolean,
+  costs = true,
+): readonly Charge[] {
   const charges: Charge[] = [];
   if (laws.requests !== undefined) charges.push({ law: laws.requests, amount: 1 });
   if (laws.concurrent !== undefined) charges.push({ law: laws.concurrent, amount: 1 });
-  if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: 0 });
+  if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: 0, soft: !costs });
   for (const { budget, law } of laws.budgets) {
-    charges.push({ law, amount: 0, soft: isSoft(budget, rerouted) });
+    charges.push({ law, amount: 0, soft: !costs || isSoft(budget, rerouted) });
   }
   return charges;
 }
@@ -105,11 +122,12 @@ export function tryCharges(
   laws: PrincipalLaws,
   tokens: number,
   nanoUsd: number,
+  tentative = false,
 ): readonly Charge[] {
   const charges: Charge[] = [];
   if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: tokens });
   for (const { budget, law } of laws.budgets) {
-    charges.push({ law, amount: nanoUsd, soft: isSoft(budget, true) });
+    charges.push({ law, amount: nanoUsd, soft: isSoft(budget, true), tentative });
   }
   return charges;
 }

@@ -40,6 +40,8 @@ export interface SlotsLaw {
   readonly id: string;
   readonly unit: 'exchanges';
   readonly amount: number;
+  /** Of the budget whose tries it counts; left out: the exchanges of a key. */
+  readonly name?: string;
 }
 
 /** Units of the law, a non-negative integer. 0 takes nothing, and is admitted where one unit would be. */
@@ -48,6 +50,8 @@ export interface Charge {
   readonly amount: number;
   /** It counts and never refuses: a budget that only warns, or one whose route the exchange takes already. */
   readonly soft?: boolean;
+  /** Where it does not fit, less is asked for: a refusal of it does not say that a budget is used up. */
+  readonly tentative?: boolean;
 }
 
 /** What was admitted. One of the methods is called, once; later calls do nothing. */

@@ -49,7 +49,7 @@ export function openLimits({ home, log, metrics, channel, shared, engines }: Ope
   return {
     limits,
     /** As {@link openGuard}: what an exchange of this principal may use. */
-    guard: (principal: Principal) => openGuard(guarding, principal),
+    guard: (principal: Principal, costs?: boolean) => openGuard(guarding, principal, costs),
     usage: (principal: Principal) => usageReport(limits, principal),
     budgets: (owned: Iterable<OwnedBudget>, limit: number) => budgetsReport(limits, owned, limit),
     workerLimits(): WorkerLimits {

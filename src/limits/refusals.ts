@@ -12,6 +12,7 @@ import type { Refusal, Standing } from './limits.ts';
 export function limitName(laws: PrincipalLaws, { law }: Pick<Refusal, 'law'>): string {
   const budget = laws.budgets.find((one) => one.law.id === law.id)?.budget;
   if (budget !== undefined) return budget.name;
+  if (law.kind === 'slots' && laws.partial.includes(law)) return law.name ?? law.id;
   return law.kind === 'window' ? (law.name ?? law.id) : limitNameOf(law);
 }
 
@@ -42,6 +43,9 @@ function limitMessage(
   asked: number,
   seconds: number | undefined,
 ): string {
+  if (law.kind === 'slots' && law.name !== undefined) {
+    return `The budget "${name}" has room only for what this request is likely to cost, and ${law.amount} such requests are running. Try again when one has ended, or set a lower limit of output tokens.`;
+  }
   if (law.kind === 'slots') {
     return `This key has ${used} requests running, and may have ${law.amount} at a time (limits.${name}). Try again when one has ended.`;
   }

@@ -15,8 +15,8 @@ import type {
 
 /** Used, held, remaining, milliseconds to the reset (null: never), its time (null: none). */
 type WireStanding = readonly [number, number, number, number | null, number | null];
-/** Number of the law, amount, 1 for a soft charge. */
-type WireCharge = readonly [number, number, 0 | 1];
+/** Number of the law, amount, 1 for a soft charge, 2 for a tentative one. */
+type WireCharge = readonly [number, number, 0 | 1 | 2];
 
 /** What a worker sends. Laws are numbered by the worker, and sent once. */
 export interface LimitsQuestion {
@@ -88,6 +88,7 @@ export class WorkerLimits {
         law: this.#law(law),
         amount,
         soft: soft === 1,
+        tentative: soft === 2,
       }));
       const admission = this.#limits.admit(charges);
       if (admission.admitted) {
@@ -128,6 +129,11 @@ export class WorkerLimits {
     return law;
   }
 }
+
+const markOf = ({ soft, tentative }: Charge) => {
+  if (soft === true) return 1;
+  return tentative === true ? 2 : 0;
+};
 
 /** How a worker reaches the first process. */
 export interface LimitsChannel {
@@ -181,7 +187,7 @@ export class RemoteLimits implements Limits, TickTask {
     this.#waiting.set(number, { charges, resolve, reject });
     this.#asks.push([
       number,
-      charges.map(({ law, amount, soft }) => [this.#numberOf(law), amount, soft === true ? 1 : 0]),
+      charges.map((charge) => [this.#numberOf(charge.law), charge.amount, markOf(charge)]),
     ]);
     this.#schedule();
     return promise;

@@ -18,6 +18,8 @@ import { NO_TOKENS, type SpendRow, type SpendTokens } from './spend.ts';
 export interface TryAmounts {
   readonly tokens: number;
   readonly nanoUsd: number | undefined;
+  /** What the request allows it to cost; left out: `nanoUsd`. */
+  readonly mostNanoUsd?: number | undefined;
 }
 
 /** What limits and budgets say of one exchange. Without any, there is no guard. */
@@ -45,7 +47,10 @@ export interface AccountsOptions {
   readonly unpriced: () => 'count' | 'refuse';
   readonly estimate: OutputEstimate;
   /** Undefined: nothing limits this principal. @throws GatewayError if the exchange is refused */
-  readonly guard: (principal: Principal) => ExchangeGuard | undefined | Promise<ExchangeGuard>;
+  readonly guard: (
+    principal: Principal,
+    costs?: boolean,
+  ) => ExchangeGuard | undefined | Promise<ExchangeGuard>;
   /** What a try cost: for metrics. */
   readonly onCost: (target: string, nanoUsd: number) => void;
 }
@@ -58,7 +63,7 @@ export class SpendAccounts implements Accounts {
   }
 
   open(about: AccountStart): Account | Promise<Account> {
-    const guard = this.#options.guard(about.principal);
+    const guard = this.#options.guard(about.principal, about.costs);
     return guard instanceof Promise
       ? guard.then((found) => new ExchangeAccount(about, this.#options, found))
       : new ExchangeAccount(about, this.#options, guard);
@@ -174,14 +179,20 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   /** What is reserved before it goes out. */
   get expected(): TryAmounts {
     const usage = this.#expectedUsage();
-    return { tokens: totalInput(usage) + usage.output, nanoUsd: this.#applied(usage)?.cost };
+    const { maxOutputTokens, choices } = this.#start;
+    const output = this.#account.options.estimate.allowed(maxOutputTokens, choices);
+    return {
+      tokens: totalInput(usage) + usage.output,
+      nanoUsd: this.#applied(usage)?.cost,
+      mostNanoUsd: this.#applied({ ...usage, output })?.cost,
+    };
   }
 
   #expectedUsage(): Usage {
-    const { inputTokens, maxOutputTokens } = this.#start;
+    const { inputTokens, maxOutputTokens, choices } = this.#start;
     return {
       input: inputTokens,
-      output: this.#account.options.estimate.reserved(this, maxOutputTokens),
+      output: this.#account.options.estimate.reserved(this, maxOutputTokens, choices),
     };
   }
 

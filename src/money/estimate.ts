@@ -20,6 +20,8 @@ const MOST_RATIO = 5000;
 const MOST_TARGETS = 2000;
 /** Output that is reserved while nothing is known of a target, and the request sets no limit. */
 const UNKNOWN_OUTPUT = 1000;
+/** What an answer may have where the request sets no limit. */
+const UNLIMITED_OUTPUT = 32_000;
 
 /** Responses says a text again at the end of its part, of its item and of its output. */
 const REPEATED: Readonly<Partial<Record<ProtocolName, number>>> = { 'openai-responses': 3 };
@@ -112,12 +114,17 @@ export class OutputEstimate {
     return Math.ceil(bytes / ((known ?? usual) + repeated));
   }
 
+  /** The tokens that a request allows all of its answers to have together. */
+  allowed(most: number | undefined, choices = 1): number {
+    return (most ?? UNLIMITED_OUTPUT) * Math.max(1, choices);
+  }
+
   /** Tokens that nearly every answer of this target stays below; what is reserved before it comes. */
-  reserved(kind: AnswerKind, most: number | undefined): number {
+  reserved(kind: AnswerKind, most: number | undefined, choices = 1): number {
     const known = this.#learned.get(keyOf(kind));
     const likely =
       known === undefined ? UNKNOWN_OUTPUT : Math.ceil(known.mean + 2.5 * known.spread);
-    return most === undefined ? likely : Math.min(most, likely);
+    return (most === undefined ? likely : Math.min(most, likely)) * Math.max(1, choices);
   }
 }
 

@@ -124,49 +124,36 @@ class OwnPayer implements Payer {
   }
 }
 
+const startOf = (
+  { id, principal, protocol, headers, trace }: Exchange,
+  costs: boolean,
+): AccountStart => ({
+  principal,
+  request: id,
+  model: undefined,
+  session: undefined,
+  client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
+  stream: false,
+  trace: trace?.traceId,
+  costs,
+});
+
 /**
- * The account of a request that asks a model only now and then (a search, a recall): it is opened with the first
- * try, and ended by `end`.
+ * A handler beside the answers of models whose exchange is under the limits of its key, and pays for what it asks
+ * of models.
+ * @param costs false: nothing is paid for the request itself, so a budget that is used up does not refuse it
  */
-export class LateAccount implements Payer {
-  readonly #accounts: Accounts;
-  readonly #start: AccountStart;
-  #opened: Account | Promise<Account> | undefined;
-
-  constructor(accounts: Accounts, { id, principal, protocol, headers, trace }: Exchange) {
-    this.#accounts = accounts;
-    this.#start = {
-      principal,
-      request: id,
-      model: undefined,
-      session: undefined,
-      client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
-      stream: false,
-      trace: trace?.traceId,
-    };
-  }
-
-  async beginTry(start: TryStart): Promise<TryAccount> {
-    this.#opened ??= this.#accounts.open(this.#start);
-    return (await this.#opened).beginTry(start);
-  }
-
-  async end(): Promise<void> {
-    (await this.#opened)?.end('cut');
-  }
-}
-
-/** A handler whose exchange pays for what it asks of models. */
 export const paying =
-  <T extends Exchange>(
+  <T extends Exchange, R extends Response>(
     accounts: Accounts,
-    handle: (exchange: T, payer: Payer) => Promise<Response>,
-  ): ((exchange: T) => Promise<Response>) =>
+    costs: boolean,
+    handle: (exchange: T, payer: Payer) => R | Promise<R>,
+  ): ((exchange: T) => Promise<R>) =>
   async (exchange) => {
-    const payer = new LateAccount(accounts, exchange);
+    const account = await accounts.open(startOf(exchange, costs));
     try {
-      return await handle(exchange, payer);
+      return await handle(exchange, account);
     } finally {
-      await payer.end().catch(() => {});
+      account.end('cut');
     }
   };

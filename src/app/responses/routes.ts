@@ -19,6 +19,8 @@ import {
 
 export interface ResponsesRoutesOptions extends StoredResponsesOptions {
   readonly received: (handle: Gateway) => Receiver;
+  /** The same under the limits of the key. `costs`: a budget that is used up refuses it. */
+  readonly limited: (handle: Gateway, costs: boolean) => Receiver;
   /** Answers `POST /v1/responses`. */
   readonly gateway: Gateway;
   /** `POST /v1/alpha/search`. */
@@ -29,6 +31,7 @@ export interface ResponsesRoutesOptions extends StoredResponsesOptions {
 
 export function responsesRoutes({
   received,
+  limited,
   gateway,
   search,
   upgrade,
@@ -36,7 +39,7 @@ export function responsesRoutes({
 }: ResponsesRoutesOptions): ResponsesOptions['responses'] {
   const stored = storedResponses(options);
   const byId = (handle: typeof stored.retrieve) => (request: Request, id: string) =>
-    received((exchange) => handle(exchange, id))(request, openaiResponses);
+    limited((exchange) => handle(exchange, id), false)(request, openaiResponses);
   const refused = (message: string) => received(() => Promise.reject(notServed(message)));
   return {
     search: received(search),
@@ -45,7 +48,7 @@ export function responsesRoutes({
     remove: byId(stored.remove),
     inputItems: byId(stored.inputItems),
     cancel: byId(stored.cancel),
-    inputTokens: received(stored.counted),
+    inputTokens: limited(stored.counted, true),
     compact: received(compacted({ ...options, gateway })),
     conversations: refused(CONVERSATIONS),
     refuse(status, message) {

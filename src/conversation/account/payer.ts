@@ -25,6 +25,8 @@ export interface TryStart {
   readonly inputTokens: number;
   /** What the request allows; undefined: it does not say. 0 where an answer has no tokens (embeddings). */
   readonly maxOutputTokens: number | undefined;
+  /** Answers that the request asks for at once (`n`, `candidateCount`, `best_of`); left out: one. */
+  readonly choices?: number;
   /** As the request names it: flex, priority, … */
   readonly serviceTier: string | undefined;
 }

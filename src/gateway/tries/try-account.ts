@@ -44,6 +44,10 @@ export class StartOfTry implements TryStart {
     return this.#attempt.request.conversation.settings.maxTokens;
   }
 
+  get choices(): number {
+    return this.#attempt.request.conversation.settings.n ?? 1;
+  }
+
   get serviceTier(): string | undefined {
     return this.#attempt.request.conversation.settings.serviceTier;
   }

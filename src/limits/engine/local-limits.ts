@@ -102,7 +102,8 @@ export class LocalLimits implements OwnLimits {
       const state = states[i]!;
       const wait = waitOf(state, charge.amount, wall, now);
       if (wait === 0) continue;
-      if (state instanceof WindowState && charge.amount <= state.law.amount) {
+      const isWindow = state instanceof WindowState;
+      if (isWindow && charge.tentative !== true && charge.amount <= state.law.amount) {
         this.#report(state.law, state.at(wall), state.law.amount);
       }
       const refusedBy: Law[] = [...(refusal?.refusedBy ?? []), charge.law];

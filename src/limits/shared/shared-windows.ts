@@ -270,9 +270,9 @@ export class SharedWindows implements Limits {
       resolve(this.#taken(charges, session, leases));
       return;
     }
-    charges.forEach(({ amount }, i) => {
+    charges.forEach(({ amount, tentative }, i) => {
       const lease = leases[i]!;
-      if (!refusal.refusedBy.includes(lease.law)) return;
+      if (tentative === true || !refusal.refusedBy.includes(lease.law)) return;
       refusing.add(lease);
       lease.refusedAt = clock.monotonic();
       lease.refusedUnits = Math.max(1, amount);

@@ -21,6 +21,8 @@ export interface Live {
 
 /** Most open event streams. */
 const MOST = 64;
+/** Of these, for one key that sees its own exchanges alone. */
+const MOST_OF_KEY = 8;
 /** How many of the listed rows are watched, so that the page learns of their removal. */
 const SEEN = 2000;
 /** Milliseconds between two polls for rows of other processes, and how many of the newest are read. */
@@ -44,11 +46,12 @@ export interface LiveSources {
 }
 
 export function createLive(sources: LiveSources): Live {
-  const streams = new Set<() => void>();
+  const streams = new Map<() => void, string | undefined>();
   const rows = new Set<(row: SampleRow) => void>();
   return {
     open(request, query, viewer) {
-      if (streams.size >= MOST) {
+      const owned = [...streams.values()].filter((owner) => owner === viewer.owner).length;
+      if (streams.size >= MOST || (viewer.owner !== undefined && owned >= MOST_OF_KEY)) {
         throw new GatewayError('overloaded', 'Too many pages follow the live list.', {
           retryAfter: 10,
         });
@@ -67,7 +70,7 @@ export function createLive(sources: LiveSources): Live {
           rows.delete(row);
         },
       });
-      streams.add(stream.end);
+      streams.set(stream.end, viewer.owner);
       const gone = (ids: readonly string[]) => {
         const known = ids.filter((id) => shown.delete(id));
         if (known.length > 0) stream.send({ type: 'gone', ids: known });
@@ -91,7 +94,7 @@ export function createLive(sources: LiveSources): Live {
       for (const show of rows) show(row);
     },
     close() {
-      for (const end of [...streams]) end();
+      for (const end of [...streams.keys()]) end();
     },
   };
 }

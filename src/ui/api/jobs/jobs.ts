@@ -44,6 +44,8 @@ interface Job {
 
 /** Finished jobs that are kept. */
 const REMEMBERED = 30;
+/** Jobs at a time of one key that sees its own exchanges alone. */
+const MOST_OF_KEY = 2;
 
 export function createJobs(): Jobs {
   const jobs = new Map<string, Job>();
@@ -65,7 +67,7 @@ export function createJobs(): Jobs {
   };
 
   return {
-    start(spec, { key }) {
+    start(spec, { key, owner }) {
       if (closed) throw new GatewayError('overloaded', 'The gateway is shutting down.');
       const { kind, sample, stage, total, run } = spec;
       const now = running();
@@ -73,6 +75,13 @@ export function createJobs(): Jobs {
         throw new GatewayError(
           'rate_limit',
           `${LIMITS.jobs} jobs are running already; wait for one to end.`,
+        );
+      }
+      const own = now.filter((job) => job.key === key).length;
+      if (owner !== undefined && own >= MOST_OF_KEY) {
+        throw new GatewayError(
+          'rate_limit',
+          `This key runs ${MOST_OF_KEY} jobs already; wait for one to end.`,
         );
       }
       // Two bisections of the same request would write to the same files.

@@ -1,0 +1,201 @@
+/** What is refused before it reaches a vendor: on every path, for what it may cost, and without taking anything. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { type InProcess, startInProcess } from '../support/in-process.ts';
+
+const KEY = 'k'.repeat(32);
+let gateway: InProcess | undefined;
+let vendor: ReturnType<typeof startVendor> | undefined;
+
+afterEach(async () => {
+  vendor?.release();
+  await gateway?.stop();
+  await vendor?.stop();
+});
+
+/** Counts what reaches it by model, and keeps its answers back until it is told. */
+function startVendor(holds = false) {
+  const models: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  if (!holds) gate.resolve();
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const text = await request.text();
+      const inPath = /models\/([^:/]+)/.exec(pathname)?.[1];
+      models.push(inPath ?? (text.startsWith('{') ? String(JSON.parse(text).model) : 'form'));
+      await gate.promise;
+      return Response.json({
+        id: 'x',
+        object: 'chat.completion',
+        model: 'm',
+        data: [],
+        text: 'x',
+        input_tokens: 5,
+        totalTokens: 5,
+        choices: [
+          { index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' },
+        ],
+        usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+      });
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    models,
+    release: () => gate.resolve(),
+    stop: () => server.stop(true),
+  };
+}
+
+async function start(key: object, holds = false) {
+  vendor = startVendor(holds);
+  const prices = { dear: { input: 0, output: 100 }, cheap: { input: 0, output: 0 } };
+  gateway = await startInProcess({
+    providers: {
+      up: {
+        protocol: 'openai-chat',
+        base_url: `${vendor.url}/v1`,
+        models: ['dear', 'cheap'],
+        prices,
+      },
+      ant: { protocol: 'anthropic-messages', base_url: `${vendor.url}/v1`, models: ['claude'] },
+      gem: { protocol: 'google-gemini', base_url: `${vendor.url}/v1beta`, models: ['gemini'] },
+    },
+    routes: [{ name: 'saving', when: { model: 'nothing-has-this-name' }, to: ['up/cheap'] }],
+    auth: { keys: [{ name: 'ci', key: KEY, ...key }] },
+    samples: { mode: 'off' },
+  });
+  return { vendor, gateway };
+}
+
+const post = (path: string, body: object) =>
+  fetch(gateway!.url + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${KEY}`,
+      'x-goog-api-key': KEY,
+      'anthropic-version': '2023-06-01',
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(body),
+  });
+
+const messages = [{ role: 'user', content: 'Hi.' }];
+const contents = [{ role: 'user', parts: [{ text: 'Hi.' }] }];
+
+describe('a spent budget with a route', () => {
+  test.each([
+    ['/v1/embeddings', { input: 'a' }],
+    ['/v1/completions', { prompt: 'a', max_tokens: 1 }],
+    ['/v1/moderations', { input: 'a' }],
+    ['/v1/images/generations', { prompt: 'a' }],
+    ['/v1/audio/speech', { input: 'a', voice: 'alloy' }],
+    ['/v1/chat/completions', { messages }],
+  ])('%s goes that way, too', async (path, body) => {
+    const { vendor } = await start({ budgets: [{ usd: 0, per: 'day', over: 'saving' }] });
+    await (await post(path, { model: 'dear', ...body })).arrayBuffer();
+    expect(vendor.models).not.toContain('dear');
+    expect(vendor.models).toContain('cheap');
+  });
+});
+
+const BESIDE: readonly (readonly [string, object])[] = [
+  ['/v1/messages/count_tokens', { model: 'claude', messages }],
+  ['/v1beta/models/gemini:countTokens', { contents }],
+  ['/v1/responses/input_tokens', { model: 'dear', input: 'a' }],
+  ['/v1/alpha/search', { query: 'a' }],
+  ['/v1/embeddings', { model: 'dear', input: 'a' }],
+];
+
+describe.each(BESIDE)('%s', (path, body) => {
+  test('is under the rate of requests', async () => {
+    const { vendor } = await start({ limits: { requests_per_minute: 2 } });
+    const statuses: number[] = [];
+    for (let i = 0; i < 5; i++) statuses.push((await post(path, body)).status);
+    expect(statuses.slice(2)).toEqual([429, 429, 429]);
+    expect(statuses.slice(0, 2)).not.toContain(429);
+    expect(vendor.models.length).toBeLessThanOrEqual(2);
+  });
+
+  test('is refused where a budget is used up', async () => {
+    const { vendor } = await start({ budgets: [{ usd: 0, per: 'day' }] });
+    expect([402, 429]).toContain((await post(path, body)).status);
+    expect(vendor.models).toEqual([]);
+  });
+});
+
+test('the list of models and stored responses are under the rate alone', async () => {
+  await start({ limits: { requests_per_minute: 1 }, budgets: [{ usd: 0, per: 'day' }] });
+  const get = async (path: string) =>
+    (await fetch(gateway!.url + path, { headers: { authorization: `Bearer ${KEY}` } })).status;
+  expect(await get('/v1/models')).toBe(200);
+  expect(await get('/v1/models')).toBe(429);
+  expect(await get('/v1/responses/resp_1')).toBe(429);
+  expect(await get('/v1/usage')).toBe(200);
+});
+
+describe('what a request allows is reserved', () => {
+  // A dollar buys 10,000 tokens.
+  test.each([
+    ['/v1/chat/completions', { model: 'dear', max_tokens: 100, n: 100, messages }],
+    ['/v1/chat/completions', { model: 'dear', max_completion_tokens: 10_000, messages }],
+    ['/v1/responses', { model: 'dear', max_output_tokens: 10_000, input: 'Hi.' }],
+    ['/v1/messages', { model: 'dear', max_tokens: 10_000, messages }],
+    [
+      '/v1beta/models/dear:generateContent',
+      { contents, generationConfig: { candidateCount: 10, maxOutputTokens: 1000 } },
+    ],
+    ['/v1/completions', { model: 'dear', prompt: 'a', max_tokens: 100, n: 2, best_of: 100 }],
+  ])('%s %j', async (path, body) => {
+    const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] }, true);
+    const asked = Array.from({ length: 30 }, () => post(path, body));
+    const first = await Promise.race(asked);
+    expect([402, 429]).toContain(first.status);
+    await Bun.sleep(100);
+    // One that has its whole reservation, and four that reserve what they are likely to cost.
+    expect(vendor.models.length).toBeLessThanOrEqual(5);
+    vendor.release();
+    await Promise.all(asked);
+  });
+
+  test('a budget with room for the likely cost serves agents that allow more, one after the other', async () => {
+    const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] });
+    for (let i = 0; i < 10; i++) {
+      const answer = await post('/v1/chat/completions', {
+        model: 'dear',
+        max_tokens: 64_000,
+        messages,
+      });
+      expect(answer.status).toBe(200);
+    }
+    expect(vendor.models).toHaveLength(10);
+    expect(gateway!.lines.join('\n')).not.toContain('budget.exhausted');
+  });
+
+  test('where too many of them run, it says to come back, since the budget is not used up', async () => {
+    const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] }, true);
+    const body = { model: 'dear', max_tokens: 64_000, messages };
+    const asked = Array.from({ length: 6 }, () => post('/v1/chat/completions', body));
+    const refused = await Promise.race(asked);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('retry-after')).not.toBeNull();
+    vendor.release();
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(4);
+  });
+});
+
+test('a request that a budget refuses takes nothing from the rate', async () => {
+  await start({
+    limits: { requests_per_minute: 3 },
+    budgets: [{ usd: 0.001, per: 'day' }],
+  });
+  for (let i = 0; i < 6; i++) {
+    const answer = await post('/v1/chat/completions', { model: 'dear', max_tokens: 500, messages });
+    expect(await answer.text()).toContain('insufficient_quota');
+    expect(answer.headers.get('x-ratelimit-remaining-requests')).toBe('3');
+  }
+});
