@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { Config } from '../../config/config.ts';
 import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';
-import type { Account, AccountStart, Accounts } from '../../gateway/account.ts';
+import type { AccountStart, Accounts } from '../../gateway/account.ts';
 import type { Exchange } from '../../gateway/types.ts';
 import { WITHOUT_KEY } from '../../keys/principal.ts';
 import type { Sql } from '../../lib/store/engines.ts';
