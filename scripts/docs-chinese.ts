@@ -64,7 +64,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'The day (UTC) from which this price applies.': '价格开始生效的日期（UTC）。',
   'Header name → value, sent with every request.': '头部名称 → 值，随每个请求发送。',
   'Parameter → value, appended to the URL.': '参数 → 值，附加在 URL 之后。',
-  'Further headers of clients that go on to this upstream where it speaks their protocol, such as x-team or x-team-*. The headers of the protocols and of agents go on without being named.':
+  'What else of a client goes on to this upstream where it speaks its protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.':
     '上游与客户端使用同一协议时，还要转发给这个上游的客户端请求头，例如 x-team 或 x-team-*。协议本身的和智能体的请求头不必列出，总会转发。',
   'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.':
     '向这个上游发送 traceparent、tracestate 和 baggage，使它的 span 归入这个请求的追踪。',
@@ -248,6 +248,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Who may use the gateway.': '谁可以使用网关。',
   'Keys that clients may use; none = every client that reaches the port is served.':
     '客户端可以使用的密钥；没有时，能连到端口的客户端都可以使用。',
+  'Who reads /metrics, /health/targets and /health/engines where keys are needed: admin keys and keys that see all, every key, or everybody who reaches the port.':
+    '需要密钥时谁可以读取 /metrics、/health/targets 和 /health/engines：管理密钥和能看到全部的密钥、每个密钥，或能连到端口的任何人。',
   'A name for logs.': '用于日志的名称。',
   'The key.': '密钥。',
   'Which recorded exchanges the key shows in the browser: those made with it, or all.':

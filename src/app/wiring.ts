@@ -17,15 +17,14 @@ import { Histories } from '../gateway/histories/histories.ts';
 import { AnswerSessions } from '../gateway/tries/answer-sessions.ts';
 import type { Gateway } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
+import type { Principal } from '../keys/principal.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { nameHash } from '../lib/store/erasures.ts';
 import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
-import { isLocalRequest } from '../server/auth.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
@@ -364,10 +363,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const own = renderMetrics();
       return options.metricsOfAll?.(own) ?? own;
     },
-    // Prometheus on this machine needs no key; over a network it does.
     isOperator: (headers: Headers) =>
-      (isLoopback(options.config.listen.host) && addresses.direct && isLocalRequest(headers)) ||
-      current.isAdmin(headers),
+      (needsKeys() && config().auth.metrics === 'open') || current.isAdmin(headers),
+    seesAll: ({ sees }: Principal) => sees === 'all' || config().auth.metrics === 'keys',
     noPage(request: Request, pathname: string) {
       const message = `There is no page ${printableLine(pathname, 200)} in the manual.`;
       const error = new GatewayError('not_found', message, { code: 'not_found' });

@@ -171,17 +171,6 @@ function presentedKey(headers: ReadonlyHeaders): string | undefined {
   return undefined;
 }
 
-/** Does it name this machine as its host, and come from no page of another site? */
-export function isLocalRequest(headers: ReadonlyHeaders): boolean {
-  try {
-    checkHost(headers, 'localhost');
-    checkOrigin(headers);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function checkHost(headers: ReadonlyHeaders, bound: string): void {
   const host = (headers.get('host') ?? '').replace(/:\d+$/, '').toLowerCase();
   if (host === '' || isLoopback(host) || IP_LITERAL.test(host) || host === bound) return;

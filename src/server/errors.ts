@@ -23,6 +23,13 @@ export interface ErrorResponsesOptions {
   readonly onUnknownPath: (request: Request, about: UnknownPath) => void;
 }
 
+/** Who may read what tells of all keys: metrics, and the health of targets and engines. */
+export interface MayOperate {
+  /** No client's key is needed. */
+  readonly isOperator: (headers: Headers) => boolean;
+  readonly seesAll: (principal: Principal) => boolean;
+}
+
 export interface UnknownPath {
   readonly method: string;
   /** Printable, and shortened to 200 characters. */
@@ -82,6 +89,22 @@ export class ErrorResponses {
     } catch (thrown) {
       return this.response(request, thrown);
     }
+  }
+
+  /** The same for what tells of all keys: a key that sees only its own is refused. */
+  operators(request: Request, answer: () => Response | Promise<Response>, may: MayOperate) {
+    const { isOperator, seesAll } = may;
+    return this.guarded(
+      request,
+      (principal) => {
+        if (isOperator(request.headers) || seesAll(principal)) return answer();
+        const message =
+          'This tells of all keys: use an admin key or a key with "sees: all", or set auth.metrics.';
+        const options = { code: 'not_an_operator', retryable: false } as const;
+        throw new GatewayError('permission', message, options);
+      },
+      isOperator(request.headers),
+    );
   }
 
   /** The headers; for Google's API with the key that its clients may put into the query. */

@@ -2,25 +2,23 @@
 
 import { Elysia } from 'elysia';
 import type { HealthSnapshot } from '../upstream/health/snapshot.ts';
-import type { ErrorResponses } from './errors.ts';
+import type { ErrorResponses, MayOperate } from './errors.ts';
 import { json } from './json.ts';
 
-export interface TargetHealthOptions {
+export interface TargetHealthOptions extends MayOperate {
   readonly errors: ErrorResponses;
   readonly health: {
     snapshot(): HealthSnapshot;
     /** The shared engines by name, and what they have: keys, and the replicas. */
     engines(): { readonly engines: Readonly<Record<string, object>> };
   };
-  /** As for `/metrics`: no client's key is needed of an operator. */
-  readonly isOperator: (headers: Headers) => boolean;
 }
 
-export function targetHealthPlugin({ errors, health, isOperator }: TargetHealthOptions) {
+export function targetHealthPlugin({ errors, health, ...may }: TargetHealthOptions) {
   const answer =
     (report: () => object) =>
     ({ request }: { readonly request: Request }) =>
-      errors.guarded(request, async () => json(report()), isOperator(request.headers));
+      errors.operators(request, () => json(report()), may);
   return new Elysia({ name: 'target-health' })
     .get('/health/targets', answer(health.snapshot))
     .get('/health/engines', answer(health.engines));

@@ -44,11 +44,17 @@ export const ALL_ROUTES: readonly Route[] = [
   endpointsPlugin({ serveEndpoint: never }),
   healthPlugin({ unready: never }),
   modelsPlugin({ errors: {} as ErrorResponses, models: never, codexModels: never, model: never }),
-  metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, isOperator: () => false }),
+  metricsPlugin({
+    errors: {} as ErrorResponses,
+    metricsText: never,
+    isOperator: () => false,
+    seesAll: () => false,
+  }),
   targetHealthPlugin({
     errors: {} as ErrorResponses,
     health: { snapshot: never, engines: never },
     isOperator: () => false,
+    seesAll: () => false,
   }),
   aboutPlugin({ version: '' }),
   memoryPlugin({

@@ -3,7 +3,6 @@
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { isLocalRequest } from '../../src/server/auth.ts';
 import { readBody } from '../../src/server/body.ts';
 import { Connections } from '../../src/server/connections.ts';
 import { accessWith } from '../support/access.ts';
@@ -70,13 +69,6 @@ describe('who may ask', () => {
         expect(status(() => access(new Headers({ [name]: value })))).toBe(401);
       }
     }
-  });
-
-  test('a Host header that names this machine is recognized', () => {
-    const local = (headers: Record<string, string>) => isLocalRequest(new Headers(headers));
-    expect(local({ host: 'localhost:5520' })).toBe(true);
-    expect(local({ host: 'evil.example' })).toBe(false);
-    expect(local({ host: '127.0.0.1', origin: 'https://evil.example' })).toBe(false);
   });
 });
 

@@ -115,23 +115,60 @@ test('a rest outlasts a reload; an answer ends it, which the log says', async ()
 });
 
 describe('who may see it', () => {
-  test.each(['/health/targets', '/health/engines', '/metrics'])(
-    'with gateway keys only who has one, or an admin key, unless asked on this machine: %s',
-    async (path) => {
+  const auth = {
+    keys: [
+      { name: 'ann', key: 'key-of-a-client-1' },
+      { name: 'ops', key: 'key-that-sees-all', sees: 'all' },
+    ],
+    admin_keys: ['admin-key-of-an-operator'],
+  };
+  const hosts = [
+    '127.0.0.1',
+    'localhost',
+    '203.0.113.7',
+    '[::1]',
+    'gateway.example',
+    'x.localhost',
+  ];
+  const bearers = [...auth.keys.map(({ key }) => key), ...auth.admin_keys, 'another', undefined];
+
+  test.each([
+    ['operators', [403, 200, 200, 401, 401]],
+    ['keys', [200, 200, 200, 401, 401]],
+    ['open', [200, 200, 200, 200, 200]],
+  ])(
+    'once there are keys, auth.metrics: %s decides, and no Host header',
+    async (metrics, wanted) => {
       await gateway.stop();
-      const auth = { keys: ['gateway-key-1'], admin_keys: ['admin-key-of-an-operator'] };
-      gateway = await startInProcess(config({ auth }));
-      const foreign = { host: 'gateway.example' };
-      const status = async (headers: Record<string, string>) =>
-        (await fetch(`${gateway.url}${path}`, { headers })).status;
-      expect(await status({})).toBe(200);
-      expect(await status(foreign)).toBe(401);
-      for (const key of ['gateway-key-1', 'admin-key-of-an-operator']) {
-        expect(await status({ ...foreign, authorization: `Bearer ${key}` })).toBe(200);
+      gateway = await startInProcess(config({ auth: { ...auth, metrics } }));
+      for (const path of ['/health/targets', '/health/engines', '/metrics']) {
+        for (const host of hosts) {
+          const seen = bearers.map(async (key) => {
+            const headers = { host, ...(key && { authorization: `Bearer ${key}` }) };
+            return (await fetch(`${gateway.url}${path}`, { headers })).status;
+          });
+          expect([path, host, await Promise.all(seen)]).toEqual([path, host, wanted]);
+        }
       }
-      expect(await status({ ...foreign, authorization: 'Bearer another-key' })).toBe(401);
     },
   );
+
+  test('a key learns of no models that it may not use', async () => {
+    await gateway.stop();
+    const keys = [
+      { name: 'none', key: 'key-of-no-models', models: [] },
+      { name: 'one', key: 'key-of-one-model', models: ['spare/m'] },
+      { name: 'any', key: 'key-of-all-models' },
+    ];
+    gateway = await startInProcess(config({ auth: { keys } }));
+    const providers = keys.map(async ({ key }) => {
+      const headers = { authorization: `Bearer ${key}` };
+      const answer = await fetch(`${gateway.url}/ui/api/info`, { headers });
+      const { targets } = (await answer.json()) as { targets: { provider: string }[] };
+      return targets.map(({ provider }) => provider);
+    });
+    expect(await Promise.all(providers)).toEqual([[], ['spare'], ['glm', 'spare']]);
+  });
 });
 
 describe('hopgate models --explain', () => {

@@ -46,6 +46,13 @@ export const auth = closed(
       [],
     ),
     jwt: optional(jwt, 'no tokens of people'),
+    metrics: byDefault(
+      choice(
+        ['operators', 'keys', 'open'],
+        'Who reads /metrics, /health/targets and /health/engines where keys are needed: admin keys and keys that see all, every key, or everybody who reaches the port.',
+      ),
+      'operators',
+    ),
   },
   'Who may use the gateway.',
 );
@@ -62,6 +69,8 @@ export interface AuthConfig {
   /** For the admin API alone. */
   readonly adminKeys: readonly Secret[];
   readonly jwt?: JwtConfig;
+  /** Who reads metrics and health beside operators. */
+  readonly metrics?: 'keys' | 'open';
 }
 
 /** No key is needed. */
@@ -74,7 +83,7 @@ export const needsKey = ({ keys, adminKeys, jwt }: AuthConfig): boolean =>
 const NO_SETTINGS: KeySettings = { labels: {}, limits: {}, budgets: [] };
 
 export function resolveAuth(
-  { keys, admin_keys, jwt }: Static<typeof auth>,
+  { keys, admin_keys, jwt, metrics }: Static<typeof auth>,
   environment: Environment,
   routes: RouteNames,
   findings: Findings,
@@ -103,6 +112,7 @@ export function resolveAuth(
       return new Secret(key);
     }),
     ...(jwt !== undefined && { jwt: resolveJwt(jwt, environment, routes, findings) }),
+    ...(metrics !== 'operators' && { metrics }),
   };
 }
 

@@ -58,7 +58,7 @@ const forwardHeaders = byDefault(
     }),
     {
       description:
-        'Further headers of clients that go on to this upstream where it speaks their protocol, such as x-team or x-team-*. The headers of the protocols and of agents go on without being named.',
+        'What else of a client goes on to this upstream where it speaks its protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
     },
   ),
   [],

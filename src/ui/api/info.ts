@@ -17,14 +17,24 @@ export const LIMITS = { jobs: 4, runs: 200, budget: 500 } as const;
 const isGlob = (model: string) => /[*?]/.test(model);
 
 /** Providers with their known models as targets of a replay. */
-function targetsOf({ config }: Pick<UiOptions, 'config'>): readonly TargetChoice[] {
+function targetsOf(
+  { config }: Pick<UiOptions, 'config'>,
+  { policy }: Viewer['principal'],
+): readonly TargetChoice[] {
   const { providers, routes } = config();
-  return Object.values(providers).map(({ name, protocol, models }) => {
+  return Object.values(providers).flatMap(({ name, protocol, models }) => {
     const routed = routes.flatMap(({ to }) => to.map(({ target }) => target));
     const own = routed.filter((target) => target.startsWith(`${name}/`) && !isGlob(target));
     const named = models.filter((model) => !isGlob(model)).map((model) => `${name}/${model}`);
     const any = models.some(isGlob) || models.length === 0;
-    return { provider: name, protocol, models: [...new Set([...named, ...own])], any };
+    const all = [...new Set([...named, ...own])];
+    const isAllowed = (model: string) =>
+      policy.allowsTarget(`${name}/${model}`, { provider: name, model });
+    const allowed = all.filter((target) => isAllowed(target.slice(name.length + 1)));
+    const mayAny = any && isAllowed('*');
+    // A key of single models learns of no provider that has none of them.
+    if (allowed.length === 0 && !mayAny && !isAllowed('*')) return [];
+    return { provider: name, protocol, models: allowed, any: mayAny };
   });
 }
 
@@ -62,7 +72,7 @@ function checkMaySwitch({ owner }: Viewer, options: UiOptions): void {
   }
 }
 
-function infoFor({ key, owner }: Viewer, options: UiOptions): Info {
+function infoFor({ key, owner, principal }: Viewer, options: UiOptions): Info {
   const { samples, auth, routes, providers, workers } = options.config();
   const { mode, recent } = options.recorder;
   return {
@@ -82,7 +92,7 @@ function infoFor({ key, owner }: Viewer, options: UiOptions): Info {
     auth: needsKey(auth),
     key,
     sees: owner === undefined ? 'all' : 'own',
-    targets: targetsOf(options),
+    targets: targetsOf(options, principal),
     priced: Object.values(providers).some(({ prices }) => prices.length > 0),
     // The next request may reach another process, where the job cannot be followed.
     limits: workers > 1 ? { ...LIMITS, jobs: 0 } : LIMITS,
