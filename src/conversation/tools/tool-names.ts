@@ -1,8 +1,9 @@
 /** Flat tool names for protocols without namespaces, and their mapping back to namespace, name and kind. */
 
-import { isObject, tryParse } from '../../lib/json/json.ts';
+import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import type { Notes } from '../notes.ts';
 import type { Tool, ToolKind } from '../types.ts';
+import { repeatedArguments } from './argument-pieces.ts';
 
 export interface ToolName {
   readonly name: string;
@@ -94,8 +95,21 @@ export const FREEFORM_SCHEMA = {
 /** Freeform text as the arguments of the function that replaces the freeform tool. */
 export const wrapFreeform = (text: string): string => JSON.stringify({ input: text });
 
-/** The freeform text inside such arguments. Arguments that are not `{"input": string}` stay as they are. */
-export function unwrapFreeform(args: string): string {
-  const value = tryParse(args);
-  return isObject(value) && typeof value.input === 'string' ? value.input : args;
+/**
+ * The freeform text inside such arguments, given in one piece or in several. A model may choose another name for the
+ * member, or none: one string is the text. Other arguments stay as they are.
+ */
+export function unwrapFreeform(given: string | readonly string[]): string {
+  const pieces = typeof given === 'string' ? [given] : given;
+  const args = pieces.join('');
+  const value = tryParse(args) ?? tryParse(repeatedArguments(pieces) ?? '');
+  if (typeof value === 'string') return inputOf(tryParse(value)) ?? value;
+  const named = inputOf(value);
+  if (named !== undefined || !isObject(value)) return named ?? args;
+  const members = Object.values(value);
+  const only = members.length === 1 ? members[0] : undefined;
+  return typeof only === 'string' ? only : args;
 }
+
+const inputOf = (value: Json | undefined): string | undefined =>
+  isObject(value) && typeof value.input === 'string' ? value.input : undefined;

@@ -6,8 +6,7 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
 import type { KnownTool, ToolIndex } from './tool-index.ts';
 import { coerceValue, dialectOf, jsonValue } from './values/coerce-value.ts';
-import { pythonLiteral } from './values/python-literal.ts';
-import type { Repairs } from './values/repair-json.ts';
+import { type Repairs, repairedValue } from './values/repair-json.ts';
 
 /** A node of M3's nested arguments. */
 export interface TreeNode {
@@ -122,7 +121,7 @@ function argumentsOf(raw: RawCall, tool: KnownTool, repairs: Repairs): ParsedArg
   }
   let repaired = false;
   if (value === undefined && text !== undefined) {
-    value = pythonLiteral(text) ?? repairs.object(text);
+    value = repairedValue(text, repairs);
     text = undefined;
     repaired = true;
   }

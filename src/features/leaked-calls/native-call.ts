@@ -1,6 +1,7 @@
 /** Checks one structured call of the vendor for markup in its name or arguments and for broken JSON. */
 
 import type { BlockHead } from '../../conversation/events.ts';
+import { repeatedArguments } from '../../conversation/tools/argument-pieces.ts';
 import { isObject } from '../../lib/json/json.ts';
 import { LeakBlock } from './block/block.ts';
 import { lex } from './block/lex.ts';
@@ -62,7 +63,8 @@ export class NativeCall {
   push(text: string): boolean {
     this.#text.push(text);
     this.#length += text.length;
-    if (this.#whole || !this.#check.push(text) || this.#check.atComma) return false;
+    if (this.#whole || !this.#check.push(text)) return false;
+    if (this.#check.atComma || this.#check.unsure) return false;
     this.#gone = this.#length;
     return true;
   }
@@ -88,9 +90,14 @@ export class NativeCall {
     const inner = typeof value === 'string' ? jsonValue(value) : undefined;
     const fixed = isObject(inner)
       ? (value as string)
-      : (this.#unmarked(text) ?? this.#repairs.text(text));
+      : (repeatedArguments(this.#text) ?? this.#unmarked(text) ?? this.#fixed(text));
     const rest = suffix(fixed, gone);
     return rest === undefined ? { type: 'broken' } : { type: 'rest', text: rest };
+  }
+
+  #fixed(text: string): string | undefined {
+    const inside = withoutWrapping(text);
+    return isObject(jsonValue(inside)) ? inside : this.#repairs.text(inside);
   }
 
   /** Reads markup instead of JSON (`<arg_key>…`, `<parameter …>…`) as the body of this call. */
@@ -151,6 +158,22 @@ export class NativeCall {
     );
     return calls.length > 0 ? { type: 'calls', calls, family } : { type: 'same' };
   }
+}
+
+/** A model's end of a turn, left behind what it wrote. */
+const STOP_WORDS = ['<|im_end|>', '<|eot_id|>', '<|eom_id|>', '<|endoftext|>', '<|end|>', '</s>'];
+
+/** The arguments without the Markdown fence around them and the stop words behind them. */
+function withoutWrapping(text: string): string {
+  let inside = text;
+  for (const word of STOP_WORDS) {
+    const end = inside.trimEnd();
+    if (end.endsWith(word)) inside = end.slice(0, -word.length);
+  }
+  const fenced = inside.trim();
+  const open = /^```(?:json)?\s*(?=\{)/i.exec(fenced);
+  if (open === null || !fenced.endsWith('}\n```')) return inside;
+  return fenced.slice(open[0].length, -'\n```'.length);
 }
 
 /** The part of `full` after `gone`; undefined if `full` does not begin with it. */

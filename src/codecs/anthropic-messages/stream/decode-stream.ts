@@ -316,5 +316,5 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
 /** The input of a call that no delta carried: held freeform input, or the input of the block's start. */
 function remainingInput({ hasDeltas, heldInput, startInput = '' }: OpenBlock): string {
   if (heldInput === undefined) return hasDeltas ? '' : startInput;
-  return unwrapFreeform(hasDeltas ? heldInput.join('') : startInput);
+  return unwrapFreeform(hasDeltas ? heldInput : startInput);
 }

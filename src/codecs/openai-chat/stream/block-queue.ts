@@ -173,8 +173,8 @@ export class BlockQueue {
     const first = this.#queue.shift()!;
     const index = this.#index;
     first.closed = true;
-    const wrapped = first.wrapped ? (first.input?.text ?? '') : '';
-    if (wrapped !== '') out.push({ type: 'delta', index, text: unwrapFreeform(wrapped) });
+    const input = first.wrapped ? unwrapFreeform(first.input?.pieces ?? []) : '';
+    if (input !== '') out.push({ type: 'delta', index, text: input });
     const sealed = first.sealed?.();
     if (sealed !== undefined) out.push({ type: 'sealed', index, sealed });
     out.push({ type: 'block-stop', index });

@@ -27,20 +27,24 @@ export class JsonEnd {
     if (this.#state === 'whole') this.#state = this.#bracketed ? 'over' : 'open';
   }
 
-  /** The whole text. */
-  get text(): string {
-    return this.#pieces.join('');
+  /** All pieces. */
+  get pieces(): readonly string[] {
+    return this.#pieces;
   }
 
   /** Is the text so far a whole JSON value? */
   get whole(): boolean {
     for (; this.#next < this.#pieces.length; this.#next++) this.#look(this.#pieces[this.#next]!);
     if (this.#state === 'over') {
-      this.#state = tryParse(this.text) === undefined ? 'never' : 'whole';
+      this.#state = tryParse(this.#text) === undefined ? 'never' : 'whole';
     } else if (this.#state === 'open' && this.#bracketed === false && this.#length <= SHORT) {
-      return tryParse(this.text) !== undefined;
+      return tryParse(this.#text) !== undefined;
     }
     return this.#state === 'whole';
+  }
+
+  get #text(): string {
+    return this.#pieces.join('');
   }
 
   #look(piece: string): void {

@@ -1,11 +1,12 @@
 /** Reads JSON and Python in a block: arguments, calls, and what may follow them. */
 
-import type { JsonObject } from '../../../lib/json/json.ts';
+import type { Json } from '../../../lib/json/json.ts';
 import type { RawCall } from '../build-calls.ts';
 import { callsInJson } from '../values/calls-in-json.ts';
 import { jsonValue } from '../values/coerce-value.ts';
 import { BracketScan } from '../values/json-scan.ts';
-import { pythonCalls, pythonLiteral } from '../values/python-literal.ts';
+import { pythonCalls } from '../values/python-literal.ts';
+import { repairedValue } from '../values/repair-json.ts';
 import { lex } from './lex.ts';
 import { type BlockReading, finishCall, lexHere, settle, skipSpace } from './reading.ts';
 
@@ -57,7 +58,7 @@ function jsonEnds(b: BlockReading, text: string): void {
     settle(b, 'done');
     return;
   }
-  const value = jsonValue(text) ?? pythonLiteral(text) ?? repaired(b, text);
+  const value = jsonValue(text) ?? repaired(b, text);
   const calls = callsInJson(value, b.family);
   if (calls === undefined && !b.committed) {
     settle(b, 'fail');
@@ -74,9 +75,9 @@ function jsonEnds(b: BlockReading, text: string): void {
   if (b.boxed && b.family === 'mistral') settle(b, 'done');
 }
 
-function repaired(b: BlockReading, text: string): JsonObject | undefined {
+function repaired(b: BlockReading, text: string): Json | undefined {
   const { refused } = b.repairs;
-  const value = b.repairs.object(text);
+  const value = repairedValue(text, b.repairs);
   if (b.repairs.refused > refused) b.unreadable = true;
   return value;
 }

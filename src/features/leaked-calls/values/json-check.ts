@@ -16,6 +16,9 @@ const LITERALS = ['true', 'false', 'null'];
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 const NUMBER_SO_FAR = /^-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?)?$/;
 const LONGEST_SCALAR = 400;
+const LEAD = 4;
+/** A path of Windows whose backslashes are not escaped. */
+const DRIVE = /^[A-Za-z]:\\[^\\]/;
 
 /** Checks the text of one JSON object. */
 export class JsonCheck {
@@ -28,6 +31,9 @@ export class JsonCheck {
   #valid = true;
   #empty = true;
   #comma = false;
+  /** The first characters of the open string, and whether a repair could change what was read of it. */
+  #lead = '';
+  #doubtful = false;
 
   /** Everything so far may be the beginning of a JSON object. */
   get valid(): boolean {
@@ -42,6 +48,11 @@ export class JsonCheck {
   /** The text so far ends with a comma. */
   get atComma(): boolean {
     return this.#comma;
+  }
+
+  /** An escape of the open string may turn out to be a backslash that was not escaped. */
+  get unsure(): boolean {
+    return this.#doubtful || this.#escape > 1;
   }
 
   /** Only white space so far. */
@@ -59,6 +70,8 @@ export class JsonCheck {
   }
 
   #inString(text: string, from: number): number {
+    const { length } = this.#lead;
+    if (length < LEAD) this.#lead += text.slice(from, from + LEAD - length);
     for (let i = from; i < text.length; i++) {
       const code = text.charCodeAt(i);
       if (this.#escape === 0 && code !== 0x22 && code !== 0x5c && code >= 0x20) continue;
@@ -69,10 +82,14 @@ export class JsonCheck {
       } else if (this.#escape === 1) {
         this.#escape = code === 0x75 ? 5 : 0;
         if (!'"\\/bfnrtu'.includes(text[i]!)) this.#valid = false;
+        if (code === 0x62 || code === 0x66 || (code >= 0x6e && DRIVE.test(this.#lead))) {
+          this.#doubtful = true;
+        }
       } else if (code === 0x5c) this.#escape = 1;
       else if (code < 0x20) this.#valid = false;
       else if (code === 0x22) {
         this.#string = false;
+        this.#doubtful = false;
         this.#at = this.#key ? Expected.Colon : this.#after();
         return i;
       }
@@ -138,6 +155,7 @@ export class JsonCheck {
 
   #open(key: boolean): void {
     this.#string = true;
+    this.#lead = '';
     this.#key = key;
   }
 

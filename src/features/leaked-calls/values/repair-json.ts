@@ -1,8 +1,10 @@
 /** Repairs broken JSON arguments of a model without inventing values. */
 
 import { jsonrepair } from 'jsonrepair';
-import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { jsonValue } from './coerce-value.ts';
+import { withLiteralBackslashes } from './literal-backslashes.ts';
+import { pythonLiteral } from './python-literal.ts';
 
 // A number or a key that breaks off may be incomplete; only closing brackets may be added.
 const WHOLE_VALUE = /(?:["'}\]]|[Tt]rue|[Ff]alse|null|None)$/;
@@ -42,8 +44,10 @@ export class Repairs {
       return undefined;
     }
     this.#left -= work;
+    const escaped = withLiteralBackslashes(text);
+    if (escaped === undefined) return undefined;
     try {
-      const fixed = jsonrepair(text);
+      const fixed = jsonrepair(withoutControls(escaped));
       return isObject(jsonValue(fixed)) ? fixed : undefined;
     } catch {
       return undefined;
@@ -56,6 +60,20 @@ export class Repairs {
     const value = fixed === undefined ? undefined : jsonValue(fixed);
     return isObject(value) ? value : undefined;
   }
+}
+
+/** `jsonrepair` knows raw line breaks and tabs only. */
+const withoutControls = (text: string): string =>
+  text.replace(/(?![\t\n\f\r])\p{Cc}/gu, (char) =>
+    char < ' ' ? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}` : char,
+  );
+
+/** The value of JSON that is broken, or of a Python literal. */
+export function repairedValue(text: string, repairs: Repairs): Json | undefined {
+  const escaped = withLiteralBackslashes(text);
+  if (escaped === undefined) return undefined;
+  const value = escaped === text ? undefined : jsonValue(escaped);
+  return value ?? pythonLiteral(escaped) ?? repairs.object(escaped);
 }
 
 const PLAIN = new Uint8Array(128);
