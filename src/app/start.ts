@@ -8,6 +8,7 @@ import { fitTurnOrder } from '../features/vendor-fit/index.ts';
 import { serve } from '../server/process/run.ts';
 import { sampleServices } from './in-process.ts';
 import { LINT } from './linters.ts';
+import { checkTools } from './operations/check-tools.ts';
 import { stateMoves } from './operations/moving.ts';
 
 /** Runs one command; the exit code. */
@@ -23,6 +24,7 @@ export function start(
     program,
     lint: LINT,
     stateMoves,
+    checkTools,
     serve: (options) =>
       serve({
         ...options,

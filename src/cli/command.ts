@@ -123,6 +123,15 @@ export interface CommandServices extends Omit<SampleServices, 'environment'> {
   readonly lint: Lint;
   /** What can be moved between the files of this machine and the engines. */
   stateMoves(options: StateMoveOptions): readonly StateMove[];
+  /** Tries MCP servers and HTTP tools, each for so many milliseconds. */
+  checkTools(config: Config, version: string, timeoutMs: number): Promise<readonly ToolCheck[]>;
+}
+
+/** What was found of one source of tools; `message` may hold a program's own words. */
+export interface ToolCheck {
+  readonly about: string;
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly message: string;
 }
 
 /** What a move works between. */

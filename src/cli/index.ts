@@ -8,7 +8,7 @@ import { type ParsedLine, parseLine } from './parse.ts';
 import { createTerminal, prose } from './terminal.ts';
 
 export { banner } from './banner.ts';
-export type { CommandServices, Io, ServeOptions } from './command.ts';
+export type { CommandServices, Io, ServeOptions, ToolCheck } from './command.ts';
 export { version } from './commands/version.ts';
 export { processIo } from './process-io.ts';
 

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { sampleServices } from '../../src/app/in-process.ts';
 import { LINT } from '../../src/app/linters.ts';
+import { checkTools } from '../../src/app/operations/check-tools.ts';
 import { stateMoves } from '../../src/app/operations/moving.ts';
 import { createApp } from '../../src/app.ts';
 import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
@@ -87,6 +88,7 @@ export function createWorld(): World {
         platform: world.platform,
         lint: LINT,
         stateMoves,
+        checkTools,
         ...sampleServices(createApp, io.environment, 'test'),
       };
       return { code: await run(argv, io, deps), out, err };

@@ -6,6 +6,8 @@ import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
 import { problemOfServing } from '../../../config/servable.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
+import { printableLine } from '../../../lib/text/printable-text.ts';
+import { redactText } from '../../../lib/text/redact.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
@@ -27,7 +29,7 @@ export const DOCTOR: CommandSpec = {
   group: 'Look',
   summary: 'test the configuration, this machine and every provider, and say what to do',
   description: [
-    'Checks the configuration, this machine, the engines, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
+    'Checks the configuration, this machine, the engines, MCP servers and HTTP tools (none of their tools is run), and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
   ],
   options: [
     { name: 'provider', value: 'NAME', summary: 'only this provider' },
@@ -106,7 +108,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   if (certificate !== undefined) machine.push(certificate);
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
   const names = selectedProviders(invocation, Object.keys(config.providers));
-  const [port, engines, ...providers] = await Promise.all([
+  const [port, engines, tools, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
     checkEngines({
       config,
@@ -114,6 +116,9 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       version: version.version,
       stateMoves: deps.stateMoves,
     }),
+    invocation.text('provider') === undefined
+      ? deps.checkTools(config, version.version, timeoutMs)
+      : [],
     ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
@@ -133,6 +138,9 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     ...machine,
     port,
     ...engines,
+    ...tools.map(({ about, status: found, message }) =>
+      finding(about, found, printableLine(redactText(message).text, 500)),
+    ),
     ...providers.flat(),
   ];
 }
