@@ -6,8 +6,6 @@ import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
 import { problemOfServing } from '../../../config/servable.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
-import { printableLine } from '../../../lib/text/printable-text.ts';
-import { redactText } from '../../../lib/text/redact.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
@@ -21,6 +19,7 @@ import {
   checkOpenFiles,
   checkPort,
   checkWritable,
+  toolFinding,
 } from './machine.ts';
 import { probeProvider } from './provider.ts';
 
@@ -138,9 +137,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     ...machine,
     port,
     ...engines,
-    ...tools.map(({ about, status: found, message }) =>
-      finding(about, found, printableLine(redactText(message).text, 500)),
-    ),
+    ...tools.map(toolFinding),
     ...providers.flat(),
   ];
 }

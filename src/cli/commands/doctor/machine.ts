@@ -22,6 +22,9 @@ import {
   UnusableKeyPair,
 } from '../../../lib/http/key-pair.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { printableLine } from '../../../lib/text/printable-text.ts';
+import { redactText } from '../../../lib/text/redact.ts';
+import type { ToolCheck } from '../../command.ts';
 import { fetchOwn, reachableUrl } from '../../served-models.ts';
 import { type Finding, finding } from './finding.ts';
 
@@ -190,3 +193,9 @@ export function checkOpenFiles(limits = '/proc/self/limits'): Finding {
     'Raise it: ulimit -n 65536, or LimitNOFILE=65536 in the service.',
   );
 }
+
+const MAX_WORDS = 500;
+
+/** What was found of an MCP server or an HTTP tool. Its own words may hold anything. */
+export const toolFinding = ({ about, status, message }: ToolCheck): Finding =>
+  finding(about, status, printableLine(redactText(message).text, MAX_WORDS));
