@@ -83,6 +83,8 @@ export interface Digest {
   readonly pending?: 'background' | 'unasked';
   /** The upstream's own error event. */
   readonly error?: GatewayError;
+  /** The error is in a form that clients of this protocol do not take for one. */
+  readonly unsaid?: boolean;
 }
 
 export type { ModelEntry };

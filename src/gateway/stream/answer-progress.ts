@@ -23,6 +23,8 @@ export class AnswerProgress {
   empty = false;
   ended = false;
   error: GatewayError | undefined;
+  /** The error that came is none in the client's protocol. */
+  unsaid = false;
   usage: Usage | undefined;
   finish: FinishReason | undefined;
   #open: BlockHead['type'] | undefined;
@@ -50,6 +52,7 @@ export class AnswerProgress {
         return;
       case 'error':
         this.error = event.error;
+        this.unsaid ||= event.unsaid === true;
         return;
     }
     if (!this.semantic) this.semantic = isSemantic(event);

@@ -208,6 +208,8 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       this.#broken ??= { thrown };
     }
     if (pipeline.error !== undefined && !same) return pipeline.error;
+    // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
+    const isVendors = () => same && pipeline.unsaid !== true;
     try {
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
       const rest = pipeline.end();
@@ -216,8 +218,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         return undefined;
       }
       if (pipeline.error !== undefined) {
-        // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
-        if (same) return undefined;
+        if (isVendors()) return undefined;
         if (rest.length > 0) await this.#put(rest);
         return pipeline.error;
       }
@@ -230,7 +231,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       if (pipeline.ended) return undefined;
       const rest = pipeline.end();
       const { error } = pipeline;
-      const told = error !== undefined && !same;
+      const told = error !== undefined && !isVendors();
       if (!pipeline.digest.complete && !told) return asGatewayError(thrown);
       if (rest.length > 0) await this.#put(rest);
       return told ? error : undefined;

@@ -29,6 +29,7 @@ import {
 
 const LF = 0x0a;
 const CR = 0x0d;
+const BRACKET = 0x5d;
 
 const NO_BYTES = new Uint8Array(0);
 // Frames from before the answer (Messages has the prompt's tokens there) up to this many characters.
@@ -39,6 +40,8 @@ const FRAME_COST = 16;
 const LAST_FRAMES = 4;
 const BLANK_LINES = needles('\n\n', '\n\r\n', '\r\r');
 const [USAGE, FAILED] = needles('"usage"', '"error"') as [Buffer, Buffer];
+const [DONE] = needles('[DONE]') as [Buffer];
+const FINISHED = needles('"finish_reason":"', '"finish_reason": "');
 // Some vendors say `"usage":null` in every frame.
 const COUNTED = needles('"usage":{', '"usage": {');
 
@@ -105,7 +108,29 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     this.#tail.push(chunk);
     if (this.empty) return '';
     this.#last = chunk;
-    return chunk;
+    return endsWithBracket(chunk) ? this.#withoutDone(chunk) : chunk;
+  }
+
+  /**
+   * An ending that follows an error which the client's protocol does not know would pass for success: what stands
+   * before it.
+   */
+  #withoutDone(chunk: Uint8Array): Output {
+    const bytes = asBuffer(chunk);
+    const done = bytes.lastIndexOf(DONE);
+    if (done < 0) return chunk;
+    // Its line begins behind the last line feed.
+    const at = bytes.lastIndexOf(LF, done) + 1;
+    if (!this.unsaid) {
+      const tail = asBuffer(this.#tail.bytes);
+      if (containsAny(tail, FINISHED)) return chunk;
+      const { error, unsaid } = this.#protocol.digestStream(this.#frames());
+      if (unsaid !== true) return chunk;
+      this.error ??= this.#masked(error);
+      this.unsaid = true;
+    }
+    this.#last = chunk.subarray(0, at);
+    return at === 0 ? '' : this.#last;
   }
 
   /** A chunk from before the answer, as it may go out. */
@@ -190,7 +215,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     }
     if (this.failure !== undefined && end <= 0) return '';
     this.#last = this.failure === undefined ? chunk : chunk.subarray(0, end);
-    return this.#last;
+    return endsWithBracket(this.#last) ? this.#withoutDone(this.#last) : this.#last;
   }
 
   /** Keeps what a frame says, not the chunk that it stood in; what is too much goes by like the rest. */
@@ -214,7 +239,11 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const rest = this.#mask?.end();
     if (rest !== undefined) this.#forward(rest);
     this.error ??= this.#masked(this.digest.error);
-    return this.empty ? '' : (rest ?? '');
+    this.unsaid ||= this.digest.unsaid === true;
+    if (this.empty) return '';
+    const said = this.unsaid && this.error !== undefined ? this.fail(this.error) : '';
+    if (said === '') return rest ?? '';
+    return rest === undefined ? said : Buffer.concat([rest, Buffer.from(said)]);
   }
 
   get allowsKeepAlive(): boolean {
@@ -291,6 +320,14 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
 function parsed(bytes: Uint8Array): readonly SseFrame[] {
   const parser = new SseParser({ raw: false });
   return [...parser.push(bytes), ...parser.end()];
+}
+
+/** As `data: [DONE]` does, with its blank line: LF or CRLF, or none. */
+function endsWithBracket(chunk: Uint8Array): boolean {
+  const { length } = chunk;
+  const last = chunk[length - 1];
+  const before = last !== LF ? last : chunk[length - (chunk[length - 2] === CR ? 5 : 3)];
+  return before === BRACKET;
 }
 
 /** Where the last `count` frames begin; 0 when there are fewer, or lines that do not end in LF. */

@@ -35,6 +35,8 @@ export interface StreamPipeline {
   readonly semantic: boolean;
   /** The upstream's own error event. */
   readonly error: GatewayError | undefined;
+  /** The vendor's form of it is none in the client's protocol: it was put into the client's own. */
+  readonly unsaid?: boolean;
   /** The stream cannot be read further: what came before has gone out, and nothing that follows will. */
   readonly failure: GatewayError | undefined;
   /** The upstream's own ending has been seen: bytes behind it do not matter. */

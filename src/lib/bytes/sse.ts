@@ -327,6 +327,10 @@ function parseFrame(
       data = data === undefined ? value : `${data}\n${value}`;
     } else if (text.startsWith('event:', at)) {
       event = text.slice(text.charCodeAt(at + 6) === 0x20 ? at + 7 : at + 6, end);
+    } else if (text.startsWith('error:', at)) {
+      // llama.cpp writes its error as a field of its own, which the standard does not know.
+      event = 'error';
+      data = text.slice(text.charCodeAt(at + 6) === 0x20 ? at + 7 : at + 6, end);
     }
     at = next;
   }

@@ -19,11 +19,15 @@ class AnswerFacts {
   #usage: Digest['usage'];
   #searches = 0;
   #error: Digest['error'];
+  #unsaid = false;
   /** The texts, as long as there is nothing else. */
   #texts: string[] | undefined = [];
 
   chunk(chunk: JsonObject): void {
-    this.#error ??= inBandError(chunk);
+    if (this.#error === undefined) {
+      this.#error = inBandError(chunk);
+      this.#unsaid = this.#error !== undefined && !chunk.error;
+    }
     this.#usage = decodeUsage(field(chunk, 'usageMetadata')) ?? this.#usage;
     const candidates = objects(chunk.candidates);
     if (candidates.length === 0 && blockDetails(chunk) !== undefined) {
@@ -81,6 +85,7 @@ class AnswerFacts {
       ...(this.#usage === undefined ? {} : { usage: { ...this.#usage, ...hosted } }),
       ...(complete ? { finish: decodeFinish(reason!, this.#calls) } : {}),
       ...(error === undefined ? {} : { error }),
+      ...(this.#unsaid ? { unsaid: true } : {}),
     };
   }
 }

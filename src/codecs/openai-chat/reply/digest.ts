@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { list, object, text } from '../wire.ts';
-import { inBandError } from './errors.ts';
+import { inBandError, isSaid } from './errors.ts';
 import { decodeFinish, finishFailure } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
@@ -87,6 +87,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   let reason: string | undefined;
   let usage: Digest['usage'];
   let error: Digest['error'];
+  let unsaid = false;
   const found = { visible: false, refusal: false, calls: false };
   for (const frame of frames) {
     if (frame.data === undefined) continue;
@@ -96,7 +97,11 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     }
     const chunk = tryParse(frame.data);
     if (!isObject(chunk)) continue;
-    error ??= inBandError(chunk, frame.event);
+    const failure = inBandError(chunk, frame.event);
+    if (error === undefined && failure !== undefined) {
+      error = failure;
+      unsaid = !isSaid(chunk);
+    }
     usage = decodeUsage(chunk.usage) ?? decodeUsage(object(chunk.x_groq)?.usage) ?? usage;
     for (const value of list(chunk.choices) ?? []) {
       const choice = object(value) ?? {};
@@ -116,5 +121,6 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: decodeFinish(reason ?? '', found) } : {}),
     ...(error === undefined ? {} : { error }),
+    ...(unsaid ? { unsaid } : {}),
   };
 }

@@ -71,6 +71,10 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
   });
 }
 
+/** Do OpenAI's clients take this chunk for an error? They look for the key `error` and for nothing else. */
+export const isSaid = (chunk: JsonObject): boolean =>
+  Boolean(chunk.error) || chunk.choices !== undefined;
+
 /** An error without the key `error`. */
 function isErrorChunk(value: JsonObject): boolean {
   if (value.choices !== undefined) {

@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeAnnotations, decodeImages, decodeSources, thinkingText } from '../parts.ts';
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
-import { inBandError } from '../reply/errors.ts';
+import { inBandError, isSaid } from '../reply/errors.ts';
 import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
@@ -77,7 +77,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
     if (!isObject(chunk)) return NOTHING;
     const error = inBandError(chunk, frame.event);
-    if (error !== undefined) return this.#fail(error);
+    if (error !== undefined) return this.#fail(error, isSaid(chunk));
     const out = this.#chunk(chunk);
     this.#template.learn(data, frame.event, chunk);
     return out;
@@ -100,11 +100,11 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     return out;
   }
 
-  #fail(error: GatewayError): readonly StreamEvent[] {
+  #fail(error: GatewayError, said: boolean): readonly StreamEvent[] {
     this.#over = true;
     const out: StreamEvent[] = [];
     this.#blocks.close(out);
-    out.push({ type: 'error', error });
+    out.push({ type: 'error', error, ...(said ? {} : { unsaid: true }) });
     return out;
   }
 
