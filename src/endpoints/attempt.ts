@@ -77,7 +77,17 @@ export async function attempt(
     paid?.answered(answer.status);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
-      const about = { request: { protocol }, protocol, routed, upstream, secrets, events: running };
+      const asked = { protocol, model: request.model };
+      const { routeName } = running;
+      const about = {
+        request: asked,
+        routeName,
+        protocol,
+        routed,
+        upstream,
+        secrets,
+        events: running,
+      };
       const failure = await readRefusal(about, call, answer, notes, recorded);
       abort.unfollow();
       call.release();

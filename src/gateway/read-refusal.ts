@@ -13,6 +13,7 @@ import { resetAfterOf } from '../upstream/health/reset-headers.ts';
 import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import {
+  aboutModel,
   aboutOurKey,
   maskedError,
   redirected,
@@ -29,7 +30,8 @@ const NONE: readonly string[] = [];
 
 /** What is needed of an attempt that was refused. */
 type RefusedAttempt = Pick<Attempt, 'protocol' | 'routed' | 'upstream' | 'secrets' | 'events'> & {
-  readonly request: Pick<Attempt['request'], 'protocol'>;
+  readonly request: Pick<Attempt['request'], 'protocol' | 'model'>;
+  readonly routeName: string | undefined;
 };
 
 /**
@@ -61,8 +63,9 @@ export async function readRefusal(
   recorded?.end(meaning);
   onText?.(text);
   const remedy = remedyForStatus(status, meaning, headers);
-  const error = aboutOurKey(target.provider, meaning);
-  if (error !== meaning && key.label !== undefined) {
+  const names = { asked: request.model, route: attempt.routeName };
+  const error = aboutModel(target, names, aboutOurKey(target.provider, meaning));
+  if (error.code === 'provider_key_refused' && key.label !== undefined) {
     attempt.events?.onKeyRefused(target.provider, key.label, status);
   }
   const resetAfter = status === 429 ? resetAfterOf(headers) : undefined;

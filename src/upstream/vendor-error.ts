@@ -1,7 +1,8 @@
 /** What an error means by the vendor's own code, where its profile knows that better than the protocol does. */
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
-import type { Profile } from '../conversation/target.ts';
+import type { Profile, Target } from '../conversation/target.ts';
+import { saysModelIsGone } from '../conversation/vendor-errors/kind-of-words.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
@@ -75,6 +76,33 @@ export function aboutOurKey(provider: string, error: GatewayError): GatewayError
     code: 'provider_key_refused',
     retryable: false,
   });
+}
+
+/** The names by which a request came to its target. */
+export interface NamesOfRequest {
+  /** As the client wrote it. */
+  readonly asked?: string | undefined;
+  readonly route?: string | undefined;
+}
+
+/**
+ * The vendor does not have the model: said with the names that the user knows, since most vendors do not even repeat
+ * the one that they were sent. Any other error is the same.
+ */
+export function aboutModel(
+  { provider, model }: Pick<Target, 'provider' | 'model'>,
+  { asked, route }: NamesOfRequest,
+  error: GatewayError,
+): GatewayError {
+  if (error.kind !== 'not_found' || !error.fromUpstream || !saysModelIsGone(error)) return error;
+  const own = asked !== undefined && asked !== model && asked !== `${provider}/${model}`;
+  const names = [
+    ...(own ? [`asked for ${asked}`] : []),
+    ...(route === undefined ? [] : [`route "${route}"`]),
+  ].join('; ');
+  const where = names === '' ? '' : ` (${names})`;
+  const words = `Provider ${provider} has no model "${model}"${where}: ${error.message}`;
+  return copied(error, error.kind, words, {});
 }
 
 /** The address stays out of the message: a vendor's `Location` may hold a key or a signature. */

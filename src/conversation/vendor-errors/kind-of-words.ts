@@ -30,6 +30,12 @@ export function kindOfWords(
   );
 }
 
+/** Is it the model that is not found, and not a file, a response or a path? */
+export const saysModelIsGone = (error: ErrorTexts): boolean =>
+  error.code === ZHIPU_NO_MODEL || kindOfWords(404, error)?.kind === 'not_found';
+
+const ZHIPU_NO_MODEL = '1211';
+
 const CLOSING: Readonly<Record<string, string>> = {
   '"': '"',
   "'": "'",

@@ -6,7 +6,7 @@ import { madeLarge } from '../../lib/loop/large-garbage.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
-import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
+import { aboutModel, aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import { asksForJob } from '../client-request.ts';
 import { endOf, endTry, streamEnd } from '../tries/try-account.ts';
 import type { FailedOutcome, Outcome, Reading } from '../types.ts';
@@ -114,6 +114,7 @@ export function failedAnswer(
   if (account !== undefined) endTry(account, 'error', digest, 0);
   const { target, notes } = common;
   const meant = vendorError(target.profile, maskedError(given, attempt.secrets ?? []));
-  const error = aboutOurKey(target.provider, meant);
+  const names = { asked: attempt.request.model, route: attempt.routeName };
+  const error = aboutModel(target, names, aboutOurKey(target.provider, meant));
   return { kind: 'failed', error, remedy: remedyForError(meant), target, notes };
 }
