@@ -69,7 +69,10 @@ export function resolveReferences(
       missing ??= found.missing;
       return whole;
     });
-    if (missing === undefined) return out;
+    if (missing === undefined) {
+      if (out.trim() !== '' || !isDroppable(path)) return out;
+      missing = 'is empty';
+    }
     if (!isDroppable(path)) {
       problems.push({ path, message: missing });
       return DROPPED;

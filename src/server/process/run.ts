@@ -285,6 +285,9 @@ class ServerProcess {
 
 const stopThisProcess = () => process.kill(process.pid, 'SIGTERM');
 
+/** A second signal that comes so soon is the first one again. */
+const SAME_SIGNAL_MS = 100;
+
 /**
  * Resolves when the stop that the first SIGTERM or SIGINT starts is complete; a second signal ends the process at
  * once. A worker ignores further signals, because Ctrl-C reaches it twice: from the terminal and through the first
@@ -293,8 +296,10 @@ const stopThisProcess = () => process.kill(process.pid, 'SIGTERM');
 function whenStopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     let stopping = false;
+    let since = 0;
     const drain = (signal: string) => {
       stopping = true;
+      since = performance.now();
       event(log, 'server.draining', { signal });
       stop().then(resolve, resolve);
     };
@@ -304,7 +309,8 @@ function whenStopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Pr
     };
     const onSignal = (signal: string) => {
       if (!stopping) drain(signal);
-      else if (!isWorker) kill(signal);
+      // npm and shells pass on a Ctrl-C that the terminal has sent already.
+      else if (!isWorker && performance.now() - since > SAME_SIGNAL_MS) kill(signal);
     };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);

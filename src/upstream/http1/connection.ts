@@ -12,6 +12,8 @@ import { type ConnectionControl, type PendingResponse, ResponseStream } from './
 
 // Servers and what stands before them keep idle connections for 5 to 75 s; a request that comes too late fails at once.
 const IDLE_SECONDS = 50;
+// A name may lead to another address by then: what is asked after an answer, over a new connection, finds it.
+const MAX_AGE_MS = 5 * 60_000;
 // Routers forget silent connections after some minutes, and models think for longer.
 const KEEP_ALIVE_MS = 30_000;
 // System calls copy this much in some 200 µs: what others wait for, and few turns of the event loop for a large body.
@@ -69,6 +71,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   #pump: RequestPump | undefined;
   readonly #events: ConnectionEvents;
   #served = 0;
+  readonly #since = performance.now();
   #parked = false;
   #closed = false;
   /** Settles `open`. */
@@ -360,7 +363,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
     const socket = this.#socket;
     if (socket === undefined || this.#closed) return;
     // A request that was answered before it was whole leaves the connection in its middle.
-    if (!reusable || !whole) {
+    if (!reusable || !whole || performance.now() - this.#since > MAX_AGE_MS) {
       this.end();
       return;
     }

@@ -67,6 +67,8 @@ export class VendorSocket implements AbortListener {
     this.#onFree = onFree;
     const socket = new WebSocket(url, {
       headers: headers.record(),
+      // A small frame could unfold to any size.
+      perMessageDeflate: false,
       ...(proxy === undefined ? {} : { proxy }),
       ...(tls === undefined ? {} : { tls }),
     } as never);

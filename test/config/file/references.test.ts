@@ -37,6 +37,20 @@ model_list: { claude_aliases: "\${YES}" }
     expect(config.modelList.claudeAliases).toBe(true);
   });
 
+  test('an empty key of a provider is left out like an unset one', () => {
+    for (const [written, variables] of [
+      ['${SECOND:-}', {}],
+      ['${SECOND}', { SECOND: '' }],
+      ['${SECOND:- }', { SECOND: ' ' }],
+    ] as const) {
+      const text = `providers:\n  p: { preset: glm, keys: ["one", "${written}"] }\n`;
+      const result = parse(text, variables as Record<string, string>);
+      if (!result.ok) throw new Error(JSON.stringify(result.problems));
+      expect(result.config.providers.p!.keys.map((key) => key.reveal())).toEqual(['one']);
+      expect(result.warnings).toMatchObject([{ path: 'providers.p.keys[1]' }]);
+    }
+  });
+
   test('an unset key of a provider is left out with a warning', () => {
     const result = parse('providers:\n  p: { preset: glm, keys: ["${NOPE}", "${K}"] }\n', {
       K: 'k',

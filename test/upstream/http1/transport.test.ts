@@ -1,6 +1,6 @@
 /** The network client against servers that behave, misbehave, hang up and pretend to be others. */
 
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Socket, TCPSocketListener } from 'bun';
@@ -109,6 +109,25 @@ describe('connections', () => {
     expect(server.requests[0]).toBe(
       `POST /v1/chat HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer k\r\ncontent-length: 2\r\n\r\nhi`,
     );
+  });
+
+  test('one that is minutes old ends with its answer: a name that moved is looked up again', async () => {
+    const server = serve((socket, _request, number) => socket.write(ok(`answer ${number}`)));
+    const send = client();
+    let late = 0;
+    const real = performance.now.bind(performance);
+    const clock = spyOn(performance, 'now').mockImplementation(() => real() + late);
+    try {
+      for (const minutes of [0, 4, 6, 7, 12]) {
+        late = minutes * 60_000;
+        expect(await text(await send(ask(server.url)))).toStartWith('answer');
+      }
+    } finally {
+      clock.mockRestore();
+    }
+    // 0, 4 and 6 on the first, whose answer at 6 is its last; 7 and 12 on the second.
+    expect(server.peers.length).toBe(2);
+    await until(() => server.peers.every(({ closed }) => closed));
   });
 
   test('many at once get their own answers, and their connections are kept', async () => {
