@@ -9,6 +9,7 @@ import type { SpendReader } from './schema.ts';
 import type { Spool } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
 import { SpendStore, type WaitingRow } from './spend-store.ts';
+import { dropTail, type LeftTail, leftTail, TailFile } from './tail-file.ts';
 import { RowTotals } from './totals.ts';
 
 const FLUSH_AFTER_MS = 200;
@@ -33,6 +34,7 @@ const TAKE_OVER_EVERY_MS = 10_000;
 const LEARNED_EVERY_MS = 30_000;
 const LEARNED_AT_ONCE = 100;
 const DAY_MS = 86_400_000;
+const MOST_TAILS = 10_000;
 
 /** A try that runs. */
 export interface RunningTry {
@@ -76,6 +78,11 @@ export class SpendJournal {
   readonly #options: JournalOptions;
   /** Tells this process from all others, those before it with the same number too. */
   readonly #writer = `${process.pid}-${randomBase36(12)}`;
+  readonly #tail: TailFile;
+  /** What a killed process left, and how many of its lines are written. */
+  #left: { readonly tail: LeftTail; done: number } | undefined;
+  #takingTails = true;
+  readonly #tailsTaken = new Set<string>();
   #file: SpendStore | undefined;
   #fileId = 0;
   #waiting: WaitingRow[] = [];
@@ -103,6 +110,7 @@ export class SpendJournal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
+    this.#tail = new TailFile(options.path, this.#writer);
   }
 
   /** The name of this process. */
@@ -145,7 +153,8 @@ export class SpendJournal {
     }
     const running = place.seq;
     const n = running === 0 ? ++this.#seq : running;
-    this.#waiting.push({ row, running, n, at: running === 0 ? row.time : place.at });
+    const ended = { row, running, n, at: running === 0 ? row.time : place.at };
+    this.#waiting.push({ ...ended, line: this.#tail.add(ended) });
     if (this.waiting === FLUSH_ROWS && this.#problem === undefined) this.#flushSoon();
     else this.#schedule();
   }
@@ -193,6 +202,7 @@ export class SpendJournal {
       if (this.#isBusy) Bun.sleepSync(BUSY_RETRY_MS);
     }
     if (this.waiting > 0) this.#report('the last rows could not be written before the end');
+    this.#tail.close(this.waiting === 0);
     clearTimeout(this.#timer);
     this.#closed = true;
     this.#file?.close();
@@ -223,6 +233,7 @@ export class SpendJournal {
     // Once for a flush: looked at for each slice, it would never end where the time between two looks is short.
     const every = this.#options.takeOverEveryMs ?? TAKE_OVER_EVERY_MS;
     this.#takingOver ||= performance.now() - this.#tookOver >= every;
+    this.#takingTails ||= this.#takingOver;
     while (!this.#closed && this.#writeSlice()) await othersTurn();
     if (this.#young.size > 0) this.#schedule();
   }
@@ -246,6 +257,11 @@ export class SpendJournal {
   }
 
   #work(file: SpendStore): boolean {
+    // Before their running tries: a row that is here ended.
+    if (this.#takingTails) {
+      this.#takingTails = this.#takeTail(file);
+      return true;
+    }
     if (this.#takingOver) {
       this.#tookOver = performance.now();
       this.#takingOver = file.takeOver(TAKEN_AT_ONCE);
@@ -260,10 +276,31 @@ export class SpendJournal {
         this.#waiting = this.#waiting.slice(this.#next);
         this.#next = 0;
       }
+      if (this.waiting === 0) this.#tail.empty();
       this.#options.onWritten?.();
       return true;
     }
     return this.#writeRunning(file) || this.#writeLearned(file) || this.#drop(file);
+  }
+
+  /** True: there is more. */
+  #takeTail(file: SpendStore): boolean {
+    if (this.#left === undefined) {
+      const tail = leftTail(this.#options.path, this.#tailsTaken);
+      if (tail === undefined) return false;
+      this.#left = { tail, done: 0 };
+    }
+    const { tail, done } = this.#left;
+    const lines = tail.lines.slice(done, done + FLUSH_ROWS);
+    if (lines.length > 0) this.#left.done += file.takeTail(tail.writer, lines);
+    if (this.#left.done >= tail.lines.length) {
+      dropTail(tail.path);
+      // One that cannot be removed is not taken again.
+      if (this.#tailsTaken.size < MOST_TAILS) this.#tailsTaken.add(tail.path);
+      this.#left = undefined;
+    }
+    this.#options.onWritten?.();
+    return true;
   }
 
   /** Tries that have run for a moment. True: there are more. */
@@ -345,6 +382,7 @@ export class SpendJournal {
       });
       this.#fileId = fileAt(this.#options.path);
       this.#takingOver = true;
+      this.#takingTails = true;
       this.#options.estimate?.restore(this.#file.learned());
     }
     return this.#file;

@@ -67,7 +67,11 @@ CREATE TABLE learned (
 /** When each writer began, as its system tells it: its number alone may be another process's by now. */
 const STARTS = 'ALTER TABLE writers ADD COLUMN started TEXT;';
 
-export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES, LEARNED, STARTS];
+/** Up to which line of its file the rows of each process are in here. */
+const TAILS =
+  'CREATE TABLE tails (writer TEXT PRIMARY KEY, line INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID, STRICT;';
+
+export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES, LEARNED, STARTS, TAILS];
 
 /** What is summed over tries: columns of all totals. */
 export interface Sums {

@@ -32,6 +32,8 @@ const MOST_LEARNED = 2000;
 const CHECKPOINT_PAGES = 200;
 const ROWS_OF_A_PAGE = 16;
 const DAY_MS = 86_400_000;
+/** What is known of the files of other processes is kept for so long. */
+const TAILS_DAYS = 30;
 const OWN_START = startOf(process.pid) ?? null;
 /** A process that lives, but has not been seen for so long, is taken for dead until it reports. */
 const STALE_MS = 60_000;
@@ -43,6 +45,8 @@ export interface WaitingRow {
   /** Its number among all rows of this process, and its time as long as it ran, if it was in the file then. */
   readonly n: number;
   readonly at: number;
+  /** Its line in the file of its process; left out: it is in none. */
+  readonly line?: number;
 }
 
 export interface SpendStoreOptions {
@@ -88,24 +92,36 @@ export class SpendStore implements SpendReader {
    * @throws SQLiteError and then nothing is written
    */
   write(rows: readonly WaitingRow[], first: RowTotals | undefined): number {
-    return this.#booked.transaction(() => {
-      if (first !== undefined) this.#booked.add(first);
-      const totals = new RowTotals();
-      const began = performance.now();
-      let done = 0;
-      for (const { row, running, n, at } of rows) {
-        if (running > 0) this.#endRunning(running);
-        const id = this.#booked.insert(row);
-        this.spool?.ended({ writer: this.#writer, n, rev: ENDED, at }, id, row.time);
-        totals.add(row, id);
-        done++;
-        if (totals.size >= MOST_GROUPS) break;
-        if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
-      }
-      this.#booked.add(totals);
-      this.#booked.logPages += done / ROWS_OF_A_PAGE;
-      return done;
-    });
+    return this.#booked.transaction(() => this.#writeRows(this.#writer, rows, first));
+  }
+
+  /** Writes what a killed process had not written, a slice at a time. Returns how many of the lines are done. */
+  takeTail(writer: string, lines: readonly WaitingRow[]): number {
+    return this.#booked.transaction(() => this.#writeRows(writer, lines, undefined));
+  }
+
+  #writeRows(writer: string, rows: readonly WaitingRow[], first: RowTotals | undefined): number {
+    if (first !== undefined) this.#booked.add(first);
+    const through = this.#sql.tail.get(writer)?.line ?? 0;
+    const totals = new RowTotals();
+    const began = performance.now();
+    let done = 0;
+    let last = through;
+    for (const { row, running, n, at, line = 0 } of rows) {
+      done++;
+      if (line > 0 && line <= through) continue;
+      if (running > 0) this.#endRunning(writer, running);
+      const id = this.#booked.insert(row);
+      this.spool?.ended({ writer, n, rev: ENDED, at }, id, row.time);
+      totals.add(row, id);
+      if (line > 0) last = line;
+      if (totals.size >= MOST_GROUPS) break;
+      if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
+    }
+    this.#booked.add(totals);
+    if (last > through) this.#sql.setTail.run(writer, last, Date.now());
+    this.#booked.logPages += done / ROWS_OF_A_PAGE;
+    return done;
   }
 
   /** Writes tries that run, as the rows that they are if this process is killed. */
@@ -296,6 +312,7 @@ export class SpendStore implements SpendReader {
         .query<{ seq: number }, [string]>('SELECT seq FROM running WHERE writer = ? LIMIT 1')
         .get(this.#writer);
       if (running === null) this.#sql.gone.run(this.#writer);
+      this.#sql.dropTails.run(this.#writer, Date.now() - TAILS_DAYS * DAY_MS);
     } catch {
       // The next process finds nothing of this one to take over.
     }
@@ -303,8 +320,8 @@ export class SpendStore implements SpendReader {
   }
 
   /** A try that another process took for lost: its row goes, the true one follows. */
-  #endRunning(seq: number): void {
-    const ended = this.#sql.endRunning.get(this.#writer, seq);
+  #endRunning(writer: string, seq: number): void {
+    const ended = this.#sql.endRunning.get(writer, seq);
     if (ended === null || ended.spend === null) return;
     this.#booked.takeBack([ended.spend]);
   }
@@ -325,6 +342,13 @@ function statements(db: Database) {
     dropLearned: db.query(
       `DELETE FROM learned WHERE (target, stream) IN
         (SELECT target, stream FROM learned ORDER BY written DESC LIMIT -1 OFFSET ${MOST_LEARNED})`,
+    ),
+    tail: db.query<{ line: number }, [string]>('SELECT line FROM tails WHERE writer = ?'),
+    setTail: db.query<unknown, [string, number, number]>(
+      'INSERT OR REPLACE INTO tails (writer, line, time) VALUES (?, ?, ?)',
+    ),
+    dropTails: db.query<unknown, [string, number]>(
+      'DELETE FROM tails WHERE writer = ? OR time < ?',
     ),
     gone: db.query<unknown, [string]>('DELETE FROM writers WHERE id = ?'),
     dropRows: db.query<unknown, [number, number]>(
