@@ -282,6 +282,7 @@ describe('what is written', () => {
         ANTHROPIC_BASE_URL: 'http://127.0.0.1:5520',
         ANTHROPIC_AUTH_TOKEN: 'hopgate',
         CLAUDE_CODE_MAX_CONTEXT_TOKENS: '204800',
+        CLAUDE_CODE_AUTO_COMPACT_WINDOW: '204800',
       },
     });
   });
@@ -317,7 +318,26 @@ describe('what is written', () => {
       ANTHROPIC_DEFAULT_SONNET_MODEL: 'glm-4.7',
       ANTHROPIC_DEFAULT_HAIKU_MODEL: 'glm-4.6',
       CLAUDE_CODE_MAX_CONTEXT_TOKENS: '204800',
+      CLAUDE_CODE_AUTO_COMPACT_WINDOW: '204800',
     });
+  });
+
+  // The window of 1M is the one that Claude Code assumes itself for models with 1M.
+  for (const tokens of [50_000, 131_072, 200_000, 204_800, 262_144, 1_000_000]) {
+    test(`claude: another model with a window of ${tokens} answers, and is compacted at it`, async () => {
+      for (const model of ['', ' --model glm-4.7']) {
+        await setup(`claude --yes --context ${tokens}${model}`);
+        expect(json(CLAUDE).env).toMatchObject({
+          CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(tokens),
+          CLAUDE_CODE_AUTO_COMPACT_WINDOW: String(tokens),
+        });
+      }
+    });
+  }
+
+  test('gemini: what an untrusted folder hides is said', async () => {
+    const { err } = await setup('gemini --yes');
+    expect(err).toContain('GEMINI_CLI_TRUST_WORKSPACE');
   });
 
   test('claude: a window smaller than the one it assumes is reported', async () => {

@@ -57,6 +57,15 @@ function settingsPath(environment: Environment): string {
   return join(folder ?? join(environment.userHome, '.claude'), 'settings.json');
 }
 
+/**
+ * Claude Code 2.1 looks at the first of these only for models whose names do not begin with `claude-`, which it
+ * asks for where a route takes its own names; the second one holds for every model.
+ */
+function setWindow(env: Record<string, string>, tokens: number): void {
+  env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(tokens);
+  env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(tokens);
+}
+
 function apply(text: string | undefined, plan: SetupPlan): FileChange {
   const env: Record<string, string> = {
     ANTHROPIC_BASE_URL: plan.url,
@@ -70,17 +79,10 @@ function apply(text: string | undefined, plan: SetupPlan): FileChange {
     env.ANTHROPIC_DEFAULT_SONNET_MODEL = plan.model;
     env.ANTHROPIC_DEFAULT_HAIKU_MODEL = small;
     env.CLAUDE_CODE_SUBAGENT_MODEL = plan.model;
-    if (!isClaude(plan.model)) {
-      env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context ?? CAUTIOUS_CONTEXT);
-    }
+    if (!isClaude(plan.model)) setWindow(env, plan.context ?? CAUTIOUS_CONTEXT);
   } else if (plan.answeringModel !== undefined && !isClaude(plan.answeringModel)) {
     // Claude Code shows and fills the window of the model it requests; another model answers.
-    if (plan.context !== undefined) {
-      env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context);
-      if (plan.context < CLAUDE_CONTEXT) {
-        env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
-      }
-    }
+    if (plan.context !== undefined) setWindow(env, plan.context);
   } else if (plan.context !== undefined && plan.context < CLAUDE_CONTEXT) {
     // Claude Code fills the window of the model it requests; the model that answers has a smaller one.
     env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
