@@ -1,35 +1,28 @@
 /** The JSON body of an endpoint's request: its model is read, its bytes stay. */
 
 import { invalid } from '../conversation/errors.ts';
-import { checkedModel, decodeJson, notAnObject } from '../gateway/client-request.ts';
+import { checkedModel, checkNames, decodeJson, notAnObject } from '../gateway/client-request.ts';
 import { splice } from '../lib/bytes/bytes.ts';
-import { isObject, type Member, topLevel } from '../lib/json/json.ts';
+import { isObject, type Member, type Members, topLevel } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { withoutMedia } from './media.ts';
 import type { EndpointRequest } from './types.ts';
 
 /** A body up to this size is parsed whole, which shows every mistake in it. */
 const PARSED_BYTES = 2 * 1024 * 1024;
-const GLANCE: ReadonlySet<string> = new Set([
-  'model',
-  'stream',
-  'stream_format',
-  'max_tokens',
-  'n',
-  'best_of',
-]);
 
 /** @throws GatewayError invalid_request that names the field: no JSON, no object, no model */
 export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
-  let members: ReadonlyMap<string, Member> | 'blank' | undefined;
+  let members: Members | 'blank' | undefined;
   if (bytes.length <= PARSED_BYTES) {
     if (!isObject(decodeJson(bytes))) throw notAnObject(bytes);
-    members = topLevel(bytes, GLANCE);
+    members = topLevel(bytes);
   } else members = await topLevelInSlices(bytes);
   if (members === 'blank') {
     throw invalid('The request body holds more than a megabyte of white space in one place.');
   }
   if (members === undefined) throw notAnObject(bytes);
+  checkNames(members);
   const valueAt = (key: string) => {
     const member = members.get(key);
     return member && decodeJson(bytes.subarray(member.valueStart, member.valueEnd));

@@ -7,6 +7,7 @@ import type { Conversation, ProtocolName, Settings } from '../conversation/types
 import { ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { asBuffer, containsAny, needles, splice } from '../lib/bytes/bytes.ts';
 import {
+  countMembers,
   isObject,
   type Json,
   type JsonObject,
@@ -17,7 +18,7 @@ import {
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { holdsMoreValues } from '../lib/json/many-values.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
-import { containsControl } from '../lib/text/printable-text.ts';
+import { containsControl, printableLine } from '../lib/text/printable-text.ts';
 import { type Asker, type Histories, type History, LEAST_BYTES } from './histories/histories.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
@@ -26,7 +27,6 @@ const PARSE_AT_ONCE = LEAST_BYTES;
 const LARGE = 2 * 1024 * 1024;
 /** Members, objects and lists of a body: more than twice what `limits.blocks` blocks have. Names take the most time. */
 const MOST_VALUES = 300_000;
-const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const EXTENSION = needles('"hopgate"');
@@ -46,7 +46,7 @@ const NONE: readonly Note[] = [];
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
 export type RepairBody = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
 
-type Members = ReadonlyMap<string, Member>;
+type Members = ReadonlyMap<string, Member> & { readonly repeated?: string | undefined };
 
 /** What the reading of a body depends on. */
 export interface ReadOptions {
@@ -157,18 +157,21 @@ export class ClientRequest {
     this.#mostBlocks = mostBlocks;
     this.history = history;
     const whole = asBuffer(body);
+    if (members !== undefined) checkNames(members);
     const cut = containsAny(whole, EXTENSION) ? cutExtension(whole, members) : undefined;
     this.#members = cut === undefined ? members : undefined;
     this.bytes = cut === undefined ? whole : asBuffer(cut.bytes);
     this.extension = cut?.extension;
     if (this.bytes.length < PARSE_AT_ONCE) {
       const { model, settings } = this.conversation;
+      checkNamesOf(this.#parsed, this.bytes);
       this.model = checkedModel(model);
       this.stream = settings.stream;
       return;
     }
-    const glance = this.#members ?? topLevel(this.bytes, GLANCE);
+    const glance = this.#members ?? topLevel(this.bytes);
     if (glance === undefined) throw notAnObject(this.bytes);
+    checkNames(glance);
     const text = (key: string) => {
       const member = glance.get(key);
       if (member === undefined) return undefined;
@@ -305,6 +308,24 @@ export function decodeJson(bytes: Uint8Array): Json {
     const reason = detail.replace('JSON Parse error: ', '').slice(0, 200);
     throw invalid(`The request body is not valid JSON: ${reason}`);
   }
+}
+
+/**
+ * Parsers disagree about which of two members of one name counts (RFC 8259 §4), so what is checked, priced and
+ * routed here could be another request to the vendor.
+ * @throws GatewayError invalid_request
+ */
+export function checkNames({ repeated }: { readonly repeated?: string | undefined }): void {
+  if (repeated === undefined) return;
+  const name = printableLine(repeated, 60);
+  throw invalid(`The request body has the member '${name}' twice.`, name);
+}
+
+/** As {@link checkNames}, for a body that is parsed already. */
+export function checkNamesOf(value: Json, bytes: Uint8Array): void {
+  if (!isObject(value) || Object.keys(value).length === countMembers(bytes)) return;
+  // Without members that can be told apart there is nothing to complain about.
+  checkNames(topLevel(bytes) ?? {});
 }
 
 /** The precise complaint about a body that the byte scan could not follow. */

@@ -36,7 +36,7 @@ describe('what is asked', () => {
   });
 
   test('a large body is not parsed for its model and stream flag', () => {
-    const body = bytes(`{"model":"m","stream":true,"messages":"${BIG}`);
+    const body = bytes(`{"model":"m","stream":true,"messages":[tru,"${BIG}"]}`);
     const request = new ClientRequest(openaiChat, body);
     expect([request.model, request.stream]).toEqual(['m', true]);
   });

@@ -29,6 +29,16 @@ interface OpenField {
 
 type State = 'opening' | 'boundary-end' | 'headers' | 'value' | 'last-line' | 'done';
 
+/** Fields by which this gateway goes, and those by which vendors charge. Files and lists may be there more than once. */
+const SINGLE: ReadonlySet<string> = new Set([
+  'model',
+  'n',
+  'quality',
+  'response_format',
+  'size',
+  'stream',
+]);
+
 // More than any form of these endpoints has.
 const MOST_FIELDS = 256;
 /** Of the headers of one field. */
@@ -211,6 +221,9 @@ export class FormParser {
       throw invalid(`The form has more than ${MOST_FIELDS} fields.`, name);
     }
     const filename = parameters?.get('filename') ?? parameters?.get('filename*');
+    if (SINGLE.has(name) && this.fields.some((field) => field.name === name)) {
+      throw invalid(`The form has the field '${name}' twice.`, name);
+    }
     if (name === 'model') this.#checkModelField(filename, start);
     this.#field = {
       name,
@@ -224,9 +237,6 @@ export class FormParser {
   }
 
   #checkModelField(filename: string | undefined, start: number): void {
-    if (this.fields.some(({ name }) => name === 'model')) {
-      throw invalid("The form has the field 'model' twice.", 'model');
-    }
     const encoding = this.#headers.get('content-transfer-encoding')?.toLowerCase();
     const plain = encoding === undefined || ['7bit', '8bit', 'binary'].includes(encoding);
     if (filename !== undefined || !plain) throw invalid("'model' must be a text field.", 'model');

@@ -38,6 +38,9 @@ interface PiecedMember extends Member {
   readonly list: Box | undefined;
 }
 
+/** As `Members` of `json.ts`. */
+type PiecedMembers = Map<string, PiecedMember> & { repeated?: string | undefined };
+
 /** Bytes between two yields. */
 const STEP_BYTES = 64 * 1024;
 /** A body of more pieces is no conversation; it is read in one. */
@@ -51,7 +54,7 @@ export class BodyPieces {
   readonly #members: readonly PiecedMember[];
   readonly #pieces: readonly Piece[];
   #value: JsonObject | undefined;
-  #byKey: ReadonlyMap<string, PiecedMember> | undefined;
+  #byKey: PiecedMembers | undefined;
   /** Bytes that were taken from the earlier body. */
   readonly kept: number;
   /** Ranges of bytes that the earlier body does not hold: start, end, start, end … */
@@ -89,9 +92,15 @@ export class BodyPieces {
   }
 
   /** Where the members stand; a duplicate key has its last place, as for JSON.parse. */
-  get members(): ReadonlyMap<string, PiecedMember> {
-    this.#byKey ??= new Map(this.#members.map((member) => [member.key, member]));
-    return this.#byKey;
+  get members(): PiecedMembers {
+    if (this.#byKey !== undefined) return this.#byKey;
+    const members: PiecedMembers = new Map();
+    for (const member of this.#members) {
+      if (members.has(member.key)) members.repeated ??= member.key;
+      members.set(member.key, member);
+    }
+    this.#byKey = members;
+    return members;
   }
 
   /** The whole value, frozen by convention: lists and items may be those of other bodies. @throws as {@link member} */

