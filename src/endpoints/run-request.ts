@@ -6,7 +6,7 @@ import { ExchangeSession } from '../gateway/tries/exchange-session.ts';
 import { affordableTargets } from '../gateway/tries/open-account.ts';
 import { retry } from '../gateway/tries/retry.ts';
 import type { AttemptEvents, Exchange, FailedOutcome } from '../gateway/types.ts';
-import { permittedTargets, plainRequest, route } from '../routing/index.ts';
+import { permittedTargets, plainRequest, route, targetsForNamed } from '../routing/index.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { attempt } from './attempt.ts';
 import { answerResponse } from './response.ts';
@@ -17,6 +17,9 @@ interface RunOptions {
   readonly onKeyRefused: AttemptEvents['onKeyRefused'];
   readonly onStream: (open: boolean) => void;
 }
+
+/** Forms have no such fields. */
+const NO_BODY = new Uint8Array();
 
 /** @throws GatewayError if no target takes the request, or the key may use none of them */
 export async function answered(
@@ -29,7 +32,13 @@ export async function answered(
   if (!decision.ok) throw decision.error;
   const { routeName } = decision;
   const all = decision.targets;
-  const permitted = permittedTargets(exchange.principal, request.model, routeName, all);
+  const { principal } = exchange;
+  const permitted = targetsForNamed(
+    principal,
+    { bytes: exchange.form === undefined ? exchange.body : NO_BODY },
+    'openai-chat',
+    permittedTargets(principal, request.model, routeName, all),
+  );
   const targets = account === undefined ? permitted : affordableTargets(account, permitted);
   const shared = all.slice(0, decision.equals);
   const equals = shared.filter((target) => targets.includes(target)).length;

@@ -285,6 +285,8 @@ export function checkedModel(model: string): string {
   if (model.length > MOST_OF_NAME) {
     throw invalid(`'model' is longer than ${MOST_OF_NAME} characters.`, 'model');
   }
+  // Some vendors trim names: then another model's answer would be priced and counted under this one.
+  if (model.trim() !== model) throw invalid("'model' begins or ends with white space.", 'model');
   if (containsControl(model)) {
     throw invalid("'model' holds a control character, a line break or half a character.", 'model');
   }

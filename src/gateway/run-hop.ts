@@ -10,6 +10,7 @@ import {
   type RouteRequest,
   requestFacts,
   route,
+  targetsForNamed,
   withRoomFirst,
 } from '../routing/index.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -68,7 +69,13 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
     ({ routeName } = decision);
     const all = decision.targets;
-    const permitted = permittedTargets(exchange.principal, request.model, routeName, all);
+    const { principal, protocol } = exchange;
+    const permitted = targetsForNamed(
+      principal,
+      request,
+      protocol.name,
+      permittedTargets(principal, request.model, routeName, all),
+    );
     const affordable = account === undefined ? permitted : affordableTargets(account, permitted);
     // The size of what a later hop sends is not known.
     const bytes = hop.conversation === undefined ? request.bytes.length : Number.MAX_SAFE_INTEGER;

@@ -23,6 +23,7 @@ export function policyOf(permissions: readonly Permissions[]): Policy {
   const policies = own.map(singlePolicy);
   if (policies.length === 1) return policies[0]!;
   return {
+    everyModel: policies.every(({ everyModel }) => everyModel),
     allowsModel: (asked) => policies.every((one) => one.allowsModel(asked)),
     allowsTarget: (asked, target) => policies.every((one) => one.allowsTarget(asked, target)),
     allowsRoute: (name) => policies.every((one) => one.allowsRoute(name)),
@@ -37,8 +38,8 @@ function singlePolicy({ models, tools, routes, spaces }: Permissions): Policy {
     patterns === undefined ? () => true : anyExactGlob(patterns);
   return {
     ...(models === undefined || models.includes('*')
-      ? { allowsModel: ALL.allowsModel, allowsTarget: ALL.allowsTarget }
-      : modelPolicy(models)),
+      ? { everyModel: true, allowsModel: ALL.allowsModel, allowsTarget: ALL.allowsTarget }
+      : { everyModel: false, ...modelPolicy(models) }),
     allowsRoute: anyOf(routes),
     allowsTool: anyOf(tools),
     everyTool: tools === undefined || tools.includes('*'),

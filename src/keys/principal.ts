@@ -8,6 +8,8 @@ export type { KeyLimits, LimitName } from '../config/sections/keys/settings.ts';
 
 /** What a key may use. */
 export interface Policy {
+  /** Every model is allowed: nothing needs to be looked at. */
+  readonly everyModel: boolean;
   /**
    * The model as the client asked for it. False: no target can be allowed for this name. True says nothing
    * yet about a target: see {@link allowsTarget}.
@@ -47,6 +49,7 @@ export interface Principal {
 }
 
 const ANYTHING: Policy = {
+  everyModel: true,
   allowsModel: () => true,
   allowsTarget: () => true,
   allowsRoute: () => true,

@@ -9,6 +9,7 @@ export {
 } from './explain.ts';
 export { requestFacts } from './facts.ts';
 export { type ModelItem, models } from './models.ts';
+export { targetsForNamed } from './named-models.ts';
 export { mayReach, permittedTargets } from './permitted.ts';
 export { type Fact, plainRequest, type RoutedTarget, type RouteRequest } from './request.ts';
 export { contextOf, withRoomFirst } from './room.ts';

@@ -14,6 +14,9 @@ const refused = (what: string, code: string, param?: string) =>
     retryable: false,
   });
 
+export const refusedModel = (name: string, param: string): GatewayError =>
+  refused(`the model '${printableLine(name, 200)}'`, 'model_not_allowed', param);
+
 /**
  * The targets of a decision that the key may use, in their order.
  * @param asked the model as the client asked for it
@@ -29,14 +32,13 @@ export function permittedTargets(
     throw refused(`the route '${printableLine(routeName, 200)}'`, 'route_not_allowed');
   }
   if (!policy.allowsModel(asked)) {
-    throw refused(`the model '${printableLine(asked, 200)}'`, 'model_not_allowed', 'model');
+    throw refusedModel(asked, 'model');
   }
   const isAllowed = ({ target }: RoutedTarget) => policy.allowsTarget(asked, target);
   if (targets.every(isAllowed)) return targets;
   const allowed = targets.filter(isAllowed);
   if (allowed.length > 0) return allowed;
-  const name = printableLine(targetName(targets[0]!.target), 200);
-  throw refused(`the model '${name}'`, 'model_not_allowed', 'model');
+  throw refusedModel(targetName(targets[0]!.target), 'model');
 }
 
 /** Can a request for this model reach any target that the key may use? */

@@ -10,7 +10,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { ExchangeFeatures, Summary } from '../../src/gateway/types.ts';
-import { WITHOUT_KEY } from '../../src/keys/principal.ts';
+import { type Principal, WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
@@ -66,6 +66,7 @@ export function scriptedGateway(
     name = 'up',
     profile = 'none',
     models = '["*"]',
+    principal = WITHOUT_KEY,
     slots = new ConcurrencyLimit(0),
     beforeEnd,
   }: {
@@ -73,6 +74,7 @@ export function scriptedGateway(
     readonly profile?: string;
     /** YAML. */
     readonly models?: string;
+    readonly principal?: Principal;
     readonly slots?: ConcurrencyLimit;
     readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
   } = {},
@@ -122,7 +124,7 @@ export function scriptedGateway(
         sessionId: '',
         search: '',
         signal,
-        principal: WITHOUT_KEY,
+        principal,
         owner: '',
         started: performance.now(),
       });

@@ -1,7 +1,7 @@
 /** What a key may use of the server tools, and of the tools that vendors run. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import type { Conversation, HostedTool } from '../../conversation/types.ts';
+import type { Conversation, HostedTool, ProtocolName } from '../../conversation/types.ts';
 import type { Policy } from '../../keys/principal.ts';
 import { isObject } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
@@ -9,12 +9,12 @@ import type { ToolRegistry } from './registry.ts';
 import type { ServerTool } from './tool.ts';
 
 /** @throws GatewayError permission for a tool that the key may not use */
-export function checkTool(policy: Policy, name: string): void {
+export function checkTool(policy: Policy, name: string, param = 'tools'): void {
   if (policy.allowsTool(name)) return;
   throw new GatewayError(
     'permission',
     `This API key may not use the tool '${printableLine(name, 200)}'.`,
-    { code: 'tool_not_allowed', param: 'tools', retryable: false },
+    { code: 'tool_not_allowed', param, retryable: false },
   );
 }
 
@@ -53,7 +53,23 @@ export function checkHostedTools(
   // Messages: with its older beta a list of servers needs no declaration among the tools.
   const servers = isObject(origin?.value) ? origin.value.mcp_servers : undefined;
   if (Array.isArray(servers) && servers.length > 0) checkTool(policy, 'mcp_toolset');
+  if (!isObject(origin?.value)) return;
+  // What is kept at the vendor may declare any tool.
+  for (const [field, name] of STORED[origin.protocol] ?? []) {
+    const stored = origin.value[field];
+    if (stored !== undefined && stored !== null) checkTool(policy, name, field);
+  }
 }
+
+/** Fields that name something kept at the vendor, and the name by which a key may use it. */
+const STORED: Partial<Record<ProtocolName, readonly (readonly [field: string, name: string])[]>> = {
+  'openai-responses': [['prompt', 'stored_prompt']],
+  'openai-chat': [['preset', 'stored_prompt']],
+  'google-gemini': [
+    ['cachedContent', 'cached_content'],
+    ['cached_content', 'cached_content'],
+  ],
+};
 
 /** The server tools that a key may use. */
 export function permittedTools(registry: ToolRegistry, policy: Policy): ToolRegistry {
