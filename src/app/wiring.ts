@@ -25,6 +25,7 @@ import { nameHash } from '../lib/store/erasures.ts';
 import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
+import { spentBy } from '../money/reports.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
@@ -349,7 +350,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         address: (request) => addresses.of(request),
       });
     },
-    async models(principal: Parameters<typeof catalogue.list>[0]) {
+    async models(principal: Principal) {
       const guard = await limits.guard(principal, false);
       try {
         return await catalogue.list(principal);
@@ -371,7 +372,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const error = new GatewayError('not_found', message, { code: 'not_found' });
       return errors.response(request, error);
     },
-    usage: limits.usage,
+    usage: async (principal: Principal) => ({
+      ...(await limits.usage(principal)),
+      spent: await spentBy(money.spend, principal.id, Date.now()).catch(() => null),
+    }),
     unready: () => (draining ? 'shutting down' : needsKeys() ? runTimeKeys.unready : undefined),
 
     lifecycle: {

@@ -11,7 +11,9 @@ export interface UsagePluginOptions {
       answer: (principal: Principal) => Promise<Response>,
     ): Promise<Response>;
   };
-  readonly usage: (principal: Principal) => Promise<UsageReport>;
+  readonly usage: (
+    principal: Principal,
+  ) => Promise<UsageReport & { readonly spent: object | null }>;
 }
 
 export function usagePlugin({ errors, usage }: UsagePluginOptions) {

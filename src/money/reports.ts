@@ -1,6 +1,7 @@
 /** The reports of the admin API about spend: usage over time, and the rows of single tries. */
 
 import { invalid } from '../conversation/errors.ts';
+import { usdOf } from '../lib/text/usd.ts';
 import { readRowsQuery, spendCsv, spendPage } from './rows.ts';
 import type { SpendReader } from './schema.ts';
 import { labelNames, readUsageQuery, type UsageNames, usageBy, usageJson } from './usage.ts';
@@ -11,6 +12,58 @@ export interface SpendSource {
   /** @throws SQLiteError, or GatewayError where the shared database is away */
   read<T>(question: (reader: SpendReader) => T | Promise<T>): Promise<T>;
 }
+
+/** What a key has spent since a day or a month (UTC) began. */
+export interface SpentReport {
+  readonly since: string;
+  readonly cost_usd: number;
+  /** All kinds together, cached and reasoning ones too. */
+  readonly tokens: number;
+  /** A request that was tried again has several. */
+  readonly tries: number;
+  /** Tries whose price is unknown: their cost is not in `cost_usd`. */
+  readonly unpriced: number;
+}
+
+export interface KeySpent {
+  readonly today: SpentReport;
+  readonly this_month: SpentReport;
+}
+
+/** @throws SQLiteError, or GatewayError where the shared database is away */
+export async function spentBy(source: SpendSource, key: string, now: number): Promise<KeySpent> {
+  const date = new Date(now);
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
+  return source.read(async (reader) => ({
+    today: await spentSince(reader, key, Date.UTC(year, month, day), now),
+    this_month: await spentSince(reader, key, Date.UTC(year, month, 1), now),
+  }));
+}
+
+async function spentSince(
+  reader: SpendReader,
+  key: string,
+  from: number,
+  now: number,
+): Promise<SpentReport> {
+  const to = (Math.floor(now / HOUR_MS) + 1) * HOUR_MS;
+  const query = { by: 'key', from, to, step: undefined, key, limit: 1, top: undefined } as const;
+  const [group] = await usageBy(reader, query);
+  const sums = group?.sums;
+  const tokens =
+    sums === undefined
+      ? 0
+      : sums.input + sums.output + sums.cache_read + sums.cache_write + sums.reasoning;
+  return {
+    since: new Date(from).toISOString().replace(/\.\d+Z$/, 'Z'),
+    cost_usd: usdOf(sums?.cost ?? 0),
+    tokens,
+    tries: sums?.tries ?? 0,
+    unpriced: sums?.unpriced ?? 0,
+  };
+}
+
+const HOUR_MS = 3_600_000;
 
 type Report = (query: URLSearchParams) => Promise<Response>;
 

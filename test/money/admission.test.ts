@@ -188,6 +188,19 @@ describe('what a request allows is reserved', () => {
   });
 });
 
+test('a key without limits sees what it has spent', async () => {
+  await start({});
+  await post('/v1/chat/completions', { model: 'dear', max_tokens: 500, messages });
+  await post('/v1/chat/completions', { model: 'cheap', max_tokens: 500, messages });
+  const answer = await fetch(`${gateway!.url}/v1/usage`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  });
+  const { limits, budgets, spent } = (await answer.json()) as Record<string, object>;
+  expect([limits, budgets]).toEqual([[], []]);
+  const numbers = { cost_usd: 0.0005, tokens: 30, tries: 2, unpriced: 0 };
+  expect(spent).toMatchObject({ today: numbers, this_month: numbers });
+});
+
 test('a request that a budget refuses takes nothing from the rate', async () => {
   await start({
     limits: { requests_per_minute: 3 },

@@ -75,7 +75,7 @@ function oneKey(id: string): View {
       draw(
         key,
         usage.data,
-        budgets.data.filter((budget) => budget.key === id),
+        budgets.data.filter((budget) => budget.key === id || sharedBy(budget, key)),
       );
     });
 
@@ -113,7 +113,15 @@ function oneKey(id: string): View {
             changeable && actions(key),
           ),
           budgets.length > 0 &&
-            h('section', { class: 'panel' }, h('h2', null, 'Budgets'), budgets.map(budgetLine)),
+            h(
+              'section',
+              { class: 'panel' },
+              h('h2', null, 'Budgets'),
+              budgets.map((budget) => [
+                budget.key === null && h('p', { class: 'soft' }, `${budget.name} (shared)`),
+                budgetLine(budget),
+              ]),
+            ),
           usagePanel(key, usage),
         ),
       ),
@@ -264,6 +272,10 @@ function settingsForm(
     h('div', { class: 'form-end' }, submit),
   );
 }
+
+/** A shared budget counts for every key that has its labels. */
+const sharedBy = ({ key: owner, labels }: BudgetReport, { labels: own = {} }: KeyView): boolean =>
+  owner === null && Object.entries(labels ?? {}).every(([label, value]) => own[label] === value);
 
 const fact = (name: string, value: Child) =>
   h('div', null, h('dt', null, name), h('dd', null, value));
