@@ -10,6 +10,7 @@ import type { HopRecording } from '../samples/recording.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { ClientRequest } from './client-request.ts';
 import { decoded } from './response-body.ts';
+import { isEvents } from './stream/body-form.ts';
 import { openStream } from './stream/open.ts';
 import { UpstreamBody } from './stream/upstream-body.ts';
 import type { Attempt, Outcome, Prepared, Reading } from './types.ts';
@@ -50,14 +51,19 @@ export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
     throw thrown;
   };
   try {
-    const outcome =
-      type.includes('event-stream') && request.stream
-        ? openStream(reading)
-        : wholeAnswer(reading, type, answer.status);
+    const outcome = request.stream
+      ? streamOrWhole(reading, type, answer.status)
+      : wholeAnswer(reading, type, answer.status);
     return outcome instanceof Promise ? outcome.catch(giveUp) : outcome;
   } catch (thrown) {
     return giveUp(thrown);
   }
+}
+
+/** A stream was asked for; whether one came shows in its first bytes. */
+async function streamOrWhole(reading: Reading, type: string, status: number): Promise<Outcome> {
+  const first = await reading.source.peek();
+  return isEvents(type, first?.[0]) ? openStream(reading) : wholeAnswer(reading, type, status);
 }
 
 class AttemptClientContext implements ClientContext {

@@ -29,7 +29,7 @@ export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
  * its first words, or a connection error.
  */
 export type Scripted =
-  | { readonly sse: readonly string[]; readonly cut?: boolean }
+  | { readonly sse: readonly string[]; readonly cut?: boolean; readonly type?: string }
   | { readonly json: unknown; readonly status?: number; readonly headers?: Record<string, string> }
   | { readonly stalls: string; readonly status: number }
   | { readonly refuse: string };
@@ -160,7 +160,8 @@ function answer(scripted: Scripted): Response {
       else controller.close();
     },
   });
-  return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  const { type = 'text/event-stream' } = scripted;
+  return new Response(body, { headers: type === '' ? {} : { 'content-type': type } });
 }
 
 async function drained(

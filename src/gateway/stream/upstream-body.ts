@@ -8,6 +8,7 @@ import { tooMuch } from '../../upstream/target-error.ts';
 import { BodyTooLarge, type ChunkSink, type ResponseBody } from '../../upstream/transport.ts';
 
 type Batch = readonly Uint8Array[] | undefined;
+type Peeked = { readonly batch: Batch } | { readonly thrown: unknown };
 
 export interface UpstreamBodyOptions {
   readonly provider: string;
@@ -28,6 +29,8 @@ export class UpstreamBody implements ChunkSink {
   #sink: ChunkSink | undefined;
   /** Made when there is something to wait for. */
   #idleTimer: IdleTimer | undefined;
+  /** What was looked at in advance, for the next read; or why there is nothing. */
+  #peeked: Peeked | undefined;
   #silent = false;
   #over = false;
 
@@ -42,6 +45,7 @@ export class UpstreamBody implements ChunkSink {
    * @throws GatewayError upstream when the connection broke, timeout after too long a silence
    */
   read(): Batch | Promise<Batch> {
+    if (this.#peeked !== undefined) return this.#takePeeked(this.#peeked);
     // The time that a slow client took must not count as the upstream's silence.
     this.#idleTimer?.touch();
     try {
@@ -55,6 +59,30 @@ export class UpstreamBody implements ChunkSink {
     } catch (thrown) {
       return this.#fail(thrown);
     }
+  }
+
+  /** The first chunks, which `read` gives once more; undefined: there are none. What it throws, `read` throws. */
+  async peek(): Promise<Batch> {
+    try {
+      let batch = await this.read();
+      while (batch?.length === 0) batch = await this.read();
+      this.#peeked = { batch };
+      return batch;
+    } catch (thrown) {
+      this.#peeked = { thrown };
+      return undefined;
+    }
+  }
+
+  #takePeeked(peeked: Peeked): Batch {
+    if ('thrown' in peeked) throw peeked.thrown;
+    // The end stays the end.
+    if (peeked.batch !== undefined) this.#peeked = undefined;
+    return peeked.batch;
+  }
+
+  get hasPeeked(): boolean {
+    return this.#peeked !== undefined;
   }
 
   /** As the source's own. @throws as `read` does */

@@ -14,7 +14,7 @@ import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
 import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
-import { foreignJson, replyFromJson, replyFromStream } from './whole-reply.ts';
+import { foreignJson, wholeReply } from './whole-reply.ts';
 
 const utf8 = new TextDecoder();
 
@@ -40,10 +40,8 @@ function read(
   const { protocol, request, hop } = reading.attempt;
   // Its pieces, its text and its values.
   madeLarge(3 * bytes.length);
-  const streamed = contentType.includes('event-stream');
-  const whole = streamed
-    ? replyFromStream(reading, bytes)
-    : replyFromJson(reading, bytes, contentType);
+  const whole = wholeReply(reading, bytes, contentType);
+  const streamed = whole.reply !== undefined;
   const { digest } = whole;
   if (reading.account !== undefined) {
     endTry(reading.account, wholeEnd(digest), digest, bytes.length);

@@ -12,7 +12,7 @@ export function wholeBody(reading: Reading): Uint8Array | Promise<Uint8Array> {
   const { source, common } = reading;
   const { provider, limits } = boundsOf(reading);
   // With a length the rest follows at once; without one the vendor may keep the line alive for minutes.
-  const length = common.headers.get('content-length');
+  const length = source.hasPeeked ? null : common.headers.get('content-length');
   if (length === null) return bodyOfUnknownLength(reading);
   if (Number(length) <= limits.bytes) return source.readAll();
   source.cancel();

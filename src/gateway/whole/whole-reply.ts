@@ -10,6 +10,7 @@ import { type Json, parseJson } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { redactText } from '../../lib/text/redact.ts';
 import { maskLiterals } from '../../lib/text/secret-literals.ts';
+import { isEvents } from '../stream/body-form.ts';
 import type { Reading } from '../types.ts';
 
 const utf8 = new TextDecoder();
@@ -24,12 +25,14 @@ export interface WholeReply {
   readonly ascii?: string;
 }
 
+/** The answer in these bytes, JSON or a stream. @throws GatewayError upstream where it is neither */
+export const wholeReply = (reading: Reading, bytes: Uint8Array, contentType: string): WholeReply =>
+  isEvents(contentType, bytes)
+    ? replyFromStream(reading, bytes)
+    : replyFromJson(reading, bytes, contentType);
+
 /** An answer that should be JSON. @throws GatewayError upstream where it is not */
-export function replyFromJson(
-  reading: Reading,
-  bytes: Uint8Array,
-  contentType: string,
-): WholeReply {
+function replyFromJson(reading: Reading, bytes: Uint8Array, contentType: string): WholeReply {
   let value: Json;
   const text = utf8.decode(bytes);
   try {
@@ -73,7 +76,7 @@ export function foreignJson({ attempt, common }: Reading, text: string): Gateway
 }
 
 /** The upstream streamed although the request asked for no stream. */
-export function replyFromStream(reading: Reading, bytes: Uint8Array): WholeReply {
+function replyFromStream(reading: Reading, bytes: Uint8Array): WholeReply {
   const parser = new SseParser();
   const decoder = reading.attempt.protocol.decodeStream(reading.prepared.context);
   const fold = new ReplyBuilder();

@@ -1,0 +1,77 @@
+/** What an answer is shows in its first bytes: vendors and relays label streams as JSON, and JSON as streams. */
+
+import { describe, expect, test } from 'bun:test';
+import { formOf, isEvents } from '../../src/gateway/stream/body-form.ts';
+import { scriptedGateway } from './scripted.ts';
+
+const TYPES = [
+  'application/json',
+  'text/plain',
+  'application/octet-stream',
+  '',
+  'text/event-stream',
+];
+const CLIENTS: readonly ('openai-chat' | 'anthropic-messages')[] = [
+  'openai-chat',
+  'anthropic-messages',
+];
+const chunk = (delta: object, finish_reason: string | null) =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+const SSE = [
+  ': hello\n\n',
+  chunk({ role: 'assistant', content: 'Hel' }, null),
+  chunk({ content: 'lo.' }, null),
+  chunk({}, 'stop'),
+  'data: [DONE]\n\n',
+];
+const JSON_ANSWER = JSON.stringify({
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
+});
+const BODIES = {
+  events: SSE,
+  'events byte by byte': [...SSE.join('')],
+  'events behind blank lines': ['\n\n', ...SSE],
+  JSON: [JSON_ANSWER],
+  'JSON byte by byte': [...JSON_ANSWER],
+};
+
+const textOf = (raw: string): string =>
+  [...raw.matchAll(/"(?:content|text)":"([^"]*)"/g)].map(([, text]) => text).join('');
+
+describe.each(TYPES)('content-type %j', (type) => {
+  for (const [name, sse] of Object.entries(BODIES)) {
+    for (const client of CLIENTS) {
+      test.each([true, false])(`${name} for ${client}, stream: %p`, async (stream) => {
+        const gateway = scriptedGateway('openai-chat', [{ sse, type }]);
+        const body = { model: 'up/m', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] };
+        const answer = await gateway.ask(client, { ...body, stream });
+        expect([answer.status, answer.reset, textOf(answer.text)]).toEqual([200, false, 'Hello.']);
+        expect(answer.text.startsWith('{')).toBe(!stream);
+        expect(gateway.sent).toHaveLength(1);
+      });
+    }
+  }
+});
+
+test('neither a stream nor JSON is an error, whatever its type', async () => {
+  for (const type of TYPES) {
+    const script = [1, 2].map(() => ({ sse: ['<html>oops</html>'], type }));
+    const gateway = scriptedGateway('openai-chat', script);
+    const body = { model: 'up/m', stream: true, messages: [{ role: 'user', content: 'x' }] };
+    expect((await gateway.ask('openai-chat', body)).status).toBe(502);
+  }
+});
+
+test('the type decides where the bytes say nothing', () => {
+  const bytes = (text: string) => Buffer.from(text);
+  expect(formOf(bytes('\ufeffdata: {}'))).toBe('events');
+  expect(formOf(bytes('ev'))).toBe('events');
+  expect(formOf(bytes('data'))).toBe('events');
+  expect(formOf(bytes('dataset'))).toBeUndefined();
+  expect(isEvents('text/event-stream', bytes('\n'))).toBe(true);
+  expect(isEvents('application/json', undefined)).toBe(false);
+});
