@@ -38,6 +38,7 @@ interface Outliving {
   /** Shared with other replicas; left out: this process is alone. */
   readonly onRest?: PoolOptions['onRest'];
   readonly replicas?: PoolOptions['replicas'];
+  readonly gatewayId?: PoolOptions['gatewayId'];
 }
 
 /**
@@ -48,7 +49,7 @@ interface Outliving {
 export function configured(
   config: Config,
   environment: Environment,
-  { runTimeKeys, tokens, onChange, onRest, replicas }: Outliving,
+  { runTimeKeys, tokens, onChange, onRest, replicas, gatewayId }: Outliving,
   last?: Configured,
 ): Configured {
   const { providers, limits } = config;
@@ -56,7 +57,7 @@ export function configured(
   const upstreams =
     last?.upstreams.next(providers) ??
     new UpstreamPool(
-      { builtIn: { 'demo:': demo }, proxied, onChange, onRest, replicas },
+      { builtIn: { 'demo:': demo }, proxied, onChange, onRest, replicas, gatewayId },
       providers,
     );
   const slots = last?.services.slots ?? new ConcurrencyLimit(limits.concurrency);

@@ -92,7 +92,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   });
   const sharedCache = remembers ? engines.cache : undefined;
   const sharedHealth = sharedHealthOf(sharedCache, replica, () => current.upstreams);
-  const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
+  const outliving = {
+    gatewayId: replica,
+    runTimeKeys,
+    tokens,
+    ...restEvents(reportRest, sharedHealth),
+  };
   let current = configured(options.config, environment, outliving);
   const health = {
     snapshot: () => healthSnapshot(current.upstreams.known),
@@ -229,6 +234,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const access = as === undefined ? () => current.access : () => () => as;
   const receiving: ReceiveSettings = {
     access,
+    gatewayId: replica,
     bodyBytes: () => current.bodyBytes,
     trace: telemetry.begin,
     connections,

@@ -6,6 +6,7 @@ import { digestOfKey, hexOf, type KeyDirectory, type KeyLookup } from '../keys/d
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
+import { comesAround } from '../lib/http/loop-mark.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 
 /** What knows keys. */
@@ -194,5 +195,15 @@ function checkOrigin(headers: ReadonlyHeaders): void {
     'permission',
     'Pages of other sites may not use this gateway without a key.',
     { code: 'origin_not_allowed', retryable: false },
+  );
+}
+
+/** @throws GatewayError for a request that the gateway of this id has sent itself */
+export function refuseLoop(headers: ReadonlyHeaders, gatewayId: string | undefined): void {
+  if (gatewayId === undefined || !comesAround(headers, gatewayId)) return;
+  throw new GatewayError(
+    'upstream',
+    'This request has passed this gateway already: the base_url of a provider leads back to it.',
+    { code: 'loop_detected', status: 508, retryable: false },
   );
 }

@@ -11,7 +11,7 @@ import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
-import type { Access } from './auth.ts';
+import { type Access, refuseLoop } from './auth.ts';
 import { readBody, readParsable } from './body.ts';
 import type { Connections } from './connections.ts';
 import { HttpExchange } from './http-exchange.ts';
@@ -20,6 +20,8 @@ export interface ReceiveSettings {
   readonly access: () => Access;
   readonly bodyBytes: () => number;
   readonly connections: Connections;
+  /** By which a request that this gateway sent itself is known. */
+  readonly gatewayId?: string | undefined;
   /** Begins the trace of an exchange; undefined where exchanges are not traced. */
   readonly trace?: (headers: ReadonlyHeaders) => ExchangeTrace | undefined;
   /** The address of the client, as far as it is asked for; left out: it never is. */
@@ -61,7 +63,7 @@ export function receive(
   handle: Gateway,
   { goesOn = false, entry, formOf }: ReceiveOptions = {},
 ): Receiver {
-  const { connections } = options;
+  const { connections, gatewayId } = options;
   // An exchange that goes on checks its body where it reads it.
   const read = goesOn ? readBody : readParsable;
   return async (request, protocol, asked, lane) => {
@@ -76,6 +78,7 @@ export function receive(
       // Where every check looks for a key, and from where none is forwarded.
       if (asked?.key !== undefined && !holdsKey(headers)) headers.set('x-goog-api-key', asked.key);
       const found = options.access()(headers);
+      refuseLoop(headers, gatewayId);
       principal = found instanceof Promise ? await found : found;
       reading = true;
       const form = formOf?.(request, headers);

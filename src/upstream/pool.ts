@@ -64,11 +64,11 @@ export class UpstreamPool {
   }
 
   #make(config: ProviderConfig, before?: Upstream): Upstream {
-    const { builtIn, proxied, clock, onChange, onRest, replicas } = this.#options;
+    const { builtIn, proxied, clock, onChange, onRest, replicas, gatewayId } = this.#options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
     const transport = builtIn[scheme]?.() ?? overSocket(config, networkTo(config, proxied));
     const platform = platformOf(config, transport);
-    const options = { clock, onChange, onRest, replicas, platform };
+    const options = { clock, onChange, onRest, replicas, platform, gatewayId };
     const upstream = new Upstream(config, transport, before, options);
     this.#known.set(config.name, upstream);
     return upstream;

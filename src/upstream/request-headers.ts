@@ -4,6 +4,7 @@ import type { AuthStyle } from '../config/vendors/presets.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';
+import { LOOP_MARK, passedGateways } from '../lib/http/loop-mark.ts';
 import { type ExchangeTrace, newSpanId } from '../telemetry/trace.ts';
 import { requestFilter } from './border.ts';
 
@@ -21,6 +22,8 @@ export interface UpstreamHeaderOptions {
   readonly contentType?: string | undefined;
   /** Left out: as for a provider without `forward_headers`. */
   readonly isForwarded?: ((name: string) => boolean) | undefined;
+  /** Of this gateway, as its requests name it; left out: they do not. */
+  readonly gatewayId?: string | undefined;
   /** The provider's own, from the configuration; they win. */
   readonly extra: Readonly<Record<string, { reveal(): string }>>;
 }
@@ -58,7 +61,8 @@ export class UpstreamHeaders {
     const options = { ...given, isForwarded };
     // Such a message says by itself which of its fields stay here; what is kept was made of those that do not.
     const isUsual = options.contentType === undefined && hopFields(client) === undefined;
-    if (sameProtocol && !isUsual) return upstreamHeaders(options);
+    if ((sameProtocol && !isUsual) || passedGateways(client) !== undefined)
+      return upstreamHeaders(options);
     for (const one of this.#kept) {
       if (one.key !== key || one.stream !== stream || one.sameProtocol !== sameProtocol) continue;
       if (!sameProtocol || one.forwarded.isWhere(client, isForwarded)) return one.headers;
@@ -84,6 +88,10 @@ export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
   if (!headers.has('user-agent')) headers.set('user-agent', 'hopgate');
   if (options.protocol === 'anthropic-messages' && !headers.has('anthropic-version')) {
     headers.set('anthropic-version', '2023-06-01');
+  }
+  if (options.gatewayId !== undefined) {
+    const passed = passedGateways(options.client) ?? [];
+    headers.set(LOOP_MARK, [...passed, options.gatewayId].join(', '));
   }
   if (options.key !== undefined) authorize(headers, options.auth, options.key);
   for (const name in options.extra) headers.set(name, options.extra[name]!.reveal());

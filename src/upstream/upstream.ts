@@ -126,6 +126,8 @@ export interface UpstreamOptions {
     | undefined;
   /** How many replicas share the provider's `concurrency`; left out: this process has all of it. */
   readonly replicas?: (() => number) | undefined;
+  /** Of this gateway, as its requests name it. */
+  readonly gatewayId?: string | undefined;
   /** Left out: requests go to the vendor itself. */
   readonly platform?: Platform | undefined;
 }
@@ -140,6 +142,7 @@ export class Upstream {
   readonly #slots: ConcurrencyLimit;
   readonly #query: string;
   readonly #headers: UpstreamHeaders;
+  readonly #gatewayId: string | undefined;
   #lastPath = '';
   #lastUrl = '';
 
@@ -151,7 +154,7 @@ export class Upstream {
     config: ProviderConfig,
     transport: Transport,
     before?: Upstream,
-    { clock, onChange, onRest, replicas, platform }: UpstreamOptions = {},
+    { clock, onChange, onRest, replicas, platform, gatewayId }: UpstreamOptions = {},
   ) {
     const { concurrency } = config.transport;
     // Another place has room of its own, and has refused no key yet.
@@ -169,6 +172,7 @@ export class Upstream {
     this.hedging = config.retry.hedge ? (last?.hedging ?? new Hedging()) : undefined;
     this.#transport = transport;
     this.#platform = platform;
+    this.#gatewayId = gatewayId;
     this.#headers = new UpstreamHeaders(config.forwardHeaders);
     this.#slots = last === undefined ? new ConcurrencyLimit(concurrency) : last.#slots;
     this.shareAmong(replicas?.() ?? 1);
@@ -231,6 +235,7 @@ export class Upstream {
       stream: options.stream,
       contentType: options.contentType,
       extra: config.headers,
+      gatewayId: this.#gatewayId,
     });
     const ownHeaders = config.traceHeaders
       ? traceHeaders(options.trace, options.clientHeaders)
