@@ -1,6 +1,7 @@
 /** Prints text for people: colours, tables, wrapped lines, plurals. */
 
 import { styleText } from 'node:util';
+import { withoutControls } from '../lib/text/printable-text.ts';
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
@@ -23,8 +24,24 @@ export function createTerminal(
     columns: options.tty === true ? options.columns : undefined,
     paint: (style, text) =>
       options.colour ? styleText(style, text, { validateStream: false }) : text,
-    line: (text = '') => write(`${text}\n`),
+    line: (text = '') => write(`${obeyed(text, options.colour)}\n`),
   };
+}
+
+// What follows the escape in the styles above, which only `paint` writes, where there are colours.
+const STYLE = /^\[(?:1|2|22|3[1236]|39)m/;
+
+/**
+ * A line as a terminal may get it: what others wrote can neither move its cursor nor turn text around. The escapes are
+ * those of JSON, so that a line of JSON says the same.
+ */
+function obeyed(text: string, colour: boolean): string {
+  if (!colour) return withoutControls(text);
+  const [first = '', ...parts] = text.split('\u001b');
+  const shown = parts.map(
+    (part) => (STYLE.test(part) ? '\u001b' : '\\u001b') + withoutControls(part),
+  );
+  return withoutControls(first) + shown.join('');
 }
 
 /** Columns that a text takes; escapes take none, wide characters two. */

@@ -133,3 +133,24 @@ describe('lineDiff', () => {
     );
   });
 });
+
+test.each([false, true])('what others wrote cannot command the terminal, colours: %p', (colour) => {
+  let written = '';
+  const out = createTerminal(
+    (text) => {
+      written += text;
+    },
+    { colour },
+  );
+  const odd = ['\u009b', '\u202e', '\u001b', '\u0007', '\r', '\u2066', '\u2028', '\u007f'];
+  const name = `x${odd.join('y')}2J`;
+  out.line(name);
+  out.line(out.paint('red', name));
+  out.line(table([[name, 'b']], ['NAME', 'B']).join('\n'));
+  for (const one of odd.slice(0, 2).concat(odd.slice(3))) expect(written).not.toContain(one);
+  expect(written.split('\u001b').length - 1).toBe(colour ? 2 : 0);
+  written = '';
+  const json = JSON.stringify({ name });
+  out.line(json);
+  expect(JSON.parse(written)).toEqual(JSON.parse(json));
+});

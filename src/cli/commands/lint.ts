@@ -8,6 +8,7 @@ import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
 import { profileFor } from '../../routing/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
@@ -74,7 +75,8 @@ async function runLint(invocation: Invocation): Promise<number> {
   const { text, flag } = invocation;
   const bytes = await read(invocation);
   const name = text('as');
-  const as = name === undefined ? undefined : (SHORT_NAMES[name] ?? (name as ProtocolName));
+  const as =
+    name === undefined ? undefined : (memberOf(SHORT_NAMES, name) ?? (name as ProtocolName));
   const stream = flag('stream') || looksLikeStream(bytes);
   const { protocol, found } = stream
     ? lintStream(invocation, bytes, as)

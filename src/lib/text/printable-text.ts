@@ -70,3 +70,14 @@ export function printableLines(text: string): string {
     one === '\n' || one === '\t' ? one : `\\u{${one.codePointAt(0)!.toString(16)}}`,
   );
 }
+
+// Line breaks and tabs, and joiners that letters and pictures need.
+const HARMLESS = '\n\t\u200b\u200c\u200d\u2060';
+
+/** A text of any length for a terminal: what it would obey becomes `\\u009b`, as in JSON. Line breaks and tabs stay. */
+export const withoutControls = (text: string): string =>
+  HIDDEN.test(text)
+    ? text.replace(EACH_HIDDEN, (one) =>
+        HARMLESS.includes(one) ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      )
+    : text;

@@ -4,6 +4,7 @@ import type { Note } from '../../conversation/notes.ts';
 import type { Conversation, ProtocolName, Settings } from '../../conversation/types.ts';
 import { canonicalText } from '../../lib/json/canonical.ts';
 import type { Json } from '../../lib/json/json.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
 import { pairEqual } from '../../lib/text/text-diff.ts';
 import { RuleFinder } from './rules-of.ts';
 import type { MeaningChange, MeaningDiff, MeaningPart } from './types.ts';
@@ -209,7 +210,7 @@ function settingsPart(a: Side, b: Side, rules: RuleFinder): MeaningPart | undefi
     const [x, y] = [left.get(name), right.get(name)];
     if (x !== undefined && y !== undefined && canonicalText(x) === canonicalText(y)) continue;
     const kind = x === undefined ? 'added' : y === undefined ? 'removed' : 'changed';
-    const known = SETTING_NAMES[name as keyof Settings] ?? [snake(name)];
+    const known = memberOf<readonly string[] | undefined>(SETTING_NAMES, name) ?? [snake(name)];
     const [before, after] = [settingText(x), settingText(y)];
     changes.push({
       kind,

@@ -2,6 +2,7 @@
 
 import type { Note } from '../../conversation/notes.ts';
 import type { Change } from '../../lib/json/json-diff.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
 import { explainChanges } from '../replay/explain.ts';
 
 /** Roots of the same part in different protocols. */
@@ -15,7 +16,10 @@ const ROOTS: Readonly<Record<string, string>> = {
 
 /** A place with the root that all protocols share. */
 const common = (where: string) =>
-  where.replace(/^(\/?)(\w+)/, (_, slash: string, root: string) => slash + (ROOTS[root] ?? root));
+  where.replace(
+    /^(\/?)(\w+)/,
+    (_, slash: string, root: string) => slash + (memberOf(ROOTS, root) ?? root),
+  );
 
 /** Rules about something that a text does not show, and rules about reasoning. */
 const UNSEEN = /^cache_/;

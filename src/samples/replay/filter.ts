@@ -37,10 +37,29 @@ export type FilterTexts = Readonly<Partial<Record<FilterName, string>>>;
 
 const STATUS = /^\s*([1-5]\d\d|[1-5]xx|ok|failed|cut|unfinished|open)\s*$/i;
 
+const MAX_STATES = 20;
+
+/** A glob is compared with every name in the index: more of it would take seconds. */
+const MAX_GLOB = 100;
+const MAX_STARS = 4;
+const MAX_NAME = 1000;
+
+/** @throws GatewayError invalid_request for a glob that is too long, or has too many stars */
+export function checkGlob(pattern: string): void {
+  if (pattern.length > MAX_NAME) throw invalid(`A name has at most ${MAX_NAME} characters.`);
+  if (!/[*?]/.test(pattern)) return;
+  if (pattern.length > MAX_GLOB || pattern.split('*').length > MAX_STARS + 1) {
+    throw invalid(`A pattern has at most ${MAX_GLOB} characters, and ${MAX_STARS} "*" among them.`);
+  }
+}
+
 /** @throws GatewayError invalid_request */
 export function parseFilter(given: FilterTexts, now: number): SampleFilter {
   const { since, until, status, ...rest } = given;
-  if (status !== undefined && !status.split(',').every((part) => STATUS.test(part))) {
+  for (const pattern of [rest.model, rest.note]) if (pattern !== undefined) checkGlob(pattern);
+  const states = status?.split(',', MAX_STATES + 1) ?? [];
+  if (states.length > MAX_STATES) throw invalid(`At most ${MAX_STATES} states are compared.`);
+  if (!states.every((part) => STATUS.test(part))) {
     throw invalid(
       `"${status}" is not a status: write 500, 5xx, ok, failed, cut, unfinished, open, or several.`,
     );

@@ -10,11 +10,14 @@ export interface Conditions {
   readonly values: readonly (string | number)[];
 }
 
-/** A GLOB pattern with `*` and `?` but without brackets. A plain word may occur anywhere. */
-function glob(words: string): string {
-  const escaped = words.toLowerCase().replace(/\[/g, '[[]');
-  return /[*?]/.test(words) ? escaped : `*${escaped}*`;
-}
+/** Whether a column fits a pattern of `*` and `?`; a plain word may occur anywhere. The value is {@link globValue}. */
+const fitsGlob = (column: string, words: string): string =>
+  isGlob(words) ? `lower(${column}) GLOB ?` : `instr(lower(${column}), ?) > 0`;
+
+const isGlob = (words: string) => /[*?]/.test(words);
+
+const globValue = (words: string): string =>
+  isGlob(words) ? words.toLowerCase().replace(/\[/g, '[[]') : words.toLowerCase();
 
 function statusCondition(wanted: string): Conditions {
   const parts: string[] = [];
@@ -54,8 +57,8 @@ export function conditionsOf(filter: SampleFilter): Conditions {
   if (filter.error !== undefined) add('error = ?', filter.error);
   if (filter.owner !== undefined) add('owner = ?', filter.owner);
   if (filter.key !== undefined) add('owner = ?', filter.key);
-  if (filter.client !== undefined) add('lower(client) GLOB ?', glob(filter.client));
-  if (filter.target !== undefined) add('lower(target) GLOB ?', glob(filter.target));
+  if (filter.client !== undefined) add(fitsGlob('client', filter.client), globValue(filter.client));
+  if (filter.target !== undefined) add(fitsGlob('target', filter.target), globValue(filter.target));
   if (filter.made !== undefined) add('made_by = ?', filter.made === 'traffic' ? '' : filter.made);
   if (filter.slower !== undefined) add('total_ms >= ?', filter.slower);
   if (filter.cost !== undefined) add('cost >= ?', filter.cost);
@@ -86,7 +89,9 @@ export function conditionsOf(filter: SampleFilter): Conditions {
     add(`(',' || replace(notes, '=', ',') || ',') GLOB ?`, `*,${name},*`);
   }
   if (filter.model !== undefined) {
-    add('(lower(model) GLOB ? OR lower(target) GLOB ?)', glob(filter.model), glob(filter.model));
+    const { model } = filter;
+    const value = globValue(model);
+    add(`(${fitsGlob('model', model)} OR ${fitsGlob('target', model)})`, value, value);
   }
   if (filter.status !== undefined) {
     const status = statusCondition(filter.status);

@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
-import { FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
+import { checkGlob, FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
 import { rateTable } from '../../samples/replay/rate-table.ts';
 import {
   SAMPLE_SORTS,
@@ -66,6 +66,9 @@ export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilt
     const time = name === 'since' || name === 'until';
     if (time && EPOCH.test(value)) times[name] = Number(value);
     else given[name] = value;
+  }
+  for (const pattern of [query.client, query.target]) {
+    if (pattern !== undefined) checkGlob(pattern);
   }
   const q = query.q?.trim() ?? '';
   return {

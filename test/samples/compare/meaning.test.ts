@@ -225,3 +225,19 @@ describe('a change is not taken for another form', () => {
     ]);
   });
 });
+
+test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'])(
+  'a member of the name %s is compared like any other',
+  (name) => {
+    const text = (value: number) =>
+      `{"model":"m","messages":[{"role":"user","content":"Hi."}],"${name}":${value}}`;
+    const codec = CODECS['openai-chat'];
+    const side = (value: number) =>
+      ({
+        protocol: codec.name,
+        places: new Map(),
+        conversation: codec.decodeRequest(JSON.parse(text(value))),
+      }) as unknown as Side;
+    expect(() => compareMeaning(side(1), side(2), [])).not.toThrow();
+  },
+);

@@ -56,9 +56,11 @@ export function printRuns(
   lines.forEach((line, i) => {
     out.line(runs[i]!.sent.failure === undefined ? line : out.paint('red', line));
   });
+  const onlyOnce = settings.every(({ failed, passed }) => failed + passed < 2);
   const onlyTargets = compared && runs.length === settings.length;
   if (runs.length === 1 || full || onlyTargets) printAnswers(out, runs);
-  if (runs.length < 2) return;
+  // One run of each setting says nothing about how often it fails.
+  if (runs.length < 2 || onlyOnce) return;
   out.line();
   for (const { setting, failed, passed, rate, interval } of settings) {
     const range = `${percent(interval[0])} to ${percent(interval[1])}`;

@@ -153,7 +153,7 @@ function report(
       number(after?.conflicts),
     ];
   });
-  const head = ['state', 'there', dry ? 'to copy' : 'copied', 'differ'];
+  const head = ['state', 'to be moved', dry ? 'to copy' : 'copied', 'differ'];
   for (const line of table(rows, head)) out.line(line);
   for (const { move, after, problem } of standings) {
     for (const note of after?.notes ?? []) out.line(`${move.name}: ${note}`);

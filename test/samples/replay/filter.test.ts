@@ -1,0 +1,35 @@
+/** Filters of exchanges: what they ask of the index is bounded, and what is too much is said in words. */
+
+import { expect, test } from 'bun:test';
+import { parseFilter } from '../../../src/samples/replay/filter.ts';
+import { conditionsOf } from '../../../src/samples/store/index-query.ts';
+
+test.each([
+  { status: Array(1000).fill('200').join(',') },
+  { model: `*${'a'.repeat(200)}*` },
+  { model: '*a*a*a*a*a*' },
+  { note: '*'.repeat(90) },
+  { model: 'x'.repeat(5000) },
+])('a filter that would cost too much is an invalid request: %#', (given) => {
+  expect(() => parseFilter(given, 0)).toThrow(expect.objectContaining({ kind: 'invalid_request' }));
+});
+
+test.each([
+  { status: '500,5xx,ok' },
+  { model: 'glm*' },
+  { model: 'x'.repeat(512) },
+  { note: '*_dropped' },
+])('an ordinary filter is taken: %p', (given) => {
+  expect(parseFilter(given, 0)).toEqual(given);
+});
+
+test('a plain word is looked for as it is, and only a pattern as one', () => {
+  expect(conditionsOf({ target: 'GLM[1]' })).toEqual({
+    where: 'WHERE instr(lower(target), ?) > 0',
+    values: ['glm[1]'],
+  });
+  expect(conditionsOf({ target: 'GLM[1]*' })).toEqual({
+    where: 'WHERE lower(target) GLOB ?',
+    values: ['glm[[]1]*'],
+  });
+});
