@@ -337,10 +337,10 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '客户端的连接连续多少秒没有请求时关闭，最多再晚八秒；0 表示不关闭。',
   'Seconds within which the next 64 KB of a request body (or its end) must arrive. Otherwise the connection is closed, up to eight seconds later; 0 = no limit.':
     '请求体的下一个 64 KB（或结尾）必须在多少秒之内到达。否则关闭连接，最多再晚八秒；0 表示不限。',
-  'Bytes of request bodies that are still arriving or being decompressed, of all clients together. A request beyond that gets a 503; 0 = no limit.':
-    '所有客户端合计，正在接收或解压的请求体的字节数。超出的请求得到 503；0 表示不限。',
-  'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. A request beyond that gets a 503; 0 = no limit.':
-    '所有客户端合计，正在处理的请求中 256 KB 及以上的请求体的字节数。超出的请求得到 503；0 表示不限。',
+  'Bytes of request bodies that have come in part or are being decompressed, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.':
+    '所有客户端合计，正在接收或解压的请求体的字节数。一个密钥（没有密钥时是一个地址）最多占用留给其他客户端的空闲量的三倍。超出的请求得到 503；0 表示不限。',
+  'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.':
+    '所有客户端合计，正在处理的请求中 256 KB 及以上的请求体的字节数。一个密钥（没有密钥时是一个地址）最多占用留给其他客户端的空闲量的三倍。超出的请求得到 503；0 表示不限。',
   'Memory for the last turn of each session whose requests have 64 KB or more, so that only what the next turn adds has to be processed. The oldest are removed first. A body larger than an eighth of this is not kept; 0 = nothing is kept.':
     '用于保留各会话最近一轮的内存，仅限请求达到 64 KB 的会话；这样，下一轮只需处理新增的内容。最早的先删除。超过这个内存八分之一的请求体不保留；0 表示什么都不保留。',
   'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.':

@@ -45,7 +45,7 @@ const LARGE_BYTES = 256 * 1024;
 const UNCOUNTED_BYTES = 16 * 1024;
 
 // What is larger is read piece by piece: a slow line may take as long as it goes on.
-const WATCHED_BYTES = 4 * 1024 * 1024;
+const WATCHED_BYTES = 64 * 1024;
 
 // Decompressing up to this size does not delay other requests noticeably; larger bodies are done in pieces of it.
 const AT_ONCE_BYTES = 1024 * 1024;
@@ -70,18 +70,18 @@ export function readBody(
   headers: ReadonlyHeaders,
   limit: number,
   connections: Connections,
+  key = '',
 ): Promise<ArrayBuffer | Uint8Array> {
   const length = headers.get('content-length');
   const bytes = Number(length);
   // No more than its length comes of it.
   const plain = length !== null && bytes <= limit && bytes <= WATCHED_BYTES;
   if (!plain || headers.has('content-encoding')) {
-    return readChecked(request, headers, limit, connections);
+    return readChecked(request, headers, limit, connections, key);
   }
   connections.reading(request, bytes);
   if (bytes <= UNCOUNTED_BYTES) return request.arrayBuffer();
-  const read = readHeld(request, bytes, connections);
-  return bytes < LARGE_BYTES ? read : read.then(afterOthers);
+  return readHeld(request, bytes, connections, key);
 }
 
 /** As {@link readBody}, for a body that is parsed in one go. @throws GatewayError also for more than that takes */
@@ -97,31 +97,35 @@ async function readHeld(
   request: Request,
   bytes: number,
   connections: Connections,
+  key: string,
 ): Promise<ArrayBuffer> {
-  connections.hold(bytes);
+  const owner = connections.ownerOf(request, key);
+  connections.hold(owner, bytes);
   try {
     return await request.arrayBuffer();
   } finally {
-    connections.release(bytes);
+    connections.release(owner, bytes);
   }
 }
 
-/** Returns the buffer after the event loop has served other requests. */
-const afterOthers = (buffer: ArrayBuffer): Promise<ArrayBuffer> =>
-  new Promise((resolve) => setImmediate(resolve, buffer));
+/** The event loop has served other requests. */
+const afterOthers = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function readChecked(
   request: Request,
   headers: ReadonlyHeaders,
   limit: number,
   connections: Connections,
+  key: string,
 ): Promise<Uint8Array> {
   const length = headers.get('content-length');
   if (Number(length ?? 0) > limit) throw tooLarge(limit);
   const encoding = headers.get('content-encoding');
   const names = encoding === null ? [] : encodingsOf(encoding);
-  const bytes = await readPieces(request, limit, connections);
-  return names.length === 0 ? bytes : undo(bytes, names, limit, connections);
+  const owner = connections.ownerOf(request, key);
+  const bytes = await readPieces(request, limit, connections, owner);
+  if (bytes.length >= LARGE_BYTES) await afterOthers();
+  return names.length === 0 ? bytes : undo(bytes, names, limit, connections, owner);
 }
 
 /** As long as it goes on, and no further than to the limit. */
@@ -129,6 +133,7 @@ async function readPieces(
   request: Request,
   limit: number,
   connections: Connections,
+  owner: string,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -137,7 +142,7 @@ async function readPieces(
   try {
     for await (const chunk of request.body ?? []) {
       if (size + chunk.length > limit) throw tooLarge(limit);
-      connections.hold(chunk.length);
+      connections.hold(owner, chunk.length);
       size += chunk.length;
       chunks.push(chunk);
       if (size - told >= PROGRESS_BYTES) {
@@ -146,10 +151,10 @@ async function readPieces(
       }
     }
   } finally {
-    connections.release(size);
+    connections.release(owner, size);
   }
   madeLarge(2 * size);
-  return Buffer.concat(chunks);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
 /** The encodings in the order in which they are undone, the reverse of that of the header (RFC 9110 §8.4). */
@@ -173,12 +178,13 @@ async function undo(
   encodings: readonly string[],
   limit: number,
   connections: Connections,
+  owner: string,
 ): Promise<Uint8Array> {
   const known = decoders();
   let plain = bytes;
   for (const name of encodings) {
     try {
-      plain = await decoded(known[name]!, plain, limit, connections);
+      plain = await decoded(known[name]!, plain, limit, connections, owner);
     } catch (thrown) {
       if (thrown instanceof GatewayError) throw thrown;
       throw invalid(`The request body is not valid ${name}.`, 'content-encoding');
@@ -193,6 +199,7 @@ async function decoded(
   bytes: Uint8Array,
   limit: number,
   connections: Connections,
+  owner: string,
 ): Promise<Uint8Array> {
   if (bytes.length <= AT_ONCE_BYTES) {
     try {
@@ -209,13 +216,13 @@ async function decoded(
     stream.end(bytes);
     for await (const piece of stream as AsyncIterable<Uint8Array>) {
       if (size + piece.length > limit) throw tooLarge(limit);
-      connections.hold(piece.length);
+      connections.hold(owner, piece.length);
       size += piece.length;
       pieces.push(piece);
     }
   } finally {
     stream.destroy();
-    connections.release(size);
+    connections.release(owner, size);
   }
   madeLarge(2 * size);
   return Buffer.concat(pieces);

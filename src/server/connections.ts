@@ -1,6 +1,7 @@
 /** Idle timeouts of client connections, and a bound on the bytes of unfinished bodies. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import { KeptBytes } from '../lib/bytes/kept-bytes.ts';
 import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
 
 /** What is needed of the server that runs. */
@@ -22,6 +23,12 @@ export interface ConnectionLimits {
   readonly unfinishedBytes: number;
   /** Bytes of the large bodies of exchanges that run, of all clients together; 0 = no limit. */
   readonly runningBytes: number;
+}
+
+/** The large body of an exchange that runs. */
+export interface Held {
+  readonly owner: string;
+  readonly bytes: number;
 }
 
 /** What must have come of a body by the time that silence is forgiven once more. */
@@ -46,8 +53,8 @@ export const timerSeconds = (ms: number): number => (ms <= 0 ? 0 : Math.ceil(ms 
 export class Connections implements TickTask {
   #limits: ConnectionLimits;
   #server: Patience | undefined;
-  #unfinished = 0;
-  #running = 0;
+  readonly #unfinished = new KeptBytes(() => this.#limits.unfinishedBytes);
+  readonly #running = new KeptBytes(() => this.#limits.runningBytes);
   /** The number of this turn of the event loop; 0: no request has come in it. */
   #turn = 0;
   #turns = 0;
@@ -131,46 +138,45 @@ export class Connections implements TickTask {
     return request.signal.aborted;
   }
 
-  /**
-   * So many bytes of a body are held, or will be, until {@link release}.
-   * @throws GatewayError overloaded when those of all clients are too many
-   */
-  hold(bytes: number): void {
-    const { unfinishedBytes } = this.#limits;
-    if (unfinishedBytes > 0 && this.#unfinished > 0 && this.#unfinished + bytes > unfinishedBytes) {
-      throw new GatewayError(
-        'overloaded',
-        `Bodies of other requests that are under way fill the ${unfinishedBytes} bytes there are for them (limits.unfinished_bytes).`,
-        { retryAfter: RETRY_AFTER_S, code: 'too_many_uploads' },
-      );
-    }
-    this.#unfinished += bytes;
-  }
-
-  release(bytes: number): void {
-    this.#unfinished -= bytes;
+  /** Who holds the body of a request: its key, else the other end of its connection. */
+  ownerOf(request: Request, key: string): string {
+    return key === '' ? `@${this.peerOf(request) ?? ''}` : key;
   }
 
   /**
-   * A body came whole. It stays in memory until its exchange is over and {@link ended} is called with the bytes
-   * that this returns. Small bodies are not counted.
-   * @throws GatewayError overloaded when those of all clients are too many
+   * So many bytes of a body have come and are held until {@link release}.
+   * @throws GatewayError overloaded when they are more than the owner's share
    */
-  begun(bytes: number): number {
-    if (bytes < LARGE_BODY) return 0;
-    const { runningBytes } = this.#limits;
-    if (runningBytes > 0 && this.#running > 0 && this.#running + bytes > runningBytes) {
-      throw new GatewayError(
-        'overloaded',
-        `Large bodies of other requests that run fill the ${runningBytes} bytes there are for them (limits.running_bytes).`,
-        { retryAfter: RETRY_AFTER_S, code: 'too_many_large_requests' },
-      );
-    }
-    this.#running += bytes;
-    return bytes;
+  hold(owner: string, bytes: number): void {
+    if (this.#unfinished.take(owner, bytes)) return;
+    throw new GatewayError(
+      'overloaded',
+      `Bodies of requests that are under way fill this client's share of the ${this.#limits.unfinishedBytes} bytes there are for them (limits.unfinished_bytes).`,
+      { retryAfter: RETRY_AFTER_S, code: 'too_many_uploads' },
+    );
   }
 
-  ended(bytes: number): void {
-    this.#running -= bytes;
+  release(owner: string, bytes: number): void {
+    this.#unfinished.give(owner, bytes);
+  }
+
+  /**
+   * A body came whole. It stays in memory until its exchange is over and {@link ended} is called with what this
+   * returns. Small bodies are not counted.
+   * @throws GatewayError overloaded when they are more than the owner's share
+   */
+  begun(request: Request, key: string, bytes: number): Held | undefined {
+    if (bytes < LARGE_BODY) return undefined;
+    const owner = this.ownerOf(request, key);
+    if (this.#running.take(owner, bytes)) return { owner, bytes };
+    throw new GatewayError(
+      'overloaded',
+      `Large bodies of requests that run fill this client's share of the ${this.#limits.runningBytes} bytes there are for them (limits.running_bytes).`,
+      { retryAfter: RETRY_AFTER_S, code: 'too_many_large_requests' },
+    );
+  }
+
+  ended(held: Held | undefined): void {
+    if (held !== undefined) this.#running.give(held.owner, held.bytes);
   }
 }

@@ -9,13 +9,14 @@ import type { Exchange, FormSource } from '../gateway/types.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
+import type { Held } from './connections.ts';
 
 type Read = Pick<
   Exchange,
   'id' | 'entry' | 'body' | 'form' | 'principal' | 'started' | 'address' | 'trace' | 'lane'
 > & {
   readonly headers: FlatHeaders;
-  readonly held: number;
+  readonly held: Held | undefined;
   readonly asked: Asked | undefined;
 };
 
@@ -34,8 +35,8 @@ export class HttpExchange implements Exchange {
   readonly trace: ExchangeTrace | undefined;
   readonly lane: ClientLane | undefined;
   readonly request: Request;
-  /** Bytes that {@link Connections.begun} counts. */
-  readonly held: number;
+  /** What {@link Connections.begun} counts. */
+  readonly held: Held | undefined;
   #sessionId: string | undefined;
 
   constructor(request: Request, protocol: Codec, read: Read) {

@@ -13,7 +13,7 @@ import { requestId } from '../lib/text/ids.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
 import { type Access, refuseLoop } from './auth.ts';
 import { readBody, readParsable } from './body.ts';
-import type { Connections } from './connections.ts';
+import type { Connections, Held } from './connections.ts';
 import { HttpExchange } from './http-exchange.ts';
 
 export interface ReceiveSettings {
@@ -72,7 +72,7 @@ export function receive(
     const { turn } = connections;
     let reading = false;
     let principal = WITHOUT_KEY;
-    let held = 0;
+    let held: Held | undefined;
     try {
       const headers = FlatHeaders.from(request.headers);
       // Where every check looks for a key, and from where none is forwarded.
@@ -84,7 +84,7 @@ export function receive(
       const form = formOf?.(request, headers);
       const given =
         form === undefined
-          ? await read(request, headers, options.bodyBytes(), connections)
+          ? await read(request, headers, options.bodyBytes(), connections, principal.id)
           : NO_BODY;
       reading = false;
       if (form === undefined) connections.working(request);
@@ -95,7 +95,7 @@ export function receive(
       if (connections.closed(request, atOnce)) throw clientGone();
       const bytes = given instanceof Uint8Array ? given : Buffer.from(given);
       const body = asked === undefined ? bytes : asked.body(bytes);
-      held = connections.begun(body.length);
+      held = connections.begun(request, principal.id, body.length);
       const exchange = new HttpExchange(request, protocol, {
         id,
         headers,

@@ -142,7 +142,10 @@ describe('a client connection', () => {
 
 test('unfinished bodies stay within the memory limit, and refused ones get a Retry-After', async () => {
   const waiting = [0, 1, 2].map(() =>
-    open(gateway.url, ...head('POST', chat.path, 'content-length: 400000')),
+    open(
+      gateway.url,
+      ...head('POST', chat.path, 'content-length: 400000', '', 'x'.repeat(399_000)),
+    ),
   );
   const refused = await until(() => waiting.find(({ said: contentOf }) => contentOf() !== ''));
   expect(refused.said()).toStartWith('HTTP/1.1 503');

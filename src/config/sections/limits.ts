@@ -80,13 +80,13 @@ export const limits = closed(
     ),
     unfinished_bytes: byDefault(
       count(
-        'Bytes of request bodies that are still arriving or being decompressed, of all clients together. A request beyond that gets a 503; 0 = no limit.',
+        'Bytes of request bodies that have come in part or are being decompressed, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
       ),
       268_435_456,
     ),
     running_bytes: byDefault(
       count(
-        'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. A request beyond that gets a 503; 0 = no limit.',
+        'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
       ),
       1_073_741_824,
     ),

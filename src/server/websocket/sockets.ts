@@ -39,7 +39,7 @@ export interface SocketsOptions {
   readonly access: () => Access;
   /** An upgrade was refused. */
   readonly onRefused: ReceiveSettings['onRefused'];
-  readonly connections: Pick<Connections, 'hold' | 'release'>;
+  readonly connections: Pick<Connections, 'hold' | 'ownerOf' | 'release'>;
   /** The address of the client, as far as it is asked for; left out: it never is. */
   readonly address?: (request: Request) => string | undefined;
   readonly limits: () => SocketLimits;
@@ -54,6 +54,9 @@ const MOST_REMEMBERED = 256 * 1024 * 1024;
 /** The runtime holds so much for a client that does not read before it gives it up; writers wait long before. */
 const MOST_BUFFERED = 256 * 1024 * 1024;
 const LITTLE_BUFFERED = 64 * 1024;
+
+/** Of errors that a client has not read. */
+const MOST_UNREAD = 1024 * 1024;
 
 /** So much above the limit is read, so that it can be refused in words. */
 const ROOM_FOR_WORDS = 1024 * 1024;
@@ -111,21 +114,23 @@ export class Sockets {
 
   /** Answers the upgrade. Undefined: the connection is a socket now. Never throws. */
   async upgrade(request: Request, codec: Codec): Promise<Response | undefined> {
-    const { limits, access, onRefused } = this.#options;
+    const { limits, access, onRefused, connections } = this.#options;
     const started = performance.now();
     const refuse = (error: GatewayError) => {
       const id = requestId();
       onRefused(request, codec, id, error, '', performance.now() - started);
       return errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined });
     };
+    let owner = '';
     try {
-      await access()(FlatHeaders.from(request.headers));
+      const principal = await access()(FlatHeaders.from(request.headers));
+      owner = connections.ownerOf(request, principal.id);
     } catch (thrown) {
       if (thrown instanceof GatewayError) return refuse(thrown);
       throw thrown;
     }
     if (this.#server === undefined) return refuse(notOffered());
-    const data = new SocketConnection(this.#options, limits(), this.#pool, request, codec);
+    const data = new SocketConnection(this.#options, limits(), this.#pool, request, codec, owner);
     return this.#server.upgrade(request, { data }) ? undefined : refuse(noHandshake());
   }
 
@@ -143,6 +148,8 @@ export class SocketConnection implements SessionPort, FrameWriter {
   readonly #limits: SocketLimits;
   readonly #memory: LaneMemory;
   readonly #codec: Codec;
+  /** Who holds what its client has sent. */
+  readonly #owner: string;
   readonly #answers = new Set<RunAnswer>();
   readonly #url: string;
   readonly #headers: FlatHeaders;
@@ -150,6 +157,8 @@ export class SocketConnection implements SessionPort, FrameWriter {
   readonly #address: string | undefined;
   #socket: Socket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Characters of {@link send} since the client had read all. */
+  #unread = 0;
   /** The client is slow. */
   #slow: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 
@@ -159,8 +168,10 @@ export class SocketConnection implements SessionPort, FrameWriter {
     pool: MemoryPool,
     request: Request,
     codec: Codec,
+    owner: string,
   ) {
     this.#options = options;
+    this.#owner = owner;
     this.#limits = limits;
     this.#codec = codec;
     this.#memory = new LaneMemory(pool);
@@ -215,8 +226,16 @@ export class SocketConnection implements SessionPort, FrameWriter {
     return this.#slow.promise;
   }
 
+  /** Beside the answers, whose writers wait: a client that reads none of these is cut off. */
   send(text: string): void {
-    this.#socket?.sendText(text);
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    socket.sendText(text);
+    if (socket.getBufferedAmount() <= LITTLE_BUFFERED) this.#unread = 0;
+    else {
+      this.#unread += text.length;
+      if (this.#unread > MOST_UNREAD) socket.terminate();
+    }
   }
 
   sendError(error: GatewayError, streamId?: string): void {
@@ -224,11 +243,11 @@ export class SocketConnection implements SessionPort, FrameWriter {
   }
 
   hold(bytes: number): void {
-    this.#options.connections.hold(bytes);
+    this.#options.connections.hold(this.#owner, bytes);
   }
 
   release(bytes: number): void {
-    this.#options.connections.release(bytes);
+    this.#options.connections.release(this.#owner, bytes);
   }
 
   start(run: Run): void {
