@@ -23,6 +23,8 @@ const RUN = new RegExp(
 const UNSPACED_START = new RegExp(`^${UNSPACED}`, 'v');
 /** Letters and digits side by side: `iphone15`. */
 const PARTS = /\p{N}+|[\p{L}\p{M}]+/gu;
+/** `e-mail`, `wi-fi`: also written without the hyphen. */
+const HYPHENATED = /\p{L}+(?:[-\u2010\u2011]\p{L}+){1,3}/gu;
 /** Scripts in which marks are accents; in the others they are letters. */
 const ACCENTED =
   /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}\p{M}\p{N}]+$/u;
@@ -38,7 +40,13 @@ export function termsOf(text: string): Terms {
   const counts = new Map<string, number>();
   let length = 0;
   const add = (term: string) => counts.set(term, (counts.get(term) ?? 0) + 1);
-  for (const [run] of folded(text).matchAll(RUN)) {
+  const plain = folded(text);
+  if (/[-\u2010\u2011]/.test(plain)) {
+    for (const [word] of plain.matchAll(HYPHENATED)) {
+      for (const joined of wordsOf(word.replace(/[-\u2010\u2011]/g, ''))) add(joined);
+    }
+  }
+  for (const [run] of plain.matchAll(RUN)) {
     if (UNSPACED_START.test(run)) {
       const characters = [...run];
       length += characters.length;

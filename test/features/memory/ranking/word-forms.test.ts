@@ -1,0 +1,50 @@
+/** Forms of one word find each other; words that only look alike do not. */
+
+import { expect, test } from 'bun:test';
+import { queryTerms, termsOf } from '../../../../src/features/memory/ranking/terms.ts';
+import { formsOf } from '../../../../src/features/memory/ranking/word-forms.ts';
+
+const finds = (question: string, text: string) => {
+  const { counts } = termsOf(text);
+  return queryTerms(question).some((term) => formsOf(term).some((form) => counts.has(form)));
+};
+
+const SAME: readonly (readonly [string, string])[] = [
+  ['buy', 'bought'],
+  ['teach', 'taught'],
+  ['teaching', 'taught'],
+  ['running', 'ran'],
+  ['runs', 'ran'],
+  ['written', 'wrote'],
+  ['writing', 'written'],
+  ['swimming', 'swam'],
+  ['chosen', 'choose'],
+  ['pregnancy', 'pregnant'],
+  ['tendency', 'tendencies'],
+  ['vacancies', 'vacant'],
+  ['email', 'e-mail'],
+  ['e-mail', 'email'],
+  ['emails', 'e-mail'],
+  ['wi-fi', 'wifi'],
+  ['wifi', 'Wi-Fi'],
+  ['wifi', 'wi‑fi'],
+  ['children', 'child'],
+  ['allergic', 'allergy'],
+];
+for (const [one, other] of SAME) {
+  test(`${one} finds ${other}, and back`, () => {
+    expect([finds(one, other), finds(other, one)]).toEqual([true, true]);
+  });
+}
+
+const DIFFERENT: readonly (readonly [string, string])[] = [
+  ['currency', 'current'],
+  ['founded', 'find'],
+  ['arms', 'army'],
+  ['mouse', 'mouth'],
+];
+for (const [one, other] of DIFFERENT) {
+  test(`${one} does not find ${other}`, () => {
+    expect([finds(one, other), finds(other, one)]).toEqual([false, false]);
+  });
+}
