@@ -285,6 +285,9 @@ function blankLineEnd(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
+/** The event of a line `error: …`, which the standard does not know. */
+export const ERROR_LINE = 'error:';
+
 // No field whose name is shorter is read.
 const LEAST_LINE = 'data:'.length;
 
@@ -328,8 +331,8 @@ function parseFrame(
     } else if (text.startsWith('event:', at)) {
       event = text.slice(text.charCodeAt(at + 6) === 0x20 ? at + 7 : at + 6, end);
     } else if (text.startsWith('error:', at)) {
-      // llama.cpp writes its error as a field of its own, which the standard does not know.
-      event = 'error';
+      // llama.cpp
+      event = ERROR_LINE;
       data = text.slice(text.charCodeAt(at + 6) === 0x20 ? at + 7 : at + 6, end);
     }
     at = next;

@@ -100,7 +100,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     const failure = inBandError(chunk, frame.event);
     if (error === undefined && failure !== undefined) {
       error = failure;
-      unsaid = !isSaid(chunk);
+      unsaid = !isSaid(chunk, frame.event);
     }
     usage = decodeUsage(chunk.usage) ?? decodeUsage(object(chunk.x_groq)?.usage) ?? usage;
     for (const value of list(chunk.choices) ?? []) {

@@ -4,6 +4,7 @@ import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import { publicErrorCode, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
 import { readVendorError, retryDelayOf } from '../../../conversation/vendor-errors/read-error.ts';
+import { ERROR_LINE } from '../../../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { HttpError } from '../../codec.ts';
@@ -52,7 +53,8 @@ function waitInMessage(message: string | undefined): number | undefined {
  * says nothing of an answer, but has FastAPI's `detail` or a message with a code or type.
  */
 export function inBandError(value: JsonObject, event: string): GatewayError | undefined {
-  const failed = Boolean(value.error) || event === 'error' || isErrorChunk(value);
+  const failed =
+    Boolean(value.error) || event === 'error' || event === ERROR_LINE || isErrorChunk(value);
   const choice = failed ? undefined : object(object(list(value.choices)?.[0])?.error);
   if (!failed && choice === undefined) return undefined;
   const body = boundedError(choice === undefined ? value : { error: choice });
@@ -71,9 +73,10 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
   });
 }
 
-/** Do OpenAI's clients take this chunk for an error? They look for the key `error` and for nothing else. */
-export const isSaid = (chunk: JsonObject): boolean =>
-  Boolean(chunk.error) || chunk.choices !== undefined;
+/** Do OpenAI's clients take this chunk for an error? They look for the key `error`, and for an event of this name. */
+export const isSaid = (chunk: JsonObject, event: string): boolean =>
+  event !== ERROR_LINE &&
+  (Boolean(chunk.error) || event === 'error' || chunk.choices !== undefined);
 
 /** An error without the key `error`. */
 function isErrorChunk(value: JsonObject): boolean {

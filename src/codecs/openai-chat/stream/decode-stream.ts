@@ -77,7 +77,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
     if (!isObject(chunk)) return NOTHING;
     const error = inBandError(chunk, frame.event);
-    if (error !== undefined) return this.#fail(error, isSaid(chunk));
+    if (error !== undefined) return this.#fail(error, isSaid(chunk, frame.event));
     const out = this.#chunk(chunk);
     this.#template.learn(data, frame.event, chunk);
     return out;
