@@ -265,9 +265,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     folder: join(environment.home, 'state', 'forms'),
   });
-  const formOf = (request: Request, headers: ReadonlyHeaders) =>
+  const formOf = (request: Request, headers: ReadonlyHeaders, key: string) =>
     isForm(headers)
-      ? formSource(request, headers, config().limits.formBytes, connections)
+      ? formSource(request, headers, config().limits.formBytes, connections, key)
       : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const responses = responsesRoutes({

@@ -1,7 +1,7 @@
 /** The exchange of an endpoint beside the protocols: read → route → tries → answer, the body untouched both ways. */
 
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
-import type { Accounts } from '../gateway/account.ts';
+import type { Account, Accounts } from '../gateway/account.ts';
 import { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
 import type { Services } from '../gateway/reloadable.ts';
 import { errorOf } from '../gateway/responses.ts';
@@ -36,6 +36,9 @@ export interface EndpointOptions {
   readonly folder: string;
 }
 
+/** What is known of the request before a form is read. */
+const FORM = { model: undefined, stream: false };
+
 /** Answers an exchange. Never rejects. */
 export type ServeEndpoint = (exchange: Exchange, endpoint: Endpoint) => Promise<Response>;
 
@@ -55,18 +58,24 @@ export function createEndpoints(options: EndpointOptions): ServeEndpoint {
       });
     };
     let summary: ExchangeSummaryBuilder | undefined;
+    let account: Account | undefined;
     try {
+      // What a form takes while it comes is limited by the key's exchanges at a time.
+      if (form !== undefined) account = await accountOf(exchange, FORM, options.accounts);
       request = await (form?.read() ?? jsonRequest(exchange.body));
       summary = begin(request.recorded(request.model));
       summary.received(request);
-      const account = await accountOf(exchange, request, options.accounts);
+      if (form === undefined) account = await accountOf(exchange, request, options.accounts);
       if (account !== undefined) summary.opened(account);
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
       return await answered({ exchange, endpoint, request, services, account, summary }, options);
     } catch (thrown) {
       const error = exchange.signal.aborted ? clientGone() : asGatewayError(thrown);
-      summary ??= begin(form?.recorded() ?? withoutMedia(exchange.body));
+      if (summary === undefined) {
+        summary = begin(form?.recorded() ?? withoutMedia(exchange.body));
+        if (account !== undefined) summary.opened(account);
+      }
       return errorOf(exchange, error, summary);
     }
   };

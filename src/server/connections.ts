@@ -109,6 +109,11 @@ export class Connections implements TickTask {
     return this.#server?.requestIP(request)?.address;
   }
 
+  /** Milliseconds in which a body must go on; 0 = no limit. */
+  get bodyIdleMs(): number {
+    return this.#limits.bodyIdleMs;
+  }
+
   /** Its body is read: so many bytes may take the time of a slow line, and no longer. */
   reading(request: Request, bytes: number): void {
     const { bodyIdleMs } = this.#limits;

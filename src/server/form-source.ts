@@ -10,6 +10,7 @@ export const isForm = (headers: ReadonlyHeaders): boolean =>
 
 /**
  * @param most `limits.form_bytes`
+ * @param key that holds what comes, as of {@link Connections.ownerOf}
  * @throws GatewayError too_large for a length above it, invalid_request (415) for a content encoding
  */
 export function formSource(
@@ -17,6 +18,7 @@ export function formSource(
   headers: ReadonlyHeaders,
   most: number,
   connections: Connections,
+  key = '',
 ): FormSource {
   const stated = headers.get('content-length');
   const length = stated === null ? undefined : Number(stated);
@@ -26,7 +28,7 @@ export function formSource(
     const message = 'A form is taken without a content encoding only.';
     throw new GatewayError('invalid_request', message, { status: 415, param: 'content-encoding' });
   }
-  return new RequestForm(request, length, most, connections);
+  return new RequestForm(request, length, most, connections, key);
 }
 
 const tooLarge = (most: number) =>
@@ -35,13 +37,27 @@ const tooLarge = (most: number) =>
     `The form is larger than the ${most} bytes that this gateway takes (limits.form_bytes).`,
   );
 
+const tooSlow = (ms: number) =>
+  new GatewayError(
+    'timeout',
+    `The part of the form that is kept before it is sent did not come within ${ms / 1000} seconds (${SLOWEST} times limits.idle_body).`,
+    { status: 408, code: 'upload_too_slow', retryable: false },
+  );
+
+/** What is kept of a form comes within so many times the silence that a body may have. */
+const SLOWEST = 20;
+
 class RequestForm implements FormSource {
   readonly length: number | undefined;
   readonly #request: Request;
   readonly #most: number;
   readonly #connections: Connections;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #owner: string;
+  readonly #began = performance.now();
   #size = 0;
+  /** Bytes that are on the owner's account, until the vendor sets the pace. */
+  #held = 0;
   #reported = 0;
   #timed = true;
   #over = false;
@@ -51,8 +67,10 @@ class RequestForm implements FormSource {
     length: number | undefined,
     most: number,
     connections: Connections,
+    key: string,
   ) {
     this.#request = request;
+    this.#owner = connections.ownerOf(request, key);
     this.length = length;
     this.#most = most;
     this.#connections = connections;
@@ -73,15 +91,29 @@ class RequestForm implements FormSource {
       this.cancel();
       throw tooLarge(this.#most);
     }
-    if (this.#timed && this.#size - this.#reported >= PROGRESS_BYTES) {
-      this.#reported = this.#size;
-      this.#connections.reading(this.#request, 0);
-    }
+    if (this.#timed) this.#hold(value.length);
     return value;
+  }
+
+  #hold(bytes: number): void {
+    try {
+      const longest = SLOWEST * this.#connections.bodyIdleMs;
+      if (longest > 0 && performance.now() - this.#began > longest) throw tooSlow(longest);
+      this.#connections.hold(this.#owner, bytes);
+    } catch (thrown) {
+      this.cancel();
+      throw thrown;
+    }
+    this.#held += bytes;
+    if (this.#size - this.#reported < PROGRESS_BYTES) return;
+    this.#reported = this.#size;
+    this.#connections.reading(this.#request, 0);
   }
 
   endTimeLimit(): void {
     this.#timed = false;
+    this.#connections.release(this.#owner, this.#held);
+    this.#held = 0;
     this.#connections.working(this.#request);
   }
 

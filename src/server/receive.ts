@@ -54,7 +54,11 @@ export interface ReceiveOptions {
   /** As {@link Exchange.entry}. */
   readonly entry?: EntryName;
   /** The body, where it is a form that is to be read later; left out: every body is read whole. */
-  readonly formOf?: (request: Request, headers: FlatHeaders) => FormSource | undefined;
+  readonly formOf?: (
+    request: Request,
+    headers: FlatHeaders,
+    key: string,
+  ) => FormSource | undefined;
 }
 
 /** A handler that opens an exchange and hands it on. Never rejects. */
@@ -81,7 +85,7 @@ export function receive(
       refuseLoop(headers, gatewayId);
       principal = found instanceof Promise ? await found : found;
       reading = true;
-      const form = formOf?.(request, headers);
+      const form = formOf?.(request, headers, principal.id);
       const given =
         form === undefined
           ? await read(request, headers, options.bodyBytes(), connections, principal.id)

@@ -4,15 +4,14 @@ import type { Payer } from '../../conversation/account/payer.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { clientName } from '../../telemetry/client-name.ts';
-import type { Account, Accounts } from '../account.ts';
-import type { ClientRequest } from '../client-request.ts';
+import type { Account, Accounts, AccountStart } from '../account.ts';
 import type { Exchange } from '../types.ts';
 import { sidePayer } from './side-calls.ts';
 
 /** Undefined: nothing is counted, or it goes on the account of another exchange. @throws GatewayError as {@link Accounts.open} */
 export function accountOf(
   exchange: Exchange,
-  { model, stream }: Pick<ClientRequest, 'model' | 'stream'>,
+  { model, stream }: Pick<AccountStart, 'model' | 'stream'>,
   accounts: Accounts | undefined,
 ): Account | undefined | Promise<Account> {
   // What another exchange asks for is on its account.
