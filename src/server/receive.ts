@@ -54,11 +54,7 @@ export interface ReceiveOptions {
   /** As {@link Exchange.entry}. */
   readonly entry?: EntryName;
   /** The body, where it is a form that is to be read later; left out: every body is read whole. */
-  readonly formOf?: (
-    request: Request,
-    headers: FlatHeaders,
-    key: string,
-  ) => FormSource | undefined;
+  readonly formOf?: (request: Request, headers: FlatHeaders, key: string) => FormSource | undefined;
 }
 
 /** A handler that opens an exchange and hands it on. Never rejects. */

@@ -4,7 +4,7 @@ import type { Payer } from '../../conversation/account/payer.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { clientName } from '../../telemetry/client-name.ts';
-import type { Account, Accounts, AccountStart } from '../account.ts';
+import type { Account, AccountStart, Accounts } from '../account.ts';
 import type { Exchange } from '../types.ts';
 import { sidePayer } from './side-calls.ts';
 
