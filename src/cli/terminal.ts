@@ -47,7 +47,9 @@ function obeyed(text: string, colour: boolean): string {
 /** Columns that a text takes; escapes take none, wide characters two. */
 export const widthOf = (text: string) => Bun.stringWidth(text);
 
-const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - widthOf(text)));
+const gap = (text: string, width: number) => ' '.repeat(Math.max(0, width - widthOf(text)));
+const pad = (text: string, width: number) => text + gap(text, width);
+const padLeft = (text: string, width: number) => gap(text, width) + text;
 
 /** Wraps words into lines of at most `width` columns, indented by `indent` spaces; a longer word gets its own line. */
 export function wrap(text: string, width: number, indent = 0): string[] {
@@ -64,8 +66,15 @@ export function wrap(text: string, width: number, indent = 0): string[] {
   return lines;
 }
 
-/** Rows in columns two spaces apart, without trailing spaces; `head` is the first line. */
-export function table(rows: readonly (readonly string[])[], head?: readonly string[]): string[] {
+/**
+ * Rows in columns two spaces apart, without trailing spaces; `head` is the first line.
+ * @param right titles of columns whose cells stand on the right
+ */
+export function table(
+  rows: readonly (readonly string[])[],
+  head?: readonly string[],
+  right: readonly string[] = [],
+): string[] {
   const all = head === undefined ? rows : [head, ...rows];
   const widths: number[] = [];
   for (const row of all) {
@@ -75,7 +84,10 @@ export function table(rows: readonly (readonly string[])[], head?: readonly stri
   }
   return all.map((row) =>
     row
-      .map((cell, i) => pad(cell, widths[i]!))
+      .map((cell, i) => {
+        const isRight = right.includes(head?.[i] ?? '');
+        return isRight ? padLeft(cell, widths[i]!) : pad(cell, widths[i]!);
+      })
       .join('  ')
       .trimEnd(),
   );
@@ -87,6 +99,8 @@ export interface Narrowing {
   readonly spare: readonly string[];
   /** Columns whose cells are cut before another one is left out, and the characters that stay at least. */
   readonly cut?: Readonly<Record<string, number>>;
+  /** Columns whose cells stand on the right: numbers. */
+  readonly right?: readonly string[];
 }
 
 /**
@@ -97,14 +111,14 @@ export function fittingTable(
   rows: readonly (readonly string[])[],
   head: readonly string[],
   columns: number | undefined,
-  { spare, cut = {} }: Narrowing,
+  { spare, cut = {}, right = [] }: Narrowing,
 ): string[] {
-  if (columns === undefined) return table(rows, head);
+  if (columns === undefined) return table(rows, head, right);
   let shown = head.map((_, i) => i);
   for (const name of [undefined, ...spare]) {
     shown = shown.filter((i) => name === undefined || head[i] !== name);
     const of = (row: readonly string[]) => shown.map((i) => row[i] ?? '');
-    const lines = cutTable(rows.map(of), of(head), columns, cut);
+    const lines = cutTable(rows.map(of), of(head), columns, { cut, right });
     if (lines.every((line) => widthOf(line) <= columns)) return lines;
     if (name === spare.at(-1)) return lines.map((line) => cutWith(line, columns, '…'));
   }
@@ -116,7 +130,7 @@ function cutTable(
   rows: readonly (readonly string[])[],
   head: readonly string[],
   columns: number,
-  least: Readonly<Record<string, number>>,
+  { cut: least, right }: Required<Omit<Narrowing, 'spare'>>,
 ): string[] {
   const widths = head.map((title, i) =>
     Math.max(...[title, ...rows.map((row) => row[i] ?? '')].map(widthOf)),
@@ -135,6 +149,7 @@ function cutTable(
   return table(
     rows.map((row) => row.map((cell, i) => cutWith(cell, widths[i]!, '…'))),
     head,
+    right,
   );
 }
 

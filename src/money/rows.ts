@@ -1,8 +1,10 @@
 /** Spend rows, newest first, page by page or as CSV. */
 
 import { invalid } from '../conversation/errors.ts';
-import { type JsonObject, tryParse } from '../lib/json/json.ts';
+import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { othersTurn } from '../lib/loop/steps.ts';
+import { withoutTrailing } from '../lib/text/trim-end.ts';
+import { usdText } from '../lib/text/usd.ts';
 import { ROW_FILTERS, type RowsQuery, type SpendReader, type StoredRow } from './schema.ts';
 import { limitOf, timeOf } from './usage.ts';
 
@@ -59,7 +61,8 @@ export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<
 
 /** All rows of the query as CSV (RFC 4180), in pieces. */
 export async function* spendCsv(reader: SpendReader, query: RowsQuery): AsyncGenerator<string> {
-  const columns = reader.scan === undefined ? CSV_COLUMNS : [...CSV_COLUMNS, REPLICA];
+  const replica = reader.scan === undefined ? [] : [REPLICA];
+  const columns = [...CSV_COLUMNS, ...replica, COST_USD, ...priceColumns()];
   yield `${columns.map(([name]) => name).join(',')}\r\n`;
   for await (const found of scan(reader, query)) {
     const lines = found.map((row) => columns.map(([, value]) => cell(value(row))).join(','));
@@ -218,6 +221,52 @@ const CSV_COLUMNS: readonly (readonly [name: string, value: (row: StoredRow) => 
   ['price', (row) => row.price_text],
   ['trace_id', ({ trace }) => trace],
 ];
+
+type Column = (typeof CSV_COLUMNS)[number];
+
+const COST_USD: Column = ['cost_usd', ({ cost }) => (cost === null ? null : usdText(cost))];
+
+const PRICE_FACTS = [
+  ...['source', 'model', 'effective_from', 'above', 'service_tier'],
+  ...[
+    'input',
+    'output',
+    'cached',
+    'cache_write',
+    'cache_write_1h',
+    'reasoning',
+    'search',
+    'request',
+  ],
+];
+
+/** What `price` says, one column each: `price_input`, … */
+function priceColumns(): readonly Column[] {
+  let read: { readonly text: string | null; readonly facts: JsonObject } = {
+    text: null,
+    facts: {},
+  };
+  // Rows of one target, which stand together, have the same price.
+  const factsOf = ({ price_text: text }: StoredRow): JsonObject => {
+    if (text !== read.text) {
+      const value = text === null ? undefined : tryParse(text);
+      read = { text, facts: isObject(value) ? value : {} };
+    }
+    return read.facts;
+  };
+  return PRICE_FACTS.map((name) => [
+    `price_${name}`,
+    (row) => {
+      const value = factsOf(row)[name];
+      if (typeof value === 'number') return decimalText(value);
+      return typeof value === 'string' ? value : null;
+    },
+  ]);
+}
+
+/** A price without an exponent: it has six decimals at most. */
+const decimalText = (value: number): string =>
+  String(value).includes('e') ? withoutTrailing(value.toFixed(6), '0') : String(value);
 
 const REPLICA: (typeof CSV_COLUMNS)[number] = ['replica', ({ replica }) => replica ?? null];
 

@@ -177,6 +177,7 @@ export interface StoredRow {
 
 /** What the same questions are called in the file and in the shared database. */
 export interface SpendNames {
+  readonly rows: string;
   readonly totals: string;
   readonly sessionTotals: string;
   readonly texts: string;
@@ -201,6 +202,7 @@ export interface SpendReader {
 }
 
 export const FILE_NAMES: SpendNames = {
+  rows: 'spend',
   totals: 'totals',
   sessionTotals: 'session_totals',
   texts: 'texts',

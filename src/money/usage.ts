@@ -10,12 +10,19 @@ import {
   DAY,
   HOUR,
   MONTH,
+  NO_SUMS,
   type SpendNames,
   type SpendReader,
   SUM_COLUMNS,
   type Sums,
 } from './schema.ts';
 import { monthOf } from './totals.ts';
+
+/** By group, in their order, and of all; undefined: rows of this time are not kept any more. */
+export interface RequestCounts {
+  readonly groups: readonly (number | undefined)[];
+  readonly total: number | undefined;
+}
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -246,12 +253,12 @@ class Groups {
   }
 }
 
-function bucketOf(step: UsageStep | undefined, names: SpendNames): string {
+export function bucketOf(step: UsageStep | undefined, names: SpendNames): string {
   if (step === undefined) return '0';
   return { hour: 'start', day: 'start - start % 86400000', month: names.month }[step];
 }
-const keyCondition = ({ key }: UsageQuery) => (key === undefined ? '' : ' AND key = $key');
-const keyValues = ({ key }: UsageQuery): Readonly<Record<string, string>> =>
+export const keyCondition = ({ key }: UsageQuery) => (key === undefined ? '' : ' AND key = $key');
+export const keyValues = ({ key }: UsageQuery): Readonly<Record<string, string>> =>
   key === undefined ? {} : { key };
 
 async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Promise<void> {
@@ -359,7 +366,7 @@ async function dearestSessions(
 }
 
 /** The values of one label by the id of the labels. */
-async function labelValues(
+export async function labelValues(
   reader: SpendReader,
   name: string,
 ): Promise<ReadonlyMap<number, string>> {
@@ -393,6 +400,8 @@ export async function labelNames(reader: SpendReader): Promise<readonly string[]
 export interface UsageNames {
   /** The name of a key, for groups by key. */
   readonly nameOf?: (key: string) => string | undefined;
+  /** How many requests the tries belong to. */
+  readonly requests?: RequestCounts;
   /** The labels by which usage can be grouped, too. */
   readonly labels?: readonly string[];
 }
@@ -401,7 +410,7 @@ export interface UsageNames {
 export function usageJson(
   query: UsageQuery,
   groups: readonly UsageGroup[],
-  { nameOf, labels }: UsageNames = {},
+  { nameOf, labels, requests }: UsageNames = {},
 ): JsonObject {
   const { by, from, to, step } = query;
   return {
@@ -410,14 +419,25 @@ export function usageJson(
     to: new Date(to).toISOString(),
     step: step ?? null,
     ...(labels !== undefined && { labels }),
-    data: groups.map(({ name, start, others, sums }) => ({
+    ...(requests !== undefined && {
+      total: { requests: requests.total ?? null, ...sumsJson(totalOf(groups)) },
+    }),
+    data: groups.map(({ name, start, others, sums }, i) => ({
       name,
       ...(by === 'key' && name !== null && keyName(nameOf?.(name))),
       ...(others && { others }),
       ...(start !== undefined && { from: new Date(start).toISOString() }),
+      ...(requests !== undefined && { requests: requests.groups[i] ?? null }),
       ...sumsJson(sums),
     })),
   };
+}
+
+/** All groups together. */
+export function totalOf(groups: readonly UsageGroup[]): Sums {
+  const total = { ...NO_SUMS };
+  for (const { sums } of groups) for (const column of SUM_COLUMNS) total[column] += sums[column];
+  return total;
 }
 
 const keyName = (name: string | undefined) => (name === undefined ? {} : { key_name: name });

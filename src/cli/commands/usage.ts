@@ -2,8 +2,17 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { usdText } from '../../lib/text/usd.ts';
+import { requestCounts } from '../../money/requests.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
-import { readUsageQuery, type UsageGroup, usageBy, usageJson } from '../../money/usage.ts';
+import type { Sums } from '../../money/schema.ts';
+import {
+  type RequestCounts,
+  readUsageQuery,
+  totalOf,
+  type UsageGroup,
+  usageBy,
+  usageJson,
+} from '../../money/usage.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { jsonOption } from '../shared-options.ts';
 import { openSpend } from '../spend-to-read.ts';
@@ -15,6 +24,7 @@ export const USAGE: CommandSpec = {
   summary: 'report usage and spend',
   description: [
     'Reads the totals, even if the gateway is not running: of all replicas if engines.database is configured, else of this machine. Times are in UTC. Usage is counted in whole hours, sessions in whole days.',
+    'A request can take several tries. How many requests there were is known for as long as single tries are kept (spend.keep_days).',
     '--csv prints every single request to a vendor instead, one row each.',
   ],
   options: [
@@ -92,13 +102,14 @@ async function runUsage(invocation: Invocation): Promise<number> {
     const groups = await usageBy(reader, query);
     const ids = query.by === 'key' ? groups.flatMap(({ name }) => name ?? []) : [];
     const names = await reader.keyNames(ids);
+    const requests = await requestCounts(reader, query, groups);
     if (flag('json')) {
       const nameOf = (id: string) => names.get(id);
-      out.line(JSON.stringify(usageJson(query, groups, { nameOf }), null, 2));
+      out.line(JSON.stringify(usageJson(query, groups, { nameOf, requests }), null, 2));
     } else if (groups.length === 0) {
       err.line('Nothing was used in this time.');
     } else {
-      const lines = tableOf(groups, query.step !== undefined, names, out.columns);
+      const lines = tableOf(groups, requests, query.step !== undefined, names, out.columns);
       for (const line of lines) out.line(line);
     }
     return 0;
@@ -111,19 +122,19 @@ async function runUsage(invocation: Invocation): Promise<number> {
   }
 }
 
+const COUNTS = 'REQUESTS,TRIES,INPUT,CACHED,OUTPUT,COST USD,UNPRICED,ESTIMATED'.split(',');
+
 function tableOf(
   groups: readonly UsageGroup[],
+  requests: RequestCounts,
   steps: boolean,
   names: ReadonlyMap<string, string>,
   columns: number | undefined,
 ): readonly string[] {
-  const sums = ['TRIES', 'INPUT', 'CACHED', 'OUTPUT', 'COST USD', 'UNPRICED', 'ESTIMATED'];
   const named = names.size > 0;
   const shown = (name: string | null) => (name === null || name === '' ? '–' : name);
-  const rows = groups.map(({ name, start, sums }) => [
-    ...(steps ? [new Date(start!).toISOString().slice(0, 16)] : []),
-    shown(names.get(name ?? '') ?? name),
-    ...(named ? [shown(name)] : []),
+  const counts = (sums: Sums, count: number | undefined) => [
+    count === undefined ? '–' : String(count),
     String(sums.tries),
     String(sums.input + sums.cache_write),
     String(sums.cache_read),
@@ -131,10 +142,19 @@ function tableOf(
     usdText(sums.cost),
     String(sums.unpriced),
     String(sums.estimated),
+  ];
+  const rows = groups.map(({ name, start, sums }, i) => [
+    ...(steps ? [new Date(start!).toISOString().slice(0, 16)] : []),
+    shown(names.get(name ?? '') ?? name),
+    ...(named ? [shown(name)] : []),
+    ...counts(sums, requests.groups[i]),
   ]);
-  const head = [...(steps ? ['FROM'] : []), 'NAME', ...(named ? ['KEY'] : []), ...sums];
-  return fittingTable(rows, head, columns, {
-    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'KEY'],
+  const titles = [...(steps ? ['FROM'] : []), 'NAME', ...(named ? ['KEY'] : [])];
+  const total = ['TOTAL', ...titles.slice(1).map(() => '')];
+  rows.push([...total, ...counts(totalOf(groups), requests.total)]);
+  return fittingTable(rows, [...titles, ...COUNTS], columns, {
+    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'TRIES', 'KEY'],
     cut: { NAME: 20 },
+    right: COUNTS,
   });
 }

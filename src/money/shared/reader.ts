@@ -12,6 +12,7 @@ const CANCELLED = '57014';
 const ROWS_AT_ONCE = 1000;
 
 const NAMES: SpendNames = {
+  rows: 'hopgate.spend_rows',
   totals: 'hopgate.spend_totals',
   sessionTotals: 'hopgate.spend_session_totals',
   texts: 'hopgate.spend_texts',

@@ -84,12 +84,13 @@ test('a key made at run time has its name beside its id; one of the file has its
   const ran = await world.run(['usage']);
   expect([ran.code, ran.err]).toEqual([0, '']);
   expect(cells(ran.out, 3)).toEqual([
-    ['NAME', 'KEY', 'TRIES'],
+    ['NAME', 'KEY', 'REQUESTS'],
     ['web', web, '1'],
     ['old one', old, '1'],
     ['ci', 'ci', '1'],
     ['jwt:alice', 'jwt:alice', '1'],
     ['–', '–', '1'],
+    ['TOTAL', '5', '5'],
   ]);
   const stepped = await world.run(['usage', '--step', 'month']);
   expect(cells(stepped.out, 3)[0]).toEqual(['FROM', 'NAME', 'KEY']);
@@ -109,14 +110,16 @@ test('a key made at run time has its name beside its id; one of the file has its
 test('where no key was made at run time, or others are asked for, one column is enough', async () => {
   spendOnFile(['ci']);
   expect(cells((await world.run(['usage'])).out, 2)).toEqual([
-    ['NAME', 'TRIES'],
+    ['NAME', 'REQUESTS'],
     ['ci', '1'],
+    ['TOTAL', '1'],
   ]);
   const web = await made('web');
   spendOnFile([web]);
   expect(cells((await world.run(['usage', '--by', 'model'])).out, 2)).toEqual([
-    ['NAME', 'TRIES'],
-    ['m', '2'],
+    ['NAME', 'REQUESTS'],
+    ['m', '1'],
+    ['TOTAL', '1'],
   ]);
 });
 
@@ -126,12 +129,134 @@ test('a file of keys that cannot be read costs the report its names alone, and s
   for (const end of ['', '-wal', '-shm']) writeFileSync(stateFile(`keys.db${end}`), 'no database');
   const ran = await world.run(['usage']);
   expect(cells(ran.out, 2)).toEqual([
-    ['NAME', 'TRIES'],
+    ['NAME', 'REQUESTS'],
     [web, '1'],
+    ['TOTAL', '1'],
   ]);
   expect([ran.code, ran.err]).toEqual([
     0,
     expect.stringContaining('Keys are shown by their ids alone: '),
+  ]);
+});
+
+/** Two requests of one key: one took three tries at two targets, the other one; beside them another key's. */
+const TRIES: readonly Partial<SpendRow>[] = [
+  { request: 'req_a', attempt: 1, cost: 0 },
+  { request: 'req_a', attempt: 2, cost: 1_500_000, target: 'p/m' },
+  { request: 'req_a', attempt: 3, cost: 2_000_000_000, target: 'q/m' },
+  { request: 'req_b', cost: 30, labels: { team: 'x' } },
+  { request: 'req_c', cost: 7, key: 'other-key', tokens: { ...NO_TOKENS, input: 123_456 } },
+];
+
+function triesOnFile(rows: readonly Partial<SpendRow>[], keepDays = 0): void {
+  const journal = new SpendJournal({ ...journalOptions(), keepDays: () => keepDays });
+  for (const more of rows) {
+    const row = { ...rowOf('ci', 0), ...more };
+    journal.end(journal.begin({ reservedRow: () => row }), row);
+  }
+  journal.close();
+}
+
+test.each([
+  [
+    'key',
+    [
+      ['ci', '2', '4'],
+      ['other-key', '1', '1'],
+      ['TOTAL', '3', '5'],
+    ],
+  ],
+  [
+    'target',
+    [
+      ['q/m', '1', '1'],
+      ['p/m', '3', '4'],
+      ['TOTAL', '3', '5'],
+    ],
+  ],
+  [
+    'label.team',
+    [
+      ['–', '2', '4'],
+      ['x', '1', '1'],
+      ['TOTAL', '3', '5'],
+    ],
+  ],
+])(
+  'by %s: requests stand before their tries, and the last line has the sums',
+  async (by, lines) => {
+    triesOnFile(TRIES);
+    const { out } = await world.run(['usage', '--by', by]);
+    expect(cells(out, 3)).toEqual([['NAME', 'REQUESTS', 'TRIES'], ...lines]);
+  },
+);
+
+test('numbers stand on the right, under each other', async () => {
+  triesOnFile(TRIES);
+  for (const more of [[], ['--step', 'day']]) {
+    const lines = (await world.run(['usage', ...more])).out.trimEnd().split('\n');
+    for (const title of ['REQUESTS', 'TRIES', 'INPUT', 'COST USD', 'ESTIMATED']) {
+      const end = lines[0]!.indexOf(title) + title.length;
+      for (const line of lines.slice(1)) {
+        expect([title, /\d/.test(line[end - 1]!), line[end] ?? ' ']).toEqual([title, true, ' ']);
+      }
+    }
+    expect(lines.at(-1)).toStartWith('TOTAL');
+    expect(lines.at(-1)).toContain('2.001500037');
+  }
+});
+
+test('as JSON, requests and the total are there, too', async () => {
+  triesOnFile(TRIES);
+  const { out } = await world.run(['usage', '--json']);
+  const { total, data } = JSON.parse(out) as { total: object; data: readonly object[] };
+  expect(total).toMatchObject({ requests: 3, tries: 5, cost_usd: 2.001500037 });
+  expect(data).toMatchObject([
+    { requests: 2, tries: 4 },
+    { requests: 1, tries: 1 },
+  ]);
+});
+
+test('where rows are gone and totals are not, the number of requests is unknown, not smaller', async () => {
+  triesOnFile(TRIES);
+  const { Database } = await import('bun:sqlite');
+  const db = new Database(stateFile('spend.db'));
+  db.run("DELETE FROM spend WHERE request = 'req_b'");
+  db.close();
+  expect(cells((await world.run(['usage'])).out, 3)).toEqual([
+    ['NAME', 'REQUESTS', 'TRIES'],
+    ['ci', '–', '4'],
+    ['other-key', '1', '1'],
+    ['TOTAL', '–', '5'],
+  ]);
+});
+
+test('the CSV has the cost in USD and each part of the price in a column, behind the columns of before', async () => {
+  const price = JSON.stringify({
+    ...{ source: 'config', model: 'm*', above: 1000, input: 1e-6, output: 1000, cached: 0.5 },
+  });
+  triesOnFile([
+    { cost: 1_500_000, price },
+    { cost: 0, price: undefined },
+    { cost: undefined, price: undefined },
+  ]);
+  const { out } = await world.run(['usage', '--csv']);
+  const [head = '', ...lines] = out.trimEnd().split('\r\n');
+  const titles = head.split(',');
+  expect(head).toStartWith('id,time,request,key,');
+  expect(titles.slice(titles.indexOf('cost_nano_usd'))).toEqual([
+    ...['cost_nano_usd', 'price', 'trace_id', 'cost_usd', 'price_source', 'price_model'],
+    ...['price_effective_from', 'price_above', 'price_service_tier', 'price_input', 'price_output'],
+    ...['price_cached', 'price_cache_write', 'price_cache_write_1h', 'price_reasoning'],
+    ...['price_search', 'price_request'],
+  ]);
+  const from = titles.indexOf('cost_usd') - titles.length;
+  const added = lines.map((line) => line.split(',').slice(from));
+  const nothing = Array.from({ length: 13 }, () => '');
+  expect(added).toEqual([
+    ['', ...nothing],
+    ['0', ...nothing],
+    ['0.0015', 'config', 'm*', '', '1000', '', '0.000001', '1000', '0.5', '', '', '', '', ''],
   ]);
 });
 
@@ -155,9 +280,10 @@ describe.skipIf(!HAS_POSTGRES)('with a shared database', () => {
       const ran = await world.run(['usage']);
       expect([ran.code, ran.err]).toEqual([0, '']);
       expect(cells(ran.out, 3)).toEqual([
-        ['NAME', 'KEY', 'TRIES'],
+        ['NAME', 'KEY', 'REQUESTS'],
         ['web', web, '1'],
         ['ci', 'ci', '1'],
+        ['TOTAL', '2', '2'],
       ]);
     } finally {
       await database.close();
