@@ -29,6 +29,8 @@ export interface RawCall {
     | { readonly type: 'pairs'; readonly pairs: readonly ArgumentPair[] };
   /** The markup was broken, so the arguments are uncertain. */
   readonly malformed: boolean;
+  /** Only the end of the text ended it: there may have been more arguments. */
+  readonly unclosed?: true;
 }
 
 export interface RecoveredCall {
@@ -40,6 +42,8 @@ export interface RecoveredCall {
   readonly family: string;
   /** Its JSON was repaired. */
   readonly repaired: boolean;
+  /** See {@link RawCall.unclosed}. */
+  readonly unclosed?: true;
 }
 
 export const PARALLEL = /^(?:functions\.)?(?:multi_tool_use[._])?parallel$/;
@@ -73,6 +77,8 @@ function callsOf(raw: RawCall, tools: ToolIndex, repairs: Repairs): readonly Rec
   const found = argumentsOf(raw, tool, repairs);
   if (found === undefined) return [];
   const { text, repaired } = found;
+  const { unclosed } = raw;
+  if (unclosed && !hasRequired(text, tool.schema)) return [];
   return [
     {
       name: tool.name,
@@ -81,8 +87,16 @@ function callsOf(raw: RawCall, tools: ToolIndex, repairs: Repairs): readonly Rec
       input: tool.kind === 'custom' ? unwrapFreeform(text) : text,
       family: raw.family,
       repaired,
+      ...(unclosed ? { unclosed } : {}),
     },
   ];
+}
+
+/** Does an object have all members that its schema requires? */
+function hasRequired(text: string, { required }: JsonObject): boolean {
+  const value = jsonValue(text);
+  if (!Array.isArray(required)) return true;
+  return isObject(value) && required.every((key) => Object.hasOwn(value, String(key)));
 }
 
 /** The calls in the arguments of `multi_tool_use.parallel`; undefined if the arguments have another form. */

@@ -41,7 +41,8 @@ export interface MarkupWord {
   /** A closer with its own word (`tool_call_end`) instead of a slash. */
   readonly closes?: true;
   /**
-   * Whether it may begin a leak: `yes`; `named` only with a name in the tag; `start` only at the beginning of
+   * Whether it may begin a leak: `yes`; `named` only with a name in the tag, or with a
+   * tool's name in another attribute or in a `<name>` right after it; `start` only at the beginning of
    * the reply.
    */
   readonly opens?: 'yes' | 'named' | 'start';

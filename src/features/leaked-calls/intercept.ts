@@ -117,6 +117,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     if (this.#undecided !== undefined) this.#decide(this.#undecided, true);
     this.#closeText(undefined);
     this.#emitAll(this.#native.end());
+    this.#dropUnclosed();
     this.#calls();
     return this.#take();
   }
@@ -403,6 +404,18 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     return count;
   }
 
+  /** The answer was cut, so a call without its closer may lack arguments. */
+  #dropUnclosed(): void {
+    this.#found.forEach((leak, i) => {
+      const calls = leak.calls.filter(({ unclosed }) => !unclosed);
+      if (calls.length === leak.calls.length) return;
+      this.#found[i] = { ...leak, calls };
+      if (calls.length > 0 || leak.stays) return;
+      this.#rules.report(leak.family, 'removed');
+      this.#rules.notes.add('leaked_markup_removed', undefined, `${leak.family}: broke off`);
+    });
+  }
+
   #emitCall(call: RecoveredCall): void {
     const { name, namespace, kind, input } = call;
     const index = this.#next;
@@ -422,9 +435,10 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
   #finish(event: FinishEvent): void {
     this.#closeText(undefined);
     this.#nativeOut(this.#native.decide(event.reason));
+    const { reason } = event;
+    if (reason === 'length' || reason === 'context-overflow') this.#dropUnclosed();
     const truncated = this.#found.some((leak) => leak.truncated && leak.calls.length === 0);
     const calls = this.#calls();
-    const { reason } = event;
     if (calls > 0 && reason !== 'refusal' && reason !== 'content-filter') {
       if (reason === 'tool-calls') this.#emit(event);
       else this.#emit({ type: 'finish', reason: 'tool-calls', details: event.details });

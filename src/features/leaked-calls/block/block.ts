@@ -137,7 +137,7 @@ export class LeakBlock {
     return this.#run();
   }
 
-  /** The text ends here. Complete calls count; incomplete ones are not completed. */
+  /** The text ends here. Complete calls count, also without their closer; no argument is completed. */
   finish(): BlockState {
     const reading = this.#reading;
     if (reading.outcome !== 'more') return reading.outcome;
@@ -149,6 +149,7 @@ export class LeakBlock {
       return settle(reading, 'done');
     }
     if (reading.state === 'json') recoverUnclosedJson(reading);
+    if (isUnclosed(reading)) finishCall(reading, 'by the end');
     const { opener, calls } = reading;
     this.#truncated = !(reading.state === 'outer' && calls.length > 0);
     // Unreadable text is part of the markup.
@@ -174,6 +175,15 @@ export class LeakBlock {
     return reading.outcome;
   }
 }
+
+/** The text ended behind a whole argument, perhaps within the call's closer. */
+function isUnclosed({ call, state, text, at }: BlockReading): boolean {
+  if (state !== 'body' || call === undefined || call.pairs.length === 0) return false;
+  return !call.malformed && /^\s*(?:<[|｜\s]{0,6}\/|$)/.test(text.slice(at, at + LONGEST_REST));
+}
+
+/** Maximum length of white space and the beginning of a closer. */
+const LONGEST_REST = 440;
 
 function familyOf(opener: Opener): string {
   if (opener.type === 'tag') return opener.lexeme.word.family;

@@ -160,11 +160,18 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
       return 'partial';
     }
     if (setting === 'plain' && 'antml:'.startsWith(name)) return 'partial';
-    return lexicon.prefixes.has(keyOf(setting, name)) ? 'partial' : undefined;
+    const known =
+      lexicon.prefixes.has(keyOf(setting, name)) ||
+      (setting === 'bars' && lexicon.prefixes.has(keyOf('dsml', name)));
+    return known ? 'partial' : undefined;
   }
   const word =
     lexicon.words.get(keyOf(setting, name)) ??
-    (m3 && name !== '' ? nodeOf(name, lexicon) : undefined);
+    (m3 && name !== '' ? nodeOf(name, lexicon) : undefined) ??
+    // The mark lost its letters: `<｜parameter name="…">`.
+    (setting === 'bars' && !isBar(text.charCodeAt(i))
+      ? lexicon.words.get(keyOf('dsml', name))
+      : undefined);
   if (word === undefined) return undefined;
   return lexTagEnd(text, at, i, word, slash || word.closes === true);
 }

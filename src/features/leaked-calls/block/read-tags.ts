@@ -131,7 +131,7 @@ function applyCall(b: BlockReading, lexeme: Lexeme): void {
   }
   if (b.family === 'minimax-m1' || b.family === 'hermes') b.family = word.family;
   if (word.family === 'anthropic-xml' && b.family === 'minimax-m1') b.family = 'dsml';
-  b.call = newCall(attribute(lexeme, word.nameIn ?? 'name'));
+  b.call = newCall(attribute(lexeme, word.nameIn ?? 'name') ?? attribute(lexeme, 'name'));
   const { name } = b.call;
   b.committed ||= b.depth > 0 || b.boxed || (name !== undefined && b.isTool(name));
   b.state = 'body';

@@ -98,16 +98,17 @@ function closes(b: BlockReading, found: Lexeme | undefined): 'own' | 'around' | 
   if (found === undefined) return 'no';
   const open = b.value!.lexeme;
   const { role, notation } = found.word;
-  const own = found.closing && role === open.word.role;
+  const own = found.closing && (role === 'arg' || role === 'value');
   const around =
     (found.closing && (role === 'call' || role === 'wrap' || role === 'box')) ||
     (!found.closing &&
       role === (open.word.role === 'value' ? 'key' : 'arg') &&
       (role === 'key' || PLAUSIBLE_KEY.test(attribute(found, found.word.nameIn ?? 'name') ?? '')));
   if (!own && !around) return 'no';
-  if (notation === open.word.notation) return own ? 'own' : 'around';
+  const foreign = notation !== open.word.notation || (own && role !== open.word.role);
+  if (!foreign) return own ? 'own' : 'around';
   if (open.word.notation === 'xtml' || notation === 'bars') return 'no';
-  // DSML opened and a plain tag closes: only if more markup follows; otherwise the tag is part of the text.
+  // A tag of another grammar closes: only if more markup follows; otherwise the tag is part of the text.
   let next = found.end;
   while (next - found.end < LONGEST_GAP && /\s/.test(b.text[next] ?? '')) next++;
   if (next === b.text.length) return b.final ? (own ? 'own' : 'around') : 'wait';

@@ -126,8 +126,11 @@ export function newCall(name: string | undefined): OpenCall {
   return { name, pairs: [], json: undefined, malformed: false };
 }
 
-/** @param closed the call was closed by its own closer or an outer one; JSON arguments need none */
-export function finishCall(b: BlockReading, closed = false): void {
+/**
+ * @param closed the call was closed by its own closer or an outer one (JSON arguments need none), or the text
+ *   ended behind its last argument
+ */
+export function finishCall(b: BlockReading, closed: boolean | 'by the end' = false): void {
   const call = b.call;
   b.call = undefined;
   b.value = undefined;
@@ -135,11 +138,13 @@ export function finishCall(b: BlockReading, closed = false): void {
   const { name, pairs, json } = call;
   const malformed =
     b.spoiled || call.malformed || (json === undefined && !closed && pairs.length === 0);
+  const unclosed = closed === 'by the end';
   b.calls.push({
     name,
     family: b.family,
     input: json === undefined ? { type: 'pairs', pairs } : { type: 'json', text: json },
     malformed,
+    ...(unclosed ? { unclosed } : {}),
   });
 }
 

@@ -13,7 +13,8 @@ export function isLoneOpener(opener: Opener, raw: string): boolean {
 export function beginsOpener(pending: string, lineStart: boolean): boolean {
   if (!/^[<[\]]/.test(pending)) return false;
   if (/^<\/?[|｜]/.test(pending)) return pending.length >= 4 && !/^<[|｜](?:im|e)/.test(pending);
-  return pending.length >= 7 && lineStart;
+  // A whole tag without a name is text.
+  return pending.length >= 7 && lineStart && !/^<\w+>\s*$/.test(pending);
 }
 
 /** The family of an opener that was cut off. */

@@ -19,6 +19,8 @@ export interface OpeningContext {
 
 export interface OpeningRules {
   readonly lexicon: Lexicon;
+  /** The words of whole calls, not only those that begin one. */
+  readonly all: Lexicon;
   readonly tools: ToolIndex;
   /** Whether calls written as JSON count. They do not if the client asked for a JSON answer. */
   readonly json: boolean;
@@ -63,24 +65,34 @@ function matchAt(
   if (code === 0x7b) return jsonAt(text, at, place, rules);
   const found = lex(text, at, rules.lexicon);
   if (found === 'partial') return 'partial';
-  if (found !== undefined) return tagAt(found, place);
+  if (found !== undefined) return tagAt(text, found, place, rules);
   if (code !== 0x5b || !place.start) return undefined;
   const json = jsonAt(text, at, place, rules);
   return json ?? pythonAt(text, at, rules);
 }
 
-function tagAt(lexeme: Lexeme, place: OpeningContext): OpeningMatch {
+function tagAt(
+  text: string,
+  lexeme: Lexeme,
+  place: OpeningContext,
+  rules: OpeningRules,
+): OpeningMatch {
   const { word, closing } = lexeme;
   if (closing || word.role === 'stop') return { type: 'closer', lexeme };
-  const name = () => attribute(lexeme, word.nameIn ?? 'name');
   // A tag right after a word is ordinary markup, unless only models write it.
   if (word.notation === 'plain' && word.role !== 'box' && isAscii(place.previous)) return undefined;
   switch (word.opens) {
     case 'yes':
       break;
-    case 'named':
-      if (!name()) return undefined;
+    case 'named': {
+      if (attribute(lexeme, word.nameIn ?? 'name')) break;
+      // Other XML writes this too, so only a tool's name proves it.
+      const given = attribute(lexeme, 'name');
+      const name = given ? { text: given } : nameBehind(text, lexeme.end, rules.all);
+      if (name === 'partial') return 'partial';
+      if (name === undefined || rules.tools.resolve(name.text) === undefined) return undefined;
       break;
+    }
     case 'start':
       if (!place.start) return undefined;
       break;
@@ -88,6 +100,29 @@ function tagAt(lexeme: Lexeme, place: OpeningContext): OpeningMatch {
       return undefined;
   }
   return { type: 'opener', opener: { type: 'tag', lexeme, lineStart: place.lineStart } };
+}
+
+/** Maximum white space between a call's tag and its name's. */
+const LONGEST_GAP = 80;
+/** A name up to the next tag. */
+const TAGGED_NAME = /\s{0,80}([\w.:/-]{0,128})\s{0,80}(<)?/y;
+
+/** The name in a `<name>` right after a call's tag that holds none. */
+function nameBehind(
+  text: string,
+  from: number,
+  lexicon: Lexicon,
+): { readonly text: string } | 'partial' | undefined {
+  let at = from;
+  while (at - from < LONGEST_GAP && /\s/.test(text[at] ?? '')) at++;
+  if (at === text.length) return 'partial';
+  const found = text[at] === '<' ? lex(text, at, lexicon) : undefined;
+  if (found === 'partial') return 'partial';
+  if (found === undefined || found.word.role !== 'name' || found.closing) return undefined;
+  TAGGED_NAME.lastIndex = found.end;
+  const [whole, name = '', tag] = TAGGED_NAME.exec(text)!;
+  if (tag !== undefined) return { text: name };
+  return found.end + whole.length === text.length ? 'partial' : undefined;
 }
 
 const NAME = /[\w.:/-]{0,128}/y;
