@@ -21,6 +21,7 @@ import type { Principal } from '../keys/principal.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
+import { homeMark } from '../lib/process/home-mark.ts';
 import { nameHash } from '../lib/store/erasures.ts';
 import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
@@ -382,6 +383,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       ...(await limits.usage(principal)),
       spent: await spentBy(money.spend, principal.id, Date.now()).catch(() => null),
     }),
+    homeMark: () => homeMark(environment.home),
     unready: () => (draining ? 'shutting down' : needsKeys() ? runTimeKeys.unready : undefined),
 
     lifecycle: {

@@ -23,6 +23,17 @@ export async function loadOrReport(invocation: Invocation): Promise<Config | und
   return result.ok ? result.config : undefined;
 }
 
+/**
+ * The same for a command that needs no vendor's key itself. That this shell lacks a key is not said then: the gateway
+ * may have it.
+ */
+export async function loadToLook(invocation: Invocation): Promise<Config | undefined> {
+  const result = await loadForCommand(invocation);
+  const warnings = result.warnings.filter(({ environment }) => environment !== true);
+  reportProblems(invocation, { ...result, warnings });
+  return result.ok ? result.config : undefined;
+}
+
 /** The file of a result, if any. */
 export const fileOf = (result: LoadResult): string | undefined =>
   result.ok ? result.config.source.path : result.file;

@@ -3,6 +3,8 @@
 import type { Config } from '../config/config.ts';
 import { readUpTo } from '../lib/http/read-up-to.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+import { homeMark } from '../lib/process/home-mark.ts';
+import type { Invocation } from './command.ts';
 import { fetchOwn, reachableUrl } from './served-models.ts';
 
 const ASK_MS = 2000;
@@ -48,4 +50,21 @@ function keyFor({ auth: { keys, adminKeys } }: Config, path: string): string | u
   const clients = sorted.map(({ key }) => key);
   const all = path.startsWith('/health/') ? [...adminKeys, ...clients] : clients;
   return all.map((key) => key.reveal()).find((text) => !HASHED.test(text));
+}
+
+/**
+ * What is wrong and what to do, where a gateway answers at the configured address and has another home; undefined
+ * where it has this one, does not say, or does not run.
+ */
+export async function otherHome(
+  config: Config,
+  { io }: Pick<Invocation, 'io'>,
+): Promise<string | undefined> {
+  const answer = await askGateway(config, io.fetch, '/healthz');
+  const theirs = answer?.body?.home;
+  if (typeof theirs !== 'string') return undefined;
+  const { home } = io.environment;
+  // A home that does not exist yet is not theirs.
+  if (homeMark(home) === theirs) return undefined;
+  return `The gateway at ${reachableUrl(config.listen)} does not use ${home}, the home of this shell. Set HOPGATE_HOME to the gateway's home and run this as its user (see "Commands on a machine with the service" in the manual), or give HOPGATE_ADMIN_KEY.`;
 }

@@ -13,6 +13,7 @@ import { sharedSpendReader } from '../money/shared/open-shared.ts';
 import { openSpendReader } from '../money/spend-store.ts';
 import type { Invocation } from './command.ts';
 import { loadForCommand, reportProblems } from './load-config.ts';
+import { otherHome } from './running-gateway.ts';
 
 export interface SpendToRead extends SpendReader {
   /**
@@ -41,6 +42,8 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
       close: () => engines.close(),
     };
   }
+  const other = loaded.ok ? await otherHome(loaded.config, invocation) : undefined;
+  if (other !== undefined) err.line(`hopgate: ${other}`);
   const { home } = io.environment;
   const path = join(home, 'state', 'spend.db');
   if (!existsSync(path)) {

@@ -164,6 +164,7 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
     ...(file === undefined ? { line: 0, column: 0 } : document.locate(issue.path, issue.key)),
     message: issue.message,
     ...(issue.suggestion === undefined ? {} : { suggestion: issue.suggestion }),
+    ...(issue.environment === true ? { environment: true } : {}),
   });
   const fail = (problems: readonly Problem[], warnings: readonly Issue[]): LoadResult => ({
     ok: false,

@@ -59,16 +59,21 @@ const MIN_SECRET = 8;
 /**
  * The credentials anywhere in a value, for masking: those that are long enough to differ from ordinary
  * words, without hashes of keys, and their parts as of {@link credentialsIn}. Use them for nothing else.
+ * @param isWanted by its path and text
  */
-export function secretsIn(value: unknown): readonly string[] {
+export function secretsIn(
+  value: unknown,
+  isWanted: (path: readonly string[], text: string) => boolean = () => true,
+): readonly string[] {
   const found = new Set<string>();
-  const walk = (part: unknown, name: string): void => {
+  const walk = (part: unknown, path: readonly string[]): void => {
     if (part instanceof Secret) {
-      for (const one of credentialsIn(part.reveal(), name)) found.add(one);
+      if (!isWanted(path, part.reveal())) return;
+      for (const one of credentialsIn(part.reveal(), path.at(-1) ?? '')) found.add(one);
     } else if (typeof part === 'object' && part !== null) {
-      for (const [key, inner] of Object.entries(part)) walk(inner, key);
+      for (const [key, inner] of Object.entries(part)) walk(inner, [...path, key]);
     }
   };
-  walk(value, '');
+  walk(value, []);
   return [...found].filter((text) => text.length >= MIN_SECRET && !/^sha256:/i.test(text));
 }

@@ -54,3 +54,20 @@ test('doctor says it, too', async () => {
   expect(JSON.stringify(findings.filter(({ status }) => status === 'warn'))).toContain(WORDS);
   expect(out).not.toContain(KEY);
 });
+
+test.each([
+  ['headers: { x-team: backend-team }', false],
+  ['query: { version: "2026-01-01" }', false],
+  ['proxy: "http://proxy.example:3128"', false],
+  ['headers: { x-api-key: abcdefgh-secret }', true],
+  ['query: { sig: abcdefgh-secret }', true],
+  ['proxy: "http://me:password@proxy.example:3128"', true],
+])('%s: warned of: %p', async (more, isWarned) => {
+  const file = world.write(
+    'hopgate.yaml',
+    `providers:\n  p: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", models: [m], ${more} }\n`,
+  );
+  chmodSync(file, 0o644);
+  const { out, err } = await world.run(['check', '-c', file]);
+  expect((out + err).includes(`${WORDS} (line 2)`)).toBe(isWarned);
+});

@@ -23,6 +23,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'hopgate setup claude': 'asks a person; its tests answer',
   claude: 'is Claude Code itself',
   'hopgate doctor': 'asks the vendor; its tests have one of their own',
+  "sudo sh -c 'set -a; . /etc/hopgate/hopgate.env; exec setpriv --reuid hopgate --regid hopgate --clear-groups env HOPGATE_HOME=/var/lib/hopgate hopgate keys list'":
+    'needs the service and its user',
   'hopgate status': 'asks the port of the configuration; test/cli/commands/look.test.ts answers',
   'curl -s https://llm.example/readyz': 'asks a server that does not exist',
   [NGINX_STREAM]: 'asks a server that does not exist',

@@ -20,7 +20,7 @@ import {
 } from '../../routing/index.ts';
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
 import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
-import { loadOrReport } from '../load-config.ts';
+import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
 import { jsonOption } from '../shared-options.ts';
 import { fittingTable } from '../terminal.ts';
@@ -68,7 +68,7 @@ export const MODELS: CommandSpec = {
 
 /** Exit 0; 1 when the configuration cannot be used or, with --explain, nothing takes the request. */
 async function runModels(invocation: Invocation): Promise<number> {
-  const config = await loadOrReport(invocation);
+  const config = await loadToLook(invocation);
   if (config === undefined) return 1;
   const routing = routingTable(config);
   const request = invocation.text('explain');

@@ -3,7 +3,7 @@
 import { isObject, type Json } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
-import { describeSource, loadOrReport } from '../load-config.ts';
+import { describeSource, loadToLook } from '../load-config.ts';
 import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
@@ -77,7 +77,7 @@ const MOST_RUNNING = 10;
 
 async function runStatus(invocation: Invocation): Promise<number> {
   const { out, err, flag, io } = invocation;
-  const config = await loadOrReport(invocation);
+  const config = await loadToLook(invocation);
   if (config === undefined) return 1;
   const { cache, database, objects } = config.engines;
   const hasEngines = cache !== undefined || database !== undefined || objects !== undefined;

@@ -21,6 +21,8 @@ export interface Issue {
   readonly suggestion?: string;
   /** The issue is with the key, not with its value. */
   readonly key?: boolean;
+  /** It says something of the environment of this process, which may not be the gateway's. */
+  readonly environment?: boolean;
 }
 
 /** The lists into which checks and sections write what they find. */
@@ -42,6 +44,8 @@ export interface Problem {
   readonly message: string;
   /** What was probably meant: the right key or value. */
   readonly suggestion?: string;
+  /** See {@link Issue.environment}. */
+  readonly environment?: boolean;
 }
 
 /** Problems reported for one file; a file that is no configuration can have one for each character. */

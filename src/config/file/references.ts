@@ -77,7 +77,7 @@ export function resolveReferences(
       problems.push({ path, message: missing });
       return DROPPED;
     }
-    warnings.push({ path, message: `${missing}; this key is left out` });
+    warnings.push({ path, message: `${missing}; this key is left out`, environment: true });
     return DROPPED;
   };
 

@@ -21,7 +21,7 @@ const NETWORK: readonly (readonly [RegExp, (host: string) => Diagnosis])[] = [
     /ENOTFOUND|EAI_AGAIN|getaddrinfo|DNS/i,
     (host) => ({
       message: `the name ${host} cannot be resolved`,
-      hint: 'Check base_url for a typing error, and the DNS and network of this machine.',
+      hint: 'Check the network and DNS of this machine, and base_url if the provider has one in the file.',
     }),
   ],
   [

@@ -116,9 +116,9 @@ export function configText(answers: Answers): string {
   const { listen, providers, clientKey } = answers;
   const routes = routeText(answers);
   const parts = [
-    '# Configuration of hopgate. "hopgate check" says what is wrong with it; a running server takes a change up by itself.',
+    '# Configuration of hopgate. "hopgate check" says what is wrong with it; a running server applies changes by itself.',
     '',
-    '# Of the form of this file. A later hopgate reads it all the same; "hopgate migrate" brings it up to date.',
+    '# The version of the file format. A newer hopgate reads older versions; "hopgate migrate" updates the file.',
     `version: ${CONFIG_VERSION}`,
     '',
     '# Address and port. 127.0.0.1 is reachable from this machine only.',

@@ -67,7 +67,7 @@ export const INIT: CommandSpec = {
 /** Exit 0 written, 1 refused. */
 async function runInit(invocation: Invocation): Promise<number> {
   const { flag, text, io, out, err } = invocation;
-  const standard = text('config') ?? userConfig(io.environment);
+  const standard = text('config') ?? io.environment.configPath ?? userConfig(io.environment);
   try {
     const interactive = !flag('yes');
     if (interactive && !io.interactive) {
@@ -298,7 +298,10 @@ async function askQuestions(invocation: Invocation, questions: Questions): Promi
   const categories: Partial<Record<Category, string>> = {};
   if (
     first !== undefined &&
-    (await questions.confirm('Route by kind of request as well?', false))
+    (await questions.confirm(
+      'Send some kinds of request (code, long prompts, images …) to models of their own?',
+      false,
+    ))
   ) {
     for (const category of ROUTED_CATEGORIES) {
       const target = await questions.ask(`  ${category}: which provider/model? (Enter: no rule)`);

@@ -13,7 +13,8 @@ import { KEYS_CHANNEL } from '../../../keys/shared/shared-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { type Invocation, UsageError } from '../../command.ts';
-import { loadOrReport } from '../../load-config.ts';
+import { loadToLook } from '../../load-config.ts';
+import { otherHome } from '../../running-gateway.ts';
 import { fetchOwn, reachableUrl } from '../../served-models.ts';
 
 /** The same calls on both ways; errors are messages for people. */
@@ -36,7 +37,7 @@ export class KeysProblem extends Error {
 /** Undefined when the configuration cannot be used, which has been reported. */
 export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess | undefined> {
   const { environment } = invocation.io;
-  const config = await loadOrReport(invocation);
+  const config = await loadToLook(invocation);
   if (config === undefined) return undefined;
   const key = environment.variable('HOPGATE_ADMIN_KEY');
   const url = invocation.text('url');
@@ -47,6 +48,10 @@ export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess
       : overApi(url, key, fetch);
   }
   if (url !== undefined) throw new UsageError('--url needs an admin key in HOPGATE_ADMIN_KEY.');
+  if (config.engines.database === undefined) {
+    const other = await otherHome(config, invocation);
+    if (other !== undefined) throw new KeysProblem(other);
+  }
   return config.engines.database === undefined
     ? onFile(join(environment.home, 'state', 'keys.db'), config)
     : onDatabase(config);

@@ -9,6 +9,7 @@ import { requireSample } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOptions, reportProblems } from '../../load-config.ts';
+import { otherHome } from '../../running-gateway.ts';
 import { fetchFor } from './shared-bodies.ts';
 
 /** A folder of samples, and the configuration that named it. */
@@ -50,6 +51,11 @@ async function loadForReading(invocation: Invocation): Promise<Config | undefine
   // A variable that stands for a number or an address is needed nevertheless.
   const result = second.ok ? second : first;
   reportProblems(invocation, result);
+  // Samples of a folder that the file names are the gateway's, whatever the home.
+  if (result.ok && result.config.samples.dir.startsWith(`${invocation.io.environment.home}/`)) {
+    const other = await otherHome(result.config, invocation);
+    if (other !== undefined) invocation.err.line(`hopgate: ${other}`);
+  }
   return result.ok ? result.config : undefined;
 }
 

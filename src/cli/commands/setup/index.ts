@@ -3,7 +3,7 @@
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
-import { loadOrReport } from '../../load-config.ts';
+import { loadToLook } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
 import { jsonOption, YES } from '../../shared-options.ts';
 import { readBytes, readText, writeWhole } from '../../whole-file.ts';
@@ -158,7 +158,7 @@ async function apply(
   jobs: readonly SetupJob[],
 ): Promise<number> {
   const { flag, out, err } = invocation;
-  const config = await loadOrReport(invocation);
+  const config = await loadToLook(invocation);
   if (config === undefined) return 1;
   const plan = planFor(client.name, config, invocation);
   const changes = jobs.flatMap((job): readonly ChangeOfJob[] => {
