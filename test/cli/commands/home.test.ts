@@ -55,14 +55,12 @@ test.each([
   expect([code, err]).toEqual([0, expect.not.stringContaining('does not use')]);
 });
 
-test.each([['status'], ['models'], ['keys', 'list'], ['setup', 'claude', '--print']])(
-  '%s does not complain that this shell lacks a key which the gateway may have',
-  async (...words) => {
+for (const line of ['status', 'models', 'keys list', 'setup claude --print']) {
+  test(`${line} does not complain that this shell lacks a key which the gateway may have`, async () => {
     theirs = undefined;
-    const line = words.filter((word) => typeof word === 'string');
-    expect((await world.run(line)).err).not.toContain('NO_SUCH_KEY');
-  },
-);
+    expect((await world.run(line.split(' '))).err).not.toContain('NO_SUCH_KEY');
+  });
+}
 
 test.each(['check', 'doctor'])('%s does', async (line) => {
   const { out, err } = await world.run([line]);
