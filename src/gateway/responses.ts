@@ -34,7 +34,7 @@ export function streamResponse(
 ): Response {
   const { exchange, request, summary, secrets, features } = running;
   const { recording } = summary;
-  const { terminalPrefixes } = exchange.protocol;
+  const onAnswer = features?.onAnswer;
   let isTold = false;
   const ready = answer instanceof Promise ? undefined : answer;
   const encoder = () =>
@@ -53,15 +53,14 @@ export function streamResponse(
     keepAliveMs,
     signal: exchange.signal,
     onFirstByte: () => summary.firstByte(),
-    ...(features?.awaitsAnswer === true && {
-      end: {
-        prefixes: terminalPrefixes,
-        mayGo({ finalAnswer }) {
-          isTold = true;
-          return finalAnswer && features.onAnswer?.(finalAnswer);
-        },
-      },
-    }),
+    onWhole:
+      onAnswer &&
+      ((pipeline) => {
+        if (isTold) return undefined;
+        isTold = true;
+        const { finalAnswer } = pipeline;
+        return finalAnswer && onAnswer(finalAnswer);
+      }),
     tap:
       recording && !recording.ignoresClient ? (chunk) => recording.clientChunk(chunk) : undefined,
     onEnd: (end) => {

@@ -21,12 +21,13 @@ export type { Account, Exchange, FormSource, Gateway } from './exchange.ts';
 /** What acts on one exchange. */
 export interface ExchangeFeatures {
   readonly features: readonly Feature[];
-  /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
+  /**
+   * The whole answer, when it came to its true end; for a client's JSON reply its text. Called before the client gets
+   * the end, which waits for what this gives: the client's next request may come at once.
+   */
   readonly onAnswer?: (
     answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
   ) => void | Promise<void>;
-  /** The client gets the end of its answer when what `onAnswer` gives is over. */
-  readonly awaitsAnswer?: boolean;
   /** The part of a stream that went out before it was cut, or before the client left. */
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
   /**

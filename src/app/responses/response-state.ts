@@ -245,7 +245,6 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
         : {
             onAnswer: keep,
             onPartialAnswer: keepJob,
-            ...(store.sent !== undefined && { awaitsAnswer: true }),
           }),
     };
     /** The response that the client got; a request that continues it belongs to this session. */

@@ -7,7 +7,6 @@ import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
 import type { ExchangeFeatures, FollowUp, StreamOutcome } from '../types.ts';
 import type { ByteSink, WritingStream } from './client-lane.ts';
-import { HeldEnd } from './held-end.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
 
@@ -34,12 +33,8 @@ export interface ClientStreamOptions {
   readonly onFirstByte: () => void;
   /** Sees everything that is written. */
   readonly tap?: (chunk: Uint8Array | string) => void;
-  /** What the end of a complete answer waits for; left out: nothing. */
-  readonly end?: {
-    /** The beginnings of the frames that end an answer. */
-    readonly prefixes: readonly string[];
-    readonly mayGo: (pipeline: StreamPipeline) => void | Promise<void>;
-  };
+  /** Called before the last frame of an answer goes out, which waits for what it gives; it may be called again. */
+  readonly onWhole?: ((pipeline: StreamPipeline) => void | Promise<void>) | undefined;
   /** Called once, when nothing more will be written. */
   readonly onEnd: (end: StreamEnd) => void;
 }
@@ -78,7 +73,6 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   #blocked = false;
   #keepAlive: IdleTimer | undefined;
   #answer: StreamOutcome | undefined;
-  #heldEnd: HeldEnd | undefined;
   #over = false;
 
   constructor(options: ClientStreamOptions) {
@@ -86,10 +80,8 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   }
 
   async pull(controller: ByteSink): Promise<void> {
-    const { opened: coming, early, keepAliveMs, signal, onFirstByte, end } = this.#options;
-    const plain = tapped(controller, this.#options.tap);
-    this.#heldEnd = end && new HeldEnd(plain, end.prefixes);
-    const sink = this.#heldEnd ?? plain;
+    const { opened: coming, early, keepAliveMs, signal, onFirstByte } = this.#options;
+    const sink = tapped(controller, this.#options.tap);
     this.#sink = sink;
     const ping = () => {
       if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
@@ -136,17 +128,9 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         }
         hop = outcome;
       }
-      if (end !== undefined && this.#pipeline !== undefined) {
-        const told = end.mayGo(this.#pipeline);
-        if (told !== undefined) await told;
-        const slow = this.#heldEnd?.release();
-        if (slow !== undefined) await slow;
-        if (this.#over) return;
-      }
       this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: false });
       sink.close();
     } finally {
-      this.#heldEnd?.stop();
       keep.stop();
     }
   }
@@ -187,9 +171,11 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
 
   /** The same for what may be the end of the answer. */
   #putOrEnd(out: Uint8Array | string, pipeline: StreamPipeline): Promise<void> | undefined {
-    const { beforeEnd } = this.#options;
+    const { beforeEnd, onWhole } = this.#options;
     const stored = beforeEnd !== undefined && pipeline.ended ? beforeEnd() : undefined;
-    return stored === undefined ? this.#put(out) : stored.then(() => this.#put(out));
+    const told = onWhole !== undefined && pipeline.endGiven ? onWhole(pipeline) : undefined;
+    if (stored === undefined && told === undefined) return this.#put(out);
+    return Promise.all([stored, told]).then(() => this.#put(out));
   }
 
   /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
@@ -290,7 +276,6 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   }
 
   async #fail(text: string, error: GatewayError): Promise<never> {
-    void this.#heldEnd?.release();
     if (text !== '') this.#sink.write(text);
     this.#sink.flush();
     this.#end({ pipeline: this.#pipeline, error, clientGone: this.#options.signal.aborted });

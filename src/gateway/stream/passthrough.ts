@@ -246,6 +246,10 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return rest === undefined ? said : Buffer.concat([rest, Buffer.from(said)]);
   }
 
+  get endGiven(): boolean {
+    return !this.empty && (this.ended || (this.#tail.marked && this.allowsKeepAlive));
+  }
+
   get allowsKeepAlive(): boolean {
     const last = this.#last;
     if (last === undefined) return true;

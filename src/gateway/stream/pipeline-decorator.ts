@@ -22,6 +22,9 @@ export abstract class PipelineDecorator<Inner extends StreamPipeline> implements
   get ended() {
     return this.inner.ended;
   }
+  get endGiven() {
+    return this.inner.endGiven;
+  }
   get allowsKeepAlive() {
     return this.inner.allowsKeepAlive;
   }

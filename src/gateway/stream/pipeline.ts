@@ -41,6 +41,8 @@ export interface StreamPipeline {
   readonly failure: GatewayError | undefined;
   /** The upstream's own ending has been seen: bytes behind it do not matter. */
   readonly ended: boolean;
+  /** The frame that ends the client's answer has been given, and `finalAnswer` is complete. */
+  readonly endGiven: boolean;
   /** No frame is half written: a keep-alive may follow. */
   readonly allowsKeepAlive: boolean;
   /** Read it after `end`. */
@@ -53,7 +55,7 @@ export interface StreamPipeline {
   inject(events: readonly StreamEvent[]): Output;
   /** The client's side, for the hop that follows; pipelines without a `continuation` have none. */
   readonly client?: ClientSide;
-  /** The whole answer as the client got it, to be stored; read it after `end`. */
+  /** The whole answer as the client got it, to be stored; read it after `end`, or with `endGiven`. */
   readonly finalAnswer: FinalAnswer | undefined;
   /** A keep-alive for the client. */
   ping(): string;

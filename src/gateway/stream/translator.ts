@@ -39,6 +39,7 @@ export interface TranslatorOptions {
 
 export class Translator extends AnswerProgress implements StreamPipeline, FrameReader {
   failure: GatewayError | undefined;
+  endGiven = false;
   terminalBytes = 0;
   continuation: Continuation | undefined;
   readonly client: ClientSide;
@@ -256,6 +257,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
 
   #encodeNow(event: StreamEvent): string {
     this.client.fold?.push(event);
+    if (event.type === 'end') this.endGiven = true;
     return this.client.encoder.event(event);
   }
 

@@ -211,6 +211,11 @@ export class TailBuffer {
     return this.#cut;
   }
 
+  /** The beginning of a terminal frame has come. */
+  get marked(): boolean {
+    return this.#marked;
+  }
+
   /** What is kept: one run of bytes up to the stream's end. */
   get bytes(): Uint8Array {
     const parts = this.#paced
