@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import { NotConnected } from './http1/connection.ts';
+import { OtherScheme } from './http1/other-scheme.ts';
 import { MalformedReply } from './http1/response-parser.ts';
 import { NoDescriptor, TargetError } from './target-error.ts';
 
@@ -16,6 +17,11 @@ const LASTING =
 // It was reached, and hung up.
 const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 
+const SPEAKS = {
+  http: 'plain HTTP on this port; use http://',
+  https: 'TLS on this port; use https://',
+};
+
 /** A failure before an answer, in words that name the provider but no URL (which may hold a key). */
 export function connectionError(provider: string, thrown: unknown): GatewayError {
   const cause = { cause: thrown };
@@ -23,6 +29,10 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
     const seconds = thrown.ms / 1000;
     const words = `Provider ${provider} could not be reached within ${seconds} s (timeouts.connect).`;
     return new TargetError('elsewhere', 'timeout', words, cause);
+  }
+  if (thrown instanceof OtherScheme) {
+    const words = `Provider ${provider} speaks ${SPEAKS[thrown.speaks]} (base_url).`;
+    return new TargetError('elsewhere', 'upstream', words, { ...cause, retryable: false });
   }
   if (thrown instanceof MalformedReply) {
     const words = `Provider ${provider} sent no proper HTTP answer: ${thrown.message}.`;

@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test';
 import { remedyForError } from '../../src/upstream/classify.ts';
 import { connectionError } from '../../src/upstream/connection-error.ts';
 import { NotConnected } from '../../src/upstream/http1/connection.ts';
+import { OtherScheme } from '../../src/upstream/http1/other-scheme.ts';
 import { MalformedReply } from '../../src/upstream/http1/response-parser.ts';
 
 const failure = (code: string) => Object.assign(new Error('http://secret.test'), { code });
@@ -18,6 +19,18 @@ test.each([
   const error = connectionError('p', failure(code));
   expect(error.message).toBe(`Provider p ${what} (${code}).`);
   expect(remedyForError(error)).toBe(remedy);
+});
+
+test.each([
+  ['http', 'Provider p speaks plain HTTP on this port; use http:// (base_url).'],
+  ['https', 'Provider p speaks TLS on this port; use https:// (base_url).'],
+] as const)('the wrong scheme (%s): the next target is asked at once', (speaks, words) => {
+  const error = connectionError('p', new OtherScheme(speaks));
+  expect([error.message, remedyForError(error), error.retryable]).toEqual([
+    words,
+    'elsewhere',
+    false,
+  ]);
 });
 
 test('a limit is named', () => {

@@ -5,6 +5,7 @@ import type { Abort, AbortListener } from '../../lib/loop/abort.ts';
 import { startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import { atTickEnd, type TickTask } from '../../lib/loop/tick-end.ts';
 import type { RequestStream, UpstreamAnswer, UpstreamTls } from '../transport.ts';
+import { OtherScheme, speaksHttp } from './other-scheme.ts';
 import type { Origin, RequestBytes } from './request-bytes.ts';
 import { RequestPump } from './request-pump.ts';
 import type { HeadLimits } from './response-parser.ts';
@@ -18,6 +19,10 @@ const MAX_AGE_MS = 5 * 60_000;
 const KEEP_ALIVE_MS = 30_000;
 // System calls copy this much in some 200 µs: what others wait for, and few turns of the event loop for a large body.
 const TURN_BYTES = 512 * 1024;
+// A handshake takes a few round trips. A server of plain HTTP may wait for the rest of what it takes for a request.
+const SILENT_HANDSHAKE_MS = 1000;
+// What OpenSSL's kin say of bytes that are no record of TLS: https://commondatastorage.googleapis.com/chromium-boringssl-docs/ssl.h.html
+const NO_TLS = /WRONG_VERSION_NUMBER|HTTP_REQUEST/;
 // As a URL leaves it: IPv4 in four numbers, IPv6 with colons.
 const ADDRESS = /^[\d.]+$|:/;
 // The protocol list of ALPN: each name behind its length (RFC 7301 §3.1).
@@ -103,9 +108,15 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       const watch = startIdleTimer(connectMs, () => {
         connection.#opening?.reject(new NotConnected(connectMs));
       });
+      const silence = startIdleTimer(tls ? SILENT_HANDSHAKE_MS : 0, async () => {
+        silence.stop();
+        const isPlain = connection.#socket !== undefined && (await speaksHttp(hostname, port));
+        if (isPlain) connection.#opening?.reject(new OtherScheme('http'));
+      });
       const leave = {
         onAbort(reason: unknown) {
           watch.stop();
+          silence.stop();
           connection.#close();
           connection.#opening = undefined;
           reject(reason);
@@ -113,6 +124,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       };
       const settled = () => {
         watch.stop();
+        silence.stop();
         connection.#opening = undefined;
         abort.unlisten(leave);
       };
@@ -323,6 +335,10 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   }
 
   onHandshake(socket: Socket<Connection>, error: unknown): void {
+    if (error instanceof Error && NO_TLS.test(error.message)) {
+      this.#opening?.reject(new OtherScheme('http'));
+      return;
+    }
     if (this.#verify && (error !== null || !socket.authorized)) {
       this.#opening?.reject(error ?? new Error('The certificate could not be verified.'));
       return;

@@ -2,12 +2,16 @@
 
 import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
 import { Connection } from './connection.ts';
-import { type Place, placeOf, RequestBytes } from './request-bytes.ts';
+import { OtherScheme, speaksTls } from './other-scheme.ts';
+import { type Origin, type Place, placeOf, RequestBytes } from './request-bytes.ts';
+import { MalformedReply } from './response-parser.ts';
 
 // Most idle connections for one server; without a limit, one peak would hold its sockets until they time out.
 const MAX_IDLE = 256;
 // Under load a connection is used again within milliseconds. Only one that is idle for longer is parked.
 const PARK_MS = 50;
+// A server that hangs up now and then is not asked each time whether it wants TLS.
+const ASK_AGAIN_MS = 60_000;
 
 /**
  * Requests over kept connections. Bun's fetch hands every chunk from a thread of its own to this one,
@@ -33,6 +37,21 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>, connectMs?: num
   const park = () => {
     parking = false;
     for (const free of idle.values()) for (const connection of free) connection.park();
+  };
+
+  /** A server of TLS takes a plain request for a broken handshake: it hangs up, or answers with an alert. */
+  let askedAt = Number.NEGATIVE_INFINITY;
+  const explain = async (thrown: unknown, { hostname, port }: Origin): Promise<never> => {
+    const { code } = thrown as { code?: unknown };
+    const isDoubtful =
+      code === 'ECONNRESET' || code === 'EPIPE' || thrown instanceof MalformedReply;
+    const now = performance.now();
+    if (!isDoubtful || now - askedAt < ASK_AGAIN_MS) throw thrown;
+    askedAt = now;
+    if (!(await speaksTls(hostname, port))) throw thrown;
+    // The next request is told the same.
+    askedAt = Number.NEGATIVE_INFINITY;
+    throw new OtherScheme('https');
   };
 
   const fresh = async (
@@ -62,7 +81,8 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>, connectMs?: num
       connectMs,
     );
     request.onConnected?.();
-    return connection.send(bytes, request.abort, request.limits);
+    const answer = connection.send(bytes, request.abort, request.limits);
+    return origin.tls ? answer : answer.catch((thrown) => explain(thrown, origin));
   };
 
   return (request) => {

@@ -685,6 +685,77 @@ describe('TLS', () => {
     expect(server.requests.length).toBe(0);
   });
 
+  const BAD = 'HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n';
+  for (const [name, answers] of Object.entries({
+    'answers what it cannot read': () => true,
+    'answers what it cannot read, and hangs up': () => true,
+    'waits for the rest of a request': (came: string) => came.includes('\r\n\r\n'),
+  })) {
+    test(`a server of plain HTTP that ${name} is known without a limit of time`, async () => {
+      let came = '';
+      const listener = Bun.listen({
+        hostname: '127.0.0.1',
+        port: 0,
+        socket: {
+          data(socket, bytes) {
+            came += bytes.toString('latin1');
+            if (!answers(came)) return;
+            socket.write(BAD);
+            if (name.endsWith('hangs up')) socket.end();
+          },
+        },
+      });
+      open.push(listener as never);
+      const url = `https://127.0.0.1:${listener.port}/`;
+      await expect(client({ ca })(ask(url))).rejects.toMatchObject({ speaks: 'http' });
+      expect(came).not.toContain('Bearer');
+    });
+  }
+
+  for (const [name, tls] of Object.entries({
+    'of the runtime': true,
+    'that answers with an alert': false,
+  })) {
+    test(`a server of TLS ${name} that gets plain HTTP is told from one that hangs up`, async () => {
+      const secure = serve(hello, pair('localhost'));
+      let { url } = secure;
+      if (!tls) {
+        // As OpenSSL does: one alert, in the clear (RFC 8446 §6).
+        const target = new URL(url);
+        const front = Bun.listen<{ to?: Socket }>({
+          hostname: '127.0.0.1',
+          port: 0,
+          socket: {
+            open(socket) {
+              socket.data = {};
+            },
+            async data(socket, bytes) {
+              if (bytes[0] !== 0x16 && socket.data.to === undefined) {
+                socket.write(Buffer.from([0x15, 3, 1, 0, 2, 2, 0x46]));
+                socket.end();
+                return;
+              }
+              socket.data.to ??= await Bun.connect({
+                hostname: '127.0.0.1',
+                port: Number(target.port),
+                socket: { data: (_, back) => void socket.write(back) },
+              });
+              socket.data.to.write(bytes);
+            },
+          },
+        });
+        open.push(front as never);
+        url = `https://127.0.0.1:${front.port}/`;
+      }
+      const send = client();
+      for (let i = 0; i < 2; i++) {
+        const answer = send(ask(url.replace('https', 'http')));
+        await expect(answer).rejects.toMatchObject({ speaks: 'https' });
+      }
+      expect(secure.requests).toEqual([]);
+    });
+  }
+
   test('a server that speaks no TLS is an error, not a hang', async () => {
     const server = serve((socket) => socket.write(ok('plain')));
     const listener = Bun.listen({
