@@ -47,14 +47,23 @@ interface Grammar {
   readonly reasoning: Lexicon;
 }
 
-/** Keyed by the profile's list of families; profiles are few and made once. */
-const grammars = new WeakMap<readonly string[], Grammar>();
+/** What is looked for: calls and thinking, or, where nothing can be called, thinking alone. */
+type Sought = 'calls' | 'thinking';
+const THINKING: ReadonlySet<string> = new Set(['think-tags', UNOPENED_THINKING]);
 
-function grammarOf({ profile, protocol }: Target): Grammar {
+/** Keyed by the profile's list of families; profiles are few and made once. */
+const grammars = {
+  calls: new WeakMap<readonly string[], Grammar>(),
+  thinking: new WeakMap<readonly string[], Grammar>(),
+};
+
+function grammarOf({ profile, protocol }: Target, sought: Sought): Grammar {
   const families = profile.leakFamilies ?? defaultFamilies(protocol);
-  const known = grammars.get(families);
+  const known = grammars[sought].get(families);
   if (known !== undefined) return known;
-  const inForce = new Set(families);
+  const inForce = new Set(
+    sought === 'calls' ? families : families.filter((family) => THINKING.has(family)),
+  );
   const words = [...EVERYTHING.words.values()].filter(
     ({ family }) => family === 'stop' || inForce.has(family),
   );
@@ -66,7 +75,7 @@ function grammarOf({ profile, protocol }: Target): Grammar {
     // Reasoning may contain its own tags; that is no leak.
     reasoning: lexicon(begins.filter(({ family }) => family !== 'think-tags')),
   };
-  grammars.set(families, grammar);
+  grammars[sought].set(families, grammar);
   return grammar;
 }
 
@@ -88,16 +97,20 @@ export function leakedCalls(
 ): Feature {
   return {
     name: 'leaked-calls',
-    mayApply: (body) => everyBody || everyAnswer || mentionsTools(body),
-    intercept(sent, { target, notes }) {
+    mayApply: (body, { client, target }) =>
+      everyBody || everyAnswer || client !== target.protocol || mentionsTools(body),
+    intercept(sent, { client, target, notes }) {
       const { leakFamilies } = target.profile;
       if (leakFamilies?.length === 0) return undefined;
       // Without tools nothing can be called, but models imitate the calls of a history.
-      if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
-      const grammar = grammarOf(target);
+      const sought = everyAnswer || sent.tools.length > 0 || hasCalls(sent) ? 'calls' : 'thinking';
+      // Of a vendor that speaks the client's protocol, such an answer keeps its bytes.
+      if (sought === 'thinking' && client === target.protocol) return undefined;
+      const grammar = grammarOf(target, sought);
+      if (grammar.families.size === 0) return undefined;
       return lazyInterceptor(
         (texts) => !grammar.families.has(UNOPENED_THINKING) && texts.every(TextScanner.isPlain),
-        () => scanInterceptor({ sent, target, notes, grammar, report }),
+        () => scanInterceptor({ sent, target, notes, sought, grammar, report }),
       );
     },
   };
@@ -107,11 +120,19 @@ interface ScannedAnswer {
   readonly sent: Conversation;
   readonly target: Target;
   readonly notes: Notes;
+  readonly sought: Sought;
   readonly grammar: Grammar;
   readonly report: (leak: LeakReport) => void;
 }
 
-function scanInterceptor({ sent, target, notes, grammar, report }: ScannedAnswer): Interceptor {
+function scanInterceptor({
+  sent,
+  target,
+  notes,
+  sought,
+  grammar,
+  report,
+}: ScannedAnswer): Interceptor {
   const callable = sent.settings.toolChoice?.type !== 'none';
   const all = toolIndex(sent.tools);
   const tools = callable ? all : NO_TOOLS;
@@ -134,6 +155,7 @@ function scanInterceptor({ sent, target, notes, grammar, report }: ScannedAnswer
     reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
     native: { tools: all, all: EVERYTHING, repairs, provider: target.provider },
     signed: target.protocol === 'anthropic-messages',
+    startOnly: sought === 'thinking',
     notes,
     report: (family, outcome) => report({ family, outcome, target }),
   });

@@ -27,6 +27,8 @@ export interface InterceptRules {
    * expects both back.
    */
   readonly signed: boolean;
+  /** Once text of the answer has passed, the search is over. */
+  readonly startOnly: boolean;
   readonly notes: Notes;
   report(family: string, outcome: Leak['outcome']): void;
 }
@@ -79,6 +81,8 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
   #open: Channel | 'other' | undefined;
   #next = 0;
   #hasMoved = false;
+  /** Nothing is looked for any more: all events pass. */
+  #over = false;
   #spoken = false;
   readonly #found: FoundLeak[] = [];
   #out: StreamEvent[] = [];
@@ -89,6 +93,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
   }
 
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
+    if (this.#over) return event;
     if (this.#undecided !== undefined) {
       this.#wait(this.#undecided, event);
       return this.#take();
@@ -114,6 +119,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
   }
 
   end(): readonly StreamEvent[] {
+    if (this.#over) return NOTHING;
     if (this.#undecided !== undefined) this.#decide(this.#undecided, true);
     this.#closeText(undefined);
     this.#emitAll(this.#native.end());
@@ -250,6 +256,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
       if (event.type === 'delta') this.#openFor(this.#watches ? 'reasoning' : scanner.channel);
       this.#emit(event);
     }
+    this.#over = this.#rules.startOnly && this.#spoken && !this.#hasMoved;
   }
 
   /** Emits the scanner's segments instead of the held text. */
@@ -476,6 +483,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
   }
 
   passesText({ index, text }: DeltaEvent): boolean {
+    if (this.#over) return true;
     const scanner = this.#scanner;
     if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
       return false;
@@ -483,6 +491,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
   }
 
   watchedCharacters(): string | undefined {
+    if (this.#over) return '';
     const scanner = this.#scanner;
     if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
       return undefined;

@@ -42,6 +42,7 @@ export interface Playing {
   readonly settings?: Partial<Settings>;
   readonly profile?: Partial<Profile>;
   readonly protocol?: ProtocolName;
+  readonly client?: ProtocolName;
   readonly turns?: Conversation['turns'];
 }
 
@@ -99,7 +100,7 @@ export function play(events: readonly StreamEvent[], playing: Playing = {}): Pla
   };
   const context = {
     target: { ...targetWith(playing.profile), protocol: playing.protocol ?? 'openai-chat' },
-    client: 'openai-chat',
+    client: playing.client ?? 'openai-chat',
     notes,
     hop: 1,
   } as const;

@@ -56,6 +56,9 @@ export function closerMeaning({ word }: Lexeme, place: CloserContext): CloserMea
   return 'stray';
 }
 
+/** The opening tags of thinking. */
+const OPENER = /<(?:mm:)?think|\[THINK/;
+
 function channelCloser(place: CloserContext): CloserMeaning {
   const { out, mask, before, next } = place;
   if (place.switched) return 'back';
@@ -67,7 +70,7 @@ function channelCloser(place: CloserContext): CloserMeaning {
   if (next === 0x20) return 'text';
   if (out.spoken) return !place.atEnd && next !== 0x0a && next !== 0x0d ? 'text' : 'lone';
   if (mask.previous === 0x20) return 'text';
-  out.namesThinking ||= before.includes('<think') || out.clear.includes('<think');
+  out.namesThinking ||= OPENER.test(before) || OPENER.test(out.clear);
   // Otherwise everything so far was thinking whose opening tag was in the prompt.
   return out.namesThinking ? 'text' : 'thinking';
 }

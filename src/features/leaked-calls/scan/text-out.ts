@@ -25,7 +25,7 @@ export class TextOut {
   isBlank = true;
   /** The last text that was not white space; '' after removed markup. */
   words = '';
-  /** `clear` mentions `<think>`. */
+  /** `clear` mentions an opening tag of thinking. */
   namesThinking = false;
   /** Held text was changed, so segments replace it. */
   dirty = false;
