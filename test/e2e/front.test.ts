@@ -11,6 +11,7 @@ let gateway: Gateway;
 
 const KEYS = {
   auth: {
+    admin_keys: ['sk-operator-0000'],
     keys: [
       { name: 'ann', key: 'sk-ann-0001' },
       { name: 'bob', key: 'sk-bob-0002' },
@@ -29,7 +30,8 @@ afterAll(async () => {
 
 const chat = plainRequest('openai-chat', 'via-chat', false);
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
-const metricsOf = async (url: string) => (await fetch(`${url}/metrics`)).text();
+const metricsOf = async (url: string) =>
+  (await fetch(`${url}/metrics`, as('sk-operator-0000'))).text();
 
 /** What each API says of a path that it does not have. */
 const UNKNOWN_PATH: Readonly<Record<string, object>> = {

@@ -87,6 +87,8 @@ const failureOf = async (asking: Promise<unknown>) =>
     }),
   );
 
+const OPERATOR = 'key-of-operator';
+
 describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
   let cache: Server;
   let database: DatabaseServer;
@@ -94,7 +96,10 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
   let single: Gateway;
   let replicas: Gateway[] = [];
 
-  const auth = { keys: [ANN, BOB].map((key, i) => ({ name: `k${i}`, key })) };
+  const auth = {
+    keys: [ANN, BOB].map((key, i) => ({ name: `k${i}`, key })),
+    admin_keys: [OPERATOR],
+  };
   const start = () =>
     startGateway(
       threeProviders(upstream, {
@@ -127,7 +132,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
     await Promise.all([upstream?.stop(), cache?.stop(), database?.stop()]);
   });
   const engineState = async ({ url }: Gateway, engine: string) => {
-    const headers = { authorization: `Bearer ${ANN}` };
+    const headers = { authorization: `Bearer ${OPERATOR}` };
     const answer = await fetch(`${url}/health/engines`, { headers });
     const { engines } = (await answer.json()) as { engines: Record<string, { state: string }> };
     return engines[engine]?.state;

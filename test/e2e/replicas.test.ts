@@ -24,6 +24,8 @@ const REPLY = {
   usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 },
 };
 
+const OPERATOR = 'key-of-operator';
+
 describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
   let cache: Server;
   let database: DatabaseServer;
@@ -68,7 +70,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
       },
       samples: { mode: 'off' },
       retry: { attempts: 1, base_delay: 0.02 },
-      auth: { keys },
+      auth: { keys, admin_keys: [OPERATOR] },
       engines: {
         cache: `redis://127.0.0.1:${cache.port}`,
         database: database.url,
@@ -112,8 +114,8 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
     );
     return row!;
   };
-  const engineState = async ({ url }: Gateway, key: string, engine: string) => {
-    const headers = { authorization: `Bearer ${key}` };
+  const engineState = async ({ url }: Gateway, engine: string) => {
+    const headers = { authorization: `Bearer ${OPERATOR}` };
     const answer = await fetch(`${url}/health/engines`, { headers });
     const { engines } = (await answer.json()) as { engines: Record<string, { state: string }> };
     return engines[engine]!.state;
@@ -209,14 +211,12 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
     // Only who asks the cache learns of it: leases are taken ahead.
     await until(async () => {
       await askAll(replicas, limited.key, 30);
-      const states = await Promise.all(
-        replicas.map((one) => engineState(one, limited.key, 'cache')),
-      );
+      const states = await Promise.all(replicas.map((one) => engineState(one, 'cache')));
       return states.every((state) => state === 'down');
     });
     for (const { url } of replicas) expect((await fetch(`${url}/readyz`)).status).toBe(200);
     cache.thaw();
-    await until(async () => (await engineState(replicas[0]!, limited.key, 'cache')) === 'up');
+    await until(async () => (await engineState(replicas[0]!, 'cache')) === 'up');
 
     database.freeze();
     const paid = await askAll(replicas, buyer.key, 12);

@@ -223,7 +223,7 @@ describe.skipIf(!HAS_ALL)('the example of three machines', () => {
   });
 
   const health = async ({ url }: Gateway) => {
-    const headers = { authorization: `Bearer ${variables.WEB_KEY}` };
+    const headers = { authorization: `Bearer ${variables.HOPGATE_ADMIN_KEY}` };
     const answer = (await (await fetch(`${url}/health/engines`, { headers })).json()) as {
       engines: Record<string, { state: string }>;
     };

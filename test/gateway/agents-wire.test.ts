@@ -29,7 +29,7 @@ const vendor = (name: string, refuses: () => Record<string, string> | undefined)
       if (request.url.includes('count_tokens')) return Response.json({ input_tokens: 7 });
       const headers = refuses();
       if (headers === undefined) {
-        return Response.json(REPLY, { headers: { 'x-models-etag': '"v"', 'x-kept': 'yes' } });
+        return Response.json(REPLY, { headers: { 'x-models-etag': '"v"', 'x-trace-id': 'yes' } });
       }
       const error = { type: 'error', error: { type: 'rate_limit_error', message: 'Slow down.' } };
       return Response.json(error, { status: 429, headers });
@@ -82,7 +82,7 @@ test.each(['/', '/api/hello'])('the probe HEAD %s of Claude Code finds a server'
 
 test("the tag of a vendor's catalogue stays here, other headers of the vendor do not", async () => {
   const { headers } = await post('m');
-  expect([headers.get('x-models-etag'), headers.get('x-kept')]).toEqual([null, 'yes']);
+  expect([headers.get('x-models-etag'), headers.get('x-trace-id')]).toEqual([null, 'yes']);
 });
 
 describe('content encodings of a body', () => {

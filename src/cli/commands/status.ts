@@ -41,6 +41,8 @@ interface Status {
   /** Why it is not ready. */
   readonly reason?: string;
   readonly targets: readonly { readonly target: string; readonly state: string }[];
+  /** Why there are none of them, and no engines: no key of the file may see them. */
+  readonly hidden?: string;
   /** Those that run, the newest first. */
   readonly exchanges: readonly {
     readonly id: string;
@@ -71,6 +73,9 @@ interface StatusReplica {
   readonly config: string;
   readonly started: string;
 }
+
+const HIDDEN =
+  'Targets and engines are shown to an admin key, or to a key that sees all. The configuration has none in plain text: set auth.admin_keys, "sees: all" for a key of auth.keys, or "auth.metrics: keys".';
 
 /** Running exchanges that are shown, the longest first. */
 const MOST_RUNNING = 10;
@@ -103,6 +108,7 @@ async function runStatus(invocation: Invocation): Promise<number> {
     ...(typeof about?.body?.version === 'string' && { version: about.body.version }),
     ...(typeof readiness?.body?.reason === 'string' && { reason: readiness.body.reason }),
     targets: targetsIn(health?.body?.targets),
+    ...((health?.status === 401 || health?.status === 403) && { hidden: HIDDEN }),
     exchanges: running.map(({ id, model, target, time }) => ({
       id,
       model,
@@ -127,6 +133,7 @@ function print(
     version,
     reason,
     targets,
+    hidden,
     exchanges,
     replicas = [],
     engines = [],
@@ -186,6 +193,10 @@ function print(
     for (const line of lines) out.line(line);
     const more = exchanges.length - rows.length;
     if (more > 0) out.line(`and ${more} more: hopgate samples --status open`);
+  }
+  if (hidden !== undefined) {
+    out.line();
+    for (const line of wrap(hidden, out.width)) out.line(line);
   }
   if (targets.length === 0) return;
   out.line();

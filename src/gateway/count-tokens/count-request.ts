@@ -3,15 +3,21 @@
 import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { splice } from '../../lib/bytes/bytes.ts';
+import { topLevel } from '../../lib/json/json.ts';
 import type { SendOptions } from '../../upstream/upstream.ts';
 import type { Exchange } from '../types.ts';
 
 const OUTPUT_CAP = '"max_tokens":1,';
+const CAP: ReadonlySet<string> = new Set(['max_tokens']);
 
-/** The body of a count request as the codec reads it: it has no `max_tokens`, which is wanted of every other one. */
+/**
+ * The body of a count request as the codec reads it: mostly it has no `max_tokens`, which is wanted of every other
+ * one.
+ */
 export function countedBody({ body, protocol }: Pick<Exchange, 'body' | 'protocol'>): Uint8Array {
   if (protocol.addressed !== undefined) return body;
   const brace = body.indexOf(0x7b);
+  if (topLevel(body, CAP)?.has('max_tokens') === true) return body;
   return brace < 0 ? body : splice(body, brace + 1, brace + 1, OUTPUT_CAP);
 }
 
@@ -29,8 +35,11 @@ export const countRequest = (
     body: withoutOutputCap(body),
   };
 
-/** The cap stands right behind the first brace. */
+/** The cap stands right behind the first brace, where the client gave none. */
 function withoutOutputCap(body: Uint8Array): Uint8Array {
-  const brace = body.indexOf(0x7b);
-  return splice(body, brace + 1, brace + 1 + OUTPUT_CAP.length, '');
+  const start = body.indexOf(0x7b) + 1;
+  const end = start + OUTPUT_CAP.length;
+  return Buffer.from(body.subarray(start, end)).toString() === OUTPUT_CAP
+    ? splice(body, start, end, '')
+    : body;
 }

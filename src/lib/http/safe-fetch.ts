@@ -101,6 +101,12 @@ export async function publicFetch(text: string, options: PublicFetch): Promise<F
 const MAX_COOKIES = 50;
 const MAX_COOKIE_CHARS = 4096;
 
+/** `Max-Age=0`, and below. */
+function isPast(attribute: string): boolean {
+  const [name = '', value = ''] = attribute.split('=');
+  return name.trim().toLowerCase() === 'max-age' && /^(?:0+|-\d+)$/.test(value.trim());
+}
+
 /** Cookies that live for the redirects of one fetch: consent pages send back whoever has none. */
 class RedirectCookies {
   readonly #byHost = new Map<string, Map<string, string>>();
@@ -117,11 +123,13 @@ class RedirectCookies {
     const own = this.#byHost.get(host) ?? new Map<string, string>();
     this.#byHost.set(host, own);
     for (const line of lines.slice(0, MAX_COOKIES)) {
-      const pair = line.slice(0, MAX_COOKIE_CHARS).split(';', 1)[0]!.trim();
+      const [pair = '', ...attributes] = line
+        .slice(0, MAX_COOKIE_CHARS)
+        .split(';')
+        .map((part) => part.trim());
       const at = pair.indexOf('=');
       if (at <= 0) continue;
-      if (/;\s*max-age\s*=\s*-?0*\s*(?:;|$)/i.test(line.slice(0, MAX_COOKIE_CHARS)))
-        own.delete(pair.slice(0, at));
+      if (attributes.some(isPast)) own.delete(pair.slice(0, at));
       else if (own.size < MAX_COOKIES) own.set(pair.slice(0, at), pair.slice(at + 1));
     }
   }

@@ -92,6 +92,22 @@ describe('status', () => {
     ]);
   });
 
+  test.each([401, 403])(
+    'keys of the file that may not see targets (%d): it says which may, and does not look like a gateway without targets',
+    async (status) => {
+      answers({
+        '/': ABOUT,
+        '/readyz': [200, { status: 'ready' }],
+        '/health/targets': [status, { error: { code: 'not_an_operator' } }],
+      });
+      const { code, out } = await world.run(['status']);
+      expect(code).toBe(0);
+      expect(out.replace(/\s+/g, ' ')).toContain('set auth.admin_keys, "sees: all" for a key');
+      const json = JSON.parse((await world.run(['status', '--json'])).out);
+      expect(json).toMatchObject({ running: true, targets: [], hidden: expect.any(String) });
+    },
+  );
+
   test('another program on the port is not taken for a gateway', async () => {
     answers({ '/': [200, { name: 'nginx' }], '/readyz': [200, {}] });
     const { code, err } = await world.run(['status']);

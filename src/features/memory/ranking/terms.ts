@@ -24,7 +24,7 @@ const UNSPACED_START = new RegExp(`^${UNSPACED}`, 'v');
 /** Letters and digits side by side: `iphone15`. */
 const PARTS = /\p{N}+|[\p{L}\p{M}]+/gu;
 /** `e-mail`, `wi-fi`: also written without the hyphen. */
-const HYPHENATED = /\p{L}+(?:[-\u2010\u2011]\p{L}+){1,3}/gu;
+const HYPHENATED = /(?<!\p{L})\p{L}{1,64}(?:[-\u2010\u2011]\p{L}{1,64}){1,3}/gu;
 /** Scripts in which marks are accents; in the others they are letters. */
 const ACCENTED =
   /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}\p{M}\p{N}]+$/u;
