@@ -59,7 +59,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '某些请求的另外价格。有几档符合时，以最后一档为准。',
   'Only for requests with more prompt tokens than this, cached ones included.':
     '仅用于提示词 token 数（包括缓存的）超过此值的请求。',
-  'Only for requests that ask for this `service_tier`.': '仅用于指定了这个 `service_tier` 的请求。',
+  'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.':
+    '仅用于按这个档位处理的请求，以应答中写明的为准；应答未写明时，用于指定了这个 `service_tier` 的请求。',
   'USD per million generated tokens.': '生成内容的价格，美元/百万 token。',
   'The day (UTC) from which this price applies.': '价格开始生效的日期（UTC）。',
   'Header name → value, sent with every request.': '头部名称 → 值，随每个请求发送。',

@@ -75,6 +75,8 @@ export interface Digest {
   /** The non-empty texts of a whole reply that holds plain text only, block by block. Otherwise left out. */
   readonly texts?: readonly string[];
   readonly usage?: Usage;
+  /** `usage` counts the whole answer even if that has failed; it came with the failure or behind the content. */
+  readonly counted?: boolean;
   readonly finish?: FinishReason;
   /**
    * The vendor accepted the request as a job whose answer must be fetched later. `background`: the request

@@ -23,6 +23,8 @@ export interface Usage {
   readonly cacheWrite1h?: number;
   /** Calls of hosted tools: web_search_requests, web_fetch_requests. */
   readonly hosted?: Readonly<Record<string, number>>;
+  /** The tier that the vendor says it served, in its own words; prices may depend on it. */
+  readonly serviceTier?: string;
 }
 
 /** All prompt tokens, cached or not: Chat `prompt_tokens`, Responses `input_tokens`. */
@@ -46,6 +48,10 @@ export const estimatedTokens = (bytes: number): number => Math.ceil(bytes / BYTE
  */
 export const tokenCount = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+
+/** The same usage with the tier that the answer names beside it. */
+export const withServiceTier = (usage: Usage | undefined, tier: unknown): Usage | undefined =>
+  usage === undefined || typeof tier !== 'string' ? usage : { ...usage, serviceTier: tier };
 
 const sum = (a: number | undefined, b: number | undefined) =>
   a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);

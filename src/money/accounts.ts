@@ -198,8 +198,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
 
   #applied(usage: Usage): { readonly cost: number; readonly json: string } | undefined {
     const price = this.#price;
-    if (price === undefined) return undefined;
-    const tier = price.hasServiceTiers ? this.#start.serviceTier : undefined;
+    if (price === undefined || (searchesOf(usage) > 0 && !price.pricesSearches)) return undefined;
+    const tier = price.hasServiceTiers ? (usage.serviceTier ?? this.#start.serviceTier) : undefined;
     const { rates, json } = price.applied(totalInput(usage), tier);
     return { cost: rates.costOf(usage), json };
   }

@@ -16,8 +16,10 @@ export interface AppliedPrice {
 export interface PriceVersion {
   /** @param inputTokens all prompt tokens, cached ones included */
   applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice;
-  /** The price depends on the request's `service_tier`. */
+  /** The price depends on the `service_tier`. */
   readonly hasServiceTiers: boolean;
+  /** What a search of the vendor's own tool costs is known. */
+  readonly pricesSearches: boolean;
   readonly model: ModelPrice;
 }
 
@@ -112,6 +114,7 @@ export class PriceBook {
 class VersionedPrice implements PriceVersion {
   readonly effectiveFrom: number;
   readonly hasServiceTiers: boolean;
+  readonly pricesSearches: boolean;
   readonly model: ModelPrice;
   readonly #source: string;
   readonly #usual: AppliedPrice;
@@ -120,6 +123,8 @@ class VersionedPrice implements PriceVersion {
   constructor(price: ModelPrice, source: string) {
     this.effectiveFrom = price.effectiveFrom;
     this.hasServiceTiers = price.tiers.some((tier) => tier.serviceTier !== undefined);
+    // In a file a price that is left out is nothing; the catalogue does not know it.
+    this.pricesSearches = source === 'config' || price.search > 0;
     this.model = price;
     this.#source = source;
     this.#usual = this.#applied(price, {});

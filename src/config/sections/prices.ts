@@ -33,7 +33,8 @@ const tier = closed(
     service_tier: optional(
       Type.String({
         minLength: 1,
-        description: 'Only for requests that ask for this `service_tier`.',
+        description:
+          'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.',
       }),
       'any',
     ),
@@ -41,7 +42,7 @@ const tier = closed(
     output: optional(million('generated tokens.'), "the model's"),
     ...KINDS,
   },
-  'Other prices for some requests; what is left out is as for the model.',
+  'Other prices for some requests. `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
 );
 
 const price = closed(
@@ -148,11 +149,25 @@ export function modelPrice(model: string, price: FilePrice): ModelPrice {
     tiers: tiers.map((tier) => ({
       above: tier.above,
       serviceTier: tier.service_tier,
-      rates: ratesOf({ ...price, ...tier }),
+      rates: tierRates(price, tier),
     })),
     effectiveFrom: from === undefined ? 0 : Date.parse(`${from}T00:00:00Z`),
   };
 }
+
+/** A tier's own `input` and `output` are the defaults of the kinds that follow them. */
+function tierRates(price: FilePrice, tier: FileTier) {
+  const { cached, cache_write, cache_write_1h, reasoning, ...rest } = price;
+  return ratesOf({
+    ...rest,
+    ...(tier.input === undefined ? definedOf({ cached, cache_write, cache_write_1h }) : {}),
+    ...(tier.output === undefined ? definedOf({ reasoning }) : {}),
+    ...tier,
+  });
+}
+
+const definedOf = (kinds: Readonly<Record<string, number | undefined>>): FileKinds =>
+  Object.fromEntries(Object.entries(kinds).filter(([, price]) => price !== undefined));
 
 const ratesOf = ({ input, output, cached = input, cache_write = input, ...more }: FilePrice) => ({
   input,

@@ -85,7 +85,7 @@ function factsIn([, name, context, output, abilities, input]: Line): ModelFacts 
 function priceIn([id, , , , , , prices]: Line): Price | undefined {
   if (prices === undefined) return undefined;
   const { tiers = [], input_audio: inputAudio, output_audio: outputAudio, ...tokens } = prices;
-  const known = { ...tokens, ...hourOf(id, tokens) };
+  const known = { ...tokens, ...hourOf(id, tokens), ...searchOf(id) };
   return {
     ...modelPrice(id, {
       ...known,
@@ -103,6 +103,13 @@ function priceIn([id, , , , , , prices]: Line): Price | undefined {
  */
 const hourOf = (id: string, { input, cache_write }: LinePrices) =>
   cache_write !== undefined && /claude/i.test(id) ? { cache_write_1h: 2 * input } : {};
+
+/**
+ * The source has no prices of searches. USD per thousand: Claude 10
+ * (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool). Where none stands here, what an
+ * answer with searches cost is unknown.
+ */
+const searchOf = (id: string) => (/claude/i.test(id) ? { search: 10 } : {});
 
 /** `-20250929`, `-2025-09-29`, `@20250929`, `@default`, `-latest`: what marks a version of the same model. */
 const VERSION = /(?:-20\d{6}|-20\d{2}-\d{2}-\d{2}|-latest|@[a-z0-9]+)$/;

@@ -27,7 +27,7 @@ export interface TryStart {
   readonly maxOutputTokens: number | undefined;
   /** Answers that the request asks for at once (`n`, `candidateCount`, `best_of`); left out: one. */
   readonly choices?: number;
-  /** As the request names it: flex, priority, … */
+  /** As the request that goes out names it (flex, priority, …); what the answer names counts before it. */
   readonly serviceTier: string | undefined;
 }
 

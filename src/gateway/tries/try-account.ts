@@ -49,12 +49,16 @@ export class StartOfTry implements TryStart {
   }
 
   get serviceTier(): string | undefined {
+    const { request, protocol } = this.#attempt;
+    const [from, to] = [request.protocol.name, protocol.name];
+    // Elsewhere the tier is dropped, or means another thing.
+    if (from !== to && !(from.startsWith('openai-') && to.startsWith('openai-'))) return undefined;
     return this.#attempt.request.conversation.settings.serviceTier;
   }
 }
 
 /** What is known of an answer, in the terms of a digest or of a pipeline. */
-type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish'> & {
+type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish' | 'counted'> & {
   readonly usage?: Usage | undefined;
 };
 
@@ -62,14 +66,16 @@ type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish'> & {
 export function endTry(
   account: TryAccount,
   ended: TryEnd,
-  { complete, semantic, finish, usage }: Progress,
+  { complete, semantic, finish, counted, usage }: Progress,
   bytes: number,
 ): void {
   account.end({
     ended,
     usage,
     // Messages counts the prompt when an answer begins, and the output when it ends.
-    final: usage !== undefined && (complete || finish !== undefined),
+    final:
+      usage !== undefined &&
+      (complete || finish !== undefined || (ended === 'error' && counted === true)),
     content: semantic,
     bytes,
   });

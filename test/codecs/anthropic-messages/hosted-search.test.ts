@@ -119,6 +119,7 @@ describe('digests', () => {
       complete: true,
       semantic: false,
       usage: { input: 5, output: 9 },
+      counted: true,
       finish: 'stop',
     });
   });

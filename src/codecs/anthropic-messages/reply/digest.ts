@@ -2,8 +2,10 @@
 
 import type { GatewayError } from '../../../conversation/errors.ts';
 import type { FinishReason } from '../../../conversation/events.ts';
+import { tokenCount } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { put } from '../../../lib/json/json-members.ts';
 import type { Digest } from '../../codec.ts';
 import { objects } from '../wire.ts';
 import { decodeErrorBody } from './errors.ts';
@@ -14,7 +16,8 @@ export function digestReply(body: Json): Digest {
   if (!isObject(body)) return { complete: false, semantic: false };
   if (body.type === 'error') {
     const error = decodeErrorBody(body, { status: undefined });
-    return { complete: false, semantic: false, error };
+    const usage = decodeUsage(body.usage);
+    return { complete: false, semantic: false, error, ...(usage && { usage, counted: true }) };
   }
   const complete = typeof body.stop_reason === 'string';
   const usage = decodeUsage(body.usage);
@@ -52,6 +55,7 @@ const isThinking = ({ type }: JsonObject) => type === 'thinking' || type === 're
 export function digestStream(frames: readonly SseFrame[]): Digest {
   let usage: JsonObject = {};
   let complete = false;
+  let counted = false;
   let semantic = false;
   let finish: FinishReason | undefined;
   let error: GatewayError | undefined;
@@ -70,6 +74,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
         break;
       case 'message_delta': {
         usage = mergeUsage(usage, event.usage);
+        counted ||= isObject(event.usage);
         const reason = isObject(event.delta) ? event.delta.stop_reason : undefined;
         if (typeof reason === 'string') finish = decodeFinish(reason);
         break;
@@ -79,6 +84,8 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
         break;
       case 'error':
         error = decodeErrorBody(event, { status: undefined });
+        usage = mergeUsage(usage, event.usage);
+        counted ||= isObject(event.usage);
         break;
     }
   }
@@ -86,7 +93,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   return {
     complete,
     semantic,
-    ...(counts === undefined ? {} : { usage: counts }),
+    ...(counts === undefined ? {} : { usage: counts, counted }),
     ...(finish === undefined ? {} : { finish }),
     ...(error === undefined ? {} : { error }),
   };
@@ -97,9 +104,38 @@ const TEXTS = ['text', 'thinking', 'partial_json'] as const;
 const hasText = (delta: JsonObject) =>
   TEXTS.some((key) => typeof delta[key] === 'string' && delta[key] !== '');
 
-/** Later counts over earlier ones. Null counts as not reported. */
+const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
+
+const promptTokens = (usage: JsonObject): number => {
+  let sum = 0;
+  for (const key of PROMPT) sum += tokenCount(usage[key]) ?? 0;
+  return sum;
+};
+
+/**
+ * Later counts over earlier ones. Null counts as not reported. Counts are cumulative and cannot sink: relays end
+ * streams with zeros. A prompt that is split anew between input and cache (Kimi) counts as long as its parts add
+ * up to what was known.
+ */
 export function mergeUsage(before: JsonObject, later: Json | undefined): JsonObject {
   if (!isObject(later)) return before;
-  const counts = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);
-  return { ...before, ...Object.fromEntries(counts) };
+  const merged: Record<string, Json | undefined> = { ...before };
+  for (const [key, value] of Object.entries(later)) {
+    if (value !== null && value !== undefined) put(merged, key, value);
+  }
+  if (promptTokens(merged) < promptTokens(before)) {
+    for (const key of [...PROMPT, 'cache_creation']) {
+      if (before[key] !== undefined) merged[key] = before[key];
+      else delete merged[key];
+    }
+  }
+  const [known, now] = [before.server_tool_use, merged.server_tool_use];
+  if (isObject(known) && isObject(now) && known !== now) {
+    const calls: Record<string, Json | undefined> = { ...now };
+    for (const [name, count] of Object.entries(known)) {
+      put(calls, name, Math.max(tokenCount(count) ?? 0, tokenCount(calls[name]) ?? 0));
+    }
+    merged.server_tool_use = calls as JsonObject;
+  }
+  return merged as JsonObject;
 }

@@ -26,6 +26,7 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
     ...(hosted === undefined ? {} : { hosted }),
+    ...(typeof value.service_tier === 'string' ? { serviceTier: value.service_tier } : {}),
   };
 }
 

@@ -82,7 +82,9 @@ class AnswerFacts {
       semantic: this.#semantic,
       answered: this.#answered,
       ...(complete && texts ? { texts: [texts] } : {}),
-      ...(this.#usage === undefined ? {} : { usage: { ...this.#usage, ...hosted } }),
+      ...(this.#usage === undefined
+        ? {}
+        : { usage: { ...this.#usage, ...hosted }, counted: reason !== undefined }),
       ...(complete ? { finish: decodeFinish(reason!, this.#calls) } : {}),
       ...(error === undefined ? {} : { error }),
       ...(this.#unsaid ? { unsaid: true } : {}),

@@ -28,7 +28,24 @@ export function decodeUsage(value: unknown): Usage | undefined {
   };
   if (cached !== undefined) found.cacheRead = cached;
   if (reasoning !== undefined) found.reasoning = reasoning;
+  const tier = servedTier(usage);
+  if (tier !== undefined) found.serviceTier = tier;
   return found;
+}
+
+/** Vertex's `trafficType` (googleapis/python-genai, types.py: TrafficType) in the words of requests. */
+const TRAFFIC: Readonly<Record<string, string>> = {
+  ON_DEMAND: 'standard',
+  ON_DEMAND_FLEX: 'flex',
+  ON_DEMAND_PRIORITY: 'priority',
+  PROVISIONED_THROUGHPUT: 'provisioned_throughput',
+};
+
+function servedTier(usage: JsonObject): string | undefined {
+  const traffic = field(usage, 'trafficType');
+  const tier = field(usage, 'serviceTier');
+  if (typeof traffic === 'string' && Object.hasOwn(TRAFFIC, traffic)) return TRAFFIC[traffic];
+  return typeof tier === 'string' ? tier.toLowerCase() : undefined;
 }
 
 /** The `usageMetadata` of a reply or of a stream's last chunk. */

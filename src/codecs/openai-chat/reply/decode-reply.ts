@@ -4,6 +4,7 @@ import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { Reply } from '../../../conversation/events.ts';
 import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, TextBlock, ToolCallBlock } from '../../../conversation/types.ts';
+import { withServiceTier } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import type { UpstreamContext } from '../../codec.ts';
@@ -43,7 +44,10 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   const rest = restOf(reply);
   const logprobs = list(object(choice.logprobs)?.content);
   const created = number(reply.created);
-  const usage = decodeUsage(reply.usage) ?? decodeUsage(choice.usage);
+  const usage = withServiceTier(
+    decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
+    reply.service_tier,
+  );
   const found: { -readonly [K in keyof Reply]: Reply[K] } = {
     id: text(reply.id) ?? '',
     model: text(reply.model) ?? '',

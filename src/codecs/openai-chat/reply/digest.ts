@@ -1,5 +1,6 @@
 /** Digests a Chat answer that is forwarded unchanged. */
 
+import { withServiceTier } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
@@ -63,7 +64,10 @@ function plainTexts(reply: JsonObject, choices: readonly Json[]): Digest['texts'
 export function digestReply(body: Json): Digest {
   const reply = object(body);
   const error = reply === undefined ? undefined : inBandError(reply, '');
-  if (error !== undefined) return { complete: false, semantic: false, error };
+  if (error !== undefined) {
+    const usage = decodeUsage(reply?.usage);
+    return { complete: false, semantic: false, error, ...(usage && { usage, counted: true }) };
+  }
   const choices = list(reply?.choices);
   if (reply === undefined || choices === undefined) return { complete: false, semantic: false };
   const choice = object(choices[0]) ?? {};
@@ -76,7 +80,11 @@ export function digestReply(body: Json): Digest {
     answered: found.answered,
     texts: failure === undefined ? plainTexts(reply, choices) : undefined,
     finish: decodeFinish(reason, found),
-    usage: decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
+    usage: withServiceTier(
+      decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
+      reply.service_tier,
+    ),
+    ...(failure && { counted: true }),
     error: failure,
   };
 }
@@ -86,6 +94,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   let done = false;
   let reason: string | undefined;
   let usage: Digest['usage'];
+  let tier: Json | undefined;
   let error: Digest['error'];
   let unsaid = false;
   const found = { visible: false, refusal: false, calls: false };
@@ -102,6 +111,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
       error = failure;
       unsaid = !isSaid(chunk, frame.event);
     }
+    tier = chunk.service_tier ?? tier;
     usage = decodeUsage(chunk.usage) ?? decodeUsage(object(chunk.x_groq)?.usage) ?? usage;
     for (const value of list(chunk.choices) ?? []) {
       const choice = object(value) ?? {};
@@ -118,7 +128,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   return {
     complete,
     semantic: found.visible || found.refusal || found.calls,
-    ...(usage === undefined ? {} : { usage }),
+    ...(usage === undefined ? {} : { usage: withServiceTier(usage, tier)!, counted: true }),
     ...(complete ? { finish: decodeFinish(reason ?? '', found) } : {}),
     ...(error === undefined ? {} : { error }),
     ...(unsaid ? { unsaid } : {}),

@@ -4,6 +4,7 @@ import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
+import { withServiceTier } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
@@ -172,7 +173,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #usage(value: Json, chunk: JsonObject, out: StreamEvent[]): void {
-    const usage = decodeUsage(value);
+    const usage = withServiceTier(decodeUsage(value), chunk.service_tier);
     if (usage === undefined) return;
     if (!this.#started) this.#start(chunk, out);
     out.push({ type: 'usage', usage });

@@ -10,7 +10,7 @@ import type { UpstreamContext } from '../../codec.ts';
 import { decodeItem, decodeReasoning } from '../request/decode-items.ts';
 import { compact, number, objects, text, wireOf } from '../wire.ts';
 import { failureOf, finishOfOutput } from './finish-reason.ts';
-import { decodeUsage } from './usage.ts';
+import { usageOf } from './usage.ts';
 
 const NAME_LIMIT = 64;
 
@@ -28,7 +28,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   const logprobs = objects(body.output).flatMap((item) =>
     objects(item.content).flatMap((part) => objects(part.logprobs)),
   );
-  const usage = decodeUsage(body.usage);
+  const usage = usageOf(body);
   const created = number(body, 'created_at');
   return {
     id: text(body, 'id') ?? '',

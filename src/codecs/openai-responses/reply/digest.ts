@@ -7,7 +7,7 @@ import type { Digest } from '../../codec.ts';
 import { object, objects, text } from '../wire.ts';
 import { decodeErrorEvent, vendorError } from './errors.ts';
 import { failureOf, finishOfOutput } from './finish-reason.ts';
-import { decodeUsage } from './usage.ts';
+import { usageOf } from './usage.ts';
 
 const UNFINISHED = ['in_progress', 'queued', 'failed', 'cancelled'];
 
@@ -31,14 +31,14 @@ export function digestReply(body: Json): Digest {
 function digestResponse(response: JsonObject, status: string): Digest {
   const error = failureOf({ ...response, status });
   const complete = !UNFINISHED.includes(status);
-  const usage = decodeUsage(response.usage);
+  const usage = usageOf(response);
   return {
     complete,
     semantic: objects(response.output).some(hasContent),
     answered: objects(response.output).some(
       (item) => item.type !== 'reasoning' && hasContent(item),
     ),
-    ...(usage === undefined ? {} : { usage }),
+    ...(usage === undefined ? {} : { usage, counted: true }),
     ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
     ...(error === undefined ? {} : { error }),
   };

@@ -1,8 +1,14 @@
 /** Token counts of a Responses answer, converted to and from the one usage model. */
 
-import { tokenCount, totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import {
+  tokenCount,
+  totalInput,
+  totalOutput,
+  type Usage,
+  withServiceTier,
+} from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { object } from '../wire.ts';
+import { object, objects } from '../wire.ts';
 
 /** Usage of a response object. Its input tokens include cached ones, its output tokens include reasoning. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
@@ -21,6 +27,23 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
     ...(cacheWrite === undefined ? {} : { cacheWrite }),
     ...(reasoning === undefined ? {} : { reasoning }),
   };
+}
+
+/** The usage of a whole response object, with the tier that was served and the searches that were made. */
+export function usageOf(response: JsonObject): Usage | undefined {
+  const usage = withServiceTier(decodeUsage(response.usage), response.service_tier);
+  if (usage === undefined) return undefined;
+  const searches = objects(response.output).filter(isSearch).length;
+  return searches === 0 ? usage : { ...usage, hosted: { web_search_requests: searches } };
+}
+
+/**
+ * Only the action `search` has a price of its own; pages that are opened or searched through do not
+ * (https://developers.openai.com/api/docs/guides/tools-web-search). Older answers name no action.
+ */
+function isSearch(item: JsonObject): boolean {
+  if (item.type !== 'web_search_call' || item.status === 'failed') return false;
+  return (object(item, 'action')?.type ?? 'search') === 'search';
 }
 
 /** The `usage` object. The official types require both details. */

@@ -8,7 +8,7 @@ import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { restOf } from '../reply/decode-reply.ts';
 import { decodeErrorEvent } from '../reply/errors.ts';
 import { decodeFinish, failureOf, isClientCall } from '../reply/finish-reason.ts';
-import { decodeUsage } from '../reply/usage.ts';
+import { usageOf } from '../reply/usage.ts';
 import { number, object, objects, text, wireOf } from '../wire.ts';
 import { type EventSink, ItemDecoder } from './decode-stream-item.ts';
 
@@ -186,7 +186,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
   #terminal(response: JsonObject): void {
     this.#finishItems(objects(response.output));
     this.#over = true;
-    const usage = decodeUsage(response.usage);
+    const usage = usageOf(response);
     if (usage !== undefined) this.#events.push({ type: 'usage', usage });
     const failure = failureOf(response);
     if (failure === undefined) this.#finish(response);

@@ -64,6 +64,7 @@ describe('decoding a stream', () => {
         output: 10,
         reasoning: 20,
         hosted: { web_search_requests: 2 },
+        serviceTier: 'standard',
       },
     });
     expect(events[0]).toMatchObject({ type: 'start', rest: { service_tier: 'standard' } });

@@ -159,6 +159,7 @@ describe('digests of streams', () => {
       semantic: true,
       answered: true,
       usage: { input: 3, output: 4 },
+      counted: true,
       finish: 'stop',
     });
   });
