@@ -1,6 +1,6 @@
 /** Turns the summary of an exchange into the record that telemetry logs and counts. */
 
-import type { GatewayError } from '../conversation/errors.ts';
+import { type GatewayError, isClientGone } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import type { Summary } from '../gateway/types.ts';
@@ -85,7 +85,7 @@ export function refusedRecord(
     stream: false,
     timings: { total: ms },
     hops: 0,
-    error: told(error),
+    error: isClientGone(error) ? undefined : told(error),
     aborted: error.status === 499,
   };
 }

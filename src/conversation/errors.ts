@@ -98,6 +98,10 @@ export const brokenAnswer = (message: string, cause?: unknown): GatewayError =>
 export const clientGone = (cause?: unknown): GatewayError =>
   new GatewayError('timeout', 'The client went away.', { status: 499, retryable: false, cause });
 
+/** Is it that? Clients that left are no errors: not in the log, the metrics or samples. */
+export const isClientGone = ({ status, fromUpstream }: GatewayError): boolean =>
+  status === 499 && !fromUpstream;
+
 /** Any thrown value as a GatewayError. Other errors become a 500 that reveals no internals. */
 export function asGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError

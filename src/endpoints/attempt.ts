@@ -110,9 +110,9 @@ export async function attempt(
     abort.unfollow();
     call?.release();
     abort.abort();
-    recorded?.end(asGatewayError(thrown));
     const left = exchange.signal.aborted;
     const error = asGatewayError(left ? clientGone() : thrown);
+    recorded?.end(left ? undefined : error);
     if (paid !== undefined) endFailedTry(paid, endOf(error));
     const remedy = left || request.spent ? 'never' : remedyForError(error);
     return { kind: 'failed', error, remedy, target, notes };

@@ -112,9 +112,9 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     abort.unfollow();
     call?.release();
     abort.abort();
-    recorded?.end(asGatewayError(thrown));
     const left = exchange.signal.aborted;
     const error = asGatewayError(left ? clientGone() : thrown);
+    recorded?.end(left ? undefined : error);
     if (account !== undefined) endFailedTry(account, endOf(error));
     return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
   }

@@ -1,6 +1,6 @@
 /** Collects the summary of an exchange, for the log, the metrics and the recording. */
 
-import type { GatewayError } from '../conversation/errors.ts';
+import { type GatewayError, isClientGone } from '../conversation/errors.ts';
 import type { FinishReason } from '../conversation/events.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
@@ -117,7 +117,7 @@ export class ExchangeSummaryBuilder {
       cost: this.#account?.cost,
       hops: this.#hops,
       notes: this.#notes(),
-      error,
+      error: error && isClientGone(error) ? undefined : error,
     };
     this.recording?.end(summary);
     this.#onEnd(summary);

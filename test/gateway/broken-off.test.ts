@@ -40,7 +40,8 @@ test('a client that leaves while it waits for its turn is told of as gone, not a
   const waiting = gateway.ask('openai-chat', ASKED, abort.signal);
   abort.abort();
   expect((await waiting).status).toBe(499);
-  expect(gateway.summaries.map(({ status }) => status)).toEqual([499]);
+  // A client that left is no error in the log, the metrics or a sample.
+  expect(gateway.summaries.map(({ status, error }) => [status, error])).toEqual([[499, undefined]]);
   leave();
   // The queue is empty, so no place in it can be lost.
   expect(typeof slots.take(new AbortController())).toBe('function');

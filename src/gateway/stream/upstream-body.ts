@@ -1,6 +1,6 @@
 /** An upstream's body, chunk by chunk, with a limit on silence. */
 
-import { GatewayError } from '../../conversation/errors.ts';
+import { clientGone, GatewayError, isClientGone } from '../../conversation/errors.ts';
 import type { Abort } from '../../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { HopRecording } from '../../samples/recording.ts';
@@ -177,7 +177,7 @@ export class UpstreamBody implements ChunkSink {
 
   #fail(thrown: unknown): never {
     const error = this.#trouble(thrown);
-    this.#finish(error);
+    this.#finish(isClientGone(error) ? undefined : error);
     throw error;
   }
 
@@ -189,6 +189,7 @@ export class UpstreamBody implements ChunkSink {
       return error;
     }
     if (abort.reason instanceof GatewayError) return abort.reason;
+    if (abort.left) return clientGone(thrown);
     if (thrown instanceof GatewayError) return thrown;
     return this.#silent
       ? new GatewayError(

@@ -29,6 +29,7 @@ export class Abort {
   #controller: AbortController | undefined;
   #source: SignalSource | undefined;
   #followed: AbortSignal | undefined;
+  #left = false;
 
   get aborted(): boolean {
     return this.#aborted;
@@ -36,6 +37,11 @@ export class Abort {
 
   get reason(): unknown {
     return this.#reason;
+  }
+
+  /** It aborted because the followed signal did: the client has left. */
+  get left(): boolean {
+    return this.#left;
   }
 
   /** A native signal for APIs that need one; created on first access. */
@@ -73,6 +79,7 @@ export class Abort {
   /** Aborts when this signal does, until `unfollow`; at once when it already has. It follows one signal at a time. */
   follow(signal: AbortSignal): void {
     if (signal.aborted) {
+      this.#left = !this.#aborted;
       this.abort(signal.reason);
       return;
     }
@@ -104,6 +111,7 @@ export class Abort {
 
   /** Called by the followed signal: an object as listener costs half as much as a closure. */
   handleEvent(): void {
+    this.#left = !this.#aborted;
     this.abort(this.#followed?.reason);
   }
 }

@@ -1,6 +1,12 @@
 /** Token counts of Chat Completions and its vendors, converted to and from the one usage model. */
 
-import { tokenCount, totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import {
+  tokenCount,
+  totalInput,
+  totalOutput,
+  type Usage,
+  withServiceTier,
+} from '../../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { compact, object } from '../wire.ts';
 
@@ -79,3 +85,9 @@ export function encodeUsage(usage: Usage): JsonObject {
         : { ...usage.hosted },
   });
 }
+
+/** The same with the tier that the answer names. */
+export const servedUsage = (
+  value: unknown,
+  { service_tier: tier }: JsonObject,
+): Usage | undefined => withServiceTier(decodeUsage(value), tier);

@@ -4,7 +4,6 @@ import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import { withServiceTier } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
@@ -12,7 +11,7 @@ import { decodeAnnotations, decodeImages, decodeSources, thinkingText } from '..
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
 import { inBandError, isSaid } from '../reply/errors.ts';
 import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
-import { decodeUsage } from '../reply/usage.ts';
+import { servedUsage } from '../reply/usage.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
 import { BlockQueue, type QueuedCall } from './block-queue.ts';
 import { textTemplate } from './text-template.ts';
@@ -173,7 +172,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #usage(value: Json, chunk: JsonObject, out: StreamEvent[]): void {
-    const usage = withServiceTier(decodeUsage(value), chunk.service_tier);
+    const usage = servedUsage(value, chunk);
     if (usage === undefined) return;
     if (!this.#started) this.#start(chunk, out);
     out.push({ type: 'usage', usage });
