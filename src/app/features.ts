@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
+import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
@@ -102,6 +103,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
    */
   const order: readonly MakeFeature[] = [
     ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? compaction : undefined),
+    () => uniqueCallIds,
     leakedCalls.feature,
     ({ chat }) => chat?.before,
     (setup) => {
@@ -139,6 +141,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         recording && ((run) => recording.tool?.(run)),
       );
     },
+    () => vendorCallIds,
     () => refusalRetry,
     () => toolPairing,
     ({ state }) =>

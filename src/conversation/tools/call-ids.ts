@@ -56,3 +56,18 @@ export function unwrapCallId(id: string): string {
   const opened = Buffer.from(id.slice(ENVELOPE_PREFIX.length), 'base64url').toString();
   return opened !== '' && wrapCallId(opened) === id ? opened : id;
 }
+
+/** An id that an earlier call has already: a count, then the id, in characters that every protocol accepts. */
+const REPEATED = /^toolu_hg2_(0|[1-9]\d{0,14})_([a-zA-Z0-9_-]+)$/;
+
+/** A new id for a call whose vendor gave it the id of an earlier call. It differs for each count. */
+export const wrapRepeatedId = (id: string, count: number): string =>
+  `toolu_hg2_${count}_${Buffer.from(id).toString('base64url')}`;
+
+/** The id inside an id made by {@link wrapRepeatedId}; any other id unchanged. */
+export function unwrapRepeatedId(id: string): string {
+  const found = id.startsWith('toolu_hg2_') ? REPEATED.exec(id) : null;
+  if (found === null) return id;
+  const opened = Buffer.from(found[2]!, 'base64url').toString();
+  return wrapRepeatedId(opened, Number(found[1])) === id ? opened : id;
+}
