@@ -1,6 +1,8 @@
 /** Takes media out of what is recorded: base64 in JSON and event streams becomes its length, binary answers too. */
 
+import { asBuffer } from '../lib/bytes/bytes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { pastEscapes } from '../lib/json/scan-values.ts';
 
 /** A string of so many bytes without a space is data, not words. */
 const LONGEST_WORD = 1024;
@@ -8,98 +10,172 @@ const LONGEST_WORD = 1024;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SLASH = 0x2f;
+const LINE_END = 0x0a;
 
 /** Printable ASCII but for the space: what base64, data URLs and hexadecimal digits are made of. */
 const isDense = (byte: number) => byte > 0x20 && byte < 0x7f && byte !== BACKSLASH;
 
+/** Where a filter stands: outside of strings, in the beginning of one, in words, in data. */
+const OUTSIDE = 0;
+const HELD = 1;
+const WORDS = 2;
+const DATA = 3;
+
+/** What stands between two strings is mostly short: so many bytes are looked at one by one. */
+const NEAR = 24;
+
 /**
  * Copies JSON, or an event stream of JSON, and writes `(N bytes)` for each string of more than 1024 bytes that is
- * one long word. Holds no more than the beginning of one string.
+ * one long word. Holds no more than the beginning of one string. The runtime finds the ends of words and data.
  */
 export class MediaFilter {
-  #out: Buffer = Buffer.alloc(0);
-  #length = 0;
-  #inString = false;
+  #out: Uint8Array[] = [];
+  #state = OUTSIDE;
+  /** The next byte is escaped. */
   #escaped = false;
-  /** The beginning of a string that may be data; undefined: it has words. */
-  #held: number[] | undefined;
-  /** Bytes of the string that was found to be data; 0: none. */
+  /** The byte before the next one, in the beginning of a string. */
+  #before = 0;
+  /** The beginning of a string that may be data, of earlier chunks. */
+  readonly #held = Buffer.alloc(LONGEST_WORD + 1);
+  #heldBytes = 0;
+  /** Bytes of the string that was found to be data. */
   #skipped = 0;
+  /** In the chunk that is read: where what was not written yet begins, and where the beginning of a string does. */
+  #from = 0;
+  #start = 0;
 
   /** What can be recorded of the bytes so far. */
   push(chunk: Uint8Array): Uint8Array {
-    this.#out = Buffer.allocUnsafe(chunk.length + LONGEST_WORD + 64);
-    this.#length = 0;
-    for (let i = 0; i < chunk.length; i++) this.#read(chunk[i]!);
-    return this.#out.subarray(0, this.#length);
+    const bytes = asBuffer(chunk);
+    let line = -1;
+    this.#from = 0;
+    this.#start = 0;
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#state === OUTSIDE) at = this.#open(bytes, at);
+      else if (this.#state === HELD) at = this.#look(bytes, at);
+      else {
+        if (line < at) line = bytes.indexOf(LINE_END, at);
+        if (line < 0) line = bytes.length;
+        at = this.#pass(bytes, at, line);
+      }
+    }
+    if (this.#state === HELD) {
+      this.#write(bytes, this.#start);
+      bytes.copy(this.#held, this.#heldBytes, this.#start);
+      this.#heldBytes += bytes.length - this.#start;
+    } else if (this.#state !== DATA) this.#write(bytes, bytes.length);
+    return this.#taken();
   }
 
   /** What was held at the end. */
   end(): Uint8Array {
-    this.#out = Buffer.allocUnsafe(LONGEST_WORD + 64);
-    this.#length = 0;
-    this.#closeString();
-    return this.#out.subarray(0, this.#length);
+    this.#writeHeld();
+    this.#close();
+    return this.#taken();
   }
 
-  #read(byte: number): void {
-    if (!this.#inString) {
-      this.#write(byte);
-      if (byte === QUOTE) {
-        this.#inString = true;
-        this.#held = [];
-      }
-      return;
-    }
-    // No JSON has a line break in a string: what began it was none.
-    if ((byte === QUOTE && !this.#escaped) || byte === 0x0a) {
-      this.#closeString();
-      this.#write(byte);
-      return;
-    }
-    const escapedSlash = this.#escaped && byte === SLASH;
-    const dense = isDense(byte) || byte === BACKSLASH;
-    this.#escaped = byte === BACKSLASH && !this.#escaped;
-    if (this.#skipped > 0) {
-      this.#skipped++;
-      return;
-    }
-    if (this.#held === undefined) {
-      this.#write(byte);
-      return;
-    }
-    const before = this.#held.at(-1);
-    this.#held.push(byte);
-    if (!dense || (before === BACKSLASH && !escapedSlash)) this.#release();
-    else if (this.#held.length > LONGEST_WORD) {
-      this.#skipped = this.#held.length;
-      this.#held = undefined;
-    }
+  #taken(): Uint8Array {
+    const out = this.#out;
+    this.#out = [];
+    return out.length === 1 ? out[0]! : Buffer.concat(out);
   }
 
-  #release(): void {
-    for (const byte of this.#held ?? []) this.#write(byte);
-    this.#held = undefined;
+  #write(bytes: Buffer, to: number): void {
+    if (to > this.#from) this.#out.push(bytes.subarray(this.#from, to));
+    this.#from = to;
   }
 
-  #closeString(): void {
-    this.#release();
-    if (this.#skipped > 0) {
-      for (const byte of Buffer.from(`(${this.#skipped} bytes)`)) this.#write(byte);
-    }
-    this.#skipped = 0;
-    this.#inString = false;
+  #writeHeld(): void {
+    if (this.#heldBytes > 0) this.#out.push(Buffer.from(this.#held.subarray(0, this.#heldBytes)));
+    this.#heldBytes = 0;
+  }
+
+  /** Goes behind the next quote. */
+  #open(bytes: Buffer, from: number): number {
+    const near = Math.min(bytes.length, from + NEAR);
+    let at = from;
+    while (at < near && bytes[at] !== QUOTE) at++;
+    if (at === near) at = bytes.indexOf(QUOTE, at);
+    if (at < 0) return bytes.length;
+    this.#state = HELD;
     this.#escaped = false;
+    this.#before = 0;
+    this.#start = at + 1;
+    return at + 1;
   }
 
-  #write(byte: number): void {
-    if (this.#length === this.#out.length) {
-      const larger = Buffer.allocUnsafe(2 * this.#out.length);
-      this.#out.copy(larger);
-      this.#out = larger;
+  /** Reads on in the beginning of a string, until it is over or shows what it is. Returns the place to go on from. */
+  #look(bytes: Buffer, from: number): number {
+    const most = from + LONGEST_WORD + 1 - this.#heldBytes;
+    const until = Math.min(bytes.length, most);
+    let escaped = this.#escaped;
+    let before = this.#before;
+    let at = from;
+    for (; at < until; at++) {
+      const byte = bytes[at]!;
+      // No JSON has a line break in a string: what began it was none.
+      if ((byte === QUOTE && !escaped) || byte === LINE_END) {
+        this.#writeHeld();
+        this.#state = OUTSIDE;
+        // The line break may stand before a string, and the quote ended one.
+        return at + 1;
+      }
+      const escapedSlash = escaped && byte === SLASH;
+      escaped = byte === BACKSLASH && !escaped;
+      const dense = isDense(byte) || byte === BACKSLASH;
+      if (!dense || (before === BACKSLASH && !escapedSlash)) {
+        this.#writeHeld();
+        this.#state = WORDS;
+        this.#escaped = escaped;
+        return at + 1;
+      }
+      before = byte;
     }
-    this.#out[this.#length++] = byte;
+    this.#escaped = escaped;
+    this.#before = before;
+    if (at === most) {
+      this.#write(bytes, this.#start);
+      this.#heldBytes = 0;
+      this.#skipped = LONGEST_WORD + 1;
+      this.#state = DATA;
+    }
+    return at;
   }
+
+  /** Goes behind the end of a string of words or data. */
+  #pass(bytes: Buffer, from: number, line: number): number {
+    // Behind an escape: what stands before this place escapes nothing.
+    const clear = this.#escaped ? from + 1 : from;
+    let at = clear;
+    let quote = bytes.indexOf(QUOTE, at);
+    while (quote >= 0 && quote < line && slashesBefore(bytes, at, quote) % 2 === 1) {
+      at = pastEscapes(bytes, quote + 1);
+      quote = bytes.indexOf(QUOTE, at);
+    }
+    const end = quote < 0 || quote > line ? line : quote;
+    if (this.#state === DATA) this.#skipped += end - from;
+    if (end === bytes.length) {
+      this.#escaped = slashesBefore(bytes, clear, end) % 2 === 1;
+      return end;
+    }
+    if (this.#state === DATA) this.#from = end;
+    this.#close();
+    return end + 1;
+  }
+
+  /** The string is over. */
+  #close(): void {
+    if (this.#state === DATA) this.#out.push(Buffer.from(`(${this.#skipped} bytes)`));
+    this.#skipped = 0;
+    this.#state = OUTSIDE;
+  }
+}
+
+/** Backslashes that stand directly before `end`, and not before `from`. */
+function slashesBefore(bytes: Uint8Array, from: number, end: number): number {
+  let at = end;
+  while (at > from && bytes[at - 1] === BACKSLASH) at--;
+  return end - at;
 }
 
 /** A whole JSON body without its media. */

@@ -16,7 +16,7 @@ import {
   topLevel,
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
-import { holdsMoreValues } from '../lib/json/many-values.ts';
+import { holdsMoreValues, PLAIN_VALUES } from '../lib/json/many-values.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl, printableLine } from '../lib/text/printable-text.ts';
 import { type Asker, type Histories, type History, LEAST_BYTES } from './histories/histories.ts';
@@ -25,7 +25,7 @@ import { type Asker, type Histories, type History, LEAST_BYTES } from './histori
 const PARSE_AT_ONCE = LEAST_BYTES;
 /** A body that is larger is looked through in slices first. */
 const LARGE = 2 * 1024 * 1024;
-/** Members, objects and lists of a body: more than twice what `limits.blocks` blocks have. Names take the most time. */
+/** Members, objects, lists and long numbers of a body: more than twice what `limits.blocks` blocks have. Names take the most time. */
 const MOST_VALUES = 300_000;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -116,7 +116,7 @@ export async function checkValues(
   }
   if (bytes <= LARGE || !(await runInSlices(holdsMoreValues(parts, MOST_VALUES)))) return;
   throw invalid(
-    `The request body holds more than ${MOST_VALUES} members, objects and lists, all levels together.`,
+    `The request body holds more than ${MOST_VALUES} members, objects, lists and numbers of 16 digits, or more than ${PLAIN_VALUES * MOST_VALUES} values, all levels together.`,
   );
 }
 

@@ -1,6 +1,7 @@
 /** What is recorded of an endpoint's bodies holds no media, however the bytes are cut. */
 
 import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
 import { MediaFilter, MediaTap, withoutMedia } from '../../src/endpoints/media.ts';
 import { bytewise, type Chunking, everySplit, random, whole } from '../support/chunkings.ts';
 
@@ -69,5 +70,51 @@ test('of a binary answer its type and length are recorded', () => {
   tap.end();
   expect(Buffer.concat(recorded).toString()).toBe(
     '{"media":{"content_type":"audio/mpeg","bytes":1234}}',
+  );
+});
+
+/** The filter as it is described, byte by byte. */
+function described(text: string): string {
+  let out = '';
+  let string: string | undefined;
+  const close = () => {
+    const words = /[^\x21-\x7e]|\\[^/]/s.test(string!.slice(0, 1025));
+    const long = string!.length > 1024;
+    out += long && !words ? `(${string!.length} bytes)` : string;
+    string = undefined;
+  };
+  let escaped = false;
+  for (const char of text) {
+    if (string === undefined) {
+      out += char;
+      if (char === '"') string = '';
+      escaped = false;
+    } else if ((char === '"' && !escaped) || char === '\n') {
+      close();
+      out += char;
+    } else {
+      escaped = char === '\\' && !escaped;
+      string += char;
+    }
+  }
+  if (string !== undefined) close();
+  return out;
+}
+
+test('strings of every kind, with escapes anywhere and cut anywhere, are read as described', () => {
+  const piece = fc.oneof(
+    fc.constantFrom('"', '\\', '\\"', '\\\\', '\\/', '\n', ' ', 'x', '","', '\\\\"'),
+    fc.constantFrom('A'.repeat(1000), 'QU\\/D'.repeat(210), 'B'.repeat(1024), 'C'.repeat(1030)),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), fc.integer({ min: 1 }), (pieces, seed) => {
+      const text = pieces.join('');
+      const bytes = Buffer.from(text);
+      const expected = described(text);
+      expect(filtered(bytes, whole)).toBe(expected);
+      expect(filtered(bytes, bytewise)).toBe(expected);
+      expect(filtered(bytes, random(seed))).toBe(expected);
+    }),
+    { numRuns: 400 },
   );
 });

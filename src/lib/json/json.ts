@@ -1,5 +1,7 @@
 /** JSON as this product needs it: values, exact numbers, and edits of raw bytes without a parse. */
 
+import { closingQuote, isEscaped, pastEscapes } from './scan-values.ts';
+
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
@@ -235,14 +237,13 @@ export class MemberScan {
         this.#state = BROKEN;
         return true;
       }
-      let slashes = 0;
-      while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
-      this.#at = this.#from = quote + 1;
-      if (slashes % 2 === 0) {
+      if (!isEscaped(bytes, quote)) {
+        this.#at = quote + 1;
         this.#from = 0;
         return true;
       }
-      if (quote >= end) return false;
+      this.#at = this.#from = pastEscapes(bytes, quote + 1);
+      if (this.#at >= end) return false;
     }
   }
 
@@ -344,12 +345,6 @@ function quoteBehind(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   while (at < near && bytes[at] !== QUOTE && bytes[at] !== BACKSLASH) at++;
   if (at < near && bytes[at] === QUOTE) return at;
-  for (;;) {
-    const quote = bytes.indexOf(QUOTE, at);
-    if (quote < 0) return bytes.length;
-    let slashes = 0;
-    while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
-    if (slashes % 2 === 0) return quote;
-    at = quote + 1;
-  }
+  const quote = closingQuote(bytes, at);
+  return quote < 0 ? bytes.length : quote;
 }

@@ -41,6 +41,18 @@ test('the number is that of the parsed value, whatever stands in its strings', (
   );
 });
 
+test('ten plain values and a number of 16 digits weigh as much as a member', () => {
+  const list = (value: string, size: number) => `[${Array(size).fill(value).join()}]`;
+  for (const value of ['1', '"x"', 'null', '-0.5', '123456789012345']) {
+    expect(holdsMore(list(value, 101), 10)).toBe(false);
+    expect(holdsMore(list(value, 102), 10)).toBe(true);
+  }
+  for (const value of ['1234567890123456', '0.12345678901234567', '12345678901234567890']) {
+    expect(holdsMore(list(value, 9), 10)).toBe(false);
+    expect(holdsMore(list(value, 10), 10)).toBe(true);
+  }
+});
+
 test('parts are counted together', () => {
   const parts = ['{"a":1}', '[[]]'].map((text) => Buffer.from(text));
   expect(runAtOnce(holdsMoreValues(parts, 4))).toBe(false);
@@ -51,7 +63,7 @@ test('what is no JSON has an answer, too', () => {
   for (const text of ['', '"', '"\\', '{', ':::']) holdsMore(text, 1);
 });
 
-const HOSTILE = ['"a":1,', '\\"', '\\\\', '1,', '"",', '"\\\\"'];
+const HOSTILE = ['"a":1,', '\\"', '\\\\', '1,', '12345678901234567,', '"",', '"\\\\"'];
 
 test.each(HOSTILE)('%j again and again takes linear time, in slices', async (piece) => {
   const bytes = (size: number) => Buffer.from(`["${piece.repeat(Math.ceil(size / piece.length))}`);
