@@ -2,7 +2,7 @@
 
 import { asBuffer } from '../lib/bytes/bytes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import { pastEscapes } from '../lib/json/scan-values.ts';
+import { pastEscapes } from '../lib/json/string-ends.ts';
 
 /** A string of so many bytes without a space is data, not words. */
 const LONGEST_WORD = 1024;

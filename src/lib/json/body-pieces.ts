@@ -12,10 +12,10 @@ import {
   COLON,
   COMMA,
   endsValue,
-  QUOTE,
   stringEnd,
   valueEnd,
 } from './scan-values.ts';
+import { QUOTE } from './string-ends.ts';
 
 /** Shared by all bodies that hold the piece. */
 interface Box {

@@ -1,6 +1,6 @@
 /** JSON as this product needs it: values, exact numbers, and edits of raw bytes without a parse. */
 
-import { closingQuote, isEscaped, pastEscapes } from './scan-values.ts';
+import { closingQuote, isEscaped, pastEscapes } from './string-ends.ts';
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export type JsonObject = { readonly [key: string]: Json | undefined };

@@ -1,15 +1,8 @@
 /** Tells from its bytes whether a JSON text holds more than can be parsed in a moment. */
 
 import type { Steps } from '../loop/steps.ts';
-import {
-  BRACE_OPEN,
-  BRACKET_OPEN,
-  COLON,
-  COMMA,
-  isEscaped,
-  pastEscapes,
-  QUOTE,
-} from './scan-values.ts';
+import { BRACE_OPEN, BRACKET_OPEN, COLON, COMMA } from './scan-values.ts';
+import { isEscaped, pastEscapes, QUOTE } from './string-ends.ts';
 
 /** Bytes outside of strings, and ends of strings, that are looked at between two yields. */
 const STEP = 32 * 1024;

@@ -1,12 +1,14 @@
 /** Adds many events in steps that let other work run, all of them or none. */
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import type { CheckedEvent } from '../event.ts';
+import { type CheckedEvent, indexedText } from '../event.ts';
 
 type Added = readonly (readonly [MemoryEvent, boolean])[];
 
-/** Characters of texts that are added in one step: all of them are indexed. */
+/** Characters that are added in one step: all of them are indexed. */
 const STEP_CHARACTERS = 16_000;
+/** An event without words takes as long as one of so many characters. */
+const EVENT_CHARACTERS = 100;
 
 /** Where a step fails, what the steps before it added is removed. */
 export async function inSteps(
@@ -27,16 +29,17 @@ export async function inSteps(
   return added;
 }
 
-/** Lists of at most {@link STEP_CHARACTERS}, in order; a longer text is a list of its own. */
+/** Lists of at most {@link STEP_CHARACTERS}, in order; a longer event is a list of its own. */
 function* stepsOf(all: readonly CheckedEvent[]): Generator<readonly CheckedEvent[]> {
   let step: CheckedEvent[] = [];
   let size = 0;
   for (const one of all) {
-    size += one.text.length;
+    const characters = EVENT_CHARACTERS + indexedText(one).length;
+    size += characters;
     if (size > STEP_CHARACTERS && step.length > 0) {
       yield step;
       step = [];
-      size = one.text.length;
+      size = characters;
     }
     step.push(one);
   }

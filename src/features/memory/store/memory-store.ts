@@ -127,7 +127,8 @@ export interface MemoryStoreOptions {
   readonly busy?: number;
 }
 
-const SWEEP_ROWS = 200;
+/** Events of one step of an erasure: each is overwritten, with all its terms. */
+const SWEEP_ROWS = 8;
 
 const hashOf = (space: string): Uint8Array =>
   new Uint8Array(new Bun.CryptoHasher('sha256').update(space).digest());

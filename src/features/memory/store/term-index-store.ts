@@ -35,11 +35,14 @@ export interface TermIndex {
 }
 
 /** Pages of the index that one step rewrites. */
-const TIDY_PAGES = 500;
+const TIDY_PAGES = 64;
 
 const keyOf = (space: number, term: string) => `${space.toString(36)}:${term}`;
 
 export function termIndex(db: Database): TermIndex {
+  // By itself SQLite rewrites what has many removed rows within one removal; tidy does so in steps.
+  const own = db.query("SELECT 1 FROM words_config WHERE k = 'deletemerge'");
+  if (own.get() === null) db.run("INSERT INTO words(words, rank) VALUES ('deletemerge', 0)");
   const insert = db.query('INSERT INTO words (rowid, terms) VALUES (?, ?)');
   const remove = db.query('DELETE FROM words WHERE rowid = ?');
   const documentCount = db.query<{ doc: number }, [string]>(
