@@ -19,6 +19,7 @@ import type { FeatureContext } from '../../../src/features/feature.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
+import { eventsOf, play } from '../leaked-calls/transcript.ts';
 
 // Kimi K2 and K3 count from 0 in every answer: https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md
 const KIMI = 'functions.list_dir:0';
@@ -385,6 +386,13 @@ test('an id that a vendor uses twice in one answer, and one that is an envelope 
     expect(idsIn(sent.at(-1)!).filter((id) => id === taken)).toHaveLength(4);
     expect(idsIn(sent.at(-1)!).filter((id) => id === KIMI)).toHaveLength(4);
   }
+});
+
+test('calls that a model writes as text get a new id each, whatever id stands in the text', () => {
+  const text = `<|tool_calls_section_begin|><|tool_call_begin|>${KIMI}<|tool_call_argument_begin|>{"path": "a"}<|tool_call_end|><|tool_calls_section_end|>`;
+  const tools = [{ type: 'function', name: 'list_dir', schema: SCHEMA }] as const;
+  const given = [1, 2, 3].map(() => play(eventsOf([{ text: [text] }]), { tools }).raw[0]!.id);
+  expect(new Set(given).size).toBe(3);
 });
 
 test('two calls of one id that are open at once keep the ids that tell them apart', () => {
