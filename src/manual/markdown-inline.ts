@@ -7,7 +7,7 @@ export type Resolve = (target: string) => string | undefined;
 
 // Code comes first, because nothing inside code is markup.
 const PIECES =
-  /(`+)([\s\S]*?[^`])\1(?!`)|!\[([^\]]*)\]\(([^()\s]*)\)|\[((?:`[^`]*`|[^\]])*)\]\(([^()\s]*)\)|\*\*([\s\S]+?)\*\*|\\([\\`*_[\]()#|<>-])/g;
+  /(`+)([\s\S]*?[^`])\1(?!`)|!\[([^\]]*)\]\(([^()\s]*)\)|\[((?:`[^`]*`|[^\]])*)\]\(([^()\s]*)\)|\*\*([\s\S]+?)\*\*|\*([^*\s][^*]*)\*|\\([\\`*_[\]()#|<>-])/g;
 
 /** HTML for a line of text; everything that is not markup is escaped. */
 export function inline(text: string, resolve: Resolve): string {
@@ -22,7 +22,7 @@ export function inline(text: string, resolve: Resolve): string {
 }
 
 function piece(match: RegExpExecArray, resolve: Resolve): string {
-  const [whole, , code, alt, picture, label, target, strong, escaped] = match;
+  const [whole, , code, alt, picture, label, target, strong, emphasis, escaped] = match;
   if (code !== undefined) return `<code>${escapeHtml(code.trim())}</code>`;
   if (picture !== undefined) {
     const source = resolve(picture);
@@ -36,5 +36,8 @@ function piece(match: RegExpExecArray, resolve: Resolve): string {
     return address === undefined ? words : `<a href="${escapeHtml(address)}">${words}</a>`;
   }
   if (strong !== undefined) return `<strong>${inline(strong, resolve)}</strong>`;
+  // A star behind a blank closes nothing.
+  if (emphasis !== undefined && !/\s$/.test(emphasis))
+    return `<em>${inline(emphasis, resolve)}</em>`;
   return escapeHtml(escaped ?? whole);
 }

@@ -142,6 +142,20 @@ describe('pages', () => {
 });
 
 describe('Markdown', () => {
+  test.each([
+    ['shared *engines* here', 'shared <em>engines</em> here'],
+    [
+      '*Made by* and **bold *inner* one**',
+      '<em>Made by</em> and <strong>bold <em>inner</em> one</strong>',
+    ],
+    ['5 * 3 * 2', '5 * 3 * 2'],
+    ['`claude-*` and gpt-* and x', '<code>claude-*</code> and gpt-* and x'],
+    ['\\*literal\\*', '*literal*'],
+    ['*.example and *.test', '*.example and *.test'],
+  ])('emphasis: %s', (text, shown) => {
+    expect(renderMarkdown(text, same)).toContain(`<p>${shown}</p>`);
+  });
+
   test('what a page may hold', () => {
     const text = [
       '# A `b` & c',
@@ -206,7 +220,7 @@ describe('Markdown', () => {
       fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
         const out = renderMarkdown(parts.join(''), same);
         const rest = out.replace(
-          /<\/?(?:h[1-6]|p|ul|ol|li|pre|code|table|thead|tbody|tr|th|td|div|blockquote|strong|hr|a|img|span|button|picture|source)(?: [a-z-]+="[^"<>]*")*>/g,
+          /<\/?(?:h[1-6]|p|ul|ol|li|pre|code|table|thead|tbody|tr|th|td|div|blockquote|strong|em|hr|a|img|span|button|picture|source)(?: [a-z-]+="[^"<>]*")*>/g,
           '',
         );
         expect(rest).not.toMatch(/[<>]/);

@@ -36,6 +36,7 @@ export function listField({ at, value }: Field): readonly Json[] {
 
 /** A string that is not blank. */
 export function textField({ at, value }: Field): string {
+  if (value === undefined) throw invalidField(at, 'is missing: it must be a string.');
   if (typeof value !== 'string') throw invalidField(at, 'must be a string.');
   if (value.trim() === '') throw invalidField(at, 'must not be empty.');
   return value;

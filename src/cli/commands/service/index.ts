@@ -155,6 +155,10 @@ function whyNot(
   if (scope === 'system' && inHome !== undefined) {
     return `${inHome} belongs to one user; a system service must not run it. Install hopgate elsewhere (install.sh --prefix /usr/local), or use --user.`;
   }
+  const inTmp = programOf(invocation).find((word) => /^\/(?:var\/)?tmp\//.test(word));
+  if (scope === 'system' && manager === 'systemd' && inTmp !== undefined) {
+    return `${inTmp} is hidden from a system service, which has a /tmp of its own. Install hopgate elsewhere (install.sh --prefix /usr/local).`;
+  }
   const other = packaged.find((path) => existsSync(path));
   if (other !== undefined) {
     return `a package brought ${other}; nothing was written. "systemctl enable --now hopgate" starts it.`;

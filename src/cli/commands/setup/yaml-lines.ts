@@ -102,13 +102,29 @@ export function putItems(
     if (first === undefined || end === undefined || (list as { flow?: boolean }).flow === true) {
       throw new Error(UNSAFE);
     }
-    const line = text.slice(text.lastIndexOf('\n', first[0]! - 1) + 1);
-    const indent = /^ */.exec(line)![0];
+    const indent = dashIndent(text, first[0]!);
+    if (indent === undefined) throw new Error(UNSAFE);
     const { end: at } = lineRange(text, end[0]!, end[1]!);
     const lines = items.flatMap((item) => itemLines(item, indent));
     return checked(withBlock(text, { client, lines, at, disabled: [] }), expected);
   });
 }
+
+/** The blanks before the dash of a list's item; it may stand in a line above the item, alone or with an anchor. */
+function dashIndent(text: string, item: number): string | undefined {
+  for (let end = item; end > 0; ) {
+    const start = text.lastIndexOf('\n', end - 1) + 1;
+    const dash = /^( *)-(?:\s|$)/.exec(text.slice(start, start + MAX_INDENT));
+    if (dash !== null) return dash[1];
+    // Blank lines and comments may stand between.
+    const between = text.slice(start, end).trim();
+    if (end !== item && between !== '' && !between.startsWith('#')) return undefined;
+    end = start - 1;
+  }
+  return undefined;
+}
+
+const MAX_INDENT = 200;
 
 /** An item of a list: a member a line, its values as JSON, which is YAML. */
 const itemLines = (item: JsonObject, indent: string): readonly string[] =>

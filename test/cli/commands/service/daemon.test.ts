@@ -221,6 +221,16 @@ describe('the system service', () => {
     },
   );
 
+  test.each(['/tmp/hopgate', '/var/tmp/h/hopgate'])(
+    'does not run %s, which it would not see',
+    async (path) => {
+      world.program = [path];
+      world.platform = 'linux';
+      const { code, err } = await world.run(['service', 'install', '--root', world.home]);
+      expect([code, err]).toEqual([1, expect.stringContaining('hidden from a system service')]);
+    },
+  );
+
   test('does not run a program out of the home of a user', async () => {
     world.program = ['/home/ann/.local/bin/hopgate'];
     const { code, err } = await world.run(['service', 'install', '--root', world.home]);

@@ -112,6 +112,9 @@ const USERS: Readonly<Record<string, readonly (readonly [file: string, text: str
     ],
     [CONTINUE, '\uFEFFname: a\nmodels: [] # none\nrules:\n  - be kind\n'],
     [CONTINUE, 'models:\nname: a'],
+    [CONTINUE, 'models:\n  -\n    name: A\n    model: m\nname: a\n'],
+    [CONTINUE, 'models:\n  - &a-b\n    name: A\n    model: m\n  - *a-b\n'],
+    [CONTINUE, 'models:\n-\n  # mine\n\n  name: A\n  model: m\n'],
   ],
 };
 
