@@ -14,6 +14,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   "PEM file with the certificate's key, without a passphrase.": 'PEM 文件：证书的私钥，不带口令。',
   "Addresses and blocks of the reverse proxies in front of this server, such as 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.":
     '本服务前面各反向代理的地址和网段，例如 10.0.0.0/8。只采信它们发来的 Forwarded 和 X-Forwarded-* 头部，从中得知客户端的地址、协议和主机名。',
+  'Origins whose web pages may use the API with a key, such as https://chat.example.com; "*" is every origin, where every request needs a key. Never for the page at /ui and the admin API.':
+    '可以用密钥使用 API 的网页来源，例如 https://chat.example.com；"*" 表示所有来源，仅限每个请求都需要密钥的网关。/ui 的页面和管理 API 永远不在其列。',
   'Upstreams by name.': '上游，按名称列出。',
   'A vendor that hopgate knows; fills in whatever is left out below.':
     'hopgate 已知的厂商；下面没有写的各项由它补全。',

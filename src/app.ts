@@ -62,7 +62,7 @@ export const createApp: CreateApp = (options) => {
     );
 
   return {
-    app: answerAll(nativeRoutes(native), app, services),
+    app: services.cors.around(answerAll(nativeRoutes(native), app, services)),
     ...services.lifecycle,
   };
 };

@@ -109,6 +109,7 @@ function accessOf(
   const admins = new Admins(auth.adminKeys);
   tokens.configure(auth.jwt, budgets, new Set(routes.map(({ name }) => name)));
   const access = createAccess({
+    origins: config.listen.cors,
     host: listen.host,
     withoutKey: needsKey(auth) ? undefined : withoutKey(budgets),
     keys,

@@ -28,6 +28,7 @@ import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { spentBy } from '../money/reports.ts';
 import { Connections } from '../server/connections.ts';
+import { Cors } from '../server/cors.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
@@ -121,6 +122,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const telemetry = new Telemetry(options.config, { log, metrics, version });
   const connections = new Connections(connectionLimits(options.config));
   const addresses = new ClientAddresses(connections, options.config.listen);
+  const cors = new Cors(options.config.listen);
   const limits = openLimits({
     home: environment.home,
     log,
@@ -319,6 +321,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     version,
     connections,
     addresses,
+    cors,
     sockets,
     errors,
     ui,
@@ -393,6 +396,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         money.configure(config);
         connections.configure(connectionLimits(config));
         addresses.configure(config.listen);
+        cors.configure(config.listen);
         current = configured(config, environment, outliving, current);
         memory.configure(config);
         replicas?.configure(config);

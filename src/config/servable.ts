@@ -29,6 +29,16 @@ export function warnOfServing(exposure: Exposure, { warnings }: Findings): void 
   if (unusable !== undefined) warnings.push({ path: ['listen', 'tls'], message: unusable });
 }
 
+/** Every page that a user of this machine opens could use a gateway that wants no key. */
+export function checkOrigins({ listen, auth }: Exposure, { problems }: Findings): void {
+  const at = listen.cors?.indexOf('*') ?? -1;
+  if (at < 0 || needsKey(auth)) return;
+  problems.push({
+    path: ['listen', 'cors', at],
+    message: '"*" is for gateways whose clients need a key: set auth.keys, or name the origins',
+  });
+}
+
 /** Why the certificate cannot be served; undefined when it can, and without one. */
 function unusableCertificate({ listen: { tls } }: Exposure): string | undefined {
   if (tls === undefined) return undefined;

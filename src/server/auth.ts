@@ -31,6 +31,8 @@ export interface AccessOptions {
   readonly keys: Keys;
   readonly tokens?: Tokens | undefined;
   readonly admins: Admins;
+  /** Origins whose pages may ask without a key; left out: those of this machine alone. */
+  readonly origins?: readonly string[] | undefined;
 }
 
 /** Checks one request; who it came from. @throws GatewayError, or rejects with one */
@@ -48,11 +50,11 @@ const IP_LITERAL = /^(\[[0-9a-f:.]+\]|\d{1,3}(\.\d{1,3}){3})$/i;
  * across sites in `Origin`.
  */
 export function createAccess(options: AccessOptions): Access {
-  const { withoutKey, keys, tokens, admins, host } = options;
+  const { withoutKey, keys, tokens, admins, host, origins } = options;
   if (withoutKey !== undefined) {
     return (headers) => {
       checkHost(headers, host);
-      checkOrigin(headers);
+      checkOrigin(headers, origins);
       return withoutKey;
     };
   }
@@ -185,15 +187,15 @@ function checkHost(headers: ReadonlyHeaders, bound: string): void {
 // A scheme, a name of at most 253 characters, and a port.
 const MOST_OF_ORIGIN = 512;
 
-function checkOrigin(headers: ReadonlyHeaders): void {
+function checkOrigin(headers: ReadonlyHeaders, origins: readonly string[] = []): void {
   const origin = headers.get('origin');
-  if (origin === null) return;
+  if (origin === null || origins.includes(origin)) return;
   const readable = origin.length <= MOST_OF_ORIGIN && URL.canParse(origin);
   const host = readable ? new URL(origin).hostname : '';
   if (isLoopback(host)) return;
   throw new GatewayError(
     'permission',
-    'Pages of other sites may not use this gateway without a key.',
+    'Pages of other sites may not use this gateway without a key, unless listen.cors names them.',
     { code: 'origin_not_allowed', retryable: false },
   );
 }

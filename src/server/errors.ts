@@ -160,7 +160,7 @@ export class ErrorResponses {
     const path = pathOf(request.url);
     if (method === 'OPTIONS' && headers.has('origin')) {
       const message =
-        'Pages of other sites may not use this gateway: it sends no CORS headers. Put a proxy in front that does.';
+        'Pages of this site may not use this gateway: listen.cors does not name its origin.';
       return this.response(
         request,
         new GatewayError('permission', message, { code: 'origin_not_allowed', retryable: false }),

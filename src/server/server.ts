@@ -298,12 +298,13 @@ type Server = Bun.Server<SocketConnection>;
 
 const NO_SOCKETS: Bun.WebSocketHandler<SocketConnection> = { message() {} };
 
-type Answerer = <R extends Request>(
+/** Answers in the place of another handler. */
+export type Answerer = <R extends Request>(
   answer: (request: R) => Answer | Promise<Answer>,
 ) => (request: R) => Answer | Promise<Answer>;
 
 /** The same application, each answer made through `around`. */
-function through(app: App, around: Answerer): Pick<App, 'routes' | 'fetch'> {
+export function through(app: App, around: Answerer): Pick<App, 'routes' | 'fetch'> {
   const routes: Record<string, Routes[string]> = {};
   for (const path in app.routes) {
     const answers = Object.entries(app.routes[path]!);

@@ -42,6 +42,13 @@ export const listen = byDefault(
             }),
             'none',
           ),
+          cors: optional(
+            Type.Array(Type.String({ minLength: 1 }), {
+              description:
+                'Origins whose web pages may use the API with a key, such as https://chat.example.com; "*" is every origin, where every request needs a key. Never for the page at /ui and the admin API.',
+            }),
+            'none',
+          ),
         },
         'The mapping form.',
       ),
@@ -80,6 +87,8 @@ export interface Listen {
   readonly tls?: CertificateFiles | undefined;
   /** Addresses and blocks, `10.0.0.0/8`; never empty. Left out: no forwarding header is believed. */
   readonly trustedProxies?: readonly string[] | undefined;
+  /** Origins as browsers write them, or `*`; never empty. Left out: pages of no other origin may read answers. */
+  readonly cors?: readonly string[] | undefined;
 }
 
 /** The paths of two PEM files. */
@@ -118,12 +127,19 @@ export function resolveListen(
   findings: Findings,
 ): Listen {
   if (typeof written !== 'object') return addressOf(written, ['listen'], findings);
-  const { tls, trusted_proxies: proxies = [] } = written;
+  const { tls, trusted_proxies: proxies = [], cors = [] } = written;
   for (const [index, proxy] of proxies.entries()) {
     if (parseBlock(proxy) !== undefined) continue;
     findings.problems.push({
       path: ['listen', 'trusted_proxies', index],
       message: 'must be an address or a block of addresses, such as 10.0.0.0/8',
+    });
+  }
+  for (const [index, origin] of cors.entries()) {
+    if (origin === '*' || isOrigin(origin)) continue;
+    findings.problems.push({
+      path: ['listen', 'cors', index],
+      message: 'must be an origin without a path, such as https://chat.example.com, or "*"',
     });
   }
   return {
@@ -135,8 +151,19 @@ export function resolveListen(
       },
     }),
     ...(proxies.length > 0 && { trustedProxies: proxies }),
+    ...(cors.length > 0 && { cors }),
   };
 }
+
+/** As a browser sends it: a scheme and a host in small letters, a port that is not the scheme's own, no path. */
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text) || text.includes('*')) return false;
+  const { protocol, origin } = new URL(text);
+  // Apps have schemes of their own: app://obsidian.md, chrome-extension://ID.
+  return protocol === 'http:' || protocol === 'https:' ? origin === text : APP_ORIGIN.test(text);
+}
+
+const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(?::\d+)?$/;
 
 function addressOf(written: string | number, path: Path, { problems }: Findings) {
   const parsed = parseListen(written);

@@ -156,8 +156,8 @@ class ServerProcess {
   /** A configuration as this process serves it: with its flags, and on the address of the start. */
   #servable(next: Config): Config {
     const { config, withFlags } = this.#options;
-    const { trustedProxies } = next.listen;
-    return { ...withFlags(next), listen: { ...config.listen, trustedProxies } };
+    const { trustedProxies, cors } = next.listen;
+    return { ...withFlags(next), listen: { ...config.listen, trustedProxies, cors } };
   }
 
   #apply(next: Config): void {
