@@ -63,13 +63,17 @@ export async function rightsFinding(client: Client): Promise<EngineFinding> {
 export function evictionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
   const policy = facts.get('maxmemory_policy') ?? 'unknown';
   const message = `evicts by ${policy}`;
+  const hint = 'Set maxmemory-policy to volatile-lru.';
+  if (policy === 'noeviction') {
+    return { status: 'warn', message: `${message}: a full cache refuses writes`, hint };
+  }
   const keepsCounts = policy.startsWith('volatile-') && policy !== 'volatile-ttl';
-  return policy === 'noeviction' || keepsCounts
+  return keepsCounts
     ? { status: 'ok', message }
     : {
         status: 'warn',
         message: `${message}: counts of limits may vanish`,
-        hint: 'Set maxmemory-policy to volatile-lru.',
+        hint,
       };
 }
 

@@ -199,7 +199,8 @@ async function connect(
   /** Gets why there is no connection, and undefined when there is one. */
   onChange: (lost: Error | undefined) => void,
 ): Promise<Client> {
-  const { Cluster, Redis } = await import('iovalkey');
+  const { Cluster, Redis, ReplyError } = await import('iovalkey');
+  replyError = ReplyError;
   const { form, nodes, username, password, sentinelPassword, db, tls, caFile } = address;
   const secure = tls ? { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } } : {};
   const common: RedisOptions = {
@@ -247,10 +248,17 @@ async function connect(
 }
 
 const CLOSED = 'the server closes the connection before it answers (does it want TLS?)';
-const GIVEN_UP = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
+// The names of the client's classes are shortened in the compiled program, its words are not.
+const GIVEN_UP = /^(?:Reached the max retries per request limit|Failed to refresh slots cache)/;
 
 const hasGivenUp = (thrown: unknown): boolean =>
-  thrown instanceof Error && GIVEN_UP.has(thrown.name);
+  thrown instanceof Error && GIVEN_UP.test(thrown.message);
+
+/** The client's class of a server's own errors; undefined until the client is loaded. */
+let replyError: (abstract new () => unknown) | undefined;
+
+const isReply = (thrown: Error): boolean =>
+  replyError !== undefined && thrown instanceof replyError;
 
 const isTimeout = (thrown: unknown): boolean =>
   thrown instanceof Error && thrown.message === 'Command timed out';
@@ -274,5 +282,5 @@ async function writeOnce(client: Client): Promise<void> {
 
 function isAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return true;
-  return thrown.name !== 'ReplyError' || NOT_SERVING.test(thrown.message);
+  return !isReply(thrown) || NOT_SERVING.test(thrown.message);
 }

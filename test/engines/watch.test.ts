@@ -1,6 +1,9 @@
 /** The watch of an engine that answers pings and serves nothing: it is told once, and asked less and less often. */
 
 import { afterEach, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { EngineWatch } from '../../src/engines/watch.ts';
 import { EngineAway, type EngineState } from '../../src/lib/store/engines.ts';
 import { until } from '../support/until.ts';
@@ -62,4 +65,27 @@ test('the state is always that of now, also of an engine of which nothing is tol
     await until(() => watch.state.status === 'up');
     expect(watch.state.message).toBeUndefined();
   }
+});
+
+const NO_PORT = 1;
+test('a cache whose client has given up is away for the reason of its connection, in the compiled program too', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hopgate-valkey-'));
+  const entry = join(folder, 'ask.ts');
+  const client = import.meta.resolve('../../src/engines/valkey.ts').replace('file://', '');
+  writeFileSync(
+    entry,
+    `import { ValkeyCache } from ${JSON.stringify(client)};
+     const cache = new ValkeyCache({ form: 'single', nodes: [{ host: '127.0.0.1', port: ${NO_PORT} }], db: 0, tls: false } as never, () => {});
+     await cache.publish('c', 'm', 5000).catch(() => {});
+     console.log(JSON.stringify(cache.state));
+     process.exit(0);`,
+  );
+  // As build.ts shortens names.
+  const minify = { whitespace: true, syntax: true, identifiers: true, keepNames: true };
+  const built = await Bun.build({ entrypoints: [entry], target: 'bun', outdir: folder, minify });
+  expect(built.success).toBe(true);
+  const { stdout } = Bun.spawnSync([process.execPath, join(folder, 'ask.js')]);
+  const { status, message } = JSON.parse(stdout.toString()) as EngineState;
+  expect([status, message]).toEqual(['down', expect.stringContaining('ECONNREFUSED')]);
+  rmSync(folder, { recursive: true, force: true });
 });

@@ -255,9 +255,14 @@ class ServerProcess {
     const name = `hopgate ${version.version}`;
     // A run from source has no command of that name.
     const program = variables.npm_lifecycle_event === 'start' ? 'npm start --' : 'hopgate';
-    process.stderr.write(`${colour ? `\u001b[1m${name}\u001b[22m` : name}\n\n`);
-    for (const line of banner(config, url, program)) process.stderr.write(`${line}\n`);
-    process.stdout.write(`hopgate listening on ${url}\n`);
+    // Where the log is JSON, its readers read nothing else: the event above says it all.
+    if (config.log.format !== 'json') {
+      process.stderr.write(`${colour ? `\u001b[1m${name}\u001b[22m` : name}\n\n`);
+      for (const line of banner(config, url, program)) process.stderr.write(`${line}\n`);
+    }
+    if (config.log.format !== 'json' || !isOneStream()) {
+      process.stdout.write(`hopgate listening on ${url}\n`);
+    }
     this.#systemd.ready(url);
   }
 
@@ -345,4 +350,15 @@ function logReload(log: Log, result: ReloadResult): void {
     },
     'error',
   );
+}
+
+/** Do both outputs go to one place: the journal, or a file with `2>&1`? */
+function isOneStream(): boolean {
+  const { fstatSync } = process.getBuiltinModule('node:fs');
+  try {
+    const [out, err] = [fstatSync(1), fstatSync(2)];
+    return out.dev === err.dev && out.ino === err.ino;
+  } catch {
+    return false;
+  }
 }

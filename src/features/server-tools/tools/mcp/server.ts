@@ -77,6 +77,23 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
   const open = (): Promise<McpSession> => {
     let own: McpSession | undefined;
     let over = false;
+    let listing = false;
+    let changed = false;
+    /** One list at a time: however often a server says that its tools have changed, the next list has it all. */
+    const listAgain = async (session: McpSession) => {
+      changed = true;
+      if (listing) return;
+      listing = true;
+      while (changed && !over) {
+        changed = false;
+        try {
+          adopt(await session.list());
+        } catch (thrown) {
+          log('list.failed', { why: reasonText(thrown) });
+        }
+      }
+      listing = false;
+    };
     const listeners = {
       onClose() {
         over = true;
@@ -85,8 +102,7 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
         fail('it ended');
       },
       onToolsChanged() {
-        if (own === undefined) return;
-        own.list().then(adopt, (thrown) => log('list.failed', { why: reasonText(thrown) }));
+        if (own !== undefined) void listAgain(own);
       },
       onToolSkipped: (tool: string, why: string) => log('tool_skipped', { tool, why }),
       onStderrLine: (line: string) => log('stderr', { line }),

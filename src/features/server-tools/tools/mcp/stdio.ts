@@ -10,6 +10,8 @@ import { GUARD, type GuardedProgram } from '../../../../lib/process/process-guar
 
 /** A server that sends a larger message is ended. */
 const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
+/** A server that sends requests and does not read the answers is ended when so much waits for it. */
+const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 /** Milliseconds: longer than a guard takes to end its program. */
 const EXIT_TIMEOUT_MS = 6000;
 const NEWLINE = 0x0a;
@@ -89,6 +91,10 @@ export class GuardedStdio implements Transport {
     const stdin = this.#guard?.stdin;
     if (stdin === null || stdin === undefined || !stdin.writable) {
       return Promise.reject(new Error('Not connected'));
+    }
+    if (stdin.writableLength > MAX_UNREAD_BYTES) {
+      void this.close();
+      return Promise.reject(new Error('it does not read what it is sent'));
     }
     return new Promise((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
