@@ -71,7 +71,10 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('doctor', () => {
   let cache: Server;
   let database: DatabaseServer;
   beforeAll(async () => {
-    [cache, database] = await Promise.all([startCache(), startPostgres()]);
+    [cache, database] = await Promise.all([
+      startCache(['--maxmemory-policy', 'volatile-lru']),
+      startPostgres(),
+    ]);
   });
   afterAll(() => Promise.all([cache.stop(), database.stop()]));
 

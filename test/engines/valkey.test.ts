@@ -202,6 +202,12 @@ describe.skipIf(!HAS_CACHE)('one server', () => {
 
   test('doctor’s findings, also where the user may do little', async () => {
     const { cache } = open(single(server.port));
+    const full = await cache.examine();
+    expect(full.find(({ status }) => status !== 'ok')).toMatchObject({
+      status: 'warn',
+      message: 'evicts by noeviction: a full cache refuses writes',
+    });
+    cacheCommand(server.port, 'config', 'set', 'maxmemory-policy', 'volatile-lru');
     const findings = await cache.examine();
     expect(findings.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'ok']);
     cacheCommand(server.port, 'config', 'set', 'maxmemory-policy', 'allkeys-lru');

@@ -3,9 +3,9 @@
 import type { LimitsConfig } from '../../config/sections/limits.ts';
 import type { Listen } from '../../config/sections/listen.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { type Descriptors, watchDescriptors } from '../descriptors.ts';
 import { type App, type RunningServer, startServer } from '../server.ts';
 import { Certificate } from './certificate.ts';
+import { type Descriptors, watchDescriptors } from './descriptors.ts';
 
 export interface ListenerOptions {
   readonly app: App;

@@ -1,8 +1,8 @@
 /** Reserves file descriptors for running requests, however many clients connect. */
 
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { event, type Log } from '../telemetry/log.ts';
-import { acceptControl } from './process/accept-control.ts';
+import { event, type Log } from '../../telemetry/log.ts';
+import { acceptControl } from '../process/accept-control.ts';
 
 export interface DescriptorsOptions {
   readonly log: Log;
