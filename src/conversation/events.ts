@@ -43,7 +43,7 @@ export interface StartEvent {
 
 /** What is known of a block when it opens. `whole` blocks are complete and get no deltas. */
 export type BlockHead =
-  | { readonly type: 'text' }
+  | { readonly type: 'text'; readonly paragraph?: true }
   | { readonly type: 'refusal' }
   | { readonly type: 'reasoning'; readonly summary?: boolean }
   | {

@@ -2,7 +2,7 @@
 
 import type { Json } from '../lib/json/json.ts';
 import type { BlockHead, Reply, ReplySeal, StreamEvent, ToolEvent } from './events.ts';
-import type { Block, Citation, Sealed } from './types.ts';
+import type { Block, Citation, Sealed, TextBlock } from './types.ts';
 
 /** Collects a stream into a reply. Push every event in order, then read `reply`. */
 export class ReplyBuilder {
@@ -83,9 +83,11 @@ export class ReplyBuilder {
     const text = this.#text.join('');
     switch (head.type) {
       case 'text':
-        return this.#citations.length > 0
-          ? { type: 'text', text, citations: this.#citations }
-          : { type: 'text', text };
+        return {
+          ...head,
+          text,
+          ...(this.#citations.length > 0 ? { citations: this.#citations } : {}),
+        };
       case 'refusal':
         return { type: 'refusal', text };
       case 'reasoning':
@@ -171,7 +173,7 @@ function* unfoldBlock(
   if (block.type !== 'text') for (const { event } of seals) yield event;
   switch (block.type) {
     case 'text':
-      yield { type: 'block-start', index, head: { type: 'text' } };
+      yield { type: 'block-start', index, head: textHead(block) };
       yield* unfoldText(block.text, index, seals);
       if (logprobs !== undefined) yield { type: 'logprobs', index, content: logprobs };
       for (const citation of block.citations ?? []) yield { type: 'citation', index, citation };
@@ -202,6 +204,9 @@ function* unfoldBlock(
   }
   yield { type: 'block-stop', index };
 }
+
+const textHead = ({ paragraph }: TextBlock): BlockHead =>
+  paragraph ? { type: 'text', paragraph } : { type: 'text' };
 
 function* unfoldText(
   text: string,

@@ -44,6 +44,8 @@ export interface TextBlock extends Node {
   readonly text: string;
   /** Only Gemini seals text. */
   readonly sealed?: Sealed;
+  /** In an answer: the text begins a further message (Responses), where one message holds a paragraph. */
+  readonly paragraph?: true;
   readonly citations?: readonly Citation[];
   readonly cache?: CacheMark;
 }

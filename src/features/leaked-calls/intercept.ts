@@ -465,6 +465,10 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
       this.#closeOpen();
       const { head } = event;
       this.#open = head.type === 'text' || head.type === 'reasoning' ? head.type : 'other';
+      // Only the first of the texts that a block becomes begins a paragraph.
+      if (head.type === 'text' && head.paragraph && this.#start !== undefined) {
+        this.#start = { ...this.#start, head: { type: 'text' } };
+      }
       this.#next++;
       if (head.type !== 'reasoning' && head.type !== 'text') this.#spoken = true;
     }

@@ -181,7 +181,7 @@ export class HopInterceptor implements Interceptor {
       const counter = { take: () => this.#blockCount++ };
       const text = new CitedText(session.options.client, (n) => session.sources.get(n), counter);
       this.#open = { kind: 'cited', text };
-      return [text.start()];
+      return [text.start(head)];
     }
     const index = this.#blockCount++;
     const isText = head.type === 'text' || head.type === 'refusal';

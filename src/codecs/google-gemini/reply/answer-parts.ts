@@ -21,6 +21,8 @@ export class AnswerParts {
   readonly #text: string[] | undefined;
   #length = 0;
   #blockAt = 0;
+  /** The open text is a paragraph of its own, which its first piece begins. */
+  #paragraph = false;
   #head: BlockHead | undefined;
   #sealed: Sealed | undefined;
   #input: string[] = [];
@@ -37,7 +39,7 @@ export class AnswerParts {
 
   /** Is the open block a text, whose pieces are a part each and nothing else? */
   get inText(): boolean {
-    return this.#head?.type === 'text';
+    return this.#head?.type === 'text' && !this.#paragraph;
   }
 
   /** As for a delta of a text that goes out in another way. */
@@ -57,7 +59,7 @@ export class AnswerParts {
         this.#sealed = event.sealed;
         return NONE;
       case 'citation':
-        if (this.inText) this.#open.push(event.citation);
+        if (this.#head?.type === 'text') this.#open.push(event.citation);
         return NONE;
       case 'block-stop':
         return this.#stop();
@@ -77,6 +79,7 @@ export class AnswerParts {
     this.#sealed = undefined;
     this.#input = [];
     this.#blockAt = this.#length;
+    this.#paragraph = head.type === 'text' && head.paragraph === true && this.#length > 0;
     if (head.type !== 'whole') return NONE;
     const { block } = head;
     if (block.type === 'text') {
@@ -94,10 +97,14 @@ export class AnswerParts {
   #delta(text: string): readonly JsonObject[] {
     if (text === '') return NONE;
     switch (this.#head?.type) {
-      case 'text':
-        this.#length += text.length;
-        this.#text?.push(text);
-        return [{ text }];
+      case 'text': {
+        const piece = this.#paragraph ? `\n\n${text}` : text;
+        if (this.#paragraph) this.#blockAt += 2;
+        this.#paragraph = false;
+        this.#length += piece.length;
+        this.#text?.push(piece);
+        return [{ text: piece }];
+      }
       case 'refusal':
         this.#length += text.length;
         this.#text?.push(text);

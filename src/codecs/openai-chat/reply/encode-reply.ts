@@ -56,6 +56,7 @@ function encodeMessage(reply: Reply, { request, notes }: ClientContext): JsonObj
   const images: JsonObject[] = [];
   for (const block of reply.blocks) {
     if (block.type === 'text') {
+      if (block.paragraph && block.text !== '' && written.text !== '') written.text += '\n\n';
       const from = written.text.length;
       written.text += block.text;
       for (const citation of block.citations ?? []) {

@@ -49,6 +49,8 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #hasRefusal = false;
   #length = 0;
   #blockAt = 0;
+  /** The open text is a paragraph of its own, which its first piece begins. */
+  #paragraph = false;
   /** How many characters of reasoning were sent, and at which of them the open block begins. */
   #reasoned = 0;
   #reasonedAt = 0;
@@ -164,9 +166,13 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #deltaText(text: string, newPart?: boolean): string {
     if (text === '') return '';
     switch (this.#kind) {
-      case 'text':
-        this.#length += text.length;
-        return this.#delta(`"content":${JSON.stringify(text)}`);
+      case 'text': {
+        const piece = this.#paragraph ? `\n\n${text}` : text;
+        if (this.#paragraph) this.#blockAt += 2;
+        this.#paragraph = false;
+        this.#length += piece.length;
+        return this.#delta(`"content":${JSON.stringify(piece)}`);
+      }
       case 'reasoning': {
         const piece = newPart && this.#reasoned > this.#reasonedAt ? `\n\n${text}` : text;
         this.#reasoned += piece.length;
@@ -194,10 +200,12 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
 
   #blockStart(head: BlockHead): string {
     this.#kind = undefined;
+    this.#paragraph = false;
     switch (head.type) {
       case 'text':
         this.#kind = 'text';
         this.#blockAt = this.#length;
+        this.#paragraph = head.paragraph === true && this.#length > 0;
         return '';
       case 'refusal':
         this.#kind = 'refusal';
@@ -355,6 +363,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
 
   textTemplate(): TextTemplate | undefined {
     if (this.#over || this.#kind !== 'text' || this.#prefix === '') return undefined;
+    if (this.#paragraph) return undefined;
     this.#textTemplate ??= { head: `${this.#prefix}"content":"`, foot: `"${this.#suffix}` };
     return this.#textTemplate;
   }

@@ -24,7 +24,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   if (failure !== undefined) throw failure;
   if (!Array.isArray(body.output))
     throw brokenAnswer('The upstream sent a response without output.');
-  const blocks = objects(body.output).flatMap((item) => itemBlocks(item, context));
+  const blocks = outputBlocks(objects(body.output), context);
   const logprobs = objects(body.output).flatMap((item) =>
     objects(item.content).flatMap((part) => objects(part.logprobs)),
   );
@@ -41,6 +41,17 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     rest: restOf(body),
     wire: wireOf(body),
   };
+}
+
+/** The blocks of all items. The text that begins a further message is marked. */
+function outputBlocks(output: readonly JsonObject[], context: UpstreamContext): readonly Block[] {
+  let messages = 0;
+  return output.flatMap((item) => {
+    const blocks = itemBlocks(item, context);
+    const first = item.type === 'message' ? blocks[0] : undefined;
+    if (first?.type !== 'text' || messages++ === 0) return blocks;
+    return [{ ...first, paragraph: true }, ...blocks.slice(1)];
+  });
 }
 
 /** The fields of a response object that come from the vendor and are not an echo of the request. */

@@ -17,6 +17,8 @@ export interface EventSink {
   emit(event: StreamEvent): void;
   /** A refusal was seen. */
   refusal(): void;
+  /** A message begins with text. Was there one before? */
+  message(): boolean;
 }
 
 const STREAMED_CALLS = ['function_call', 'custom_tool_call'];
@@ -137,7 +139,8 @@ export class ItemDecoder {
 
   #openPart(type: 'text' | 'refusal'): void {
     if (type === 'refusal') this.#out.refusal();
-    this.#open({ type });
+    const begins = type === 'text' && this.#parts === 0;
+    this.#open(begins && this.#out.message() ? { type: 'text', paragraph: true } : { type });
     this.#parts++;
   }
 

@@ -45,8 +45,9 @@ class ResponsesStreamDecoder implements StreamDecoder {
   #done = false;
   #hasCalls = false;
   #refused = false;
-  /** How many blocks were opened. */
+  /** How many blocks were opened, and how many messages of text. */
   #blocks = 0;
+  #messages = 0;
   #items: OutputItem[] = [];
   /** The output index of an item without one. */
   #nextIndex = 0;
@@ -66,6 +67,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
       refusal: () => {
         this.#refused = true;
       },
+      message: () => this.#messages++ > 0,
     };
   }
 

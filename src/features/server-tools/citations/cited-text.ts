@@ -1,6 +1,6 @@
 /** Text with citations in the client's protocol: separate blocks on Messages, offsets on the others. */
 
-import type { StreamEvent } from '../../../conversation/events.ts';
+import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import type { Citation, ProtocolName } from '../../../conversation/types.ts';
 import { CitationMarks, type CitationPiece, type CitedTextPiece } from './citation-marks.ts';
 import { MINT, type NumberedSource } from './sources.ts';
@@ -43,8 +43,8 @@ export class CitedText {
     return this.#index;
   }
 
-  start(): StreamEvent {
-    return { type: 'block-start', index: this.#index, head: { type: 'text' } };
+  start(head: BlockHead = { type: 'text' }): StreamEvent {
+    return { type: 'block-start', index: this.#index, head };
   }
 
   push(text: string): readonly StreamEvent[] {
