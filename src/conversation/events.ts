@@ -53,6 +53,8 @@ export type BlockHead =
       readonly namespace?: string;
       readonly kind: ToolKind;
       readonly by: ExecutedBy;
+      /** See the block's member of this name. */
+      readonly odd?: true;
       readonly sealed?: Sealed;
       /** The block's start on the wire, for fields that only its own protocol knows (Messages `caller`). */
       readonly residue?: Wire;

@@ -192,9 +192,13 @@ function* unfoldBlock(
       if (block.sealed !== undefined) yield { type: 'sealed', index, sealed: block.sealed };
       break;
     case 'tool-call': {
-      const { type, id, name, namespace, kind, by, sealed } = block;
+      const { type, id, name, namespace, kind, by, odd, sealed } = block;
       const residue = block.wire ?? block.residue;
-      const head = { type, id, name, namespace, kind, by, sealed, ...(residue ? { residue } : {}) };
+      const head = {
+        ...{ type, id, name, namespace, kind, by, sealed },
+        ...(odd ? { odd } : {}),
+        ...(residue ? { residue } : {}),
+      };
       yield { type: 'block-start', index, head };
       if (block.input !== '') yield { type: 'delta', index, text: block.input };
       break;

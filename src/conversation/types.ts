@@ -87,6 +87,8 @@ export interface ToolCallBlock extends Node {
   /** The JSON text that the model wrote, possibly empty or broken; for `custom`, the free text. */
   readonly input: string;
   readonly by: ExecutedBy;
+  /** In an answer: the vendor wrote the call in a form that clients of its protocol cannot use. */
+  readonly odd?: true;
   readonly cache?: CacheMark;
   /** Gemini's thought signature and the like, bound to this call. */
   readonly sealed?: Sealed;

@@ -373,6 +373,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     if (output.repaired !== undefined) {
       notes.add('tool_arguments_repaired', undefined, output.repaired);
     }
+    if (output.odd !== undefined) notes.add('tool_call_rewritten', undefined, output.odd);
     if (output.misnamed !== undefined) {
       notes.add('tool_name_corrected', undefined, output.misnamed);
     }

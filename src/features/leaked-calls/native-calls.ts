@@ -31,6 +31,8 @@ export interface NativeOutput {
   readonly repaired?: string;
   /** The name that the vendor gave to a tool of another name. */
   readonly misnamed?: string;
+  /** The tool whose call had a form that clients cannot use. */
+  readonly odd?: string;
 }
 
 const pass = (...events: StreamEvent[]): NativeOutput => ({ events });
@@ -55,7 +57,9 @@ export class NativeCalls {
   }
 
   start(given: BlockStartEvent, called: CallHead): NativeOutput {
-    const head = corrected(called, this.#rules.tools);
+    const { odd, ...usual } = called;
+    const head = corrected(odd ? usual : called, this.#rules.tools);
+    // Another event than the vendor's: its bytes do not go on.
     const event = head === called ? given : { ...given, head };
     this.#head = head;
     this.#call =
@@ -63,7 +67,11 @@ export class NativeCalls {
         ? undefined
         : new NativeCall(head, this.#rules.tools, this.#rules.all, this.#rules.repairs);
     if (this.#call?.held) return this.#hold(event);
-    return head === called ? pass(event) : { events: [event], misnamed: called.name };
+    return {
+      events: [event],
+      ...(head.name === called.name ? {} : { misnamed: called.name }),
+      ...(odd ? { odd: head.name } : {}),
+    };
   }
 
   /** For use while nothing is held. True: the piece passes; false: it is now held. */

@@ -108,12 +108,13 @@ function decodeMessage(
     if (!isObject(call)) continue;
     const decoded = decodeCall(call, original, provider);
     // A second call with the id of another one could not be told from it in the history.
-    blocks.push(ids.has(decoded.id) ? { ...decoded, id: newCallId() } : decoded);
+    blocks.push(ids.has(decoded.id) ? { ...decoded, id: newCallId(), odd: true } : decoded);
     ids.add(decoded.id);
   }
   const name = text(legacy?.name);
   if (name && !blocks.some((block) => block.type === 'tool-call')) {
-    blocks.push(decodeCall({ function: legacy }, original, provider));
+    const { odd: _, ...call } = decodeCall({ function: legacy }, original, provider);
+    blocks.push(call);
   }
   return blocks;
 }
@@ -143,13 +144,16 @@ function decodeCall(call: JsonObject, original: Original, provider: string): Too
   const raw = custom === undefined ? target.arguments : target.input;
   const input = typeof raw === 'string' ? raw : isObject(raw) ? JSON.stringify(raw) : '';
   const known = original(text(target.name) ?? '');
+  const id = text(call.id) || undefined;
+  const isOdd = id === undefined || isObject(raw);
   return {
     type: 'tool-call',
-    id: text(call.id) || newCallId(),
+    id: id ?? newCallId(),
     ...known,
     kind: custom === undefined ? known.kind : 'custom',
     input: custom === undefined && known.kind === 'custom' ? unwrapFreeform(input) : input,
     by: 'client',
+    ...(isOdd ? { odd: true } : {}),
     ...callSeal(call, provider),
   };
 }

@@ -322,6 +322,13 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const id = text(call.id) ?? '';
     // A second call with the id of another one could not be told from it in the history.
     const own = id === '' || this.#byId.has(id) ? newCallId() : id;
+    const index = number(call.index);
+    // Numbers that begin at 1 (Anthropic's endpoint) are no trouble: clients use them as keys.
+    const isOdd =
+      own !== id ||
+      index === undefined ||
+      this.#byIndex.has(index) ||
+      isObject(object(call.function)?.arguments);
     const block = this.#blocks.call(
       {
         type: 'tool-call',
@@ -329,13 +336,13 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
         ...original,
         kind: freeform ? 'custom' : original.kind,
         by: 'client',
+        ...(isOdd ? { odd: true } : {}),
         ...callSeal(call, target.provider),
       },
       original.kind === 'custom' && !freeform,
       out,
     );
     const opened: StreamedCall = { block, id };
-    const index = number(call.index);
     this.#lastCall = opened;
     this.#byId.set(id, opened);
     if (index !== undefined) this.#byIndex.set(index, opened);

@@ -97,5 +97,7 @@ export function restoreDeclaredName(block: ToolCallBlock, context: UpstreamConte
   }
   const input = original.kind === 'custom' ? unwrapFreeform(block.input) : block.input;
   const { wire: _, ...rest } = block;
-  return { ...rest, ...original, input };
+  // A client that declared a freeform tool takes no function call for it (Codex aborts the call).
+  const odd = original.kind === 'custom' ? ({ odd: true } as const) : {};
+  return { ...rest, ...original, ...odd, input };
 }

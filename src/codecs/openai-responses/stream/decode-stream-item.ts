@@ -191,7 +191,7 @@ export class ItemDecoder {
   #call(item: JsonObject): void {
     const [block] = itemBlocks({ ...item, arguments: '', input: '' }, this.#context);
     if (block?.type !== 'tool-call') return;
-    const { id, name, namespace, kind, by } = block;
+    const { id, name, namespace, kind, by, odd } = block;
     this.#open({
       type: 'tool-call',
       id,
@@ -199,6 +199,7 @@ export class ItemDecoder {
       ...(namespace === undefined ? {} : { namespace }),
       kind,
       by,
+      ...(odd ? { odd } : {}),
     });
     if (kind === 'custom' && this.#type === 'function_call') this.#heldInput = [];
   }

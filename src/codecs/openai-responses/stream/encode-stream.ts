@@ -171,7 +171,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case 'refusal':
         if (block.type === 'refusal') this.#refused = true;
         // Consecutive texts are parts of one message: a cited text of Messages is many blocks.
-        if (!(open instanceof MessageWriter)) this.#openItem(() => new MessageWriter(this.#stream));
+        if (!(open instanceof MessageWriter) || (block.type === 'text' && block.paragraph)) {
+          this.#openItem(() => new MessageWriter(this.#stream));
+        }
         break;
       case 'reasoning':
         this.#openItem(() => new ReasoningWriter(this.#stream));
