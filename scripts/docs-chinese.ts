@@ -384,8 +384,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '同上，用于有失败的请求；0 表示不删除。',
   'Above this size the oldest are deleted, failed ones last. When very many arrive at once, the size may be exceeded by a tenth and by what is being written. 0 = no limit.':
     '超过此大小时删除最早的样本，失败的最后删除。短时间内样本极多时，可能超出十分之一，外加正在写入的部分。0 表示不限。',
-  'Above this number the oldest are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.':
-    '超过此数量时删除最早的样本，失败的另行计数。短时间内样本极多时，可能超出十分之一再加几百个。0 表示不限。',
+  'Above this number the oldest of the key that has most are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.':
+    '超过此数量时，从样本最多的密钥开始删除其最早的样本，失败的另行计数。短时间内样本极多时，可能超出十分之一再加几百个。0 表示不限。',
   'Content that is blanked in recorded bodies; structure and lengths stay.':
     '记录的内容中要清空的部分；结构和长度不变。',
   'Tools that the gateway runs itself.': '网关自己执行的工具。',

@@ -27,7 +27,7 @@ export const samples = closed(
     ),
     max_count: byDefault(
       count(
-        'Above this number the oldest are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.',
+        'Above this number the oldest of the key that has most are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.',
       ),
       20_000,
     ),

@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS samples (
 );
 CREATE INDEX IF NOT EXISTS samples_time ON samples (time);
 CREATE INDEX IF NOT EXISTS samples_failed ON samples (failed, time);
+CREATE INDEX IF NOT EXISTS samples_owner ON samples (failed, owner, time, bytes);
 CREATE INDEX IF NOT EXISTS samples_target ON samples (target);
 CREATE INDEX IF NOT EXISTS samples_session ON samples (session, time);
 CREATE INDEX IF NOT EXISTS samples_space ON samples (memory_space) WHERE memory_space != '';
@@ -73,6 +74,11 @@ const ROW = COLUMNS.join(', ');
 /** Columns that may be missing in a row. */
 const EMPTY: Readonly<Record<string, string>> = { memory_space: '', client: '', made_by: '' };
 
+/** What one owner has of the samples that are over. */
+export interface OwnedTotals extends Totals {
+  readonly owner: string;
+}
+
 export interface Totals {
   readonly count: number;
   readonly bytes: number;
@@ -104,8 +110,10 @@ export interface SampleIndex {
   ): readonly { readonly id: string; readonly state: string }[];
   /** Kept by triggers: the cost does not grow with the number of samples. */
   totals(failed: boolean): Totals;
-  /** The oldest samples, oldest first. */
-  oldest(failed: boolean, limit: number): readonly SampleRow[];
+  /** What each owner has: the cost grows with the number of samples. */
+  owned(failed: boolean): readonly OwnedTotals[];
+  /** The oldest samples, oldest first; of one owner, or of all. */
+  oldest(failed: boolean, limit: number, owner?: string): readonly SampleRow[];
   /** Samples of a memory space that began at this time or before, in ms since 1970; left out: all of them. */
   ofSpace(space: string | HashedName, limit: number, until?: number): readonly SampleRow[];
   /** Samples that are over, in the order in which they came into the index; `number` goes on behind it. */
@@ -207,7 +215,8 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
     },
     idsAfter: (entry, id, limit) => run((of) => of.idsAfter(entry, id, limit)),
     totals: (failed) => run((of) => of.totals(failed)),
-    oldest: (failed, limit) => run((of) => of.oldest(failed, limit)),
+    owned: (failed) => run((of) => of.owned(failed)),
+    oldest: (failed, limit, owner) => run((of) => of.oldest(failed, limit, owner)),
     ofSpace: (space, limit, until) => run((of) => of.ofSpace(space, limit, until)),
     finishedAfter: (number, limit) => run((of) => of.finishedAfter(number, limit)),
     noteErasure: (space, at) => run((of) => of.noteErasure(space, at)),
@@ -297,6 +306,12 @@ function indexOf(db: Database): SampleIndex {
   const oldest = of<StoredRow, [number, number]>(
     `SELECT ${ROW} FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
   );
+  const oldestOf = of<StoredRow, [number, string, number]>(
+    `SELECT ${ROW} FROM samples WHERE failed = ? AND owner = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
+  );
+  const owned = of<OwnedTotals, [number]>(
+    'SELECT owner, count(*) AS count, sum(bytes) AS bytes FROM samples WHERE failed = ? GROUP BY owner',
+  );
   const ofSpace = of<StoredRow, [string, string, number, number]>(
     `SELECT ${ROW} FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) AND time <= ? LIMIT ?`,
   );
@@ -349,7 +364,12 @@ function indexOf(db: Database): SampleIndex {
     matching: (part, limit) => matching.all(part, limit).map(rowOf),
     idsAfter: (entry, id, limit) => idsAfter.all(entry, id, limit),
     totals: (failed) => totals.get(failed ? 1 : 0)!,
-    oldest: (failed, limit) => oldest.all(failed ? 1 : 0, limit).map(rowOf),
+    owned: (failed) => owned.all(failed ? 1 : 0),
+    oldest: (failed, limit, owner) =>
+      (owner === undefined
+        ? oldest.all(failed ? 1 : 0, limit)
+        : oldestOf.all(failed ? 1 : 0, owner, limit)
+      ).map(rowOf),
     ofSpace: (space, limit, until = Number.MAX_SAFE_INTEGER) => {
       const name = nameOf(space);
       if (name === undefined || name === '') return [];

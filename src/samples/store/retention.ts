@@ -31,8 +31,9 @@ const DAY = 86_400_000;
 const STEP = 200;
 
 /**
- * At most `limit` samples over the limits, oldest first: successful samples by age, number and size; failed
- * ones by their own age and number, and by size only once no successful one is left.
+ * At most `limit` samples over the limits: successful samples by age, number and size; failed ones by their own age and
+ * number, and by size only once no successful one is left. Where they are too many or too large, the oldest go of the
+ * owner that has most: what one key makes does not push out the samples of another.
  */
 export function overdue(
   index: SampleIndex,
@@ -41,22 +42,90 @@ export function overdue(
   limit = STEP,
 ): readonly SampleRow[] {
   const { keepDays, keepFailedDays, maxBytes, maxCount } = retention;
-  const out: SampleRow[] = [];
+  const out = new Map<string, SampleRow>();
   let bytes = index.totals(false).bytes + index.totals(true).bytes;
   for (const failed of [false, true]) {
     let { count } = index.totals(failed);
     const days = failed ? keepFailedDays : keepDays;
-    for (const row of index.oldest(failed, limit - out.length)) {
-      const old = days > 0 && row.time < now - days * DAY;
-      const many = maxCount > 0 && count > maxCount;
-      const much = maxBytes > 0 && bytes > maxBytes;
-      if (!old && !many && !much) break;
-      out.push(row);
+    const take = (row: SampleRow) => {
+      out.set(row.id, row);
       count--;
       bytes -= row.bytes;
+    };
+    if (days > 0) {
+      for (const row of index.oldest(failed, limit - out.size)) {
+        if (row.time >= now - days * DAY) break;
+        take(row);
+      }
+    }
+    let shares: OwnedSamples | undefined;
+    while (out.size < limit) {
+      const many = maxCount > 0 && count > maxCount;
+      if (!many && !(maxBytes > 0 && bytes > maxBytes)) break;
+      shares ??= new OwnedSamples(index, failed, out, limit);
+      const row = shares.next(many ? 'count' : 'bytes');
+      if (row === undefined) break;
+      take(row);
     }
   }
-  return out;
+  return [...out.values()];
+}
+
+interface Owned {
+  readonly owner: string;
+  count: number;
+  bytes: number;
+  /** Its oldest samples, the next one last; read when they are needed. */
+  rows?: SampleRow[];
+}
+
+/** The samples of each owner, given out one by one. */
+class OwnedSamples {
+  readonly #index: SampleIndex;
+  readonly #failed: boolean;
+  readonly #taken: ReadonlyMap<string, SampleRow>;
+  readonly #limit: number;
+  readonly #owners: Owned[];
+
+  constructor(
+    index: SampleIndex,
+    failed: boolean,
+    taken: ReadonlyMap<string, SampleRow>,
+    limit: number,
+  ) {
+    this.#index = index;
+    this.#failed = failed;
+    this.#taken = taken;
+    this.#limit = limit;
+    this.#owners = index.owned(failed).map((one) => ({ ...one }));
+    const by = new Map(this.#owners.map((one) => [one.owner, one]));
+    for (const row of taken.values()) {
+      const one = row.failed === failed ? by.get(row.owner) : undefined;
+      if (one === undefined) continue;
+      one.count--;
+      one.bytes -= row.bytes;
+    }
+  }
+
+  /** The oldest one of the owner that has most; undefined: those that are left still run. */
+  next(by: 'count' | 'bytes'): SampleRow | undefined {
+    for (;;) {
+      let most: Owned | undefined;
+      for (const one of this.#owners) {
+        if (one.rows?.length !== 0 && (most === undefined || one[by] > most[by])) most = one;
+      }
+      if (most === undefined) return undefined;
+      most.rows ??= this.#index
+        .oldest(this.#failed, this.#limit, most.owner)
+        .filter(({ id }) => !this.#taken.has(id))
+        .reverse();
+      const row = most.rows.pop();
+      if (row === undefined) continue;
+      most.count--;
+      most.bytes -= row.bytes;
+      return row;
+    }
+  }
 }
 
 /** Limits of one step. */
