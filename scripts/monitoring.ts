@@ -159,14 +159,22 @@ export const ROWS: readonly Row[] = [
         what: 'Per second, by the name of the gateway key.',
         unit: 'reqps',
         lines: [
-          { expr: `sum by (key) (${rate('hopgate_key_requests_total')})`, legend: '{{key}}' },
+          {
+            expr: `sum by (key_name) (${rate('hopgate_key_requests_total')})`,
+            legend: '{{key_name}}',
+          },
         ],
       },
       {
         title: 'Tokens by key',
         what: 'Per second, by the name of the gateway key.',
         unit: 'short',
-        lines: [{ expr: `sum by (key) (${rate('hopgate_key_tokens_total')})`, legend: '{{key}}' }],
+        lines: [
+          {
+            expr: `sum by (key_name) (${rate('hopgate_key_tokens_total')})`,
+            legend: '{{key_name}}',
+          },
+        ],
       },
       {
         title: 'Refusals by limit',
@@ -174,8 +182,8 @@ export const ROWS: readonly Row[] = [
         unit: 'reqps',
         lines: [
           {
-            expr: `sum by (key, limit) (${rate('hopgate_limit_refusals_total')})`,
-            legend: '{{key}} {{limit}}',
+            expr: `sum by (key_name, limit) (${rate('hopgate_limit_refusals_total')})`,
+            legend: '{{key_name}} {{limit}}',
           },
         ],
       },
@@ -424,13 +432,18 @@ export const ALERTS: readonly Alert[] = [
   },
   {
     name: 'HopgateLimitRefusals',
-    expr: 'sum by (job, key, limit) (increase(hopgate_limit_refusals_total[15m])) > 10',
+    expr: 'sum by (job, key, key_name, limit) (increase(hopgate_limit_refusals_total[15m])) > 10',
     for: '5m',
     severity: 'info',
-    summary: 'Key {{ $labels.key }} is refused by {{ $labels.limit }}.',
+    summary: 'Key {{ $labels.key_name }} is refused by {{ $labels.limit }}.',
     description: 'The limit may be too low, or a client ignores Retry-After.',
-    fires: { 'hopgate_limit_refusals_total{job="hopgate",key="ci",limit="web-team"}': '0+5x60' },
-    quiet: { 'hopgate_limit_refusals_total{job="hopgate",key="ci",limit="web-team"}': '0x60' },
+    fires: {
+      'hopgate_limit_refusals_total{job="hopgate",key="ci",key_name="ci",limit="web-team"}':
+        '0+5x60',
+    },
+    quiet: {
+      'hopgate_limit_refusals_total{job="hopgate",key="ci",key_name="ci",limit="web-team"}': '0x60',
+    },
   },
   {
     name: 'HopgateToolCallsLost',

@@ -28,6 +28,7 @@ export interface AdminOptions {
     readonly actor: string;
     readonly action: string;
     readonly key: string;
+    readonly key_name: string;
   }) => void;
 }
 
@@ -81,7 +82,7 @@ export function adminPlugin(options: AdminOptions) {
     answer(async (asked) => {
       refuseConfigured(asked.id);
       const { status, view, key } = await work(asked);
-      onChange({ actor: asked.actor, action, key: view.id });
+      onChange({ actor: asked.actor, action, key: view.id, key_name: String(view.name) });
       const body = key === undefined ? view : { ...view, key };
       return json(body, status, { etag: `"${view.version}"` });
     });

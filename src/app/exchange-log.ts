@@ -4,6 +4,7 @@ import { type GatewayError, isClientGone } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import type { Summary } from '../gateway/types.ts';
+import type { Who } from '../keys/principal.ts';
 import type { TickTask } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
 import { operationOf } from '../telemetry/gen-ai-names.ts';
@@ -45,6 +46,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
     userAgent: exchange.headers.get('user-agent') ?? undefined,
     address: exchange.address,
     key: exchange.owner,
+    keyName: exchange.principal.name,
     target: target && targetName(target),
     status: summary.status,
     stream: summary.stream,
@@ -71,7 +73,7 @@ export function refusedRecord(
   protocol: { readonly name: string },
   id: string,
   error: GatewayError,
-  owner: string,
+  { id: key, name: keyName }: Who,
   address: string | undefined,
   ms: number,
 ): ExchangeRecord {
@@ -80,7 +82,8 @@ export function refusedRecord(
     protocol: protocol.name,
     userAgent: request.headers.get('user-agent') ?? undefined,
     address,
-    key: owner,
+    key,
+    keyName,
     status: error.status,
     stream: false,
     timings: { total: ms },

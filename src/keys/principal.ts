@@ -48,6 +48,9 @@ export interface Principal {
   readonly budgets: readonly Budget[];
 }
 
+/** Whom log and metrics name. */
+export type Who = Pick<Principal, 'id' | 'name'>;
+
 const ANYTHING: Policy = {
   everyModel: true,
   allowsModel: () => true,

@@ -44,7 +44,8 @@ export function openLimits({ home, log, metrics, channel, shared, engines }: Ope
   const limits: Limits = together?.limits ?? shared!;
   const guarding = {
     limits,
-    onRefused: ({ name }: Principal, limit: string) => metrics.limitRefusals.add(1, name, limit),
+    onRefused: ({ id, name }: Principal, limit: string) =>
+      metrics.limitRefusals.add(1, id, name, limit),
   };
   return {
     limits,

@@ -81,6 +81,8 @@ export function spendReports(
   readonly usage: Report;
   readonly spend: Report;
 } {
+  const keyNames = (ids: readonly string[]) =>
+    new Map(ids.flatMap((id) => entryOf(id, nameOf(id))));
   return {
     async usage(search) {
       const query = readUsageQuery(only(search, USAGE), Date.now());
@@ -98,13 +100,16 @@ export function spendReports(
     async spend(search) {
       const query = readRowsQuery(only(search, SPEND), Date.now());
       if (!isCsv(search)) {
-        return Response.json(await source.read((reader) => spendPage(reader, query)));
+        return Response.json(await source.read((reader) => spendPage(reader, query, keyNames)));
       }
-      const pieces = await source.read((reader) => spendCsv(reader, query));
+      const pieces = await source.read((reader) => spendCsv(reader, query, keyNames));
       return new Response(streamOf(pieces), { headers: file('spend') });
     },
   };
 }
+
+const entryOf = (id: string, name: string | undefined): readonly (readonly [string, string])[] =>
+  name === undefined ? [] : [[id, name]];
 
 function isCsv(search: URLSearchParams): boolean {
   const format = search.get('format') ?? 'json';

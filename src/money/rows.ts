@@ -46,7 +46,11 @@ function cursorOf(text: string | undefined): Pick<RowsQuery, 'before' | 'beforeT
 const wrongCursor = () => invalid("'before' must be the 'next' of the page before.", 'before');
 
 /** One page as `GET /admin/v1/spend` gives it; `next` is null on the last one. */
-export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<JsonObject> {
+export async function spendPage(
+  reader: SpendReader,
+  query: RowsQuery,
+  keyNames: KeyNames = () => new Map(),
+): Promise<JsonObject> {
   const rows: StoredRow[] = [];
   for await (const found of scan(reader, query)) {
     rows.push(...found);
@@ -56,18 +60,49 @@ export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<
   const more = rows.length >= query.limit;
   const { id, time } = page.at(-1) ?? { id: 0, time: 0 };
   const next = reader.scan === undefined ? String(id) : `${time}-${id}`;
-  return { data: page.map(rowJson), has_more: more, next: more ? next : null };
+  const names = new Map<string, string>();
+  await learnNames(names, page, keyNames);
+  const data = page.map((row) => ({ ...rowJson(row), key_name: names.get(row.key) || null }));
+  return { data, has_more: more, next: more ? next : null };
 }
 
+/** Names by id of those of these keys that have one. */
+export type KeyNames = (
+  ids: readonly string[],
+) => ReadonlyMap<string, string> | Promise<ReadonlyMap<string, string>>;
+
 /** All rows of the query as CSV (RFC 4180), in pieces. */
-export async function* spendCsv(reader: SpendReader, query: RowsQuery): AsyncGenerator<string> {
+export async function* spendCsv(
+  reader: SpendReader,
+  query: RowsQuery,
+  keyNames: KeyNames = () => new Map(),
+): AsyncGenerator<string> {
+  const names = new Map<string, string>();
   const replica = reader.scan === undefined ? [] : [REPLICA];
-  const columns = [...CSV_COLUMNS, ...replica, COST_USD, ...priceColumns()];
+  const keyName: CsvColumn = ['key_name', ({ key }) => names.get(key) ?? null];
+  const columns = [...CSV_COLUMNS, ...replica, COST_USD, ...priceColumns(), keyName];
   yield `${columns.map(([name]) => name).join(',')}\r\n`;
   for await (const found of scan(reader, query)) {
+    await learnNames(names, found, keyNames);
     const lines = found.map((row) => columns.map(([, value]) => cell(value(row))).join(','));
     if (lines.length > 0) yield `${lines.join('\r\n')}\r\n`;
   }
+}
+
+/** Most keys whose names are kept; beyond, they are asked for again. */
+const MAX_NAMES = 10_000;
+
+async function learnNames(
+  names: Map<string, string>,
+  rows: readonly StoredRow[],
+  keyNames: KeyNames,
+): Promise<void> {
+  const unknown = [...new Set(rows.map(({ key }) => key))].filter((key) => !names.has(key));
+  if (unknown.length === 0) return;
+  if (names.size > MAX_NAMES) names.clear();
+  const found = await keyNames(unknown);
+  // A key of the configuration has its name for an id; a person has no other name.
+  for (const key of unknown) names.set(key, found.get(key) ?? (key.startsWith('hk_') ? '' : key));
 }
 
 /** The rows of a query in pieces, with a turn of the event loop between two. */
@@ -194,7 +229,9 @@ const rowJson = (row: StoredRow): JsonObject => ({
 
 type Cell = string | number | null;
 
-const CSV_COLUMNS: readonly (readonly [name: string, value: (row: StoredRow) => Cell])[] = [
+type CsvColumn = readonly [name: string, value: (row: StoredRow) => Cell];
+
+const CSV_COLUMNS: readonly CsvColumn[] = [
   ['id', ({ id }) => id],
   ['time', ({ time }) => new Date(time).toISOString()],
   ['request', ({ request }) => request],
@@ -222,9 +259,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, value: (row: StoredRow) => 
   ['trace_id', ({ trace }) => trace],
 ];
 
-type Column = (typeof CSV_COLUMNS)[number];
-
-const COST_USD: Column = ['cost_usd', ({ cost }) => (cost === null ? null : usdText(cost))];
+const COST_USD: CsvColumn = ['cost_usd', ({ cost }) => (cost === null ? null : usdText(cost))];
 
 const PRICE_FACTS = [
   ...['source', 'model', 'effective_from', 'above', 'service_tier'],
@@ -241,7 +276,7 @@ const PRICE_FACTS = [
 ];
 
 /** What `price` says, one column each: `price_input`, … */
-function priceColumns(): readonly Column[] {
+function priceColumns(): readonly CsvColumn[] {
   let read: { readonly text: string | null; readonly facts: JsonObject } = {
     text: null,
     facts: {},
@@ -268,7 +303,7 @@ function priceColumns(): readonly Column[] {
 const decimalText = (value: number): string =>
   String(value).includes('e') ? withoutTrailing(value.toFixed(6), '0') : String(value);
 
-const REPLICA: (typeof CSV_COLUMNS)[number] = ['replica', ({ replica }) => replica ?? null];
+const REPLICA: CsvColumn = ['replica', ({ replica }) => replica ?? null];
 
 /** Clients choose some of these texts: a table program must not take one for a formula. */
 const FORMULA = /^[=+\-@\t\r]/;

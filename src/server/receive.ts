@@ -6,7 +6,7 @@ import { asGatewayError, clientGone, GatewayError } from '../conversation/errors
 import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, FormSource, Gateway } from '../gateway/types.ts';
-import { WITHOUT_KEY } from '../keys/principal.ts';
+import { type Who, WITHOUT_KEY } from '../keys/principal.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
@@ -26,13 +26,13 @@ export interface ReceiveSettings {
   readonly trace?: (headers: ReadonlyHeaders) => ExchangeTrace | undefined;
   /** The address of the client, as far as it is asked for; left out: it never is. */
   readonly address?: (request: Request, headers: ReadonlyHeaders) => string | undefined;
-  /** A request did not become an exchange, after `ms`. `owner` as of an exchange, '' where it is not known. */
+  /** A request did not become an exchange, after `ms`. `who`: {@link WITHOUT_KEY} where it is not known. */
   readonly onRefused: (
     request: Request,
     codec: { readonly name: EntryName },
     id: string,
     error: GatewayError,
-    owner: string,
+    who: Who,
     ms: number,
   ) => void;
 }
@@ -117,7 +117,7 @@ export function receive(
       connections.ended(held);
       connections.resting(request);
       const error = errorOf(thrown, request.signal.aborted, reading);
-      options.onRefused(request, protocol, id, error, principal.id, performance.now() - started);
+      options.onRefused(request, protocol, id, error, principal, performance.now() - started);
       return errorResponse(protocol, error, {
         requestId: id,
         target: undefined,

@@ -17,8 +17,10 @@ export interface ExchangeRecord {
   readonly userAgent?: string;
   /** The client's address; left out where it is not asked for. */
   readonly address?: string | undefined;
-  /** The name of the gateway key that the client sent; left out or '' without keys. */
+  /** The id of the gateway key that the client sent; left out or '' without keys. */
   readonly key?: string;
+  /** Its name, for people. */
+  readonly keyName?: string;
   /** The `provider/model` that answered or was tried last; left out when none was chosen. */
   readonly target?: string;
   /** The HTTP status that the client got. */
@@ -98,7 +100,10 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const { id, userAgent, protocol, key, target, timings, usage, cost, notes, error } = record;
   const client = userAgent === undefined ? wordsOf(protocol) : clientOf(userAgent, protocol);
   const from = record.address === undefined ? '' : `,"address":${JSON.stringify(record.address)}`;
-  const by = key === undefined || key === '' ? '' : `,"key":${keyOf(key)}`;
+  const by =
+    key === undefined || key === ''
+      ? ''
+      : `,"key":${keyOf(key)},"key_name":${keyOf(record.keyName ?? key)}`;
   const sentTo = target === undefined ? '' : `,"target":${targetOf(target)}`;
   const used = usage === undefined ? '' : `,"usage":${usageOf(usage)}`;
   const paid = cost === undefined ? '' : `,"cost_usd":${usdText(cost)}`;
@@ -214,14 +219,15 @@ function countConventions(
   metrics.outputTokens.observe(output + reasoning, operation, provider, model);
 }
 
-function countForKey(metrics: GatewayMetrics, { status, usage }: ExchangeRecord, key: string) {
-  metrics.keyRequests.add(1, key, STATUS_TEXT[status] ?? String(status));
+function countForKey(metrics: GatewayMetrics, record: ExchangeRecord, key: string) {
+  const { status, usage, keyName = key } = record;
+  metrics.keyRequests.add(1, key, keyName, STATUS_TEXT[status] ?? String(status));
   if (usage === undefined) return;
-  metrics.keyTokens.add(usage.input, key, 'input');
-  metrics.keyTokens.add(usage.output, key, 'output');
-  if (usage.cacheRead) metrics.keyTokens.add(usage.cacheRead, key, 'cache_read');
-  if (usage.cacheWrite) metrics.keyTokens.add(usage.cacheWrite, key, 'cache_write');
-  if (usage.reasoning) metrics.keyTokens.add(usage.reasoning, key, 'reasoning');
+  metrics.keyTokens.add(usage.input, key, keyName, 'input');
+  metrics.keyTokens.add(usage.output, key, keyName, 'output');
+  if (usage.cacheRead) metrics.keyTokens.add(usage.cacheRead, key, keyName, 'cache_read');
+  if (usage.cacheWrite) metrics.keyTokens.add(usage.cacheWrite, key, keyName, 'cache_write');
+  if (usage.reasoning) metrics.keyTokens.add(usage.reasoning, key, keyName, 'reasoning');
 }
 
 // For the common ones, counting allocates no string.

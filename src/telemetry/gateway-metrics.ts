@@ -43,11 +43,11 @@ export interface GatewayMetrics {
   readonly inputTokens: Histogram;
   /** protocol, model, provider; all generated tokens of an exchange, reasoning included */
   readonly outputTokens: Histogram;
-  /** name of the gateway key, status */
+  /** id and name of the gateway key, status */
   readonly keyRequests: Counter;
-  /** name of the gateway key, kind as for `tokens` */
+  /** id and name of the gateway key, kind as for `tokens` */
   readonly keyTokens: Counter;
-  /** name of the gateway key, limit: as in the configuration, or the name of a budget */
+  /** id and name of the gateway key, limit: as in the configuration, or the name of a budget */
   readonly limitRefusals: Counter;
   /** provider, reason */
   readonly retries: Counter;
@@ -160,17 +160,17 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     keyRequests: registry.counter(
       'hopgate_key_requests_total',
       'Exchanges that ended, by gateway key.',
-      ['key', 'status'],
+      ['key', 'key_name', 'status'],
     ),
     keyTokens: registry.counter(
       'hopgate_key_tokens_total',
       'Tokens as the upstreams reported them, by gateway key.',
-      ['key', 'kind'],
+      ['key', 'key_name', 'kind'],
     ),
     limitRefusals: registry.counter(
       'hopgate_limit_refusals_total',
       'Requests that a limit or a budget refused, by gateway key.',
-      ['key', 'limit'],
+      ['key', 'key_name', 'limit'],
     ),
     retries: registry.counter(
       'hopgate_upstream_retries_total',

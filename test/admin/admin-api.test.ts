@@ -421,6 +421,33 @@ describe('reports', () => {
     ]);
   });
 
+  test('a key is told by id and name wherever its requests, tokens, refusals and rows are counted', async () => {
+    const limits = { requests_per_minute: 1 };
+    const { id, key } = await made({ name: 'metered', models: ['demo'], limits });
+    await chat(key);
+    await chat(key);
+    const labels = `{key="${id}",key_name="metered",`;
+    const metrics = await (
+      await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN}` } })
+    ).text();
+    const counted = metrics.split('\n').filter((line) => line.includes(labels));
+    expect(new Set(counted.map((line) => line.slice(0, line.indexOf('{'))))).toEqual(
+      new Set([
+        'hopgate_key_requests_total',
+        'hopgate_key_tokens_total',
+        'hopgate_limit_refusals_total',
+      ]),
+    );
+    const { body } = await admin('GET', `/spend?key=${id}`);
+    expect(body.data).toEqual([expect.objectContaining({ key: id, key_name: 'metered' })]);
+    const csv = await fetch(`${gateway.url}/admin/v1/spend?key=${id}&format=csv`, {
+      headers: { authorization: `Bearer ${ADMIN}` },
+    });
+    const [head, row] = (await csv.text()).split('\r\n');
+    expect(head).toEndWith(',key_name');
+    expect(row).toEndWith(',metered');
+  });
+
   test('usage by key has the names of keys', async () => {
     const { id, key } = await made({ name: 'by its name', models: ['demo'] });
     await chat(key);

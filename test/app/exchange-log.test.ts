@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test';
 import { refusedRecord } from '../../src/app/exchange-log.ts';
 import { asGatewayError, GatewayError } from '../../src/conversation/errors.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { logExchange } from '../../src/telemetry/exchange.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { refusedKeys } from '../../src/upstream/refused-keys.ts';
@@ -13,7 +14,7 @@ function lineOf(error: GatewayError, ms = 0): Record<string, unknown> {
   const log = createLog({ format: 'json', write: (line) => lines.push(line) });
   const request = new Request('http://gateway.test/v1/messages');
   const protocol = PROTOCOLS['openai-chat'];
-  logExchange(log, refusedRecord(request, protocol, 'req_1', error, '', undefined, ms));
+  logExchange(log, refusedRecord(request, protocol, 'req_1', error, WITHOUT_KEY, undefined, ms));
   return JSON.parse(lines[0]!);
 }
 

@@ -56,11 +56,21 @@ describe('the caller', () => {
       const found = gateway.logs().filter(({ event }) => event === 'exchange');
       return found.length >= 3 && found;
     });
-    expect(lines.map(({ key }) => key)).toEqual(['ann', 'bob', 'bob']);
+    expect(lines.map(({ key, key_name }) => [key, key_name])).toEqual([
+      ['ann', 'ann'],
+      ['bob', 'bob'],
+      ['bob', 'bob'],
+    ]);
     const metrics = await metricsOf(gateway.url);
-    expect(metrics).toContain('hopgate_key_requests_total{key="ann",status="200"} 1\n');
-    expect(metrics).toContain('hopgate_key_requests_total{key="bob",status="400"} 1\n');
-    expect(metrics).toMatch(/^hopgate_key_tokens_total\{key="ann",kind="input"\} [1-9]/m);
+    expect(metrics).toContain(
+      'hopgate_key_requests_total{key="ann",key_name="ann",status="200"} 1\n',
+    );
+    expect(metrics).toContain(
+      'hopgate_key_requests_total{key="bob",key_name="bob",status="400"} 1\n',
+    );
+    expect(metrics).toMatch(
+      /^hopgate_key_tokens_total\{key="ann",key_name="ann",kind="input"\} [1-9]/m,
+    );
     expect(gateway.stderr() + metrics).not.toContain('sk-ann');
   });
 

@@ -72,10 +72,10 @@ function scraped(): () => string {
     for (const kind of ['input', 'output', 'cache_read']) metrics.tokens.add(10, 'glm/a', kind);
     metrics.errors.add(1, 'upstream');
     metrics.cost.add(0.01, 'glm/a');
-    metrics.limitRefusals.add(1, 'ci', 'web-team');
+    metrics.limitRefusals.add(1, 'ci', 'ci', 'web-team');
     metrics.targetState.set(2, 'glm/a');
-    metrics.keyRequests.add(1, 'ci', '200');
-    metrics.keyTokens.add(10, 'ci', 'input');
+    metrics.keyRequests.add(1, 'ci', 'ci', '200');
+    metrics.keyTokens.add(10, 'ci', 'ci', 'input');
     metrics.retries.add(1, 'glm', 'overloaded');
     metrics.notes.add(1, 'parameter_dropped');
     metrics.streamsActive.set(1);

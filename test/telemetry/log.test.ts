@@ -108,6 +108,12 @@ describe('the exchange line', () => {
     });
   });
 
+  test('a key made at run time has its name beside its id', () => {
+    const { lines, log } = capture({ format: 'json' });
+    logExchange(log, { ...RECORD, key: 'hk_1', keyName: 'metered' });
+    expect(JSON.parse(lines[0]!)).toMatchObject({ key: 'hk_1', key_name: 'metered' });
+  });
+
   test('any text of clients and vendors gives one line of JSON', () => {
     const texts = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u2028', 'é', ' ') });
     const tokens = fc.oneof(fc.nat(), fc.constantFrom(0.5, Number.POSITIVE_INFINITY));

@@ -47,8 +47,8 @@ export function exchangeReports(options: ExchangeReportsOptions) {
       atTickEnd(new EndedExchange(summary, report, telemetry.vendorOf));
     },
   };
-  const refused: ReceiveSettings['onRefused'] = (request, codec, id, error, owner, ms) => {
-    const record = refusedRecord(request, codec, id, error, owner, addresses.of(request), ms);
+  const refused: ReceiveSettings['onRefused'] = (request, codec, id, error, who, ms) => {
+    const record = refusedRecord(request, codec, id, error, who, addresses.of(request), ms);
     atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
   };
   return { ofGateway, refused };

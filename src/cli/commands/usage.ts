@@ -96,7 +96,7 @@ async function runUsage(invocation: Invocation): Promise<number> {
     if (flag('csv')) {
       const from = parameters.from ?? '30d';
       const rows = readRowsQuery((name) => (name === 'from' ? from : parameters[name]), now);
-      for await (const piece of spendCsv(reader, rows)) io.stdout.write(piece);
+      for await (const piece of spendCsv(reader, rows, reader.keyNames)) io.stdout.write(piece);
       return 0;
     }
     const groups = await usageBy(reader, query);

@@ -4,6 +4,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { TurnStates } from '../../conversation/session/turn-state.ts';
 import { errorResponse } from '../../gateway/error-response.ts';
+import { WITHOUT_KEY } from '../../keys/principal.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import type { Access } from '../auth.ts';
@@ -118,7 +119,7 @@ export class Sockets {
     const started = performance.now();
     const refuse = (error: GatewayError) => {
       const id = requestId();
-      onRefused(request, codec, id, error, '', performance.now() - started);
+      onRefused(request, codec, id, error, WITHOUT_KEY, performance.now() - started);
       return errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined });
     };
     let owner = '';

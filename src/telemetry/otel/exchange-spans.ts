@@ -221,6 +221,7 @@ function requestAttributes({ record, path }: TracedExchange): Attributes {
     'hopgate.request.id': record.id,
     'hopgate.protocol': record.protocol,
     'hopgate.key': record.key === '' ? undefined : record.key,
+    'hopgate.key_name': record.key === '' ? undefined : record.keyName,
   });
 }
 

@@ -107,6 +107,20 @@ test('a key made at run time has its name beside its id; one of the file has its
   ]);
 });
 
+test('rows of single tries as CSV have the id and the name of their key', async () => {
+  const web = await made('web');
+  spendOnFile([web, 'ci']);
+  const lines = (await world.run(['usage', '--csv'])).out.trim().split('\r\n');
+  const [head, ...rows] = lines.map((line) => line.split(','));
+  const at = (name: string) => head!.indexOf(name);
+  expect(rows.map((row) => [row[at('key')], row[at('key_name')]]).toSorted()).toEqual(
+    [
+      [web, 'web'],
+      ['ci', 'ci'],
+    ].toSorted(),
+  );
+});
+
 test('where no key was made at run time, or others are asked for, one column is enough', async () => {
   spendOnFile(['ci']);
   expect(cells((await world.run(['usage'])).out, 2)).toEqual([
