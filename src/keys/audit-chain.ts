@@ -42,7 +42,7 @@ export function hashOf(entry: AuditEntry, previous: string): string {
 }
 
 /** The same value with its members in one order: what a database gives back is compared by content. */
-function sorted(value: Json | undefined): Json {
+export function sorted(value: Json | undefined): Json {
   if (value === undefined) return null;
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

@@ -3,7 +3,14 @@
 import type { Database } from 'bun:sqlite';
 import { openSource } from '../lib/store/moving/source-store.ts';
 import { openStateFile } from '../lib/store/versioned-store.ts';
-import { type AuditEntry, ChainCheck, type ChainedEntry, hashOf } from './audit-chain.ts';
+import {
+  type AuditEntry,
+  ChainCheck,
+  type ChainedEntry,
+  type ChainFault,
+  hashOf,
+} from './audit-chain.ts';
+import { keyFault, type LastEntry, missingKey } from './audited-keys.ts';
 import { type AuditRow, auditValues, entryOf, type KeyRow, recordOf } from './key-rows.ts';
 import {
   type AuditFilter,
@@ -194,8 +201,31 @@ export class FileKeyStore implements MovableKeys {
         const fault = chain.next(entryOf(row));
         if (fault !== undefined) return { count: chain.count, head: chain.head, fault };
       }
-      return { count: chain.count, head: chain.head, fault: chain.end(this.#head()) };
+      const fault = chain.end(this.#head()) ?? this.#keyFault();
+      return { count: chain.count, head: chain.head, fault };
     })();
+  }
+
+  /** What a key says otherwise than the last entry about it. */
+  #keyFault(): ChainFault | undefined {
+    const gone = this.#db
+      .query<{ readonly target: string; readonly entry: number }, []>(
+        `SELECT target, max(seq) AS entry FROM audit
+          WHERE action LIKE 'key.%' AND target NOT IN (SELECT id FROM keys) GROUP BY target LIMIT 1`,
+      )
+      .get();
+    if (gone !== null) return missingKey(gone.target, gone.entry);
+    const rows = this.#db
+      .query<{ readonly id: string } & LastEntry, []>(
+        `SELECT k.id, a.seq AS entry, a.after FROM keys k LEFT JOIN audit a
+          ON a.seq = (SELECT max(seq) FROM audit WHERE target = k.id) ORDER BY k.id`,
+      )
+      .iterate();
+    for (const row of rows) {
+      const fault = keyFault(this.get(row.id)!, row);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
   }
 
   close(): void {

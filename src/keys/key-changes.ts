@@ -13,6 +13,7 @@ import {
 import { GatewayError } from '../conversation/errors.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import type { ChainedEntry } from './audit-chain.ts';
+import { auditView } from './audited-keys.ts';
 import { hexOf, sha256 } from './directory.ts';
 import {
   type AuditFilter,
@@ -128,7 +129,11 @@ export class KeyChanges {
       };
       const secrets = [{ digest: digestOf(key), key: id, created: now, until: undefined }];
       const audit = { time: now, actor: actorOf(request), action: 'key.create' };
-      return { record, secrets, audit: { ...audit, before: null, after: auditView(record) } };
+      return {
+        record,
+        secrets,
+        audit: { ...audit, before: null, after: auditView({ record, secrets }) },
+      };
     });
   }
 
@@ -153,7 +158,7 @@ export class KeyChanges {
   async update(id: string, body: JsonObject, request: ChangeRequest): Promise<KeyView> {
     const now = this.#now();
     const changed = await this.#change(id, (found) => {
-      const { record } = this.#changeable(id, found, request);
+      const { record, secrets } = this.#changeable(id, found, request);
       const { name, blocked, settings } = this.#checked(merged(record, body));
       const next = {
         ...record,
@@ -166,7 +171,11 @@ export class KeyChanges {
       const audit = { time: now, actor: actorOf(request), action: 'key.update' };
       return {
         record: next,
-        audit: { ...audit, before: auditView(record), after: auditView(next) },
+        audit: {
+          ...audit,
+          before: auditView({ record, secrets }),
+          after: auditView({ record: next, secrets }),
+        },
       };
     });
     return viewOf(changed, true);
@@ -190,13 +199,13 @@ export class KeyChanges {
       const next = { ...record, version: record.version + 1, updated: now };
       const fresh = { digest: digestOf(key), key: id, created: now, until: undefined };
       const audit = { time: now, actor: actorOf(request), action: 'key.rotate' };
+      const after = { record: next, secrets: [fresh, ...kept] };
       return {
-        record: next,
-        secrets: [fresh, ...kept],
+        ...after,
         audit: {
           ...audit,
-          before: auditView(record),
-          after: { ...auditView(next), grace_seconds: grace / 1000 },
+          before: auditView({ record, secrets }),
+          after: { ...auditView(after), grace_seconds: grace / 1000 },
         },
       };
     });
@@ -206,13 +215,17 @@ export class KeyChanges {
   async revoke(id: string, request: ChangeRequest): Promise<KeyView> {
     const now = this.#now();
     const changed = await this.#change(id, (found) => {
-      const { record } = this.#changeable(id, found, request);
+      const { record, secrets } = this.#changeable(id, found, request);
       const next = { ...record, version: record.version + 1, updated: now, revoked: now };
       const audit = { time: now, actor: actorOf(request), action: 'key.revoke' };
       return {
         record: next,
         secrets: [],
-        audit: { ...audit, before: auditView(record), after: auditView(next) },
+        audit: {
+          ...audit,
+          before: auditView({ record, secrets }),
+          after: auditView({ record: next, secrets: [] }),
+        },
       };
     });
     return viewOf(changed, true);
@@ -369,21 +382,6 @@ const actorOf = ({ actor, address }: ChangeRequest): string =>
   address === undefined ? actor : `${actor}@${address}`;
 
 const isoTime = (time: number) => new Date(time).toISOString();
-
-/** A key as the audit has it. */
-export const auditView = ({
-  name,
-  blocked,
-  revoked,
-  version,
-  settings,
-}: KeyRecord): JsonObject => ({
-  name,
-  version,
-  blocked,
-  ...(revoked !== undefined && { revoked: isoTime(revoked) }),
-  ...(settings as unknown as JsonObject),
-});
 
 /** @param whole also its secrets, by when they were made and how long they work */
 function viewOf({ record, secrets }: KeyChange, whole: boolean): KeyView {

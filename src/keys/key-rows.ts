@@ -28,7 +28,7 @@ export interface AuditRow {
   readonly hash: string;
 }
 
-const NO_SETTINGS: KeyRecord['settings'] = { labels: {}, limits: {}, budgets: [] };
+export const NO_SETTINGS: KeyRecord['settings'] = { labels: {}, limits: {}, budgets: [] };
 
 export function recordOf(row: KeyRow): KeyRecord {
   const settings = tryParse(row.settings);

@@ -37,6 +37,8 @@ interface Place {
   forge(statements: readonly string[]): Promise<void>;
   /** Statements that the guards must refuse; the message of the error. */
   mistake(statement: string): Promise<string>;
+  /** The statement that gives a key one more secret. */
+  addSecret(id: string): string;
   /** From now on no audit entry can be written, until the result is called. */
   fill(): Promise<() => Promise<void>>;
 }
@@ -47,6 +49,8 @@ afterEach(async () => {
 });
 
 const messageOf = (thrown: unknown) => (thrown as Error).message;
+
+const SECRET = 'a secret';
 
 async function filePlace(): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-changes-'));
@@ -76,6 +80,7 @@ async function filePlace(): Promise<Place> {
         return messageOf(thrown);
       }
     },
+    addSecret: (id) => `INSERT INTO secrets VALUES ('${'a'.repeat(64)}', '${id}', 1, NULL)`,
     async fill() {
       forger.run(
         "CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'disk full'); END",
@@ -95,7 +100,8 @@ async function sharedPlace(): Promise<Place> {
   const { database } = await newDatabase(server!);
   cleanups.push(() => database.close());
   const run = (sql: string) => database.query(sql, [], 10_000);
-  const onTable = (sql: string) => sql.replace(/\baudit\b/, 'hopgate.audit');
+  const onTable = (sql: string) =>
+    sql.replace(/\baudit\b/, 'hopgate.audit').replace(/(?<=FROM |UPDATE )keys\b/, 'hopgate.keys');
   return {
     store: new SharedKeyStore(database),
     async content() {
@@ -108,6 +114,8 @@ async function sharedPlace(): Promise<Place> {
       for (const one of statements) await run(onTable(one));
     },
     mistake: (statement) => run(onTable(statement)).then(() => '', messageOf),
+    addSecret: (id) =>
+      `UPDATE hopgate.keys SET secrets = '[{"digest":"${'a'.repeat(64)}","created":1,"until":null}]' WHERE id = '${id}'`,
     async fill() {
       await run('ALTER TABLE hopgate.audit ADD CONSTRAINT full_disk CHECK (seq < 0) NOT VALID');
       return async () => void (await run('ALTER TABLE hopgate.audit DROP CONSTRAINT full_disk'));
@@ -305,6 +313,28 @@ describe.each(FORMS)('keys %s', (_, newPlace) => {
       const { changes, forge } = await written();
       await forge(forgery.split('; '));
       expect((await changes.verifyAudit()).fault?.seq).toBe(seq);
+    });
+
+    test.each([
+      ['settings', `UPDATE keys SET settings = '{"labels":{"team":"b"}}'`, 'labels'],
+      ['a limit that is gone', `UPDATE keys SET settings = '{}'`, 'limits'],
+      ['a name', `UPDATE keys SET name = 'other'`, 'name'],
+      ['a key that was revoked', 'UPDATE keys SET revoked = NULL', 'revoked'],
+      ['a key that is gone', 'DELETE FROM keys', 'is gone'],
+      ['a key that was put in', `UPDATE keys SET id = 'hk_other'`, 'is gone'],
+      ['a secret that was put in', SECRET, 'secrets'],
+    ])('finds %s without an entry', async (_, forgery, said) => {
+      const { changes, forge, addSecret } = await setUp();
+      const { view } = await changes.create(
+        { name: 'a', limits: { requests_per_minute: 3 } },
+        request,
+      );
+      if (said === 'revoked') await changes.revoke(view.id, request);
+      expect((await changes.verifyAudit()).fault).toBeUndefined();
+      await forge([forgery === SECRET ? addSecret(view.id) : forgery]);
+      const { fault } = await changes.verifyAudit();
+      expect(fault?.message).toContain(said);
+      expect(fault?.message).toContain(view.id);
     });
 
     test('an entry cannot be changed or removed by mistake', async () => {

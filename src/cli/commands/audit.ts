@@ -1,4 +1,4 @@
-/** `hopgate audit verify`: checks that no entry of the audit was changed, removed or moved. */
+/** `hopgate audit verify`: checks that no entry of the audit was changed, removed or moved, and no key without one. */
 
 import { openKeysToRead } from '../../keys/file-key-store.ts';
 import type { AuditReport } from '../../keys/key-store.ts';
@@ -11,7 +11,7 @@ export const AUDIT: CommandSpec = {
   group: 'Run',
   summary: 'verify the audit log of key changes',
   description: [
-    'Every change to a key adds an entry that contains the hash of the previous one. verify reads all entries and reports the first that was changed, removed or moved.',
+    'Every change to a key adds an entry that contains the hash of the previous one. verify reads all entries and reports the first that was changed, removed or moved, and a key that is not as its last entry says.',
     'The hash it prints covers all entries so far. Keep a copy elsewhere to detect later whether the whole log was replaced.',
   ],
   arguments: [{ name: 'action', summary: 'what to do', choices: ['verify'], required: true }],
@@ -33,7 +33,7 @@ export const AUDIT: CommandSpec = {
   ],
   exits: [
     [0, 'the log is intact'],
-    [1, 'an entry was changed, removed or moved, or the log could not be read'],
+    [1, 'an entry was changed, removed or moved, a key was changed without one, or the log could not be read'],
   ],
   run: runAudit,
 };

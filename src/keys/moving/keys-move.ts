@@ -2,7 +2,7 @@
 
 import { type MovePass, pagedMove, type Standing } from '../../lib/store/moving/paged-move.ts';
 import type { StateMove } from '../../lib/store/state-move.ts';
-import { auditView } from '../key-changes.ts';
+import { auditView } from '../audited-keys.ts';
 import type { KeyChange, PlannedChange, SecretRecord } from '../key-store.ts';
 import { type KeySides, type KeysMoveOptions, openSides } from './key-sides.ts';
 
@@ -85,8 +85,14 @@ function standingOf(ours: KeyChange, theirs: KeyChange | undefined): Standing {
 function planFor(ours: KeyChange, now: KeyChange | undefined, actor: string): PlannedChange {
   if (standingOf(ours, now) !== 'missing') throw new Overtaken('nothing is missing any more');
   const { record, secrets } = now === undefined ? ours : replaced(ours, now);
-  const before = now === undefined ? null : auditView(now.record);
-  const audit = { time: Date.now(), actor, action: 'key.import', before, after: auditView(record) };
+  const before = now === undefined ? null : auditView(now);
+  const audit = {
+    time: Date.now(),
+    actor,
+    action: 'key.import',
+    before,
+    after: auditView({ record, secrets }),
+  };
   return { record, secrets, audit };
 }
 

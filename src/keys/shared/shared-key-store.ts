@@ -3,6 +3,7 @@
 import type { Sql, SqlReader } from '../../lib/store/engines.ts';
 import { type Prepared, prepared } from '../../lib/store/shared-tables.ts';
 import { type AuditEntry, ChainCheck, type ChainedEntry, hashOf } from '../audit-chain.ts';
+import { keyFault, type LastEntry, missingKey } from '../audited-keys.ts';
 import { type AuditRow, auditValues, entryOf, type KeyRow, recordOf } from '../key-rows.ts';
 import {
   type AuditFilter,
@@ -288,7 +289,34 @@ export class SharedKeyStore implements MovableKeys {
     );
     // What other replicas have written meanwhile.
     fault = await this.#check(chain, head!.seq);
-    return report(fault ?? chain.end(head!));
+    return report(fault ?? chain.end(head!) ?? (await this.#keyFault()));
+  }
+
+  /** What a key says otherwise than the last entry about it. Each statement sees both as of one moment. */
+  async #keyFault(): Promise<AuditReport['fault']> {
+    const [gone] = await this.#database.query<{ readonly target: string; readonly entry: number }>(
+      `SELECT target, max(seq) AS entry FROM hopgate.audit
+        WHERE action LIKE 'key.%' AND NOT EXISTS (SELECT 1 FROM hopgate.keys WHERE id = target)
+        GROUP BY target LIMIT 1`,
+      [],
+      LOAD_MS,
+    );
+    if (gone !== undefined) return missingKey(gone.target, gone.entry);
+    for (let after = ''; ; ) {
+      const rows = await this.#database.query<SharedKeyRow & LastEntry>(
+        `SELECT ${KEY_COLUMNS}, a.seq AS entry, a.after FROM hopgate.keys k LEFT JOIN hopgate.audit a
+            ON a.seq = (SELECT max(seq) FROM hopgate.audit WHERE target = k.id)
+          WHERE k.id > $1 ORDER BY k.id LIMIT $2`,
+        [after, PAGE],
+        LOAD_MS,
+      );
+      for (const row of rows) {
+        const fault = keyFault(changeOf(row), row);
+        if (fault !== undefined) return fault;
+      }
+      if (rows.length < PAGE) return undefined;
+      after = rows.at(-1)!.id;
+    }
   }
 
   /** Reads on from where the chain ends, up to an entry. */
