@@ -439,7 +439,8 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       for await (const piece of spendCsv(reader, query)) csv += piece;
     });
     const lines = csv.trimEnd().split('\r\n');
-    expect(lines[0]).toEndWith(',trace_id,replica');
+    expect(lines[0]).toContain(',trace_id,replica,cost_usd,');
+    expect(lines[0]).toEndWith(',key_name');
     expect(lines).toHaveLength(61);
   });
 

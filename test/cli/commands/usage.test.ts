@@ -262,7 +262,7 @@ test('the CSV has the cost in USD and each part of the price in a column, behind
     ...['cost_nano_usd', 'price', 'trace_id', 'cost_usd', 'price_source', 'price_model'],
     ...['price_effective_from', 'price_above', 'price_service_tier', 'price_input', 'price_output'],
     ...['price_cached', 'price_cache_write', 'price_cache_write_1h', 'price_reasoning'],
-    ...['price_search', 'price_request'],
+    ...['price_search', 'price_request', 'key_name'],
   ]);
   const from = titles.indexOf('cost_usd') - titles.length;
   const added = lines.map((line) => line.split(',').slice(from));
