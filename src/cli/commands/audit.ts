@@ -33,7 +33,10 @@ export const AUDIT: CommandSpec = {
   ],
   exits: [
     [0, 'the log is intact'],
-    [1, 'an entry was changed, removed or moved, a key was changed without one, or the log could not be read'],
+    [
+      1,
+      'an entry was changed, removed or moved, a key was changed without one, or the log could not be read',
+    ],
   ],
   run: runAudit,
 };
