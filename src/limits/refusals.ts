@@ -70,7 +70,12 @@ function budgetError(
       : `It resets at ${new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z')}.`;
   const isSpent = used >= law.amount;
   const what = isSpent ? 'is used up' : 'has too little left for this request';
-  const message = `The budget "${name}" ${what}: ${spent}${reserved}${needs}. ${reset}`;
+  // Waiting for the next period is in vain then, and nothing is ever spent.
+  const never =
+    asked > law.amount
+      ? ' That is more than the whole budget: only a larger budget or a lower limit of output tokens lets such a request through.'
+      : '';
+  const message = `The budget "${name}" ${what}: ${spent}${reserved}${needs}.${never} ${reset}`;
   const code = 'insufficient_quota';
   return new GatewayError('budget', message, { code, retryable: false, headers });
 }

@@ -232,6 +232,14 @@ describe('an exchange under limits', () => {
     expect(limits.standing(lawsOf(principal).all)[0]!.used).toBe(18e9);
   });
 
+  test('a budget that is smaller than one request says that it never fits', () => {
+    const { open } = gate();
+    const guard = open(key({ budgets: [budget({ nanoUsd: 1e6 })] }))!;
+    const never = errorOf(() => guard.reserve({ tokens: 1, nanoUsd: 2e6 }));
+    expect(never.message).toContain('$0 of $0.001 is spent, and this request may cost $0.002.');
+    expect(never.message).toContain('more than the whole budget');
+  });
+
   test('a spent budget with a route sends exchanges there, unless another law refuses', () => {
     const { open } = gate();
     const cheap = budget({ id: 'a', over: { action: 'route', route: 'cheap' } });

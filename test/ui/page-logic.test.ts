@@ -8,7 +8,7 @@ import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
 import { diffText } from '../../src/lib/text/text-diff.ts';
 import type { EventPart, EventView } from '../../src/ui/api/api.ts';
-import { roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
+import { dayLabels, roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
 import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
 import { cost } from '../../src/ui/page/exchange/money.ts';
 import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/exchange/tape.ts';
@@ -324,6 +324,24 @@ describe('axes', () => {
       // For a value this small, the difference to 1.5 was below a fixed tolerance.
       { examples: [[0.0000015000015000015003]] },
     );
+  });
+
+  test('a bar of a day or a month has the date of its own in UTC, wherever the page is', () => {
+    const DAY = 86_400_000;
+    const first = Date.parse('2026-11-20T00:00:00Z');
+    const days = Array.from({ length: 7 }, (_, i) => first + i * DAY);
+    const zone = process.env.TZ;
+    try {
+      for (const TZ of ['America/Los_Angeles', 'UTC', 'Asia/Tokyo']) {
+        process.env.TZ = TZ;
+        expect(dayLabels(days, DAY, 7).at(-1)).toEqual({ index: 6, text: '11-26' });
+        expect(dayLabels(days, DAY, 3).map(({ index }) => index)).toEqual([0, 3, 6]);
+        expect(dayLabels([first], 31 * DAY, 3)).toEqual([{ index: 0, text: '2026-11' }]);
+      }
+    } finally {
+      if (zone === undefined) delete process.env.TZ;
+      else process.env.TZ = zone;
+    }
   });
 
   test('time ticks are full minutes, hours and days', () => {

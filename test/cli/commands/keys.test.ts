@@ -11,6 +11,14 @@ beforeEach(() => {
 });
 afterEach(() => world.remove());
 
+test('the list shows limits and budgets', async () => {
+  const more = ['--requests-per-minute', '3', '--concurrent', '2', '--budgets', '20/day,200/month'];
+  await world.run(['keys', 'create', 'ci', ...more]);
+  const { out } = await world.run(['keys', 'list']);
+  expect(out).toMatch(/ LIMITS +BUDGETS /);
+  expect(out).toMatch(/ 3 requests\/min, 2 at a time +20\/day,200\/month/);
+});
+
 test('a key goes to stdout alone; list and show never have it', async () => {
   const made = await world.run([
     'keys',

@@ -4,10 +4,12 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Secret } from '../../../config/secret.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
-import { presetOf } from '../../../config/vendors/presets.ts';
+import { PRESETS, presetOf } from '../../../config/vendors/presets.ts';
 import { asGatewayError } from '../../../conversation/errors.ts';
+import { saysModelIsGone } from '../../../conversation/vendor-errors/kind-of-words.ts';
+import { readVendorError } from '../../../conversation/vendor-errors/read-error.ts';
 import { isLocalNetwork } from '../../../lib/http/local-address.ts';
-import { isObject, type Json } from '../../../lib/json/json.ts';
+import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../../../lib/text/glob.ts';
 import { LIST_PATH, modelIds } from '../../../upstream/model-list.ts';
@@ -31,7 +33,7 @@ export interface ProbeOptions {
   /** Asks for a completion, which costs a token. */
   readonly completion: boolean;
   /** Tried in place of the provider's first model. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   readonly timeoutMs: number;
   /** Models that routes and aliases send to this provider. */
   readonly targets?: readonly string[];
@@ -95,8 +97,12 @@ export async function probeProvider(
     ...servedModels(provider, good.listed, about),
     ...unlistedModels(provider, good.listed, about, options.targets),
   );
-  if (options.completion)
-    found.push(await probeCompletion(provider, good.key, good.listed, about, options));
+  if (!options.completion) return found;
+  for (const model of modelsToAsk(options)) {
+    found.push(
+      await probeCompletion(provider, good.key, good.listed, about, { ...options, model }),
+    );
+  }
   return found;
 }
 
@@ -194,7 +200,8 @@ function unlistedModels(
 ): Finding[] {
   if (listed === undefined || listed.length === 0) return [];
   const known = new Set(listed);
-  return [...new Set([...provider.models, ...targets])]
+  const named = isOfPreset(provider.models) ? targets : [...provider.models, ...targets];
+  return [...new Set(named)]
     .filter((model) => !isGlob(model) && !known.has(model))
     .map((model) => {
       const near = suggest(model, listed);
@@ -203,6 +210,19 @@ function unlistedModels(
       return finding(about, 'warn', `the vendor does not list the model "${model}"${where}`, hint);
     });
 }
+
+const MAX_ASKED = 3;
+
+/** The model that was asked for, else those that routes and aliases send here: undefined stands for the usual one. */
+function modelsToAsk({ model, targets = [] }: ProbeOptions): readonly (string | undefined)[] {
+  if (model !== undefined) return [model];
+  const routed = [...new Set(targets)].filter((one) => !isGlob(one)).slice(0, MAX_ASKED);
+  return routed.length > 0 ? routed : [undefined];
+}
+
+/** These models came with the preset: the user never wrote their names. */
+const isOfPreset = (models: readonly string[]): boolean =>
+  Object.values(PRESETS).some((preset) => preset.models.join('\n') === models.join('\n'));
 
 async function probeCompletion(
   provider: ProviderConfig,
@@ -271,7 +291,8 @@ function judgeRefusal(
   if (status === 400 && /max_?(output_?|completion_?)?tokens|output limit/i.test(message)) {
     return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
   }
-  if ((status === 404 || status === 400) && /model/i.test(message)) {
+  const isUsual = status === 404 || status === 400;
+  if ((isUsual && /model/i.test(message)) || saysModelIsGone(readVendorError(tryParse(text)))) {
     const near = suggest(model, listed);
     const list = listedModels(listed) ?? "Look at the vendor's model list.";
     const hint = near === undefined ? list : `Did you mean "${near}"?`;

@@ -184,16 +184,35 @@ function printList(keys: readonly JsonObject[], { out, err, flag }: Invocation):
           .join(',')
       : '',
     Array.isArray(key.models) ? key.models.join(',') : '*',
+    limitsOf(key),
+    budgetsOf(key),
     String(key.expires ?? ''),
   ]);
-  const head = ['ID', 'NAME', 'STATE', 'LABELS', 'MODELS', 'EXPIRES'];
+  const head = ['ID', 'NAME', 'STATE', 'LABELS', 'MODELS', 'LIMITS', 'BUDGETS', 'EXPIRES'];
   const [first, ...lines] = fittingTable(rows, head, out.columns, {
-    spare: ['MODELS', 'LABELS', 'EXPIRES'],
+    spare: ['MODELS', 'LABELS', 'LIMITS', 'EXPIRES', 'BUDGETS'],
     cut: { MODELS: 12, LABELS: 12, NAME: 16 },
   });
   out.line(out.paint('bold', first!));
   for (const line of lines) out.line(line);
 }
+
+const LIMIT_UNITS: Readonly<Record<string, string>> = {
+  requests_per_minute: ' requests/min',
+  tokens_per_minute: ' tokens/min',
+  concurrent: ' at a time',
+};
+
+const limitsOf = ({ limits }: JsonObject): string =>
+  Object.entries(isObject(limits) ? limits : {})
+    .map(([name, amount]) => `${String(amount)}${LIMIT_UNITS[name] ?? ` ${name}`}`)
+    .join(', ');
+
+/** As `--budgets` takes them. */
+const budgetsOf = ({ budgets }: JsonObject): string =>
+  (Array.isArray(budgets) ? (budgets as JsonObject[]) : [])
+    .map(({ usd, per }) => `${String(usd)}/${String(per)}`)
+    .join(',');
 
 function stateOf(key: JsonObject): string {
   if (key.source === 'configuration') return 'configured';

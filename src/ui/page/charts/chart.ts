@@ -4,7 +4,7 @@ import { attribute, button, h, replace, s } from '../kit/dom.ts';
 import { clock, day } from '../kit/format.ts';
 import { type ChartData, type Series, span } from './chart-series.ts';
 import { chartTable } from './chart-table.ts';
-import { roundUp, ticks, timeTicks } from './scale.ts';
+import { dayLabels, roundUp, ticks, timeTicks } from './scale.ts';
 
 export interface Chart {
   readonly node: HTMLElement;
@@ -120,8 +120,20 @@ export function createChart(
     const from = times[0] ?? 0;
     const to = (times.at(-1) ?? 0) + bucketMs;
     const long = to - from > 36 * 3_600_000;
+    const timeLabel = (time: number) =>
+      long && clock(time) === '00:00:00'
+        ? day(time).slice(5)
+        : clock(time).slice(0, bucketMs < 10_000 && to - from < 300_000 ? 8 : 5);
     const xTime = (time: number) => LEFT + ((time - from) / (to - from)) * inner();
-    const marks = timeTicks(from, to, Math.max(2, Math.floor(inner() / 64)));
+    const wanted = Math.max(2, Math.floor(inner() / 64));
+    // The label of a day or a month stands below the middle of its bar.
+    const marks =
+      bucketMs >= DAY_MS
+        ? dayLabels(times, bucketMs, wanted).map(({ index, text }) => ({
+            x: xOf(index) + inner() / times.length / 2,
+            text,
+          }))
+        : timeTicks(from, to, wanted).map((time) => ({ x: xTime(time), text: timeLabel(time) }));
     replace(
       picture,
       ticks(0, top, 4)
@@ -134,18 +146,16 @@ export function createChart(
             format(value),
           ),
         ]),
-      marks.map((time) =>
+      marks.map(({ x, text }) =>
         s(
           'text',
           {
             class: 'tick-text',
-            x: Math.min(Math.max(xTime(time), LEFT + 10), width - 18),
+            x: Math.min(Math.max(x, LEFT + 10), width - 18),
             y: HEIGHT - 6,
             'text-anchor': 'middle',
           },
-          long && (bucketMs >= DAY_MS || clock(time) === '00:00:00')
-            ? day(time).slice(5)
-            : clock(time).slice(0, bucketMs < 10_000 && to - from < 300_000 ? 8 : 5),
+          text,
         ),
       ),
       kind === 'bars' ? bars(series, y, times.length) : series.map((one) => line(one, y)),

@@ -28,6 +28,22 @@ export function timeTicks(from: number, to: number, wanted: number): readonly nu
   return all;
 }
 
+/** Labels of buckets of a day or a month, which are those of UTC: about `wanted`, each for one bucket. */
+export function dayLabels(
+  times: readonly number[],
+  bucketMs: number,
+  wanted: number,
+): readonly { readonly index: number; readonly text: string }[] {
+  const every = Math.max(1, Math.ceil(times.length / wanted));
+  return times.flatMap((time, index) => {
+    if (index % every !== 0) return [];
+    const date = new Date(time).toISOString();
+    return [{ index, text: bucketMs > DAY_MS ? date.slice(0, 7) : date.slice(5, 10) }];
+  });
+}
+
+const DAY_MS = 86_400_000;
+
 /** The next round value above; the top of an axis. */
 export function roundUp(value: number): number {
   if (value <= 0) return 1;

@@ -409,6 +409,44 @@ describe('what a route, a key and an address stand for', () => {
     expect(out).not.toContain('Everything is fine.');
   });
 
+  test.each([
+    [404, 'The model m1 does not exist', '[p/m1]'],
+    [400, '模型不存在，请检查模型代码。', '[p/m1]'],
+    [400, '模型不存在，请检查模型代码。', '[p/m-1, p/m1]'],
+  ])(
+    'a routed model that the vendor refuses with %i %s is a failure, exit 1',
+    async (status, message, to) => {
+      const asked: string[] = [];
+      const base = vendor(
+        healthy(async (request) => {
+          if (request.method !== 'POST') return new Response(null, { status: 204 });
+          const { model } = (await request.json()) as { model: string };
+          asked.push(model);
+          return model === 'm1' ? refuse(status, message)() : new Response(null, { status: 204 });
+        }),
+      );
+      const { out, code } = await run(file(base, `["${KEY}"]`, `routes:\n  - to: ${to}\n`));
+      expect(code).toBe(1);
+      expect(out.replace(/\s+/g, ' ')).toContain(`the model "m1" is not served (${status})`);
+      expect(asked).toContain('m1');
+    },
+  );
+
+  test('at most three routed models are asked, and models of a preset are not warned of', async () => {
+    const asked: string[] = [];
+    const base = vendor(
+      healthy(async (request) => {
+        if (request.method === 'POST')
+          asked.push(((await request.json()) as { model: string }).model);
+        return new Response(null, { status: 204 });
+      }),
+    );
+    const preset = `listen: 0\nproviders:\n  glm: { base_url: "${base}/v1", protocol: openai-chat, keys: ["${KEY}"] }\n`;
+    const { out } = await run(`${preset}routes:\n  - to: [glm/a, glm/b, glm/c, glm/d]\n`);
+    expect(asked).toEqual(['a', 'b', 'c']);
+    expect(out).not.toContain('does not list the model "glm');
+  });
+
   test('what a pattern takes is listed, and one model is one model', async () => {
     const { out } = await run(file(vendor(healthy()), `["${KEY}"]`, ''));
     expect(out).toContain('m-*: m-1, m-2');
