@@ -1,5 +1,8 @@
 /** What failures of the network and refusals of vendors mean, and what to do about them. */
 
+import { saysModelIsGone } from '../../../conversation/vendor-errors/kind-of-words.ts';
+import { readVendorError } from '../../../conversation/vendor-errors/read-error.ts';
+import { tryParse } from '../../../lib/json/json.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 
 export interface Diagnosis {
@@ -158,4 +161,11 @@ export function diagnoseRefusal(
     };
   }
   return { message: `refused with ${status}${quote}` };
+}
+
+/** The vendor refuses a probe because of its model. */
+export function saysNoModel(status: number, text: string): boolean {
+  const isUsual = status === 404 || status === 400;
+  if (isUsual && /model/i.test(vendorMessage(text))) return true;
+  return saysModelIsGone(readVendorError(tryParse(text)));
 }

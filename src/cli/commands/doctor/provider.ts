@@ -6,10 +6,8 @@ import type { Secret } from '../../../config/secret.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { PRESETS, presetOf } from '../../../config/vendors/presets.ts';
 import { asGatewayError } from '../../../conversation/errors.ts';
-import { saysModelIsGone } from '../../../conversation/vendor-errors/kind-of-words.ts';
-import { readVendorError } from '../../../conversation/vendor-errors/read-error.ts';
 import { isLocalNetwork } from '../../../lib/http/local-address.ts';
-import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type Json } from '../../../lib/json/json.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../../../lib/text/glob.ts';
 import { LIST_PATH, modelIds } from '../../../upstream/model-list.ts';
@@ -20,6 +18,7 @@ import {
   diagnoseNetworkError,
   diagnoseRefusal,
   plainHttpToTls,
+  saysNoModel,
   vendorMessage,
 } from './diagnosis.ts';
 import { type Finding, finding } from './finding.ts';
@@ -291,8 +290,7 @@ function judgeRefusal(
   if (status === 400 && /max_?(output_?|completion_?)?tokens|output limit/i.test(message)) {
     return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
   }
-  const isUsual = status === 404 || status === 400;
-  if ((isUsual && /model/i.test(message)) || saysModelIsGone(readVendorError(tryParse(text)))) {
+  if (saysNoModel(status, text)) {
     const near = suggest(model, listed);
     const list = listedModels(listed) ?? "Look at the vendor's model list.";
     const hint = near === undefined ? list : `Did you mean "${near}"?`;
