@@ -239,10 +239,8 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
     expect((await ask(escaped)).status).toBe(400);
     expect(vendor.requests).toEqual([]);
     const twice = `{"model":"kept","previous_response_id":"${annsResponse}","input":"x","previous_response_id":null}`;
-    const answer = await ask(twice);
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).not.toContain('ANN-SECRET');
-    expect(JSON.stringify(vendor.requests[0]!.body)).not.toContain(annsResponse);
+    expect((await ask(twice)).status).toBe(400);
+    expect(vendor.requests).toEqual([]);
   });
 
   test('the owner can continue, also after a restart; another key cannot', async () => {
