@@ -99,6 +99,18 @@ export interface AddressedRequest {
   readonly body: Uint8Array | ByteList;
 }
 
+/** How an answer comes to say what it used, in protocols where the request decides that. */
+export interface AskedUsage {
+  /** Of an answer or a frame: its usage. */
+  readonly member: string;
+  /** The parameter of a stream and the flag in it that ask for usage. */
+  readonly option?: readonly [name: string, flag: string];
+  /** Parameters of the query that select parts of an answer. */
+  readonly masks?: readonly string[];
+  /** The list that is empty in a frame that holds usage alone. */
+  readonly alone?: string;
+}
+
 export interface HttpError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -175,6 +187,9 @@ export interface Codec {
    * everything else unchanged; the same text if there is no response object. Left out: answers have no such field.
    */
   withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
+
+  /** Left out: answers say it in any case. */
+  readonly usageIsAsked?: AskedUsage;
 
   /** The answer to a request that counts tokens. Left out: `{input_tokens}`. */
   encodeCount?(this: void, tokens: number): JsonObject;

@@ -7,12 +7,12 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import type { HopRecording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
-import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { shapeHeaders } from './parameters.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
+import { askedForUsage } from './tries/asked-usage.ts';
 import { endFailedTry, endOf, endRefusedTry, endTry, StartOfTry } from './tries/try-account.ts';
 import type { Attempt, Outcome, StreamOutcome } from './types.ts';
 
@@ -42,7 +42,9 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       payer: options.sidePayer,
       abort,
     });
-    const prepared = preparing instanceof Promise ? await preparing : preparing;
+    const made = preparing instanceof Promise ? await preparing : preparing;
+    const asking = payer?.needsUsage === true ? askedForUsage(options, target, made, notes) : made;
+    const prepared = asking instanceof Promise ? await asking : asking;
     const onSend =
       recording &&
       ((url: string, headers: ReadonlyHeaders) => {
@@ -66,7 +68,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     const sent = {
       path: address?.path ?? protocol.upstreamPath,
       query: address?.query,
-      search: exchange.search,
+      search: prepared.search ?? exchange.search,
       body: address?.body ?? prepared.body,
       clientHeaders: same
         ? shapeHeaders(headers, target, notes, exchange.lane?.turnState)
@@ -79,7 +81,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       onConnected: recording && (() => recorded?.connected()),
     };
     options.events?.onSend();
-    let answer: UpstreamAnswer;
+    let answer: Awaited<ReturnType<typeof upstream.sendRequest>>;
     try {
       answer = await upstream.sendRequest(call, sent);
     } catch (thrown) {

@@ -1,6 +1,6 @@
 /** What the steps of an exchange hand to each other: the exchange, its hops, attempts and outcomes. */
 
-import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/codec.ts';
+import type { AskedUsage, ClientContext, Codec, Digest, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
@@ -115,6 +115,10 @@ export interface Prepared {
   readonly body: SentRequest['body'];
   readonly interceptors: readonly Interceptor[];
   readonly context: UpstreamContext;
+  /** The query in place of the client's. */
+  readonly search?: string;
+  /** Usage that this gateway asked for and the client did not. */
+  readonly hides?: AskedUsage;
   /** The earlier response that the client named and the target did not get: the answer names it all the same. */
   readonly previous?: string | undefined;
 }

@@ -131,6 +131,11 @@ export class LimitGuard {
       : decideOrTryLikely(admission);
   }
 
+  /** Tokens or money are limited: what a vendor reports counts. */
+  get needsUsage(): boolean {
+    return this.#laws.tokens !== undefined || this.#laws.budgets.length > 0;
+  }
+
   #giveBack(): void {
     if (this.#givenBack) return;
     this.#givenBack = true;

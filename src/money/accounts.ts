@@ -29,6 +29,8 @@ export interface ExchangeGuard {
    * @throws GatewayError if a limit or a budget refuses
    */
   reserve(expected: TryAmounts): TryHold | undefined | Promise<TryHold>;
+  /** It limits tokens or money. */
+  readonly needsUsage: boolean;
   /** A spent budget sends the exchange this way. */
   readonly route: string | undefined;
   /** A budget that refuses is nearly used up: a try more than needed may not be made. */
@@ -97,6 +99,10 @@ class ExchangeAccount implements Account {
 
   get route(): string | undefined {
     return this.#guard?.route;
+  }
+
+  get needsUsage(): boolean {
+    return this.#guard?.needsUsage === true;
   }
 
   get mayHedge(): boolean {
@@ -227,6 +233,12 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   /** What is paid for; undefined: nothing. */
   #used({ ended, usage, final, content, bytes }: TryResult): Usage | undefined {
     if (usage !== undefined && final) return usage;
+    const left = ended === 'client_gone' && this.#hold !== undefined;
+    if (left && (this.#status ?? 200) < 300 && (!this.stream || this.#status === undefined)) {
+      // The vendor works for a client that leaves: under a limit that is not free.
+      const { input, output } = this.#expectedUsage();
+      return { input, output: this.stream ? 0 : output };
+    }
     const status = this.#status ?? 0;
     if (status < 200 || status > 299) return undefined;
     if (ended === 'error' && !content) return undefined;

@@ -73,6 +73,8 @@ export const googleGemini = {
   digestReply,
   digestStream,
   terminalPrefixes: [],
+  // https://cloud.google.com/apis/docs/system-parameters
+  usageIsAsked: { member: 'usageMetadata', masks: ['fields', '$fields'] },
   encodeCount: (tokens) => ({ totalTokens: tokens }),
   encodeModels,
 } satisfies Codec;

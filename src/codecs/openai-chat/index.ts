@@ -25,5 +25,12 @@ export const openaiChat = {
   digestReply,
   digestStream,
   terminalPrefixes: [],
+  // A last chunk without choices, and `"usage":null` in the others:
+  // https://developers.openai.com/api/reference/resources/chat (stream_options)
+  usageIsAsked: {
+    member: 'usage',
+    option: ['stream_options', 'include_usage'],
+    alone: 'choices',
+  },
   encodeModels: openaiModels,
 } satisfies Codec;

@@ -5,6 +5,8 @@ import type { Usage } from '../usage.ts';
 
 /** An exchange's account, as the calls see it that are made for this exchange besides its own (images, searches, vectors). */
 export interface Payer {
+  /** A limit or a budget depends on what vendors report: they are asked for it whatever the client wants. */
+  readonly needsUsage?: boolean;
   /**
    * Before a try goes out: its tokens and its money are reserved.
    * @throws GatewayError if a limit or a budget refuses the try

@@ -9,11 +9,16 @@ import type { ClientSide, StreamPipeline } from './pipeline.ts';
 import { PreviousResponsePipeline } from './previous-response.ts';
 import { type Bounds, frameLimit } from './quiet-bytes.ts';
 import { Translator, type TranslatorOptions } from './translator.ts';
+import { WithoutUsagePipeline } from './without-usage.ts';
 
 /** Forwards bytes if the protocol is the client's and no interceptor is armed. */
 export function choosePipeline(reading: Reading): StreamPipeline {
-  const pipeline = passthroughOrTranslator(reading);
-  const { previous } = reading.prepared;
+  const { previous, hides } = reading.prepared;
+  const given = passthroughOrTranslator(reading);
+  const pipeline =
+    hides === undefined
+      ? given
+      : new WithoutUsagePipeline(given, hides, frameLimit(boundsOf(reading)));
   const edit = reading.attempt.protocol.withPreviousResponseId;
   if (previous === undefined || edit === undefined) return pipeline;
   const limit = frameLimit(boundsOf(reading));

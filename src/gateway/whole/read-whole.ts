@@ -14,9 +14,7 @@ import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
 import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
-import { foreignJson, wholeReply } from './whole-reply.ts';
-
-const utf8 = new TextDecoder();
+import { asAsked, foreignJson, wholeReply } from './whole-reply.ts';
 
 /** @throws GatewayError upstream if what came is no answer in the upstream's protocol */
 export function wholeAnswer(
@@ -53,7 +51,7 @@ function read(
   const direct = common.same && !streamed && !request.stream && hop.number === 1;
   // Without a content type the server would make one up for a text.
   const sent = (contentType !== '' && whole.ascii) || bytes;
-  const body = direct ? withPrevious(reading, sent) : sent;
+  const body = direct ? asAsked(reading, sent) : sent;
   const asIs: WholeOutcome = { kind: 'whole', ...common, status, body, digest };
   if (digest.pending !== undefined && digest.error === undefined) {
     // The job runs, and is paid for: the same request once more would be another one.
@@ -91,15 +89,6 @@ function read(
     return finished(reading, asIs, [...(hop.events ?? []), ...events]);
   };
   return intercepted instanceof Promise ? intercepted.then(judge) : judge(intercepted);
-}
-
-/** The vendor's answer, which names the response before it as the client did. */
-function withPrevious({ attempt, prepared }: Reading, body: Uint8Array | string) {
-  const { previous } = prepared;
-  const edit = attempt.protocol.withPreviousResponseId;
-  if (previous === undefined || edit === undefined) return body;
-  const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
-  return Buffer.from(text);
 }
 
 const onlyAJob = (provider: string): TargetError =>
