@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { event, type Log } from '../../telemetry/log.ts';
-import { acceptControl } from '../process/accept-control.ts';
+import { acceptControl } from './accept-control.ts';
 
 export interface DescriptorsOptions {
   readonly log: Log;
