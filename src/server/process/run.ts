@@ -290,8 +290,9 @@ class ServerProcess {
 
 const stopThisProcess = () => process.kill(process.pid, 'SIGTERM');
 
-/** A second signal that comes so soon is the first one again. */
-const SAME_SIGNAL_MS = 100;
+/** A Ctrl-C that comes so soon is the first one, passed on by npm or a shell. */
+const isEcho = (signal: string, since: number) =>
+  signal === 'SIGINT' && performance.now() - since <= 100;
 
 /**
  * Resolves when the stop that the first SIGTERM or SIGINT starts is complete; a second signal ends the process at
@@ -314,8 +315,7 @@ function whenStopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Pr
     };
     const onSignal = (signal: string) => {
       if (!stopping) drain(signal);
-      // npm and shells pass on a Ctrl-C that the terminal has sent already.
-      else if (!isWorker && performance.now() - since > SAME_SIGNAL_MS) kill(signal);
+      else if (!isWorker && !isEcho(signal, since)) kill(signal);
     };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);

@@ -87,7 +87,8 @@ export function diagnoseNetworkError(
   }
   const text = `${error.code ?? ''} ${error.message ?? String(thrown)}`;
   const plain = url.protocol === 'http:' && proxy === undefined;
-  if (plain && /no HTTP\/1 status line/.test(text)) return plainHttpToTls(url.host);
+  if (plain && /no HTTP\/1 status line|the port speaks https/.test(text))
+    return plainHttpToTls(url.host);
   const known = NETWORK.find(([pattern]) => pattern.test(text))?.[1](url.host);
   if (known !== undefined) {
     const cutOff = plain && known.message.includes('closed the connection');
