@@ -29,6 +29,7 @@ export function answerResponse(
       usage: found,
       final: found !== undefined,
       content: true,
+      unmeasured: found === undefined && endpoint.media === true,
       // Only the text of completions is tokens.
       bytes: endpoint.name === 'completions' ? bytes : 0,
     });

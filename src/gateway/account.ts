@@ -1,6 +1,6 @@
 /** What an exchange may use and what each of its tries costs, as the gateway sees it. */
 
-import type { Payer } from '../conversation/account/payer.ts';
+import type { Payer, Spent } from '../conversation/account/payer.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -40,6 +40,8 @@ export interface Account extends Payer {
   addHeaders(headers: FlatHeaders, whole: boolean): void;
   /** Nano-USD of all tries so far, estimates included; undefined: a price is unknown, or nothing was tried. */
   readonly cost: number | undefined;
+  /** Of the last try that has ended; undefined: it was not answered. */
+  readonly spent: Spent | undefined;
   /** The exchange is over: tries that have not ended end as `ended` says, and what it held is given back. */
   end(ended: 'client_gone' | 'cut'): void;
 }

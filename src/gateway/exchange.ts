@@ -1,7 +1,7 @@
 /** A client's request as the gateway gets it. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Payer, TryAccount } from '../conversation/account/payer.ts';
+import type { Payer, Spent, TryAccount } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { EntryName } from '../samples/recording.ts';
@@ -9,7 +9,7 @@ import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { ClientLane } from './stream/client-lane.ts';
 
 export type { Account } from './account.ts';
-export type { Payer, TryAccount };
+export type { Payer, Spent, TryAccount };
 
 /** The body of a form while it comes from the client. */
 export interface FormSource {

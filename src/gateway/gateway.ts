@@ -113,10 +113,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (answer.kind === 'failed') return failedResponse(running, answer);
       const stored = features?.beforeEnd?.();
       if (stored !== undefined) await stored;
-      const told = features?.onAnswer?.({
-        kind: 'json',
-        text: Buffer.from(answer.body).toString(),
-      });
+      const text = Buffer.from(answer.body).toString();
+      const told = features?.onAnswer?.({ kind: 'json', text }, account?.spent);
       if (told !== undefined) await told;
       return wholeResponse(running, answer);
     } catch (thrown) {

@@ -59,7 +59,7 @@ export function streamResponse(
         if (isTold) return undefined;
         isTold = true;
         const { finalAnswer } = pipeline;
-        return finalAnswer && onAnswer(finalAnswer);
+        return finalAnswer && onAnswer(finalAnswer, running.account?.spent);
       }),
     tap:
       recording && !recording.ignoresClient ? (chunk) => recording.clientChunk(chunk) : undefined,
@@ -82,7 +82,7 @@ export function streamResponse(
 }
 
 function streamEnded(
-  { features, summary, secrets }: RunningExchange,
+  { features, account, summary, secrets }: RunningExchange,
   { pipeline, clientGone, error }: StreamEnd,
   isTold: boolean,
 ): void {
@@ -94,7 +94,7 @@ function streamEnded(
   const partial = clientGone || error !== undefined;
   const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;
   const answer = onAnswer && pipeline?.finalAnswer;
-  if (answer !== undefined) void onAnswer?.(answer);
+  if (answer !== undefined) void onAnswer?.(answer, account?.spent);
 }
 
 const streamOrError = (outcome: Outcome): StreamOutcome | GatewayError => {

@@ -11,12 +11,13 @@ import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording, SentRequest } from '../samples/recording.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { Exchange, Payer, TryAccount } from './exchange.ts';
+import type { Exchange, Payer, Spent, TryAccount } from './exchange.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
 import type { AttemptPlace } from './tries/attempt-place.ts';
 
 export type { Account, Exchange, FormSource, Gateway } from './exchange.ts';
+export type { Spent };
 
 /** What acts on one exchange. */
 export interface ExchangeFeatures {
@@ -27,9 +28,10 @@ export interface ExchangeFeatures {
    */
   readonly onAnswer?: (
     answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
+    spent: Spent | undefined,
   ) => void | Promise<void>;
   /** The part of a stream that went out before it was cut, or before the client left. */
-  readonly onPartialAnswer?: (answer: FinalAnswer) => void;
+  readonly onPartialAnswer?: (answer: FinalAnswer, spent: Spent | undefined) => void;
   /**
    * Asked before the end of an answer that interceptors have seen goes to the client: what its next request needs may
    * be on its way to where other replicas find it. Never rejects, and takes a moment at most. Undefined: nothing has

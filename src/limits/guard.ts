@@ -3,7 +3,7 @@
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { addLimitHeaders } from './headers.ts';
-import { lawsOf, openingCharges, type PrincipalLaws, tryCharges } from './laws-of.ts';
+import { lawsOf, openingCharges, owedCharges, type PrincipalLaws, tryCharges } from './laws-of.ts';
 import type { Admission, Charge, Limits, Refusal, Standing, Ticket } from './limits.ts';
 import { limitName, refusalError } from './refusals.ts';
 
@@ -21,6 +21,8 @@ export interface Amounts {
   readonly nanoUsd: number | undefined;
   /** What it may cost at most; left out: `nanoUsd`. */
   readonly mostNanoUsd?: number | undefined;
+  /** It is owed already: it counts, and nothing refuses it. */
+  readonly owed?: boolean;
 }
 
 /**
@@ -105,8 +107,10 @@ export class LimitGuard {
     const laws = this.#laws;
     if (laws.tokens === undefined && laws.budgets.length === 0) return undefined;
     const { limits } = this.#options;
-    const { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely } = expected;
-    const charges = tryCharges(laws, tokens, Math.max(likely, most), likely < most);
+    const { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely, owed = false } = expected;
+    const charges = owed
+      ? owedCharges(laws)
+      : tryCharges(laws, tokens, Math.max(likely, most), likely < most);
     const admission = limits.admit(charges);
     const decide = (found: Admission): LimitHold => {
       if (found.admitted) {

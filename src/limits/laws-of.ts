@@ -131,3 +131,9 @@ export function tryCharges(
   }
   return charges;
 }
+
+/** For a try that is owed already: nothing is reserved, and what it was counts when it is settled. */
+export function owedCharges(laws: PrincipalLaws): readonly Charge[] {
+  const all = [laws.tokens, ...laws.budgets.map(({ law }) => law)];
+  return all.flatMap((law) => (law === undefined ? [] : [{ law, amount: 0, soft: true }]));
+}

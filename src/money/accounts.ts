@@ -1,6 +1,6 @@
 /** The accounts of exchanges: each try is reserved, priced, counted once, and written to the journal. */
 
-import type { TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
+import type { Spent, TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { totalInput, type Usage } from '../conversation/usage.ts';
@@ -20,6 +20,8 @@ export interface TryAmounts {
   readonly nanoUsd: number | undefined;
   /** What the request allows it to cost; left out: `nanoUsd`. */
   readonly mostNanoUsd?: number | undefined;
+  /** It is owed already: it counts, and nothing refuses it. */
+  readonly owed?: boolean;
 }
 
 /** What limits and budgets say of one exchange. Without any, there is no guard. */
@@ -80,6 +82,7 @@ class ExchangeAccount implements Account {
   #tried = false;
   #unpriced = false;
   #over = false;
+  #spent: Spent | undefined;
   /** Tries that have not ended; mostly one. */
   readonly #open: SpendTry[] = [];
 
@@ -122,13 +125,18 @@ class ExchangeAccount implements Account {
     return one;
   }
 
-  /** A try is over. `cost` undefined: its price is unknown. */
-  ended(one: SpendTry, cost: number | undefined): void {
+  /** A try is over. `cost` undefined: its price is unknown; `usage` undefined: it was not answered. */
+  ended(one: SpendTry, cost: number | undefined, usage: Usage | undefined): void {
     const at = this.#open.indexOf(one);
     if (at >= 0) this.#open.splice(at, 1);
     this.#tried = true;
+    this.#spent = usage && { usage, nanoUsd: cost };
     if (cost === undefined) this.#unpriced = true;
     else this.#nano += cost;
+  }
+
+  get spent(): Spent | undefined {
+    return this.#spent;
   }
 
   get cost(): number | undefined {
@@ -184,6 +192,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
 
   /** What is reserved before it goes out. */
   get expected(): TryAmounts {
+    if (this.#start.settles !== undefined) return { tokens: 0, nanoUsd: 0, owed: true };
     const usage = this.#expectedUsage();
     const { maxOutputTokens, choices } = this.#start;
     const output = this.#account.options.estimate.allowed(maxOutputTokens, choices);
@@ -216,9 +225,12 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const { estimate, journal, onCost } = this.#account.options;
     const usage = this.#used(result);
     const exact = usage === undefined || result.final;
-    const applied = usage === undefined ? undefined : this.#applied(usage);
+    const isUnknown = result.unmeasured === true && this.#price?.pricesUnmeasured !== true;
+    const applied = usage === undefined || isUnknown ? undefined : this.#applied(usage);
     // What was not answered costs nothing, whatever the price.
-    const cost = usage === undefined ? 0 : applied?.cost;
+    const whole = usage === undefined ? 0 : applied?.cost;
+    const before = this.#start.settles?.spent;
+    const cost = whole === undefined ? undefined : whole - (before?.nanoUsd ?? 0);
     if (result.ended === 'done' && result.final && result.usage !== undefined) {
       estimate.learn(this, result.bytes, result.usage.output + (result.usage.reasoning ?? 0));
     }
@@ -226,12 +238,16 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (place !== undefined)
       journal.end(place, this.#row(result, usage, !exact, applied?.json, cost));
     if (cost !== undefined && cost > 0) onCost(this.target, cost);
-    this.#hold?.settle({ tokens: usage === undefined ? 0 : allTokens(usage), nanoUsd: cost });
-    this.#account.ended(this, cost);
+    const tokens = (usage ? allTokens(usage) : 0) - (before ? allTokens(before.usage) : 0);
+    this.#hold?.settle({
+      tokens: Math.max(0, tokens),
+      nanoUsd: cost === undefined ? undefined : Math.max(0, cost),
+    });
+    this.#account.ended(this, cost, usage);
   }
 
   /** What is paid for; undefined: nothing. */
-  #used({ ended, usage, final, content, bytes }: TryResult): Usage | undefined {
+  #used({ ended, usage, final, content, pending, bytes }: TryResult): Usage | undefined {
     if (usage !== undefined && final) return usage;
     const left = ended === 'client_gone' && this.#hold !== undefined;
     if (left && (this.#status ?? 200) < 300 && (!this.stream || this.#status === undefined)) {
@@ -242,6 +258,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const status = this.#status ?? 0;
     if (status < 200 || status > 299) return undefined;
     if (ended === 'error' && !content) return undefined;
+    if (pending === true) return this.#expectedUsage();
     const { inputTokens, maxOutputTokens } = this.#start;
     const complete = ended === 'done';
     const { estimate } = this.#account.options;
@@ -259,13 +276,14 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     cost: number | undefined,
   ): SpendRow {
     const { principal, request, session, client, trace } = this.#account.about;
-    const { model, upstreamKey, hop, attempt } = this.#start;
+    const { model, upstreamKey, hop, attempt, settles } = this.#start;
+    const tokens = usage === undefined ? NO_TOKENS : tokensOf(usage);
     return {
-      request,
+      request: settles?.request ?? request,
       time: Date.now(),
       key: principal.id,
       labels: principal.labels,
-      session,
+      session: settles === undefined ? session : settles.session,
       client,
       model,
       target: this.target,
@@ -275,7 +293,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       status: this.#status,
       // Without a head there was nothing to cut.
       ended: ended === 'cut' && this.#status === undefined ? 'error' : ended,
-      tokens: usage === undefined ? NO_TOKENS : tokensOf(usage),
+      tokens:
+        settles?.spent === undefined ? tokens : without(tokens, tokensOf(settles.spent.usage)),
       estimated,
       cost,
       price,
@@ -304,6 +323,16 @@ const tokensOf = (usage: Usage): SpendTokens => ({
   cacheWrite1h: wholeTokens(usage.cacheWrite1h ?? 0),
   reasoning: wholeTokens(usage.reasoning ?? 0),
   searches: wholeTokens(searchesOf(usage)),
+});
+
+const without = (tokens: SpendTokens, before: SpendTokens): SpendTokens => ({
+  input: tokens.input - before.input,
+  output: tokens.output - before.output,
+  cacheRead: tokens.cacheRead - before.cacheRead,
+  cacheWrite: tokens.cacheWrite - before.cacheWrite,
+  cacheWrite1h: tokens.cacheWrite1h - before.cacheWrite1h,
+  reasoning: tokens.reasoning - before.reasoning,
+  searches: tokens.searches - before.searches,
 });
 
 const withoutPrice = (target: Target) =>

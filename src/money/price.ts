@@ -20,6 +20,8 @@ export interface PriceVersion {
   readonly hasServiceTiers: boolean;
   /** What a search of the vendor's own tool costs is known. */
   readonly pricesSearches: boolean;
+  /** What an answer costs that is not measured in tokens is known. */
+  readonly pricesUnmeasured: boolean;
   readonly model: ModelPrice;
 }
 
@@ -115,6 +117,7 @@ class VersionedPrice implements PriceVersion {
   readonly effectiveFrom: number;
   readonly hasServiceTiers: boolean;
   readonly pricesSearches: boolean;
+  readonly pricesUnmeasured: boolean;
   readonly model: ModelPrice;
   readonly #source: string;
   readonly #usual: AppliedPrice;
@@ -125,6 +128,7 @@ class VersionedPrice implements PriceVersion {
     this.hasServiceTiers = price.tiers.some((tier) => tier.serviceTier !== undefined);
     // In a file a price that is left out is nothing; the catalogue does not know it.
     this.pricesSearches = source === 'config' || price.search > 0;
+    this.pricesUnmeasured = price.request > 0 || (price.input === 0 && price.output === 0);
     this.model = price;
     this.#source = source;
     this.#usual = this.#applied(price, {});

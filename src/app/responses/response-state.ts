@@ -13,6 +13,7 @@ import type { Feature, FeatureContext } from '../../features/feature.ts';
 import {
   chainItems,
   conversationNotFound,
+  type Due,
   earlierItems,
   hasReferences,
   isOwnId,
@@ -30,7 +31,7 @@ import type { ClientRequest } from '../../gateway/client-request.ts';
 import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
 import type { FinalAnswer } from '../../gateway/stream/pipeline.ts';
 import type { AnswerSession, AnswerSessions } from '../../gateway/tries/answer-sessions.ts';
-import type { Exchange, ExchangeFeatures } from '../../gateway/types.ts';
+import type { Exchange, ExchangeFeatures, Spent } from '../../gateway/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { isObject, type JsonObject } from '../../lib/json/json.ts';
 import {
@@ -107,6 +108,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
     const owner = ownerOf(exchange.owner);
     const began = performance.timeOrigin + exchange.started;
     let keeper: string | undefined;
+    let model = '';
     let found: Found | undefined;
     const { lane } = exchange;
     /** What the request continues; undefined where only the vendor knows it. */
@@ -206,6 +208,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
         found = undefined;
         before = [];
         keeper = keeperOf(context);
+        model = context.target.model;
         return containsAny(bytes, isGuarded(context) ? NAMES : CONTINUES);
       },
       async prepare(conversation, context) {
@@ -262,14 +265,19 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
       memory.remember(id, before, [...asked, ...delivered.output]);
     }
     /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
-    function keepJob({ frames }: FinalAnswer): void {
+    function keepJob({ frames }: FinalAnswer, spent: Spent | undefined): void {
       if (keeper === undefined || bodyOf(ask).background !== true) return;
       const response = responseBegun(frames);
       if (response === undefined) return;
       const body = bodyOf(ask);
-      record(store, { body, response, owner, space, began, keeper, inputItems, outputItems });
+      const due = dueFor(spent);
+      record(store, { body, response, owner, space, began, keeper, due, inputItems, outputItems });
     }
-    function keep(answer: Answer): Promise<void> | undefined {
+    function dueFor(spent: Spent | undefined): Due {
+      const { id: request, sessionId } = exchange;
+      return { request, session: sessionId || undefined, spent, asked: ask.model, model };
+    }
+    function keep(answer: Answer, spent: Spent | undefined): Promise<void> | undefined {
       const delivered = learned(answer);
       if (lane !== undefined) remember(lane, delivered);
       if (delivered === undefined) return undefined;
@@ -281,6 +289,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
         space,
         began,
         keeper,
+        due: dueFor(spent),
         inputItems,
         outputItems: () => output,
       });

@@ -4,7 +4,7 @@ import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import type { ResponsesOptions } from '../../codecs/openai-responses/plugin.ts';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { errorResponse } from '../../gateway/error-response.ts';
-import type { Gateway, Payer } from '../../gateway/exchange.ts';
+import type { Exchange, Gateway, Payer } from '../../gateway/exchange.ts';
 import { tryParse } from '../../lib/json/json.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import type { Receiver } from '../../server/receive.ts';
@@ -20,7 +20,10 @@ import {
 export interface ResponsesRoutesOptions extends StoredResponsesOptions {
   readonly received: (handle: Gateway) => Receiver;
   /** The same under the limits of the key. `costs`: a budget that is used up refuses it. */
-  readonly limited: (handle: Gateway, costs: boolean) => Receiver;
+  readonly limited: (
+    handle: (exchange: Exchange, payer: Payer) => Promise<Response>,
+    costs: boolean,
+  ) => Receiver;
   /** Answers `POST /v1/responses`. */
   readonly gateway: Gateway;
   /** `POST /v1/alpha/search`. */
@@ -39,7 +42,7 @@ export function responsesRoutes({
 }: ResponsesRoutesOptions): ResponsesOptions['responses'] {
   const stored = storedResponses(options);
   const byId = (handle: typeof stored.retrieve) => (request: Request, id: string) =>
-    limited((exchange) => handle(exchange, id), false)(request, openaiResponses);
+    limited((exchange, payer) => handle(exchange, id, payer), false)(request, openaiResponses);
   const refused = (message: string) => received(() => Promise.reject(notServed(message)));
   return {
     search: received(search),

@@ -1,10 +1,12 @@
 /** The routes of stored responses: what is kept here is answered here, what a vendor keeps is asked of it. */
 
-import { inputItems, outputItems } from '../../codecs/openai-responses/stored-items.ts';
+import { inputItems } from '../../codecs/openai-responses/stored-items.ts';
+import type { Payer } from '../../conversation/account/payer.ts';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import {
   chainItems,
   conversationNotFound,
+  isJob,
   listInputItems,
   ownerOf,
   type ResponseStore,
@@ -13,12 +15,12 @@ import {
   resolveReferences,
   responseNotFound,
   retrieve,
-  update,
 } from '../../features/response-store/index.ts';
 import { responseStream } from '../../features/response-store/response-stream.ts';
 import type { Exchange, Gateway } from '../../gateway/types.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { patiently } from './response-state.ts';
+import { type AskedJob, settledStream, settleJob } from './settle-job.ts';
 import { type VendorAskerOptions, vendorAsker } from './vendor-asker.ts';
 
 export interface StoredResponsesOptions extends VendorAskerOptions {
@@ -30,7 +32,10 @@ export interface StoredResponsesOptions extends VendorAskerOptions {
 }
 
 /** Answers a request for a stored response. @throws GatewayError the error that the client gets instead */
-type Handler = (exchange: Exchange, id: string) => Promise<Response>;
+type Handler = (exchange: Exchange, id: string, payer: Payer) => Promise<Response>;
+
+/** Milliseconds after which a job is asked for whose reader has left before its end. */
+const ASK_AGAIN_MS = [0, 5_000, 30_000, 120_000, 600_000];
 
 export function storedResponses({
   store,
@@ -53,9 +58,42 @@ export function storedResponses({
 
   const asked = vendorAsker({ upstream, secrets });
 
-  const retrieved: Handler = async (exchange, id) => {
+  /** What is to be settled when the answer of this job is seen; undefined: nothing is. */
+  function jobOf(
+    { reads, keeper }: Awaited<ReturnType<typeof found>>,
+    id: string,
+    owner: string,
+    payer: Payer,
+  ): AskedJob | undefined {
+    const row = keeper === '' ? undefined : reads.get(id, owner);
+    return row !== undefined && isJob(row) ? { id, owner, keeper, payer } : undefined;
+  }
+
+  /** The job's present state, for the account alone. */
+  async function settleNow(exchange: Exchange, job: AskedJob): Promise<boolean> {
+    const own = { ...plain(exchange), search: '', signal: new AbortController().signal };
+    const answer = await asked(own, job.keeper, 'GET', encodeURIComponent(job.id));
+    if (answer === undefined) return true;
+    return settleJob(store, job, tryParse(await answer.text()));
+  }
+
+  /** A reader that leaves before the end has seen the answer all the same. */
+  function settleLater(exchange: Exchange, job: AskedJob, [wait, ...later] = ASK_AGAIN_MS): void {
+    if (wait === undefined) return;
+    const ask = () =>
+      settleNow(exchange, job)
+        .catch(() => false)
+        .then((isOver) => {
+          if (!isOver) settleLater(exchange, job, later);
+        });
+    setTimeout(ask, wait).unref();
+  }
+
+  const retrieved: Handler = async (exchange, id, payer) => {
     const owner = ownerOf(exchange.owner);
-    const { reads, keeper } = await found(id, owner);
+    const known = await found(id, owner);
+    const { reads, keeper } = known;
+    const job = jobOf(known, id, owner, payer);
     const answer = await asked(exchange, keeper, 'GET', encodeURIComponent(id));
     const query = new URLSearchParams(exchange.search);
     if (answer === undefined) {
@@ -63,28 +101,43 @@ export function storedResponses({
       if (query.get('stream') !== 'true') return Response.json(response);
       return eventStream(responseStream(response, query.get('starting_after')));
     }
-    const isJson = answer.headers.get('content-type')?.includes('json') === true;
-    if (answer.status !== 200 || !isJson) return answer;
-    const text = await answer.text();
-    const value = tryParse(text);
-    if (isObject(value)) update(store, reads, id, owner, value, outputItems);
-    return new Response(text, { status: answer.status, headers: answer.headers });
+    return job === undefined ? answer : settling(exchange, job, answer);
   };
 
-  const removed: Handler = async (exchange, id) => {
+  /** The same answer, which the client gets when what it says is settled. */
+  async function settling(exchange: Exchange, job: AskedJob, answer: Response): Promise<Response> {
+    const { status, headers, body } = answer;
+    if (status !== 200 || body === null) return answer;
+    const type = headers.get('content-type') ?? '';
+    if (type.includes('event-stream')) {
+      const settle = (response: unknown) => settleJob(store, job, response);
+      const stream = settledStream(body, settle, () => settleLater(exchange, job));
+      return new Response(stream, { status, headers });
+    }
+    const text = await answer.text();
+    await settleJob(store, job, tryParse(text));
+    return new Response(text, { status, headers });
+  }
+
+  const removed: Handler = async (exchange, id, payer) => {
     const owner = ownerOf(exchange.owner);
-    const { keeper } = await found(id, owner);
+    const known = await found(id, owner);
+    const { keeper } = known;
+    const job = jobOf(known, id, owner, payer);
+    if (job !== undefined) await settleNow(exchange, job);
     const answer = await asked(exchange, keeper, 'DELETE', encodeURIComponent(id));
     if (answer !== undefined && !answer.ok) return answer;
     const gone = await remove(store, id, owner);
     return answer ?? Response.json(gone);
   };
 
-  const cancelled: Handler = async (exchange, id) => {
+  const cancelled: Handler = async (exchange, id, payer) => {
     const owner = ownerOf(exchange.owner);
-    const { keeper } = await found(id, owner);
+    const known = await found(id, owner);
+    const { keeper } = known;
+    const job = jobOf(known, id, owner, payer);
     const answer = await asked(exchange, keeper, 'POST', `${encodeURIComponent(id)}/cancel`);
-    if (answer !== undefined) return answer;
+    if (answer !== undefined) return job === undefined ? answer : settling(exchange, job, answer);
     throw invalid(
       `Response '${id}' cannot be cancelled: it is not a background response of a vendor that keeps it.`,
       'id',

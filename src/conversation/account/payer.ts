@@ -14,6 +14,21 @@ export interface Payer {
   beginTry(start: TryStart): TryAccount | Promise<TryAccount>;
 }
 
+/** What was counted of a try. */
+export interface Spent {
+  readonly usage: Usage;
+  /** Undefined: no price is known. */
+  readonly nanoUsd: number | undefined;
+}
+
+/** What has been counted of a try whose answer comes later, and for which request. */
+export interface CountedBefore {
+  readonly request: string;
+  readonly session: string | undefined;
+  /** Undefined: nothing. */
+  readonly spent: Spent | undefined;
+}
+
 export interface TryStart {
   readonly target: Target;
   /** The model as it was asked for. */
@@ -31,6 +46,8 @@ export interface TryStart {
   readonly choices?: number;
   /** As the request that goes out names it (flex, priority, …); what the answer names counts before it. */
   readonly serviceTier: string | undefined;
+  /** It settles another try: only what differs from that is counted, and no limit or budget refuses it. */
+  readonly settles?: CountedBefore;
 }
 
 /** How a try ended. `hedge_lost`: it was cancelled, since another one beside it was faster. */
@@ -44,6 +61,10 @@ export interface TryResult {
   readonly final: boolean;
   /** Text, reasoning or a call has come. */
   readonly content: boolean;
+  /** What was made (images, sound) is no tokens, and nothing says how much it was: only a price per request covers it. */
+  readonly unmeasured?: boolean;
+  /** The vendor took it for a job that answers later: what was reserved counts until then. */
+  readonly pending?: boolean;
   /** Of the answer's body, from its content on. */
   readonly bytes: number;
 }

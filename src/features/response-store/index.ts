@@ -7,6 +7,7 @@ import { nameHash } from '../../lib/store/erasures.ts';
 import { type Chain, isVendorReference } from './chain.ts';
 import { type ItemPageQuery, pageOf } from './item-pages.ts';
 import type { ResponseReads, ResponseStore } from './response-store.ts';
+import { type Due, dueOf, type StoredResponse, withDue, withoutDue } from './stored-response.ts';
 
 export { isVendorReference } from './chain.ts';
 export type { ItemPageQuery } from './item-pages.ts';
@@ -18,7 +19,14 @@ export {
   type StoreOptions,
 } from './response-store.ts';
 export { isOwnId, SharedResponses } from './shared/shared-responses.ts';
-export { DEFAULT_LIMITS, type ResponseLimits, type StoredResponse } from './stored-response.ts';
+export {
+  DEFAULT_LIMITS,
+  type Due,
+  dueOf,
+  type ResponseLimits,
+  type StoredResponse,
+  withDue,
+} from './stored-response.ts';
 
 /** The owner of a gateway key's responses: a hash, so that the store contains no key; '' without auth. */
 export function ownerOf(key: string): string {
@@ -177,6 +185,8 @@ export interface FinishedExchange {
   readonly keeper?: string;
   /** When its request came, as of `instant`. */
   readonly began?: number;
+  /** What a job has been counted; left out: nothing is counted. */
+  readonly due?: Due | undefined;
   /** The request's own input as a list of items (a string is one user message). */
   readonly inputItems: (body: JsonObject) => readonly JsonObject[];
   /** The response's output items as a later request may send them. */
@@ -203,7 +213,7 @@ export function record(store: ResponseStore, exchange: FinishedExchange): boolea
     model: typeof response.model === 'string' ? response.model : '',
     input: exchange.inputItems(body),
     output: exchange.outputItems(response),
-    response,
+    response: isUnderWay(response) ? withDue(response, exchange.due) : response,
     ...(exchange.space !== undefined && { space: nameHash(exchange.space) }),
     ...(keeper !== undefined && { keeper }),
     ...(exchange.began !== undefined && { began: exchange.began }),
@@ -215,25 +225,47 @@ export function record(store: ResponseStore, exchange: FinishedExchange): boolea
 export const isUnderWay = ({ status }: JsonObject): boolean =>
   status === 'in_progress' || status === 'queued';
 
-/** Updates a background response with the vendor's current version of it. */
-export function update(
-  store: Pick<ResponseStore, 'put'>,
-  reads: ResponseReads,
-  id: string,
-  owner: string,
-  response: JsonObject,
+/** A vendor's job whose answer is not known here, or not paid for. */
+export const isJob = (row: StoredResponse): boolean =>
+  isUnderWay(row.response) || dueOf(row) !== undefined;
+
+/** What the change of a finished job did. */
+export interface FinishedJob {
+  /** As it was before. */
+  readonly row: StoredResponse;
+  /** What has been counted of it. */
+  readonly due: Due | undefined;
+}
+
+/**
+ * A job's answer takes the place of what was known of it. Of all that ask, in any process, one gets the job: it is that
+ * one's to settle. Without usage in the answer, later ones may have some.
+ * @throws GatewayError 503: it is not certain who was first
+ */
+export async function finishJob(
+  store: Pick<ResponseStore, 'change'>,
+  { id, owner }: Pick<StoredResponse, 'id' | 'owner'>,
+  answer: { readonly response: JsonObject; readonly reportsUsage: boolean },
   outputItems: FinishedExchange['outputItems'],
-): void {
-  const row = reads.get(id, owner);
-  if (row === undefined || response.id !== id || !isUnderWay(row.response)) return;
-  if (!isUnderWay(response)) store.put({ ...row, output: outputItems(response), response });
+): Promise<FinishedJob | undefined> {
+  const { response, reportsUsage } = answer;
+  let found: FinishedJob | undefined;
+  const changed = await store.change(id, owner, (row) => {
+    found = undefined;
+    if (!isJob(row) || (!reportsUsage && !isUnderWay(row.response))) return undefined;
+    const due = dueOf(row);
+    found = { row, due };
+    const next = reportsUsage ? response : withDue(response, due);
+    return { ...row, output: outputItems(response), response: next };
+  });
+  return changed && reportsUsage ? found : undefined;
 }
 
 /** `GET /v1/responses/{id}`. @throws GatewayError not_found */
 export function retrieve(store: ResponseReads, id: string, owner: string): JsonObject {
   const row = store.get(id, owner);
   if (!row) throw responseNotFound(id);
-  return row.response;
+  return withoutDue(row.response);
 }
 
 /** `DELETE /v1/responses/{id}`. Later links of its chain can no longer be continued. @throws GatewayError not_found */

@@ -61,6 +61,17 @@ export interface ResponseStore {
     owner: string,
     lenient?: boolean,
   ): ResponseReads | Promise<ResponseReads>;
+  /**
+   * Changes one response as all processes and replicas see it: of two changes, the second sees what the first has made.
+   * False: there is none, or nothing to change.
+   * @param make gives the row that takes its place, or undefined; may be called more than once
+   * @throws GatewayError 503 where the shared engines are away
+   */
+  change(
+    id: string,
+    owner: string,
+    make: (row: StoredResponse) => StoredResponse | undefined,
+  ): boolean | Promise<boolean>;
   /** Deletes one response; false where there is none. @throws GatewayError */
   delete(id: string, owner: string): boolean | Promise<boolean>;
   /** Deletes every response made with this memory space. @throws GatewayError */
@@ -80,6 +91,11 @@ export interface ResponseStore {
 
 /** Responses of this machine, which can be read without being fetched. */
 export interface LocalResponses extends ResponseStore, ResponseReads {
+  change(
+    id: string,
+    owner: string,
+    make: (row: StoredResponse) => StoredResponse | undefined,
+  ): boolean;
   delete(id: string, owner: string): boolean;
   /** Now, and again after other processes have written theirs. */
   eraseSpace(space: string): void;
@@ -292,6 +308,23 @@ export function openResponseStore(options: StoreOptions = {}): LocalResponses {
     },
     get: (id, owner) => get(owner, id),
     known: (id, owner) => knownOf(owner, id),
+    change(id, owner, make) {
+      open();
+      // The file decides between processes, once it has what is queued here.
+      for (; file && pending.get(owner, id) !== undefined; ) if (!writeBatch()) break;
+      if (file && pending.get(owner, id) === undefined) {
+        try {
+          return file.change(owner, id, make, now());
+        } catch (error) {
+          fail('cannot write', error);
+        }
+      }
+      const row = get(owner, id);
+      const next = row && make(row);
+      if (next === undefined) return false;
+      enqueue(owner, id, next);
+      return true;
+    },
     delete(id, owner) {
       const write = pending.get(owner, id);
       if (knownOf(owner, id) === undefined) return false;

@@ -7,6 +7,7 @@ import { openStateFile, waitForLastWrite } from '../../lib/store/versioned-store
 import {
   type ChainLink,
   type PackedRow,
+  pack,
   type ResponseLimits,
   type StoredResponse,
   unpack,
@@ -81,6 +82,13 @@ export interface ResponseFile {
   known(owner: string, id: string): KnownResponse | undefined;
   /** The id of the response that has this item in its output. */
   responseOf(owner: string, item: string): string | undefined;
+  /** Puts what `make` makes of the row in its place, with no other process between; false: nothing was made. */
+  change(
+    owner: string,
+    id: string,
+    make: (row: StoredResponse) => StoredResponse | undefined,
+    now: number,
+  ): boolean;
   /** Applies all changes or none, in order. `now` is in milliseconds since 1970. */
   apply(changes: readonly QueuedChange[], now: number): void;
   /**
@@ -215,6 +223,21 @@ function fileOf(db: Database): ResponseFile {
     }
   });
 
+  const changeOne = db.transaction(
+    (
+      owner: string,
+      id: string,
+      make: (row: StoredResponse) => StoredResponse | undefined,
+      now: number,
+    ): boolean => {
+      const row = read.get(owner, id);
+      const next = row ? make(unpack(row)) : undefined;
+      if (next === undefined) return false;
+      put(pack(next), tick(now));
+      return true;
+    },
+  );
+
   const takeAll = db.transaction((rows: readonly TakenRow[]): number => {
     const moved = movedInFile(db, true);
     let count = 0;
@@ -265,6 +288,7 @@ function fileOf(db: Database): ResponseFile {
       return row ? { keeper: row.keeper ?? undefined } : undefined;
     },
     responseOf: (owner, item) => itemOf.get(owner, item)?.response,
+    change: (owner, id, make, now) => changeOne.immediate(owner, id, make, now),
     apply: (changes, now) => applyAll.immediate(changes, now),
     take: (rows) => takeAll.immediate(rows),
     eraseSpace(space, at) {

@@ -1,5 +1,6 @@
 /** A stored response: its fields, its limits, and its row in the database. */
 
+import type { CountedBefore } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json/json.ts';
 
 /** One exchange of a conversation: the input of one request and its response. */
@@ -24,6 +25,30 @@ export interface StoredResponse {
   readonly keeper?: string;
   /** When its request came, as of `instant`: it is not stored where its space was erased later. Not on disk. */
   readonly began?: number;
+}
+
+/** A job's answer has been counted as far as this, and is settled when the vendor has finished it. */
+export interface Due extends CountedBefore {
+  /** As it was asked for. */
+  readonly asked: string;
+  /** As the vendor names it in requests. */
+  readonly model: string;
+}
+
+/** Beside the fields of a stored response; clients never see it. */
+const DUE = 'hopgate_due';
+
+export const dueOf = ({ response }: Pick<StoredResponse, 'response'>): Due | undefined =>
+  isObject(response[DUE]) ? (response[DUE] as unknown as Due) : undefined;
+
+export const withDue = (response: JsonObject, due: Due | undefined): JsonObject =>
+  due === undefined ? response : { ...response, [DUE]: due as unknown as JsonObject };
+
+/** As the client got it. */
+export function withoutDue(response: JsonObject): JsonObject {
+  if (response[DUE] === undefined) return response;
+  const { [DUE]: _, ...rest } = response;
+  return rest;
 }
 
 /** The fields that a chain needs. */

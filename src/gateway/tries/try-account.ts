@@ -58,7 +58,7 @@ export class StartOfTry implements TryStart {
 }
 
 /** What is known of an answer, in the terms of a digest or of a pipeline. */
-type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish' | 'counted'> & {
+type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish' | 'counted' | 'pending'> & {
   readonly usage?: Usage | undefined;
 };
 
@@ -66,7 +66,7 @@ type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish' | 'counted'> & {
 export function endTry(
   account: TryAccount,
   ended: TryEnd,
-  { complete, semantic, finish, counted, usage }: Progress,
+  { complete, semantic, finish, counted, pending, usage }: Progress,
   bytes: number,
 ): void {
   account.end({
@@ -77,6 +77,7 @@ export function endTry(
       usage !== undefined &&
       (complete || finish !== undefined || (ended === 'error' && counted === true)),
     content: semantic,
+    pending: pending !== undefined,
     bytes,
   });
 }

@@ -94,6 +94,10 @@ SELECT owner, id, thread, created, previous, model, space, keeper, began, items,
     CASE WHEN id IN (SELECT id FROM whole) THEN response ELSE '' END AS response
   FROM hopgate.responses WHERE owner = $1 AND id IN (SELECT id FROM chain UNION SELECT id FROM whole)`;
 
+const READ_ONE = `
+SELECT owner, id, thread, created, previous, model, space, keeper, began, items, bytes, item_ids AS "itemIds", response
+  FROM hopgate.responses WHERE owner = $1 AND id = $2`;
+
 // The conversations that were used last stay. Of the last one alone, where it is too large by itself, the oldest
 // responses go one by one.
 const PRUNE = `
@@ -190,6 +194,25 @@ export class ResponseTables {
       await this.#locked(inside, 'pg_advisory_xact_lock_shared');
       return work(inside);
     }, deadlineMs);
+  }
+
+  /**
+   * Writes what `make` makes of the row, with no replica between. Undefined: it is not there; `same`: nothing was made.
+   * `began` of the rows is by the clock of the database.
+   * @throws EngineAway, or the database's error
+   */
+  async change(
+    { owner, id }: RowKey,
+    make: (row: SharedRow) => SharedRow | undefined,
+  ): Promise<SharedRow | 'same' | undefined> {
+    return this.writing(WRITE_MS, async (inside) => {
+      const [row] = await inside.query<SharedRow>(`${READ_ONE} FOR UPDATE`, [owner, id]);
+      if (row === undefined) return undefined;
+      const next = make(row);
+      if (next === undefined) return 'same';
+      await inside.query(WRITE, [...columnsOf([next], (began) => began), []]);
+      return next;
+    });
   }
 
   /** One trip. The rows of a chain that are not named come without their response object. @throws EngineAway */

@@ -11,7 +11,7 @@ import { FetchedResponses, responsesAway } from './fetched-responses.ts';
 import { type CachedRows, type Named, ResponseCache } from './response-cache.ts';
 import { MOST_BYTES, MOST_LINKS, ResponseTables } from './response-tables.ts';
 import { RowQueue } from './row-queue.ts';
-import { type SharedRow, sharedRow } from './shared-row.ts';
+import { openRow, type SharedRow, sharedRow } from './shared-row.ts';
 
 export interface SharedResponsesOptions {
   readonly database: Sql;
@@ -36,6 +36,8 @@ const RETRY_MS = 1000;
 const LOOK_AGAIN_MS = 30;
 const PRUNE_MS = 60_000;
 const CLOSE_MS = 3000;
+/** Times that a response is looked for which the cache has, and the database has not yet. */
+const CHANGE_LOOKS = 5;
 const MOST_THREADS = 10_000;
 const MOST_OWED = 10_000;
 
@@ -168,6 +170,33 @@ export class SharedResponses implements ResponseStore {
       onUnreadable: () =>
         this.#problem('a stored response cannot be read: damaged, or sealed with another secret'),
     });
+  }
+
+  async change(
+    id: string,
+    owner: string,
+    make: (row: StoredResponse) => StoredResponse | undefined,
+  ): Promise<boolean> {
+    const { seal } = this.#options;
+    const changed = (row: SharedRow): SharedRow | undefined => {
+      const opened = openRow(row, seal);
+      const next = opened && make(opened);
+      return next && sharedRow({ ...next, began: row.began }, row.thread, seal);
+    };
+    await this.#flushNow();
+    for (let looks = CHANGE_LOOKS; looks > 0; looks--) {
+      const next = await this.#tables.change({ owner, id }, changed).catch(refused);
+      if (next === 'same') return false;
+      if (next !== undefined) {
+        const row = this.#here(next);
+        this.#learn(row);
+        await this.#send(row);
+        return true;
+      }
+      // The replica that made it is about to write it.
+      await Bun.sleep(FLUSH_MS);
+    }
+    throw responsesAway();
   }
 
   /** On all replicas. @throws GatewayError 503: it is not certain that it is deleted */

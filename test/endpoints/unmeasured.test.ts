@@ -1,0 +1,92 @@
+/** Images and audio whose answers report no usage: their cost is that of a request, or unknown, and never none. */
+
+import { Database } from 'bun:sqlite';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type InProcess, startInProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+import { type EndpointVendor, startVendor } from './vendor.ts';
+
+let vendor: EndpointVendor;
+let gateway: InProcess;
+let usage: object | undefined;
+
+beforeAll(async () => {
+  vendor = startVendor(({ path }) =>
+    path.endsWith('/speech')
+      ? new Response(new Uint8Array(3000), { headers: { 'content-type': 'audio/mpeg' } })
+      : Response.json({
+          created: 1,
+          text: 'x',
+          data: [{ b64_json: 'AAAA', embedding: [1] }],
+          usage,
+        }),
+  );
+  gateway = await startInProcess({
+    providers: {
+      v: {
+        protocol: 'openai-chat',
+        base_url: vendor.url,
+        models: ['*'],
+        prices: {
+          tokens: { input: 5, output: 40 },
+          each: { input: 0, output: 0, request: 20 },
+          free: { input: 0, output: 0 },
+        },
+      },
+    },
+    samples: { mode: 'off' },
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await vendor.stop();
+});
+
+/** Its row: the cost, and whether it is estimated. */
+async function costOf(path: string, model: string) {
+  const form = new FormData();
+  form.set('model', model);
+  form.set('file', new File(['sound'], 'a.mp3'));
+  const isForm = /transcriptions|translations|edits|variations/.test(path);
+  const response = await fetch(`${gateway.url}/v1${path}`, {
+    method: 'POST',
+    body: isForm ? form : JSON.stringify({ model, input: 'a cat', prompt: 'a cat' }),
+  });
+  expect(response.status).toBe(200);
+  await response.arrayBuffer();
+  const request = response.headers.get('x-hopgate-request-id')!;
+  const file = join(gateway.home, 'state', 'spend.db');
+  const row = await until(() => {
+    if (!existsSync(file)) return undefined;
+    const db = new Database(file, { readonly: true });
+    const [found] = db
+      .query<{ cost: number | null }, [string]>('SELECT * FROM spend WHERE request = ?')
+      .all(request);
+    db.close();
+    return found;
+  });
+  return row.cost;
+}
+
+const PATHS = [
+  ...['/images/generations', '/images/edits', '/images/variations'],
+  ...['/audio/speech', '/audio/transcriptions', '/audio/translations'],
+];
+
+test.each(PATHS)('%s without usage: unknown, the price of a request, or free', async (path) => {
+  usage = undefined;
+  expect([
+    await costOf(path, 'tokens'),
+    await costOf(path, 'each'),
+    await costOf(path, 'free'),
+  ]).toEqual([...[null, 20_000_000, 0]]);
+});
+
+test('with usage, tokens are counted; what is made of texts needs none', async () => {
+  usage = { input_tokens: 10, output_tokens: 1000, total_tokens: 1010 };
+  expect(await costOf('/images/generations', 'tokens')).toBe(10 * 5000 + 1000 * 40_000);
+  usage = undefined;
+  expect(await costOf('/embeddings', 'tokens')).toBeGreaterThan(0);
+});
