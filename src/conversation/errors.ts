@@ -102,6 +102,14 @@ export const clientGone = (cause?: unknown): GatewayError =>
 export const isClientGone = ({ status, fromUpstream }: GatewayError): boolean =>
   status === 499 && !fromUpstream;
 
+/** What this gateway has ended an exchange with; undefined where its client has left, or nothing has ended it. */
+export const cutBy = ({ reason }: AbortSignal): GatewayError | undefined =>
+  reason instanceof GatewayError ? reason : undefined;
+
+/** Why the exchange of an aborted signal is over. */
+export const departure = (signal: AbortSignal): GatewayError =>
+  cutBy(signal) ?? clientGone(signal.reason);
+
 /** Any thrown value as a GatewayError. Other errors become a 500 that reveals no internals. */
 export function asGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError

@@ -1,6 +1,6 @@
 /** The body of an endpoint's answer on its way to the client, which ends as the upstream's does. */
 
-import { asGatewayError, clientGone, type GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, cutBy, departure, type GatewayError } from '../conversation/errors.ts';
 import type { ErrorMask } from '../gateway/stream/mask-errors.ts';
 import type { UpstreamBody } from '../gateway/stream/upstream-body.ts';
 import type { ChunkSink } from '../upstream/transport.ts';
@@ -24,6 +24,8 @@ export interface AnswerStreamOptions {
   readonly fail: (error: GatewayError) => string;
   /** Sees every chunk that is written. */
   readonly onChunk: (chunk: Uint8Array) => void;
+  /** Of the exchange. */
+  readonly signal: AbortSignal;
   /** Called once, when nothing more will be written. */
   readonly onEnd: (error: GatewayError | undefined) => void;
 }
@@ -60,7 +62,7 @@ class AnswerStream implements ChunkSink {
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
     } catch (thrown) {
       if (this.#over) return;
-      const error = asGatewayError(thrown);
+      const error = cutBy(this.#options.signal) ?? asGatewayError(thrown);
       const event = fail(error);
       if (event !== '') controller.write(event);
       controller.flush();
@@ -98,7 +100,7 @@ class AnswerStream implements ChunkSink {
   /** The client has gone. */
   gone(): void {
     this.#options.source.cancel();
-    this.#end(clientGone());
+    this.#end(departure(this.#options.signal));
   }
 
   #stop(thrown: unknown): void {

@@ -1,7 +1,7 @@
 /** One try of an endpoint's request at one target: sends it, and reads until the answer has begun. */
 
 import type { TryAccount, TryStart } from '../conversation/account/payer.ts';
-import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, departure, GatewayError, isClientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import { estimatedTokens } from '../conversation/usage.ts';
 import { readRefusal } from '../gateway/read-refusal.ts';
@@ -38,7 +38,7 @@ export async function attempt(
   let recorded: HopRecording | undefined;
   let paid: TryAccount | undefined;
   try {
-    if (abort.aborted) throw clientGone();
+    if (abort.aborted) throw departure(exchange.signal);
     call = await upstream.acquire(abort, loan, session);
     paid = await running.account?.beginTry(startOf(running, routed, call.key.label, number));
     running.onSend();
@@ -111,8 +111,8 @@ export async function attempt(
     call?.release();
     abort.abort();
     const left = exchange.signal.aborted;
-    const error = asGatewayError(left ? clientGone() : thrown);
-    recorded?.end(left ? undefined : error);
+    const error = asGatewayError(left ? departure(exchange.signal) : thrown);
+    recorded?.end(isClientGone(error) ? undefined : error);
     if (paid !== undefined) endFailedTry(paid, endOf(error));
     const remedy = left || request.spent ? 'never' : remedyForError(error);
     return { kind: 'failed', error, remedy, target, notes };

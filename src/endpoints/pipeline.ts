@@ -1,6 +1,6 @@
 /** The exchange of an endpoint beside the protocols: read → route → tries → answer, the body untouched both ways. */
 
-import { asGatewayError, clientGone } from '../conversation/errors.ts';
+import { asGatewayError, departure } from '../conversation/errors.ts';
 import type { Account, Accounts } from '../gateway/account.ts';
 import { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
 import type { Services } from '../gateway/reloadable.ts';
@@ -71,7 +71,7 @@ export function createEndpoints(options: EndpointOptions): ServeEndpoint {
       summary.admitted(typeof admission === 'function' ? admission : await admission);
       return await answered({ exchange, endpoint, request, services, account, summary }, options);
     } catch (thrown) {
-      const error = exchange.signal.aborted ? clientGone() : asGatewayError(thrown);
+      const error = exchange.signal.aborted ? departure(exchange.signal) : asGatewayError(thrown);
       if (summary === undefined) {
         summary = begin(form?.recorded() ?? withoutMedia(exchange.body));
         if (account !== undefined) summary.opened(account);

@@ -59,6 +59,7 @@ export function answerResponse(
       const { body } = exchange.protocol.encodeError(error, exchange.id);
       return `data: ${JSON.stringify(body)}\n\n`;
     },
+    signal: exchange.signal,
     onChunk(chunk) {
       bytes += chunk.length;
       usage.push(chunk);

@@ -1,7 +1,7 @@
 /** One attempt at one target: prepare the request, send it, and read until the outcome is known. */
 
 import type { TryAccount } from '../conversation/account/payer.ts';
-import { asGatewayError, clientGone } from '../conversation/errors.ts';
+import { asGatewayError, departure, isClientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { Abort } from '../lib/loop/abort.ts';
@@ -29,7 +29,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   let recorded: HopRecording | undefined;
   let account: TryAccount | undefined;
   try {
-    if (abort.aborted) throw clientGone();
+    if (abort.aborted) throw departure(exchange.signal);
     const { payer } = options;
     const preparing = prepare({
       request,
@@ -115,8 +115,8 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     call?.release();
     abort.abort();
     const left = exchange.signal.aborted;
-    const error = asGatewayError(left ? clientGone() : thrown);
-    recorded?.end(left ? undefined : error);
+    const error = asGatewayError(left ? departure(exchange.signal) : thrown);
+    recorded?.end(isClientGone(error) ? undefined : error);
     if (account !== undefined) endFailedTry(account, endOf(error));
     return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
   }

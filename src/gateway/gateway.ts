@@ -1,7 +1,7 @@
 /** The whole pipeline on one page: request → route → attempts → answer, and again for every further hop. */
 
 import type { Codec } from '../codecs/codec.ts';
-import { asGatewayError, clientGone } from '../conversation/errors.ts';
+import { asGatewayError, departure } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
@@ -119,7 +119,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return wholeResponse(running, answer);
     } catch (thrown) {
       // A client that leaves while it waits for its turn is no failure of this gateway.
-      const error = exchange.signal.aborted ? clientGone() : asGatewayError(thrown);
+      const error = exchange.signal.aborted ? departure(exchange.signal) : asGatewayError(thrown);
       return errorOf(exchange, error, summary);
     }
   };

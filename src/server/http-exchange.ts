@@ -2,6 +2,7 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Asked } from '../codecs/serve.ts';
+import type { GatewayError } from '../conversation/errors.ts';
 import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { sessionOf } from '../conversation/session/session-id.ts';
 import type { ClientLane } from '../gateway/stream/client-lane.ts';
@@ -9,7 +10,7 @@ import type { Exchange, FormSource } from '../gateway/types.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
-import type { Held } from './connections.ts';
+import type { Connections, Cuttable, Held } from './connections.ts';
 
 type Read = Pick<
   Exchange,
@@ -18,9 +19,10 @@ type Read = Pick<
   readonly headers: FlatHeaders;
   readonly held: Held | undefined;
   readonly asked: Asked | undefined;
+  readonly connections: Pick<Connections, 'follow' | 'unfollow'>;
 };
 
-export class HttpExchange implements Exchange {
+export class HttpExchange implements Exchange, Cuttable {
   readonly id: string;
   readonly protocol: Codec;
   readonly entry: EntryName | undefined;
@@ -37,7 +39,10 @@ export class HttpExchange implements Exchange {
   readonly request: Request;
   /** What {@link Connections.begun} counts. */
   readonly held: Held | undefined;
+  readonly #connections: Read['connections'];
   #sessionId: string | undefined;
+  #abort: AbortController | undefined;
+  #over = false;
 
   constructor(request: Request, protocol: Codec, read: Read) {
     this.id = read.id;
@@ -55,6 +60,7 @@ export class HttpExchange implements Exchange {
     this.trace = read.trace;
     this.lane = read.lane;
     this.request = request;
+    this.#connections = read.connections;
   }
 
   get sessionId(): string {
@@ -69,7 +75,31 @@ export class HttpExchange implements Exchange {
 
   // Made when it is first read, and aborted even then when the client has gone before.
   get signal(): AbortSignal {
-    return this.request.signal;
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      const { signal } = this.request;
+      if (signal.aborted) this.#abort.abort(signal.reason);
+      else {
+        signal.addEventListener('abort', this);
+        if (!this.#over) this.#connections.follow(this);
+      }
+    }
+    return this.#abort.signal;
+  }
+
+  /** The client has gone. */
+  handleEvent(): void {
+    this.#abort?.abort(this.request.signal.reason);
+  }
+
+  cut(error: GatewayError): void {
+    this.#abort?.abort(error);
+  }
+
+  /** Nothing more is done for it. */
+  ended(): void {
+    this.#over = true;
+    if (this.#abort !== undefined) this.#connections.unfollow(this);
   }
 }
 

@@ -109,6 +109,7 @@ export function receive(
         trace: options.trace?.(headers),
         lane,
         asked,
+        connections,
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -116,7 +117,11 @@ export function receive(
     } catch (thrown) {
       connections.ended(held);
       connections.resting(request);
-      const error = errorOf(thrown, request.signal.aborted, reading);
+      const error = errorOf(
+        thrown,
+        request.signal.aborted && (connections.cut ?? clientGone()),
+        reading,
+      );
       options.onRefused(request, protocol, id, error, principal, performance.now() - started);
       return errorResponse(protocol, error, {
         requestId: id,
@@ -130,6 +135,7 @@ export function receive(
 /** An exchange is over: its body is given up, and its connection waits for the next request. */
 export function rested(connections: Connections, exchange: Exchange): void {
   if (!(exchange instanceof HttpExchange)) return;
+  exchange.ended();
   connections.ended(exchange.held);
   connections.resting(exchange.request);
 }
@@ -137,10 +143,10 @@ export function rested(connections: Connections, exchange: Exchange): void {
 const holdsKey = (headers: FlatHeaders): boolean => KEY_HEADERS.some((name) => headers.has(name));
 
 /** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
-function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError {
+function errorOf(thrown: unknown, left: GatewayError | false, reading: boolean): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   // A body whose framing is broken looks the same: the runtime has answered it and closed the connection.
-  if (left) return clientGone();
+  if (left) return left;
   if (!reading) return asGatewayError(thrown);
   const words = 'The request body could not be read to its end.';
   return new GatewayError('invalid_request', words, { cause: thrown });

@@ -1,5 +1,6 @@
 /** Starts listening, reports readiness, and stops gracefully. */
 
+import { GatewayError } from '../conversation/errors.ts';
 import type { ClientAddresses } from '../lib/http/client-address.ts';
 import type { KeyPair } from '../lib/http/key-pair.ts';
 import type { Answer, Routes } from '../lib/http/routes.ts';
@@ -17,7 +18,7 @@ export interface App {
   /** Every other path or method. Never rejects. */
   readonly fetch: (request: Request) => Promise<Answer>;
   /** Gets the server when it runs, and a call for every request. */
-  readonly connections?: Pick<Connections, 'attach' | 'arrived'> | undefined;
+  readonly connections?: Pick<Connections, 'attach' | 'arrived' | 'cutAll'> | undefined;
   /** Gets the server when it runs. Left out: no WebSocket is served. */
   readonly sockets?: Pick<Sockets, 'attach' | 'handlers' | 'goAway'> | undefined;
 }
@@ -120,6 +121,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     );
   }
 }
+
+/** For the words at the end of exchanges that are cut. */
+const LAST_WORDS_MS = 500;
+const LOOK_MS = 30;
+const RETRY_AFTER_S = 2;
 
 const HANDS_OVER = process.platform === 'linux';
 
@@ -241,10 +247,30 @@ class Servers implements RunningServer, Patience, Upgrader {
     }
     this.#stopping = true;
     this.#options.app.sockets?.goAway();
-    const late = Bun.sleep(this.#options.drainMs).then(() => stop(true));
+    const late = Bun.sleep(this.#options.drainMs)
+      .then(() => this.#cutAll())
+      .then(() => stop(true));
     await Promise.race([stop(false), late]);
   }
+
+  /** Ends what still runs, and waits until that is said. A client that does not read waits in vain. */
+  async #cutAll(): Promise<void> {
+    this.#options.app.connections?.cutAll(shuttingDown());
+    const open = () =>
+      this.#all.reduce((sum, one) => sum + one.pendingRequests + one.pendingWebSockets, 0);
+    const end = performance.now() + LAST_WORDS_MS;
+    do await Bun.sleep(LOOK_MS);
+    while (open() > 0 && performance.now() < end);
+  }
 }
+
+/** What an exchange is ended with whose time after a stop is over. */
+const shuttingDown = () =>
+  new GatewayError(
+    'overloaded',
+    'The gateway is restarting, and the time that it leaves to running requests is over. Please try again.',
+    { code: 'shutting_down', retryAfter: RETRY_AFTER_S, retryable: true },
+  );
 
 /** Binds the port for a moment. @throws as {@link listen} does, EADDRINUSE also where it could be shared */
 function bindAlone(hostname: string, port: number): void {

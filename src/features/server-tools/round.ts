@@ -1,7 +1,7 @@
 /** One tool round between two hops: runs the server calls, shows them where declared, appends the results. */
 
 import { withParts } from '../../conversation/edit.ts';
-import { clientGone } from '../../conversation/errors.ts';
+import { departure } from '../../conversation/errors.ts';
 import type { StreamEvent, ToolEvent } from '../../conversation/events.ts';
 import type {
   Block,
@@ -165,7 +165,7 @@ const resultEvent = (
 });
 
 function checkAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw clientGone(signal.reason);
+  if (signal.aborted) throw departure(signal);
 }
 
 /** The conversation of the next hop: the original and the turns added since, nothing else. */

@@ -1,7 +1,7 @@
 /** Writes a stream to the client: chunks, keep-alive comments, and an end that shows whether it was complete. */
 
 import type { TryEnd } from '../../conversation/account/payer.ts';
-import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
+import { asGatewayError, cutBy, GatewayError } from '../../conversation/errors.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
@@ -103,7 +103,12 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         this.#pipeline = hop.pipeline;
         this.#bytes = hop.bytes ?? 0;
         if (this.#over || signal.aborted) {
-          this.gone();
+          const cut = cutBy(signal);
+          if (!this.#over && cut !== undefined) {
+            hop.source?.cancel();
+            this.#endTry(hop, 'cut');
+            await this.#fail(hop.pipeline.fail(cut), cut);
+          } else this.gone();
           return;
         }
         const first = concat(hop.first);
@@ -135,12 +140,13 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
     }
   }
 
-  /** The client has gone. */
+  /** The client has gone, or did not read to the end that it was given. */
   gone(): void {
     const answer = this.#answer;
+    const error = cutBy(this.#options.signal);
     answer?.source?.cancel();
-    if (answer !== undefined) this.#endTry(answer, 'client_gone');
-    this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: true });
+    if (answer !== undefined) this.#endTry(answer, error === undefined ? 'client_gone' : 'cut');
+    this.#end({ pipeline: this.#pipeline, error, clientGone: error === undefined });
   }
 
   #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {
@@ -215,6 +221,8 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       source.cancel();
       // What breaks behind the vendor's own ending has cost nothing.
       if (pipeline.ended) return undefined;
+      const cut = cutBy(this.#options.signal);
+      if (cut !== undefined && !pipeline.digest.complete) return cut;
       const rest = pipeline.end();
       const { error } = pipeline;
       const told = error !== undefined && !isVendors();
@@ -278,7 +286,9 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   async #fail(text: string, error: GatewayError): Promise<never> {
     if (text !== '') this.#sink.write(text);
     this.#sink.flush();
-    this.#end({ pipeline: this.#pipeline, error, clientGone: this.#options.signal.aborted });
+    const { signal } = this.#options;
+    const clientGone = signal.aborted && cutBy(signal) === undefined;
+    this.#end({ pipeline: this.#pipeline, error, clientGone });
     await Bun.sleep(RESET_AFTER_MS);
     // Rejecting is what resets the connection; a direct stream that closes ends it cleanly.
     throw error;

@@ -1,0 +1,126 @@
+/** The end of the drain: what still runs is told so in its protocol, and is no client that left. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { allProviders } from '../support/binary.ts';
+import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
+import { type InProcess, startInProcess } from '../support/in-process.ts';
+import { ResponsesSocket } from '../support/responses-socket.ts';
+import { until } from '../support/until.ts';
+
+let upstream: FakeUpstream;
+beforeAll(async () => {
+  upstream = await startFakeUpstream({ models: ['m1', 'gemini-3-m1'] });
+  upstream.answerWith(() =>
+    say('This goes on for a while and then hangs.', {
+      delivery: { piece: 2, cut: { at: 9, by: 'hang' } },
+    }),
+  );
+});
+afterAll(() => upstream?.stop());
+
+const HI = [{ role: 'user', content: 'hi' }];
+const REQUESTS = {
+  'openai-chat': (model: string, stream: boolean) => [
+    '/v1/chat/completions',
+    { model, stream, messages: HI },
+  ],
+  'openai-responses': (model: string, stream: boolean) => [
+    '/v1/responses',
+    { model, stream, input: 'hi' },
+  ],
+  'anthropic-messages': (model: string, stream: boolean) => [
+    '/v1/messages',
+    { model, stream, max_tokens: 1000, messages: HI },
+  ],
+  'google-gemini': (model: string, stream: boolean) => [
+    `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  ],
+} as const;
+
+/** What a client of each protocol is told within a stream. */
+const EVENTS = {
+  'openai-chat': '"code":"shutting_down"',
+  'openai-responses': 'event: response.failed',
+  'anthropic-messages': '"type":"overloaded_error"',
+  'google-gemini': '"status":"UNAVAILABLE"',
+} as const;
+
+const ask = (
+  gateway: InProcess,
+  client: keyof typeof REQUESTS,
+  vendor: string,
+  stream: boolean,
+) => {
+  const [path, body] = REQUESTS[client](`via-${vendor}`, stream);
+  return fetch(gateway.url + path, { method: 'POST', body: JSON.stringify(body) });
+};
+
+/** All that came, and whether it ended by itself. */
+async function readAll(answer: Response) {
+  let text = '';
+  try {
+    for await (const chunk of answer.body!) text += Buffer.from(chunk).toString();
+    return { text, end: 'clean' };
+  } catch {
+    return { text, end: 'reset' };
+  }
+}
+
+const exchanges = ({ lines }: InProcess) =>
+  lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ event }) => event === 'exchange');
+
+const start = () => startInProcess(allProviders(upstream));
+
+describe.each(Object.keys(REQUESTS) as (keyof typeof REQUESTS)[])('%s', (client) => {
+  test('streams: an error event and a reset; the log has no client that left', async () => {
+    const gateway = await start();
+    const vendors = ['chat', 'responses', 'messages', 'gemini'];
+    const answers = await Promise.all(vendors.map((vendor) => ask(gateway, client, vendor, true)));
+    const reading = answers.map(readAll);
+    await gateway.stop();
+    for (const { text, end } of await Promise.all(reading)) {
+      expect([text, end]).toEqual([expect.stringContaining(EVENTS[client]), 'reset']);
+      expect(text).toContain('The gateway is restarting');
+    }
+    const logged = exchanges(gateway);
+    expect(logged).toHaveLength(vendors.length);
+    for (const line of logged) {
+      expect(line).toMatchObject({ status: 200, error: 'overloaded' });
+      expect(line.aborted).toBeUndefined();
+    }
+  });
+
+  // Messages' own status of an overload.
+  const status = client === 'anthropic-messages' ? 529 : 503;
+
+  test('whole answers: a 503 with retry-after; the log has no client that left', async () => {
+    const gateway = await start();
+    const before = upstream.modelRequests.length;
+    const asking = ['chat', 'messages'].map((vendor) => ask(gateway, client, vendor, false));
+    await until(() => upstream.modelRequests.length === before + 2);
+    await gateway.stop();
+    for (const answer of await Promise.all(asking)) {
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([status, '2']);
+      expect(await answer.text()).toContain('The gateway is restarting');
+    }
+    for (const line of exchanges(gateway)) {
+      expect(line).toMatchObject({ status, error: 'overloaded' });
+      expect(line.aborted).toBeUndefined();
+    }
+  });
+});
+
+test('a lane of a WebSocket: an error frame, then the close that says why', async () => {
+  const gateway = await start();
+  const socket = await ResponsesSocket.open(gateway.url);
+  socket.create({ model: 'via-chat', input: 'Hello.' });
+  await until(() => socket.frames.length > 1);
+  await gateway.stop();
+  expect(await socket.closed()).toMatchObject({ code: 1012 });
+  expect(JSON.stringify(socket.frames.at(-1))).toContain('The gateway is restarting');
+  expect(exchanges(gateway)[0]).toMatchObject({ error: 'overloaded' });
+  expect(exchanges(gateway)[0]!.aborted).toBeUndefined();
+});
