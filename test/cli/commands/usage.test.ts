@@ -268,9 +268,9 @@ test('the CSV has the cost in USD and each part of the price in a column, behind
   const added = lines.map((line) => line.split(',').slice(from));
   const nothing = Array.from({ length: 13 }, () => '');
   expect(added).toEqual([
-    ['', ...nothing],
-    ['0', ...nothing],
-    ['0.0015', 'config', 'm*', '', '1000', '', '0.000001', '1000', '0.5', '', '', '', '', ''],
+    ['', ...nothing, 'ci'],
+    ['0', ...nothing, 'ci'],
+    ['0.0015', 'config', 'm*', '', '1000', '', '0.000001', '1000', '0.5', '', '', '', '', '', 'ci'],
   ]);
 });
 
