@@ -11,6 +11,11 @@ import type { Interceptor } from '../feature.ts';
 const NOTHING: readonly StreamEvent[] = [];
 /** Maximum characters of an id in a note. */
 const MAX_NOTED = 128;
+/**
+ * The history of a later hop has the vendor's ids, so the counts in use are not known there: each hop has a range of its
+ * own. Counts follow from the history alone, so that every replica makes the same id.
+ */
+const LATER_HOP = 1_000_000;
 
 export class UniqueIds implements Interceptor, FastInterceptor {
   readonly #turns: readonly Turn[];
@@ -49,8 +54,7 @@ export class UniqueIds implements Interceptor, FastInterceptor {
     let own = id;
     if (twice) own = prefixedId('call_');
     else if (taken.has(id) || unwrapRepeatedId(id) !== id) {
-      // The history of a later hop has the vendor's ids, so the counts in use are not known.
-      let count = this.#hop === 1 ? taken.size : Math.floor(Math.random() * 1e14);
+      let count = callsIn(this.#turns) + (this.#hop - 1) * LATER_HOP;
       do own = wrapRepeatedId(id, count++);
       while (taken.has(own));
     }
@@ -74,6 +78,12 @@ export class UniqueIds implements Interceptor, FastInterceptor {
     return true;
   }
 }
+
+const callsIn = (turns: readonly Turn[]): number =>
+  turns.reduce(
+    (sum, { blocks }) => sum + blocks.filter(({ type }) => type === 'tool-call').length,
+    0,
+  );
 
 function idsOf(turns: readonly Turn[]): Set<string> {
   const ids = new Set<string>();

@@ -1,5 +1,7 @@
 /** Remembers which tool results were sent short, so that later requests send the same short text. */
 
+import { unwrapRepeatedId } from '../../conversation/tools/call-ids.ts';
+
 /**
  * Maps a key (see {@link resultKey}) to the limit in characters that was used (0: none), from which the
  * same short text is made again. Bounded; the least recently used entries are dropped first.
@@ -15,7 +17,9 @@ export const DEFAULT_ROWS = 50_000;
 
 /** The key of a result: the call's id and a hash of the content that the client sent. */
 export function resultKey(callId: string, content: string): string {
-  return `${callId.slice(0, 128)} ${Bun.hash.xxHash64(content).toString(36)} ${content.length.toString(36)}`;
+  // Looked up with the vendor's id, read ahead with the client's.
+  const id = unwrapRepeatedId(callId).slice(0, 128);
+  return `${id} ${Bun.hash.xxHash64(content).toString(36)} ${content.length.toString(36)}`;
 }
 
 /** A ledger in memory; it lasts as long as the process. */
