@@ -141,7 +141,8 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         recording && ((run) => recording.tool?.(run)),
       );
     },
-    () => vendorCallIds,
+    // In rounds that the client does not see, calls keep ids that differ.
+    ({ registry }) => (registry.tools.length === 0 ? vendorCallIds : undefined),
     () => refusalRetry,
     () => toolPairing,
     ({ state }) =>
