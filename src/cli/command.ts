@@ -127,7 +127,7 @@ export interface CommandServices extends Omit<SampleServices, 'environment'> {
   checkTools(config: Config, version: string, timeoutMs: number): Promise<readonly ToolCheck[]>;
 }
 
-/** What was found of one source of tools; `message` may hold a program's own words. */
+/** The result for one source of tools; `message` may hold a program's own words. */
 export interface ToolCheck {
   readonly about: string;
   readonly status: 'ok' | 'warn' | 'fail';

@@ -44,7 +44,7 @@ export async function askGateway(
   }
 }
 
-/** What tells of all keys wants an admin key, or a client's key that sees all. */
+/** Paths that show all keys want an admin key, or a client's key that sees all. */
 function keyFor({ auth: { keys, adminKeys } }: Config, path: string): string | undefined {
   const sorted = [...keys].sort((a, b) => Number(b.sees === 'all') - Number(a.sees === 'all'));
   const clients = sorted.map(({ key }) => key);
@@ -53,7 +53,7 @@ function keyFor({ auth: { keys, adminKeys } }: Config, path: string): string | u
 }
 
 /**
- * What is wrong and what to do, where a gateway answers at the configured address and has another home; undefined
+ * The problem and its remedy, where a gateway answers at the configured address and has another home; undefined
  * where it has this one, does not say, or does not run.
  */
 export async function otherHome(

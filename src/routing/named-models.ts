@@ -25,7 +25,7 @@ const LISTS = [
   'provider_options',
   'compound_custom',
 ];
-/** Kept at the vendor under a name, with models that nobody sees here. */
+/** Stored at the vendor under a name; the gateway cannot see its models. */
 const STORED = ['preset'];
 /** Fields of a declared tool that are the client's own words. */
 const CLIENTS_OWN: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-/** What `hopgate doctor` tries of the server tools: each MCP server is started, each HTTP tool's server is reached. */
+/** Checks of `hopgate doctor` for server tools: starts each MCP server and reaches the server of each HTTP tool. */
 
 import type { ToolCheck } from '../../cli/index.ts';
 import type { Config } from '../../config/config.ts';
@@ -50,7 +50,7 @@ async function checkMcp(
       : thrown instanceof Error
         ? thrown.message
         : String(thrown);
-    // What a program writes before it ends says more than that it ended.
+    // The last lines of a program say more than its exit.
     return { about, status: 'fail', message: [why, ...words.slice(-3)].join('; ') };
   }
 }

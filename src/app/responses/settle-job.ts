@@ -23,7 +23,7 @@ export interface AskedJob {
 }
 
 /**
- * Whoever sees the answer first counts it, once.
+ * The first reader of the answer counts it, once.
  * @returns whether it is over, and settled if it says what it used
  * @throws GatewayError 503: it is not certain that it is counted
  */

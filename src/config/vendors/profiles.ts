@@ -147,7 +147,7 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
     reasoningField: 'reasoning_content',
     temperature: { min: 0, max: 2 },
     maxStops: 4,
-    // Answers have no limit but the window; the catalogue's 30,000 is nobody's.
+    // Only the window limits answers; the catalogue's 30,000 has no source.
     maxOutput: 256_000,
     models: {
       // "Model … does not support parameter reasoningEffort.": tried on every model by

@@ -39,7 +39,7 @@ const AZURE = 'https://learn.microsoft.com/azure/ai-services/openai/concepts/con
 const said = (by: string, source: string, ...all: readonly RegExp[]): readonly Wording[] =>
   all.map((words) => ({ words, by, source }));
 
-/** A request alone uses more tokens than a minute has: it can never succeed there, and is nobody else's matter. */
+/** One request uses more tokens than a minute allows: it can never succeed there, and says nothing of other requests. */
 const TOO_LARGE: readonly Wording[] = [
   ...said('OpenAI, Groq', GROQ, /request too large for (?:model|gpt|o\d|\S{1,90} (?:in|on) )/i),
 ];

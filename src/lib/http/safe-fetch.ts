@@ -107,7 +107,7 @@ function isPast(attribute: string): boolean {
   return name.trim().toLowerCase() === 'max-age' && /^(?:0+|-\d+)$/.test(value.trim());
 }
 
-/** Cookies that live for the redirects of one fetch: consent pages send back whoever has none. */
+/** Cookies for the redirects of one fetch: consent pages redirect a client without one to themselves. */
 class RedirectCookies {
   readonly #byHost = new Map<string, Map<string, string>>();
 

@@ -196,6 +196,6 @@ export function checkOpenFiles(limits = '/proc/self/limits'): Finding {
 
 const MAX_WORDS = 500;
 
-/** What was found of an MCP server or an HTTP tool. Its own words may hold anything. */
+/** The finding for an MCP server or an HTTP tool, whose own words may hold anything. */
 export const toolFinding = ({ about, status, message }: ToolCheck): Finding =>
   finding(about, status, printableLine(redactText(message).text, MAX_WORDS));

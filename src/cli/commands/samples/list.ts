@@ -55,7 +55,7 @@ export async function runList(
   return 0;
 }
 
-/** What is on disk, and what runs in the gateway that records there. */
+/** Samples on disk, and the exchanges that run in the gateway which records there. */
 async function rowsOf(
   store: SampleStore,
   filter: SampleFilter & { readonly limit: number },

@@ -22,7 +22,7 @@ export function overflowMessage(words: string): string {
     const sum = `${input} + ${output} > ${limit}`;
     return `input length and \`max_tokens\` exceed context limit: ${sum}, decrease input length or \`max_tokens\` and try again`;
   }
-  // A request that is too long even without its answer is told as the vendor counts it.
+  // A prompt that is too long by itself is reported with the vendor's counts.
   const counted = total === (input ?? 0) + (output ?? 0) ? total : input;
   const prompt = counted ?? total;
   if (limit !== undefined && prompt !== undefined && prompt > limit) {
