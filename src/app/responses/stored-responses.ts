@@ -58,7 +58,7 @@ export function storedResponses({
 
   const asked = vendorAsker({ upstream, secrets });
 
-  /** What is to be settled when the answer of this job is seen; undefined: nothing is. */
+  /** The reserved amount to settle with the answer of this job; undefined: none. */
   function jobOf(
     { reads, keeper }: Awaited<ReturnType<typeof found>>,
     id: string,

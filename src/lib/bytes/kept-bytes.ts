@@ -4,8 +4,8 @@
 const TIMES_FREE = 3;
 
 /**
- * Nobody can fill the account: the more others hold, the less each may add, and some of it is always free for one who
- * holds nothing. Only what comes first into an empty account may be larger than a share.
+ * One owner cannot fill the account: the more others hold, the less each may add, and a part is always free for an
+ * owner that holds nothing. Only what comes first into an empty account may be larger than a share.
  */
 export class KeptBytes {
   readonly #limit: () => number;

@@ -8,8 +8,8 @@ const PATH_INSIDE = /(?<![A-Za-z0-9])[A-Za-z]:\\(?!\\)/;
 
 /**
  * The text with every backslash doubled that begins no JSON escape. In a string with such backslashes the valid
- * ones may be forgotten, too: a path of Windows holds no control characters, and nobody writes a backspace or a
- * form feed. Undefined: it is not certain what is meant.
+ * ones are suspect, too: a Windows path holds no control characters, and models do not write a backspace or a form
+ * feed. Undefined: the meaning is not certain.
  */
 export function withLiteralBackslashes(text: string): string | undefined {
   if (!text.includes('\\') || /^\{\s*\\/.test(text)) return text;

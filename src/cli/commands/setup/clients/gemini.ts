@@ -67,7 +67,7 @@ export const gemini: Client = {
   hints(plan) {
     const hints = [
       'A .env file in the folder of a project hides the one that was written: Gemini CLI reads the nearest one alone.',
-      'Gemini CLI reads ~/.gemini/.env only in folders that it trusts; elsewhere it asks for a GEMINI_API_KEY. Trust the folder when it asks, or set GEMINI_CLI_TRUST_WORKSPACE=true where nobody can answer.',
+      'Gemini CLI reads ~/.gemini/.env only in folders that it trusts; elsewhere it asks for a GEMINI_API_KEY. Trust the folder when it asks. In a script, set GEMINI_CLI_TRUST_WORKSPACE=true.',
     ];
     const { protocol, hostname } = new URL(plan.url);
     if (protocol === 'http:' && !/^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)) {
