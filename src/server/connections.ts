@@ -31,11 +31,6 @@ export interface Held {
   readonly bytes: number;
 }
 
-/** An exchange that can be told that its time is over. */
-export interface Cuttable {
-  cut(error: GatewayError): void;
-}
-
 /** What must have come of a body by the time that silence is forgiven once more. */
 export const PROGRESS_BYTES = 64 * 1024;
 
@@ -60,8 +55,7 @@ export class Connections implements TickTask {
   #server: Patience | undefined;
   readonly #unfinished = new KeptBytes(() => this.#limits.unfinishedBytes);
   readonly #running = new KeptBytes(() => this.#limits.runningBytes);
-  readonly #cuttable = new Set<Cuttable>();
-  #cut: GatewayError | undefined;
+  readonly #cutting = new AbortController();
   /** The number of this turn of the event loop; 0: no request has come in it. */
   #turn = 0;
   #turns = 0;
@@ -121,25 +115,14 @@ export class Connections implements TickTask {
     return this.#limits.bodyIdleMs;
   }
 
-  /** What {@link cutAll} has ended all exchanges with. */
-  get cut(): GatewayError | undefined {
-    return this.#cut;
-  }
-
-  /** An exchange that runs for longer than a moment; {@link unfollow} is called at its end. */
-  follow(exchange: Cuttable): void {
-    if (this.#cut === undefined) this.#cuttable.add(exchange);
-    else exchange.cut(this.#cut);
-  }
-
-  unfollow(exchange: Cuttable): void {
-    this.#cuttable.delete(exchange);
+  /** Aborts with {@link cutAll}. */
+  get cutting(): AbortSignal {
+    return this.#cutting.signal;
   }
 
   /** Ends all exchanges, each in the words of its protocol. */
   cutAll(error: GatewayError): void {
-    this.#cut = error;
-    for (const exchange of [...this.#cuttable]) exchange.cut(error);
+    this.#cutting.abort(error);
   }
 
   /** Its body is read: so many bytes may take the time of a slow line, and no longer. */

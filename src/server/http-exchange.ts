@@ -2,7 +2,6 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Asked } from '../codecs/serve.ts';
-import type { GatewayError } from '../conversation/errors.ts';
 import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { sessionOf } from '../conversation/session/session-id.ts';
 import type { ClientLane } from '../gateway/stream/client-lane.ts';
@@ -10,7 +9,7 @@ import type { Exchange, FormSource } from '../gateway/types.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
-import type { Connections, Cuttable, Held } from './connections.ts';
+import type { Held } from './connections.ts';
 
 type Read = Pick<
   Exchange,
@@ -19,10 +18,11 @@ type Read = Pick<
   readonly headers: FlatHeaders;
   readonly held: Held | undefined;
   readonly asked: Asked | undefined;
-  readonly connections: Pick<Connections, 'follow' | 'unfollow'>;
+  /** Aborts when the gateway ends what still runs. */
+  readonly cutting: AbortSignal;
 };
 
-export class HttpExchange implements Exchange, Cuttable {
+export class HttpExchange implements Exchange {
   readonly id: string;
   readonly protocol: Codec;
   readonly entry: EntryName | undefined;
@@ -39,10 +39,9 @@ export class HttpExchange implements Exchange, Cuttable {
   readonly request: Request;
   /** What {@link Connections.begun} counts. */
   readonly held: Held | undefined;
-  readonly #connections: Read['connections'];
+  readonly #cutting: AbortSignal;
   #sessionId: string | undefined;
-  #abort: AbortController | undefined;
-  #over = false;
+  #signal: AbortSignal | undefined;
 
   constructor(request: Request, protocol: Codec, read: Read) {
     this.id = read.id;
@@ -60,7 +59,7 @@ export class HttpExchange implements Exchange, Cuttable {
     this.trace = read.trace;
     this.lane = read.lane;
     this.request = request;
-    this.#connections = read.connections;
+    this.#cutting = read.cutting;
   }
 
   get sessionId(): string {
@@ -75,31 +74,8 @@ export class HttpExchange implements Exchange, Cuttable {
 
   // Made when it is first read, and aborted even then when the client has gone before.
   get signal(): AbortSignal {
-    if (this.#abort === undefined) {
-      this.#abort = new AbortController();
-      const { signal } = this.request;
-      if (signal.aborted) this.#abort.abort(signal.reason);
-      else {
-        signal.addEventListener('abort', this);
-        if (!this.#over) this.#connections.follow(this);
-      }
-    }
-    return this.#abort.signal;
-  }
-
-  /** The client has gone. */
-  handleEvent(): void {
-    this.#abort?.abort(this.request.signal.reason);
-  }
-
-  cut(error: GatewayError): void {
-    this.#abort?.abort(error);
-  }
-
-  /** Nothing more is done for it. */
-  ended(): void {
-    this.#over = true;
-    if (this.#abort !== undefined) this.#connections.unfollow(this);
+    this.#signal ??= AbortSignal.any([this.request.signal, this.#cutting]);
+    return this.#signal;
   }
 }
 

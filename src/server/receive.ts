@@ -2,7 +2,7 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Asked } from '../codecs/serve.ts';
-import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, clientGone, cutBy, GatewayError } from '../conversation/errors.ts';
 import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, FormSource, Gateway } from '../gateway/types.ts';
@@ -109,7 +109,7 @@ export function receive(
         trace: options.trace?.(headers),
         lane,
         asked,
-        connections,
+        cutting: connections.cutting,
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -119,7 +119,7 @@ export function receive(
       connections.resting(request);
       const error = errorOf(
         thrown,
-        request.signal.aborted && (connections.cut ?? clientGone()),
+        request.signal.aborted && (cutBy(connections.cutting) ?? clientGone()),
         reading,
       );
       options.onRefused(request, protocol, id, error, principal, performance.now() - started);
@@ -135,7 +135,6 @@ export function receive(
 /** An exchange is over: its body is given up, and its connection waits for the next request. */
 export function rested(connections: Connections, exchange: Exchange): void {
   if (!(exchange instanceof HttpExchange)) return;
-  exchange.ended();
   connections.ended(exchange.held);
   connections.resting(exchange.request);
 }
