@@ -61,9 +61,11 @@ export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
 }
 
 /** A stream was asked for; whether one came shows in its first bytes. */
-async function streamOrWhole(reading: Reading, type: string, status: number): Promise<Outcome> {
-  const first = await reading.source.peek();
-  return isEvents(type, first?.[0]) ? openStream(reading) : wholeAnswer(reading, type, status);
+function streamOrWhole(reading: Reading, type: string, status: number): Outcome | Promise<Outcome> {
+  const open = (first: readonly Uint8Array[] | undefined) =>
+    isEvents(type, first?.[0]) ? openStream(reading) : wholeAnswer(reading, type, status);
+  const first = reading.source.peek();
+  return first instanceof Promise ? first.then(open) : open(first);
 }
 
 class AttemptClientContext implements ClientContext {

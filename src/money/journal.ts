@@ -153,8 +153,10 @@ export class SpendJournal {
     }
     const running = place.seq;
     const n = running === 0 ? ++this.#seq : running;
-    const ended = { row, running, n, at: running === 0 ? row.time : place.at };
-    this.#waiting.push({ ...ended, line: this.#tail.add(ended) });
+    const at = running === 0 ? row.time : place.at;
+    const ended = { line: this.#tail.next, row, running, n, at };
+    this.#tail.add(ended);
+    this.#waiting.push(ended);
     if (this.waiting === FLUSH_ROWS && this.#problem === undefined) this.#flushSoon();
     else this.#schedule();
   }

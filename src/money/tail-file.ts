@@ -31,6 +31,8 @@ interface Head {
   readonly started: string | null;
 }
 
+/** A file that is smaller stays as it is: the database knows which of its lines it has. */
+const MIN_EMPTIED_BYTES = 2 ** 20;
 /** Beyond this, rows wait in memory alone. */
 const MAX_BYTES = 64 * 2 ** 20;
 /** Of journals that are open in this process. */
@@ -60,12 +62,16 @@ export class TailFile implements TickTask {
     this.#head = `${JSON.stringify(head)}\n`;
   }
 
-  /** @returns the number of the line */
-  add(row: Omit<TailLine, 'line'>): number {
-    const line = ++this.#lines;
+  /** The number of the next line. */
+  get next(): number {
+    return this.#lines + 1;
+  }
+
+  /** @param row with the number {@link next} */
+  add(row: TailLine): void {
+    this.#lines = row.line;
     if (this.#pending.length === 0) atTickEnd(this);
-    this.#pending.push({ line, ...row });
-    return line;
+    this.#pending.push(row);
   }
 
   onTickEnd(): void {
@@ -90,7 +96,7 @@ export class TailFile implements TickTask {
   /** All its rows are in the database. */
   empty(): void {
     this.#pending = [];
-    if (this.#fd === undefined || this.#size === 0) return;
+    if (this.#fd === undefined || this.#size < MIN_EMPTIED_BYTES) return;
     try {
       ftruncateSync(this.#fd, 0);
       this.#size = 0;

@@ -62,9 +62,21 @@ export class UpstreamBody implements ChunkSink {
   }
 
   /** The first chunks, which `read` gives once more; undefined: there are none. What it throws, `read` throws. */
-  async peek(): Promise<Batch> {
+  peek(): Batch | Promise<Batch> {
     try {
-      let batch = await this.read();
+      const batch = this.read();
+      if (batch instanceof Promise || batch?.length === 0) return this.#peekLater(batch);
+      this.#peeked = { batch };
+      return batch;
+    } catch (thrown) {
+      this.#peeked = { thrown };
+      return undefined;
+    }
+  }
+
+  async #peekLater(first: Batch | Promise<Batch>): Promise<Batch> {
+    try {
+      let batch = await first;
       while (batch?.length === 0) batch = await this.read();
       this.#peeked = { batch };
       return batch;

@@ -62,7 +62,7 @@ export async function retry<A extends Succeeded>(
   let tooLarge: FailedOutcome | undefined;
   let tries = 0;
   // A fault of the history is the same at every target, a setting is each target's own.
-  const mended = new Set<string>();
+  let mended: Set<string> | undefined;
   let repeated = false;
   for (
     let routed = nextOf(hop, left, equals);
@@ -111,6 +111,7 @@ export async function retry<A extends Succeeded>(
       ) {
         const fault = faultOf(error);
         const key = fault === 'history' ? fault : `${targetName(routed.target)} ${fault}`;
+        mended ??= new Set();
         if (!mended.has(key) && mended.size < MAX_MENDS) {
           mended.add(key);
           // What was learnt from others holds for every try; the words about a history only for those that follow.
