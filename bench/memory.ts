@@ -1,152 +1,160 @@
-/** Time and size of a memory of 100,000 events: `bun bench/memory.ts [--events N]`. */
+/** How well and how fast the memory recalls labelled sets: `bun bench/memory.ts [DATA] [--help]`. */
 
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { NewMemoryEvent } from '../src/conversation/memory.ts';
+import type { MemoryEvent } from '../src/conversation/memory.ts';
+import { estimatedTokens } from '../src/conversation/usage.ts';
 import { DEFAULT_LIMITS } from '../src/features/memory/event.ts';
-import { type Embedder, embeddedMemory } from '../src/features/memory/index.ts';
-import { EVENTS, QUESTIONS } from '../test/features/memory/recall-set.ts';
+import { embeddedMemory } from '../src/features/memory/index.ts';
+import { type LabelledSpace, labelledSets } from './memory-sets.ts';
 
-const inList = (place: number) => `events[${place}]`;
-const { values } = parseArgs({ options: { events: { type: 'string', default: '100000' } } });
-const COUNT = Number(values.events);
-const DIMENSIONS = 1024;
-const DAY = 86_400_000;
+const HELP = `bun bench/memory.ts [DATA] [options]
 
-let state = 20_261_122;
-/** The same numbers in every run. */
-const random = () => {
-  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-  return state / 2 ** 32;
-};
-const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)]!;
+DATA: a file or folder with LoCoMo's own files, or {name, spaces: [{name, split, events, questions}]}.
+Without it: the 60 questions of the project's own set.
 
-/** Pieces of the labelled set, put together anew: words as frequent as people use them. */
-const CHINESE = EVENTS.filter(([, text]) => /\p{Script=Han}/u.test(text));
-const ENGLISH = EVENTS.filter(([, text]) => !/\p{Script=Han}/u.test(text));
-const pieces = (from: typeof EVENTS) =>
-  from.flatMap(([, text]) => text.split(/(?<=[，。！,.!?])/u));
-const PIECES = [pieces(CHINESE), pieces(ENGLISH)] as const;
-/** Rare names and numbers, as every message has some. */
-const rare = (chinese: boolean) =>
-  chinese
-    ? String.fromCodePoint(...Array.from({ length: 2 }, () => 0x4e00 + Math.floor(random() * 6000)))
-    : Math.floor(random() * 60_000)
-        .toString(26)
-        .replace(/\d/g, (digit) => 'qrstuvwxyz'[+digit]!);
-
-function event(at: number, now: number): NewMemoryEvent {
-  const chinese = random() < 0.6;
-  const from = PIECES[chinese ? 0 : 1];
-  const words = [pick(from), rare(chinese), pick(from), chinese ? rare(true) : pick(from)];
-  return {
-    text: words.join(chinese ? '' : ' '),
-    source: pick(EVENTS)[0],
-    time: now - Math.floor(((COUNT - at) / COUNT) * 365 * DAY),
-    importance: Math.round(random() * 10) / 10,
-  };
+  --validation   also what nothing was tuned on (LoCoMo 44, 47 to 50; split "val")
+  --set NAME     only this set
+  --misses N     the first N questions without evidence among the first eight
+`;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    validation: { type: 'boolean', default: false },
+    set: { type: 'string' },
+    misses: { type: 'string', default: '0' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
 }
 
-/** Vectors without meaning: what is measured is the search among them. */
-const embedder: Embedder = {
-  name: 'bench',
-  embed: async (texts) => texts.map(() => vector()),
-  embedQuery: async () => vector(),
-};
-function vector(): Float32Array {
-  const out = Float32Array.from({ length: DIMENSIONS }, () => random() - 0.5);
-  const length = Math.sqrt(out.reduce((sum, value) => sum + value * value, 0));
-  return out.map((value) => value / length);
+/** Events that a turn of a conversation gets. */
+const BUDGET = 8;
+const DEPTHS = [5, BUDGET, 10, 20] as const;
+const DEEPEST = 20;
+
+interface Measured {
+  readonly category: string;
+  /** Place of the first evidence from 0; -1: none among the first 20. */
+  readonly first: number;
+  /** Share of the evidence among the first so many. */
+  readonly shares: readonly number[];
+  readonly tokens: number;
+  readonly ms: number;
 }
 
-const percentile = (times: readonly number[], share: number) =>
-  times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))]!;
-interface Recalls {
-  readonly times: readonly number[];
-  /** Milliseconds of CPU for each on average: what a busy machine does not blur. */
-  readonly cpu: number;
-}
-const row = (what: string, { times, cpu }: Recalls) => {
-  const shares = [0.5, 0.95, 0.99].map((share) => percentile(times, share));
-  console.log(`| ${what} | ${[...shares, cpu].map((ms) => ms.toFixed(1)).join(' | ')} |`);
-};
-
-const folder = mkdtempSync(join(tmpdir(), 'hopgate-bench-memory-'));
-const path = join(folder, 'memory.db');
-const now = Date.now();
 const silent = { captured() {}, recalled() {}, problem: console.error, embeddingsFailed() {} };
-const open = (with_?: Embedder) =>
-  embeddedMemory({
-    path,
-    limits: { ...DEFAULT_LIMITS, events: COUNT },
+const folder = mkdtempSync(join(tmpdir(), 'hopgate-bench-memory-'));
+let files = 0;
+let missesLeft = Number(values.misses);
+
+/** What the model gets of an event. */
+const told = ({ id, time, text, source, tags }: MemoryEvent) => ({
+  id,
+  time: new Date(time).toISOString(),
+  text,
+  ...(source === undefined ? {} : { source }),
+  ...(tags.length === 0 ? {} : { tags }),
+});
+
+async function measured(spaces: readonly LabelledSpace[]) {
+  const memory = embeddedMemory({
+    path: join(folder, `${++files}.db`),
+    limits: { ...DEFAULT_LIMITS, text: 100_000 },
     dedupeMs: 0,
     observer: silent,
-    embedder: with_,
   });
-const size = () => `${(statSync(path).size / 2 ** 20).toFixed(0)} MB`;
-
-async function recalls(
-  memory: ReturnType<typeof open>,
-  queries: readonly string[],
-): Promise<Recalls> {
-  const times: number[] = [];
-  const before = process.cpuUsage();
-  for (const query of queries) {
-    const began = performance.now();
-    await memory.recall('bench', { query, limit: 10 });
-    times.push(performance.now() - began);
+  const found: Measured[] = [];
+  let cpu = 0;
+  for (const { name, events, questions } of spaces) {
+    await memory.eventStore!.addInSteps(name, events, (at) => `events[${at}]`);
+    // The first recall of a space reads its pages.
+    await memory.recall(name, { query: events[0]!.text, limit: BUDGET });
+    for (const { text, evidence, category } of questions) {
+      const cpuBefore = process.cpuUsage();
+      const began = performance.now();
+      const given = await memory.recall(name, { query: text, limit: BUDGET });
+      const ms = performance.now() - began;
+      const { user, system } = process.cpuUsage(cpuBefore);
+      cpu += (user + system) / 1000;
+      const deep = await memory.recall(name, { query: text, limit: DEEPEST });
+      const ids = deep.map(({ id }) => id);
+      const first = ids.findIndex((id) => evidence.includes(id));
+      const shareOf = (list: readonly string[]) =>
+        evidence.filter((id) => list.includes(id)).length / evidence.length;
+      const shares = DEPTHS.map((depth) =>
+        shareOf(depth === BUDGET ? given.map(({ id }) => id) : ids.slice(0, depth)),
+      );
+      found.push({
+        category,
+        first,
+        shares,
+        tokens: estimatedTokens(Buffer.byteLength(JSON.stringify({ events: given.map(told) }))),
+        ms,
+      });
+      if (shares[1] === 0 && missesLeft-- > 0) {
+        console.log(`\n? ${name} [${category}] ${text}`);
+        for (const id of evidence) {
+          const { source, text: said } = events.find((event) => event.id === id)!;
+          console.log(`  = ${source}: ${said}`);
+        }
+        for (const { source, text: said, score } of given) {
+          console.log(`  - ${score} ${source}: ${said.slice(0, 150)}`);
+        }
+      }
+    }
   }
-  const { user, system } = process.cpuUsage(before);
-  return { times, cpu: (user + system) / 1000 / queries.length };
+  await memory.close();
+  return { found, cpu };
 }
 
-try {
-  const memory = open();
-  const events = Array.from({ length: COUNT }, (_, at) => event(at, now));
-  const began = performance.now();
-  for (let at = 0; at < COUNT; at += 1000) {
-    memory.eventStore!.add('bench', events.slice(at, at + 1000), inList);
-  }
-  const seconds = (performance.now() - began) / 1000;
-  const questions = QUESTIONS.map(([question]) => question);
-  const short = questions.flatMap((question) => question.match(/\p{Script=Han}{2}/gu) ?? []);
-  const messages = Array.from({ length: 200 }, (_, at) => event(at, now).text);
-  console.log(`${cpus()[0]!.model}, Bun ${Bun.version}; ${COUNT} events in one space\n`);
-  console.log(
-    `Added in ${seconds.toFixed(1)} s (${Math.round(COUNT / seconds)} a second), ${size()}.\n`,
-  );
-  console.log(
-    '| recall of 10, ms | p50 | p95 | p99 | CPU, mean |\n| --- | --: | --: | --: | --: |',
-  );
-  await recalls(memory, questions);
-  const thrice = [...questions, ...questions, ...questions];
-  row('the 60 questions of the labelled set, three times', await recalls(memory, thrice));
-  row('two Chinese characters', await recalls(memory, short));
-  row('whole messages', await recalls(memory, messages));
-  await memory.close();
+const mean = (numbers: readonly number[]) =>
+  numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+const percent = (share: number) => (share * 100).toFixed(1);
 
-  // The vectors are put in as the back-fill would, without its pauses.
-  const { openMemoryStore } = await import('../src/features/memory/store/memory-store.ts');
-  const store = openMemoryStore({ path, limits: () => DEFAULT_LIMITS });
-  for (let behind = 0; ; ) {
-    const unseen = store.vectors.withoutVector(embedder.name, behind, 1000);
-    if (unseen.length === 0) break;
-    store.vectors.put(embedder.name, new Map(unseen.map((one) => [one.row, vector()])));
-    behind = unseen.at(-1)!.row;
+function row(what: string, found: readonly Measured[], cpu?: number): void {
+  const places = found.map(({ first }) => (first < 0 ? 0 : 1 / (first + 1)));
+  const cells = [
+    percent(mean(found.map(({ first }) => Number(first === 0)))),
+    ...DEPTHS.map((_, at) => percent(mean(found.map(({ shares }) => shares[at]!)))),
+    mean(places).toFixed(3),
+    mean(found.map(({ tokens }) => tokens)).toFixed(0),
+    Math.max(...found.map(({ tokens }) => tokens)).toFixed(0),
+    mean(found.map(({ ms }) => ms)).toFixed(2),
+    cpu === undefined ? '' : (cpu / found.length).toFixed(2),
+  ];
+  console.log(`| ${what} (${found.length}) | ${cells.join(' | ')} |`);
+}
+
+console.log(`${cpus()[0]!.model}, Bun ${Bun.version}; words alone\n`);
+console.log(
+  `| questions | hit@1 | ${DEPTHS.map((depth) => `R@${depth}`).join(' | ')} | MRR | tokens | most | ms | CPU, ms |`,
+);
+console.log(`| --- |${' --: |'.repeat(DEPTHS.length + 6)}`);
+try {
+  for (const { name, spaces } of labelledSets(positionals[0])) {
+    if (values.set !== undefined && values.set !== name) continue;
+    for (const split of ['dev', 'validation'] as const) {
+      if (split === 'validation' && !values.validation) continue;
+      const own = spaces.filter((one) => one.split === split);
+      if (own.length === 0) continue;
+      const { found, cpu } = await measured(own);
+      row(`**${name}, ${split}**`, found, cpu);
+      const categories = Map.groupBy(found, ({ category }) => category);
+      for (const [category, some] of [...categories].sort()) row(category, some);
+      if (name === 'locomo') {
+        row(
+          'categories 1 to 4',
+          found.filter(({ category }) => category !== 'adversarial'),
+        );
+      }
+    }
   }
-  store.close();
-  const hybrid = open(embedder);
-  const first = await recalls(hybrid, questions.slice(0, 1));
-  row(`with ${DIMENSIONS} dimensions, in memory`, await recalls(hybrid, questions));
-  console.log(
-    `\nThe first recall with vectors reads them: ${first.times[0]!.toFixed(0)} ms. ${size()}.`,
-  );
-  const erasing = performance.now();
-  await hybrid.erase('bench');
-  console.log(`Erased in ${((performance.now() - erasing) / 1000).toFixed(1)} s, then ${size()}.`);
-  await hybrid.close();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
