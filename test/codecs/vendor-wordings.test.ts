@@ -252,7 +252,41 @@ const OVERFLOWS: readonly Said[] = [
     400,
     { message: 'Input is too long for requested model.', __type: 'ValidationException' },
     'context_overflow',
-    PI,
+    'aws-samples/bedrock-chat#95',
+  ],
+  [
+    'Bedrock Titan',
+    'bedrock-claude',
+    400,
+    {
+      message:
+        '400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 9279',
+      __type: 'ValidationException',
+    },
+    'context_overflow',
+    'pkdone/paul-genai-test-tools-ts',
+  ],
+  [
+    'Cohere',
+    'none',
+    400,
+    {
+      message:
+        'too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292. Try using a shorter prompt, or enabling prompt truncating. See https://docs.cohere.com/reference/generate for more details.',
+    },
+    'context_overflow',
+    'docs.cohere.com errors',
+  ],
+  [
+    'Cohere size',
+    'none',
+    400,
+    {
+      message:
+        'too many tokens: size limit exceeded by 11326 tokens. Try using shorter or fewer inputs',
+    },
+    'context_overflow',
+    'docs.cohere.com errors',
   ],
   [
     'Ollama',
@@ -314,7 +348,7 @@ const OVERFLOWS: readonly Said[] = [
       { type: 'BadRequestError', code: 400 },
     ),
     'context_overflow',
-    'vllm serving_engine.py',
+    'farion1231/cc-switch#1022',
   ],
   [
     'vLLM flat',
@@ -533,6 +567,17 @@ const KEYS: readonly Said[] = [
     'AWS common errors',
   ],
   [
+    'Azure',
+    'none',
+    401,
+    e(
+      'Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource.',
+      { code: '401' },
+    ),
+    'authentication',
+    'SciSharp/BotSharp#386',
+  ],
+  [
     'OpenRouter',
     'openrouter',
     401,
@@ -631,6 +676,37 @@ const ACCOUNTS: readonly Said[] = [
     invalid('Access denied, please make sure your account is in good standing.', 'Arrearage'),
     'billing',
     QWEN,
+  ],
+  [
+    'Kimi Code',
+    'kimi',
+    403,
+    e("You've reached your usage limit for this billing cycle. Please upgrade to continue."),
+    'quota',
+    'kimi.com/code error reference',
+  ],
+  [
+    'Bedrock day',
+    'bedrock-claude',
+    429,
+    {
+      message: 'Too many tokens per day, please wait before trying again.',
+      __type: 'ThrottlingException',
+    },
+    'quota',
+    'minorun365/agent-book#29',
+  ],
+  [
+    'Bedrock region',
+    'bedrock-claude',
+    400,
+    {
+      message:
+        'Access to Anthropic models is not allowed from unsupported countries, regions, or territories.',
+      __type: 'ValidationException',
+    },
+    'permission',
+    'anthropics/claude-code#2656',
   ],
   [
     'MiniMax',
@@ -904,7 +980,7 @@ const MODELS: readonly Said[] = [
     400,
     { message: 'The provided model identifier is invalid.', __type: 'ValidationException' },
     'not_found',
-    'AWS Bedrock troubleshooting',
+    'RooCodeInc/Roo-Code#9182',
   ],
   [
     'Bedrock access',
@@ -915,7 +991,7 @@ const MODELS: readonly Said[] = [
       __type: 'AccessDeniedException',
     },
     'not_found',
-    'AWS Bedrock troubleshooting',
+    'dirkpetersen/our-chat#3',
   ],
   [
     'Azure',
@@ -923,7 +999,7 @@ const MODELS: readonly Said[] = [
     404,
     e('The API deployment for this resource does not exist.', { code: 'DeploymentNotFound' }),
     'not_found',
-    'learn.microsoft.com',
+    'chatboxai/chatbox#646',
   ],
   [
     'NVIDIA',
@@ -1007,7 +1083,7 @@ const OTHERS: readonly Said[] = [
       { code: 'content_filter' },
     ),
     'content_filter',
-    'learn.microsoft.com',
+    'microsoft/azurechat#351',
   ],
   [
     'DashScope filter',
@@ -1031,7 +1107,7 @@ const OTHERS: readonly Said[] = [
     400,
     e('The request was rejected because it was considered high risk', { type: 'content_filter' }),
     'content_filter',
-    'platform.moonshot.ai',
+    'MoonshotAI/kimi-cli#1002',
   ],
   [
     'MiniMax filter',

@@ -19,6 +19,7 @@ export interface KindOfWords {
 
 const PI = 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts';
 const VLLM = 'github.com/vllm-project/vllm vllm/entrypoints/openai/serving_engine.py';
+const VLLM_PROCESSOR = 'github.com/vllm-project/vllm vllm/v1/engine/processor.py';
 const SGLANG = 'github.com/sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py';
 const TGI = 'github.com/huggingface/text-generation-inference router/src/validation.rs';
 const QWEN = 'https://www.alibabacloud.com/help/en/model-studio/error-code';
@@ -29,12 +30,13 @@ const OPENROUTER = 'https://openrouter.ai/docs/api-reference/errors';
 const GROQ = 'https://console.groq.com/docs/errors';
 const GLM = 'https://docs.bigmodel.cn/cn/api/api-code';
 const KIMI = 'https://platform.moonshot.ai/docs/api/chat#error-codes';
+const KIMI_CODE = 'https://www.kimi.com/code/docs/en/kimi-code/error-reference.html';
 const MINIMAX = 'https://platform.minimax.io/docs/api-reference/errorcode';
 const DEEPSEEK = 'https://api-docs.deepseek.com/quick_start/error_codes';
 const XAI = 'https://docs.x.ai/docs/key-information/debugging';
-const AWS =
-  'https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html';
-const AZURE = 'https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter';
+/** The names of exceptions; their sentences stand in no list, and are quoted from reports. */
+const AWS = 'https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html';
+const COHERE = 'https://docs.cohere.com/v1/reference/errors.md';
 
 const said = (by: string, source: string, ...all: readonly RegExp[]): readonly Wording[] =>
   all.map((words) => ({ words, by, source }));
@@ -47,7 +49,11 @@ const TOO_LARGE: readonly Wording[] = [
 const FLAGGED: readonly Wording[] = [
   ...said('OpenRouter', OPENROUTER, /input was flagged|requires moderation/i),
   ...said('xAI', XAI, /content violates usage guidelines|safety_check/i),
-  ...said('Azure', AZURE, /content_filter|responsibleai|content management policy/i),
+  ...said(
+    'Azure',
+    'github.com/microsoft/azurechat/issues/351',
+    /content_filter|responsibleai|content management policy/i,
+  ),
   ...said('OpenAI', OPENAI, /content_policy|rejected (?:as a result of|by) our safety system/i),
   ...said('OpenAI', OPENAI, /prompt was flagged as potentially violating/i),
   ...said('DashScope', QWEN, /data_?inspection_?failed|inappropriate content/i),
@@ -55,8 +61,16 @@ const FLAGGED: readonly Wording[] = [
   ...said('MiniMax', MINIMAX, /(?:input|output) new_sensitive/i),
   ...said('Zhipu', GLM, /输入或生成内容中?可能包含不安全或敏感内容|敏感内容/),
   ...said('DeepSeek', DEEPSEEK, /content exists risk/i),
-  ...said('Kimi', KIMI, /rejected because it was considered high risk/i),
-  ...said('Bedrock', AWS, /blocked by (?:our )?content filter/i),
+  ...said(
+    'Kimi',
+    'github.com/MoonshotAI/kimi-cli/issues/1002',
+    /rejected because it was considered high risk/i,
+  ),
+  ...said(
+    'Bedrock',
+    'https://docs.aws.amazon.com/nova/latest/userguide, errors of Nova Reel',
+    /blocked by (?:our |the )?content filter/i,
+  ),
 ];
 
 const OVERFLOW: readonly Wording[] = [
@@ -68,11 +82,12 @@ const OVERFLOW: readonly Wording[] = [
   ...said('Anthropic, Ollama, Fireworks', PI, /prompt (?:is )?too long/i),
   ...said('Anthropic', ANTHROPIC, /exceed context limit/i),
   ...said('Zhipu', GLM, /prompt exceeds max length|prompt 超长|输入.{0,20}超长/i),
+  ...said('Bedrock', 'github.com/aws-samples/bedrock-chat/issues/95', /input (?:is )?too long/i),
+  ...said('Bedrock Titan', 'github.com/pkdone/paul-genai-test-tools-ts', /too many input tokens/i),
   ...said(
-    'Bedrock',
-    AWS,
-    /input (?:is )?too long/i,
-    /too many (?:input )?tokens in (?:the )?(?:prompt|input|request)/i,
+    'Cohere',
+    COHERE,
+    /too many tokens: (?:the )?(?:total number of tokens|size limit exceeded)/i,
   ),
   ...said(
     'Gemini',
@@ -85,7 +100,7 @@ const OVERFLOW: readonly Wording[] = [
   ...said('Mistral', PI, /too large for model with \d+ maximum/i),
   ...said(
     'Kimi',
-    PI,
+    'github.com/MoonshotAI/kimi-cli/issues/2011',
     /exceed(?:s|ed|ing)? (?:the |your |its |this )?(?:available |model.s |maximum |max ){0,3}(?:context|model token limit)/i,
   ),
   ...said('MiniMax', PI, /context (?:window|length|size)[^.]{0,40}(?:exceed|limit|overflow|too)/i),
@@ -107,8 +122,13 @@ const OVERFLOW: readonly Wording[] = [
     /input length exceeds (?:the )?(?:maximum )?context length/i,
   ),
   ...said('SGLang', SGLANG, /longer than the model.s (?:maximum )?context length/i),
-  ...said('vLLM', VLLM, /longer than the maximum model length/i),
-  ...said('vLLM', VLLM, /prompt \(length \d{1,9}\)/i, /max_model_len/),
+  ...said(
+    'vLLM',
+    VLLM_PROCESSOR,
+    /longer than the maximum model length/i,
+    /prompt \(length \d{1,9}\)/i,
+    /max_model_len/,
+  ),
   ...said(
     'TGI',
     TGI,
@@ -120,11 +140,6 @@ const OVERFLOW: readonly Wording[] = [
     'github.com/SillyTavern/SillyTavern/issues/3543',
     /(?:greater|longer) than (?:the )?max_seq_len/i,
     /exceeds (?:the )?max(?:imum)? sequence length/i,
-  ),
-  ...said(
-    'KoboldCpp',
-    'github.com/LostRuins/koboldcpp',
-    /(?:prompt|input) (?:is )?(?:too (?:large|big)|larger) (?:for|than) (?:the |this )?(?:context|model)/i,
   ),
   ...said('Copilot', PI, /prompt token count of \d{1,9} exceeds the limit/i),
   ...said(
@@ -195,9 +210,9 @@ const KEY: readonly Wording[] = [
   ...said(
     'Bedrock',
     AWS,
-    /unrecognizedclientexception|expiredtokenexception|invalidsignatureexception|security token included in the request is (?:invalid|expired)|api key has expired/i,
+    /unrecognizedclientexception|expiredtokenexception|invalidsignatureexception|security token included in the request is (?:invalid|expired)/i,
   ),
-  ...said('Azure', AZURE, /invalid subscription key/i),
+  ...said('Azure', 'github.com/SciSharp/BotSharp/issues/386', /invalid subscription key/i),
   ...said('local servers', VLLM, /\binvalid (?:or missing )?api.?key\b|\bmissing api.?key\b/i),
 ];
 
@@ -266,7 +281,9 @@ const QUOTA: readonly Wording[] = [
   ...said('Zhipu', GLM, /(?:使用|调用)(?:上限|次数已达上限)|已达到.{0,20}使用上限/),
   ...said('Zhipu', GLM, /usage limit reached for/i),
   ...said('MiniMax', MINIMAX, /usage limit exceeded/i),
-  ...said('Bedrock', AWS, /servicequotaexceededexception|too many tokens per day/i),
+  ...said('Kimi Code', KIMI_CODE, /reached your usage limit for this/i),
+  ...said('Bedrock', AWS, /servicequotaexceededexception/i),
+  ...said('Bedrock', 'github.com/minorun365/agent-book/issues/29', /too many tokens per day/i),
 ];
 
 /** The model and not the account is refused: other models of the same key work. */
@@ -330,13 +347,33 @@ const MODEL: readonly Wording[] = [
   ),
   ...said(
     'Bedrock',
-    AWS,
-    /provided model identifier is invalid|access to the model with the specified model id|model version has reached the end of its life|marked by provider as legacy|on-demand throughput isn.t supported/i,
+    'github.com/RooCodeInc/Roo-Code/issues/9182',
+    /provided model identifier is invalid/i,
+  ),
+  ...said(
+    'Bedrock',
+    'github.com/dirkpetersen/our-chat/issues/3',
+    /access to the model with the specified model id/i,
+  ),
+  ...said(
+    'Bedrock',
+    'github.com/gsd-build/gsd-2/issues/5425',
+    /model version has reached the end of its life|marked by provider as legacy/i,
+  ),
+  ...said(
+    'Bedrock',
+    'github.com/anthropics/claude-code/issues/1466',
+    /on-demand throughput isn.t supported/i,
   ),
   ...said(
     'Azure',
-    'https://learn.microsoft.com/azure/ai-services/openai',
-    /deploymentnotfound|api deployment for this resource does not exist|operationnotsupported/i,
+    'github.com/chatboxai/chatbox/issues/646',
+    /deploymentnotfound|api deployment for this resource does not exist/i,
+  ),
+  ...said(
+    'Azure',
+    'github.com/langchain-ai/langmem/issues/13',
+    /operationnotsupported|operation does not work with the specified model/i,
   ),
   ...said(
     'NVIDIA',
@@ -349,7 +386,7 @@ const MODEL: readonly Wording[] = [
     'github.com/trvon/agent',
     /failed to load model|model is unloaded|no models loaded|model \S{0,90} is not loaded/i,
   ),
-  ...said('LocalAI', 'github.com/mudler/LocalAI', /could not load model/i),
+  ...said('LocalAI', 'github.com/mudler/LocalAI/issues/1664', /could not load model/i),
   ...said('TabbyAPI', 'github.com/theroyallab/tabbyAPI', /no models are (?:currently )?loaded/i),
   ...said(
     'relays',
@@ -379,7 +416,7 @@ const REGION: readonly Wording[] = [
   ),
   ...said(
     'Bedrock',
-    AWS,
+    'github.com/anthropics/claude-code/issues/2656',
     /not (?:supported|allowed|available) (?:from|in) (?:unsupported |this |your )?(?:countries|country|region|location)/i,
   ),
   ...said(

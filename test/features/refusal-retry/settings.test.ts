@@ -39,10 +39,10 @@ const ROWS: readonly Row[] = [
     cap(8192),
   ],
   [
-    'OpenAI Chat, https://github.com/openai/openai-python/issues/1683',
+    'OpenAI Chat, https://github.com/enoch3712/ExtractThinker/issues/346',
     'max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.',
     cap(16_384),
-    { param: 'max_tokens', code: 'invalid_value' },
+    { param: 'max_tokens' },
   ],
   [
     'OpenAI Responses',
@@ -62,32 +62,63 @@ const ROWS: readonly Row[] = [
     cap(8000),
   ],
   [
-    'Anthropic, https://github.com/anthropics/claude-code/issues/6158',
-    'max_tokens: 64000 > 32000, which is the maximum allowed number of output tokens for claude-opus-4-1-20250805',
-    cap(32_000),
+    'Anthropic, https://github.com/Effect-TS/effect/pull/7129',
+    'max_tokens: 9999999 > 128000, which is the maximum allowed number of output tokens for claude-opus-4-8',
+    cap(128_000),
   ],
   [
-    'Bedrock, https://github.com/langgenius/dify/issues/10390',
+    'Bedrock, https://github.com/vercel/ai/issues/2772',
     'The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096.',
     cap(4096),
   ],
   [
-    'Bedrock Nova',
+    'Bedrock, https://github.com/charmbracelet/crush/issues/946',
+    'The maximum tokens you requested exceeds the model limit of 32768',
+    cap(32_768),
+  ],
+  [
+    'Bedrock, https://github.com/RooCodeInc/Roo-Code/issues/248',
+    'The maximum tokens you requested exceed the model limit of 4096. Try again with a maximum tokens value lower than 4096.',
+    cap(4096),
+  ],
+  [
+    'BytePlus, https://github.com/yiliqi78/TOKENICODE/issues/3',
+    'The parameter max_tokens specified in the request is not valid: integer above maximum value, expected a value <= 32768, but got 64000 instead. Request id: 0217724325966514087c9e55f8b322b82cd17f72450d06e16ef7b',
+    cap(32_768),
+    { param: 'max_tokens', code: 'InvalidParameter' },
+  ],
+  [
+    'Volcengine, https://github.com/xuanyustudio/LocalMiniDrama/issues/39',
+    'The parameter `max_completion_tokens` specified in the request are not valid: integer above maximum value, expected a value <= 12288, but got 16384 instead. Request id: 021787281042180b566464da517b102b4cb09cdfd60e7ee3d23dd',
+    cap(12_288),
+  ],
+  [
+    "JSON Schema's words, as Bedrock has them for other fields",
     'Malformed input request: #/inferenceConfig/maxTokens: 32000 is not less or equal to 5120, please reformat your input and try again.',
     cap(5120),
   ],
   [
-    'Vertex',
+    'Vertex, https://github.com/BerriAI/litellm/pull/10548',
     'Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try again.',
     cap(65_536),
   ],
-  ['Cohere', 'too many tokens: max tokens must be less than or equal to 4,096', cap(4096)],
-  ['Zhipu', 'max_tokens 参数非法，取值范围[1,98304]', cap(98_304)],
+  [
+    'Cohere, https://docs.cohere.com/v1/reference/errors.md',
+    'too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model - received 8192.',
+    cap(4096),
+  ],
+  [
+    'Zhipu names no limit, https://github.com/lobehub/lobehub/issues/1398',
+    'max_tokens参数非法。请检查文档。',
+    undefined,
+    { code: '1214' },
+  ],
+  ['in Chinese', 'max_tokens 参数非法，取值范围[1,98304]', cap(98_304)],
   ['pydantic', 'body.max_tokens: Input should be less than or equal to 8192', cap(8192)],
   ['in other words', 'max_tokens (32000) exceeds the maximum of 12288 for this model', cap(12_288)],
   ['in other words', 'max_tokens is limited to 8192', cap(8192)],
   [
-    'Fireworks, https://docs.fireworks.ai/guides/querying-text-models',
+    'Fireworks, https://github.com/nullclaw/nullclaw/pull/231',
     'Requests with max_tokens > 4096 must have stream=true',
     room(4096),
   ],
@@ -99,9 +130,10 @@ const ROWS: readonly Row[] = [
   ],
   // The window less the prompt.
   [
-    'vLLM, https://github.com/vllm-project/vllm/issues/22132',
-    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 40960 tokens and your request has 12000 input tokens (32000 > 40960 - 12000).",
-    room(28_960),
+    'vLLM, https://github.com/farion1231/cc-switch/issues/1022',
+    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 32768 tokens and your request has 17459 input tokens (32000 > 32768 - 17459). (parameter=max_tokens, value=32000)",
+    room(15_309),
+    { param: 'max_tokens' },
   ],
   [
     'DeepSeek',
@@ -122,7 +154,7 @@ const ROWS: readonly Row[] = [
     overflow,
   ],
   [
-    'Together',
+    'TGI, text-generation-inference router/src/validation.rs',
     'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 4120 `inputs` tokens and 5000 `max_new_tokens`',
     room(4073),
   ],
