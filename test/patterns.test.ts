@@ -78,11 +78,6 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
   ['src/lib/text/printable-text.ts', 2, 'sets of characters'],
   ['src/ui/page/kit/visible.ts', 1, 'a set of characters'],
   ['src/upstream/demo/sample-pattern.ts', 2, 'one class of characters, over one character'],
-  [
-    'src/upstream/demo/schema-check.ts',
-    1,
-    'held against short texts, the shorter the more it repeats',
-  ],
   ['src/upstream/demo/token-estimate.ts', 1, 'what it reads it takes'],
 ];
 

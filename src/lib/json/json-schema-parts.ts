@@ -1,6 +1,6 @@
 /** Parts of JSON Schema that checks of schemas and of values share: references, patterns, types. */
 
-import { type LinearPattern, linearPattern } from '../text/linear-pattern.ts';
+import { type LinearPattern, linearPattern, UnfitPattern } from '../text/linear-pattern.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { memberOf } from './json-members.ts';
 
@@ -27,11 +27,33 @@ export function hasType(value: Json, type: unknown): boolean {
   }
 }
 
+/** What is compiled of a schema document, kept as long as the document is. */
+interface Compiled {
+  readonly patterns: Map<string, LinearPattern | UnfitPattern>;
+  named?: ReadonlyMap<string, JsonObject>;
+}
+const documents = new WeakMap<object, Compiled>();
+
+function compiledOf(root: Schema): Compiled {
+  // A boolean holds no patterns and no names.
+  if (typeof root === 'boolean') return { patterns: new Map() };
+  let compiled = documents.get(root);
+  if (compiled === undefined) {
+    compiled = { patterns: new Map() };
+    documents.set(root, compiled);
+  }
+  return compiled;
+}
+
 /** A local reference: `#`, a pointer (`#/…`), an `$anchor` or an `$id` of the document. */
-export function resolve(ref: string, root: JsonObject): Schema | undefined {
+export function resolve(ref: string, root: Schema): Schema | undefined {
   if (ref === '#' || ref === '') return root;
-  if (!ref.startsWith('#/')) return named(ref, root);
-  let at: Json | undefined = root;
+  if (!ref.startsWith('#/')) {
+    const compiled = compiledOf(root);
+    compiled.named ??= namesIn(root);
+    return compiled.named.get(ref);
+  }
+  let at: Json | undefined = root as Json;
   for (const part of ref.slice(2).split('/')) {
     let key: string;
     try {
@@ -45,25 +67,36 @@ export function resolve(ref: string, root: JsonObject): Schema | undefined {
   return isSchema(at) ? at : undefined;
 }
 
-function named(ref: string, root: JsonObject): JsonObject | undefined {
-  const waiting: Json[] = [root];
+function namesIn(root: Schema): ReadonlyMap<string, JsonObject> {
+  const named = new Map<string, JsonObject>();
+  const waiting: Json[] = [root as Json];
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     if (typeof node !== 'object' || node === null) continue;
-    if (isObject(node) && (node.$id === ref || `#${String(node.$anchor)}` === ref)) return node;
+    if (isObject(node)) {
+      if (typeof node.$id === 'string') named.set(node.$id, node);
+      if (typeof node.$anchor === 'string') named.set(`#${node.$anchor}`, node);
+    }
     for (const child of Object.values(node as Readonly<Record<string, Json>>)) waiting.push(child);
   }
-  return undefined;
+  return named;
 }
 
-/** Compiled patterns. Schemas come from the operator, so there are few. */
-const patterns = new Map<string, LinearPattern>();
-
-/** @throws UnfitPattern */
-export function patternOf(source: string): LinearPattern {
+/**
+ * The compiled pattern of a schema document.
+ * @throws UnfitPattern
+ */
+export function patternOf(source: string, root: Schema): LinearPattern {
+  const { patterns } = compiledOf(root);
   let pattern = patterns.get(source);
   if (pattern === undefined) {
-    pattern = linearPattern(source);
-    if (patterns.size < 1000) patterns.set(source, pattern);
+    try {
+      pattern = linearPattern(source);
+    } catch (thrown) {
+      if (!(thrown instanceof UnfitPattern)) throw thrown;
+      pattern = thrown;
+    }
+    patterns.set(source, pattern);
   }
+  if (pattern instanceof UnfitPattern) throw pattern;
   return pattern;
 }

@@ -82,7 +82,7 @@ export function schemaProblems(root: JsonObject): readonly SchemaProblem[] {
     if (path.length > 200) return void say([], 'is nested too deeply');
     const pattern = (at: readonly string[], source: string) => {
       try {
-        patternOf(source);
+        patternOf(source, root);
       } catch (thrown) {
         say(at, thrown instanceof UnfitPattern ? thrown.message : 'is no regular expression');
       }

@@ -14,18 +14,29 @@ export interface Violation {
   readonly message: string;
 }
 
-/** The most applied schemas and pattern steps; a value that needs more is refused. */
-const WORK = 400_000;
-const DEEPEST = 256;
+/** Schemas and pattern steps that one check applies at most; a value that needs more is refused. */
+const MAX_WORK = 400_000;
+const MAX_DEPTH = 256;
+
+export interface CheckOptions {
+  /** The document that references point into; the schema itself by default. */
+  readonly root?: Schema;
+  /** What the check may still do; counted down. */
+  readonly work?: { left: number };
+}
 
 /**
  * The first violation of the schema; undefined when the value satisfies it. `format` is an annotation, as in the
  * standard, and refuses nothing.
- * @param schema one without problems ({@link schemaProblems} of `json-schema-problems.ts`); what is a problem there is ignored here
+ * @param schema what is a problem in it by {@link schemaProblems} (`json-schema-problems.ts`) is ignored
  * @see https://json-schema.org/draft/2020-12/json-schema-validation
  */
-export function violation(value: Json, schema: JsonObject): Violation | undefined {
-  return new Validation(schema).apply(value, schema, [], 0, nothingEvaluated());
+export function violation(
+  value: Json,
+  schema: Schema,
+  { root = schema, work = { left: MAX_WORK } }: CheckOptions = {},
+): Violation | undefined {
+  return new Validation(root, work).apply(value, schema, [], 0, nothingEvaluated());
 }
 
 /** The members and items of a value that a schema has evaluated, for `unevaluated…`. */
@@ -38,11 +49,12 @@ const nothingEvaluated = (): Evaluated => ({ keys: new Set(), items: new Set() }
 type Path = readonly (string | number)[];
 
 class Validation {
-  readonly #root: JsonObject;
-  #left = WORK;
+  readonly #root: Schema;
+  readonly #work: { left: number };
 
-  constructor(root: JsonObject) {
+  constructor(root: Schema, work: { left: number }) {
     this.#root = root;
+    this.#work = work;
   }
 
   apply(
@@ -55,9 +67,9 @@ class Validation {
     const no = (message: string): Violation => ({ path, message });
     if (schema === true) return undefined;
     if (schema === false) return no('is not allowed');
-    if (--this.#left < 0 || depth > DEEPEST) return no('is too large to be checked');
+    if (--this.#work.left < 0 || depth > MAX_DEPTH) return no('is too large to be checked');
     const own =
-      ofType(value, schema, no) ??
+      this.#ofType(value, schema, no) ??
       (typeof value === 'string' ? this.#ofText(value, schema, no) : undefined) ??
       (typeof value === 'number' ? ofNumber(value, schema, no) : undefined);
     if (own !== undefined) return own;
@@ -74,15 +86,41 @@ class Validation {
     return undefined;
   }
 
+  #ofType(value: Json, schema: JsonObject, no: (message: string) => Violation) {
+    const { type, enum: choices } = schema;
+    if (value === null && schema.nullable === true) return undefined;
+    if (type !== undefined && !hasType(value, type)) {
+      return no(`must be of type ${[type].flat().join(' or ')}`);
+    }
+    if (schema.const !== undefined && !this.#isOneOf(value, [schema.const])) {
+      return no(`must be ${short(JSON.stringify(schema.const))}`);
+    }
+    if (!Array.isArray(choices) || this.#isOneOf(value, choices)) return undefined;
+    return no(`must be one of ${short(choices.map((one) => JSON.stringify(one)).join(', '))}`);
+  }
+
+  #isOneOf(value: Json, choices: readonly Json[]): boolean {
+    this.#work.left -= choices.length / 64;
+    if (choices.includes(value)) return true;
+    if (typeof value !== 'object' || value === null) return false;
+    const text = canonicalText(value);
+    return choices.some((one) => {
+      if (typeof one !== 'object' || one === null) return false;
+      const other = canonicalText(one);
+      this.#work.left -= (text.length + other.length) / 64;
+      return other === text;
+    });
+  }
+
   #matches(source: string, text: string): boolean | undefined {
     let pattern: LinearPattern;
     try {
-      pattern = patternOf(source);
+      pattern = patternOf(source, this.#root);
     } catch {
       return true;
     }
-    this.#left -= pattern.size + Math.ceil((text.length * pattern.size) / 8);
-    return this.#left < 0 ? undefined : pattern.test(text);
+    this.#work.left -= pattern.size + Math.ceil((text.length * pattern.size) / 8);
+    return this.#work.left < 0 ? undefined : pattern.test(text);
   }
 
   #ofText(value: string, schema: JsonObject, no: (message: string) => Violation) {
@@ -143,12 +181,12 @@ class Validation {
     }
     if (isSchema(not) && beside(not, nothingEvaluated()) === undefined) {
       // A value that could not be checked has not been shown to violate the schema.
-      return this.#left < 0 ? no('is too large to be checked') : no('is not allowed');
+      return this.#work.left < 0 ? no('is too large to be checked') : no('is not allowed');
     }
     if (isSchema(schema.if)) {
       const into = nothingEvaluated();
       const holds = beside(schema.if, into) === undefined;
-      if (this.#left < 0) return no('is too large to be checked');
+      if (this.#work.left < 0) return no('is too large to be checked');
       if (holds) merge(mine, into);
       const branch = holds ? schema.then : schema.else;
       const found = isSchema(branch) ? beside(branch, mine) : undefined;
@@ -292,28 +330,6 @@ function merge(into: Evaluated, from: Evaluated): void {
 
 const list = (value: Json | undefined): readonly Schema[] =>
   Array.isArray(value) ? (value as readonly unknown[]).filter(isSchema) : [];
-
-/** The values of an `enum` as a set, by the list in the schema. */
-const sets = new WeakMap<object, ReadonlySet<string>>();
-
-function ofType(value: Json, schema: JsonObject, no: (message: string) => Violation) {
-  const { type, enum: choices } = schema;
-  if (value === null && schema.nullable === true) return undefined;
-  if (type !== undefined && !hasType(value, type)) {
-    return no(`must be of type ${[type].flat().join(' or ')}`);
-  }
-  if (schema.const !== undefined && canonicalText(value) !== canonicalText(schema.const)) {
-    return no(`must be ${short(JSON.stringify(schema.const))}`);
-  }
-  if (!Array.isArray(choices)) return undefined;
-  let known = sets.get(choices);
-  if (known === undefined) {
-    known = new Set(choices.map(canonicalText));
-    sets.set(choices, known);
-  }
-  if (known.has(canonicalText(value))) return undefined;
-  return no(`must be one of ${short(choices.map((one) => JSON.stringify(one)).join(', '))}`);
-}
 
 function ofNumber(value: number, schema: JsonObject, no: (message: string) => Violation) {
   const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below, multipleOf } = schema;

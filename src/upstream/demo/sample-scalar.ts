@@ -2,8 +2,8 @@
 
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
+import { fitsPattern, satisfies } from './fits.ts';
 import { LONGEST_TEXT, samplePattern } from './sample-pattern.ts';
-import { patternOf, satisfies } from './schema-check.ts';
 
 // One valid value a format (JSON Schema 2020-12, section 7.3, and what OpenAPI adds).
 const FORMATS: Readonly<Record<string, string>> = {
@@ -72,12 +72,14 @@ export function sampleString(
   const format = typeof schema.format === 'string' ? memberOf(FORMATS, schema.format) : undefined;
   const mark = variant === 0 ? '' : String(variant + 1);
   const base = name === '' ? `demo${mark}` : `demo ${name}${mark && ` ${mark}`}`;
-  if (patternOf(schema.pattern) === undefined) return format ?? fitLength(base, schema);
+  if (typeof schema.pattern !== 'string') return format ?? fitLength(base, schema);
   const built: (string | undefined)[] = [];
   for (let more = 0; more <= 64; more = more < 4 ? more + 1 : more * 2) {
-    built.push(samplePattern(String(schema.pattern), more + variant));
+    built.push(samplePattern(schema.pattern, more + variant));
   }
-  const candidates = [format, base, ...PLAIN.slice(variant), ...built];
+  // A pattern that cannot be checked takes what was built for it.
+  const known = fitsPattern(schema.pattern, '', schema) !== undefined;
+  const candidates = known ? [format, base, ...PLAIN.slice(variant), ...built] : built;
   return candidates.find(
     (one) => one !== undefined && satisfies(one, { ...schema, type: 'string' }),
   );

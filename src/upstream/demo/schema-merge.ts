@@ -1,10 +1,19 @@
 /** Several schemas that must all hold, as one. */
 
+import { canonicalText } from '../../lib/json/canonical.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
 import { isSchema, type Schema } from '../../lib/json/json-schema-parts.ts';
 import { spend } from './effort.ts';
-import { sameJson } from './schema-check.ts';
+
+/** Equality of JSON values; the order of keys does not matter. */
+function sameJson(a: Json, b: Json): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const texts = [canonicalText(a), canonicalText(b)] as const;
+  spend((texts[0].length + texts[1].length) / 16);
+  return texts[0] === texts[1];
+}
 
 const LOWER = new Set(['minimum', 'minLength', 'minItems', 'minProperties', 'exclusiveMinimum']);
 const UPPER = new Set(['maximum', 'maxLength', 'maxItems', 'maxProperties', 'exclusiveMaximum']);

@@ -2,11 +2,11 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
-import { isSchema, type Schema } from '../../lib/json/json-schema-parts.ts';
+import { isSchema, resolve, type Schema } from '../../lib/json/json-schema-parts.ts';
 import { spend, withinEffort } from './effort.ts';
+import { fitsPattern, satisfies } from './fits.ts';
 import { samplePattern } from './sample-pattern.ts';
 import { sampleNumber, sampleString } from './sample-scalar.ts';
-import { propertySchemas, resolveRef, satisfies } from './schema-check.ts';
 import { mergeSchemas } from './schema-merge.ts';
 
 export interface SampleOptions {
@@ -100,7 +100,8 @@ function flatten(s: JsonObject): readonly Schema[] {
 }
 
 function makeRef(s: JsonObject, ref: string, place: Place, walk: Walk): Json | undefined {
-  const target = resolveRef(ref, walk.root);
+  spend(ref.length);
+  const target = resolve(ref, walk.root);
   if (target === undefined || place.refs.length >= DEPTH) return undefined;
   const beside = without(s, '$ref', 'description', 'title', '$defs', 'definitions', '$schema');
   const next = Object.keys(beside).length > 0 ? mergeSchemas([target, beside]) : target;
@@ -204,7 +205,7 @@ function makeObject(s: JsonObject, place: Place, walk: Walk): Json | undefined {
   const out: Record<string, Json> = {};
   const fill = (key: string, must: boolean): boolean => {
     if (Object.hasOwn(out, key)) return true;
-    const schema = mergeSchemas(propertySchemas(key, s));
+    const schema = mergeSchemas(propertySchemas(key, s, walk.root));
     const value = make(schema, { ...place, name: key, required: must }, walk);
     if (value === undefined) return !must;
     put(out, key, value);
@@ -227,6 +228,19 @@ function makeObject(s: JsonObject, place: Place, walk: Walk): Json | undefined {
     fill(key, false);
   }
   return out;
+}
+
+/** The schemas that speak of one property, `additionalProperties` included. */
+function propertySchemas(key: string, s: JsonObject, root: Schema): readonly Schema[] {
+  const found: Schema[] = [];
+  const named = isObject(s.properties) ? memberOf(s.properties, key) : undefined;
+  if (isSchema(named)) found.push(named);
+  const patterns = isObject(s.patternProperties) ? Object.entries(s.patternProperties) : [];
+  for (const [pattern, schema] of patterns) {
+    if (isSchema(schema) && fitsPattern(pattern, key, root) === true) found.push(schema);
+  }
+  if (found.length === 0 && isSchema(s.additionalProperties)) found.push(s.additionalProperties);
+  return found;
 }
 
 function wantsOptional(key: string, schema: Schema, place: Place, walk: Walk): boolean {

@@ -5,8 +5,8 @@ import { FormatRegistry, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { satisfies } from '../../../src/upstream/demo/fits.ts';
 import { samplePattern } from '../../../src/upstream/demo/sample-pattern.ts';
-import { satisfies } from '../../../src/upstream/demo/schema-check.ts';
 import { sampleSchema } from '../../../src/upstream/demo/schema-sampler.ts';
 
 const plain = (schema: TSchema) => JSON.parse(JSON.stringify(schema)) as JsonObject;

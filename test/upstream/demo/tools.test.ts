@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { satisfies } from '../../../src/upstream/demo/schema-check.ts';
+import { satisfies } from '../../../src/upstream/demo/fits.ts';
 import { ask, callsOf, object, type Reply, textOf, tool } from './ask.ts';
 
 const text = { type: 'string' };
