@@ -25,7 +25,6 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
   ],
   ['src/conversation/refusal/refusal.ts', 'at most 300 characters behind each beginning'],
   ['src/conversation/refusal/refused-settings.ts', 'the first 4096 characters, of a refusal'],
-  ['src/manual/markdown-inline.ts', 'the manual, which is part of the program'],
   ['src/manual/markdown.ts', 'the manual, which is part of the program'],
   ['src/manual/sections.ts', 'the manual, which is part of the program'],
   ['src/features/leaked-calls/scan/quotations.ts', 'the last 400 characters'],

@@ -163,7 +163,7 @@ describe('Markdown', () => {
       '- two\n  goes on\n  - inner',
       '1. first',
       '',
-      '| a | b |\n|---|---|\n| `x|y` | p \\| q |',
+      '| a | b |\n|---|---|\n| `x\\|y` | p \\| q |',
       '```sh\necho "<b>"\n```',
       '> said **so**',
       '[here](notes.md) ![pic](img/a.svg)',
