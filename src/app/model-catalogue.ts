@@ -31,9 +31,15 @@ export function modelCatalogue({ services, lists }: CatalogueOptions) {
     return { ...common, ...(facts && { facts }), ...(price && { price }) };
   };
   return {
-    /** All models that this principal may use. */
-    async list(principal: Principal): Promise<readonly ModelEntry[]> {
-      const listed = await lists.of(openProviders(services().table.config));
+    /**
+     * All models that this principal may use.
+     * @param passed the gateways that the request has passed
+     */
+    async list(
+      principal: Principal,
+      passed: readonly string[] | undefined,
+    ): Promise<readonly ModelEntry[]> {
+      const listed = await lists.of(openProviders(services().table.config), passed);
       const { table } = services();
       return modelsWith(table.config, listed)
         .filter(({ id }) => principal === WITHOUT_KEY || mayReach(principal, id, table))

@@ -20,6 +20,7 @@ import { JwtTokens } from '../keys/jwt-tokens.ts';
 import type { Principal } from '../keys/principal.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { passedGateways } from '../lib/http/loop-mark.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { homeMark } from '../lib/process/home-mark.ts';
 import { nameHash } from '../lib/store/erasures.ts';
@@ -27,6 +28,7 @@ import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { spentBy } from '../money/reports.ts';
+import { refuseLoop } from '../server/auth.ts';
 import { Connections } from '../server/connections.ts';
 import { Cors } from '../server/cors.ts';
 import { ErrorResponses } from '../server/errors.ts';
@@ -314,7 +316,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   });
   const catalogue = modelCatalogue({
     services,
-    lists: new ModelLists(askForModels(environment.proxies)),
+    lists: new ModelLists(askForModels(environment.proxies, replica)),
   });
 
   return {
@@ -360,10 +362,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         address: (request) => addresses.of(request),
       });
     },
-    async models(principal: Principal) {
+    async models(principal: Principal, headers: Headers) {
+      refuseLoop(headers, replica);
       const guard = await limits.guard(principal, false);
       try {
-        return await catalogue.list(principal);
+        return await catalogue.list(principal, passedGateways(headers));
       } finally {
         guard?.end();
       }

@@ -22,7 +22,7 @@ import { resolveSamples, type SamplesConfig } from './sections/samples.ts';
 import { resolveServerTools, type ServerToolsConfig } from './sections/server-tools/index.ts';
 import type { ProviderNames } from './sections/targets.ts';
 import { resolveTelemetry, type TelemetryConfig } from './sections/telemetry.ts';
-import { checkOrigins, warnOfServing } from './servable.ts';
+import { checkOrigins, warnOfOwnAddress, warnOfServing } from './servable.ts';
 
 /** Where a configuration came from. */
 export type ConfigSource =
@@ -84,6 +84,7 @@ export function resolveConfig(
   const routeNames = new Set(routes.map(({ name }) => name));
   const auth = resolveAuth(file.auth, environment, routeNames, findings);
   warnOfServing({ listen, auth }, findings);
+  warnOfOwnAddress(listen, providers, findings);
   checkOrigins({ listen, auth }, findings);
   return freeze({
     source,

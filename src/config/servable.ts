@@ -1,10 +1,12 @@
 /** Which readable configurations are not served: the one place that decides, for serve, check, doctor and a reload. */
 
+import { hostname, networkInterfaces } from 'node:os';
 import { readKeyPair, UnusableKeyPair } from '../lib/http/key-pair.ts';
-import { isLoopback } from '../lib/http/local-address.ts';
+import { isLoopback, plainHost } from '../lib/http/local-address.ts';
 import type { Findings, Problem } from './file/problem.ts';
 import { type AuthConfig, needsKey } from './sections/auth.ts';
 import type { Listen } from './sections/listen.ts';
+import type { ProviderConfig } from './sections/providers.ts';
 
 /** The parts of a configuration on which this depends. */
 interface Exposure {
@@ -28,6 +30,40 @@ export function warnOfServing(exposure: Exposure, { warnings }: Findings): void 
   const unusable = unusableCertificate(exposure);
   if (unusable !== undefined) warnings.push({ path: ['listen', 'tls'], message: unusable });
 }
+
+/** Warns of providers whose requests come back to this gateway, which refuses them. */
+export function warnOfOwnAddress(
+  listen: Listen,
+  providers: Readonly<Record<string, ProviderConfig>>,
+  { warnings }: Findings,
+): void {
+  for (const { name, baseUrl } of Object.values(providers)) {
+    if (!leadsTo(listen, baseUrl)) continue;
+    warnings.push({
+      path: ['providers', name, 'base_url'],
+      message:
+        'is the address that this gateway listens on: its own requests would come back, and are refused',
+    });
+  }
+}
+
+/** Whether a URL has the address that the server listens on. No name is looked up. */
+function leadsTo({ host: own, port }: Listen, baseUrl: string): boolean {
+  const url = URL.parse(baseUrl);
+  if (url === null || port === 0) return false;
+  if (Number(url.port || (url.protocol === 'https:' ? 443 : 80)) !== port) return false;
+  const [host, listening] = [plainHost(url.hostname), plainHost(own)];
+  if (host === listening) return true;
+  const isAny = (name: string) => name === '0.0.0.0' || name === '::';
+  if (isAny(listening)) return isLoopback(host) || isAny(host) || isThisMachine(host);
+  // 127.0.0.2 is another address than 127.0.0.1, but a name may stand for both families.
+  const isName = (name: string) => !/^[\d.]+$|:/.test(name);
+  return isLoopback(listening) && isLoopback(host) && (isName(listening) || isName(host));
+}
+
+const isThisMachine = (host: string): boolean =>
+  host === hostname().toLowerCase() ||
+  Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === host));
 
 /** Every page that a user of this machine opens could use a gateway that wants no key. */
 export function checkOrigins({ listen, auth }: Exposure, { problems }: Findings): void {

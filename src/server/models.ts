@@ -14,7 +14,7 @@ import { localUrl } from './request-path.ts';
 export interface ModelsOptions {
   readonly errors: ErrorResponses;
   /** All that the principal may use and that can be listed; vendors are asked for theirs, with a short deadline. */
-  readonly models: (principal: Principal) => Promise<readonly ModelEntry[]>;
+  readonly models: (principal: Principal, headers: Headers) => Promise<readonly ModelEntry[]>;
   /** The list as Codex takes it. */
   readonly codexModels: (models: readonly ModelEntry[]) => JsonObject;
   /** A name that some route takes for the principal, listed or not. */
@@ -29,7 +29,7 @@ export function modelsPlugin({ errors, models, codexModels, model }: ModelsOptio
   const list = ({ request }: RequestContext) =>
     errors.guarded(request, async (principal) => {
       const codec = errors.codecOf(request);
-      const all = await models(principal);
+      const all = await models(principal, request.headers);
       const query = localUrl(request.url).searchParams;
       if (query.has('client_version')) return tagged(request, codexModels(all));
       if (errors.isAnthropic(request)) return json(pageOf(all, query, codec));
@@ -45,7 +45,7 @@ export function modelsPlugin({ errors, models, codexModels, model }: ModelsOptio
       const found =
         model(name, principal) ??
         model(written, principal) ??
-        (await models(principal)).find(({ id }) => id === name);
+        (await models(principal, request.headers)).find(({ id }) => id === name);
       if (found === undefined) {
         throw new GatewayError(
           'not_found',

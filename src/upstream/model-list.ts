@@ -4,6 +4,7 @@ import type { Secret } from '../config/secret.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { ModelFacts } from '../conversation/models/model-entry.ts';
 import type { ProtocolName } from '../conversation/protocol-names.ts';
+import { LOOP_MARK } from '../lib/http/loop-mark.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import { networkTo, type PoolOptions } from './pool.ts';
@@ -110,12 +111,21 @@ function statedFacts(entry: JsonObject): ModelFacts | undefined {
 
 const isName = (id: string) => id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id);
 
-/** The model list of a provider; undefined where the provider gives none. Never rejects. */
-export type ListModels = (provider: ProviderConfig) => Promise<VendorList | undefined>;
+/**
+ * The model list of a provider; undefined where the provider gives none. Never rejects.
+ * @param passed the gateways that the request which wants it has passed
+ */
+export type ListModels = (
+  provider: ProviderConfig,
+  passed: readonly string[],
+) => Promise<VendorList | undefined>;
 
-/** Asks over the network, the way that requests to this provider go. */
-export function askForModels(proxied: PoolOptions['proxied']): ListModels {
-  return async (provider) => {
+/**
+ * Asks over the network, the way that requests to this provider go.
+ * @param gatewayId of this gateway, as its requests name it; left out: they do not
+ */
+export function askForModels(proxied: PoolOptions['proxied'], gatewayId?: string): ListModels {
+  return async (provider, passed) => {
     if (provider.baseUrl === 'demo:') return { names: ['demo'], facts: new Map() };
     // A platform has no list of the models that an account may use.
     if (provider.platform !== undefined || !URL.canParse(provider.baseUrl)) return undefined;
@@ -128,6 +138,7 @@ export function askForModels(proxied: PoolOptions['proxied']): ListModels {
         const headers = vendorHeaders(provider, key);
         // The bytes are counted as they come.
         headers.set('accept-encoding', 'identity');
+        if (gatewayId !== undefined) headers.set(LOOP_MARK, [...passed, gatewayId].join(', '));
         const url = vendorUrl(provider, LIST_PATH[provider.protocol]).href;
         const answer = await send({ url, method: 'GET', headers, abort });
         if (answer.status === 200) {
@@ -164,13 +175,19 @@ export class ModelLists {
     this.#now = now;
   }
 
-  /** By provider: its last list; a provider that never gave one is left out. */
-  async of(providers: readonly ProviderConfig[]): Promise<ReadonlyMap<string, readonly string[]>> {
+  /**
+   * By provider: its last list; a provider that never gave one is left out.
+   * @param passed the gateways that the request which wants them has passed
+   */
+  async of(
+    providers: readonly ProviderConfig[],
+    passed: readonly string[] = [],
+  ): Promise<ReadonlyMap<string, readonly string[]>> {
     const out = new Map<string, readonly string[]>();
     const take = ({ provider, list }: Known) => {
       if (list !== undefined) out.set(provider.name, list.names);
     };
-    const all = providers.map((provider) => this.#refreshed(provider));
+    const all = providers.map((provider) => this.#refreshed(provider, passed));
     all.forEach(take);
     // One that has a list is asked behind the answer that is given from it.
     const first = all.filter(({ provider }) => !out.has(provider.name));
@@ -186,18 +203,20 @@ export class ModelLists {
     return known.list?.facts.get(model);
   }
 
-  #refreshed(provider: ProviderConfig): Known {
+  #refreshed(provider: ProviderConfig, passed: readonly string[]): Known {
     let known = this.#known.get(provider.name);
     if (known === undefined || !sameConfig(known.provider, provider)) {
       known = { provider, list: undefined, dueAt: 0, asking: undefined };
       this.#known.set(provider.name, known);
     }
-    if (known.asking === undefined && this.#now() >= known.dueAt) known.asking = this.#fill(known);
+    if (known.asking === undefined && this.#now() >= known.dueAt) {
+      known.asking = this.#fill(known, passed);
+    }
     return known;
   }
 
-  async #fill(known: Known): Promise<void> {
-    const list = await this.#request(known.provider);
+  async #fill(known: Known, passed: readonly string[]): Promise<void> {
+    const list = await this.#request(known.provider, passed);
     if (list !== undefined) known.list = list;
     known.dueAt = this.#now() + (list === undefined ? REST_MS : FRESH_MS);
     known.asking = undefined;

@@ -40,6 +40,55 @@ const ask = (url: string, protocol: keyof typeof PATHS) =>
     body: JSON.stringify(body),
   });
 
+/** Stands before a gateway, because its port is known only once it runs. */
+function relay() {
+  const passed = { next: '', statuses: [] as number[] };
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const answer = await fetch(passed.next + pathname, request);
+      passed.statuses.push(answer.status);
+      return answer;
+    },
+  });
+  open.push(server);
+  return Object.assign(passed, { url: `http://127.0.0.1:${server.port}` });
+}
+
+describe('lists of models', () => {
+  const SUFFIXES = {
+    'openai-chat': '/v1',
+    'openai-responses': '/v1',
+    'anthropic-messages': '',
+    'google-gemini': '/v1beta',
+  } as const;
+  const listOf = async (url: string) => (await fetch(`${url}/v1/models`)).status;
+
+  test.each(Object.entries(SUFFIXES))(
+    '%s: a gateway that leads to itself does not wait for its own list',
+    async (protocol, suffix) => {
+      const before = relay();
+      const one = await gateway(protocol, before.url + suffix);
+      before.next = one.url;
+      expect(await listOf(one.url)).toBe(200);
+      expect(before.statuses).toEqual([508]);
+    },
+  );
+
+  test('two gateways that lead to each other ask each other once', async () => {
+    const before = relay();
+    const first = await gateway('openai-chat', `${before.url}/v1`);
+    const between = relay();
+    const second = await gateway('openai-chat', `${between.url}/v1`);
+    before.next = second.url;
+    between.next = first.url;
+    expect(await listOf(first.url)).toBe(200);
+    expect([before.statuses, between.statuses]).toEqual([[200], [508]]);
+  });
+});
+
 describe.each(Object.keys(PATHS) as (keyof typeof PATHS)[])('%s', (protocol) => {
   const suffix = protocol === 'anthropic-messages' ? '' : '/v1';
 

@@ -24,7 +24,7 @@ const isIn = (address: AddressBytes, list: typeof LOOPBACK) =>
   list.some((block) => inBlock(address, block));
 
 /** Lower case, without the brackets of an IPv6 address in a URL and without the final dot of a name. */
-const plain = (host: string) => host.replace(/^\[|\]$|\.$/g, '').toLowerCase();
+export const plainHost = (host: string) => host.replace(/^\[|\]$|\.$/g, '').toLowerCase();
 
 /**
  * Whether a host can only be this machine: 127.0.0.0/8, `::1`, `::ffff:127.x.x.x`, `localhost` and
@@ -33,7 +33,7 @@ const plain = (host: string) => host.replace(/^\[|\]$|\.$/g, '').toLowerCase();
  */
 export function isLoopback(host: string): boolean {
   if (host === '127.0.0.1' || host === 'localhost') return true;
-  const name = plain(host);
+  const name = plainHost(host);
   if (name === 'localhost' || name.endsWith('.localhost')) return true;
   const address = parseAddress(name);
   return address !== undefined && isIn(address, LOOPBACK);
@@ -46,7 +46,7 @@ export function isLoopback(host: string): boolean {
  */
 export function isLocalNetwork(host: string): boolean {
   if (isLoopback(host)) return true;
-  const name = plain(host);
+  const name = plainHost(host);
   const address = parseAddress(name);
   if (address !== undefined) return isIn(address, PRIVATE);
   if (name === '' || name.includes(':')) return false;
