@@ -91,7 +91,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '密钥或目标在被拒绝或失败之后最多暂停多少秒，无论 Retry-After 是多少。',
   'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers. This happens for at most 5 of 100 requests, and the vendor charges for both.':
     '某个流迟迟不开始，比 100 个流中的 95 个都慢时，用另一个密钥或向另一个目标再发一个请求，采用先到的回答。100 个请求中最多 5 个这样做；厂商对两个请求都会计费。',
-  'An HTTP proxy for this upstream.': '连接这个上游所用的 HTTP 代理。',
+  'An HTTP proxy for this upstream. The no_proxy of the environment applies to it, too.':
+    '连接这个上游所用的 HTTP 代理。环境变量 no_proxy 对它同样有效。',
   'Speak HTTP/2 to this upstream.': '对这个上游使用 HTTP/2。',
   "Use the upstream's WebSocket for streams; only with openai-responses. If its handshake fails, HTTP is used, with a note.":
     '流式请求使用上游的 WebSocket；仅用于 openai-responses。握手失败时改用 HTTP，并带有标记。',

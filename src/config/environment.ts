@@ -25,6 +25,8 @@ export interface Environment {
   readonly toolTextLimit: number | undefined;
   /** Whether the usual variables name a proxy for URLs of this scheme (`https:`). */
   proxies(scheme: string): boolean;
+  /** Whether `no_proxy` excepts this host from every proxy. */
+  noProxy(host: string): boolean;
   /** Whether output may be coloured: no `NO_COLOR`, and `TERM` is not `dumb`; `FORCE_COLOR` wins. */
   readonly color: boolean;
 }
@@ -53,6 +55,11 @@ export function environmentFrom(
       const name = `${scheme.slice(0, -1)}_proxy`;
       return (variable(name) ?? variable(name.toUpperCase())) !== undefined;
     },
+    noProxy: (host) =>
+      (variable('no_proxy') ?? variable('NO_PROXY') ?? '')
+        .split(',')
+        .map((one) => one.trim().replace(/^\*?\./, ''))
+        .some((one) => one === '*' || (one !== '' && `.${host}`.endsWith(`.${one}`))),
     color:
       force === undefined
         ? variable('NO_COLOR') === undefined && variable('TERM') !== 'dumb'

@@ -93,7 +93,7 @@ export function receive(
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
-      const bytes = given instanceof Uint8Array ? given : Buffer.from(given);
+      const bytes = withoutMark(given instanceof Uint8Array ? given : Buffer.from(given));
       const body = asked === undefined ? bytes : asked.body(bytes);
       held = connections.begun(request, principal.id, body.length);
       const exchange = new HttpExchange(request, protocol, {
@@ -131,6 +131,10 @@ export function receive(
     }
   };
 }
+
+/** The body without a byte order mark, which some editors write and vendors refuse (RFC 8259, section 8.1). */
+const withoutMark = (body: Uint8Array): Uint8Array =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
 /** An exchange is over: its body is given up, and its connection waits for the next request. */
 export function rested(connections: Connections, exchange: Exchange): void {

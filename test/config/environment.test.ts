@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { environmentFrom, expandHome } from '../../src/config/index.ts';
+import { parse } from './support.ts';
 
 describe('environment', () => {
   test('has default homes, and those that variables name', () => {
@@ -49,6 +50,26 @@ describe('environment', () => {
     [{ FORCE_COLOR: '0' }, false],
   ])('colour with %j: %p', (variables, wanted) => {
     expect(environmentFrom({ HOME: '/h', ...variables }).color).toBe(wanted);
+  });
+
+  test.each([
+    ['', 0],
+    ['*', 1],
+    ['llm.example', 1],
+    ['.example, other', 1],
+    ['*.example', 1],
+    ['other', 0],
+    ['m.example', 0],
+  ])('no_proxy=%p: check warns of a proxy that is not used: %p', (list, wanted) => {
+    const text =
+      'providers: { p: { protocol: openai-chat, base_url: "https://llm.example/v1", keys: [x], proxy: "http://proxy:3128" } }';
+    for (const name of ['no_proxy', 'NO_PROXY']) {
+      const result = parse(text, { [name]: list });
+      if (!result.ok) throw new Error(JSON.stringify(result.problems));
+      expect(result.warnings.filter(({ path }) => path === 'providers.p.proxy')).toHaveLength(
+        wanted,
+      );
+    }
   });
 
   test('only a leading ~ is the home', () => {

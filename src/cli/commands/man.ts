@@ -94,7 +94,7 @@ const SIGNALS: readonly (readonly [name: string, words: string])[] = [
     'SIGTERM, SIGINT',
     'accept no new connections, let open streams finish, then exit; a second one exits immediately',
   ],
-  ['SIGHUP', 'load the configuration again'],
+  ['SIGHUP', 'load the configuration again; a terminal that closes sends it, and ends nothing'],
   ['SIGUSR2', 'start the program that is now on disk on the same port, then exit as with SIGTERM'],
 ];
 

@@ -123,7 +123,11 @@ const provider = closed(
     timeouts: byDefault(providerTimeouts, {}),
     retry: byDefault(providerRetry, {}),
     proxy: optional(
-      Type.String({ pattern: '^https?://.+$', description: 'An HTTP proxy for this upstream.' }),
+      Type.String({
+        pattern: '^https?://.+$',
+        description:
+          'An HTTP proxy for this upstream. The no_proxy of the environment applies to it, too.',
+      }),
       'a direct connection',
     ),
     http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
@@ -276,6 +280,12 @@ function resolveProvider(
     findings.problems.push({
       path: [...path, 'websocket'],
       message: 'is only for providers that speak openai-responses',
+    });
+  }
+  if (own.proxy !== undefined && environment.noProxy(URL.parse(baseUrl)?.hostname ?? '')) {
+    findings.warnings.push({
+      path: [...path, 'proxy'],
+      message: 'is not used: no_proxy in the environment excepts this host',
     });
   }
   const auth =

@@ -163,16 +163,11 @@ function selectedProviders({ text }: Invocation, names: readonly string[]): read
 }
 
 /** The proxy that fetch takes from the environment for this URL. */
-function proxyFor(baseUrl: string, { variable }: Environment): string | undefined {
+function proxyFor(baseUrl: string, { variable, noProxy }: Environment): string | undefined {
   const either = (name: string) => variable(name.toLowerCase()) ?? variable(name);
   if (!URL.canParse(baseUrl)) return undefined;
   const { protocol, hostname } = new URL(baseUrl);
-  const spared = (either('NO_PROXY') ?? '')
-    .split(',')
-    .map((host) => host.trim().replace(/^\*?\./, ''));
-  if (spared.some((host) => host === '*' || (host !== '' && `.${hostname}`.endsWith(`.${host}`)))) {
-    return undefined;
-  }
+  if (noProxy(hostname)) return undefined;
   return either(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
 }
 
