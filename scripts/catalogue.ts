@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CATALOGUE_VENDORS } from '../src/config/vendors/catalogue-vendors.ts';
+import { CATALOGUE_VENDORS } from '../src/vendors/index.ts';
 
 const OUT = join(import.meta.dir, '../src/config/vendors/catalogue.jsonl');
 

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileSchema } from '../src/config/sections/index.ts';
-import { PRESET_ALIASES, PRESETS } from '../src/config/vendors/presets.ts';
+import { PRESET_ALIASES, PRESETS } from '../src/vendors/index.ts';
 import { COMMENTS, DEFAULTS, HEAD as HEAD_CHINESE, MEANINGS } from './docs-chinese.ts';
 
 /** The parts of a JSON Schema that the page shows. */

@@ -1,10 +1,12 @@
 /** The index of the manual, as at the end of a book: what people look for, in their words, and where it stands. */
 
+import { VENDORS } from '../vendors/index.ts';
+
 /**
  * Paths of English sections, and topics separated by commas. A topic in any language leads to the section in the
  * language of the reader. A query that holds all words of a topic finds its section first.
  */
-export const TOPICS: Readonly<Record<string, string>> = {
+const PAGES: Readonly<Record<string, string>> = {
   '/getting-started': 'quick start, quickstart, tutorial, first steps, 快速开始, 入门, 命令行',
   '/getting-started#the-sdks-and-curl':
     'python, javascript, typescript, sdk, curl, base url, cursor, openai compatible, 接口地址',
@@ -33,15 +35,13 @@ export const TOPICS: Readonly<Record<string, string>> = {
     '429, 500, 502, 503, 504, 529, too many requests, bad gateway, overloaded, overload, timeout, timed out, rate limited, provider key refused, 超时, 过载, 限流',
   '/troubleshooting#the-answer-is-not-what-you-expect':
     'empty answer, slow, stuck, hangs, buffering, no streaming, tool call as text, truncated, 卡住, 变慢, 乱码',
-  '/claude-code-on-glm': 'glm, zhipu, bigmodel, zai, glm coding plan, claude code, 智谱, 智谱清言',
+  '/claude-code-on-glm': 'glm coding plan, claude code',
   '/two-keys':
     'multiple keys, several keys, key rotation, load balancing, key pool, 多个密钥, 密钥池, 负载均衡',
   '/changed-requests': 'changed request, modified, record requests, diff, 请求被修改',
   '/behind-nginx': 'nginx, reverse proxy, caddy, traefik, haproxy, alb, 反向代理',
   '/recipes#local-models':
     'local model, local models, ollama, vllm, lm studio, llama.cpp, offline, 本地模型',
-  '/recipes#deepseek-with-claude-code': 'deepseek',
-  '/recipes#claude-code-on-gemini': 'gemini',
   '/recipes#eyes-for-a-text-model': 'image, images, vision, picture, screenshot, 图片, 看图',
   '/recipes#a-team-server':
     'team, lan, public address, listen on all interfaces, 0.0.0.0, 团队, 局域网',
@@ -59,12 +59,10 @@ export const TOPICS: Readonly<Record<string, string>> = {
   '/configuration#limits': 'body size, max body, graceful shutdown, drain, 优雅退出',
   '/configuration#samples': 'turn off recording, retention, disable recording, 关闭记录',
   '/configuration#presets':
-    'presets, supported vendors, supported providers, openrouter, azure, mistral, groq, siliconflow, kimi, moonshot, qwen, dashscope, minimax, 支持的厂商, 预设, supported models, 支持哪些模型, 支持的模型',
+    'presets, supported vendors, supported providers, 支持的厂商, 预设, supported models, 支持哪些模型, 支持的模型',
   '/endpoints':
     'embeddings, embedding, rerank, whisper, speech, audio, tts, transcription, image generation, moderation, 向量, 语音',
   '/endpoints#the-model-list': 'model list, list models, context window, 模型列表',
-  '/platforms#vertex-ai': 'vertex, gcp, google cloud',
-  '/platforms#bedrock': 'bedrock, aws, amazon',
   '/agents': 'agents, coding agents, vscode, vs code, ide, editor, cursor, 编程助手',
   '/agents#claude-code': 'claude code',
   '/server-tools': 'function calling, tools, tool use, plugins, 工具',
@@ -131,3 +129,16 @@ export const TOPICS: Readonly<Record<string, string>> = {
     'migrate state, state move, move to postgres, 数据迁移, 迁移',
   '/scale-out#solve-problems': 'engine away, limits_unavailable, database_away, 引擎不可用',
 };
+
+/** The same, and the vendors' own. */
+export const TOPICS: Readonly<Record<string, string>> = withVendors();
+
+function withVendors(): Record<string, string> {
+  const topics: Record<string, string> = { ...PAGES };
+  for (const { topic } of VENDORS) {
+    if (topic === undefined) continue;
+    const { section = '/configuration#presets', words } = topic;
+    topics[section] = topics[section] === undefined ? words : `${topics[section]}, ${words}`;
+  }
+  return topics;
+}

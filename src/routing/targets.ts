@@ -3,11 +3,11 @@
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { RouteTo } from '../config/sections/routes.ts';
 import { vendorFacts } from '../config/vendors/catalogue.ts';
-import type { Facts, ProfileFacts } from '../config/vendors/profile-schema.ts';
 import type { Profile } from '../conversation/target.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
+import type { Facts, ProfileFacts } from '../vendors/vendor.ts';
 import type { RoutedTarget } from './request.ts';
 
 export type Providers = Readonly<Record<string, ProviderConfig>>;

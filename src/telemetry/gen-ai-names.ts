@@ -120,30 +120,3 @@ const OPERATIONS: Readonly<Record<string, string>> = {
 };
 
 export const operationOf = (protocol: string): string => OPERATIONS[protocol] ?? 'chat';
-
-/** Vendors by the host name of their API or its end. */
-const VENDORS: readonly (readonly [string, string])[] = [
-  ['api.openai.com', 'openai'],
-  ['api.anthropic.com', 'anthropic'],
-  ['.openai.azure.com', 'azure.ai.openai'],
-  ['.services.ai.azure.com', 'azure.ai.inference'],
-  ['generativelanguage.googleapis.com', 'gcp.gemini'],
-  ['aiplatform.googleapis.com', 'gcp.vertex_ai'],
-  ['.rep.googleapis.com', 'gcp.vertex_ai'],
-  ['.amazonaws.com', 'aws.bedrock'],
-  ['.mistral.ai', 'mistral_ai'],
-  ['.deepseek.com', 'deepseek'],
-  ['api.x.ai', 'x_ai'],
-  ['.groq.com', 'groq'],
-  ['.moonshot.cn', 'moonshot_ai'],
-  ['.moonshot.ai', 'moonshot_ai'],
-  ['.perplexity.ai', 'perplexity'],
-  ['.cohere.com', 'cohere'],
-  ['.ibm.com', 'ibm.watsonx.ai'],
-];
-
-/** The conventions' name of a vendor, by the host of its base URL; else the provider's name in the configuration. */
-export function vendorName(provider: string, host: string): string {
-  for (const [end, name] of VENDORS) if (host === end || host.endsWith(end)) return name;
-  return provider;
-}

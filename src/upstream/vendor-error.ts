@@ -2,10 +2,10 @@
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
 import type { Profile, Target } from '../conversation/target.ts';
-import { saysModelIsGone } from '../conversation/vendor-errors/kind-of-words.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
+import { saysModelIsGone } from '../vendors/errors/kind-of-words.ts';
 import { TargetError } from './target-error.ts';
 
 /**

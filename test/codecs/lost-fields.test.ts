@@ -1,10 +1,10 @@
 /** Request fields without an equivalent in the target's protocol get a note; fields with one are sent. */
 
 import { describe, expect, test } from 'bun:test';
-import { PROFILES } from '../../src/config/vendors/profiles.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
+import { PROFILES } from '../../src/vendors/index.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 

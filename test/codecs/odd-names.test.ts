@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../src/app/linters.ts';
-import { PROFILES } from '../../src/config/vendors/profiles.ts';
 import { withParts } from '../../src/conversation/edit.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
@@ -12,6 +11,7 @@ import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
 import { profileFor } from '../../src/routing/index.ts';
+import { PROFILES } from '../../src/vendors/index.ts';
 import { PROTOCOLS } from '../gateway/scripted.ts';
 import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { BODIES, mutants, REPLIES, STREAMS } from './odd-names.ts';

@@ -1,11 +1,11 @@
 /** A tool schema with a union at its root becomes a plain object, with a note, for vendors that refuse unions. */
 
 import { describe, expect, test } from 'bun:test';
-import { PROFILES } from '../../src/config/vendors/profiles.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
 import type { Conversation } from '../../src/conversation/types.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
+import { PROFILES } from '../../src/vendors/index.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 

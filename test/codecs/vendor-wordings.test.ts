@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
-import { PROFILES } from '../../src/config/vendors/profiles.ts';
 import type { ErrorKind } from '../../src/conversation/errors.ts';
 import { remedyForError, remedyForStatus } from '../../src/upstream/classify.ts';
 import { vendorError } from '../../src/upstream/vendor-error.ts';
+import { PROFILES } from '../../src/vendors/index.ts';
 
 const e = (message: string, more: object = {}) => ({ error: { message, ...more } });
 const invalid = (message: string, code: string | null = null) =>

@@ -9,6 +9,7 @@ import type { Conversation } from '../../src/conversation/types.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import type { HttpEngine } from '../../src/features/server-tools/tools/web-search/engine.ts';
 import { anchorOf } from '../../src/manual/markdown.ts';
+import type { Vendor } from '../../src/vendors/vendor.ts';
 import { fences, prose, ROOT, read } from './files.ts';
 
 const GUIDE = 'CONTRIBUTING.md';
@@ -87,6 +88,17 @@ test('tests that the guide runs are there', () => {
   const paths = [...shown.matchAll(/\btest\/\S+/g)].map(([path]) => path);
   expect(paths.length).toBeGreaterThan(5);
   expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test('the vendor of the guide is reached, and its facts are known', async () => {
+  const path = 'src/vendors/hosts/example.ts';
+  const { example: vendor } = await example<{ example: Vendor }>(path, '/** Example: https');
+  expect(vendor.presets?.example).toMatchObject({
+    protocol: 'openai-chat',
+    endpoints: { 'openai-chat': { baseUrl: 'https://api.example.com/v1', profile: 'example' } },
+    discovered: true,
+  });
+  expect(vendor.profiles).toHaveProperty([vendor.presets!.example!.profile]);
 });
 
 test('the search engine of the guide asks and reads', async () => {

@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import { PROFILES } from '../../src/config/vendors/profiles.ts';
 import { type ErrorKind, GatewayError } from '../../src/conversation/errors.ts';
 import { vendorError } from '../../src/upstream/vendor-error.ts';
+import { PROFILES } from '../../src/vendors/index.ts';
 
 const body = (code: string | number, message = 'words') =>
   JSON.stringify({ error: { code, message } });

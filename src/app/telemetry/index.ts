@@ -9,12 +9,12 @@ import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import type { ExchangeRecord } from '../../telemetry/exchange.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
-import { vendorName } from '../../telemetry/gen-ai-names.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 import type { TracedExchange } from '../../telemetry/otel/exchange-spans.ts';
 import type { OpenTelemetry } from '../../telemetry/otel/index.ts';
 import { addressOf, ExchangeTrace, readCaller, type ServerAddress } from '../../telemetry/trace.ts';
 import { sameConfig } from '../../upstream/same-config.ts';
+import { telemetryVendor } from '../../vendors/index.ts';
 
 export interface TelemetryOptions {
   readonly log: Log;
@@ -136,7 +136,7 @@ export class Telemetry {
     const known = this.#vendors.get(provider);
     if (known !== undefined) return known;
     const server = addressOf(memberOf(this.#providers, provider)?.baseUrl ?? '');
-    const vendor = { name: vendorName(provider, server?.host ?? ''), server };
+    const vendor = { name: telemetryVendor(server?.host ?? '') ?? provider, server };
     this.#vendors.set(provider, vendor);
     return vendor;
   }

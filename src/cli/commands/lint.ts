@@ -3,13 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Finding, Linter } from '../../codecs/lint.ts';
-import { PROFILES } from '../../config/vendors/profiles.ts';
 import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { profileFor } from '../../routing/index.ts';
+import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { jsonOption } from '../shared-options.ts';

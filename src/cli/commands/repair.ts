@@ -1,6 +1,5 @@
 /** `hopgate repair`: repairs tool histories offline; reads request bodies, one a line, and writes valid ones. */
 
-import { PROFILES } from '../../config/vendors/profiles.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
 import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
@@ -8,6 +7,7 @@ import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json/json.ts';
 import { profileFor } from '../../routing/index.ts';
+import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
 import {
   type CommandServices,

@@ -3,10 +3,11 @@
 import type { Static } from '@sinclair/typebox';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
+import { PROFILES } from '../../vendors/index.ts';
+import type { ProfileFacts } from '../../vendors/vendor.ts';
 import type { Findings, Path } from '../file/problem.ts';
 import { closed, named, optional, text } from '../file/schema-types.ts';
-import { type ProfileFacts, profileFacts } from '../vendors/profile-schema.ts';
-import { PROFILES } from '../vendors/profiles.ts';
+import { profileFacts } from '../vendors/profile-schema.ts';
 
 export const profiles = named(
   closed(

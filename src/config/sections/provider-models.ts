@@ -2,6 +2,8 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import type { ModelFacts } from '../../conversation/models/model-entry.ts';
+import { catalogueVendor } from '../../vendors/index.ts';
+import type { Preset } from '../../vendors/vendor.ts';
 import {
   byDefault,
   choice,
@@ -13,8 +15,6 @@ import {
   optional,
   text,
 } from '../file/schema-types.ts';
-import { catalogueVendor } from '../vendors/catalogue-vendors.ts';
-import type { Preset } from '../vendors/presets.ts';
 import { type ModelPrice, prices, resolvePrices } from './prices.ts';
 
 /** Where a fact of a model comes from that is not stated. */

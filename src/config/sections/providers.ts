@@ -4,6 +4,13 @@ import { type Static, Type } from '@sinclair/typebox';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import { isLocalNetwork } from '../../lib/http/local-address.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
+import {
+  AUTH_STYLES,
+  type AuthStyle,
+  type Preset,
+  presetNames,
+  presetOf,
+} from '../../vendors/index.ts';
 import type { Environment } from '../environment.ts';
 import type { Findings, Issue, Path } from '../file/problem.ts';
 import {
@@ -21,13 +28,6 @@ import {
   text,
 } from '../file/schema-types.ts';
 import { Secret } from '../secret.ts';
-import {
-  AUTH_STYLES,
-  type AuthStyle,
-  type Preset,
-  presetNames,
-  presetOf,
-} from '../vendors/presets.ts';
 import { keyFromEnvironment } from './environment-keys.ts';
 import { type AnswerLimits, type limits, resolveAnswerLimits } from './limits.ts';
 import {

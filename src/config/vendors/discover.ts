@@ -1,8 +1,8 @@
 /** Finds providers without a file: keys in the environment and model servers on this machine, or else the demo. */
 
 import { readUpTo } from '../../lib/http/read-up-to.ts';
+import { PRESETS } from '../../vendors/index.ts';
 import type { Environment } from '../environment.ts';
-import { PRESETS } from './presets.ts';
 
 /** Sends a request to a server, as the global `fetch` does. */
 export type Fetch = (url: string, init: { signal: AbortSignal }) => Promise<Response>;
@@ -22,26 +22,7 @@ export interface DiscoveredProvider {
   readonly models: readonly string[];
 }
 
-/** Vendors whose key alone is enough; the first one found takes the names that no other takes. */
-const KEYED_VENDORS = [
-  'anthropic',
-  'openai',
-  'glm',
-  'zai',
-  'deepseek',
-  'kimi',
-  'qwen',
-  'minimax',
-  'gemini',
-  'xai',
-  'mistral',
-  'groq',
-  'openrouter',
-  'together',
-];
-const LOCAL = ['ollama', 'lmstudio', 'llamacpp', 'vllm'];
-/** Further ports on which releases of a server listen by default. */
-const OTHER_PORTS: Readonly<Record<string, readonly number[]>> = { llamacpp: [9931] };
+const DISCOVERED = Object.entries(PRESETS).filter(([, { discovered }]) => discovered === true);
 
 /** Names that agents ask for by default; they go to whatever model there is. */
 const AGENT_DEFAULTS = ['claude-*', 'gpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', 'gemini-*'];
@@ -61,8 +42,7 @@ export async function discover(environment: Environment, fetch?: Fetch): Promise
 export const discoverKeys = (environment: Environment): Discovery => describe(keyed(environment));
 
 function keyed(environment: Environment): readonly DiscoveredProvider[] {
-  return KEYED_VENDORS.flatMap((name): DiscoveredProvider[] => {
-    const preset = PRESETS[name]!;
+  return DISCOVERED.flatMap(([name, preset]): DiscoveredProvider[] => {
     const has = preset.variables.some((variable) => environment.variable(variable) !== undefined);
     return has ? [{ name, entry: { preset: name }, models: preset.models }] : [];
   });
@@ -70,9 +50,10 @@ function keyed(environment: Environment): readonly DiscoveredProvider[] {
 
 /** The local servers that answer with a model list; those with an empty list are left out. */
 export async function probe(fetch: Fetch): Promise<readonly DiscoveredProvider[]> {
-  const candidates = LOCAL.flatMap((preset) => {
-    const base = PRESETS[preset]!.endpoints['openai-chat']!.baseUrl;
-    const others = (OTHER_PORTS[preset] ?? []).map((port) => ({
+  const candidates = DISCOVERED.flatMap(([preset, { local, endpoints, otherPorts = [] }]) => {
+    if (local !== true) return [];
+    const base = endpoints['openai-chat']!.baseUrl;
+    const others = otherPorts.map((port) => ({
       name: `${preset}-${port}`,
       base: base.replace(/:\d+/, `:${port}`),
       entry: { preset, base_url: base.replace(/:\d+/, `:${port}`) },
@@ -130,14 +111,15 @@ function describe(found: readonly DiscoveredProvider[]): Discovery {
   }
   const providers = Object.fromEntries(found.map(({ name, entry }) => [name, entry]));
   const routes: unknown[] = [];
-  if (Object.hasOwn(providers, 'openai')) {
-    // This vendor speaks both protocols, so nothing has to be converted.
-    const chat = PRESETS['openai-chat']!;
-    providers['openai-chat'] = { preset: 'openai-chat', models: chat.models.filter(isPattern) };
+  for (const { name } of found) {
+    const chat = PRESETS[name]?.forChat;
+    if (chat === undefined) continue;
+    const { models } = PRESETS[chat]!;
+    providers[chat] = { preset: chat, models: models.filter(isPattern) };
     routes.push({
-      name: 'openai-chat (discovered)',
-      when: { model: chat.models, protocol: 'openai-chat' },
-      to: ['openai-chat/*'],
+      name: `${chat} (discovered)`,
+      when: { model: models, protocol: 'openai-chat' },
+      to: [`${chat}/*`],
     });
   }
   for (const { name, models } of found) {

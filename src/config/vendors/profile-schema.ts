@@ -1,6 +1,6 @@
 /** The facts of a vendor profile as the file may state them; a test checks that the keys are those of `Profile`. */
 
-import { type Static, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import { EFFORTS } from '../../conversation/models/efforts.ts';
 import { choice, closed, named } from '../file/schema-types.ts';
 
@@ -210,28 +210,3 @@ export const profileFacts = {
   compaction: flag('Responses: compacts conversations itself (input item compaction_trigger).'),
   countTokens: flag('Messages: has /v1/messages/count_tokens.'),
 };
-
-const facts = Type.Object(profileFacts);
-
-/** The facts about the vendor as a whole. */
-export type Facts = ReadonlyLists<Static<typeof facts>>;
-
-/** Models that do not reason; vendors refuse the setting instead of ignoring it. */
-export const NEVER_REASONS = {
-  reasoningParam: 'none',
-  thinkingDefault: 'off',
-} as const satisfies Facts;
-
-type ReadonlyLists<T> = {
-  readonly [K in keyof T]: NonNullable<T[K]> extends (infer Item)[]
-    ? readonly Item[] | Exclude<T[K], Item[]>
-    : T[K];
-};
-
-/**
- * A profile: structurally `Profile` of `conversation/`, and the facts about some of the vendor's models,
- * by glob, later ones over earlier ones.
- */
-export type ProfileFacts = { readonly name: string } & Facts & {
-    readonly models?: Readonly<Record<string, Facts>>;
-  };

@@ -8,8 +8,8 @@ import { lintRequest as gemini } from '../../../src/codecs/google-gemini/lint/li
 import { lintRequest as chat } from '../../../src/codecs/openai-chat/lint/lint-request.ts';
 import { SETTING_KEYS } from '../../../src/codecs/openai-chat/request/decode-settings.ts';
 import { lintRequest as responses } from '../../../src/codecs/openai-responses/lint/lint-request.ts';
-import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/lib/json/json.ts';
+import { PROFILES } from '../../../src/vendors/index.ts';
 
 const SHARED = fileURLToPath(new URL('../../../../shared', import.meta.url));
 const there = existsSync(`${SHARED}/fixtures/index.json`);

@@ -1,18 +1,24 @@
 /** The published schema is complete, and the loader agrees with it. */
 
 import { describe, expect, test } from 'bun:test';
-import { FormatRegistry, type TSchema } from '@sinclair/typebox';
+import { FormatRegistry, type Static, type TObject, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import fc from 'fast-check';
 import { check, type Schema } from '../../../src/config/file/check.ts';
 import { jsonSchema } from '../../../src/config/index.ts';
 import { fileSchema } from '../../../src/config/sections/index.ts';
-import type { Facts, ProfileFacts } from '../../../src/config/vendors/profile-schema.ts';
+import type { profileFacts } from '../../../src/config/vendors/profile-schema.ts';
 import type { Profile } from '../../../src/conversation/target.ts';
 import { good } from '../support.ts';
 
 // Both directions, at compile time: a fact added on one side only does not type-check.
-const toProfile = (facts: Omit<ProfileFacts, 'models'>): Profile => facts;
+type ReadonlyLists<T> = {
+  readonly [K in keyof T]: NonNullable<T[K]> extends (infer Item)[]
+    ? readonly Item[] | Exclude<T[K], Item[]>
+    : T[K];
+};
+type Facts = ReadonlyLists<Static<TObject<typeof profileFacts>>>;
+const toProfile = (facts: Facts & { name: string }): Profile => facts;
 const toFacts = (profile: Omit<Profile, 'name'>): Facts => profile;
 type SameKeys = [
   Exclude<keyof Profile, 'name' | keyof Facts>,

@@ -10,11 +10,7 @@ import {
   modelFacts,
   priceOf,
 } from '../../../src/config/vendors/catalogue.ts';
-import {
-  CATALOGUE_VENDORS,
-  catalogueVendor,
-} from '../../../src/config/vendors/catalogue-vendors.ts';
-import { PRESETS } from '../../../src/config/vendors/presets.ts';
+import { CATALOGUE_VENDORS, catalogueVendor, PRESETS } from '../../../src/vendors/index.ts';
 import { config, parse } from '../support.ts';
 
 const at = (vendor: string | undefined) => ({ vendor, prices: [] });

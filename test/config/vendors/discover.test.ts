@@ -8,8 +8,7 @@ import {
   loadConfig,
   type ReloadResult,
 } from '../../../src/config/index.ts';
-import { presetNames, presetOf } from '../../../src/config/vendors/presets.ts';
-import { PROFILES } from '../../../src/config/vendors/profiles.ts';
+import { PROFILES, presetNames, presetOf } from '../../../src/vendors/index.ts';
 import { until } from '../../support/until.ts';
 import { config, env, parse } from '../support.ts';
 

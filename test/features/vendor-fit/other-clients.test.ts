@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { PROFILES } from '../../../src/vendors/index.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { call, chat, targetOf, vendorRequest, withTool } from './vendor.ts';
 

@@ -4,7 +4,6 @@ import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.
 import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
-import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
@@ -13,6 +12,7 @@ import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { shapeBody } from '../../../src/gateway/parameters.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { profileFor } from '../../../src/routing/targets.ts';
+import { PROFILES } from '../../../src/vendors/index.ts';
 
 export const PROTOCOLS = {
   'openai-chat': openaiChat,

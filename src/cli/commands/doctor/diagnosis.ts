@@ -1,9 +1,9 @@
 /** What failures of the network and refusals of vendors mean, and what to do about them. */
 
-import { saysModelIsGone } from '../../../conversation/vendor-errors/kind-of-words.ts';
-import { readVendorError } from '../../../conversation/vendor-errors/read-error.ts';
 import { tryParse } from '../../../lib/json/json.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import { saysModelIsGone } from '../../../vendors/errors/kind-of-words.ts';
+import { readVendorError } from '../../../vendors/errors/read-error.ts';
 
 export interface Diagnosis {
   readonly message: string;

@@ -4,7 +4,6 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Secret } from '../../../config/secret.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
-import { PRESETS, presetOf } from '../../../config/vendors/presets.ts';
 import { asGatewayError } from '../../../conversation/errors.ts';
 import { isLocalNetwork } from '../../../lib/http/local-address.ts';
 import { isObject, type Json } from '../../../lib/json/json.ts';
@@ -13,6 +12,7 @@ import { globTest, isGlob } from '../../../lib/text/glob.ts';
 import { LIST_PATH, modelIds } from '../../../upstream/model-list.ts';
 import { platformOf } from '../../../upstream/platform/index.ts';
 import { networkTo } from '../../../upstream/pool.ts';
+import { PRESETS, presetOf } from '../../../vendors/index.ts';
 import { plural } from '../../terminal.ts';
 import {
   diagnoseNetworkError,

@@ -2,8 +2,8 @@
 
 import { CONFIG_VERSION } from '../../../config/file/migrations.ts';
 import type { Category } from '../../../config/sections/categories.ts';
-import { presetOf } from '../../../config/vendors/presets.ts';
 import type { ProtocolName } from '../../../conversation/protocol-names.ts';
+import { presetOf } from '../../../vendors/index.ts';
 
 export interface ProviderAnswer {
   readonly name: string;

@@ -6,15 +6,10 @@ import { expandHome, parseConfig, userConfig } from '../../../config/index.ts';
 import type { Category } from '../../../config/sections/categories.ts';
 import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
-import {
-  type PlatformName,
-  PRESETS,
-  presetNames,
-  presetOf,
-} from '../../../config/vendors/presets.ts';
 import { isLoopback } from '../../../lib/http/local-address.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
+import { type PlatformName, PRESETS, presetNames, presetOf } from '../../../vendors/index.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
 import { YES } from '../../shared-options.ts';

@@ -1,6 +1,6 @@
 /** Rewrites "prompt is too long" errors of vendors into the two forms that Claude Code parses. */
 
-import { overflowCounts } from '../../../conversation/vendor-errors/overflow-counts.ts';
+import { overflowCounts } from '../../../vendors/errors/overflow-counts.ts';
 
 /** Anthropic's own two messages, which clients parse. They stay as they are. */
 const OWN =

@@ -3,13 +3,10 @@
 import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
-import {
-  kindOfVendorError,
-  readVendorError,
-} from '../../../conversation/vendor-errors/read-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
+import { kindOfVendorError, readVendorError } from '../../../vendors/errors/read-error.ts';
 import type { HttpError } from '../../codec.ts';
 import { overflowMessage } from './context-overflow.ts';
 

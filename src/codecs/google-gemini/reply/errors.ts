@@ -8,16 +8,16 @@ import {
   retryAfterOf,
   retryHintOf,
 } from '../../../conversation/http-error.ts';
+import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
+import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
 import {
   googleQuota,
   kindOfVendorError,
   readVendorError,
   retryDelayOf,
   type VendorErrorTexts,
-} from '../../../conversation/vendor-errors/read-error.ts';
-import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
-import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import { memberOf } from '../../../lib/json/json-members.ts';
+} from '../../../vendors/errors/read-error.ts';
 import type { HttpError } from '../../codec.ts';
 import { compact, number, object, text } from '../wire.ts';
 

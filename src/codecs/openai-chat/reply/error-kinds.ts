@@ -1,12 +1,12 @@
 /** Classifies a vendor's error: by its words and code first, then by its status, then by general names. */
 
 import { kindOfStatus } from '../../../conversation/http-error.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
 import {
   type KnownError,
   kindOfVendorError,
   type VendorErrorTexts,
-} from '../../../conversation/vendor-errors/read-error.ts';
-import { memberOf } from '../../../lib/json/json-members.ts';
+} from '../../../vendors/errors/read-error.ts';
 
 /** Error codes and types that are names. */
 const NAMES: Readonly<Record<string, KnownError>> = {

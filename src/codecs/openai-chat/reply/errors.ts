@@ -3,10 +3,10 @@
 import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import { publicErrorCode, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
-import { readVendorError, retryDelayOf } from '../../../conversation/vendor-errors/read-error.ts';
 import { ERROR_LINE } from '../../../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { readVendorError, retryDelayOf } from '../../../vendors/errors/read-error.ts';
 import type { HttpError } from '../../codec.ts';
 import { list, number, object, text } from '../wire.ts';
 import { kindOfError } from './error-kinds.ts';

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type Static, Type } from '@sinclair/typebox';
 import type { ProtocolName } from '../../../conversation/protocol-names.ts';
 import { withoutTrailing } from '../../../lib/text/trim-end.ts';
+import { PLATFORM_NAMES, type PlatformName } from '../../../vendors/vendor.ts';
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import { choice, optional, text } from '../../file/schema-types.ts';
@@ -12,7 +13,6 @@ import {
   googleCredentials,
   googleCredentialsFile,
 } from '../../vendors/google-credentials.ts';
-import { PLATFORM_NAMES, type PlatformName } from '../../vendors/presets.ts';
 
 /** These names become parts of a host or of a path. */
 const part = (description: string, pattern: string, mismatch: string) =>

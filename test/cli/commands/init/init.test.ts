@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { configText } from '../../../../src/cli/commands/init/config-text.ts';
 import { environmentFrom, parseConfig } from '../../../../src/config/index.ts';
-import { PRESETS } from '../../../../src/config/vendors/presets.ts';
+import { PRESETS } from '../../../../src/vendors/index.ts';
 import { createWorld, type World } from '../../world.ts';
 
 let world: World;

@@ -1,16 +1,15 @@
 /** Reads a vendor's error, in whatever form it comes, and says what kind it is. */
 
+import type { ErrorKind } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import type { ErrorKind } from '../errors.ts';
-import { MINIMAX_ERRORS, NUMBERS } from './codes.ts';
-import { type ErrorTexts, kindOfWords } from './kind-of-words.ts';
+import { BASE_RESP_CODES, CODES, type ErrorTexts, kindOfWords } from './kind-of-words.ts';
 
 /** What an error says, read from wherever the vendor puts it. */
 export interface VendorErrorTexts extends ErrorTexts {
   readonly param?: string | undefined;
-  /** The code is MiniMax's: its numbers clash with Zhipu's. */
-  readonly minimax: boolean;
+  /** The code stood in `base_resp`: its numbers mean something else than those of other vendors. */
+  readonly inBaseResp: boolean;
   /** OpenRouter's moderation names what it flagged. */
   readonly flagged: boolean;
   /** Google's details. */
@@ -76,7 +75,7 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
       // Ollama, Hugging Face and TGI: the text is the error, its type stands beside it.
       text(top.error_type),
     param: text(error.param) ?? text(top.param),
-    minimax: base !== undefined,
+    inBaseResp: base !== undefined,
     flagged: list(metadata.reasons).length > 0 || metadata.flagged_input !== undefined,
     details: list(error.details).filter(isObject),
   };
@@ -145,7 +144,7 @@ export function kindOfVendorError(
   const { code = '', message } = error;
   const words = kindOfWords(status, message === undefined ? { ...error, message: body } : error);
   if (words !== undefined && OF_THE_REQUEST.has(words.kind)) return words;
-  const coded = memberOf(error.minimax ? MINIMAX_ERRORS : NUMBERS, code);
+  const coded = memberOf(error.inBaseResp ? BASE_RESP_CODES : CODES, code);
   if (coded !== undefined && (coded.kind !== 'invalid_request' || words === undefined)) {
     return coded;
   }

@@ -1,0 +1,117 @@
+/** Words of errors that several vendors share, or that come from servers and relays without a file of their own. */
+
+import type { Words } from '../vendor.ts';
+
+export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
+  {
+    by: 'OpenAI, Groq',
+    source: 'https://console.groq.com/docs/errors',
+    too_large: [/request too large for (?:model|gpt|o\d|\S{1,90} (?:in|on) )/i],
+    context_overflow: [/reduce the length of (?:the |your )?(?:messages|prompt|input)/i],
+  },
+  {
+    by: 'Messages, GLM',
+    source: 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts',
+    context_overflow: [/model_context_window_exceeded/i],
+  },
+  {
+    by: 'OpenAI, DeepSeek, vLLM, OpenRouter, Mistral',
+    source: 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts',
+    context_overflow: [/maximum context length/i],
+  },
+  {
+    by: 'Ollama, Together',
+    source: 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts',
+    context_overflow: [/max(?:imum)? context (?:length|size|window)/i],
+  },
+  {
+    by: 'Anthropic, Ollama, Fireworks',
+    source: 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts',
+    context_overflow: [/prompt (?:is )?too long/i],
+  },
+  {
+    by: 'TGI',
+    source: 'github.com/huggingface/text-generation-inference router/src/validation.rs',
+    context_overflow: [
+      /`?inputs`? tokens \+ `?max_new_tokens`? must be/i,
+      /`?inputs`? must have less than \d{1,9} tokens/i,
+    ],
+  },
+  {
+    by: 'TabbyAPI',
+    source: 'github.com/SillyTavern/SillyTavern/issues/3543',
+    context_overflow: [
+      /(?:greater|longer) than (?:the )?max_seq_len/i,
+      /exceeds (?:the )?max(?:imum)? sequence length/i,
+    ],
+  },
+  {
+    by: 'Copilot',
+    source: 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts',
+    context_overflow: [/prompt token count of \d{1,9} exceeds the limit/i],
+  },
+  {
+    by: 'LiteLLM',
+    source: 'github.com/BerriAI/litellm litellm/exceptions.py',
+    context_overflow: [/contextwindowexceedederror/i],
+  },
+  {
+    by: 'relays',
+    source: 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts',
+    context_overflow: [/(?<!per.minute )(?<!per-minute )token limit exceeded(?! for this minute)/i],
+  },
+  {
+    by: 'OpenAI, xAI, DashScope',
+    source: 'https://docs.x.ai/docs/key-information/debugging',
+    authentication: [/incorrect api.?key/i, /\binvalid_api_key\b|\binvalidapikey\b/i],
+  },
+  {
+    by: 'Together, Groq',
+    source: 'https://console.groq.com/docs/errors',
+    authentication: [
+      /invalid api.?key|api key (?:has been )?(?:revoked|disabled|deleted|deactivated|suspended)/i,
+    ],
+  },
+  {
+    by: 'local servers',
+    source: 'github.com/vllm-project/vllm vllm/entrypoints/openai/serving_engine.py',
+    authentication: [/\binvalid (?:or missing )?api.?key\b|\bmissing api.?key\b/i],
+  },
+  {
+    by: 'LocalAI',
+    source: 'github.com/mudler/LocalAI/issues/1664',
+    not_found: [/could not load model/i],
+  },
+  {
+    by: 'TabbyAPI',
+    source: 'github.com/theroyallab/tabbyAPI',
+    not_found: [/no models are (?:currently )?loaded/i],
+  },
+  {
+    by: 'relays',
+    source: 'github.com/getkimchi/kimchi/pull/1176',
+    not_found: [/\bmodel_gone\b|model \S{0,90} has been (?:retired|removed|discontinued)/i],
+  },
+  {
+    by: 'relays',
+    source: 'https://openrouter.ai/docs/api-reference/errors',
+    quota: [/quota (?:has been )?(?:exceeded|exhausted)|out of quota/i],
+  },
+  {
+    by: 'DeepSeek, MiniMax, Kimi',
+    source: 'https://api-docs.deepseek.com/quick_start/error_codes',
+    billing: [/insufficient[ _](?:balance|credits?|funds|account balance)/i],
+  },
+  {
+    by: 'DeepSeek, xAI',
+    source: 'https://api-docs.deepseek.com/quick_start/error_codes',
+    overloaded: [/server_is_busy|server is (?:currently )?busy|at capacity/i],
+  },
+  {
+    by: 'OpenAI, Groq, Mistral',
+    source: 'https://platform.openai.com/docs/guides/error-codes',
+    rate_limit: [
+      /\brate.?limit(?:ed|s)?[ _](?:reached|exceeded|error)|requests? rate limit exceeded/i,
+    ],
+  },
+];

@@ -1,0 +1,33 @@
+/** Facts that several vendors share. */
+
+import type { Facts } from './vendor.ts';
+
+/** Models that do not reason; vendors refuse the setting instead of ignoring it. */
+export const NEVER_REASONS = {
+  reasoningParam: 'none',
+  thinkingDefault: 'off',
+} as const satisfies Facts;
+
+export const TEXT_ONLY = { images: false, documents: false } as const satisfies Facts;
+export const SEES = { images: true } as const satisfies Facts;
+
+/** Endpoints of other vendors for the Messages protocol: made for agents, lenient, without hosted tools. */
+export const MESSAGES_FORM = {
+  systemTurns: false,
+  adaptiveThinking: false,
+  anySignature: true,
+} as const satisfies Facts;
+
+/** Body keys of OpenAI's own services, for vendors that answer 400 to what they do not know. */
+export const OPENAI_ONLY = [
+  'store',
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'verbosity',
+  'prediction',
+  'modalities',
+  'web_search_options',
+] as const;

@@ -1,0 +1,47 @@
+/** Azure OpenAI: OpenAI's models in Microsoft's cloud. */
+
+import { OPENAI_FACTS, OPENAI_MODELS } from '../makers/openai.ts';
+import type { Vendor } from '../vendor.ts';
+
+export const azure: Vendor = {
+  name: 'Azure',
+  topic: { words: 'azure' },
+  presets: {
+    azure: {
+      protocol: 'openai-chat',
+      profile: 'azure',
+      endpoints: {},
+      variables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+      models: OPENAI_MODELS,
+      catalogue: 'azure',
+      auth: 'api-key',
+    },
+  },
+  hosts: [
+    { host: '*.openai.azure.com', catalogue: 'azure', telemetry: 'azure.ai.openai' },
+    { host: '*.services.ai.azure.com', catalogue: 'azure', telemetry: 'azure.ai.inference' },
+    { host: '*.cognitiveservices.azure.com', catalogue: 'azure' },
+  ],
+  profiles: {
+    // No `file` parts in Azure's Chat.
+    azure: { ...OPENAI_FACTS, documents: false, fileIds: false },
+  },
+  words: [
+    {
+      source: 'github.com/microsoft/azurechat/issues/351',
+      content_filter: [/content_filter|responsibleai|content management policy/i],
+    },
+    {
+      source: 'github.com/SciSharp/BotSharp/issues/386',
+      authentication: [/invalid subscription key/i],
+    },
+    {
+      source: 'github.com/chatboxai/chatbox/issues/646',
+      not_found: [/deploymentnotfound|api deployment for this resource does not exist/i],
+    },
+    {
+      source: 'github.com/langchain-ai/langmem/issues/13',
+      not_found: [/operationnotsupported|operation does not work with the specified model/i],
+    },
+  ],
+};

@@ -1,0 +1,25 @@
+/** Vendors without a preset: prices, windows and telemetry know them by the address of a provider. */
+
+import type { Vendor } from '../vendor.ts';
+
+export const BY_ADDRESS: readonly Vendor[] = [
+  { name: 'StepFun', hosts: [{ host: 'api.stepfun.com', catalogue: 'stepfun' }] },
+  { name: 'Inception', hosts: [{ host: 'api.inceptionlabs.ai', catalogue: 'inception' }] },
+  {
+    name: 'Perplexity',
+    hosts: [{ host: '*.perplexity.ai', catalogue: 'perplexity', telemetry: 'perplexity' }],
+  },
+  { name: 'Cerebras', hosts: [{ host: 'api.cerebras.ai', catalogue: 'cerebras' }] },
+  { name: 'Fireworks', hosts: [{ host: 'api.fireworks.ai', catalogue: 'fireworks-ai' }] },
+  { name: 'DeepInfra', hosts: [{ host: 'api.deepinfra.com', catalogue: 'deepinfra' }] },
+  {
+    name: 'SiliconFlow',
+    topic: { words: 'siliconflow' },
+    hosts: [
+      { host: 'api.siliconflow.com', catalogue: 'siliconflow' },
+      { host: 'api.siliconflow.cn', catalogue: 'siliconflow-cn' },
+    ],
+  },
+  { name: 'ModelScope', hosts: [{ host: 'api-inference.modelscope.cn', catalogue: 'modelscope' }] },
+  { name: 'watsonx', hosts: [{ host: '*.ibm.com', telemetry: 'ibm.watsonx.ai' }] },
+];

@@ -1,0 +1,128 @@
+/** Google's Gemini API, in its own protocol and as Chat. */
+
+import { OPENAI_ONLY } from '../facts.ts';
+import type { Vendor } from '../vendor.ts';
+
+export const google: Vendor = {
+  name: 'Gemini',
+  telemetry: 'gcp.gemini',
+  topic: { section: '/recipes#claude-code-on-gemini', words: 'gemini' },
+  presets: {
+    gemini: {
+      protocol: 'google-gemini',
+      profile: 'google-gemini',
+      endpoints: {
+        'google-gemini': {
+          baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+          profile: 'google-gemini',
+        },
+        'openai-chat': {
+          baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+          profile: 'gemini',
+        },
+      },
+      variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+      models: ['gemini-2.5-pro', 'gemini-2.5-flash', 'gemini-*', 'gemma-*'],
+      aliases: ['google'],
+      catalogue: 'google',
+      discovered: true,
+    },
+  },
+  profiles: {
+    gemini: {
+      dropParams: [...OPENAI_ONLY, 'logit_bias', 'user'],
+      temperature: { min: 0, max: 2 },
+      maxStops: 5,
+      parallelToolsParam: false,
+      strictTools: false,
+      developerRole: false,
+      reasoningField: 'none',
+      reasoningParam: 'reasoning_effort',
+      documents: false,
+      models: {
+        'gemini-2.5-flash*': {
+          thinkingDefault: 'on',
+          efforts: ['none', 'minimal', 'low', 'medium', 'high'],
+        },
+        'gemini-2.5-flash-lite*': { thinkingDefault: 'off' },
+        'gemini-2.5-pro*': {
+          thinkingDefault: 'always',
+          efforts: ['minimal', 'low', 'medium', 'high'],
+        },
+        'gemini-3*': { thinkingDefault: 'always', efforts: ['minimal', 'low', 'medium', 'high'] },
+      },
+    },
+    // https://ai.google.dev/gemini-api/docs/thinking, …/thought-signatures, …/function-calling
+    'google-gemini': {
+      temperature: { min: 0, max: 2 },
+      maxStops: 5,
+      parallelToolsParam: false,
+      strictTools: false,
+      hostedTools: ['web_search', 'web_fetch', 'code_execution'],
+      // Up to 2.5: "Built-in tools ({google_search}) and Function Calling cannot be combined". From 3 on only for those
+      // who send all parts of the searches back (…/docs/tool-combination), which only Gemini's own clients can.
+      hostedWithFunctions: false,
+      models: {
+        // "Thinking is not enabled for models/…"
+        'gemini-1*': { reasoningParam: 'none', thinkingDefault: 'off', formatWithFunctions: false },
+        'gemini-2.0*': {
+          reasoningParam: 'none',
+          thinkingDefault: 'off',
+          formatWithFunctions: false,
+        },
+        'gemma-*': { reasoningParam: 'none', thinkingDefault: 'off' },
+        'gemini-2.5*': {
+          // "Function calling with a response mime type: 'application/json' is unsupported"
+          formatWithFunctions: false,
+          thinkingDefault: 'on',
+          efforts: ['none', 'minimal', 'low', 'medium', 'high'],
+        },
+        'gemini-2.5-flash-lite*': { thinkingDefault: 'off' },
+        'gemini-2.5-pro*': {
+          thinkingDefault: 'always',
+          efforts: ['minimal', 'low', 'medium', 'high'],
+        },
+        'gemini-3*': {
+          thinkingDefault: 'always',
+          thinkingLevels: true,
+          callSignatures: true,
+          imagesInResults: true,
+          efforts: ['minimal', 'low', 'medium', 'high'],
+        },
+      },
+    },
+  },
+  words: [
+    {
+      source: 'https://ai.google.dev/gemini-api/docs/troubleshooting',
+      context_overflow: [
+        /input (?:length|token count)[^.]{0,60}exceed/i,
+        /exceeds the maximum number of tokens allowed/i,
+      ],
+      invalid_request: [
+        /permission to access the file\b|cachedcontent not found|access the cached ?content/i,
+      ],
+      authentication: [
+        /\bAPI_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)\b|\bACCESS_TOKEN_EXPIRED\b/,
+        /api key (?:expired|not found|not valid)|pass a valid api key/i,
+        /api key was reported as leaked|invalid authentication credentials/i,
+      ],
+      not_found: [
+        /models\/\S{1,90} is not found|is not (?:found|supported) for api version|is no longer available|access tunedmodels/i,
+      ],
+      permission: [
+        /user location is not supported/i,
+        /\bSERVICE_DISABLED\b|\bAPI_KEY_(?:HTTP_REFERRER|IP_ADDRESS|ANDROID_APP|IOS_APP)_BLOCKED\b/,
+      ],
+      billing: [
+        /billing account|prepayment credits|enable billing|requires billing to be enabled/i,
+      ],
+      overloaded: [/model is overloaded|experiencing high demand/i],
+      rate_limit: [/\bRATE_LIMIT_EXCEEDED\b|\bRESOURCE_EXHAUSTED\b|ratelimitexceeded/i],
+    },
+    {
+      source: 'https://cloud.google.com/apis/docs/system-parameters',
+      invalid_request: [/\bUSER_PROJECT_DENIED\b|x-goog-user-project|permission to use project/i],
+    },
+  ],
+};

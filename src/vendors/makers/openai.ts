@@ -1,0 +1,149 @@
+/** OpenAI: which models reason, and what they then refuse. */
+
+import { NEVER_REASONS } from '../facts.ts';
+import { type Codes, chat, type Facts, type Vendor } from '../vendor.ts';
+
+/** Reasoning models accept no stop sequences, and sampling settings only when they do not reason. */
+const reasoning = { samplingWhileThinking: false, maxStops: 0 } as const;
+const always = { ...reasoning, thinkingDefault: 'always' } as const;
+
+// Efforts are limited only for generations that will get no new ones. A model that is newer than this table
+// gets what the client asks for.
+const models: Readonly<Record<string, Facts>> = {
+  'o1*': { ...always, efforts: ['low', 'medium', 'high'] },
+  'o3*': { ...always, efforts: ['low', 'medium', 'high'] },
+  'o4*': { ...always, efforts: ['low', 'medium', 'high'] },
+  'gpt-5*': reasoning,
+  'gpt-5': { ...always, efforts: ['minimal', 'low', 'medium', 'high'] },
+  'gpt-5-*': { ...always, efforts: ['minimal', 'low', 'medium', 'high'] },
+  // "Unsupported parameter: 'reasoning.effort' is not supported with this model."
+  'gpt-3.5*': NEVER_REASONS,
+  'gpt-4*': NEVER_REASONS,
+  'chatgpt-4o*': NEVER_REASONS,
+  'gpt-5-chat*': { ...NEVER_REASONS, maxStops: 4 },
+  'gpt-5-codex*': { efforts: ['low', 'medium', 'high'] },
+  'gpt-5-pro*': { efforts: ['high'] },
+  // Reasoning must be requested…
+  'gpt-5.1*': { thinkingDefault: 'off' },
+  'gpt-5.2*': { thinkingDefault: 'off' },
+  'gpt-5.3*': { thinkingDefault: 'off' },
+  'gpt-5.4*': { thinkingDefault: 'off' },
+  // …is on by default…
+  'gpt-5.5*': { thinkingDefault: 'on' },
+  'gpt-5.6*': { thinkingDefault: 'on' },
+  // …or cannot be switched off.
+  'gpt-5.1-codex*': { thinkingDefault: 'always' },
+  'gpt-5.?-chat*': { thinkingDefault: 'always' },
+  'gpt-5.?-pro*': { thinkingDefault: 'always' },
+};
+
+const ERRORS: Codes = {
+  insufficient_quota: { kind: 'quota', retryable: false },
+  billing_hard_limit_reached: { kind: 'billing', retryable: false },
+  server_is_overloaded: { kind: 'overloaded', retryable: true },
+  content_filter: { kind: 'content_filter', retryable: false },
+};
+
+/** What holds for Azure, too. */
+export const OPENAI_FACTS = {
+  maxTokensParam: 'max_completion_tokens',
+  developerRole: true,
+  reasoningField: 'none',
+  reasoningParam: 'reasoning_effort',
+  // "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16".
+  leastMaxTokens: 16,
+  // "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+  rootUnions: false,
+  fileIds: true,
+  temperature: { min: 0, max: 2 },
+  maxStops: 4,
+  // Markup without its channel marks, and calls as JSON in the middle of prose.
+  leakFamilies: ['harmony', 'json'],
+  errors: ERRORS,
+  models,
+} as const;
+
+/** Those of the other endpoints: embeddings, moderations, images, audio. */
+const OTHERS = ['text-embedding-*', 'omni-moderation-*', 'dall-e-*', 'whisper-*', 'tts-*'];
+export const OPENAI_MODELS = ['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', ...OTHERS];
+const MODELS = ['gpt-5.5', 'gpt-5.1', 'gpt-5-mini', ...OPENAI_MODELS];
+
+export const openai: Vendor = {
+  name: 'OpenAI',
+  telemetry: 'openai',
+  presets: {
+    openai: {
+      protocol: 'openai-responses',
+      profile: 'openai',
+      endpoints: {
+        'openai-responses': { baseUrl: 'https://api.openai.com/v1', profile: 'openai' },
+        'openai-chat': { baseUrl: 'https://api.openai.com/v1', profile: 'openai-chat' },
+      },
+      variables: ['OPENAI_API_KEY'],
+      models: MODELS,
+      catalogue: 'openai',
+      discovered: true,
+      forChat: 'openai-chat',
+    },
+    'openai-chat': chat({
+      baseUrl: 'https://api.openai.com/v1',
+      profile: 'openai-chat',
+      variables: ['OPENAI_API_KEY'],
+      models: MODELS,
+      catalogue: 'openai',
+    }),
+  },
+  profiles: {
+    openai: {
+      ...OPENAI_FACTS,
+      storesResponses: true,
+      compaction: true,
+      hostedTools: [
+        'web_search',
+        'file_search',
+        'code_execution',
+        'image_generation',
+        'computer_use',
+        'mcp',
+        'tool_search',
+        'shell',
+        'local_shell',
+        'apply_patch',
+      ],
+    },
+    // "Image URLs are only allowed for messages with role 'user'".
+    'openai-chat': { ...OPENAI_FACTS, imagesInResults: false },
+  },
+  words: [
+    {
+      source: 'https://platform.openai.com/docs/guides/error-codes',
+      content_filter: [
+        /content_policy|rejected (?:as a result of|by) our safety system/i,
+        /prompt was flagged as potentially violating/i,
+      ],
+      context_overflow: [/context_length_exceeded/i, /exceeds the context window/i],
+      invalid_request: [
+        /mismatched_(?:organization|project)|openai-(?:organization|project) header/i,
+        /no such (?:organization|project)|invalid_(?:organization|project)/i,
+      ],
+      authentication: [
+        /you didn.t provide an api key|organization has been (?:disabled|deactivated)|account_deactivated/i,
+      ],
+      not_found: [
+        /\bmodel_not_found\b|\bmodel ['"`]?\S{0,90} (?:does not|doesn.t) exist/i,
+        /does not have access to (?:the )?model/i,
+      ],
+      permission: [
+        /unsupported_country_region_territory|country, region, or territory not supported/i,
+      ],
+      quota: [/insufficient_quota|exceeded your current quota/i],
+      billing: [/billing_hard_limit_reached|billing_not_active|billing hard limit/i],
+    },
+    {
+      source: 'https://platform.openai.com/docs/deprecations',
+      not_found: [
+        /model ['"`]?\S{0,90} (?:has been|is|was) (?:deprecated|retired|shut ?down|decommissioned)/i,
+      ],
+    },
+  ],
+};
