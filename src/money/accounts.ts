@@ -59,8 +59,13 @@ export interface AccountsOptions {
   readonly onCost: (target: string, nanoUsd: number) => void;
 }
 
+// A key may leave streams faster than they end, and each holds a connection to a vendor.
+const MAX_OUTLIVING_OF_KEY = 8;
+
 export class SpendAccounts implements Accounts {
   readonly #options: AccountsOptions;
+  /** By key: tries whose client has left, and whose answer is still read. */
+  readonly outliving = new Map<string, Set<SpendTry>>();
 
   constructor(options: AccountsOptions) {
     this.#options = options;
@@ -69,14 +74,21 @@ export class SpendAccounts implements Accounts {
   open(about: AccountStart): Account | Promise<Account> {
     const guard = this.#options.guard(about.principal, about.costs);
     return guard instanceof Promise
-      ? guard.then((found) => new ExchangeAccount(about, this.#options, found))
-      : new ExchangeAccount(about, this.#options, guard);
+      ? guard.then((found) => new ExchangeAccount(about, this.#options, found, this.outliving))
+      : new ExchangeAccount(about, this.#options, guard, this.outliving);
+  }
+
+  /** Nothing is read any more: what is still open is counted by estimate. */
+  close(): void {
+    for (const tries of this.outliving.values())
+      for (const one of [...tries]) one.abandon('client_gone');
   }
 }
 
 class ExchangeAccount implements Account {
   readonly about: AccountStart;
   readonly options: AccountsOptions;
+  readonly outliving: SpendAccounts['outliving'];
   readonly #guard: ExchangeGuard | undefined;
   #nano = 0;
   #tried = false;
@@ -86,9 +98,15 @@ class ExchangeAccount implements Account {
   /** Tries that have not ended; mostly one. */
   readonly #open: SpendTry[] = [];
 
-  constructor(about: AccountStart, options: AccountsOptions, guard: ExchangeGuard | undefined) {
+  constructor(
+    about: AccountStart,
+    options: AccountsOptions,
+    guard: ExchangeGuard | undefined,
+    outliving: SpendAccounts['outliving'],
+  ) {
     this.about = about;
     this.options = options;
+    this.outliving = outliving;
     this.#guard = guard;
   }
 
@@ -152,9 +170,7 @@ class ExchangeAccount implements Account {
   end(ended: 'client_gone' | 'cut'): void {
     if (this.#over) return;
     this.#over = true;
-    for (const one of [...this.#open]) {
-      one.end({ ended, usage: undefined, final: false, content: false, bytes: 0 });
-    }
+    for (const one of [...this.#open]) if (!one.isOutliving) one.abandon(ended);
     this.#guard?.end();
   }
 }
@@ -171,6 +187,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   #hold: TryHold | undefined;
   #status: number | undefined;
   #over = false;
+  /** `refused`: its client has left, and nothing more is read of it. */
+  #outlives: 'yes' | 'refused' | undefined;
 
   constructor(account: ExchangeAccount, start: TryStart) {
     this.#account = account;
@@ -188,6 +206,31 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
 
   answered(status: number): void {
     this.#status = status;
+  }
+
+  outlives(): boolean {
+    const { about, outliving } = this.#account;
+    if (this.#over || this.#hold === undefined) return false;
+    const others = outliving.get(about.principal.id) ?? new Set();
+    this.#outlives = others.size < MAX_OUTLIVING_OF_KEY ? 'yes' : 'refused';
+    if (this.#outlives === 'yes') outliving.set(about.principal.id, others.add(this));
+    return this.#outlives === 'yes';
+  }
+
+  get isOutliving(): boolean {
+    return this.#outlives === 'yes';
+  }
+
+  /** Nothing is known of its answer. */
+  abandon(ended: 'client_gone' | 'cut'): void {
+    this.end({ ended, usage: undefined, final: false, content: false, bytes: 0 });
+  }
+
+  #leftOutliving(): void {
+    const { about, outliving } = this.#account;
+    const others = outliving.get(about.principal.id);
+    others?.delete(this);
+    if (others?.size === 0) outliving.delete(about.principal.id);
   }
 
   /** What is reserved before it goes out. */
@@ -222,6 +265,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   end(result: TryResult): void {
     if (this.#over) return;
     this.#over = true;
+    if (this.#outlives === 'yes') this.#leftOutliving();
     const { estimate, journal, onCost } = this.#account.options;
     const usage = this.#used(result);
     const exact = usage === undefined || result.final;
@@ -249,20 +293,20 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   /** What is paid for; undefined: nothing. */
   #used({ ended, usage, final, content, pending, bytes }: TryResult): Usage | undefined {
     if (usage !== undefined && final) return usage;
+    // The vendor works for a client that leaves: under a limit that is not free.
     const left = ended === 'client_gone' && this.#hold !== undefined;
-    if (left && (this.#status ?? 200) < 300 && (!this.stream || this.#status === undefined)) {
-      // The vendor works for a client that leaves: under a limit that is not free.
-      const { input, output } = this.#expectedUsage();
-      return { input, output: this.stream ? 0 : output };
-    }
-    const status = this.#status ?? 0;
+    const status = this.#status ?? (left ? 200 : 0);
     if (status < 200 || status > 299) return undefined;
     if (ended === 'error' && !content) return undefined;
     if (pending === true) return this.#expectedUsage();
     const { inputTokens, maxOutputTokens } = this.#start;
     const complete = ended === 'done';
     const { estimate } = this.#account.options;
-    const seen = maxOutputTokens === 0 ? 0 : estimate.tokens(this, bytes, complete);
+    const usual = left && (!content || this.#outlives === 'refused');
+    const seen = Math.max(
+      maxOutputTokens === 0 ? 0 : estimate.tokens(this, bytes, complete),
+      usual ? this.#expectedUsage().output : 0,
+    );
     if (usage === undefined) return { input: inputTokens, output: seen };
     const output = Math.max(usage.output, seen - (usage.reasoning ?? 0));
     return { ...usage, output };

@@ -20,6 +20,10 @@ export type Ending =
   | 'cut'
   /** Some text, and then silence. */
   | 'stalls'
+  /** The whole text, and what ends the answer once the test lets it go. */
+  | 'held'
+  /** Some text, and then more without end once the test lets it go. */
+  | 'endless'
   /** Some text, and then the vendor's own error event. */
   | 'error-event'
   | 'never-answers';
@@ -49,6 +53,10 @@ export interface Vendor {
   readonly url: string;
   /** What comes next; the last one is repeated. */
   script(...next: Script[]): void;
+  /** Answers that are held go on. */
+  letGo(): void;
+  /** Streams that the gateway has broken off so far. */
+  readonly cancelled: number;
   /** Requests so far. */
   readonly requests: number;
   stop(): void;
@@ -57,6 +65,8 @@ export interface Vendor {
 export function startVendor(): Vendor {
   let scripts: Script[] = [];
   let requests = 0;
+  let gone = Promise.withResolvers<void>();
+  const streams = { cancelled: 0, held: () => gone.promise };
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -68,13 +78,20 @@ export function startVendor(): Vendor {
       const script = scripts.length > 1 ? scripts.shift()! : scripts[0]!;
       const protocol = protocolOf(pathname);
       const stream = body.stream === true || pathname.endsWith(':streamGenerateContent');
-      return answer(protocol, script, stream);
+      return answer(protocol, script, stream, streams);
     },
   });
   return {
     url: `http://127.0.0.1:${server.port}`,
     script(...next) {
       scripts = next;
+    },
+    letGo() {
+      gone.resolve();
+      gone = Promise.withResolvers();
+    },
+    get cancelled() {
+      return streams.cancelled;
     },
     get requests() {
       return requests;
@@ -93,6 +110,7 @@ function answer(
   protocol: Spoken,
   { ending, counted, words = 150 }: Script,
   stream: boolean,
+  streams: { cancelled: number; held(): Promise<void> },
 ): Response | Promise<Response> {
   if (ending === 'never-answers') return new Promise(() => {});
   if (ending === 'refused') {
@@ -111,6 +129,8 @@ function answer(
   if (ending === 'error-event') sent.push(events.error);
   const utf8 = new TextEncoder();
   const pending = [...sent];
+  let held = streams.held;
+  let rest = ending === 'held' ? events.end.join('') : events.text[0]!;
   return new Response(
     new ReadableStream({
       async pull(controller) {
@@ -121,6 +141,13 @@ function answer(
           return;
         }
         if (ending === 'stalls') await new Promise(() => {});
+        if ((ending === 'held' || ending === 'endless') && rest !== '') {
+          await held();
+          controller.enqueue(utf8.encode(rest.repeat(ending === 'held' ? 1 : 50)));
+          if (ending === 'held') rest = '';
+          else held = () => Bun.sleep(1);
+          return;
+        }
         if (ending === 'cut') {
           // What was said before has to arrive.
           await Bun.sleep(30);
@@ -128,6 +155,9 @@ function answer(
           return;
         }
         controller.close();
+      },
+      cancel() {
+        streams.cancelled++;
       },
     }),
     { headers: { 'content-type': 'text/event-stream' } },

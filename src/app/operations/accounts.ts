@@ -56,7 +56,7 @@ export function accountServices(
     onProblem: (message, waiting) => event(log, 'spend.problem', { message, waiting }, 'error'),
     onRecovered: (lost) => event(log, 'spend.recovered', { lost }, 'warn'),
   };
-  const { journal, ...opened } =
+  const { journal, close, ...opened } =
     database === undefined ? openOwn(options) : openShared(options, database, log);
   const accounts = new SpendAccounts({
     journal,
@@ -69,6 +69,10 @@ export function accountServices(
   return {
     accounts,
     ...opened,
+    async close() {
+      accounts.close();
+      await close();
+    },
     own: new OwnPayer(accounts),
     configure(next) {
       config = next;

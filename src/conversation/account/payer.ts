@@ -73,6 +73,11 @@ export interface TryResult {
 export interface TryAccount {
   /** The head of the answer has come: with a status of 2xx the prompt is paid for unless usage says otherwise. */
   answered(status: number): void;
+  /**
+   * The client has left: may the rest of the answer be read for what it reports? Then this try ends later than its
+   * exchange. Left out: no.
+   */
+  outlives?(): boolean;
   /** Once; later calls do nothing. */
   end(result: TryResult): void;
 }

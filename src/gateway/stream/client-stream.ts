@@ -2,6 +2,7 @@
 
 import type { TryEnd } from '../../conversation/account/payer.ts';
 import { asGatewayError, cutBy, GatewayError } from '../../conversation/errors.ts';
+import type { AbortGuard } from '../../lib/loop/abort.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
@@ -12,6 +13,10 @@ import { concat, type StreamPipeline } from './pipeline.ts';
 
 // Long enough for the error event to be read before the reset, which discards what is still unread.
 const RESET_AFTER_MS = 25;
+// What a client leaves behind is read for its usage. Vendors go on with an answer until they are cut off, and that
+// costs, too.
+const MAX_LEFTOVER_MS = 5000;
+const MAX_LEFTOVER_BYTES = 1024 * 1024;
 
 export interface StreamEnd {
   /** The last hop's pipeline; undefined: no answer came. */
@@ -58,7 +63,7 @@ export function responseBody(stream: WritingStream): ReadableStream<Uint8Array> 
   return new ReadableStream(source as never);
 }
 
-class ClientStream implements WritingStream, ChunkSink, ActivitySource {
+class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGuard {
   // The fields that every chunk needs come first, so that they share a cache line.
   #sink!: ByteSink;
   /** Of the answer. */
@@ -71,6 +76,10 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   readonly #options: ClientStreamOptions;
   /** The client is slow: writers wait, and no keep-alive is written. */
   #blocked = false;
+  /** Lets the writer go on that waits for a client which has left. */
+  #unblock: (() => void) | undefined;
+  /** The client has left, and what still comes is read for its usage, up to this many bytes of the answer. */
+  #readUpTo: number | undefined;
   #keepAlive: IdleTimer | undefined;
   #answer: StreamOutcome | undefined;
   #over = false;
@@ -104,13 +113,13 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         this.#bytes = hop.bytes ?? 0;
         if (this.#over || signal.aborted) {
           const cut = cutBy(signal);
-          if (!this.#over && cut !== undefined) {
-            hop.source?.cancel();
-            this.#endTry(hop, 'cut');
-            await this.#fail(hop.pipeline.fail(cut), cut);
-          } else this.gone();
+          this.#drop(hop, cut);
+          if (!this.#over && cut !== undefined) await this.#fail(hop.pipeline.fail(cut), cut);
+          else this.gone();
           return;
         }
+        if (hop.source !== undefined && hop.account?.outlives !== undefined)
+          hop.source.guard = this;
         const first = concat(hop.first);
         if (first.length > 0) {
           const slow = this.#putOrEnd(first, hop.pipeline);
@@ -120,7 +129,8 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         }
         onFirstByte();
         const cut = await this.#pump(hop);
-        this.#endTry(hop, streamEnd(hop.pipeline.error, cut));
+        this.#endTry(hop, this.#over ? 'client_gone' : streamEnd(hop.pipeline.error, cut));
+        if (this.#over) return;
         const outcome: StreamOutcome | GatewayError | undefined = cut ?? (await this.#onward(hop));
         if (this.#over) return;
         if (outcome === undefined) break;
@@ -142,11 +152,30 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
 
   /** The client has gone, or did not read to the end that it was given. */
   gone(): void {
-    const answer = this.#answer;
     const error = cutBy(this.#options.signal);
-    answer?.source?.cancel();
-    if (answer !== undefined) this.#endTry(answer, error === undefined ? 'client_gone' : 'cut');
+    if (this.keeps(error)) return;
+    if (this.#answer !== undefined) this.#drop(this.#answer, error);
     this.#end({ pipeline: this.#pipeline, error, clientGone: error === undefined });
+  }
+
+  /** The client has gone: is the rest of the answer read all the same, for what it reports? */
+  keeps(reason: unknown): boolean {
+    if (this.#readUpTo !== undefined) return true;
+    const { source, account, pipeline } = this.#answer ?? {};
+    // A job goes on at the vendor, and is settled when it is done.
+    const ends = reason instanceof GatewayError || this.#over || pipeline?.digest.pending;
+    if (source === undefined || ends || account?.outlives?.() !== true) return false;
+    this.#readUpTo = this.#bytes + MAX_LEFTOVER_BYTES;
+    source.outlive(MAX_LEFTOVER_MS);
+    this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: true });
+    this.#unblock?.();
+    return true;
+  }
+
+  /** Nothing more of this answer is read. */
+  #drop(hop: StreamOutcome, error: GatewayError | undefined): void {
+    hop.source?.cancel();
+    this.#endTry(hop, error === undefined ? 'client_gone' : 'cut');
   }
 
   #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {
@@ -164,11 +193,16 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
 
   /** Writes to the client; a promise when it is slow. */
   #put(out: Uint8Array | string): Promise<void> | undefined {
+    if (this.#over) return undefined;
     const written = this.#sink.write(out);
     if (!(written instanceof Promise)) return undefined;
     this.#blocked = true;
-    const slow = written.then(() => {
-      this.#blocked = false;
+    const slow = new Promise<void>((done, failed) => {
+      this.#unblock = done;
+      written.then(() => {
+        this.#blocked = false;
+        done();
+      }, failed);
     });
     // A keep-alive is not waited for: its rejection, when the client goes, must not be unhandled.
     slow.catch(() => {});
@@ -177,6 +211,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
 
   /** The same for what may be the end of the answer. */
   #putOrEnd(out: Uint8Array | string, pipeline: StreamPipeline): Promise<void> | undefined {
+    if (this.#over) return undefined;
     const { beforeEnd, onWhole } = this.#options;
     const stored = beforeEnd !== undefined && pipeline.ended ? beforeEnd() : undefined;
     const told = onWhole !== undefined && pipeline.endGiven ? onWhole(pipeline) : undefined;
@@ -237,6 +272,8 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
     const pipeline = this.#pipeline;
     if (this.#broken !== undefined || pipeline === undefined) return undefined;
     this.#bytes += chunk.length;
+    if (this.#readUpTo !== undefined && this.#bytes > this.#readUpTo)
+      this.#answer?.source?.cancel();
     try {
       const out = pipeline.push(chunk);
       const slow = out.length > 0 ? this.#putOrEnd(out, pipeline) : undefined;
@@ -245,7 +282,9 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       else if (pipeline.error !== undefined && this.#answer?.same === false) {
         this.#answer.source?.cancel();
       }
-      return slow?.catch((thrown) => this.#stop(thrown));
+      return slow?.catch((thrown) => {
+        if (!this.keeps(thrown)) this.#stop(thrown);
+      });
     } catch (thrown) {
       this.#stop(thrown);
       return undefined;

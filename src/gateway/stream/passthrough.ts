@@ -229,6 +229,8 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   }
 
   end(): Output {
+    // Read before the end where the client has left.
+    this.#digest = undefined;
     if (this.failure !== undefined) return '';
     if (this.#parser !== undefined) {
       const rest = this.#parser.end();

@@ -1,7 +1,7 @@
 /** An upstream's body, chunk by chunk, with a limit on silence. */
 
 import { clientGone, GatewayError, isClientGone } from '../../conversation/errors.ts';
-import type { Abort } from '../../lib/loop/abort.ts';
+import type { Abort, AbortGuard } from '../../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { HopRecording } from '../../samples/recording.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
@@ -25,7 +25,9 @@ export interface UpstreamBodyOptions {
 export class UpstreamBody implements ChunkSink {
   readonly #body: ResponseBody;
   readonly #options: UpstreamBodyOptions;
-  readonly #recording: HopRecording | undefined;
+  #recording: HopRecording | undefined;
+  /** Nobody gets what comes. */
+  #leftover: ReturnType<typeof setTimeout> | undefined;
   #sink: ChunkSink | undefined;
   /** Made when there is something to wait for. */
   #idleTimer: IdleTimer | undefined;
@@ -142,6 +144,19 @@ export class UpstreamBody implements ChunkSink {
     abort.abort(new Error('no longer wanted'));
   }
 
+  /** Says whether it is still read once the client has left. */
+  set guard(guard: AbortGuard) {
+    this.#options.abort.guard = guard;
+  }
+
+  /** The client has left: nothing more is recorded, and what comes within this time is still read. */
+  outlive(ms: number): void {
+    this.#recording?.end(undefined);
+    this.#recording = undefined;
+    this.#leftover = setTimeout(() => this.cancel(), ms);
+    this.#leftover.unref();
+  }
+
   /** Nothing more of it is read: it ends with this error. Safe at any time. */
   giveUp(error: GatewayError): void {
     this.#finish(error);
@@ -182,6 +197,7 @@ export class UpstreamBody implements ChunkSink {
     this.#over = true;
     const { abort, call } = this.#options;
     this.#idleTimer?.stop();
+    clearTimeout(this.#leftover);
     this.#recording?.end(error);
     abort.unfollow();
     call.release();

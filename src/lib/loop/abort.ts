@@ -7,6 +7,12 @@ export interface AbortListener {
   onAbort(reason: unknown): void;
 }
 
+/** Asked when a followed signal aborts. */
+export interface AbortGuard {
+  /** True: what it guards goes on; the signal is not followed any more. Must not throw. */
+  keeps(reason: unknown): boolean;
+}
+
 /** The signal is read only when it is needed: that of a request is a native object, created on first access. */
 export interface SignalSource {
   readonly signal: AbortSignal;
@@ -30,6 +36,8 @@ export class Abort {
   #source: SignalSource | undefined;
   #followed: AbortSignal | undefined;
   #left = false;
+  /** Undefined: it aborts whenever the followed signal does. */
+  guard: AbortGuard | undefined;
 
   get aborted(): boolean {
     return this.#aborted;
@@ -79,8 +87,7 @@ export class Abort {
   /** Aborts when this signal does, until `unfollow`; at once when it already has. It follows one signal at a time. */
   follow(signal: AbortSignal): void {
     if (signal.aborted) {
-      this.#left = !this.#aborted;
-      this.abort(signal.reason);
+      this.#leave(signal.reason);
       return;
     }
     this.unfollow();
@@ -111,7 +118,15 @@ export class Abort {
 
   /** Called by the followed signal: an object as listener costs half as much as a closure. */
   handleEvent(): void {
+    this.#leave(this.#followed?.reason);
+  }
+
+  #leave(reason: unknown): void {
+    if (this.guard?.keeps(reason) === true) {
+      this.unfollow();
+      return;
+    }
     this.#left = !this.#aborted;
-    this.abort(this.#followed?.reason);
+    this.abort(reason);
   }
 }
