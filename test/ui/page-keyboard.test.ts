@@ -146,4 +146,26 @@ browserSuite('the page by keyboard alone', (browser) => {
     await page.keyboard.press('Enter');
     await page.locator('html[data-theme="dark"]').waitFor();
   });
+
+  // Keys that come in one go, before the browser has a moment for anything else.
+  test.each([
+    [['g', 'c', 'g', 'l'], '#/', '.list-page'],
+    [['g', 'k', 'n'], '#/keys/new', '.admin-page'],
+    [['j', 'Enter', '2'], '/timeline', '.exchange[data-tab=timeline]'],
+    [['j', 'Enter', 'Escape', 'g', 'c'], '#/charts', '.charts-bar'],
+  ] as const)(
+    'what is typed right after a key that leads elsewhere belongs there: %p',
+    async (keys, hash, seen) => {
+      // This gateway has no admin API.
+      browser.tolerate(/Failed to load resource/);
+      const { page, open } = await browser.visit(setup.gateway.url);
+      await open('#/');
+      await page.locator('.row').nth(1).waitFor();
+      await page.evaluate(`for (const key of ${JSON.stringify(keys)}) {
+        document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+      }`);
+      expect(new URL(page.url()).hash).toEndWith(hash);
+      await page.locator(seen).first().waitFor();
+    },
+  );
 });

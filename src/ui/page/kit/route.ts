@@ -119,15 +119,12 @@ export function withQuery<R extends Route>(route: R, changes: Query): R {
 
 export const currentRoute = (): Route => readRoute(location.hash);
 
-/** Goes to a state. `quiet`: replaces the current history entry, so that "back" skips it. */
+/** Goes to a state, at once: the next key is the new view's. `quiet`: replaces the current history entry, so that "back" skips it. */
 export function go(route: Route, quiet = false): void {
   const hash = hashOf(route);
   if (hash === location.hash) return;
-  if (!quiet) {
-    location.hash = hash;
-    return;
-  }
-  history.replaceState(null, '', hash);
-  // replaceState fires no event; views need the same event as after a click.
+  if (quiet) history.replaceState(null, '', hash);
+  else history.pushState(null, '', hash);
+  // Neither fires an event; views need the same one as after a click.
   dispatchEvent(new HashChangeEvent('hashchange'));
 }
