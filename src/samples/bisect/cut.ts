@@ -55,18 +55,33 @@ function rebuilt(value: Json, at: string, cut: Cut): Json | undefined {
   return out;
 }
 
+const TOOL_FIELDS = ['tools', 'tool_choice', 'parallel_tool_calls', 'toolConfig', 'tool_config'];
+
+/** A tool of Google's API without functions, and without a tool of the vendor. */
+const declaresNothing = (tool: Json): boolean =>
+  isObject(tool) &&
+  Object.values(tool).length === 1 &&
+  [tool.functionDeclarations, tool.function_declarations].some(
+    (declared) => Array.isArray(declared) && declared.length === 0,
+  );
+
 /** Leaves out members that no vendor accepts without their counterpart. */
 function tidy(body: JsonObject): JsonObject {
-  const { tools, tool_choice: choice } = body;
+  const { tool_choice: choice } = body;
+  const tools = Array.isArray(body.tools)
+    ? body.tools.filter((tool) => !declaresNothing(tool))
+    : body.tools;
   const without = new Set<string>();
   if (Array.isArray(tools) && tools.length === 0) {
-    for (const key of ['tools', 'tool_choice', 'parallel_tool_calls']) without.add(key);
+    for (const key of TOOL_FIELDS) without.add(key);
   } else if (isObject(choice)) {
     const name = choice.name ?? (isObject(choice.function) ? choice.function.name : undefined);
     const known = JSON.stringify(tools ?? []).includes(JSON.stringify(name ?? null));
     if (name !== undefined && !known) without.add('tool_choice');
   }
-  const kept = Object.entries(body).filter(([key]) => !without.has(key));
+  const kept = Object.entries({ ...body, ...(tools !== undefined && { tools }) }).filter(
+    ([key]) => !without.has(key),
+  );
   return messagesTidied(Object.fromEntries(kept));
 }
 

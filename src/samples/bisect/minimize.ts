@@ -8,8 +8,9 @@ import { sizeOf } from './message-units.ts';
 import { type Candidate, search } from './search.ts';
 import type { BisectOptions, BisectReport, Verdict } from './types.ts';
 
-/** Times that the whole request is sent first, to learn whether it is flaky. */
+/** Times that the whole request is sent first, to learn whether it is flaky; of a refusal, once. */
 const CALIBRATE = 3;
+const CALIBRATE_REFUSAL = 1;
 /** Times that it is sent before it counts as not failing, or to learn its failure rate. */
 const CALIBRATE_FLAKY = 6;
 /** Accepted probability that a candidate that can fail passes all its tries. */
@@ -26,7 +27,10 @@ interface VerdictCounts {
 
 /** Finds the smallest failing request. Errors of `probe` end the search; see {@link BisectReport}. */
 export async function bisect(options: BisectOptions): Promise<BisectReport> {
-  const { body, protocol, budget } = options;
+  const { body, protocol } = options;
+  const failure = options.failure ?? (() => '');
+  const calibrations = options.isRefusal === true ? CALIBRATE_REFUSAL : CALIBRATE;
+  let { budget } = options;
   const tallies = new Map<string, VerdictCounts>();
   for (const [key, verdicts] of options.known ?? []) {
     const tally = { same: 0, passes: 0, other: 0 };
@@ -48,6 +52,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
   };
 
   const probe = async ({ cut, phase }: Candidate): Promise<Verdict> => {
+    if (spent >= budget) budget += (await options.more?.(spent)) ?? 0;
     if (spent >= budget || options.signal?.aborted === true) throw new BudgetSpent();
     const candidate = applyCut(body, cut);
     const key = keyOf(candidate);
@@ -85,7 +90,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     const whole: Candidate = { cut: NOTHING_CUT, phase: 'messages' };
     const tally = tallyOf(keyOf(body));
     const tries = () => tally.same + tally.passes + tally.other;
-    while (tries() < CALIBRATE) await probe(whole);
+    while (tries() < calibrations) await probe(whole);
     while (tally.same < tries() && tries() < CALIBRATE_FLAKY) await probe(whole);
     Object.assign(rate, tally);
     if (tally.same === 0) return false;
@@ -95,7 +100,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
 
   const explore = async (): Promise<void> => {
     for (;;) {
-      const steps = search({ body, protocol }, best);
+      const steps = search({ body, protocol, failure }, best);
       let step = steps.next();
       while (step.done !== true) step = steps.next(await decide(step.value));
       take(step.value);
@@ -109,7 +114,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     if (found === undefined) return true;
     const candidate: Candidate = { cut: found.passing, phase: 'halves' };
     const tally = tallyOf(keyOf(applyCut(body, found.passing)));
-    while (tally.same === 0 && tally.passes < Math.max(CALIBRATE, repeats)) {
+    while (tally.same === 0 && tally.passes < Math.max(calibrations, repeats)) {
       if ((await probe(candidate)) === 'other') return true;
     }
     if (tally.same === 0) return true;

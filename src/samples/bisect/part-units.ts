@@ -15,9 +15,19 @@ export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly C
     .map(([key, value]) => ({ pointers: [`/${key}`], bytes: sizeOf(value) }));
 }
 
-/** Tools, one by one. */
+/** Tools, one by one; Google declares many functions in one. */
 export function toolUnits(body: JsonObject): readonly CutUnit[] {
-  return listOf(body.tools).map((tool, i) => ({ pointers: [`/tools/${i}`], bytes: sizeOf(tool) }));
+  return listOf(body.tools).flatMap((tool, i) => {
+    const whole = { pointers: [`/tools/${i}`], bytes: sizeOf(tool) };
+    const member = ['functionDeclarations', 'function_declarations'].find(
+      (key) => isObject(tool) && Array.isArray(tool[key]),
+    );
+    if (member === undefined) return [whole];
+    return listOf((tool as JsonObject)[member]).map((declared, j) => ({
+      pointers: [`/tools/${i}/${member}/${j}`],
+      bytes: sizeOf(declared),
+    }));
+  });
 }
 
 /** Vendors of Messages need declared tools where the history holds calls. */

@@ -15,7 +15,8 @@ import { createProber } from './prober.ts';
 import { type BisectProgress, openProgress } from './progress.ts';
 import type { BisectReport, ProbeReport } from './types.ts';
 
-export const DEFAULT_BUDGET = 100;
+/** Requests that are sent before more are asked for. */
+export const DEFAULT_BUDGET = 20;
 
 export interface BisectionOptions {
   readonly config: Config;
@@ -27,6 +28,8 @@ export interface BisectionOptions {
   readonly repair: boolean;
   /** Requests that may be sent. */
   readonly budget: number;
+  /** Asked when the budget is spent: how many more may be sent. */
+  readonly more?: (spent: number) => Promise<number>;
   /** Ignore the verdicts of an earlier run. */
   readonly fresh?: boolean;
   /** Called before the first probe with the number of known verdicts of an earlier run. */
@@ -93,7 +96,10 @@ export async function bisection(
       body,
       protocol: source.protocol,
       budget,
+      more: options.more,
       known: progress.known,
+      failure: () => prober.wanted?.failure?.message ?? '',
+      isRefusal: recorded?.failure !== undefined && REFUSALS.has(recorded.status),
       signal,
       probe: (candidate) => prober.probe(candidate),
       onProbe: (probe) => {
@@ -135,6 +141,9 @@ function bytesToSend(
   const own = candidate === whole ? source.body : Buffer.from(JSON.stringify(candidate));
   return to === undefined ? own : withModel(own, to);
 }
+
+/** What a vendor answers to a request that it will never take. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 404, 405, 413, 415, 422]);
 
 const keyOf = (body: JsonObject) =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);

@@ -1,57 +1,86 @@
 /** The search for the smallest failing cut as a generator: it yields candidates and receives verdicts. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
-import type { JsonObject } from '../../lib/json/json.ts';
+import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { ddmin } from '../../lib/text/ddmin.ts';
-import { type Cut, isGone, leaveOut, replace } from './cut.ts';
-import { halves, longTexts } from './long-texts.ts';
-import { type CutUnit, type MessageUnit, messageUnits, withUser } from './message-units.ts';
+import { applyCut, type Cut, isGone, leaveOut, replace } from './cut.ts';
+import { unitsNamed } from './failure-words.ts';
+import { halves, type LongText, longTexts } from './long-texts.ts';
+import {
+  type CutUnit,
+  historyKey,
+  listOf,
+  type MessageUnit,
+  messageUnits,
+  withUser,
+} from './message-units.ts';
 import { blockUnits, extraUnits, fieldUnits, needsTool, toolUnits } from './part-units.ts';
+import { memberUnits } from './schema-units.ts';
 import type { Verdict } from './types.ts';
 
 export interface Candidate {
   readonly cut: Cut;
-  readonly phase: 'messages' | 'texts' | 'tools' | 'fields' | 'blocks' | 'extras' | 'halves';
+  readonly phase:
+    | 'messages'
+    | 'tools'
+    | 'fields'
+    | 'texts'
+    | 'blocks'
+    | 'extras'
+    | 'schemas'
+    | 'halves';
 }
 
 export interface Subject {
   readonly body: JsonObject;
   readonly protocol: ProtocolName;
+  /** What the failure said, as far as it is known: the parts that it names are tried first. */
+  readonly failure: () => string;
 }
 
 type Search = Generator<Candidate, Cut, Verdict>;
 
 /** Characters; shorter texts are not halved. */
-const LEAST_HALF = 64;
+const MIN_HALF = 64;
+/** Levels of a schema that are entered. */
+const MAX_DEPTH = 40;
 
 /**
- * Reduces a failing cut until nothing more can be left out. Whole messages come first (the newest and the
- * largest are tried alone), then long texts, tools and fields, then parts of messages; the remaining texts
- * are halved last.
+ * Reduces a failing cut until nothing more can be left out. What is large and independent comes first, so that few
+ * requests suffice: messages, tools, fields, texts; then parts of messages, then the members of schemas, level by
+ * level; the remaining texts are halved last.
  */
 export function* search(subject: Subject, start: Cut): Search {
+  const { body, protocol } = subject;
   let cut = yield* messagePhase(subject, start);
-  cut = yield* textPhase(subject, cut);
-  cut = yield* unitPhase('fields', cut, fieldUnits(subject.body, subject.protocol));
   cut = yield* toolPhase(subject, cut);
-  cut = yield* unitPhase('blocks', cut, blockUnits(subject.body, cut, subject.protocol));
-  cut = yield* unitPhase('extras', cut, extraUnits(subject.body, cut, subject.protocol));
+  cut = yield* allButTools(subject, cut);
+  cut = yield* unitPhase(subject, 'fields', cut, fieldUnits(body, protocol));
+  cut = yield* textPhase(subject, cut);
+  cut = yield* unitPhase(subject, 'blocks', cut, blockUnits(body, cut, protocol));
+  cut = yield* unitPhase(subject, 'extras', cut, extraUnits(body, cut, protocol));
+  cut = yield* schemaPhase(subject, cut);
   return yield* halfPhase(subject, cut);
 }
 
 const stillThere = <U extends CutUnit>(cut: Cut, units: readonly U[]) =>
   units.filter(({ pointers }) => pointers.some((pointer) => !isGone(cut, pointer)));
 
-function* messagePhase({ body, protocol }: Subject, start: Cut): Search {
-  const units = stillThere(start, messageUnits(body, protocol));
-  if (units.length < 2) return start;
-  const cutTo = (kept: readonly MessageUnit[]) => {
-    const all = new Set(withUser(kept, units));
+/** A cut without the units that are not kept. */
+const without =
+  <U extends CutUnit>(start: Cut, units: readonly U[]) =>
+  (kept: readonly U[]): Cut => {
+    const all = new Set(kept);
     return leaveOut(
       start,
       units.filter((unit) => !all.has(unit)).flatMap(({ pointers }) => pointers),
     );
   };
+
+function* messagePhase(subject: Subject, start: Cut): Search {
+  const units = stillThere(start, messageUnits(subject.body, subject.protocol));
+  if (units.length < 2) return start;
+  const cutTo = (kept: readonly MessageUnit[]) => without(start, units)(withUser(kept, units));
   // Trying the last and the largest message alone saves most requests.
   const largest = units.toSorted((a, b) => b.bytes - a.bytes)[0]!;
   let rest: readonly MessageUnit[] = units;
@@ -60,56 +89,109 @@ function* messagePhase({ body, protocol }: Subject, start: Cut): Search {
     rest = [guess];
     break;
   }
-  return cutTo(yield* minimized(rest, cutTo, 'messages'));
+  return cutTo(yield* minimized(subject, rest, cutTo, 'messages'));
 }
 
-/** Runs ddmin over units, each subset made a cut. */
-function* minimized<U>(
+/**
+ * The fewest units without which the request passes: first those that the failure names, then a single one, which
+ * is to blame in most cases, then ddmin. A request without a history is no request and is not sent.
+ */
+function* minimized<U extends CutUnit>(
+  { body, protocol, failure }: Subject,
   units: readonly U[],
   cutTo: (kept: readonly U[]) => Cut,
   phase: Candidate['phase'],
 ): Generator<Candidate, readonly U[], Verdict> {
-  const dialogue = ddmin(units);
-  let step = dialogue.next();
-  while (step.done !== true) {
-    const verdict = yield { cut: cutTo(step.value), phase };
-    step = dialogue.next(verdict === 'same');
+  function* fails(kept: readonly U[]): Generator<Candidate, boolean, Verdict> {
+    const cut = cutTo(kept);
+    const history = applyCut(body, cut)[historyKey(protocol)];
+    if (Array.isArray(history) && listOf(history).length === 0) return false;
+    return (yield { cut, phase }) === 'same';
   }
+  if (units.length === 0 || (yield* fails([]))) return [];
+  let rest = units;
+  const named = unitsNamed(failure(), body, units);
+  if (named.length > 0 && named.length < units.length && (yield* fails(named))) rest = named;
+  if (rest.length > 2) {
+    let one = rest;
+    while (one.length > 1) {
+      const middle = one.length >> 1;
+      const newer = one.slice(middle);
+      // Where the newer half passes, the older one is taken without a look; the last one is looked at.
+      one = (yield* fails(newer)) ? newer : one.slice(0, middle);
+    }
+    if (yield* fails(one)) return one;
+  }
+  const dialogue = ddmin(rest);
+  let step = dialogue.next();
+  while (step.done !== true) step = dialogue.next(yield* fails(step.value));
   return step.value;
 }
 
-function* unitPhase(phase: Candidate['phase'], start: Cut, all: readonly CutUnit[]): Search {
+function* unitPhase(
+  subject: Subject,
+  phase: Candidate['phase'],
+  start: Cut,
+  all: readonly CutUnit[],
+): Search {
   const units = stillThere(start, all);
-  if (units.length === 0) return start;
-  const cutTo = (kept: readonly CutUnit[]) =>
-    leaveOut(
-      start,
-      units.filter((unit) => !kept.includes(unit)).flatMap(({ pointers }) => pointers),
-    );
-  return cutTo(yield* minimized(units, cutTo, phase));
+  const cutTo = without(start, units);
+  return cutTo(yield* minimized(subject, units, cutTo, phase));
 }
 
-function* toolPhase({ body, protocol }: Subject, start: Cut): Search {
-  const units = stillThere(start, toolUnits(body));
+function* toolPhase(subject: Subject, start: Cut): Search {
+  const units = stillThere(start, toolUnits(subject.body));
   if (units.length === 0) return start;
   const smallest = units.toSorted((a, b) => a.bytes - b.bytes)[0]!;
-  const one = needsTool(body, start, protocol);
-  const cutTo = (kept: readonly CutUnit[]) => {
-    const all = one && kept.length === 0 ? [smallest] : kept;
-    return leaveOut(
-      start,
-      units.filter((unit) => !all.includes(unit)).flatMap(({ pointers }) => pointers),
-    );
-  };
-  return cutTo(yield* minimized(units, cutTo, 'tools'));
+  const one = needsTool(subject.body, start, subject.protocol);
+  const cutTo = (kept: readonly CutUnit[]) =>
+    without(start, units)(one && kept.length === 0 ? [smallest] : kept);
+  return cutTo(yield* minimized(subject, units, cutTo, 'tools'));
 }
 
-/** Replaces every long text by a stub: a text that can be replaced does not matter. */
-function* textPhase({ body, protocol }: Subject, start: Cut): Search {
+/** Where tools are left, they are to blame, probably: everything else goes at once. */
+function* allButTools(subject: Subject, start: Cut): Search {
+  const { body, protocol } = subject;
+  if (stillThere(start, toolUnits(body)).length === 0) return start;
+  const fields = stillThere(start, fieldUnits(body, protocol));
+  const extras = stillThere(start, extraUnits(body, start, protocol));
+  const fewer = without(start, [...fields, ...extras])([]);
+  const cut = stubbed(fewer, longTexts(body, fewer, protocol));
+  return (yield { cut, phase: 'fields' }) === 'same' ? cut : start;
+}
+
+const stubbed = (cut: Cut, texts: readonly LongText[]): Cut => ({
+  gone: cut.gone,
+  values: new Map([
+    ...cut.values,
+    ...texts.map(({ pointer, stub }): [string, Json] => [pointer, stub]),
+  ]),
+});
+
+/** Replaces long texts by stubs: a text that can be replaced does not matter. */
+function* textPhase(subject: Subject, start: Cut): Search {
+  const units = longTexts(subject.body, start, subject.protocol).map((text) => ({
+    pointers: [text.pointer],
+    bytes: text.bytes,
+    text,
+  }));
+  const cutTo = (kept: readonly CutUnit[]) => {
+    const all = new Set(kept);
+    return stubbed(
+      start,
+      units.filter((unit) => !all.has(unit)).map(({ text }) => text),
+    );
+  };
+  return cutTo(yield* minimized(subject, units, cutTo, 'texts'));
+}
+
+/** Enters the schemas of what is left, level by level. */
+function* schemaPhase(subject: Subject, start: Cut): Search {
   let cut = start;
-  for (const { pointer, stub } of longTexts(body, cut, protocol)) {
-    const shorter = replace(cut, pointer, stub);
-    if ((yield { cut: shorter, phase: 'texts' }) === 'same') cut = shorter;
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
+    const { units, isDeepest } = memberUnits(subject.body, cut, subject.protocol, depth);
+    cut = yield* unitPhase(subject, 'schemas', cut, units);
+    if (isDeepest) break;
   }
   return cut;
 }
@@ -120,7 +202,7 @@ function* halfPhase({ body, protocol }: Subject, start: Cut): Search {
   for (const { pointer, value } of longTexts(body, cut, protocol)) {
     if (typeof value !== 'string') continue;
     let text = value;
-    while (text.length > LEAST_HALF) {
+    while (text.length > MIN_HALF) {
       let smaller: string | undefined;
       for (const half of halves(text)) {
         const candidate = replace(cut, pointer, half);

@@ -13,7 +13,7 @@ export interface ProbeReport {
   readonly verdict: Verdict;
   /** Requests sent by now. */
   readonly spent: number;
-  /** What is being left out: `messages`, `texts`, … */
+  /** What is being left out: `messages`, `tools`, … */
   readonly phase: string;
   /** Bytes of the candidate, and of the smallest failing one so far. */
   readonly bytes: number;
@@ -30,6 +30,12 @@ export interface BisectOptions {
   /** Verdicts of an earlier run, by key: they cost nothing. */
   readonly known?: ReadonlyMap<string, readonly Verdict[]>;
   readonly onProbe?: (probe: ProbeReport) => void;
+  /** Asked when the budget is spent: how many more requests may be sent; 0 ends the search. */
+  readonly more?: (spent: number) => Promise<number>;
+  /** What the failure said, once it is known. */
+  readonly failure?: () => string;
+  /** The vendor refused the request itself: such a failure does not come and go, and is looked at once. */
+  readonly isRefusal?: boolean;
   /** Ends the search early. */
   readonly signal?: AbortSignal;
 }

@@ -4,7 +4,12 @@ import { describe, expect, test } from 'bun:test';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
 import { valueAt } from '../../../src/lib/json/pointer.ts';
 import { bisect } from '../../../src/samples/bisect/minimize.ts';
-import type { BisectReport, ProbeReport, Verdict } from '../../../src/samples/bisect/types.ts';
+import type {
+  BisectOptions,
+  BisectReport,
+  ProbeReport,
+  Verdict,
+} from '../../../src/samples/bisect/types.ts';
 import { checkChat } from '../../support/fake-upstream/check-chat.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
 import { checkResponses } from '../../support/fake-upstream/check-responses.ts';
@@ -30,15 +35,15 @@ async function run(
   body: JsonObject,
   protocol: ProtocolName,
   fails: (body: JsonObject) => boolean,
-  more: { budget?: number; known?: ReadonlyMap<string, readonly Verdict[]> } = {},
+  more: Partial<Pick<BisectOptions, 'budget' | 'known' | 'failure' | 'isRefusal' | 'more'>> = {},
 ): Promise<Run> {
   const probes: ProbeReport[] = [];
   const refused: string[] = [];
   const report = await bisect({
     body,
     protocol,
+    ...more,
     budget: more.budget ?? 200,
-    known: more.known,
     onProbe: (probe) => probes.push(probe),
     probe: async (candidate) => {
       try {
@@ -168,6 +173,68 @@ describe('other causes', () => {
   });
 });
 
+/** A turn of an agent with 25 tools, one of whose schemas has a keyword that a vendor refuses. */
+function agentTurn(): JsonObject {
+  const tools = Array.from({ length: 25 }, (_, i) => ({
+    name: i === 3 ? 'Read' : `Tool${i}`,
+    description: `What the tool does, in some detail. ${'It does it well. '.repeat(40)}`,
+    input_schema: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: {
+        file_path: {
+          type: 'string',
+          description: 'The absolute path of the file that is to be read',
+        },
+        offset: { type: 'integer', minimum: 0, description: 'The line to begin with' },
+        limit: {
+          type: 'integer',
+          ...(i === 3 && { exclusiveMinimum: 0 }),
+          maximum: 9_007_199_254_740_991,
+          description: 'How many lines are read at most',
+        },
+        pages: { type: 'string', description: 'Of a PDF' },
+      },
+      required: ['file_path', 'limit'],
+      additionalProperties: false,
+    },
+  }));
+  return {
+    ...messagesHistory(10, 'done'),
+    tools,
+    temperature: 1,
+    metadata: { user_id: 'somebody' },
+    system: [{ type: 'text', text: 'You help with code. '.repeat(300) }],
+  };
+}
+
+describe('a keyword in the schema of one of 25 tools', () => {
+  const fails = (body: JsonObject) => JSON.stringify(body.tools ?? []).includes('exclusiveMinimum');
+  test.each([
+    ['says nothing', 'invalid request', 20],
+    ['names the keyword', 'unsupported keyword exclusiveMinimum in schema', 12],
+    ['names the place', 'tools.3.input_schema: JSON schema is invalid', 15],
+  ])('the member is named where the refusal %s', async (_name, failure, probes) => {
+    const { report, refused } = await run(agentTurn(), 'anthropic-messages', fails, {
+      failure: () => failure,
+      isRefusal: true,
+    });
+    expect(refused).toEqual([]);
+    expect(report).toMatchObject({ result: 'minimal' });
+    expect(report.cause?.at).toBe('/tools/3/input_schema/properties/limit/exclusiveMinimum');
+    expect(report.words).toStartWith('the tool Read: 1 byte JSON at tools[3].input_schema');
+    expect(report.probes).toBeLessThanOrEqual(probes);
+    const [tool] = list(report.minimal.tools) as readonly JsonObject[];
+    expect(tool).toEqual({
+      name: 'Read',
+      input_schema: {
+        type: 'object',
+        properties: { limit: { type: 'integer', exclusiveMinimum: 0 } },
+      },
+    });
+  });
+});
+
 describe('every candidate is valid for its protocol', () => {
   test('Messages: parallel calls keep their results, one of which is at fault', async () => {
     const fails = (body: JsonObject) => JSON.stringify(body.messages).includes('rcc.tool.v1');
@@ -189,6 +256,21 @@ describe('every candidate is valid for its protocol', () => {
     expect(refused).toEqual([]);
     expect(report.cause?.at).toBe('/input/60/output');
     expect(report.words).toContain('the last tool result');
+  });
+});
+
+describe('a spent budget', () => {
+  test('more is asked for, and the search goes on as long as it is given', async () => {
+    const asked: number[] = [];
+    const { report } = await run(chatHistory(60), 'openai-chat', glmFails, {
+      budget: 3,
+      more: async (spent) => {
+        asked.push(spent);
+        return asked.length < 3 ? 3 : 0;
+      },
+    });
+    expect(asked).toEqual([3, 6, 9]);
+    expect(report).toMatchObject({ probes: 9, result: 'partial' });
   });
 });
 

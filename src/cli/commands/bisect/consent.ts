@@ -36,3 +36,14 @@ export async function mayBegin(
   err.line(planText(plan, true));
   return agreed('Begin?', invocation);
 }
+
+/** How many more requests may be sent after so many: a person is asked, `--budget` says it beforehand. */
+export async function mayGoOn(spent: number, invocation: Invocation): Promise<number> {
+  const { flag, io, number } = invocation;
+  if (number('budget') !== undefined || !io.interactive || flag('yes')) return 0;
+  const more = await agreed(
+    `${spent} requests were sent. Send up to ${DEFAULT_BUDGET} more?`,
+    invocation,
+  );
+  return more ? DEFAULT_BUDGET : 0;
+}

@@ -17,7 +17,7 @@ import { sourceNamed } from '../replay/source.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
 import { bytes } from '../samples/units.ts';
-import { mayBegin } from './consent.ts';
+import { mayBegin, mayGoOn } from './consent.ts';
 import { printResult } from './result.ts';
 
 export const BISECT: CommandSpec = {
@@ -25,8 +25,8 @@ export const BISECT: CommandSpec = {
   group: 'Investigate',
   summary: 'find the smallest request that still fails the same way',
   description: [
-    'Leaves out messages, tools, fields and parts of texts, keeping every candidate valid for its protocol, until nothing more can be removed. Then it shows what the smallest failing request contains that the closest passing one does not. Works for errors, for streams that break off, and for empty answers.',
-    'Failures that come and go are tried several times. Every probe is a request that the vendor may charge for; --budget limits their number. Ctrl-C stops and shows what is known so far; the same command continues from there later. Both requests become samples.',
+    'Leaves out messages, tools, fields, texts and members of schemas, keeping every candidate valid for its protocol, until nothing more can be removed. Then it shows what the smallest failing request contains that the closest passing one does not. Works for errors, for streams that break off, and for empty answers.',
+    'Failures that come and go are tried several times. Every probe is a request that the vendor may charge for; after 20 of them it asks before it sends more. Ctrl-C stops and shows what is known so far; the same command continues from there later. Both requests become samples.',
   ],
   arguments: [
     {
@@ -40,8 +40,8 @@ export const BISECT: CommandSpec = {
     {
       name: 'budget',
       value: 'N',
-      summary: 'the most requests to send',
-      default: '100',
+      summary: 'send at most this many requests, and do not ask for more',
+      default: '20',
       range: [1, 100_000],
     },
     TO,
@@ -109,6 +109,7 @@ async function bisectSource(
         to: text('to'),
         repair: !flag('no-repair'),
         budget: number('budget') ?? DEFAULT_BUDGET,
+        more: (spent) => mayGoOn(spent, invocation),
         fresh: flag('fresh'),
         signal: stop.signal,
         onResume: (known) =>

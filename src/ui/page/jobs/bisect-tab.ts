@@ -20,7 +20,7 @@ export function createBisectTab(detail: SampleDetail, info: Info): View<Exchange
     name: 'budget',
     min: 1,
     max: info.limits.budget,
-    value: Math.min(100, info.limits.budget),
+    value: Math.min(20, info.limits.budget),
   });
   return jobTab(detail, info, {
     kind: 'bisect',
