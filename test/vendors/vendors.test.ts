@@ -122,6 +122,17 @@ const TABLE: Readonly<Record<string, Row>> = {
       [500, { base_resp: { status_code: 1002, status_msg: 'rate limit triggered' } }, 'rate_limit'],
     ],
   },
+  Volcengine: {
+    models: { 'doubao/doubao-seed-1-8-251228': { thinkingDefault: 'on', developerRole: false } },
+    errors: [
+      [403, error('The request failed because your account has an overdue balance.'), 'billing'],
+      [
+        400,
+        error('Total tokens of image and text exceed max message tokens.', 'InvalidParameter'),
+        'context_overflow',
+      ],
+    ],
+  },
   Gemini: {
     models: {
       'gemini/gemini-2.5-flash-lite': { thinkingDefault: 'off' },
@@ -160,6 +171,19 @@ const TABLE: Readonly<Record<string, Row>> = {
   Together: {
     models: { 'together/mistralai/Mistral-7B-Instruct': { userAfterTool: false } },
     errors: [[402, error('Credit limit exceeded'), 'billing']],
+  },
+  SiliconFlow: {
+    models: {
+      'siliconflow/deepseek-ai/DeepSeek-V4-Flash': { reasoningParam: 'reasoning_effort' },
+      'siliconflow/Qwen/Qwen3-32B': { reasoningParam: 'enable_thinking' },
+    },
+    errors: [
+      [
+        400,
+        { code: 20012, message: 'Model does not exist. Please check it carefully.', data: null },
+        'not_found',
+      ],
+    ],
   },
   Azure: {
     models: {

@@ -12,14 +12,6 @@ export const BY_ADDRESS: readonly Vendor[] = [
   { name: 'Cerebras', hosts: [{ host: 'api.cerebras.ai', catalogue: 'cerebras' }] },
   { name: 'Fireworks', hosts: [{ host: 'api.fireworks.ai', catalogue: 'fireworks-ai' }] },
   { name: 'DeepInfra', hosts: [{ host: 'api.deepinfra.com', catalogue: 'deepinfra' }] },
-  {
-    name: 'SiliconFlow',
-    topic: { words: 'siliconflow' },
-    hosts: [
-      { host: 'api.siliconflow.com', catalogue: 'siliconflow' },
-      { host: 'api.siliconflow.cn', catalogue: 'siliconflow-cn' },
-    ],
-  },
   { name: 'ModelScope', hosts: [{ host: 'api-inference.modelscope.cn', catalogue: 'modelscope' }] },
   { name: 'watsonx', hosts: [{ host: '*.ibm.com', telemetry: 'ibm.watsonx.ai' }] },
 ];

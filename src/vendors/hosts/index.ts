@@ -8,6 +8,7 @@ import { groq } from './groq.ts';
 import { huggingface } from './huggingface.ts';
 import { nvidia } from './nvidia.ts';
 import { openrouter } from './openrouter.ts';
+import { siliconflow } from './siliconflow.ts';
 import { together } from './together.ts';
 import { vertex } from './vertex.ts';
 
@@ -15,6 +16,7 @@ export const HOSTS: readonly Vendor[] = [
   groq,
   openrouter,
   together,
+  siliconflow,
   azure,
   vertex,
   bedrock,

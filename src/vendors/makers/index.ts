@@ -10,6 +10,7 @@ import { mistral } from './mistral.ts';
 import { moonshot } from './moonshot.ts';
 import { openai } from './openai.ts';
 import { qwen } from './qwen.ts';
+import { volcengine } from './volcengine.ts';
 import { xai } from './xai.ts';
 import { zhipu } from './zhipu.ts';
 
@@ -21,6 +22,7 @@ export const MAKERS: readonly Vendor[] = [
   moonshot,
   qwen,
   minimax,
+  volcengine,
   google,
   xai,
   mistral,

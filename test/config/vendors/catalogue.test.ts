@@ -16,17 +16,22 @@ import { config, parse } from '../support.ts';
 const at = (vendor: string | undefined) => ({ vendor, prices: [] });
 
 describe('the vendor of a provider', () => {
-  test('every preset with an address of its own has a vendor, by its name and by its address', () => {
+  test('every preset that names its vendor has it, by its name and by its address', () => {
     for (const [name, preset] of Object.entries(PRESETS)) {
-      if (preset.local === true)
+      if (preset.catalogue === undefined)
         expect(catalogueVendor(name, 'http://127.0.0.1:1/v1')).toBeUndefined();
       else expect(CATALOGUE_VENDORS).toContain(catalogueVendor(name, '')!);
       for (const endpoint of Object.values(preset.endpoints)) {
         const byAddress = catalogueVendor(undefined, endpoint!.baseUrl);
-        if (preset.local === true) expect(byAddress).toBeUndefined();
+        if (preset.catalogue === undefined) expect(byAddress).toBeUndefined();
         else expect(CATALOGUE_VENDORS).toContain(byAddress!);
       }
     }
+    // Beside servers of one's own, vendors that models.dev does not have.
+    const unknown = Object.entries(PRESETS).flatMap(([name, { catalogue, local }]) =>
+      catalogue === undefined && local !== true ? [name] : [],
+    );
+    expect(unknown).toEqual(['doubao', 'doubao-coding']);
   });
 
   test.each([
