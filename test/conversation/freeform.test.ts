@@ -23,13 +23,41 @@ test.each(WRAPPED)('%j is the text itself', (args) => {
   expect(unwrapFreeform(args)).toBe(PATCH);
 });
 
+const CODE = '*** Begin Patch\n+\tre = /\\d+\\.\\w*/; // "a"\n*** End Patch';
+const inJson = JSON.stringify(CODE).slice(1, -1);
+/** The same text in JSON that is broken, but has only one meaning. */
+const BROKEN: readonly (readonly [why: string, args: string])[] = [
+  ['backslashes are not escaped', `{"input":"${inJson.replaceAll('\\\\', '\\')}"}`],
+  ['nor under another name', `{"patch": "${inJson.replaceAll('\\\\', '\\')}"}`],
+  ['line breaks are not escaped', `{"input":"${inJson.replaceAll('\\n', '\n')}"}`],
+  ['neither, nor tabs', `{\n "input":"${CODE.replaceAll('"', '\\"')}"\n}`],
+  ['the last bracket is missing', `{"input":"${inJson}"`],
+];
+
+test.each(BROKEN)('%s: %j is the text itself', (_, args) => {
+  expect(unwrapFreeform(args)).toBe(CODE);
+});
+
+test('a backslash that may be two things, and a text that breaks off, stay as they are', () => {
+  for (const args of [
+    '{"input":"cd C:\\new and match \\d"}',
+    '{"input":"*** Begin Patch\\n+\\d',
+    '{"input":"a \\d "quoted" word"}',
+  ]) {
+    expect(unwrapFreeform(args)).toBe(args);
+  }
+});
+
 test('other arguments stay as they are', () => {
   for (const args of ['{"a":"x","b":"y"}', '{"a":{"b":"x"}}', '["x"]', '{"a":', '7', '']) {
     expect(unwrapFreeform(args)).toBe(args);
   }
 });
 
-test.each(WRAPPED)('%j of a Chat vendor, streamed in any two pieces', (args) => {
+test.each([
+  ...WRAPPED.map((args) => [args, PATCH] as const),
+  ...BROKEN.map(([, args]) => [args, CODE] as const),
+])('%j of a Chat vendor, streamed in any two pieces', (args, text) => {
   const context = {
     sent: { ...STREAMED, tools: [{ type: 'custom', name: 'apply_patch' } as const] },
     target: targetWith(),
@@ -50,6 +78,6 @@ test.each(WRAPPED)('%j of a Chat vendor, streamed in any two pieces', (args) => 
     chunk({ tool_calls: [{ index: 0, function: { arguments: args.slice(at) } }] }, null);
     chunk({}, 'tool_calls');
     for (const event of decoder.end()) fold.push(event);
-    expect(fold.reply.blocks).toMatchObject([{ kind: 'custom', input: PATCH }]);
+    expect(fold.reply.blocks).toMatchObject([{ kind: 'custom', input: text }]);
   }
 });

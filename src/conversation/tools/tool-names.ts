@@ -1,6 +1,7 @@
 /** Flat tool names for protocols without namespaces, and their mapping back to namespace, name and kind. */
 
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
+import { withLiteralBackslashes } from '../../lib/json/literal-backslashes.ts';
 import type { Notes } from '../notes.ts';
 import type { Tool, ToolKind } from '../types.ts';
 import { repeatedArguments } from './argument-pieces.ts';
@@ -102,13 +103,24 @@ export const wrapFreeform = (text: string): string => JSON.stringify({ input: te
 export function unwrapFreeform(given: string | readonly string[]): string {
   const pieces = typeof given === 'string' ? [given] : given;
   const args = pieces.join('');
-  const value = tryParse(args) ?? tryParse(repeatedArguments(pieces) ?? '');
+  const value = tryParse(args) ?? tryParse(repeatedArguments(pieces) ?? '') ?? brokenMember(args);
   if (typeof value === 'string') return inputOf(tryParse(value)) ?? value;
   const named = inputOf(value);
   if (named !== undefined || !isObject(value)) return named ?? args;
   const members = Object.values(value);
   const only = members.length === 1 ? members[0] : undefined;
   return typeof only === 'string' ? only : args;
+}
+
+/** One member with a string, in which backslashes or line breaks are not escaped, or which lacks the last bracket. */
+const BROKEN_MEMBER = /^\s*\{\s*"([A-Za-z_]{1,64})"\s*:\s*"((?:[^"\\]|\\[\s\S])*)"\s*(?:\}\s*)?$/;
+
+/** Undefined: it is something else, or what the backslashes mean is not certain. */
+function brokenMember(args: string): Json | undefined {
+  const [, name, text] = BROKEN_MEMBER.exec(withLiteralBackslashes(args) ?? '') ?? [];
+  if (name === undefined || text === undefined) return undefined;
+  const escaped = text.replace(/\p{Cc}/gu, (char) => JSON.stringify(char).slice(1, -1));
+  return tryParse(`{"${name}":"${escaped}"}`);
 }
 
 const inputOf = (value: Json | undefined): string | undefined =>

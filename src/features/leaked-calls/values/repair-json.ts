@@ -2,8 +2,8 @@
 
 import { jsonrepair } from 'jsonrepair';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { withLiteralBackslashes } from '../../../lib/json/literal-backslashes.ts';
 import { jsonValue } from './coerce-value.ts';
-import { withLiteralBackslashes } from './literal-backslashes.ts';
 import { pythonLiteral } from './python-literal.ts';
 
 // A number or a key that breaks off may be incomplete; only closing brackets may be added.
