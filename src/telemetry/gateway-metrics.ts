@@ -124,7 +124,7 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     ),
     targetState: registry.gauge(
       'hopgate_target_state',
-      'Health of a target: 0 serves, 1 is tried again after a rest, 2 rests.',
+      'Health of a target: 0 serves or is no model of its vendor, 1 is tried again after a rest, 2 rests.',
       ['target'],
     ),
     engineUp: registry.gauge(

@@ -137,6 +137,26 @@ describe('signs of a vendor', () => {
     });
   }
 
+  test('a model that the vendor does not have: nothing rests, and the target does not count as serving', async () => {
+    const answers = [
+      refusal(404, 'The model `m` does not exist.'),
+      refusal(400, '模型不存在，请检查模型代码。'),
+      refusal(400, 'Bad field.'),
+      refusal(404, 'No such file.'),
+    ];
+    const states: string[] = [];
+    for (const answer of answers) {
+      const of = world(vendor(answer));
+      await of.ask('openai-chat', false);
+      expect(restsOf(of)).toEqual([]);
+      states.push(...of.health().targets.map(({ target, state }) => `${target} ${state}`));
+    }
+    expect(states).toEqual(['a/m no_model', 'a/m no_model', 'a/m serving', 'a/m serving']);
+    const of = world(vendor(answers[0]!, FINE));
+    for (let i = 0; i < 2; i++) await of.ask('openai-chat', false);
+    expect(of.health().targets).toEqual([{ target: 'a/m', state: 'serving' }]);
+  });
+
   for (const client of ['anthropic-messages', 'openai-responses'] as const) {
     test(`${client}: an overload that is told inside a stream`, async () => {
       const { head: first, event } = IN_STREAM[client]!;

@@ -201,7 +201,12 @@ function print(
   if (targets.length === 0) return;
   out.line();
   const why = new Map(rests.map(({ target, rests: all }) => [target, all.join('; ')]));
-  const rows = targets.map(({ target, state: word }) => [target, word, why.get(target) ?? '']);
+  const words: Readonly<Record<string, string>> = { no_model: 'no such model at its vendor' };
+  const rows = targets.map(({ target, state }) => [
+    target,
+    words[state] ?? state,
+    why.get(target) ?? '',
+  ]);
   const [head, ...lines] = fittingTable(rows, ['TARGET', 'STATE', 'RESTS'], out.columns, {
     spare: [],
   });

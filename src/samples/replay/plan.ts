@@ -25,6 +25,15 @@ function tokensFor(
   return { tokens: { input, ...none, output: ANSWER_TOKENS }, guessed: true };
 }
 
+/** As a vendor counts them that has nothing of the prompt in its cache. */
+const cold = ({ input, output }: Tokens): Tokens => ({
+  input,
+  cached: 0,
+  cacheWrite: 0,
+  cacheWrite1h: 0,
+  output,
+});
+
 const sum = (amounts: readonly (number | null)[]) =>
   amounts.some((one) => one === null)
     ? null
@@ -46,7 +55,11 @@ export function planReplay(
       ({ source }) => named.length > 0 || (source.target ?? '') === target,
     );
     const times = repeat * (named.length > 0 ? each : Math.max(1, compare.length));
-    const one = sum(own.map(({ tokens }) => costAt(prices, target, tokens)));
+    const one = sum(
+      own.map(({ source, tokens }) =>
+        costAt(prices, target, source.target === target ? tokens : cold(tokens)),
+      ),
+    );
     return { target, requests: own.length * times, usd: one === null ? null : one * times };
   });
   return {
@@ -59,7 +72,7 @@ export function planReplay(
 
 const targetOf = (setting: string) => (setting.startsWith('to=') ? [setting.slice(3)] : []);
 
-/** The most that a bisection costs: each of its requests is at most the whole one. */
+/** The most that a bisection costs: each of its requests is at most the whole one, and a prompt that changes is in no cache. */
 export function planBisection(
   source: ReplaySource,
   { to, budget }: { readonly to?: string | undefined; readonly budget: number },
@@ -68,7 +81,7 @@ export function planBisection(
 ): SpendPlan {
   const target = to ?? source.target ?? '';
   const { tokens, guessed } = tokensFor(source, protocols);
-  const one = costAt(prices, target, tokens);
+  const one = costAt(prices, target, cold(tokens));
   const usd = one === null ? null : one * budget;
   return { requests: budget, targets: [{ target, requests: budget, usd }], usd, guessed };
 }

@@ -4,7 +4,7 @@ import type { ProviderConfig } from '../../config/sections/providers.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Place } from './place.ts';
-import { AWAKE, DUE, type Rest } from './rest.ts';
+import type { Rest } from './rest.ts';
 import { stateOf } from './snapshot.ts';
 
 /**
@@ -46,10 +46,9 @@ const isoTime = (time: number) => new Date(time).toISOString();
 
 function placeView(place: Place, now: number, at: Moment): JsonObject {
   const { key, rest, load, lastFailure, seen } = place;
-  const standing = place.standing(now);
   return {
     key: key.secret?.label ?? null,
-    state: standing === AWAKE ? 'serving' : standing === DUE ? 'half_open' : 'resting',
+    state: stateOf([place], now),
     rest: restView(rest, at),
     waiting: load.waiting,
     quotas_seen: seen === undefined ? null : isoTime(seen.time),

@@ -88,6 +88,8 @@ export class Place {
   readonly failures = new FailureWindow();
   readonly load = new Load();
   lastFailure: PlaceFailure | undefined;
+  /** The vendor said so last. */
+  noModel = false;
   seen: SeenQuotas | undefined;
   /** When the vendor's headers were looked at last, by the clock of the places. */
   #looked = Number.NEGATIVE_INFINITY;
@@ -235,6 +237,10 @@ export class Loan implements Prober {
       if (place !== undefined) this.#answered(place, now, streamed);
       return;
     }
+    if (sign === 'no_model') {
+      if (place !== undefined) place.noModel = true;
+      return;
+    }
     place?.load.failed(now - this.#sentAt, now);
     if (sign === 'failed') {
       if (place !== undefined) this.#failed(place, now);
@@ -252,6 +258,7 @@ export class Loan implements Prober {
   #answered(place: Place, now: number, streamed: boolean): void {
     const { key, load, rest, modelRest, failures } = place;
     failures.answered(now);
+    place.noModel = false;
     if (streamed) load.answered(now - this.#sentAt, now);
     if (key.rest.until === 0 && modelRest.until === 0 && rest.until === 0) return;
     for (const one of [key.rest, modelRest, rest]) {

@@ -1,6 +1,7 @@
 /** What the end of a try says about the health of the place that it was sent to. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
+import { saysModelIsGone } from '../../vendors/errors/kind-of-words.ts';
 import { NoDescriptor, type Remedy } from '../target-error.ts';
 import type { Cause } from './rest.ts';
 
@@ -8,9 +9,10 @@ import type { Cause } from './rest.ts';
  * - `answered`: it works
  * - `failed`: the server is in trouble, cannot be reached, or is silent; enough of these begin a rest
  * - `neither`: says nothing: the request is at fault, or the client left
+ * - `no_model`: the vendor does not have the model; what it says of others is not known
  * - a cause: a rest begins at once
  */
-export type Sign = 'answered' | 'failed' | 'neither' | Cause;
+export type Sign = 'answered' | 'failed' | 'neither' | 'no_model' | Cause;
 
 // Vendors answer 503 for faults of their own too; only these words say that all keys would fare the same.
 const OVERLOAD =
@@ -43,6 +45,8 @@ export function signOf(
     case 'billing':
     case 'quota':
       return fromUpstream ? { reason: 'quota', status, askedMs } : 'neither';
+    case 'not_found':
+      return fromUpstream && saysModelIsGone(error) ? 'no_model' : 'neither';
     case 'timeout':
       // 408 is a 4xx, 499 a client that left.
       return error.status >= 400 && error.status < 500 ? 'neither' : 'failed';

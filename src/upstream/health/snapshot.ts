@@ -6,10 +6,11 @@ import { AWAKE, DUE, type Rest, type RestReason } from './rest.ts';
 
 /**
  * - `serving`: at least one key of it is used
+ * - `no_model`: nothing rests, but the vendor said last that it has no such model
  * - `half_open`: all keys rested, and one request tries, or the next one will
  * - `resting`: all keys rest
  */
-export type TargetState = 'serving' | 'half_open' | 'resting';
+export type TargetState = 'serving' | 'no_model' | 'half_open' | 'resting';
 
 /** One rest. Times as ISO 8601. */
 export interface RestingPart {
@@ -68,7 +69,8 @@ export function healthSnapshot(
 
 /** The state of a target with these places. */
 export function stateOf(places: readonly Place[], now: number): TargetState {
-  if (places.some((place) => place.standing(now) === AWAKE)) return 'serving';
+  const awake = places.filter((place) => place.standing(now) === AWAKE);
+  if (awake.length > 0) return awake.every((place) => place.noModel) ? 'no_model' : 'serving';
   const due = places.some((place) => place.standing(now) === DUE || place.until <= now);
   return due ? 'half_open' : 'resting';
 }
@@ -76,6 +78,8 @@ export function stateOf(places: readonly Place[], now: number): TargetState {
 /** The values of the metric `hopgate_target_state`. */
 export const STATE_VALUES: Readonly<Record<TargetState, number>> = {
   serving: 0,
+  // A client may name any model: that it does not exist is no alarm.
+  no_model: 0,
   half_open: 1,
   resting: 2,
 };

@@ -40,6 +40,7 @@ describe('status', () => {
           targets: [
             { target: 'glm/glm-4.7', state: 'resting' },
             { target: 'glm/glm-4.6', state: 'serving' },
+            { target: 'glm/nope', state: 'no_model' },
           ],
           rests: [
             {
@@ -59,6 +60,7 @@ describe('status', () => {
     expect(out).toContain('hopgate 9.8.7 at http://127.0.0.1:5520: ready');
     expect(out).toMatch(/glm\/glm-4\.7 +resting +key-1 \(rate_limit, status 429\)/);
     expect(out).toMatch(/glm\/glm-4\.6 +serving/);
+    expect(out).toMatch(/glm\/nope +no such model at its vendor/);
     const json = JSON.parse((await world.run(['status', '--json'])).out);
     expect(json).toMatchObject({ running: true, ready: true, version: '9.8.7' });
   });

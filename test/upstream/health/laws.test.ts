@@ -12,7 +12,7 @@ setDefaultTimeout(60_000);
 const sign: fc.Arbitrary<Sign> = fc.oneof(
   { weight: 4, arbitrary: fc.constant<Sign>('answered') },
   { weight: 6, arbitrary: fc.constant<Sign>('failed') },
-  fc.constant<Sign>('neither'),
+  fc.constantFrom<Sign>('neither', 'no_model'),
   fc.constantFrom<Sign>(RATE_LIMIT, OVERLOADED, REFUSED, QUOTA),
   fc.nat(500_000).map((askedMs): Sign => ({ ...RATE_LIMIT, askedMs })),
   fc.nat(500_000).map((askedMs): Sign => ({ ...OVERLOADED, askedMs })),
@@ -134,7 +134,7 @@ class PlainModel {
 
   /** A request that was sent and ended at this moment. */
   ends(sign: Sign, now: number): void {
-    if (sign === 'neither') return;
+    if (sign === 'neither' || sign === 'no_model') return;
     if (sign === 'answered') {
       this.#log.push({ at: now, failed: false });
       if (this.#until === 0) return;

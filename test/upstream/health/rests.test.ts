@@ -119,7 +119,7 @@ describe('failures', () => {
   test('what says nothing counts for nothing', () => {
     const world = testRing(1);
     for (let i = 0; i < 4; i++) send(world, 'failed');
-    for (let i = 0; i < 50; i++) send(world, 'neither');
+    for (let i = 0; i < 50; i++) send(world, i % 2 === 0 ? 'neither' : 'no_model');
     expect(standing(world)).toBe(AWAKE);
     send(world, 'failed');
     expect(standing(world)).toBe(RESTING);

@@ -8,7 +8,7 @@ import { when } from '../kit/when.ts';
 import { adminJson } from './admin-api.ts';
 import { emptyState, pageFrame, reloadingView } from './page-frame.ts';
 
-type State = 'serving' | 'half_open' | 'resting';
+type State = 'serving' | 'no_model' | 'half_open' | 'resting';
 
 interface RestView {
   readonly reason: string;
@@ -71,6 +71,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const STATES: Readonly<Record<State, readonly [text: string, tone: string]>> = {
   serving: ['serving', 'ok'],
+  no_model: ['no such model', 'warn'],
   half_open: ['being tried again', 'warn'],
   resting: ['resting', 'bad'],
 };
@@ -141,10 +142,11 @@ function providerPanel({
       }),
     ),
   );
-  const states = targets.map(({ state }) => state);
+  // A name that some client made up says nothing of the others.
+  const states = targets.map(({ state }) => state).filter((one) => one !== 'no_model');
   const state: State | undefined =
     states.length === 0
-      ? undefined
+      ? targets[0]?.state
       : states.every((one) => one === 'resting')
         ? 'resting'
         : states.every((one) => one === 'serving')

@@ -53,7 +53,10 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
   );
   const request = ({ to, ...choice }: Choice & { readonly id: string }): ReplayRequest => {
     const settings = [first.value.trim(), second.value.trim()].filter((one) => one !== '');
-    const all = [to ?? '', ...others.map(({ value }) => value.trim())].filter((one) => one !== '');
+    const more = others.map(({ value }) => value.trim()).filter((one) => one !== '');
+    // Beside others, an empty first target is the one that its placeholder names.
+    const own = to ?? (more.length > 0 ? detail.row.target : '');
+    const all = own === '' ? more : [own, ...more];
     const changed = edits.read();
     return {
       ...choice,
