@@ -1,9 +1,10 @@
 /** The body of an endpoint's answer on its way to the client, which ends as the upstream's does. */
 
-import { asGatewayError, cutBy, departure, type GatewayError } from '../conversation/errors.ts';
-import type { ErrorMask } from '../gateway/stream/mask-errors.ts';
-import type { UpstreamBody } from '../gateway/stream/upstream-body.ts';
+import { asGatewayError, cutBy, departure, GatewayError } from '../conversation/errors.ts';
+import { MAX_LEFTOVER_BYTES, type UpstreamBody } from '../gateway/stream/upstream-body.ts';
+import type { AbortGuard } from '../lib/loop/abort.ts';
 import type { ChunkSink } from '../upstream/transport.ts';
+import type { ChunkFilter } from './event-filters.ts';
 
 /** Bun's direct controller: `write` gives a promise when the client is slow, and only then. */
 interface Sink {
@@ -18,16 +19,22 @@ const RESET_AFTER_MS = 25;
 export interface AnswerStreamOptions {
   readonly first: readonly Uint8Array[];
   readonly source: UpstreamBody;
-  /** Of an event stream: takes the gateway's credentials out of the vendor's errors. */
-  readonly mask: ErrorMask | undefined;
+  /** Through which it goes out, in this order. */
+  readonly filters: readonly ChunkFilter[];
   /** The error event of a stream; '' for other bodies, which can only be cut. */
   readonly fail: (error: GatewayError) => string;
+  /** Sees every chunk that comes. */
+  readonly onRead: (chunk: Uint8Array) => void;
   /** Sees every chunk that is written. */
   readonly onChunk: (chunk: Uint8Array) => void;
   /** Of the exchange. */
   readonly signal: AbortSignal;
-  /** Called once, when nothing more will be written. */
-  readonly onEnd: (error: GatewayError | undefined) => void;
+  /** The client has left: is the rest read all the same? */
+  readonly outlives: () => boolean;
+  /** Called once, when nothing more will be written. `isRead`: {@link onRest} is still to come. */
+  readonly onEnd: (error: GatewayError | undefined, isRead: boolean) => void;
+  /** What the client left behind has been read. */
+  readonly onRest: () => void;
 }
 
 /** An upstream that breaks off resets the client's connection: a clean end would be taken for success. */
@@ -41,11 +48,15 @@ export function answerStream(options: AnswerStreamOptions): ReadableStream<Uint8
   return new ReadableStream(source as never);
 }
 
-class AnswerStream implements ChunkSink {
+class AnswerStream implements ChunkSink, AbortGuard {
   readonly #options: AnswerStreamOptions;
   #sink!: Sink;
   #broken: { readonly thrown: unknown } | undefined;
   #over = false;
+  /** The client has left, and what still comes is read, up to so many bytes. */
+  #mayRead: number | undefined;
+  /** Lets the writer go on that waits for a client which has left. */
+  #unblock: (() => void) | undefined;
 
   constructor(options: AnswerStreamOptions) {
     this.#options = options;
@@ -53,12 +64,13 @@ class AnswerStream implements ChunkSink {
 
   async pull(controller: Sink): Promise<void> {
     this.#sink = controller;
-    const { first, source, fail } = this.#options;
+    const { first, source, fail, filters, onRest } = this.#options;
+    source.guard = this;
     try {
       for (const chunk of first) await this.write(chunk);
       this.#sink.flush();
       if (this.#broken === undefined) await source.pipe(this);
-      await this.#forward(this.#options.mask?.end());
+      for (let i = 0; i < filters.length; i++) await this.#forward(filters[i]!.end(), i + 1);
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
     } catch (thrown) {
       if (this.#over) return;
@@ -70,27 +82,45 @@ class AnswerStream implements ChunkSink {
       await Bun.sleep(RESET_AFTER_MS);
       // Rejecting is what resets the connection; a direct stream that closes ends it cleanly.
       throw error;
+    } finally {
+      if (this.#mayRead !== undefined) onRest();
     }
+    if (this.#over) return;
     this.#end(undefined);
     controller.close();
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    const { mask } = this.#options;
-    return this.#forward(mask === undefined ? chunk : mask.push(chunk));
+    this.#options.onRead(chunk);
+    if (this.#mayRead === undefined) return this.#forward(chunk, 0);
+    this.#mayRead -= chunk.length;
+    if (this.#mayRead < 0) this.#options.source.cancel();
+    return undefined;
   }
 
-  /** @param chunk undefined: nothing may go out yet */
-  #forward(chunk: Uint8Array | undefined): Promise<void> | undefined {
-    if (chunk === undefined || this.#over || this.#broken !== undefined) return undefined;
+  /**
+   * @param chunk undefined: nothing may go out yet
+   * @param from the filter that it comes to next
+   */
+  #forward(chunk: Uint8Array | undefined, from: number): Promise<void> | undefined {
+    const { filters, onChunk } = this.#options;
     try {
-      this.#options.onChunk(chunk);
-      const written = this.#sink.write(chunk);
+      let out = chunk;
+      for (let i = from; i < filters.length && out !== undefined; i++) out = filters[i]!.push(out);
+      if (out === undefined || this.#over || this.#broken !== undefined) return undefined;
+      onChunk(out);
+      const written = this.#sink.write(out);
       if (!(written instanceof Promise)) return undefined;
-      return written.then(
-        () => {},
-        (thrown) => this.#stop(thrown),
-      );
+      return new Promise((done) => {
+        this.#unblock = done;
+        written.then(
+          () => done(),
+          (thrown) => {
+            if (!this.keeps(thrown)) this.#stop(thrown);
+            done();
+          },
+        );
+      });
     } catch (thrown) {
       this.#stop(thrown);
       return undefined;
@@ -99,8 +129,21 @@ class AnswerStream implements ChunkSink {
 
   /** The client has gone. */
   gone(): void {
+    if (this.keeps(cutBy(this.#options.signal))) return;
     this.#options.source.cancel();
     this.#end(departure(this.#options.signal));
+  }
+
+  keeps(reason: unknown): boolean {
+    if (this.#mayRead !== undefined) return true;
+    const { source, outlives, signal, onEnd } = this.#options;
+    if (reason instanceof GatewayError || this.#over || !outlives()) return false;
+    this.#mayRead = MAX_LEFTOVER_BYTES;
+    this.#over = true;
+    source.outlive();
+    onEnd(departure(signal), true);
+    this.#unblock?.();
+    return true;
   }
 
   #stop(thrown: unknown): void {
@@ -111,6 +154,6 @@ class AnswerStream implements ChunkSink {
   #end(error: GatewayError | undefined): void {
     if (this.#over) return;
     this.#over = true;
-    this.#options.onEnd(error);
+    this.#options.onEnd(error, false);
   }
 }

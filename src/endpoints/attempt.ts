@@ -1,9 +1,8 @@
 /** One try of an endpoint's request at one target: sends it, and reads until the answer has begun. */
 
-import type { TryAccount, TryStart } from '../conversation/account/payer.ts';
+import type { TryAccount } from '../conversation/account/payer.ts';
 import { asGatewayError, departure, GatewayError, isClientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
-import { estimatedTokens } from '../conversation/usage.ts';
 import { readRefusal } from '../gateway/read-refusal.ts';
 import { endFailedTry, endOf } from '../gateway/tries/try-account.ts';
 import type { FailedOutcome } from '../gateway/types.ts';
@@ -14,6 +13,7 @@ import { remedyForError } from '../upstream/classify.ts';
 import type { Loan } from '../upstream/health/place.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { beginAnswer } from './begin-answer.ts';
+import { sentBody, startOf } from './sent-request.ts';
 import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -39,15 +39,16 @@ export async function attempt(
   let paid: TryAccount | undefined;
   try {
     if (abort.aborted) throw departure(exchange.signal);
+    const { body, recorded: shown, hides } = await sentBody(running, target, notes);
     call = await upstream.acquire(abort, loan, session);
-    paid = await running.account?.beginTry(startOf(running, routed, call.key.label, number));
+    paid = await running.account?.beginTry(startOf(running, target, call.key.label, number));
     running.onSend();
     const { recording } = summary;
     const answer = await upstream
       .sendRequest(call, {
         path: endpoint.path,
         search: exchange.search,
-        body: request.bodyFor(target.model),
+        body,
         contentType: request.contentType,
         clientHeaders: exchange.headers,
         sameProtocol: true,
@@ -58,14 +59,13 @@ export async function attempt(
           recording &&
           ((url, headers) => {
             const { model } = request;
-            const body = request.recorded(target.model);
             recorded = recording.hop(1, number, {
               target,
               model,
               route: running.routeName,
               url,
               headers,
-              body,
+              body: shown(),
             });
           }),
         onConnected: recording && (() => recorded?.connected()),
@@ -105,6 +105,7 @@ export async function attempt(
       recorded,
       secrets,
       paid,
+      hides,
     });
   } catch (thrown) {
     abort.unfollow();
@@ -117,29 +118,6 @@ export async function attempt(
     const remedy = left || request.spent ? 'never' : remedyForError(error);
     return { kind: 'failed', error, remedy, target, notes };
   }
-}
-
-/** Only completions generate tokens. What is in a form (audio, images) is not counted in tokens beforehand. */
-function startOf(
-  { exchange, endpoint, request }: RunningEndpoint,
-  { target }: RoutedTarget,
-  upstreamKey: string | undefined,
-  attempt: number,
-): TryStart {
-  const { model, stream, bytes, allowed } = request;
-  const completes = endpoint.name === 'completions';
-  return {
-    target,
-    model,
-    upstreamKey,
-    hop: 1,
-    attempt,
-    stream,
-    inputTokens: exchange.form === undefined ? estimatedTokens(bytes) : 0,
-    maxOutputTokens: completes ? allowed?.tokens : 0,
-    choices: completes ? (allowed?.choices ?? 1) : 1,
-    serviceTier: undefined,
-  };
 }
 
 /** Why a provider cannot have this endpoint at all. */

@@ -1,7 +1,6 @@
 /** Reads the beginning of an endpoint's answer: as far as a failure may still cost only one try. */
 
-import type { Codec } from '../codecs/codec.ts';
-import type { TryAccount } from '../conversation/account/payer.ts';
+import type { AskedUsage, Codec } from '../codecs/codec.ts';
 import { asGatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { decoded } from '../gateway/response-body.ts';
@@ -12,6 +11,7 @@ import type { HopRecording } from '../samples/recording.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { Upstream, UpstreamCall } from '../upstream/upstream.ts';
 import { checkWhole } from './check-answer.ts';
+import { eventFilters } from './event-filters.ts';
 import { MediaTap } from './media.ts';
 import type { AnswerOutcome } from './types.ts';
 import { UsageScan } from './usage.ts';
@@ -29,12 +29,14 @@ export interface ArrivedAnswer {
   readonly call: UpstreamCall;
   readonly recorded: HopRecording | undefined;
   readonly secrets: readonly string[];
-  readonly paid: TryAccount | undefined;
+  readonly paid: AnswerOutcome['paid'];
+  /** Usage that the client does not get. */
+  readonly hides: AskedUsage | undefined;
 }
 
 /** @throws GatewayError if the answer breaks off, is empty, or is an error in disguise */
 export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome> {
-  const { routed, upstream, notes, abort, call, recorded, paid } = arrived;
+  const { routed, upstream, notes, abort, call, recorded, paid, secrets } = arrived;
   const { target } = routed;
   const { status, headers, body } = decoded(arrived.answer);
   const source = new UpstreamBody(body, {
@@ -59,13 +61,16 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
       }
     }
     if (over) {
-      const { answer, protocol, secrets } = arrived;
+      const { answer, protocol } = arrived;
       checkWhole({ target, protocol, answer, body: Buffer.concat(first), secrets });
     }
     const usage = new UsageScan();
     if (over) for (const chunk of first) usage.push(chunk);
     const rest = over ? undefined : source;
-    return { kind: 'answer', status, headers, target, notes, first, source: rest, usage, paid };
+    const isStream = !over && type.includes('event-stream');
+    const filters = isStream ? eventFilters(upstream, secrets, arrived.hides) : [];
+    const head = { status, headers, target, notes };
+    return { kind: 'answer', ...head, first, source: rest, usage, paid, filters };
   } catch (thrown) {
     source.giveUp(asGatewayError(thrown));
     throw thrown;

@@ -1,8 +1,8 @@
 /** The client's response of an endpoint: the vendor's bytes, whole or as they come, with this gateway's headers. */
 
+import type { TryEnd } from '../conversation/account/payer.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
-import { ErrorMask } from '../gateway/stream/mask-errors.ts';
 import { endOf } from '../gateway/tries/try-account.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { answerStream } from './answer-stream.ts';
@@ -14,18 +14,17 @@ export function answerResponse(
   answer: AnswerOutcome,
   onStream: (open: boolean) => void,
 ): Response {
-  const { status, target, notes, first, source, usage, paid } = answer;
+  const { status, target, notes, first, source, usage, filters, paid } = answer;
   const { recording } = summary;
   const headers = forwardedHeaders(answer.headers, secrets);
   ownHeaders(headers, { requestId: exchange.id, target, notes });
   recording?.clientStart(status, headers);
   const tap = recording && new MediaTap(headers, (bytes) => recording.clientChunk(bytes));
   let bytes = 0;
-  const end = (code: number, error: GatewayError | undefined) => {
-    tap?.end();
+  const endTry = (ended: TryEnd) => {
     const found = usage.found;
     paid?.end({
-      ended: error === undefined ? (code === 499 ? 'client_gone' : 'done') : endOf(error),
+      ended,
       usage: found,
       final: found !== undefined,
       content: true,
@@ -33,7 +32,11 @@ export function answerResponse(
       // Only the text of completions is tokens.
       bytes: endpoint.name === 'completions' ? bytes : 0,
     });
-    summary.end(code, found, error);
+  };
+  const end = (error: GatewayError | undefined) => {
+    tap?.end();
+    const left = error?.status === 499;
+    summary.end(left ? 499 : status, usage.found, left ? undefined : error);
   };
   summary.firstByte();
   if (source === undefined) {
@@ -41,7 +44,8 @@ export function answerResponse(
       bytes += chunk.length;
       tap?.chunk(chunk);
     }
-    end(status, undefined);
+    endTry('done');
+    end(undefined);
     summary.addHeaders(headers, true);
     const body = Buffer.concat(first);
     return new Response(status === 204 ? null : body, { status, headers: nativeHeaders(headers) });
@@ -53,23 +57,25 @@ export function answerResponse(
   const body = answerStream({
     first,
     source,
-    mask: isStream && secrets.length > 0 ? new ErrorMask(secrets) : undefined,
+    filters,
     fail(error) {
       if (!isStream) return '';
       const { body } = exchange.protocol.encodeError(error, exchange.id);
       return `data: ${JSON.stringify(body)}\n\n`;
     },
     signal: exchange.signal,
-    onChunk(chunk) {
+    onRead(chunk) {
       bytes += chunk.length;
       usage.push(chunk);
-      tap?.chunk(chunk);
     },
-    onEnd(error) {
+    onChunk: (chunk) => tap?.chunk(chunk),
+    outlives: () => paid?.outlives?.() === true,
+    onEnd(error, isRead) {
       onStream(false);
-      const left = error?.status === 499;
-      end(left ? 499 : status, left ? undefined : error);
+      if (!isRead) endTry(error === undefined ? 'done' : endOf(error));
+      end(error);
     },
+    onRest: () => endTry('client_gone'),
   });
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }

@@ -11,6 +11,7 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import type { RequestStream } from '../upstream/transport.ts';
 import type { Endpoint } from './endpoint.ts';
+import type { ChunkFilter } from './event-filters.ts';
 import type { UsageScan } from './usage.ts';
 
 /** What a client asks of an endpoint, whether its body is JSON or a form. */
@@ -63,6 +64,8 @@ export interface AnswerOutcome {
   /** The rest; undefined: `first` is all. */
   readonly source: UpstreamBody | undefined;
   readonly usage: UsageScan;
+  /** Through which the rest goes out, in this order. */
+  readonly filters: readonly ChunkFilter[];
   /** On which the try goes; ended with the answer. */
   readonly paid: TryAccount | undefined;
 }

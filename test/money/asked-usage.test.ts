@@ -185,6 +185,13 @@ const HIDING: readonly (readonly [string, string, object])[] = [
       ],
     ),
   ]),
+  ...['chat/m', 'chat/spaced', 'chat/crlf'].flatMap((model) =>
+    [undefined, { include_usage: false }].map((stream_options): [string, string, object] => [
+      `${model}: completions, ${JSON.stringify(stream_options)}`,
+      '/v1/completions',
+      { model, stream: true, prompt: 'Hi.', stream_options },
+    ]),
+  ),
   ...['gemini/m', 'gemini/spaced', 'gemini/crlf'].flatMap((model) =>
     ['fields', '$fields', '%66ields'].flatMap((name) =>
       ['streamGenerateContent?alt=sse&', 'streamGenerateContent?', 'generateContent?'].map(

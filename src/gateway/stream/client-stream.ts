@@ -10,13 +10,10 @@ import type { ExchangeFeatures, FollowUp, StreamOutcome } from '../types.ts';
 import type { ByteSink, WritingStream } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
+import { MAX_LEFTOVER_BYTES } from './upstream-body.ts';
 
 // Long enough for the error event to be read before the reset, which discards what is still unread.
 const RESET_AFTER_MS = 25;
-// What a client leaves behind is read for its usage. Vendors go on with an answer until they are cut off, and that
-// costs, too.
-const MAX_LEFTOVER_MS = 5000;
-const MAX_LEFTOVER_BYTES = 1024 * 1024;
 
 export interface StreamEnd {
   /** The last hop's pipeline; undefined: no answer came. */
@@ -166,7 +163,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
     const ends = reason instanceof GatewayError || this.#over || pipeline?.digest.pending;
     if (source === undefined || ends || account?.outlives?.() !== true) return false;
     this.#readUpTo = this.#bytes + MAX_LEFTOVER_BYTES;
-    source.outlive(MAX_LEFTOVER_MS);
+    source.outlive();
     this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: true });
     this.#unblock?.();
     return true;

@@ -7,6 +7,11 @@ import type { HopRecording } from '../../samples/recording.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
 import { BodyTooLarge, type ChunkSink, type ResponseBody } from '../../upstream/transport.ts';
 
+// What a client leaves behind is read for its usage. Vendors go on with an answer until they are cut off, and that
+// costs, too.
+const MAX_LEFTOVER_MS = 5000;
+export const MAX_LEFTOVER_BYTES = 1024 * 1024;
+
 type Batch = readonly Uint8Array[] | undefined;
 type Peeked = { readonly batch: Batch } | { readonly thrown: unknown };
 
@@ -149,11 +154,11 @@ export class UpstreamBody implements ChunkSink {
     this.#options.abort.guard = guard;
   }
 
-  /** The client has left: nothing more is recorded, and what comes within this time is still read. */
-  outlive(ms: number): void {
+  /** The client has left: nothing more is recorded, and it is read for a moment more. */
+  outlive(): void {
     this.#recording?.end(undefined);
     this.#recording = undefined;
-    this.#leftover = setTimeout(() => this.cancel(), ms);
+    this.#leftover = setTimeout(() => this.cancel(), MAX_LEFTOVER_MS);
     this.#leftover.unref();
   }
 

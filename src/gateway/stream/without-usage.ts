@@ -11,36 +11,27 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
 
 /** Frames without usage go on as their own bytes, each when it is whole. */
-export class WithoutUsagePipeline extends PipelineDecorator<StreamPipeline> {
-  #broken: GatewayError | undefined;
+export class UsageFilter {
+  /** What could not be read: nothing goes on. */
+  broken: GatewayError | undefined;
   #parser: SseParser;
   readonly #hides: AskedUsage;
-  readonly #limit: FrameLimit;
+  readonly #limit: FrameLimit | undefined;
 
-  constructor(inner: StreamPipeline, hides: AskedUsage, limit: FrameLimit) {
-    super(inner);
+  constructor(hides: AskedUsage, limit?: FrameLimit) {
     this.#hides = hides;
     this.#limit = limit;
     this.#parser = new SseParser({ limit });
   }
 
-  push(chunk: Uint8Array): Output {
-    return this.#shown(this.inner.push(chunk));
-  }
-
-  end(): Output {
-    const shown = this.#shown(this.inner.end());
-    return concat([shown, this.#rest()]);
-  }
-
-  #shown(out: Output): Output {
-    if (out.length === 0 || this.#broken !== undefined) return '';
+  shown(out: Output): Output {
+    if (out.length === 0 || this.broken !== undefined) return '';
     const shown: Output[] = [];
     try {
       const bytes = typeof out === 'string' ? encoder.encode(out) : out;
       this.#parser.read(bytes, { frame: (frame) => void shown.push(this.#frame(frame)) });
     } catch (thrown) {
-      this.#broken = asGatewayError(thrown);
+      this.broken = asGatewayError(thrown);
     }
     return concat(shown);
   }
@@ -59,20 +50,39 @@ export class WithoutUsagePipeline extends PipelineDecorator<StreamPipeline> {
   }
 
   /** What no blank line has ended; not the half of a usage. */
-  #rest(): Output {
+  rest(): Output {
     const { pending } = this.#parser;
     this.#parser = new SseParser({ limit: this.#limit });
     if (pending === undefined || utf8.decode(pending).includes(`"${this.#hides.member}"`))
       return '';
     return pending;
   }
+}
+
+/** The filter behind a pipeline. */
+export class WithoutUsagePipeline extends PipelineDecorator<StreamPipeline> {
+  readonly #filter: UsageFilter;
+
+  constructor(inner: StreamPipeline, hides: AskedUsage, limit: FrameLimit) {
+    super(inner);
+    this.#filter = new UsageFilter(hides, limit);
+  }
+
+  push(chunk: Uint8Array): Output {
+    return this.#filter.shown(this.inner.push(chunk));
+  }
+
+  end(): Output {
+    const shown = this.#filter.shown(this.inner.end());
+    return concat([shown, this.#filter.rest()]);
+  }
 
   override inject(...events: Parameters<StreamPipeline['inject']>): Output {
-    return concat([this.#rest(), this.inner.inject(...events)]);
+    return concat([this.#filter.rest(), this.inner.inject(...events)]);
   }
 
   override fail(error: GatewayError): string {
-    const rest = this.#rest();
+    const rest = this.#filter.rest();
     return (typeof rest === 'string' ? rest : utf8.decode(rest)) + this.inner.fail(error);
   }
 
@@ -81,7 +91,7 @@ export class WithoutUsagePipeline extends PipelineDecorator<StreamPipeline> {
     return true;
   }
   get failure() {
-    return this.#broken ?? this.inner.failure;
+    return this.#filter.broken ?? this.inner.failure;
   }
   get error() {
     return this.inner.error;

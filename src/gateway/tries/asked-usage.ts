@@ -29,13 +29,25 @@ export function askedForUsage(
     notes.add('usage_asked', search.param, 'a limit of the key needs it');
     return { ...prepared, search: search.text, ...(search.hidden && { hides: asks }) };
   }
-  if (option === undefined || !request.stream || !takes(target, option[0])) return prepared;
-  const body = wholeBytes(prepared.body);
-  const add = (members: ReturnType<typeof topLevel>): Prepared => {
+  if (option === undefined || !request.stream) return prepared;
+  const asked = bodyAskingForUsage(wholeBytes(prepared.body), target, asks, notes);
+  const use = (body: Uint8Array | undefined): Prepared =>
+    body === undefined ? prepared : { ...prepared, body, hides: asks };
+  return asked instanceof Promise ? asked.then(use) : use(asked);
+}
+
+/** The body of a stream with the option that asks for usage; undefined: it asks already, or may not. */
+export function bodyAskingForUsage(
+  body: Uint8Array,
+  target: Target,
+  { option }: AskedUsage,
+  notes: Notes,
+): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+  if (option === undefined || !takes(target, option[0])) return undefined;
+  const add = (members: ReturnType<typeof topLevel>) => {
     const asked = withOption(body, members, option);
-    if (asked === undefined) return prepared;
-    notes.add('usage_asked', option[0], 'a limit of the key needs it');
-    return { ...prepared, body: asked, hides: asks };
+    if (asked !== undefined) notes.add('usage_asked', option[0], 'a limit of the key needs it');
+    return asked;
   };
   if (body.length <= LARGE) return add(topLevel(body, new Set([option[0]])));
   return topLevelInSlices(body).then((found) => add(found === 'blank' ? undefined : found));
