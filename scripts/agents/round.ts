@@ -93,7 +93,10 @@ function vendorComplaint(upstream: FakeUpstream, protocol: Protocol, { task }: A
     toolNames(protocol, one.body).includes(task.tool),
   );
   const answered = rounds.some((one) => toolResults(protocol, one.body).size === 1);
-  if (!answered) return `the vendor got ${rounds.length} requests, none with the tool's result`;
+  if (!answered) {
+    const tools = toolNames(protocol, upstream.modelRequests[0]!.body).join(', ');
+    return `the vendor got ${rounds.length} requests, none with the tool's result; tools: ${tools}`;
+  }
   return undefined;
 }
 

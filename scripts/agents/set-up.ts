@@ -146,4 +146,113 @@ const aider: Agent = {
   finalText: lastLine,
 };
 
-export const SET_UP: readonly Agent[] = [geminiCli, qwenCode, openCode, cline, aider];
+const kilo: Agent = {
+  name: 'Kilo',
+  // The newest whose binary the registry has as well.
+  package: { name: '@kilocode/cli', version: '7.7.7' },
+  vendors: ['openai-chat', 'anthropic-messages'],
+  task: shellTool('bash'),
+  async start(base, home, prompt) {
+    await setUp('kilo', base, home);
+    const folder = await installed(kilo.package);
+    return {
+      command: [
+        join(folder, 'node_modules/.bin/kilo'),
+        'run',
+        '--auto',
+        '-m',
+        `hopgate/${MODEL}`,
+        prompt,
+      ],
+      env: {
+        KILO_DISABLE_MODELS_FETCH: '1',
+        KILO_DISABLE_DEFAULT_PLUGINS: '1',
+        KILO_NO_DAEMON: '1',
+        KILO_TELEMETRY_LEVEL: 'off',
+      },
+    };
+  },
+  finalText: lastLine,
+};
+
+const pi: Agent = {
+  name: 'pi',
+  package: { name: '@earendil-works/pi-coding-agent', version: '1.5.2' },
+  runtime: NODE,
+  vendors: ['openai-chat', 'anthropic-messages'],
+  task: shellTool('bash'),
+  async start(base, home, prompt) {
+    await setUp('pi', base, home);
+    const folder = await installed(pi.package);
+    const program = join(folder, 'node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js');
+    return {
+      command: [await node(), program, '--offline', '--no-session', '-p', prompt],
+      env: { PI_OFFLINE: '1', PI_TELEMETRY: '0' },
+    };
+  },
+  finalText: lastLine,
+};
+
+const grokBuild: Agent = {
+  name: 'Grok Build',
+  package: { name: '@xai-official/grok', version: '1.0.41' },
+  vendors: ['openai-chat', 'anthropic-messages'],
+  task: shellTool('run_terminal_command'),
+  async start(base, home, prompt) {
+    await setUp('grok', base, home);
+    const folder = await installed(grokBuild.package);
+    return {
+      command: [join(folder, 'node_modules/.bin/grok'), '--always-approve', '-p', prompt],
+      env: { GROK_TELEMETRY_ENABLED: 'false' },
+    };
+  },
+  // What it says beside a call stands on the same line before its last words.
+  finalText: (stdout) => lastLine(stdout).replace(/^.*I will write it\./, ''),
+};
+
+const kimiCode: Agent = {
+  name: 'Kimi Code CLI',
+  package: { name: '@moonshot-ai/kimi-code', version: '2.1.0' },
+  runtime: NODE,
+  vendors: ['openai-chat', 'anthropic-messages'],
+  task: shellTool('Bash'),
+  async start(base, home, prompt) {
+    await setUp('kimi', base, home);
+    const folder = await installed(kimiCode.package);
+    const program = join(folder, 'node_modules/@moonshot-ai/kimi-code/dist/main.mjs');
+    return { command: [await node(), program, '-p', prompt], env: {} };
+  },
+  finalText: (stdout) => lastLine(stdout).replace(/^• /, ''),
+};
+
+const copilot: Agent = {
+  name: 'Copilot CLI',
+  package: { name: '@github/copilot', version: '1.0.102' },
+  vendors: ['openai-chat', 'anthropic-messages'],
+  task: shellTool('bash'),
+  async start(base, home, prompt) {
+    await setUp('copilot', base, home);
+    const folder = await installed(copilot.package);
+    const program = join(folder, 'node_modules/.bin/copilot');
+    const words = ['--allow-all-tools', '--no-color', '--silent', '-p', prompt];
+    return {
+      // What setup wrote into the profile of the shell.
+      command: ['sh', '-c', '. "$HOME/.profile"; exec "$0" "$@"', program, ...words],
+      env: { COPILOT_OFFLINE: 'true', COPILOT_AUTO_UPDATE: 'false' },
+    };
+  },
+  finalText: lastLine,
+};
+
+export const SET_UP: readonly Agent[] = [
+  geminiCli,
+  qwenCode,
+  openCode,
+  kilo,
+  cline,
+  pi,
+  grokBuild,
+  kimiCode,
+  copilot,
+  aider,
+];

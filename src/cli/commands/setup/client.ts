@@ -1,6 +1,7 @@
 /** What `setup` needs to know of a client: how to change the text of its settings, and how to change it back. */
 
 import type { Environment } from '../../../config/environment.ts';
+import type { ProtocolName } from '../../../conversation/types.ts';
 import type { Json } from '../../../lib/json/json.ts';
 import type { LimitsOf } from './model-limits.ts';
 
@@ -16,6 +17,10 @@ export interface SetupPlan {
   readonly answeringModel: string | undefined;
   /** The model for small side jobs; the same as `model` when left out. */
   readonly smallModel: string | undefined;
+  /** Does a target answer for this name? */
+  readonly serves: (model: string) => boolean;
+  /** The name that begins with `claude-` by which a model can be asked for; undefined: none. */
+  readonly claudeNameOf: (model: string) => string | undefined;
   /** Every model the gateway names. */
   readonly models: readonly string[];
   /** What is known of each. */
@@ -25,7 +30,7 @@ export interface SetupPlan {
   /** Context window of the answering model in tokens; undefined when it is not known. */
   readonly context: number | undefined;
   /** `--protocol`, for clients that speak several. */
-  readonly protocol: string | undefined;
+  readonly protocol: ProtocolName | undefined;
   /** The user named the model: it becomes the client's default. */
   readonly modelChosen: boolean;
 }
@@ -35,6 +40,8 @@ export interface EditUndo {
   readonly path: readonly string[];
   readonly before?: Json;
   readonly after: Json;
+  /** `after` is an item of the list there. */
+  readonly item?: true;
 }
 
 export interface FileChange {
@@ -58,7 +65,11 @@ export interface SettingsFile {
 export interface Client {
   readonly name: string;
   readonly title: string;
-  /** The files to change; the first one always. */
+  /** It asks for models of Claude by their names; where a route takes those, no model is set. */
+  readonly asksForClaude?: true;
+  /** What `--protocol` may say, the default first. Left out: it speaks one. */
+  readonly protocols?: readonly ProtocolName[];
+  /** The files to change, the first one always. None: the client keeps its settings where no program may write. */
   readonly files: readonly SettingsFile[];
   /** What else the user should know, a sentence each; `text` is the first file's, before the change. */
   hints(plan: SetupPlan, text: string | undefined): readonly string[];
@@ -70,3 +81,9 @@ export function namesFor({ model, models }: SetupPlan, title: string): readonly 
   if (names.length === 0) throw new Error(`${title} needs a model: pass --model NAME`);
   return names;
 }
+
+/** The model to ask for, for a client that has one. @throws Error when there is none */
+export const modelFor = (plan: SetupPlan, title: string): string => namesFor(plan, title)[0]!;
+
+/** A name of Claude's, with or without the vendor before it. */
+export const isClaude = (model: string): boolean => /(^|\/)claude-/.test(model);

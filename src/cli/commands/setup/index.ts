@@ -18,7 +18,7 @@ import {
   writeWithBackup,
 } from './backups.ts';
 import type { Client, EditUndo, SettingsFile } from './client.ts';
-import { CLIENT_NAMES } from './client-names.ts';
+import { CLIENT_FILES, CLIENT_NAMES } from './client-names.ts';
 import { CLIENTS } from './clients/index.ts';
 import { shownLines } from './masked.ts';
 import { planFor } from './plan.ts';
@@ -84,7 +84,9 @@ export const SETUP: CommandSpec = {
   summary: 'configure a client to use this gateway, or undo it',
   description: [
     "Shows what would change in the client's settings, asks, and writes it. Everything else in the file stays as it is. --revert restores the file byte for byte.",
-    'claude: the env block of ~/.claude/settings.json. codex: a provider in ~/.codex/config.toml. opencode: a provider in ~/.config/opencode/opencode.json. gemini: ~/.gemini/.env and settings.json. qwen: a provider in ~/.qwen/settings.json. cline: ~/.cline/data/settings/providers.json. aider: ~/.aider.conf.yml and ~/.aider.model.metadata.json. zed: a provider in ~/.config/zed/settings.json. continue: models in ~/.continue/config.yaml.',
+    `${Object.entries(CLIENT_FILES)
+      .map(([name, files]) => `${name}: ${files}`)
+      .join('. ')}.`,
     'Context windows come from the model catalogue.',
   ],
   arguments: [
@@ -96,7 +98,8 @@ export const SETUP: CommandSpec = {
       short: 'm',
       value: 'NAME',
       summary: 'the model to use',
-      default: 'claude: none if a route takes claude-*; otherwise the first of the configuration',
+      default:
+        'claude, claude-desktop: none if a route takes claude-*; otherwise the first of the configuration',
     },
     { name: 'small-model', value: 'NAME', summary: 'claude: the model for small side jobs' },
     {
@@ -108,9 +111,9 @@ export const SETUP: CommandSpec = {
     {
       name: 'protocol',
       value: 'NAME',
-      summary: 'opencode: the protocol to use',
+      summary: 'the protocol to use, for clients that speak several',
       choices: PROTOCOL_NAMES,
-      default: 'openai-chat',
+      default: 'opencode, kilo: openai-chat; the others: openai-responses',
     },
     { name: 'url', value: 'URL', summary: "the gateway's URL, if it is on another machine" },
     { name: 'key', value: 'KEY', summary: 'the key to send', default: 'the first of auth.keys' },
@@ -160,12 +163,19 @@ async function apply(
   const { flag, out, err } = invocation;
   const config = await loadToLook(invocation);
   if (config === undefined) return 1;
-  const plan = planFor(client.name, config, invocation);
+  const plan = planFor(client, config, invocation);
   const changes = jobs.flatMap((job): readonly ChangeOfJob[] => {
     const change = about(job.file, () => job.settings.apply(job.base, plan));
     return change === undefined ? [] : [{ job, ...change }];
   });
-  const hints = client.hints(plan, jobs[0]!.base);
+  const hints = client.hints(plan, jobs[0]?.base);
+  if (jobs.length === 0) {
+    if (flag('json')) {
+      const shown = { client: client.name, model: plan.model ?? null, url: plan.url, hints };
+      out.line(JSON.stringify(shown, null, 2));
+    } else for (const hint of hints) out.line(hint);
+    return 0;
+  }
   if (flag('show') || flag('dry-run')) {
     if (flag('json')) {
       const [first, ...others] = changes.map(({ job, text }) => ({
@@ -222,6 +232,10 @@ async function revert(
 ): Promise<number> {
   const { flag, out } = invocation;
   const done = jobs.filter(({ entry }) => entry !== undefined);
+  if (jobs.length === 0) {
+    out.line(`${client.title} keeps its settings itself; hopgate wrote nothing.`);
+    return 0;
+  }
   if (done.length === 0) {
     const files = jobs.map(({ file }) => file).join(' and ');
     out.line(`${client.title} was not set up by hopgate; ${files} was left as it is.`);

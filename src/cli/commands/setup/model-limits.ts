@@ -10,6 +10,7 @@ export interface ModelLimits {
   readonly output?: number;
   /** What it takes besides text. */
   readonly input?: readonly string[];
+  readonly reasoning?: boolean;
 }
 
 /** The limits of a model by its name. */

@@ -1,14 +1,15 @@
 /** What `setup` writes for a client, from the configuration and the flags. */
 
 import type { Config } from '../../../config/config.ts';
+import { models as listed } from '../../../routing/index.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { claudeTarget, isServed, modelNames, reachableUrl } from '../../served-models.ts';
-import type { SetupPlan } from './client.ts';
+import { type Client, isClaude, type SetupPlan } from './client.ts';
 import { limitsIn } from './model-limits.ts';
 
 /** @throws UsageError when a flag contradicts the configuration */
 export function planFor(
-  client: string,
+  client: Client,
   config: Config,
   { text, number }: Pick<Invocation, 'text' | 'number'>,
 ): SetupPlan {
@@ -20,10 +21,10 @@ export function planFor(
   const chosen = text('model');
   if (chosen !== undefined) requireServed(chosen, config);
   const names = modelNames(config);
-  // Claude Code requests several models of its own. Where a route takes them, no model is set.
-  const behind = client === 'claude' && chosen === undefined ? claudeTarget(config) : undefined;
+  const asksForClaude = client.asksForClaude === true;
+  const behind = asksForClaude && chosen === undefined ? claudeTarget(config) : undefined;
   const model = chosen ?? (behind === undefined ? names[0] : undefined);
-  if (client === 'claude' && model === undefined && behind === undefined) {
+  if (asksForClaude && model === undefined && behind === undefined) {
     throw new UsageError(
       'No route takes claude-* and no provider names its models; pass --model NAME.',
     );
@@ -39,10 +40,18 @@ export function planFor(
     answeringModel: answering,
     smallModel: text('small-model'),
     models: names,
+    serves: (name) => isServed(config, name, 'anthropic-messages'),
+    claudeNameOf: (name) =>
+      isClaude(name)
+        ? name
+        : listed(config).find(
+            ({ id, kind, target }) =>
+              kind === 'claude' && (target?.model === name || id === `claude-${name}`),
+          )?.id,
     limitsOf,
     contextOf: (name) => (name === model ? given : undefined) ?? knownContext(name),
     context: given ?? (answering === undefined ? undefined : knownContext(answering)),
-    protocol: text('protocol'),
+    protocol: protocolFor(client, text('protocol')),
     modelChosen: chosen !== undefined,
   };
 }
@@ -52,4 +61,13 @@ function requireServed(model: string, config: Config): void {
   const names = modelNames(config);
   const list = names.length === 0 ? '' : ` It serves ${names.slice(0, 8).join(', ')}.`;
   throw new UsageError(`The gateway does not serve "${model}" as configured.${list}`);
+}
+
+/** @throws UsageError when the client does not speak it */
+function protocolFor({ title, protocols }: Client, chosen: string | undefined) {
+  if (chosen === undefined) return undefined;
+  const found = protocols?.find((one) => one === chosen);
+  if (found !== undefined) return found;
+  const words = protocols === undefined ? 'one protocol only' : protocols.join(', ');
+  throw new UsageError(`${title} speaks ${words}; "--protocol ${chosen}" is not among them.`);
 }

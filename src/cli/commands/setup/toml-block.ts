@@ -1,5 +1,7 @@
-/** Adds and removes marked blocks in TOML files as text; everything else keeps its bytes. */
+/** Adds marked blocks to TOML files as text and takes them out again; everything else keeps its bytes. */
 
+import { isObject, type Json } from '../../../lib/json/json.ts';
+import { errorMessage } from '../../command.ts';
 import { CLOSE, disabledLines, KEPT, lineBreakOf, linesOf, OPEN } from './marked-lines.ts';
 
 const HEADER = /^\[\[?\s*([^\]#]+?)\s*\]/;
@@ -80,73 +82,148 @@ function endOfValue(text: string, from: number): number {
   return text.length;
 }
 
-/** What the blocks hold: names of top-level keys, and a table. */
+/** What the blocks of a client may hold. */
 export interface Owned {
-  readonly topKeys: readonly string[];
-  readonly table: string;
+  /**
+   * Tables that are the gateway's alone; what stands there already makes way. A name that ends with "/" is the
+   * beginning of names.
+   */
+  readonly tables: readonly string[];
+  /** Keys of tables in which the user has others; `''` is the top of the file. */
+  readonly keys: Readonly<Record<string, readonly string[]>>;
 }
 
-export interface TomlChange extends Owned {
-  /** Keys of the top level with their values as TOML. */
-  readonly top: readonly (readonly [key: string, value: string])[];
-  /** Keys of the table. */
-  readonly keys: readonly (readonly [key: string, value: string])[];
+/** Keys of one table with their values; without names, of the top of the file. */
+export interface TomlTable {
+  readonly path: readonly string[];
+  readonly keys: Readonly<Record<string, Json>>;
 }
 
-/** A TOML basic string; JSON's escapes are all legal there. */
-export const tomlString = (text: string) => JSON.stringify(text);
+const isOwnTable = ({ tables }: Owned, name: string): boolean =>
+  tables.some((own) => name === own || name.startsWith(own.endsWith('/') ? own : `${own}.`));
 
-/** The text with the blocks: top-level keys before the first table, the table at the end. */
-export function putBlocks(original: string, change: TomlChange): string {
-  const owned = { topKeys: change.topKeys, table: change.table };
+const headerOf = (path: readonly string[]): string =>
+  `[${path.map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name))).join('.')}]`;
+
+/** Strings, numbers, booleans and lists of them are the same in TOML as in JSON. */
+const pairsOf = ({ keys }: TomlTable): readonly string[] =>
+  Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+
+/**
+ * The text with the tables: keys of the top before everything else, keys of a table that is there behind its header,
+ * all others at the end. @throws Error when it is no TOML, or cannot be edited safely
+ */
+export function putBlocks(
+  original: string,
+  client: string,
+  owned: Owned,
+  tables: readonly TomlTable[],
+): string {
+  parsed(original, 'the file');
   const taken = takeBlocks(original, owned);
   const bom = taken.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = taken.slice(bom.length);
   const eol = lineBreakOf(text);
-  const ours = new Set(change.top.map(([key]) => key));
-  let table = '';
-  let body = '';
-  for (const entry of entries(text)) {
-    if (entry.kind === 'table') table = entry.name;
+  const list = entries(text);
+  let blocks = 0;
+  const block = (lines: readonly string[]) => {
+    const title =
+      blocks++ === 0 ? `"hopgate setup ${client} --revert" takes this away` : 'and this';
+    return [`${OPEN}: ${title}`, ...lines, CLOSE, ''].join(eol);
+  };
+  const waiting = new Map(tables.map((table) => [table.path.join('.'), table]));
+  const top = waiting.get('');
+  waiting.delete('');
+  let body = top === undefined ? '' : block(pairsOf(top));
+  let name = '';
+  for (const entry of list) {
     const lines = text.slice(entry.start, entry.end);
-    const inOurTable = table === change.table || table.startsWith(`${change.table}.`);
-    const replaced = table === '' && entry.kind === 'key' && ours.has(entry.name);
-    body += replaced || (inOurTable && entry.kind !== 'other') ? disabledLines(lines) : lines;
+    if (entry.kind === 'table') name = entry.name;
+    if (isOwnTable(owned, name)) {
+      body += entry.kind === 'other' ? lines : disabledLines(lines);
+      continue;
+    }
+    const replaced = entry.kind === 'key' && owned.keys[name]?.includes(entry.name) === true;
+    body += replaced ? disabledLines(lines) : lines;
+    const ours = entry.kind === 'table' ? waiting.get(name) : undefined;
+    if (ours === undefined) continue;
+    waiting.delete(name);
+    body += (lines.endsWith('\n') ? '' : eol) + block(pairsOf(ours));
   }
-  const block = (title: string, lines: readonly string[]) =>
-    [`${OPEN}: ${title}`, ...lines, CLOSE, ''].join(eol);
-  const pairs = (list: TomlChange['top']) => list.map(([key, value]) => `${key} = ${value}`);
-  const top = block('"hopgate setup codex --revert" takes this away', pairs(change.top));
-  const bottom = block('and this', [`[${change.table}]`, ...pairs(change.keys)]);
-  const gap = body === '' || body.endsWith('\n') ? '' : eol;
-  return bom + top + body + gap + bottom;
+  if (waiting.size > 0) {
+    const rest = [...waiting.values()];
+    if (body !== '' && !body.endsWith('\n')) body += eol;
+    body += block(rest.flatMap((table) => [headerOf(table.path), ...pairsOf(table)]));
+  }
+  return checked(bom + body, tables);
+}
+
+/** The file was edited as text: whether it says what it should. */
+function checked(text: string, tables: readonly TomlTable[]): string {
+  const result = parsed(text, 'the file with the new lines');
+  for (const { path, keys } of tables) {
+    const at = dig(result, path);
+    const good = Object.entries(keys).every(([key, value]) =>
+      Bun.deepEquals(dig(at, [key]), value),
+    );
+    if (!good) {
+      const name = path.length === 0 ? 'these keys' : headerOf(path);
+      throw new Error(`the file defines ${name} in a way that cannot be edited safely`);
+    }
+  }
+  return text;
+}
+
+/** @throws Error when it is no TOML */
+function parsed(text: string, what: string): Json {
+  try {
+    return Bun.TOML.parse(text) as Json;
+  } catch (thrown) {
+    throw new Error(`${what} is not valid TOML (${errorMessage(thrown)})`);
+  }
+}
+
+function dig(value: Json | undefined, path: readonly string[]): Json | undefined {
+  let at: Json | undefined = value;
+  for (const key of path) at = isObject(at) ? at[key] : undefined;
+  return at;
 }
 
 /**
  * The text without the blocks, and with the lines that they had disabled. Lines between the marks that belong to
- * the user stay: Codex edits its file too, and adds new keys and tables before a comment at the end of a section,
+ * the user stay: programs edit their files too, and add new keys and tables before a comment at the end of a section,
  * and the closing mark is such a comment. @throws Error when a closing mark is missing
  */
-export function takeBlocks(text: string, { topKeys, table }: Owned): string {
+export function takeBlocks(text: string, owned: Owned): string {
   const out: string[] = [];
+  const shared = new Set(Object.values(owned.keys).flat());
   let inside = false;
-  let section = '';
-  const isOurs = (line: string) => {
-    const key = /^\s*"?([A-Za-z0-9_-]+)"?\s*=/.exec(line)?.[1];
-    if (section === '') return key !== undefined && topKeys.includes(key);
-    return section === table || section.startsWith(`${table}.`);
-  };
+  let own = false;
+  /** The header of a table that only the block has; it stays if the user's keys follow. */
+  let header: string | undefined;
   for (const line of linesOf(text)) {
     const words = line.replace(/^\uFEFF/, '');
     if (words.startsWith(OPEN)) {
       inside = true;
-      section = '';
+      own = false;
+      header = undefined;
       if (line !== words) out.push('\uFEFF');
     } else if (inside && words.startsWith(CLOSE)) inside = false;
     else if (inside) {
-      const header = HEADER.exec(line.trim())?.[1];
-      if (header !== undefined) section = plain(header);
-      if (!isOurs(line)) out.push(line);
+      const name = HEADER.exec(line.trim())?.[1];
+      if (name !== undefined) {
+        own = isOwnTable(owned, plain(name));
+        header = owned.keys[plain(name)] === undefined ? undefined : line;
+        if (!own && header === undefined) out.push(line);
+        continue;
+      }
+      const key = /^\s*"?([A-Za-z0-9_-]+)"?\s*=/.exec(line)?.[1];
+      if (own || (key !== undefined && shared.has(key))) continue;
+      if (header !== undefined && line.trim() !== '') {
+        out.push(header);
+        header = undefined;
+      }
+      out.push(line);
     } else out.push(line.startsWith(KEPT) ? line.slice(KEPT.length) : line);
   }
   if (inside) throw new Error(`the line "${CLOSE}" that ends the block of hopgate is missing`);

@@ -10,7 +10,10 @@ import { createWorld, GLM_CONFIG, type World } from '../../world.ts';
 let world: World;
 beforeEach(() => {
   world = createWorld();
-  world.write('.config/hopgate/hopgate.yaml', GLM_CONFIG);
+  world.write(
+    '.config/hopgate/hopgate.yaml',
+    `${GLM_CONFIG}model_list: { claude_aliases: true }\n`,
+  );
 });
 afterEach(() => world.remove());
 
@@ -96,6 +99,36 @@ const envLines = fc.array(
   { maxLength: 6 },
 );
 
+const tomlLines = (keys: readonly string[], tables: readonly string[]) =>
+  fc
+    .record({
+      top: fc.uniqueArray(fc.tuple(fc.oneof(word, fc.constantFrom(...keys)), value), {
+        selector: ([key]) => key,
+        maxLength: 3,
+      }),
+      tables: fc.uniqueArray(
+        fc.tuple(
+          fc.oneof(
+            word.map((name) => `own_${name}`),
+            fc.constantFrom(...tables),
+          ),
+          fc.tuple(fc.constantFrom('default', 'x', 'model'), value),
+        ),
+        { selector: ([name]) => name, maxLength: 4 },
+      ),
+      comments: fc.array(comment, { minLength: 9, maxLength: 9 }),
+      blank: fc.boolean(),
+    })
+    .map(({ top, tables: found, comments, blank }) => [
+      `# ${comments[0]}`,
+      ...top.map(([key, it], index) => `${key} = ${JSON.stringify(it)} # ${comments[index + 1]}`),
+      ...found.flatMap(([name, [key, it]], index) => [
+        ...(blank ? [''] : []),
+        `[${name}] # ${comments[index + 4]}`,
+        `${key} = ${JSON.stringify(it)}`,
+      ]),
+    ]);
+
 const CASES = [
   ['claude', '.claude/settings.json', jsonLines(['env'])],
   ['opencode', '.config/opencode/opencode.json', jsonLines(['provider'])],
@@ -107,6 +140,29 @@ const CASES = [
   ['aider', '.aider.conf.yml', yamlLines(['model', 'openai-api-base', 'openai-api-key'], false)],
   ['aider', '.aider.model.metadata.json', jsonLines(['openai/x'])],
   ['continue', '.continue/config.yaml', yamlLines(['name', 'schema'], true)],
+  [
+    'codex',
+    '.codex/config.toml',
+    tomlLines(['model', 'model_provider'], ['model_providers.hopgate', 'profiles.a']),
+  ],
+  [
+    'kimi',
+    '.kimi-code/config.toml',
+    tomlLines(['default_model'], ['providers.hopgate', 'models."hopgate/glm-4.7"', 'thinking']),
+  ],
+  ['grok', '.grok/config.toml', tomlLines(['x'], ['models', 'model."hopgate/glm-4.7"', 'ui'])],
+  ['pi', '.pi/agent/models.json', jsonLines(['providers'])],
+  ['pi', '.pi/agent/settings.json', jsonLines(['x'])],
+  ['kilo', '.config/kilo/kilo.json', jsonLines(['provider'])],
+  ['copilot', '.copilot/hopgate.sh', envLines],
+  ['copilot', '.profile', envLines],
+  ['claude-desktop', '.config/Claude/claude_desktop_config.json', jsonLines(['mcpServers'])],
+  ['claude-desktop', '.config/Claude-3p/claude_desktop_config.json', jsonLines(['x'])],
+  [
+    'claude-desktop',
+    '.config/Claude-3p/configLibrary/_meta.json',
+    jsonLines(['x']).map((lines) => lines.with(1, '{ "entries": [ {"id": "mine"} ],')),
+  ],
 ] as const;
 
 describe.each(CASES)('%s: %s', (client, file, lines) => {
@@ -131,11 +187,11 @@ describe.each(CASES)('%s: %s', (client, file, lines) => {
 });
 
 /** The files whose changes stand in a block of lines. */
-const BLOCKS = CASES.filter(([, file]) => !file.endsWith('.json'));
+const BLOCKS = CASES.filter(([, file]) => !/\.(?:json|toml)$/.test(file));
 
 describe.each(BLOCKS)('%s: %s, with a line that came later', (client, file, lines) => {
   test('the block goes, that line and all others stay', async () => {
-    const later = file.endsWith('.env') ? 'LATER=1' : 'later: 1';
+    const later = /\.ya?ml$/.test(file) ? 'later: 1' : 'LATER=1';
     const property = fc.asyncProperty(lines, layout, async (written, how) => {
       const text = laid(written, { ...how, end: '\n' });
       world.write(file, text);

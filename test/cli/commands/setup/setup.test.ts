@@ -37,6 +37,14 @@ const AIDER = '.aider.conf.yml';
 const AIDER_MODELS = '.aider.model.metadata.json';
 const ZED = '.config/zed/settings.json';
 const CONTINUE = '.continue/config.yaml';
+const COPILOT = '.copilot/hopgate.sh';
+const KIMI = '.kimi-code/config.toml';
+const GROK = '.grok/config.toml';
+const PI = '.pi/agent/models.json';
+const PI_SETTINGS = '.pi/agent/settings.json';
+const KILO = '.config/kilo/kilo.json';
+const LIBRARY = '.config/Claude-3p/configLibrary';
+const DESKTOP = `${LIBRARY}/f0b6c5a2-6a0e-4f57-9d0b-5a3f1c7e5520.json`;
 
 /** The file that setup writes where there is none, and a text in it that cannot be read. */
 const MAIN: Readonly<Record<string, readonly [file: string, broken: string]>> = {
@@ -49,6 +57,12 @@ const MAIN: Readonly<Record<string, readonly [file: string, broken: string]>> = 
   aider: [AIDER, 'model: [\n'],
   zed: [ZED, '{"agent": 1 2}'],
   continue: [CONTINUE, 'models: {a: b\n'],
+  copilot: [COPILOT, '# >>> hopgate setup: cut off\nA=1\n'],
+  kimi: [KIMI, 'default_model = \n'],
+  grok: [GROK, '[models\n'],
+  pi: [PI, '{"providers": {\n'],
+  kilo: [KILO, '{"provider": {\n'],
+  'claude-desktop': [DESKTOP, '[]'],
 };
 
 /** What users have: odd layout, comments, keys of their own. */
@@ -116,12 +130,46 @@ const USERS: Readonly<Record<string, readonly (readonly [file: string, text: str
     [CONTINUE, 'models:\n  - &a-b\n    name: A\n    model: m\n  - *a-b\n'],
     [CONTINUE, 'models:\n-\n  # mine\n\n  name: A\n  model: m\n'],
   ],
+  copilot: [
+    [COPILOT, "export COPILOT_MODEL='mine'\n"],
+    ['.profile', '# mine\nexport COPILOT_MODEL=gpt-5.4'],
+    ['.profile', ''],
+  ],
+  kimi: [
+    [KIMI, 'default_model = "kimi-code/k3" # mine\n[thinking]\nenabled = true\n'],
+    [KIMI, '[providers.hopgate]\ntype = "kimi"\n\n[models."hopgate/old"]\nmodel = "old"\n'],
+    ['.kimi/config.toml', 'default_thinking = false\n'],
+  ],
+  grok: [
+    [GROK, '[models]\ndefault = "grok-4.5"\nmax_retries = 8\n[features]\ntelemetry = false'],
+    [GROK, '\uFEFF# mine\r\n[ui]\r\nscreen_mode = "minimal"\r\n'],
+  ],
+  pi: [
+    [PI, '{"providers": {"ollama": {"baseUrl": "http://localhost:11434/v1", "models": []}}}'],
+    [PI_SETTINGS, '{\n  "defaultProvider": "anthropic",\n  "theme": "dark"\n}'],
+  ],
+  kilo: [
+    [KILO, '{"$schema":"https://app.kilo.ai/config.json","model":"kilo/x"}'],
+    ['.config/kilo/kilo.jsonc', '{\n  // mine\n  "permission": {"*": "ask",},\n}\n'],
+  ],
+  'claude-desktop': [
+    ['.config/Claude/claude_desktop_config.json', '{"mcpServers":{"a":{"command":"x"}}}'],
+    [`${LIBRARY}/_meta.json`, '{\n  "appliedId": "a",\n  "entries": [{"id": "a", "name": "A"}]\n}'],
+  ],
 };
 
 for (const [client, cases] of Object.entries(USERS)) {
   const [missing, broken] = MAIN[client]!;
 
   describe(client, () => {
+    // Claude Desktop asks only for names that begin with claude-.
+    beforeEach(() =>
+      world.write(
+        '.config/hopgate/hopgate.yaml',
+        `${GLM_CONFIG}model_list: { claude_aliases: true }\n`,
+      ),
+    );
+
     test('no file before: written for its owner alone, and gone after --revert', async () => {
       expect((await setup(`${client} --yes`)).code).toBe(0);
       expect(statSync(join(world.home, missing)).mode & 0o777).toBe(0o600);
@@ -486,6 +534,169 @@ describe('what is written', () => {
     expect(existsSync(join(world.home, CONTINUE))).toBe(false);
   });
 
+  test('copilot: variables in a file of their own, read by the profile of the shell', async () => {
+    world.variables.SHELL = '/usr/bin/zsh';
+    await setup("copilot --yes --key a'b");
+    const shown = Bun.spawnSync(['sh', '-c', '. "$HOME/.zshrc"; env'], {
+      env: { HOME: world.home, PATH: process.env.PATH },
+    });
+    const lines = shown.stdout.toString().split('\n');
+    expect(lines.filter((line) => line.startsWith('COPILOT_')).sort()).toEqual([
+      'COPILOT_MODEL=glm-4.7',
+      "COPILOT_PROVIDER_API_KEY=a'b",
+      'COPILOT_PROVIDER_BASE_URL=http://127.0.0.1:5520/v1',
+      'COPILOT_PROVIDER_MAX_OUTPUT_TOKENS=51200',
+      'COPILOT_PROVIDER_MAX_PROMPT_TOKENS=153600',
+      'COPILOT_PROVIDER_TYPE=openai',
+      'COPILOT_PROVIDER_WIRE_API=responses',
+    ]);
+    await setup('copilot --yes --protocol anthropic-messages');
+    expect(read(COPILOT)).toContain("export COPILOT_PROVIDER_BASE_URL='http://127.0.0.1:5520'\n");
+    expect(read(COPILOT)).toContain("export COPILOT_PROVIDER_TYPE='anthropic'");
+  });
+
+  test('kimi: a provider, its models with the window that they need, and the default', async () => {
+    await setup('kimi --yes --model glm-4.6');
+    expect(Bun.TOML.parse(read(KIMI))).toEqual({
+      default_model: 'hopgate/glm-4.6',
+      providers: {
+        hopgate: {
+          type: 'openai_responses',
+          base_url: 'http://127.0.0.1:5520/v1',
+          api_key: 'hopgate',
+        },
+      },
+      models: Object.fromEntries(
+        ['glm-4.6', 'glm-4.7'].map((model) => [
+          `hopgate/${model}`,
+          { provider: 'hopgate', model, max_context_size: 204_800 },
+        ]),
+      ),
+    });
+  });
+
+  test('kimi: the older Kimi CLI is set up where only that one has a file', async () => {
+    world.write('.kimi/config.toml', '');
+    await setup('kimi --yes');
+    expect(read('.kimi/config.toml')).toContain('hopgate/glm-4.7');
+    expect(existsSync(join(world.home, KIMI))).toBe(false);
+  });
+
+  test('grok: models of its own, and the default in the table of the user', async () => {
+    world.write(GROK, '[models]\ndefault = "grok-4.5"\nmax_retries = 8\n');
+    await setup('grok --yes --protocol anthropic-messages');
+    const { models, model } = Bun.TOML.parse(read(GROK)) as Record<string, object>;
+    expect(models).toEqual({ default: 'hopgate/glm-4.7', max_retries: 8 });
+    expect(model).toMatchObject({
+      'hopgate/glm-4.6': {
+        model: 'glm-4.6',
+        base_url: 'http://127.0.0.1:5520/v1',
+        api_key: 'hopgate',
+        api_backend: 'messages',
+        context_window: 204_800,
+      },
+    });
+  });
+
+  test('pi: a provider beside the others, and the default', async () => {
+    world.write(PI, '{"providers": {"ollama": {}}}');
+    await setup('pi --yes');
+    const { providers } = json(PI);
+    expect(Object.keys(providers)).toEqual(['ollama', 'hopgate']);
+    expect(providers.hopgate).toMatchObject({
+      baseUrl: 'http://127.0.0.1:5520/v1',
+      api: 'openai-responses',
+      apiKey: 'hopgate',
+      models: [{ id: 'glm-4.7', contextWindow: 204_800, reasoning: true }, { id: 'glm-4.6' }],
+    });
+    expect(json(PI_SETTINGS)).toEqual({ defaultProvider: 'hopgate', defaultModel: 'glm-4.7' });
+    await setup('pi --yes --protocol anthropic-messages');
+    expect(json(PI).providers.hopgate.baseUrl).toBe('http://127.0.0.1:5520');
+  });
+
+  test('kilo: as opencode, in its own file', async () => {
+    await setup('kilo --yes');
+    expect(json(KILO)).toMatchObject({
+      $schema: 'https://app.kilo.ai/config.json',
+      model: 'hopgate/glm-4.7',
+      provider: { hopgate: { npm: '@ai-sdk/openai-compatible' } },
+    });
+  });
+
+  test('claude-desktop: a profile, chosen, and the third-party mode', async () => {
+    await setup('claude-desktop --yes');
+    expect(json(DESKTOP)).toEqual({
+      inferenceProvider: 'gateway',
+      inferenceGatewayBaseUrl: 'http://127.0.0.1:5520',
+      inferenceGatewayApiKey: 'hopgate',
+      inferenceGatewayAuthScheme: 'bearer',
+      modelDiscoveryEnabled: false,
+      inferenceModels: ['opus', 'sonnet', 'haiku'].map((tier) => ({
+        name: `claude-${tier}-5-5`,
+        labelOverride: 'hopgate: glm-4.7',
+        anthropicFamilyTier: tier,
+        isFamilyDefault: true,
+      })),
+    });
+    const id = DESKTOP.split('/').at(-1)!.replace('.json', '');
+    expect(json(`${LIBRARY}/_meta.json`)).toEqual({
+      entries: [{ id, name: 'hopgate' }],
+      appliedId: id,
+    });
+    for (const folder of ['Claude', 'Claude-3p']) {
+      expect(json(`.config/${folder}/claude_desktop_config.json`)).toEqual({
+        deploymentMode: '3p',
+      });
+    }
+  });
+
+  test('claude-desktop: an entry that came later stays, ours goes', async () => {
+    await setup('claude-desktop --yes');
+    const meta = json(`${LIBRARY}/_meta.json`);
+    meta.entries.push({ id: 'b', name: 'B' });
+    world.write(`${LIBRARY}/_meta.json`, JSON.stringify(meta));
+    await setup('claude-desktop --revert --yes');
+    expect(json(`${LIBRARY}/_meta.json`)).toEqual({ entries: [{ id: 'b', name: 'B' }] });
+  });
+
+  test('claude-desktop: addresses and names that it refuses are refused here, with a way out', async () => {
+    const elsewhere = await setup('claude-desktop --yes --url http://gate.example.com');
+    expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('only https:')]);
+    const other = await setup('claude-desktop --yes --model glm-4.6');
+    expect([other.code, other.err]).toEqual([1, expect.stringContaining('claude_aliases')]);
+    world.write(
+      '.config/hopgate/hopgate.yaml',
+      `${GLM_CONFIG}model_list: { claude_aliases: true }\n`,
+    );
+    await setup('claude-desktop --yes --model glm-4.6 --url https://gate.example.com');
+    expect(json(DESKTOP).inferenceModels[0].name).toBe('claude-glm/glm-4.6');
+    expect(existsSync(join(world.home, `${LIBRARY}/_meta.json`))).toBe(true);
+  });
+
+  test('cursor: the steps are told, and nothing is written', async () => {
+    for (const words of ['', ' --yes', ' --show', ' --show --json']) {
+      const { code, out } = await setup(`cursor${words}`);
+      expect(code).toBe(0);
+      expect(out).toContain('http://127.0.0.1:5520/v1');
+      expect(out).toContain('--url');
+    }
+    const { out } = await setup('cursor --url https://gate.example.com');
+    expect(out).toContain('https://gate.example.com/v1');
+    expect(out).not.toContain('--url');
+    expect((await setup('cursor --revert --yes')).out).toContain('hopgate wrote nothing');
+    expect(existsSync(join(world.home, '.hopgate'))).toBe(false);
+  });
+
+  test('a protocol that a client does not speak is refused with those that it speaks', async () => {
+    for (const [client, words] of [
+      ['codex --protocol openai-chat', 'one protocol only'],
+      ['copilot --protocol openai-chat', 'openai-responses, anthropic-messages'],
+    ] as const) {
+      const { code, err } = await setup(`${client} --yes`);
+      expect([code, err]).toEqual([2, expect.stringContaining(words)]);
+    }
+  });
+
   test('a key that clients need is written, but never shown', async () => {
     world.write('.config/hopgate/hopgate.yaml', `${GLM_CONFIG}auth: { keys: [a-secret-key] }\n`);
     for (const client of Object.keys(MAIN)) {
@@ -529,6 +740,10 @@ describe('what is written', () => {
     world.variables.QWEN_HOME = join(world.home, 'c5');
     world.variables.CLINE_DATA_DIR = join(world.home, 'c6');
     world.variables.CONTINUE_GLOBAL_DIR = join(world.home, 'c7');
+    world.variables.KIMI_CODE_HOME = join(world.home, 'c8');
+    world.variables.GROK_HOME = join(world.home, 'c9');
+    world.variables.PI_CODING_AGENT_DIR = join(world.home, 'c10');
+    world.variables.KILO_CONFIG = join(world.home, 'c11.json');
     for (const client of Object.keys(MAIN)) await setup(`${client} --yes`);
     for (const file of [
       'c1/settings.json',
@@ -538,6 +753,10 @@ describe('what is written', () => {
       'c5/settings.json',
       'c6/settings/providers.json',
       'c7/config.yaml',
+      'c8/config.toml',
+      'c9/config.toml',
+      'c10/models.json',
+      'c11.json',
     ]) {
       expect(existsSync(join(world.home, file))).toBe(true);
     }

@@ -1,21 +1,18 @@
 /** Blocks in TOML files: keys before the first table, the user's own lines kept and brought back. */
 
 import { describe, expect, test } from 'bun:test';
-import {
-  putBlocks,
-  takeBlocks,
-  tomlString,
-} from '../../../../src/cli/commands/setup/toml-block.ts';
+import { putBlocks, takeBlocks } from '../../../../src/cli/commands/setup/toml-block.ts';
 
-const CHANGE = {
-  topKeys: ['model', 'model_provider'],
-  top: [
-    ['model', '"glm-4.7"'],
-    ['model_provider', '"hopgate"'],
-  ],
-  table: 'model_providers.hopgate',
-  keys: [['base_url', '"http://127.0.0.1:5520/v1"']],
-} as const;
+const OWNED = {
+  tables: ['model_providers.hopgate'],
+  keys: { '': ['model', 'model_provider'] },
+};
+const put = (text: string, model = 'glm-4.7') =>
+  putBlocks(text, 'codex', OWNED, [
+    { path: [], keys: { model, model_provider: 'hopgate' } },
+    { path: ['model_providers', 'hopgate'], keys: { base_url: 'http://127.0.0.1:5520/v1' } },
+  ]);
+const take = (text: string) => takeBlocks(text, OWNED);
 
 const FILES: Readonly<Record<string, string>> = {
   empty: '',
@@ -38,18 +35,18 @@ const FILES: Readonly<Record<string, string>> = {
 describe('putBlocks', () => {
   for (const [what, text] of Object.entries(FILES)) {
     test(`${what}: parses, says what it should, and comes back byte for byte`, () => {
-      const after = putBlocks(text, CHANGE);
+      const after = put(text);
       const parsed = Bun.TOML.parse(after) as Record<string, unknown>;
       expect(parsed).toMatchObject({
         model: 'glm-4.7',
         model_provider: 'hopgate',
         model_providers: { hopgate: { base_url: 'http://127.0.0.1:5520/v1' } },
       });
-      expect(takeBlocks(after, CHANGE)).toBe(text);
+      expect(take(after)).toBe(text);
       // Again, with another value: no second block.
-      const second = putBlocks(after, { ...CHANGE, top: [['model', '"other"'], CHANGE.top[1]] });
+      const second = put(after, 'other');
       expect(second.match(/>>> hopgate/g)).toHaveLength(2);
-      expect(takeBlocks(second, CHANGE)).toBe(text);
+      expect(take(second)).toBe(text);
       // Everything that is not ours says what it said before.
       const { model: _, model_provider: __, model_providers: ___, ...rest } = parsed;
       const {
@@ -63,24 +60,24 @@ describe('putBlocks', () => {
   }
 
   test('Windows line ends are kept in what is added', () => {
-    const after = putBlocks(FILES['Windows line ends']!, CHANGE);
+    const after = put(FILES['Windows line ends']!);
     expect(after.replaceAll('\r\n', '')).not.toContain('\n');
   });
 
   test('a file without a final line break, or with a byte order mark', () => {
-    expect(Bun.TOML.parse(putBlocks('a = 1', CHANGE))).toMatchObject({ a: 1, model: 'glm-4.7' });
-    const marked = putBlocks('\uFEFFmodel = "x"\n', CHANGE);
+    expect(Bun.TOML.parse(put('a = 1'))).toMatchObject({ a: 1, model: 'glm-4.7' });
+    const marked = put('\uFEFFmodel = "x"\n');
     expect(marked.startsWith('\uFEFF# >>>')).toBe(true);
-    expect(takeBlocks(marked, CHANGE)).toBe('\uFEFFmodel = "x"\n');
+    expect(take(marked)).toBe('\uFEFFmodel = "x"\n');
   });
 });
 
 describe('takeBlocks', () => {
   test('what Codex put between the marks is kept', () => {
-    const after = putBlocks('[tui]\nx = 1\n', CHANGE)
+    const after = put('[tui]\nx = 1\n')
       .replace('# <<<', 'model_reasoning_effort = "high"\n# <<<')
       .replace(/# <<<[^\n]*\n$/, '\n[projects."/a"]\ntrust_level = "trusted"\n$&');
-    expect(Bun.TOML.parse(takeBlocks(after, CHANGE))).toEqual({
+    expect(Bun.TOML.parse(take(after))).toEqual({
       model_reasoning_effort: 'high',
       tui: { x: 1 },
       projects: { '/a': { trust_level: 'trusted' } },
@@ -88,12 +85,57 @@ describe('takeBlocks', () => {
   });
 
   test('a missing closing mark is an error: the end of the block is not known', () => {
-    const after = putBlocks('', CHANGE).replaceAll(/# <<<.*\n/g, '');
-    expect(() => takeBlocks(`${after}x = 1\n`, CHANGE)).toThrow('is missing');
+    const after = put('').replaceAll(/# <<<.*\n/g, '');
+    expect(() => take(`${after}x = 1\n`)).toThrow('is missing');
   });
 });
 
-test('tomlString survives quotes, backslashes and control characters', () => {
+test('texts with quotes, backslashes and control characters say in the file what they say here', () => {
   const odd = 'a"b\\c\nd\u0001e';
-  expect(Bun.TOML.parse(`x = ${tomlString(odd)}`)).toEqual({ x: odd });
+  expect(Bun.TOML.parse(put('', odd))).toMatchObject({ model: odd });
+});
+
+describe('a table that the user has as well', () => {
+  const owned = { tables: ['model.hopgate/'], keys: { models: ['default'] } };
+  const within = (text: string) =>
+    putBlocks(text, 'grok', owned, [
+      { path: ['models'], keys: { default: 'hopgate/a.b' } },
+      { path: ['model', 'hopgate/a.b'], keys: { model: 'a.b', context_window: 5 } },
+    ]);
+  const shared: Readonly<Record<string, string>> = {
+    'no such table': '[ui]\ntheme = "x"\n',
+    'the key is there': '[models]\ndefault = "grok-4.5" # mine\nmax_retries = 2\n[ui]\nx = 1\n',
+    'the table is the last line': '[ui]\nx = 1\n[models]\n',
+    'the same key in another table': '[other]\ndefault = 1\n[models]\nmax_retries = 2\n',
+    'a table of a model of that name':
+      '[model."hopgate/a.b"]\nmodel = "old"\n[model.mine]\nmodel = "m"\n',
+    'Windows line ends and a mark': '\uFEFF[models]\r\ndefault = "x"\r\n',
+  };
+  for (const [what, text] of Object.entries(shared)) {
+    test(`${what}: says what it should beside the user's keys, and comes back byte for byte`, () => {
+      const after = within(text);
+      const { models, model, ...others } = Bun.TOML.parse(after) as Record<string, object>;
+      const before = Bun.TOML.parse(text) as Record<string, object>;
+      expect(models).toEqual({ ...before.models, default: 'hopgate/a.b' });
+      expect(model).toEqual({
+        ...before.model,
+        'hopgate/a.b': { model: 'a.b', context_window: 5 },
+      });
+      const { models: _, model: __, ...rest } = before;
+      expect(others).toEqual(rest);
+      expect(takeBlocks(after, owned)).toBe(text);
+      expect(within(after)).toBe(after);
+    });
+  }
+
+  test('a key that the program put into a table that only the block has keeps its table', () => {
+    const after = within('').replace('[models]\n', '[models]\nmax_retries = 3\n');
+    expect(Bun.TOML.parse(takeBlocks(after, owned))).toEqual({ models: { max_retries: 3 } });
+  });
+
+  test('a table that is written in one line is left alone, with the reason', () => {
+    for (const text of ['models = { default = "x" }\n', 'models.default = "x"\n', '[[models]]\n']) {
+      expect(() => within(text)).toThrow();
+    }
+  });
 });

@@ -1,11 +1,10 @@
 /** Claude Code: the `env` block of `~/.claude/settings.json`. */
 
-import { join } from 'node:path';
-import type { Environment } from '../../../../config/environment.ts';
 import { isObject } from '../../../../lib/json/json.ts';
-import type { Client, FileChange, SetupPlan } from '../client.ts';
-import { applyEdits, type JsonEdit, stripEdits } from '../json-edits.ts';
+import { type Client, isClaude, type SetupPlan } from '../client.ts';
+import type { JsonEdit } from '../json-edits.ts';
 import { getAt } from '../jsonc.ts';
+import { inFolder, jsonFile } from '../settings-files.ts';
 
 // Claude Code assumes a window of a million tokens for models that it does not know, and then compacts far too
 // late. Half of the vendors' models have at least this much.
@@ -14,13 +13,12 @@ const CAUTIOUS_CONTEXT = 128_000;
 /** What Claude Code assumes for the models it knows. */
 const CLAUDE_CONTEXT = 200_000;
 
-const isClaude = (model: string) => /(^|\/)claude-/.test(model);
-
 export const claude: Client = {
   name: 'claude',
   title: 'Claude Code',
+  asksForClaude: true,
 
-  files: [{ path: settingsPath, apply, strip: stripEdits }],
+  files: [jsonFile(inFolder('CLAUDE_CONFIG_DIR', '.claude', 'settings.json'), edits)],
 
   hints(plan, text) {
     const hints = ['Start a new "claude" session; one that is running keeps its old settings.'];
@@ -52,11 +50,6 @@ export const claude: Client = {
   },
 };
 
-function settingsPath(environment: Environment): string {
-  const folder = environment.variable('CLAUDE_CONFIG_DIR');
-  return join(folder ?? join(environment.userHome, '.claude'), 'settings.json');
-}
-
 /**
  * Claude Code 2.1 looks at the first of these only for models whose names do not begin with `claude-`, which it
  * asks for where a route takes its own names; the second one holds for every model.
@@ -66,7 +59,7 @@ function setWindow(env: Record<string, string>, tokens: number): void {
   env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(tokens);
 }
 
-function apply(text: string | undefined, plan: SetupPlan): FileChange {
+function edits(plan: SetupPlan): readonly JsonEdit[] {
   const env: Record<string, string> = {
     ANTHROPIC_BASE_URL: plan.url,
     // Without any token Claude Code asks its user to log in.
@@ -87,6 +80,5 @@ function apply(text: string | undefined, plan: SetupPlan): FileChange {
     // Claude Code fills the window of the model it requests; the model that answers has a smaller one.
     env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
   }
-  const edits = Object.entries(env).map(([name, value]): JsonEdit => [['env', name], value]);
-  return applyEdits(text, edits);
+  return Object.entries(env).map(([name, value]) => [['env', name], value]);
 }

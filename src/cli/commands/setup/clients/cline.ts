@@ -1,8 +1,8 @@
 /** Cline, the command line program: the provider "OpenAI compatible" in its `providers.json`. */
 
 import { join } from 'node:path';
-import { type Client, namesFor } from '../client.ts';
-import { applyEdits, stripEdits } from '../json-edits.ts';
+import { type Client, modelFor } from '../client.ts';
+import { jsonFile } from '../settings-files.ts';
 
 const PROVIDER = 'openai-compatible';
 // Required by Cline. A time of its own would make each setup another change.
@@ -12,8 +12,8 @@ export const cline: Client = {
   name: 'cline',
   title: 'Cline',
   files: [
-    {
-      path: (environment) =>
+    jsonFile(
+      (environment) =>
         environment.variable('CLINE_PROVIDER_SETTINGS_PATH') ??
         join(
           environment.variable('CLINE_DATA_DIR') ??
@@ -21,26 +21,25 @@ export const cline: Client = {
           'settings',
           'providers.json',
         ),
-      apply(text, plan) {
-        const [model] = namesFor(plan, 'Cline');
-        const context = plan.contextOf(model!);
-        const output = plan.limitsOf(model!)?.output;
+      (plan) => {
+        const model = modelFor(plan, 'Cline');
+        const context = plan.contextOf(model);
+        const output = plan.limitsOf(model)?.output;
         const settings = {
           provider: PROVIDER,
           apiKey: plan.key ?? 'hopgate',
-          model: model!,
+          model,
           baseUrl: `${plan.url}/v1`,
           ...(context === undefined ? {} : { contextWindow: context }),
           ...(output === undefined ? {} : { maxTokens: output }),
         };
-        return applyEdits(text, [
+        return [
           [['version'], 1],
           [['lastUsedProvider'], PROVIDER],
           [['providers', PROVIDER], { settings, updatedAt: UPDATED, tokenSource: 'manual' }],
-        ]);
+        ];
       },
-      strip: stripEdits,
-    },
+    ),
   ],
   hints: (plan) => [
     `This sets up the command "cline". In VS Code, choose the provider "OpenAI Compatible" and the base URL ${plan.url}/v1 in Cline's own settings, which are in no file.`,

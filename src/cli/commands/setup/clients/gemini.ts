@@ -3,8 +3,8 @@
 import { join } from 'node:path';
 import type { Environment } from '../../../../config/environment.ts';
 import type { Client } from '../client.ts';
-import { applyEdits, type JsonEdit, stripEdits } from '../json-edits.ts';
-import { type LineRange, linesOf, pastMark, withBlock, withoutBlock } from '../marked-lines.ts';
+import type { JsonEdit } from '../json-edits.ts';
+import { jsonFile, linesFile } from '../settings-files.ts';
 
 // Gemini CLI takes every model for one of this window, and compresses at half of it.
 const ASSUMED_CONTEXT = 1_048_576;
@@ -12,57 +12,30 @@ const COMPRESSES_AT = 0.5;
 /** Of the true window, so that an answer still fits. */
 const FULL = 0.7;
 
-const folder = (environment: Environment) =>
-  join(environment.variable('GEMINI_CLI_HOME') ?? environment.userHome, '.gemini');
-
-/** The lines of a `.env` file that set one of the names. */
-function linesSetting(text: string, names: readonly string[]): readonly LineRange[] {
-  const found: LineRange[] = [];
-  let start = 0;
-  for (const line of linesOf(text)) {
-    const end = start + line.length;
-    const name = /^\s*(?:export\s+)?(\w+)\s*=/.exec(line)?.[1];
-    if (name !== undefined && names.includes(name)) found.push({ start, end });
-    start = end;
-  }
-  return found;
-}
+const inFolder = (file: string) => (environment: Environment) =>
+  join(environment.variable('GEMINI_CLI_HOME') ?? environment.userHome, '.gemini', file);
 
 export const gemini: Client = {
   name: 'gemini',
   title: 'Gemini CLI',
   files: [
-    {
-      path: (environment) => join(folder(environment), '.env'),
-      apply(text = '', plan) {
-        const variables: Record<string, string> = {
-          GOOGLE_GEMINI_BASE_URL: plan.url,
-          GEMINI_API_KEY: plan.key ?? 'hopgate',
-          ...(plan.model === undefined ? {} : { GEMINI_MODEL: plan.model }),
-        };
-        const names = Object.keys(variables);
-        const lines = names.map((name) => `${name}=${JSON.stringify(variables[name])}`);
-        const edited = pastMark(text, (marked) => {
-          const bare = withoutBlock(marked);
-          const disabled = linesSetting(bare, names);
-          return withBlock(bare, { client: 'gemini', lines, at: bare.length, disabled });
-        });
-        return { text: edited, undo: [] };
-      },
-      strip: (text) => pastMark(text, withoutBlock),
-    },
-    {
-      path: (environment) => join(folder(environment), 'settings.json'),
-      apply(text, { context }) {
-        const edits: JsonEdit[] = [[['security', 'auth', 'selectedType'], 'gemini-api-key']];
-        if (context !== undefined && context * FULL < ASSUMED_CONTEXT * COMPRESSES_AT) {
-          const share = Math.round((context * FULL * 10_000) / ASSUMED_CONTEXT) / 10_000;
-          edits.push([['model', 'compressionThreshold'], share]);
-        }
-        return applyEdits(text, edits);
-      },
-      strip: stripEdits,
-    },
+    linesFile('gemini', inFolder('.env'), {
+      variables: (plan) => ({
+        GOOGLE_GEMINI_BASE_URL: plan.url,
+        GEMINI_API_KEY: plan.key ?? 'hopgate',
+        ...(plan.model === undefined ? {} : { GEMINI_MODEL: plan.model }),
+      }),
+      lines: (values) =>
+        Object.entries(values).map(([name, value]) => `${name}=${JSON.stringify(value)}`),
+    }),
+    jsonFile(inFolder('settings.json'), ({ context }) => {
+      const edits: JsonEdit[] = [[['security', 'auth', 'selectedType'], 'gemini-api-key']];
+      if (context !== undefined && context * FULL < ASSUMED_CONTEXT * COMPRESSES_AT) {
+        const share = Math.round((context * FULL * 10_000) / ASSUMED_CONTEXT) / 10_000;
+        edits.push([['model', 'compressionThreshold'], share]);
+      }
+      return edits;
+    }),
   ],
   hints(plan) {
     const hints = [
