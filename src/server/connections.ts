@@ -56,6 +56,8 @@ export class Connections implements TickTask {
   readonly #unfinished = new KeptBytes(() => this.#limits.unfinishedBytes);
   readonly #running = new KeptBytes(() => this.#limits.runningBytes);
   readonly #cutting = new AbortController();
+  /** What ends each body that is under way. */
+  readonly #uploads = new Set<(error: GatewayError) => void>();
   /** The number of this turn of the event loop; 0: no request has come in it. */
   #turn = 0;
   #turns = 0;
@@ -120,9 +122,27 @@ export class Connections implements TickTask {
     return this.#cutting.signal;
   }
 
-  /** Ends all exchanges, each in the words of its protocol. */
+  /** Ends all exchanges, and requests whose body is still under way, each in the words of its protocol. */
   cutAll(error: GatewayError): void {
     this.#cutting.abort(error);
+    for (const end of this.#uploads) end(error);
+  }
+
+  /** What is read of a body; rejects with {@link cutAll}. */
+  uploaded<T>(reading: Promise<T>): Promise<T> {
+    return new Promise((done, failed) => {
+      this.#uploads.add(failed);
+      reading.then(
+        (read) => {
+          this.#uploads.delete(failed);
+          done(read);
+        },
+        (thrown) => {
+          this.#uploads.delete(failed);
+          failed(thrown);
+        },
+      );
+    });
   }
 
   /** Its body is read: so many bytes may take the time of a slow line, and no longer. */

@@ -80,7 +80,7 @@ class RequestForm implements FormSource {
 
   async read(): Promise<Uint8Array | undefined> {
     if (this.#over) return undefined;
-    const { done, value } = (await this.#reader?.read()) ?? { done: true, value: undefined };
+    const { done, value } = (await this.#next()) ?? { done: true, value: undefined };
     if (done || value === undefined) {
       this.#over = true;
       this.endTimeLimit();
@@ -93,6 +93,12 @@ class RequestForm implements FormSource {
     }
     if (this.#timed) this.#hold(value.length);
     return value;
+  }
+
+  #next() {
+    // Once the vendor sets the pace, its try is what ends.
+    const next = this.#reader?.read();
+    return this.#timed ? next && this.#connections.uploaded(next) : next;
   }
 
   #hold(bytes: number): void {

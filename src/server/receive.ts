@@ -84,7 +84,9 @@ export function receive(
       const form = formOf?.(request, headers, principal.id);
       const given =
         form === undefined
-          ? await read(request, headers, options.bodyBytes(), connections, principal.id)
+          ? await connections.uploaded(
+              read(request, headers, options.bodyBytes(), connections, principal.id),
+            )
           : NO_BODY;
       reading = false;
       if (form === undefined) connections.working(request);

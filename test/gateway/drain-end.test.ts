@@ -1,6 +1,11 @@
 /** The end of the drain: what still runs is told so in its protocol, and is no client that left. */
 
+import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { allProviders } from '../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
@@ -72,7 +77,7 @@ const exchanges = ({ lines }: InProcess) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ event }) => event === 'exchange');
 
-const start = () => startInProcess(allProviders(upstream));
+const start = (home?: string) => startInProcess(allProviders(upstream), home);
 
 describe.each(Object.keys(REQUESTS) as (keyof typeof REQUESTS)[])('%s', (client) => {
   test('streams: an error event and a reset; the log has no client that left', async () => {
@@ -124,3 +129,72 @@ test('a lane of a WebSocket: an error frame, then the close that says why', asyn
   expect(exchanges(gateway)[0]).toMatchObject({ error: 'overloaded' });
   expect(exchanges(gateway)[0]!.aborted).toBeUndefined();
 });
+
+test('the spend has what was cut as cut, streamed or not', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'drain-end-'));
+  const gateway = await start(home);
+  const before = upstream.modelRequests.length;
+  const clients = Object.keys(REQUESTS) as (keyof typeof REQUESTS)[];
+  const asking = clients.flatMap((client) => [
+    ask(gateway, client, 'messages', true).then(readAll),
+    ask(gateway, client, 'messages', false).then(readAll),
+  ]);
+  await until(() => upstream.modelRequests.length === before + 2 * clients.length);
+  await gateway.stop();
+  await Promise.all(asking);
+  const db = new Database(join(home, 'state', 'spend.db'), { readonly: true });
+  const rows = db.query<{ ended: string }, []>('SELECT ended FROM spend').all();
+  db.close();
+  await rm(home, { recursive: true, force: true });
+  expect(rows.map(({ ended }) => ended)).toEqual(asking.map(() => 'cut'));
+});
+
+const JSON_BODY = 'content-type: application/json\r\ncontent-length:';
+const FORM_BODY =
+  '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nvia-chat\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nxx';
+/** Requests whose body is not whole: path, head and what has come of it. */
+const UPLOADS: Readonly<Record<string, readonly [string, string, string]>> = {
+  'a small body': ['/v1/chat/completions', `${JSON_BODY} 1000`, '{"model":"m"'],
+  'a body that is held': ['/v1/messages', `${JSON_BODY} 30000`, '{"model":"m"'],
+  'a large body': ['/v1/responses', `${JSON_BODY} 3000000`, '{"model":"m"'],
+  'a body in chunks': [
+    '/v1beta/models/m:generateContent',
+    'content-type: application/json\r\ntransfer-encoding: chunked',
+    '5\r\n{"mod\r\n',
+  ],
+  'a body of an endpoint': ['/v1/embeddings', `${JSON_BODY} 1000`, '{"model":"m"'],
+  'a form': [
+    '/v1/audio/transcriptions',
+    'content-type: multipart/form-data; boundary=b\r\ncontent-length: 3000',
+    FORM_BODY,
+  ],
+};
+
+test.each(Object.entries(UPLOADS))(
+  '%s that is under way: a 503 that says why; the log has no client that left',
+  async (_, [path, head, body]) => {
+    const gateway = await start();
+    const { hostname, port, host } = new URL(gateway.url);
+    const socket = connect(Number(port), hostname);
+    let answer = '';
+    const closed = new Promise<void>((done) => {
+      socket.on('data', (bytes) => {
+        answer += bytes;
+      });
+      socket.on('error', () => {});
+      socket.on('close', () => done());
+    });
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: ${host}\r\n${head}\r\n\r\n${body}`);
+    // Any answer shows that what was sent before has come.
+    await fetch(`${gateway.url}/healthz`);
+    await Bun.sleep(50);
+    await gateway.stop();
+    await closed;
+    expect(answer).toMatch(/^HTTP\/1\.1 (503|529) /);
+    expect(answer.toLowerCase()).toContain('retry-after: 2');
+    expect(answer).toContain('The gateway is restarting');
+    const [line] = exchanges(gateway);
+    expect(line).toMatchObject({ error: 'overloaded' });
+    expect(line!.aborted).toBeUndefined();
+  },
+);
