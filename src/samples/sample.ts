@@ -268,10 +268,8 @@ export interface SampleTexts {
   progress(owner?: string): { readonly all: number; readonly unread: number };
   /** Puts the texts of an exchange into the index. */
   put(id: string, texts: readonly SaidText[]): void;
-  /** The same, a text in a step. */
+  /** The same, a piece of a text in a step. */
   putInSteps(id: string, texts: readonly SaidText[]): Generator<void, void, void>;
-  /** Merges some of what was put; to be called after each {@link put}, or a search looks at ever more parts. */
-  merge(): Generator<void, void, void>;
   /**
    * Exchanges that said all these words in one text; each is a generator step of a few milliseconds. Words are
    * parts of the text, whatever their case; those of one or two letters are beginnings of words.

@@ -12,7 +12,7 @@ import { conditionsOf, orderOf, sourceOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
 import { TEXT_SCHEMA, type TextIndex, textsOf } from './text-store.ts';
 
-const VERSION = 7;
+const VERSION = 8;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS samples (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
@@ -207,7 +207,6 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
       progress: (owner) => run((of) => of.texts.progress(owner)),
       put: (id, texts) => run((of) => of.texts.put(id, texts)),
       putInSteps: (id, texts) => run((of) => of.texts.putInSteps(id, texts)),
-      merge: () => run((of) => of.texts.merge()),
       find: (words, owner) => run((of) => of.texts.find(words, owner)),
       text: (number) => run((of) => of.texts.text(number)),
       tidy: () => run((of) => of.texts.tidy()),

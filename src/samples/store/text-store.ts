@@ -10,11 +10,13 @@ import type { FoundTexts, SampleTexts } from '../sample.ts';
  * to be stored. A Chinese word has often two characters: `heads` holds single and paired characters of such
  * scripts, and the first one or two letters of other words. The full-text tables hold no texts: a row of
  * them is removed by a mark, which costs the same for any text, and dropped when their parts are merged.
+ * A text has a row for each of its pieces, since SQLite takes a row in one go; `pieces` says how many are there.
  */
 export const TEXT_SCHEMA = `
 CREATE INDEX IF NOT EXISTS samples_unread ON samples (time) WHERE texts_read = 0;
 CREATE TABLE IF NOT EXISTS texts (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, text TEXT NOT NULL
+  number INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, text TEXT NOT NULL,
+  pieces INTEGER NOT NULL DEFAULT 0
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS text_parts USING fts5 (
   text, content = '', contentless_delete = 1, tokenize = 'trigram', detail = none
@@ -23,8 +25,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS text_heads USING fts5 (
   heads, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0', detail = none
 );
 -- By itself SQLite merges in the middle of a write, and as much as there is.
-INSERT INTO text_parts (text_parts, rank) VALUES ('automerge', 0), ('crisismerge', 1999);
-INSERT INTO text_heads (text_heads, rank) VALUES ('automerge', 0), ('crisismerge', 1999);
+INSERT INTO text_parts (text_parts, rank) VALUES ('automerge', 0), ('crisismerge', 1999), ('usermerge', 16);
+INSERT INTO text_heads (text_heads, rank) VALUES ('automerge', 0), ('crisismerge', 1999), ('usermerge', 16);
 CREATE TABLE IF NOT EXISTS said (
   sample INTEGER NOT NULL, text INTEGER NOT NULL, added INTEGER NOT NULL, PRIMARY KEY (sample, text)
 ) WITHOUT ROWID;
@@ -38,17 +40,20 @@ END;
 /** Characters of one text, and of all texts of one exchange, that are searched. */
 const MOST_TEXT = 100_000;
 const MOST_OF_ALL = 2_000_000;
-/** Texts that one step compares, and texts that fit after which a search ends. */
+/** Characters of a piece, and the numbers that the pieces of a text have. */
+const PIECE = 4000;
+const PIECES = 32;
+/** Rows that one step of a search looks up, and texts that fit after which a search ends. */
 const STEP = 100;
 const MOST_FOUND = 2000;
-/** Groups of letters of one word that are looked up: the comparison decides about the rest. */
-const MOST_PARTS = 40;
-/** Texts that one step forgets. */
-const FORGOTTEN = 10;
+/** The first letters of a word, which are looked up: the comparison decides about the rest. */
+const MOST_LETTERS = 42;
+/** Characters of the next piece that a piece has, too, so that one of both has those letters. */
+const OVERLAP = 2 * MOST_LETTERS;
 /** Pages that one step of a merge writes. */
 const MERGED_PAGES = 64;
-/** Pages that are merged after each exchange: about three times what its texts add to the tables. */
-const MERGED_BEHIND = 24;
+/** Pages that are merged after each piece: about three times what it adds to a table. */
+const MERGED_BEHIND = 16;
 const FULL_TEXT = ['text_parts', 'text_heads'] as const;
 /** Words of a query that count. */
 const MOST_WORDS = 8;
@@ -57,11 +62,17 @@ const MOST_WORDS = 8;
 const DENSE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u;
 const WORD = /[\p{L}\p{N}]+/gu;
 
-/** Single and paired characters of dense scripts, and the first letters of other words, in lower case. */
-function headsOf(text: string): string {
+const LETTER = /[\p{L}\p{N}]$/u;
+
+/**
+ * Single and paired characters of dense scripts, and the first letters of other words, in lower case.
+ * @param inWord the text begins within a word
+ */
+function headsOf(text: string, inWord: boolean): string {
   const heads = new Set<string>();
-  for (const [word] of text.toLowerCase().matchAll(WORD)) {
+  for (const { 0: word, index } of text.toLowerCase().matchAll(WORD)) {
     if (!DENSE.test(word)) {
+      if (inWord && index === 0) continue;
       const [first, second = ''] = word;
       heads.add(first!);
       heads.add(first + second);
@@ -86,12 +97,9 @@ interface Said {
 
 /** Groups of three letters that a text with this word has, as a query. */
 function partsOf(word: string): string {
-  const letters = [...word];
+  const letters = [...word].slice(0, MOST_LETTERS);
   const parts = letters.slice(2).map((_, i) => letters.slice(i, i + 3).join(''));
-  return [...new Set(parts)]
-    .slice(0, MOST_PARTS)
-    .map((part) => `"${part.replaceAll('"', '""')}"`)
-    .join(' AND ');
+  return [...new Set(parts)].map((part) => `"${part.replaceAll('"', '""')}"`).join(' AND ');
 }
 
 /** The search of an index, with the removal of texts that no sample has any more. */
@@ -119,6 +127,8 @@ export function textsOf(db: Database): TextIndex {
     of<unknown, [number]>(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`),
   );
   const known = of<{ number: number }, [Uint8Array]>('SELECT number FROM texts WHERE hash = ?');
+  const written = of<{ pieces: number }, [number]>('SELECT pieces FROM texts WHERE number = ?');
+  const addPiece = of<unknown, [number]>('UPDATE texts SET pieces = pieces + 1 WHERE number = ?');
   // Whether others have said the same makes no difference: what a key finds would tell it.
   const saidBefore = of<{ sample: number }, [number, number, string]>(
     `SELECT said.sample AS sample FROM said JOIN samples ON samples.number = said.sample
@@ -147,9 +157,7 @@ export function textsOf(db: Database): TextIndex {
   const changes = of<{ count: number }, []>('SELECT total_changes() AS count');
   const unsaid = of<{ sample: number }, []>('SELECT sample FROM unsaid LIMIT 1');
   const done = of<unknown, [number]>('DELETE FROM unsaid WHERE sample = ?');
-  const saidBy = of<Said, [number]>(
-    `SELECT text, added FROM said WHERE sample = ? LIMIT ${FORGOTTEN}`,
-  );
+  const saidBy = of<Said, [number]>('SELECT text, added FROM said WHERE sample = ? LIMIT 1');
   const unsay = of<unknown, [number, number]>('DELETE FROM said WHERE sample = ? AND text = ?');
   const next = of<{ sample: number }, [number]>('SELECT sample FROM said WHERE text = ? LIMIT 1');
   /** Of each owner that has a text and no exchange that said it, the first exchange. */
@@ -160,36 +168,48 @@ export function textsOf(db: Database): TextIndex {
   const first = of<unknown, [number, number]>(
     'UPDATE said SET added = 1 WHERE sample = ? AND text = ?',
   );
-  const drop = ['texts WHERE number', 'text_parts WHERE rowid', 'text_heads WHERE rowid'].map(
-    (where) => of<unknown, [number]>(`DELETE FROM ${where} = ?`),
+  const dropText = of<unknown, [number]>('DELETE FROM texts WHERE number = ?');
+  const dropPiece = FULL_TEXT.map((table) =>
+    of<unknown, [number]>(`DELETE FROM ${table} WHERE rowid = ?`),
   );
-  const forget = db.transaction((sample: number, texts: readonly Said[]) => {
-    for (const { text: number, added } of texts) {
-      unsay.run(sample, number);
-      if (next.get(number) === null) for (const table of drop) table.run(number);
-      // The exchange of its owner that has it from now on is the one that said it.
-      else if (added === 1) {
-        for (const { sample: other } of heirs.all(number)) first.run(other, number);
+  const forget = db.transaction((sample: number, { text: number, added }: Said) => {
+    unsay.run(sample, number);
+    if (next.get(number) === null) {
+      for (let piece = written.get(number)?.pieces ?? 0; piece-- > 0; ) {
+        for (const table of dropPiece) table.run(number * PIECES + piece);
       }
+      dropText.run(number);
+    }
+    // The exchange of its owner that has it from now on is the one that said it.
+    else if (added === 1) {
+      for (const { sample: other } of heirs.all(number)) first.run(other, number);
     }
   }).immediate;
-  const newText = (hash: Uint8Array, shown: string): number => {
-    const { number } = insert.get(hash, shown)!;
-    insertParts.run(number, shown);
-    insertHeads.run(number, headsOf(shown));
-    return number;
-  };
-  const putOne = db.transaction((id: string, shown: string, added: boolean) => {
+  /** The number of the text; undefined: the exchange was removed meanwhile. */
+  const begin = db.transaction((id: string, shown: string, added: boolean) => {
     const found = sampleNumber.get(id);
-    // It was removed between two steps.
-    if (found === null) return;
+    if (found === null) return undefined;
     const { number: sample, owner } = found;
     const hash = hashOf(shown);
-    const number = known.get(hash)?.number ?? newText(hash, shown);
+    const { number } = known.get(hash) ?? insert.get(hash, shown)!;
     const isNew = added || saidBefore.get(number, sample, owner) === null;
     say.run(sample, number, isNew ? 1 : 0);
+    return number;
   }).immediate;
-  /** A text is written by itself: what SQLite does at once grows with the text, not with the exchange. */
+  /** Writes the next piece that no process has written. True: there was one. */
+  const putPiece = db.transaction((number: number, shown: string): boolean => {
+    const pieces = written.get(number)?.pieces;
+    // The text was removed meanwhile, or is whole.
+    if (pieces === undefined || pieces * PIECE >= shown.length) return false;
+    const from = pieces * PIECE;
+    const piece = shown.slice(from, from + PIECE + OVERLAP).toWellFormed();
+    const rowid = number * PIECES + pieces;
+    insertParts.run(rowid, piece);
+    insertHeads.run(rowid, headsOf(piece, LETTER.test(shown.slice(Math.max(0, from - 2), from))));
+    addPiece.run(number);
+    return true;
+  }).immediate;
+  /** What SQLite does at once grows neither with the text nor with the exchange. */
   function* putInSteps(id: string, texts: Parameters<SampleTexts['put']>[1]) {
     let room = MOST_OF_ALL;
     for (const { text: said, added } of texts) {
@@ -197,8 +217,14 @@ export function textsOf(db: Database): TextIndex {
       if (shown.trim() === '') continue;
       room -= shown.length;
       if (room < 0) break;
-      putOne(id, shown, added);
-      yield;
+      const number = begin(id, shown, added);
+      if (number === undefined) return;
+      while (putPiece(number, shown)) {
+        yield;
+        mergeParts!.run(MERGED_BEHIND);
+        mergeHeads!.run(MERGED_BEHIND);
+        yield;
+      }
     }
     read.run(id);
   }
@@ -207,38 +233,49 @@ export function textsOf(db: Database): TextIndex {
     progress: (owner) => progress.get(owner ?? null)!,
     putInSteps,
     put: (id, texts) => runAtOnce(putInSteps(id, texts)),
-    *merge(): Generator<void, void, void> {
-      mergeParts!.run(MERGED_BEHIND);
-      yield;
-      mergeHeads!.run(MERGED_BEHIND);
-    },
     *find(words, owner): Generator<void, FoundTexts, void> {
       const counted = words.slice(0, MOST_WORDS).filter((word) => word !== '');
       const long = counted.filter((word) => [...word].length >= 3);
       const by = new Map<string, number>();
-      const query =
+      const terms =
         long.length > 0
-          ? long.map(partsOf).join(' AND ')
-          : counted
-              .flatMap((word) => [...word.toLowerCase().matchAll(WORD)])
-              .map(([head]) => `"${head}"`)
-              .join(' AND ');
-      // Signs alone are in no index.
-      if (query === '') return { by, partial: false };
+          ? long.map(partsOf)
+          : counted.flatMap((word) =>
+              [...word.toLowerCase().matchAll(WORD)].map(([head]) => `"${head}"`),
+            );
       const table = long.length > 0 ? 'text_parts' : 'text_heads';
       const compared = long.length > 0 ? counted.map((word) => word.toLowerCase()) : [];
-      const page = of<{ number: number }, [string, number]>(
-        `SELECT rowid AS number FROM ${table} WHERE ${table} MATCH ? AND rowid < ?
+      const count = of<{ rows: number }, [string]>(
+        `SELECT count(*) AS rows FROM (SELECT 1 FROM ${table} WHERE ${table} MATCH ? LIMIT ${MOST_FOUND})`,
+      );
+      const rows = terms.map((term) => ({ term, rows: count.get(term)!.rows }));
+      const [rarest, ...others] = rows.toSorted((a, b) => a.rows - b.rows);
+      // Signs alone are in no index.
+      if (rarest === undefined) return { by, partial: false };
+      const page = of<{ row: number }, [string, number]>(
+        `SELECT rowid AS row FROM ${table} WHERE ${table} MATCH ? AND rowid < ?
          ORDER BY rowid DESC LIMIT ${STEP}`,
       );
+      const has = of<unknown, [string, number, number]>(
+        `SELECT 1 FROM ${table} WHERE ${table} MATCH ? AND rowid BETWEEN ? AND ? LIMIT 1`,
+      );
+      /** Has the text the other words, too, if in other pieces? */
+      const hasOthers = (number: number) =>
+        others.every(
+          ({ term }) => has.get(term, number * PIECES, (number + 1) * PIECES - 1) !== null,
+        );
       let before = Number.MAX_SAFE_INTEGER;
+      let last: number | undefined;
       for (let found = 0; ; ) {
-        const rows = page.all(query, before);
+        const rows = page.all(rarest.term, before);
         yield;
-        for (const { number } of rows) {
+        for (const { row } of rows) {
+          const number = Math.floor(row / PIECES);
+          if (number === last) continue;
+          last = number;
           const ids = speakers.all(number, owner ?? null);
-          if (ids.length === 0) continue;
-          const said = text.get(number)?.text.toLowerCase() ?? '';
+          if (ids.length === 0 || !hasOthers(number)) continue;
+          const said = compared.length === 0 ? '' : (text.get(number)?.text.toLowerCase() ?? '');
           if (compared.every((word) => said.includes(word))) {
             for (const { id } of ids) if (!by.has(id)) by.set(id, number);
             found++;
@@ -247,15 +284,15 @@ export function textsOf(db: Database): TextIndex {
         }
         if (rows.length < STEP) return { by, partial: false };
         if (found >= MOST_FOUND) return { by, partial: true };
-        before = rows.at(-1)!.number;
+        before = rows.at(-1)!.row;
       }
     },
     text: (number) => text.get(number)?.text,
     *tidy(): Generator<void, void, void> {
       for (let gone = unsaid.get(); gone !== null; gone = unsaid.get()) {
         const { sample } = gone;
-        for (let texts = saidBy.all(sample); texts.length > 0; texts = saidBy.all(sample)) {
-          forget(sample, texts);
+        for (let said = saidBy.get(sample); said !== null; said = saidBy.get(sample)) {
+          forget(sample, said);
           yield;
         }
         done.run(sample);

@@ -91,6 +91,28 @@ describe('finding', () => {
     );
   });
 
+  test('words of a long text are found wherever they stand in it, also far from each other', () => {
+    const filler = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, i) => ((from + i) * 7919).toString(36)).join(' ');
+    // Words at every place around the end of a piece, and of two units of text each.
+    const near = Array.from(
+      { length: 90 },
+      (_, i) => `${filler(0, 900).slice(0, 3950 + i)} Zanzibar𝒳quartz`,
+    );
+    const far = `${filler(0, 4000)} quagga ${filler(4000, 9000)} 登录失败 ${filler(9000, 14_000)} ox`;
+    record(...near.map((text) => [text]), [far]);
+    expect(find('zanzibar𝒳quartz')).toEqual(ids(...near.keys()));
+    expect(find('quagga', '录失败')).toEqual(ids(90));
+    expect(find('败', 'ox')).toEqual(ids(90));
+    expect(find('quagga', 'zanzibar')).toEqual([]);
+    expect(find('败', 'öx')).toEqual([]);
+  });
+
+  test('a word does not begin where a piece of its text does', () => {
+    record([`${'x'.repeat(3998)}qjy`, `${'x'.repeat(4001)}jqz`]);
+    expect([find('qj'), find('jq'), find('jy'), find('xx')]).toEqual([[], [], [], ids(0)]);
+  });
+
   test('an exchange that only carries a text is not found for it, unless it is the first that has it', () => {
     index.put([row(0), row(1)]);
     index.texts.put(idOf(0), [{ text: 'seen in a history', added: false }]);
@@ -202,6 +224,16 @@ describe('exchanges of different keys', () => {
   });
 });
 
+test('the full-text tables stay merged while an exchange is put: SQLite takes no more than 2000 parts', () => {
+  record(Array.from({ length: 500 }, (_, n) => `a word ${(n * 7919).toString(36)}`));
+  const db = new Database(join(folder, 'index.db'), { readonly: true });
+  for (const table of ['text_parts', 'text_heads']) {
+    const count = `SELECT count(DISTINCT segid) AS parts FROM ${table}_idx`;
+    expect(db.query<{ parts: number }, []>(count).get()!.parts).toBeLessThan(100);
+  }
+  db.close();
+});
+
 test('an exchange that is removed while its texts are put leaves none of them', () => {
   index.put([row(0)]);
   const steps = index.texts.putInSteps(
@@ -230,6 +262,20 @@ describe('no step of the search is long', () => {
     const word = `${'a'.repeat(400)}b`;
     await expectSlices('a search for a repeated letter', () =>
       runInSlices(index.texts.find([word])),
+    );
+  });
+
+  test('one text of many characters is put piece by piece', async () => {
+    const codes = Array.from(
+      { length: 100_000 },
+      (_, j) => 0x4e00 + (((j * 2654435761) >>> 9) % 3001),
+    );
+    const said = String.fromCharCode(...codes);
+    let n = 0;
+    await expectSlices(
+      'putting a text',
+      () => runInSlices(index.texts.putInSteps(idOf(n), [{ text: `${n} ${said}`, added: true }])),
+      () => index.put([row(++n)]),
     );
   });
 

@@ -1,7 +1,7 @@
 /** Full-text search over exchanges: on disk by the index, which is filled in the background, in memory by reading them. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import { othersTurn, runInSlices } from '../../../lib/loop/steps.ts';
+import { Rests, runInSlices } from '../../../lib/loop/steps.ts';
 import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
@@ -109,6 +109,7 @@ export class TextSearch {
     const found = new Map<string, string>();
     const held = new Set<string>();
     const lower = words.map((word) => word.toLowerCase());
+    const { rest } = new Rests();
     for (const { id, state } of recent?.rows() ?? []) {
       held.add(id);
       let texts = this.#recent.get(id);
@@ -118,8 +119,8 @@ export class TextSearch {
         if (meta === undefined) continue;
         texts = textsOf(store(), meta, parts).flatMap(({ text, added }) => (added ? [text] : []));
         if (state !== 'open') this.#recent.set(id, texts);
-        await othersTurn();
       }
+      await rest();
       const text = texts.find((one) => {
         const said = one.toLowerCase();
         return lower.every((word) => said.includes(word));
@@ -167,8 +168,6 @@ export class TextSearch {
               await pause();
               if (this.#closed) return;
             }
-            await pause();
-            for (const _ of store().texts.merge()) await pause();
             await pause();
           }
           ids = store().texts.unread(BATCH);
