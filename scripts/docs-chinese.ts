@@ -217,6 +217,11 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     'Messages：接受 thinking.type 为 adaptive，并用 output_config.effort 指定强度。',
   'Messages: accepts thinking.type enabled with a budget.':
     'Messages：接受 thinking.type 为 enabled，并带有预算。',
+  'Messages: the thinking.type that switches reasoning off.':
+    'Messages：关闭推理的 thinking.type。',
+  'Messages: thinking belongs to the prefix that it was made behind; thinking.block_binding lets the vendor drop what does not fit.':
+    'Messages：思考内容只属于产生它的前文；thinking.block_binding 让厂商丢弃不相符的内容。',
+  'Chat: accepts function tools while the model reasons.': 'Chat：模型推理时接受函数工具。',
   'Messages: accepts thinking blocks with any signature.': 'Messages：接受带任意签名的思考块。',
   'Gemini: controls reasoning by thinkingLevel, not by thinkingBudget.':
     'Gemini：用 thinkingLevel 控制推理，而不是 thinkingBudget。',

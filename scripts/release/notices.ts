@@ -73,8 +73,10 @@ PART 1: PACKAGES AND DATA
 
 ${bundled.join('\n')}
 ${LINE}
-The model catalogue (windows, limits, prices): data of models.dev (https://models.dev), changed in form (MIT)
+The model catalogue (windows, limits, prices): data of LiteLLM (https://github.com/BerriAI/litellm) and models.dev
+(https://models.dev), changed in form (MIT)
 
+Copyright (c) 2023 Berri AI
 Copyright (c) 2025 spin.dev
 
 ${licenseText('MIT')}

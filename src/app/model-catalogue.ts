@@ -1,7 +1,7 @@
 /** The models that a client may list, with their facts and prices. */
 
 import type { ModelEntry } from '../codecs/codec.ts';
-import { factsOf, priceOf } from '../config/vendors/catalogue.ts';
+import { factsOf, priceOf } from '../config/models/model-facts.ts';
 import type { Services } from '../gateway/reloadable.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { memberOf } from '../lib/json/json-members.ts';

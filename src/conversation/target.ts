@@ -66,6 +66,8 @@ export interface Profile {
   readonly streamUsage?: boolean;
   /** Accepts `parallel_tool_calls` / `disable_parallel_tool_use`. Default true. */
   readonly parallelToolsParam?: boolean;
+  /** Chat: accepts function tools while the model reasons. Default true. */
+  readonly chatToolsWhileThinking?: boolean;
   /** Accepts `strict` on function tools. Default true. */
   readonly strictTools?: boolean;
   /** Chat, Responses: accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema. Default true. */
@@ -129,6 +131,13 @@ export interface Profile {
     | 'none';
   /** Messages: accepts `thinking.type: adaptive` with `output_config.effort`. Default false: a budget. */
   readonly adaptiveThinking?: boolean;
+  /** Messages: the `thinking.type` that switches reasoning off. Default `disabled`. */
+  readonly thinkingOff?: 'disabled' | 'between_tools';
+  /**
+   * Messages: a thinking block belongs to the prefix that it was made behind, and one behind another is dropped where
+   * `thinking.block_binding` says so. Default false.
+   */
+  readonly boundThinking?: boolean;
   /** Messages: accepts `thinking.type: enabled` with a budget. Default true. */
   readonly budgetThinking?: boolean;
   /**

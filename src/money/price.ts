@@ -1,7 +1,7 @@
 /** Which price applies to a try: that of the configuration, else the one that hopgate knows of the model. */
 
+import { cataloguePrice } from '../config/models/model-facts.ts';
 import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
-import { cataloguePrice } from '../config/vendors/catalogue.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { PicoRates } from './cost.ts';
 
@@ -104,7 +104,7 @@ export class PriceBook {
     const own = provider.prices.filter((price) => globTest(price.model)(model));
     const prices = own.map((price) => new VersionedPrice(price, 'config'));
     const builtIn = cataloguePrice(provider.vendor, model);
-    if (builtIn !== undefined) prices.push(new VersionedPrice(builtIn, 'catalogue'));
+    if (builtIn !== undefined) prices.push(new VersionedPrice(builtIn, builtIn.source));
     return prices.length === 0
       ? NO_PRICE
       : {

@@ -1,6 +1,6 @@
 /** Which targets have room for a prompt, by what is known of their models' windows. */
 
-import { factsOf } from '../config/vendors/catalogue.ts';
+import { factsOf } from '../config/models/model-facts.ts';
 import type { RoutedTarget } from './request.ts';
 
 /** Tokens of a target's window; undefined where it is not known. */

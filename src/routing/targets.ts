@@ -1,13 +1,14 @@
 /** Turns the targets of a rule into providers and models: `provider/model`, wildcards, weights, profiles by model. */
 
+import { modelsFile, vendorFacts } from '../config/models/model-facts.ts';
+import type { ModelRule, ModelsFile } from '../config/models/models-file.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { RouteTo } from '../config/sections/routes.ts';
-import { vendorFacts } from '../config/vendors/catalogue.ts';
 import type { Profile } from '../conversation/target.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
-import type { Facts, ProfileFacts } from '../vendors/vendor.ts';
+import type { ProfileFacts } from '../vendors/vendor.ts';
 import type { RoutedTarget } from './request.ts';
 
 export type Providers = Readonly<Record<string, ProviderConfig>>;
@@ -76,32 +77,54 @@ function withModelFacts(profile: Profile, provider: ProviderConfig, model: strin
 
 /** The profiles of single models that a vendor's facts give. */
 interface ModelProfiles {
-  readonly globs: readonly { readonly test: (text: string) => boolean; readonly facts: Facts }[];
+  readonly rules: readonly ModelRule[];
+  readonly own: readonly ModelRule[];
   /** By the globs that match, as a text of bits; so there are only as many as the globs can combine to. */
   readonly profiles: Map<string, Profile>;
 }
-const modelProfiles = new WeakMap<ProfileFacts, ModelProfiles>();
+const modelProfiles = new WeakMap<ModelsFile, WeakMap<ProfileFacts, ModelProfiles>>();
+
+function modelProfilesOf(facts: ProfileFacts): ModelProfiles {
+  const file = modelsFile();
+  let all = modelProfiles.get(file);
+  if (all === undefined) {
+    all = new WeakMap();
+    modelProfiles.set(file, all);
+  }
+  let known = all.get(facts);
+  if (known === undefined) {
+    const own = Object.entries(facts.models ?? {});
+    known = {
+      rules: file.rulesOf(facts.builtIn ?? facts.name),
+      own: own.map(([glob, of]) => ({ test: globTest(glob), facts: of })),
+      profiles: new Map(),
+    };
+    all.set(facts, known);
+  }
+  return known;
+}
 
 /**
- * The profile of one model: the vendor's facts, with those of every matching glob laid over them.
- * Equal profiles are the same object.
+ * The profile of one model: the vendor's facts, with the matching rules of the file of models laid over them, then the
+ * matching ones of the profile itself. A model that is newer than the file is what its predecessor is. Equal profiles
+ * are the same object.
  */
 export function profileFor(facts: ProfileFacts, model: string): Profile {
-  if (facts.models === undefined) return facts;
-  let known = modelProfiles.get(facts);
-  if (known === undefined) {
-    const globs = Object.entries(facts.models).map(([glob, own]) => ({
-      test: globTest(glob),
-      facts: own,
-    }));
-    known = { globs, profiles: new Map() };
-    modelProfiles.set(facts, known);
-  }
-  const matching = known.globs.filter(({ test }) => test(model));
-  const key = known.globs.map((glob) => (matching.includes(glob) ? '1' : '0')).join('');
+  const known = modelProfilesOf(facts);
+  const { rules, own } = known;
+  if (rules.length === 0 && own.length === 0) return facts;
+  const name =
+    rules.length === 0 || model.length > LONG_NAME
+      ? model
+      : (modelsFile().predecessor(model)?.id ?? model);
+  const matching = [
+    ...rules.filter(({ test }) => test(name)),
+    ...own.filter(({ test }) => test(model)),
+  ];
+  const key = [...rules, ...own].map((glob) => (matching.includes(glob) ? '1' : '0')).join('');
   let profile = known.profiles.get(key);
   if (profile === undefined) {
-    const { models: _, ...base } = facts;
+    const { models: _, builtIn: __, ...base } = facts;
     profile = Object.freeze(
       Object.assign({ ...base }, ...matching.map((glob) => glob.facts)) as Profile,
     );

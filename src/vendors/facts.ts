@@ -2,14 +2,7 @@
 
 import type { Facts } from './vendor.ts';
 
-/** Models that do not reason; vendors refuse the setting instead of ignoring it. */
-export const NEVER_REASONS = {
-  reasoningParam: 'none',
-  thinkingDefault: 'off',
-} as const satisfies Facts;
-
 export const TEXT_ONLY = { images: false, documents: false } as const satisfies Facts;
-export const SEES = { images: true } as const satisfies Facts;
 
 /** Endpoints of other vendors for the Messages protocol: made for agents, lenient, without hosted tools. */
 export const MESSAGES_FORM = {

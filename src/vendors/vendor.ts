@@ -74,10 +74,17 @@ export interface Host {
 /** Facts about a vendor, or about some of its models. A key is dropped only if the vendor refuses it, not if it ignores it. */
 export type Facts = Omit<Profile, 'name'>;
 
-/** Facts about a vendor, and by glob those of some models, later ones over earlier ones. */
+/**
+ * Facts about a vendor, and by glob what is its own about some models, later ones over earlier ones. What a model is
+ * wherever it is served stands in the file of models (`config/models/`).
+ */
 export type VendorFacts = Facts & { readonly models?: Readonly<Record<string, Facts>> };
 
-export type ProfileFacts = Profile & VendorFacts;
+export type ProfileFacts = Profile &
+  VendorFacts & {
+    /** The built-in profile that it starts from; the rules of the file of models name that. Left out: its own name. */
+    readonly builtIn?: string;
+  };
 
 /** The meaning of a vendor's own error codes. */
 export type Codes = Readonly<Record<string, VendorError>>;

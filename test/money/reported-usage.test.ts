@@ -9,8 +9,8 @@ import { decodeUsage as messagesUsage } from '../../src/codecs/anthropic-message
 import { decodeUsage as geminiUsage } from '../../src/codecs/google-gemini/reply/usage.ts';
 import { digestReply as chatReply } from '../../src/codecs/openai-chat/reply/digest.ts';
 import { digestReply, digestStream } from '../../src/codecs/openai-responses/reply/digest.ts';
+import { cataloguePrice } from '../../src/config/models/model-facts.ts';
 import { modelPrice } from '../../src/config/sections/prices.ts';
-import { cataloguePrice } from '../../src/config/vendors/catalogue.ts';
 import { PriceBook } from '../../src/money/price.ts';
 
 const START = { input_tokens: 120, cache_read_input_tokens: 50, output_tokens: 1 };

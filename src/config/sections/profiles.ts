@@ -67,7 +67,14 @@ export function resolveProfiles(own: Static<typeof profiles>, findings: Findings
       } else base = resolve(parent, [...seen, parent]);
     }
     const all = { ...base.models, ...models };
-    return { ...base, ...facts, ...(Object.keys(all).length > 0 ? { models: all } : {}), name };
+    const builtIn = base.builtIn ?? base.name;
+    return {
+      ...base,
+      ...facts,
+      ...(Object.keys(all).length > 0 && { models: all }),
+      ...(builtIn !== name && { builtIn }),
+      name,
+    };
   };
   for (const name of Object.keys(own)) done[name] = resolve(name, [name]);
   return done;

@@ -121,6 +121,7 @@ export const profileFacts = {
   ),
   streamUsage: flag('Chat: usage in streams is requested with stream_options.include_usage.'),
   parallelToolsParam: flag('Accepts parallel_tool_calls / disable_parallel_tool_use.'),
+  chatToolsWhileThinking: flag('Chat: accepts function tools while the model reasons.'),
   strictTools: flag('Accepts `strict` on function tools.'),
   rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
   fileIds: flag('Chat: accepts the file ids that a Responses client sends.'),
@@ -153,6 +154,13 @@ export const profileFacts = {
   ),
   adaptiveThinking: flag('Messages: accepts thinking.type adaptive with output_config.effort.'),
   budgetThinking: flag('Messages: accepts thinking.type enabled with a budget.'),
+  thinkingOff: oneOf(
+    ['disabled', 'between_tools'],
+    'Messages: the thinking.type that switches reasoning off.',
+  ),
+  boundThinking: flag(
+    'Messages: thinking belongs to the prefix that it was made behind; thinking.block_binding lets the vendor drop what does not fit.',
+  ),
   anySignature: flag('Messages: accepts thinking blocks with any signature.'),
   thinkingLevels: flag('Gemini: controls reasoning by thinkingLevel, not by thinkingBudget.'),
   callSignatures: flag('Gemini: refuses calls of the history without a thought signature.'),

@@ -1,16 +1,8 @@
 /** Amazon Bedrock: Claude in Amazon's cloud. */
 
-import { CLAUDE, CLAUDE_MODELS, CLAUDE_NEWEST } from '../makers/anthropic.ts';
-import type { Codes, Facts, Vendor } from '../vendor.ts';
+import { CLAUDE } from '../makers/anthropic.ts';
+import type { Codes, Vendor } from '../vendor.ts';
 import { CLOUD_BETAS, CLOUD_NAMES } from './cloud-claude.ts';
-
-/** From Opus 4.7 on Bedrock refuses flags of what has become ordinary. */
-const NEWEST_AT_BEDROCK: Facts = {
-  ...CLAUDE_NEWEST,
-  betas: ['interleaved-thinking-2025-05-14'],
-  betaFields: ['output_config.effort', 'output_config.format', 'tools.*.strict'],
-  renameBetas: {},
-};
 
 /** Amazon Bedrock names an error by its exception. https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html */
 const ERRORS: Codes = {
@@ -60,15 +52,6 @@ export const bedrock: Vendor = {
       betaFields: ['output_config.format', 'tools.*.strict'],
       renameBetas: CLOUD_NAMES,
       errors: ERRORS,
-      models: {
-        // A model's name there: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
-        ...Object.fromEntries(
-          Object.entries(CLAUDE_MODELS).map(([glob, facts]) => [`*${glob}`, facts]),
-        ),
-        // From here on every flag but these is refused; what others stood for is taken without one.
-        '*claude-opus-4-7*': NEWEST_AT_BEDROCK,
-        '*claude-opus-4-8*': NEWEST_AT_BEDROCK,
-      },
     },
   },
   words: [

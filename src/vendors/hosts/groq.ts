@@ -1,6 +1,5 @@
 /** Groq, which checks the calls of tools itself. */
 
-import { NEVER_REASONS } from '../facts.ts';
 import { chat, type Vendor } from '../vendor.ts';
 
 export const groq: Vendor = {
@@ -28,22 +27,6 @@ export const groq: Vendor = {
       documents: false,
       // Another try usually succeeds.
       errors: { tool_use_failed: { kind: 'upstream', retryable: true } },
-      models: {
-        // "reasoning_effort is not supported with this model" (https://console.groq.com/docs/reasoning).
-        '*llama*': NEVER_REASONS,
-        '*gemma*': NEVER_REASONS,
-        '*kimi-k2*': NEVER_REASONS,
-        'allam*': NEVER_REASONS,
-        '*compound*': NEVER_REASONS,
-        '*llama-4*': { images: true },
-        // "`reasoning_effort` must be one of `none` or `default`".
-        '*qwen3-32b*': {
-          reasoningParam: 'reasoning_effort',
-          thinkingDefault: 'on',
-          efforts: ['none'],
-        },
-        '*gpt-oss*': { efforts: ['low', 'medium', 'high'], thinkingDefault: 'always' },
-      },
     },
   },
   words: [

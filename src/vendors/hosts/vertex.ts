@@ -1,6 +1,6 @@
 /** Google Vertex AI: Claude and Gemini in Google's cloud. */
 
-import { CLAUDE, CLAUDE_MODELS } from '../makers/anthropic.ts';
+import { CLAUDE } from '../makers/anthropic.ts';
 import type { Vendor } from '../vendor.ts';
 import { CLOUD_BETAS, CLOUD_NAMES } from './cloud-claude.ts';
 
@@ -38,7 +38,6 @@ export const vertex: Vendor = {
       betas: [...CLOUD_BETAS, 'web-search-2025-03-05', 'claude-code-20250219'],
       betaFields: ['output_config.effort', 'output_config.format', 'tools.*.strict'],
       renameBetas: CLOUD_NAMES,
-      models: CLAUDE_MODELS,
     },
   },
   words: [

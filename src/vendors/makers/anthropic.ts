@@ -1,25 +1,6 @@
-/** Anthropic: which models think in which way, and what they accept together with it. */
+/** Anthropic: Claude. */
 
-import { NEVER_REASONS } from '../facts.ts';
-import type { Facts, Vendor } from '../vendor.ts';
-
-/**
- * From Opus and Sonnet 4.6 on: "This model does not support assistant message prefill. The
- * conversation must end with a user message."
- */
-const noPrefill = { assistantLast: false } as const;
-/** From Opus 4.7 on: adaptive thinking only, and no sampling settings at all. */
-export const CLAUDE_NEWEST = {
-  budgetThinking: false,
-  ...noPrefill,
-  dropParams: ['temperature', 'top_p', 'top_k'],
-} as const;
-const older = { adaptiveThinking: false, systemTurns: false } as const;
-/**
- * From Opus 4.1 on: "`temperature` and `top_p` cannot both be specified for this model. Please use only
- * one."
- */
-const one = { temperatureWithTopP: false } as const;
+import type { Vendor } from '../vendor.ts';
 
 /** What holds wherever the models are served. */
 export const CLAUDE = {
@@ -30,32 +11,6 @@ export const CLAUDE = {
   // Its models write no other markup.
   leakFamilies: ['anthropic-xml'],
 } as const;
-
-/** Adaptive thinking exists from the generation of Opus 4.6 on, system turns from the next one on. */
-export const CLAUDE_MODELS: Readonly<Record<string, Facts>> = {
-  'claude-*-4-5*': { ...older, ...one },
-  'claude-*-4-1*': { ...older, ...one },
-  'claude-*-4-0*': older,
-  'claude-*-4-20*': older,
-  'claude-*-4@*': older,
-  'claude-3*': { ...older, defaultMaxTokens: 8192 },
-  'claude-3-5*': { ...NEVER_REASONS, maxOutput: 8192 },
-  'claude-3-opus*': { ...NEVER_REASONS, defaultMaxTokens: 4096, maxOutput: 4096 },
-  'claude-3-haiku*': { ...NEVER_REASONS, defaultMaxTokens: 4096, maxOutput: 4096 },
-  'claude-*-4-6*': {
-    ...one,
-    ...noPrefill,
-    efforts: ['low', 'medium', 'high', 'max'],
-    systemTurns: false,
-  },
-  'claude-opus-4-7*': CLAUDE_NEWEST,
-  'claude-opus-4-8*': CLAUDE_NEWEST,
-  'claude-opus-5*': CLAUDE_NEWEST,
-  'claude-sonnet-5*': CLAUDE_NEWEST,
-  'claude-haiku-5*': CLAUDE_NEWEST,
-  'claude-fable-*': { ...CLAUDE_NEWEST, toolChoices: ['auto', 'none'] },
-  'claude-mythos-*': { ...CLAUDE_NEWEST, toolChoices: ['auto', 'none'] },
-};
 
 export const anthropic: Vendor = {
   name: 'Anthropic',
@@ -88,7 +43,6 @@ export const anthropic: Vendor = {
         'text_editor',
         'mcp',
       ],
-      models: CLAUDE_MODELS,
     },
   },
   words: [

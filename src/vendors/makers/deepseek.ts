@@ -1,17 +1,7 @@
 /** DeepSeek, whose reasoning models want their reasoning back. */
 
-import { MESSAGES_FORM, SEES, TEXT_ONLY } from '../facts.ts';
-import { chat, type Facts, type Vendor } from '../vendor.ts';
-
-const MODELS: Readonly<Record<string, Facts>> = {
-  'deepseek-v4*': {
-    ...SEES,
-    thinkingDefault: 'on',
-    efforts: ['high', 'max'],
-    reasoningReplay: 'all',
-  },
-  'deepseek-reasoner*': { thinkingDefault: 'always', reasoningReplay: 'calls' },
-};
+import { MESSAGES_FORM, TEXT_ONLY } from '../facts.ts';
+import { chat, type Vendor } from '../vendor.ts';
 
 export const deepseek: Vendor = {
   name: 'DeepSeek',
@@ -23,7 +13,7 @@ export const deepseek: Vendor = {
       messagesUrl: 'https://api.deepseek.com/anthropic',
       profile: 'deepseek',
       variables: ['DEEPSEEK_API_KEY'],
-      models: ['deepseek-chat', 'deepseek-reasoner', 'deepseek-*'],
+      models: ['deepseek-v4-flash', 'deepseek-v4-pro', 'deepseek-*'],
       catalogue: 'deepseek',
       discovered: true,
     }),
@@ -41,9 +31,8 @@ export const deepseek: Vendor = {
       reasoningParam: 'thinking',
       thinkingDefault: 'off',
       ...TEXT_ONLY,
-      models: MODELS,
     },
-    'deepseek-anthropic': { ...MESSAGES_FORM, ...TEXT_ONLY, models: { 'deepseek-v4*': SEES } },
+    'deepseek-anthropic': { ...MESSAGES_FORM, ...TEXT_ONLY },
   },
   words: [
     {

@@ -39,18 +39,6 @@ export const google: Vendor = {
       reasoningField: 'none',
       reasoningParam: 'reasoning_effort',
       documents: false,
-      models: {
-        'gemini-2.5-flash*': {
-          thinkingDefault: 'on',
-          efforts: ['none', 'minimal', 'low', 'medium', 'high'],
-        },
-        'gemini-2.5-flash-lite*': { thinkingDefault: 'off' },
-        'gemini-2.5-pro*': {
-          thinkingDefault: 'always',
-          efforts: ['minimal', 'low', 'medium', 'high'],
-        },
-        'gemini-3*': { thinkingDefault: 'always', efforts: ['minimal', 'low', 'medium', 'high'] },
-      },
     },
     // https://ai.google.dev/gemini-api/docs/thinking, …/thought-signatures, …/function-calling
     'google-gemini': {
@@ -62,34 +50,6 @@ export const google: Vendor = {
       // Up to 2.5: "Built-in tools ({google_search}) and Function Calling cannot be combined". From 3 on only for those
       // who send all parts of the searches back (…/docs/tool-combination), which only Gemini's own clients can.
       hostedWithFunctions: false,
-      models: {
-        // "Thinking is not enabled for models/…"
-        'gemini-1*': { reasoningParam: 'none', thinkingDefault: 'off', formatWithFunctions: false },
-        'gemini-2.0*': {
-          reasoningParam: 'none',
-          thinkingDefault: 'off',
-          formatWithFunctions: false,
-        },
-        'gemma-*': { reasoningParam: 'none', thinkingDefault: 'off' },
-        'gemini-2.5*': {
-          // "Function calling with a response mime type: 'application/json' is unsupported"
-          formatWithFunctions: false,
-          thinkingDefault: 'on',
-          efforts: ['none', 'minimal', 'low', 'medium', 'high'],
-        },
-        'gemini-2.5-flash-lite*': { thinkingDefault: 'off' },
-        'gemini-2.5-pro*': {
-          thinkingDefault: 'always',
-          efforts: ['minimal', 'low', 'medium', 'high'],
-        },
-        'gemini-3*': {
-          thinkingDefault: 'always',
-          thinkingLevels: true,
-          callSignatures: true,
-          imagesInResults: true,
-          efforts: ['minimal', 'low', 'medium', 'high'],
-        },
-      },
     },
   },
   words: [

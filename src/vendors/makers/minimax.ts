@@ -55,7 +55,6 @@ export const minimax: Vendor = {
       reasoningParam: 'none',
       errors: ERRORS,
       ...TEXT_ONLY,
-      models: { 'MiniMax-M2*': { thinkingDefault: 'always' } },
     },
     'minimax-anthropic': {
       ...MESSAGES_FORM,

@@ -3,9 +3,6 @@
 import { OPENAI_ONLY } from '../facts.ts';
 import { chat, type Vendor } from '../vendor.ts';
 
-/** "Unexpected role 'user' after role 'tool'", and ids of exactly nine letters and digits. */
-export const MISTRAL_TURNS = { userAfterTool: false, callIds: 'nine-alphanumeric' } as const;
-
 export const mistral: Vendor = {
   name: 'Mistral',
   telemetry: 'mistral_ai',
@@ -38,12 +35,12 @@ export const mistral: Vendor = {
       temperature: { min: 0, max: 1.5 },
       streamUsage: false,
       developerRole: false,
-      ...MISTRAL_TURNS,
+      // "Unexpected role 'user' after role 'tool'", and ids of exactly nine letters and digits.
+      userAfterTool: false,
+      callIds: 'nine-alphanumeric',
       reasoningField: 'none',
       reasoningParam: 'none',
       documents: false,
-      // The catalogue's 4,096 is not a limit of the API.
-      models: { 'codestral*': { maxOutput: 256_000 } },
     },
   },
   words: [

@@ -1,19 +1,12 @@
 /** Moonshot: Kimi, whose newer models reason and want their reasoning back. */
 
-import { MESSAGES_FORM, SEES } from '../facts.ts';
+import { MESSAGES_FORM } from '../facts.ts';
 import { chat, type Vendor } from '../vendor.ts';
-
-/** Sampling settings are fixed while these models reason; any other value is an error. */
-const THINKS = {
-  thinkingDefault: 'on',
-  reasoningReplay: 'calls',
-  dropParams: ['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'n'],
-} as const;
 
 const KIMI = {
   profile: 'kimi',
   variables: ['MOONSHOT_API_KEY', 'KIMI_API_KEY'],
-  models: ['kimi-k2.5', 'kimi-*', 'moonshot-*'],
+  models: ['kimi-k3', 'kimi-*', 'moonshot-*'],
 };
 
 export const moonshot: Vendor = {
@@ -56,21 +49,10 @@ export const moonshot: Vendor = {
       reasoningField: 'reasoning_content',
       reasoningParam: 'thinking',
       documents: false,
-      models: {
-        'kimi-k2-*': { images: false },
-        'kimi-k2-thinking*': { thinkingDefault: 'always', reasoningReplay: 'calls' },
-        'kimi-k2.?*': THINKS,
-        'kimi-k3*': THINKS,
-        'kimi-thinking*': { thinkingDefault: 'always', reasoningReplay: 'calls' },
-        'kimi-for-coding*': { thinkingDefault: 'on', reasoningReplay: 'calls' },
-        'moonshot-v1-*': { images: false },
-        'moonshot-v1-*vision*': SEES,
-      },
     },
     'kimi-anthropic': {
       ...MESSAGES_FORM,
       documents: false,
-      models: { 'kimi-k2-*': { images: false } },
     },
   },
   words: [

@@ -1,41 +1,6 @@
-/** OpenAI: which models reason, and what they then refuse. */
+/** OpenAI: its addresses, what its APIs take, and its errors. */
 
-import { NEVER_REASONS } from '../facts.ts';
-import { type Codes, chat, type Facts, type Vendor } from '../vendor.ts';
-
-/** Reasoning models accept no stop sequences, and sampling settings only when they do not reason. */
-const reasoning = { samplingWhileThinking: false, maxStops: 0 } as const;
-const always = { ...reasoning, thinkingDefault: 'always' } as const;
-
-// Efforts are limited only for generations that will get no new ones. A model that is newer than this table
-// gets what the client asks for.
-const models: Readonly<Record<string, Facts>> = {
-  'o1*': { ...always, efforts: ['low', 'medium', 'high'] },
-  'o3*': { ...always, efforts: ['low', 'medium', 'high'] },
-  'o4*': { ...always, efforts: ['low', 'medium', 'high'] },
-  'gpt-5*': reasoning,
-  'gpt-5': { ...always, efforts: ['minimal', 'low', 'medium', 'high'] },
-  'gpt-5-*': { ...always, efforts: ['minimal', 'low', 'medium', 'high'] },
-  // "Unsupported parameter: 'reasoning.effort' is not supported with this model."
-  'gpt-3.5*': NEVER_REASONS,
-  'gpt-4*': NEVER_REASONS,
-  'chatgpt-4o*': NEVER_REASONS,
-  'gpt-5-chat*': { ...NEVER_REASONS, maxStops: 4 },
-  'gpt-5-codex*': { efforts: ['low', 'medium', 'high'] },
-  'gpt-5-pro*': { efforts: ['high'] },
-  // Reasoning must be requested…
-  'gpt-5.1*': { thinkingDefault: 'off' },
-  'gpt-5.2*': { thinkingDefault: 'off' },
-  'gpt-5.3*': { thinkingDefault: 'off' },
-  'gpt-5.4*': { thinkingDefault: 'off' },
-  // …is on by default…
-  'gpt-5.5*': { thinkingDefault: 'on' },
-  'gpt-5.6*': { thinkingDefault: 'on' },
-  // …or cannot be switched off.
-  'gpt-5.1-codex*': { thinkingDefault: 'always' },
-  'gpt-5.?-chat*': { thinkingDefault: 'always' },
-  'gpt-5.?-pro*': { thinkingDefault: 'always' },
-};
+import { type Codes, chat, type Vendor } from '../vendor.ts';
 
 const ERRORS: Codes = {
   insufficient_quota: { kind: 'quota', retryable: false },
@@ -60,7 +25,6 @@ export const OPENAI_FACTS = {
   // Markup without its channel marks, and calls as JSON in the middle of prose.
   leakFamilies: ['harmony', 'json'],
   errors: ERRORS,
-  models,
 } as const;
 
 /** Those of the other endpoints: embeddings, moderations, images, audio. */

@@ -1,6 +1,6 @@
 /** Alibaba's Model Studio (DashScope): Qwen. */
 
-import { SEES, TEXT_ONLY } from '../facts.ts';
+import { TEXT_ONLY } from '../facts.ts';
 import { type Codes, chat, type Vendor } from '../vendor.ts';
 
 /** Its codes are names. */
@@ -60,18 +60,6 @@ export const qwen: Vendor = {
       thinkingDefault: 'off',
       errors: ERRORS,
       ...TEXT_ONLY,
-      models: {
-        'qwen3-*b': { thinkingDefault: 'on' },
-        'qwen3-*-a*b': { thinkingDefault: 'on' },
-        'qwen3.5*': { ...SEES, thinkingDefault: 'on' },
-        '*vl*': SEES,
-        '*omni*': SEES,
-        'qwen3-coder*': { thinkingDefault: 'off', toolChoices: ['auto', 'none', 'tool'] },
-        '*-instruct*': { thinkingDefault: 'off' },
-        '*-thinking*': { thinkingDefault: 'always' },
-        'qwq*': { thinkingDefault: 'always' },
-        'qvq*': { ...SEES, thinkingDefault: 'always' },
-      },
     },
   },
   words: [

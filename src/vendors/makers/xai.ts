@@ -1,13 +1,6 @@
-/** xAI: Grok, of which only some models take an effort. */
+/** xAI: Grok, at its own address. */
 
-import { NEVER_REASONS } from '../facts.ts';
 import { chat, type Vendor } from '../vendor.ts';
-
-/** Its reasoning models refuse these. */
-const GROK_REASONS = {
-  dropParams: ['presence_penalty', 'frequency_penalty', 'stop'],
-  thinkingDefault: 'always',
-} as const;
 
 export const xai: Vendor = {
   name: 'xAI',
@@ -30,34 +23,6 @@ export const xai: Vendor = {
       maxStops: 4,
       // Only the window limits answers; the catalogue's 30,000 has no source.
       maxOutput: 256_000,
-      models: {
-        // "Model … does not support parameter reasoningEffort.": tried on every model by
-        // https://github.com/NousResearch/hermes-agent/pull/23435
-        'grok-2*': NEVER_REASONS,
-        'grok-3*': NEVER_REASONS,
-        'grok-3-mini*': {
-          reasoningParam: 'reasoning_effort',
-          efforts: ['low', 'high'],
-          thinkingDefault: 'always',
-        },
-        'grok-code*': { ...GROK_REASONS, reasoningParam: 'none' },
-        // Of the generation only the newest take an effort.
-        'grok-4*': GROK_REASONS,
-        'grok-4': { reasoningParam: 'none' },
-        'grok-4-*': { reasoningParam: 'none' },
-        'grok-4.1*': { reasoningParam: 'none' },
-        'grok-4.20*': { reasoningParam: 'none' },
-        'grok-4.20-multi-agent*': {
-          reasoningParam: 'reasoning_effort',
-          efforts: ['low', 'medium', 'high', 'xhigh'],
-        },
-        'grok-4.3*': {
-          reasoningParam: 'reasoning_effort',
-          thinkingDefault: 'on',
-          efforts: ['none', 'low', 'medium', 'high'],
-        },
-        '*non-reasoning*': { dropParams: [], ...NEVER_REASONS },
-      },
     },
   },
   words: [

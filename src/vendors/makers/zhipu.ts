@@ -1,6 +1,6 @@
 /** Zhipu and Z.AI: GLM, whose models reason unless they are told not to. */
 
-import { MESSAGES_FORM, SEES, TEXT_ONLY } from '../facts.ts';
+import { MESSAGES_FORM, TEXT_ONLY } from '../facts.ts';
 import { type Codes, chat, type Vendor } from '../vendor.ts';
 
 /**
@@ -75,18 +75,6 @@ const GLM = {
   thinkingDefault: 'on',
   errors: ERRORS,
   ...TEXT_ONLY,
-  models: {
-    'glm-*v': SEES,
-    'glm-*v-*': SEES,
-    'glm-4': { thinkingDefault: 'off' },
-    'glm-4-*': { thinkingDefault: 'off' },
-    'glm-5.2*': { reasoningParam: 'reasoning_effort' },
-    'glm-5.3*': {
-      reasoningParam: 'reasoning_effort',
-      thinkingDefault: 'always',
-      efforts: ['low', 'high', 'max'],
-    },
-  },
 } as const;
 
 const MAINLAND = {
@@ -140,7 +128,6 @@ export const zhipu: Vendor = {
       ...TEXT_ONLY,
       temperature: GLM.temperature,
       errors: ERRORS,
-      models: { 'glm-*v': SEES, 'glm-*v-*': SEES },
     },
   },
   codes: Object.fromEntries(ALONE.map((code) => [code, ERRORS[code]!])),

@@ -1,31 +1,7 @@
-/** Ollama, which refuses to let a model think that cannot. */
+/** Ollama: a server on the own machine. */
 
-import { NEVER_REASONS } from '../facts.ts';
 import { local, type Vendor } from '../vendor.ts';
 import { TEMPLATE } from './template.ts';
-
-/** `"llama3.2" does not support thinking`. */
-const PLAIN = [
-  'llama2*',
-  'llama3*',
-  'codellama*',
-  'tinyllama*',
-  'mistral*',
-  'mixtral*',
-  'codestral*',
-  'devstral*',
-  'gemma',
-  'gemma:*',
-  'gemma2*',
-  'gemma3*',
-  'phi3*',
-  'phi4',
-  'phi4:*',
-  'phi4-mini',
-  'qwen2*',
-  'deepseek-coder*',
-  'starcoder*',
-];
 
 export const ollama: Vendor = {
   name: 'Ollama',
@@ -36,10 +12,6 @@ export const ollama: Vendor = {
       strictTools: false,
       reasoningField: 'reasoning',
       documents: false,
-      models: {
-        ...TEMPLATE.models,
-        ...Object.fromEntries(PLAIN.map((glob) => [glob, NEVER_REASONS])),
-      },
     },
   },
   words: [

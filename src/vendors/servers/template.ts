@@ -1,6 +1,5 @@
 /** Facts of servers that apply a model's own chat template. */
 
-import { MISTRAL_TURNS } from '../makers/mistral.ts';
 import type { Codes } from '../vendor.ts';
 
 /**
@@ -24,24 +23,11 @@ const MESSAGES: Codes = {
 /**
  * Servers that apply a model's own chat template. Templates know the roles system, user, assistant and
  * tool; many want the system message first ("System message must be at the beginning") and alternating
- * roles ("roles must alternate"). No template refuses messages in that form. What only some models'
- * templates refuse is listed by model name, since every server ships the same templates.
+ * roles ("roles must alternate"). No template refuses messages in that form.
  */
 export const TEMPLATE = {
   developerRole: false,
   systemTurns: false,
   sameRoleTurns: false,
   errorWords: MESSAGES,
-  models: {
-    '*mistral*': MISTRAL_TURNS,
-    '*ministral*': MISTRAL_TURNS,
-    '*mixtral*': MISTRAL_TURNS,
-    '*magistral*': MISTRAL_TURNS,
-    '*devstral*': MISTRAL_TURNS,
-    '*codestral*': MISTRAL_TURNS,
-    '*pixtral*': MISTRAL_TURNS,
-    // "This model only supports single tool-calls at once!"
-    '*llama-3*': { parallelCalls: false },
-    '*llama3*': { parallelCalls: false },
-  },
 } as const;

@@ -1,7 +1,7 @@
 /** Context windows and output limits of the models that a configuration serves, for clients that need them. */
 
 import type { Config } from '../../../config/config.ts';
-import { factsOf, familyFacts, modelFacts } from '../../../config/vendors/catalogue.ts';
+import { factsOf, familyFacts, modelFacts } from '../../../config/models/model-facts.ts';
 import { plainRequest, route, routingTable } from '../../../routing/index.ts';
 
 export interface ModelLimits {

@@ -1,15 +1,19 @@
-/** The model catalogue: its data, the names by which models are found, and prices. */
+/** The file of models: the names by which models are found, facts, prices, and predecessors of newer models. */
 
 import { describe, expect, test } from 'bun:test';
-import { catalogueText } from '../../../scripts/catalogue.ts';
-import { modelPrice } from '../../../src/config/sections/prices.ts';
+import { modelsText } from '../../../scripts/models.ts';
 import {
-  catalogueDate,
+  cataloguePrice,
   factsOf,
   familyFacts,
+  leastCacheLength,
   modelFacts,
+  modelsDate,
+  predecessorOf,
   priceOf,
-} from '../../../src/config/vendors/catalogue.ts';
+  vendorFacts,
+} from '../../../src/config/models/model-facts.ts';
+import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { CATALOGUE_VENDORS, catalogueVendor, PRESETS } from '../../../src/vendors/index.ts';
 import { config, parse } from '../support.ts';
 
@@ -70,7 +74,7 @@ describe('facts of a model', () => {
       reasoning: true,
       input: ['text', 'image', 'pdf'],
     });
-    expect(modelFacts('alibaba', 'qwen-max')).toMatchObject({ context: 32_768, output: 8192 });
+    expect(modelFacts('alibaba', 'qwen-max')).toMatchObject({ context: 30_720, output: 8192 });
   });
 
   test.each([
@@ -119,10 +123,10 @@ describe('prices', () => {
 
   test('long prompts, reasoning and audio have prices of their own', () => {
     const long = priceOf(at('google'), 'gemini-2.5-pro')!;
-    expect(long.tiers).toHaveLength(1);
-    expect(long.tiers[0]!.above).toBe(200_000);
-    expect(long.tiers[0]!.rates.input).toBeGreaterThan(long.input);
-    expect(priceOf(at('alibaba'), 'qwen-plus')).toMatchObject({ output: 1.2, reasoning: 4 });
+    const usual = long.tiers.filter(({ serviceTier }) => serviceTier === undefined);
+    expect(usual.map(({ above }) => above)).toEqual([200_000]);
+    expect(usual[0]!.rates.input).toBeGreaterThan(long.input);
+    expect(priceOf(at('alibaba'), 'qwen-plus-latest')).toMatchObject({ output: 1.2, reasoning: 4 });
     expect(priceOf(at('google'), 'gemini-2.5-flash')).toMatchObject({ inputAudio: 1 });
   });
 
@@ -133,63 +137,107 @@ describe('prices', () => {
 
 describe('the data', () => {
   test('carry their day', () => {
-    expect(catalogueDate()).toMatch(/^20\d\d-\d\d-\d\d$/);
+    expect(modelsDate()).toMatch(/^20\d\d-\d\d-\d\d$/);
   });
 
-  const model = {
-    name: 'One',
-    limit: { context: 1000, output: 100 },
-    modalities: { input: ['text', 'image'], output: ['text'] },
-    tool_call: true,
-    reasoning: false,
-    cost: { input: 1, output: 2, cache_read: 0.5, context_over_200k: { input: 2, output: 4 } },
+  const own = {
+    max_input_tokens: 1000,
+    max_output_tokens: 100,
+    litellm_provider: 'openai',
+    mode: 'chat',
+    supports_function_calling: true,
+    supports_vision: true,
+    input_cost_per_token: 1e-6,
+    output_cost_per_token: 2e-6,
+    cache_read_input_token_cost: 5e-7,
+    input_cost_per_token_above_200k_tokens: 2e-6,
+    input_cost_per_token_priority: 3e-6,
+    input_cost_per_token_above_200k_tokens_priority: 6e-6,
+    search_context_cost_per_query: { search_context_size_medium: 0.01 },
+    prompt_cache_min_tokens: 512,
+    deprecation_date: '2027-01-02',
+    successor_model: 'two',
+  };
+  const modelsDev = {
+    providers: { openai: { one: { name: 'Number One', reasoning: true, context: 5, output: 5 } } },
   };
 
-  test('are made of the source as it is published, and of an extract', () => {
-    const published = catalogueText(
-      { openai: { id: 'openai', models: { one: model } }, unknown: { models: {} } },
-      '2026-01-02',
-    );
-    const { limit, modalities, tool_call, cost, ...rest } = model;
-    const { context_over_200k: tier, ...prices } = cost;
-    const extract = catalogueText({
-      source: 'state of 2026-01-02',
-      providers: {
-        openai: {
-          one: {
-            ...rest,
-            ...limit,
-            input: modalities.input,
-            tools: tool_call,
-            cost: { ...prices, tiers: [{ tier: { size: 200_000 }, ...tier }] },
-          },
-        },
+  test('are what either source knows, prices by kind, length and tier', () => {
+    const text = modelsText({ litellm: { _source: 'read 2026-01-02', one: own }, modelsDev });
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines[0]).toMatchObject({ format: 1, date: '2026-01-02' });
+    expect(lines.at(-2)).toEqual({ vendor: 'openai' });
+    expect(lines.at(-1)).toEqual({
+      id: 'one',
+      name: 'Number One',
+      context: 1000,
+      output: 100,
+      can: 'tr',
+      in: 'text image',
+      cache: 512,
+      usd: {
+        input: 1,
+        output: 2,
+        cached: 0.5,
+        search: 10,
+        tiers: [
+          { above: 200_000, input: 2 },
+          { service_tier: 'priority', input: 3 },
+          { above: 200_000, service_tier: 'priority', input: 6 },
+        ],
       },
+      ends: '2027-01-02',
+      next: 'two',
     });
-    expect(published).toBe(extract);
-    expect(published.split('\n').slice(1)).toEqual([
-      '"openai"',
-      '["one","One",1000,100,"t","text image",{"input":1,"output":2,"cached":0.5,"tiers":[{"above":200000,"input":2,"output":4}]}]',
-      '',
-    ]);
   });
 
   test('need a day and a vendor', () => {
-    expect(() => catalogueText({ openai: { models: {} } })).toThrow('date');
-    expect(() => catalogueText({ nobody: { models: {} } }, '2026-01-02')).toThrow('vendors');
+    expect(() => modelsText({ litellm: { one: own }, modelsDev })).toThrow('date');
+    expect(() => modelsText({ litellm: {}, modelsDev: {}, date: '2026-01-02' })).toThrow('vendors');
   });
 });
 
-describe('a model that is newer than the catalogue', () => {
-  test('has the lowest limits of its family', () => {
-    expect(familyFacts('o4-huge')).toEqual({ context: 200_000, output: 100_000 });
-    expect(familyFacts('zai/glm-4.7-experimental')).toEqual({ context: 204_800, output: 131_072 });
+describe('a model that is newer than the file', () => {
+  test.each([
+    ['anthropic', 'claude-opus-6', 'claude-opus-5-5'],
+    ['anthropic', 'claude-opus-5-6-20270101', 'claude-opus-5-5'],
+    ['anthropic', 'claude-saga-6', 'claude-opus-5-5'],
+    ['amazon-bedrock', 'us.anthropic.claude-opus-6-v1:0', 'anthropic.claude-opus-5-5'],
+    ['openai', 'gpt-6.2-sol', 'gpt-6.1-sol'],
+    ['openai', 'gpt-7', 'gpt-6.1-sol'],
+    ['moonshotai', 'kimi-k4', 'kimi-k3'],
+    ['xai', 'grok-5', 'grok-4.7'],
+    ['zai', 'glm-6', 'glm-5.3'],
+    ['google', 'gemini-4-flash-lite', 'gemini-3.5-flash-lite'],
+    ['anthropic', 'claude-opus-4-9', undefined],
+    ['anthropic', 'claude-opus-5-5', undefined],
+    ['openai', 'my-own-7', undefined],
+    [undefined, 'claude-opus-6', undefined],
+  ])('%s/%s is what %s is', (vendor, model, expected) => {
+    expect(predecessorOf(vendor, model)?.id).toBe(expected as string);
+    if (expected === undefined) return;
+    const known = vendorFacts(vendor, expected);
+    expect(vendorFacts(vendor, model)).toEqual(known as never);
+    expect(cataloguePrice(vendor, model)).toMatchObject({ source: 'family' });
+    expect(cataloguePrice(vendor, model)?.input).toBe(cataloguePrice(vendor, expected)!.input);
   });
 
-  test('of an unknown family has none', () => {
+  test('its family has the lowest limits of the names that begin so', () => {
+    expect(familyFacts('o4-huge')).toEqual({ context: 200_000, output: 100_000 });
     expect(familyFacts('nothing-at-all')).toBeUndefined();
     expect(familyFacts('model')).toBeUndefined();
   });
+});
+
+test('the least length that a cache keeps, by vendor, else by the model, else by its predecessor', () => {
+  expect(leastCacheLength('anthropic', 'claude-opus-5-5')).toBe(512);
+  expect(leastCacheLength('anthropic', 'claude-haiku-4-5-20251001')).toBe(4096);
+  expect(leastCacheLength(undefined, 'anthropic/claude-opus-5.5')).toBe(512);
+  expect(leastCacheLength('anthropic', 'claude-opus-6')).toBe(512);
+  expect(leastCacheLength('deepseek', 'deepseek-v4-pro')).toBeUndefined();
 });
 
 test('facts: the configuration, then the vendor, then the catalogue', () => {

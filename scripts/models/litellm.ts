@@ -1,0 +1,214 @@
+/** Reads `model_prices_and_context_window.json` of LiteLLM (https://github.com/BerriAI/litellm). */
+
+import type { Line, Vendors } from '../models.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** The vendors of a provider of the source, and what stands before the model's own name. */
+const PROVIDERS: Readonly<Record<string, readonly [vendors: string, prefix?: string]>> = {
+  anthropic: ['anthropic'],
+  openai: ['openai'],
+  'text-completion-openai': ['openai'],
+  gemini: ['google', 'gemini/'],
+  'vertex_ai-language-models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-anthropic_models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-embedding-models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-mistral_models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-llama_models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-deepseek_models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-qwen_models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-zai_models': ['google-vertex', 'vertex_ai/'],
+  'vertex_ai-openai_models': ['google-vertex', 'vertex_ai/'],
+  vertex_ai: ['google-vertex', 'vertex_ai/'],
+  bedrock: ['amazon-bedrock'],
+  bedrock_converse: ['amazon-bedrock'],
+  azure: ['azure', 'azure/'],
+  azure_ai: ['azure', 'azure_ai/'],
+  deepseek: ['deepseek', 'deepseek/'],
+  moonshot: ['moonshotai moonshotai-cn', 'moonshot/'],
+  zai: ['zai', 'zai/'],
+  bigmodel: ['zhipuai', 'bigmodel/'],
+  dashscope: ['alibaba', 'dashscope/'],
+  qwen_ai_platform: ['alibaba-cn', 'qwen_ai_platform/'],
+  minimax: ['minimax minimax-cn', 'minimax/'],
+  xai: ['xai', 'xai/'],
+  mistral: ['mistral', 'mistral/'],
+  codestral: ['mistral', 'codestral/'],
+  cohere: ['cohere', 'cohere/'],
+  cohere_chat: ['cohere', 'cohere_chat/'],
+  groq: ['groq', 'groq/'],
+  together_ai: ['togetherai', 'together_ai/'],
+  fireworks_ai: ['fireworks-ai', 'fireworks_ai/'],
+  deepinfra: ['deepinfra', 'deepinfra/'],
+  cerebras: ['cerebras', 'cerebras/'],
+  perplexity: ['perplexity', 'perplexity/'],
+  nvidia_nim: ['nvidia', 'nvidia_nim/'],
+  inception: ['inception', 'inception/'],
+  openrouter: ['openrouter', 'openrouter/'],
+};
+
+/** What is not asked for by text has other units, and no price in tokens. */
+const MODES = new Set(['chat', 'responses', 'completion', 'embedding', 'moderation', 'rerank']);
+
+const KINDS: Readonly<Record<string, string>> = {
+  input_cost_per_token: 'input',
+  output_cost_per_token: 'output',
+  cache_read_input_token_cost: 'cached',
+  cache_creation_input_token_cost: 'cache_write',
+  cache_creation_input_token_cost_above_1hr: 'cache_write_1h',
+  output_cost_per_reasoning_token: 'reasoning',
+  input_cost_per_audio_token: 'input_audio',
+  output_cost_per_audio_token: 'output_audio',
+};
+const KEY = new RegExp(
+  `^(${Object.keys(KINDS).join('|')})(?:_above_(\\d+)k_tokens)?(?:_(priority|flex|batches|ultrafast|balanced))?$`,
+);
+/** As the vendors' answers spell them. */
+const TIERS: Readonly<Record<string, string>> = { batches: 'batch' };
+
+/** USD per million, without what a binary fraction adds. */
+const million = (usd: number): number => Number((usd * 1e6).toPrecision(12));
+
+function pricesOf(entry: Entry): Line | undefined {
+  const groups = new Map<
+    string,
+    { above?: number; service_tier?: string; [kind: string]: unknown }
+  >();
+  for (const [key, value] of Object.entries(entry)) {
+    const [, kind, above, tier] = KEY.exec(key) ?? [];
+    if (kind === undefined || typeof value !== 'number' || value < 0) continue;
+    const at = `${above ?? ''} ${tier ?? ''}`;
+    const group = groups.get(at) ?? {
+      ...(above !== undefined && { above: Number(above) * 1000 }),
+      ...(tier !== undefined && { service_tier: TIERS[tier] ?? tier }),
+    };
+    group[KINDS[kind]!] = million(value);
+    groups.set(at, group);
+  }
+  const usual = groups.get(' ') ?? {};
+  const steps = (entry.tiered_pricing as readonly Entry[] | undefined) ?? [];
+  const [first, ...others] = steps.map((step) => ({
+    ...pricesOf({ ...step, tiered_pricing: undefined }),
+    above: (step.range as readonly number[])[0]!,
+  }));
+  if (first !== undefined) Object.assign(usual, { ...first, above: undefined });
+  if (usual.input === undefined) return undefined;
+  // An hour's price that is none of its own, and reasoning at the price of all output, say nothing.
+  const trimmed = (group: Line): Line => {
+    const { reasoning, output, ...rest } = group;
+    return {
+      ...rest,
+      ...(output !== undefined && { output }),
+      ...(reasoning !== undefined && reasoning !== output && { reasoning }),
+    };
+  };
+  const context = entry.search_context_cost_per_query as
+    | Readonly<Record<string, number>>
+    | undefined;
+  const search = context?.search_context_size_medium;
+  const fast = (entry.provider_specific_entry as Entry | undefined)?.fast;
+  const tiers = [...groups.entries()]
+    .filter(([at]) => at !== ' ')
+    .map(([, group]) => trimmed(group));
+  if (typeof fast === 'number') tiers.push(fastTier(trimmed(usual), fast));
+  // The last that fits counts: longer prompts before shorter ones would hide them, a tier's own step comes last.
+  const rank = (tier: Line) =>
+    (tier.service_tier === undefined ? 0 : 1e9) + Number(tier.above ?? 0);
+  const all = [...others.map(trimmed), ...tiers].toSorted((a, b) => rank(a) - rank(b));
+  const kinds: Line = { output: 0, ...trimmed(usual), above: undefined };
+  return {
+    ...kinds,
+    ...(search !== undefined && { search: Number((search * 1000).toPrecision(12)) }),
+    ...(all.length > 0 && { tiers: all }),
+  };
+}
+
+/** Anthropic's fast mode multiplies every price. */
+const fastTier = (usual: Line, factor: number): Line => ({
+  service_tier: 'fast',
+  ...Object.fromEntries(
+    Object.entries(usual).flatMap(([kind, price]) =>
+      typeof price === 'number' ? [[kind, Number((price * factor).toPrecision(12))]] : [],
+    ),
+  ),
+});
+
+function kindsOf(entry: Entry): string {
+  const named = entry.supported_modalities as readonly string[] | undefined;
+  const has = (kind: string, ...flags: readonly string[]) =>
+    named?.includes(kind) === true || flags.some((flag) => entry[`supports_${flag}`] === true);
+  return [
+    'text',
+    ...(has('image', 'vision', 'image_input') ? ['image'] : []),
+    ...(has('pdf', 'pdf_input') ? ['pdf'] : []),
+    ...(has('audio', 'audio_input') ? ['audio'] : []),
+    ...(has('video', 'video_input') ? ['video'] : []),
+  ].join(' ');
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+function lineOf(entry: Entry, ownName: (id: string) => string): Line {
+  const number = (key: string) => {
+    const value = entry[key];
+    return typeof value === 'number' && value > 0 ? Math.floor(value) : undefined;
+  };
+  const text = (key: string) => {
+    const value = entry[key];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const usd = pricesOf(entry);
+  const ends = text('deprecation_date');
+  const next = text('successor_model');
+  return Object.fromEntries(
+    Object.entries({
+      context: number('max_input_tokens') ?? number('max_tokens'),
+      output: entry.mode === 'embedding' ? undefined : number('max_output_tokens'),
+      can: `${entry.supports_function_calling === true ? 't' : ''}${entry.supports_reasoning === true ? 'r' : ''}`,
+      in: kindsOf(entry),
+      cache: number('prompt_cache_min_tokens'),
+      usd,
+      ends: ends !== undefined && DAY.test(ends) ? ends : undefined,
+      next: next === undefined ? undefined : ownName(next),
+    }).filter(([, value]) => value !== undefined),
+  );
+}
+
+/** Without what names the route to a model and not the model. */
+function ownNameOf(id: string, prefix: string | undefined): string {
+  return prefix !== undefined && id.startsWith(prefix) ? id.slice(prefix.length) : id;
+}
+
+/** Names of a region, or of another way to the same model, beside the vendor's own. */
+const REGIONAL =
+  /^(?:bedrock|bedrock_mantle|sample_spec|(?:us|eu|global|gov|us-gov|apac|regional)(?=\/))\//;
+
+export function litellmVendors(source: Readonly<Record<string, unknown>>): Vendors {
+  const out: Record<string, Record<string, Line>> = {};
+  const entries = Object.entries(source).filter(
+    (pair): pair is [string, Entry] => typeof pair[1] === 'object' && pair[1] !== null,
+  );
+  const aliases = entries.filter(([, { alias_of }]) => typeof alias_of === 'string');
+  const known = new Map(entries);
+  const add = (id: string, entry: Entry) => {
+    const [vendors, prefix] = PROVIDERS[String(entry.litellm_provider)] ?? [];
+    if (vendors === undefined) return;
+    const mode = entry.mode ?? 'chat';
+    if (!MODES.has(String(mode)) && entry.input_cost_per_token === undefined) return;
+    const name = ownNameOf(id, prefix);
+    if (REGIONAL.test(name) || name.length > 120) return;
+    const line = lineOf(entry, (next) => ownNameOf(next, prefix));
+    if (line.usd === undefined && line.context === undefined && line.ends === undefined) return;
+    for (const vendor of vendors.split(' ')) {
+      out[vendor] ??= {};
+      // A name with its provider's prefix is the newer spelling.
+      out[vendor][name] = { ...out[vendor][name], ...line };
+    }
+  };
+  for (const [id, entry] of entries) if (entry.alias_of === undefined) add(id, entry);
+  for (const [id, { alias_of }] of aliases) {
+    const target = known.get(String(alias_of));
+    if (target !== undefined) add(id, target);
+  }
+  return out;
+}

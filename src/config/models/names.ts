@@ -1,0 +1,70 @@
+/** Names of models: what differs between vendors, versions, and the family that a name belongs to. */
+
+/** The longest name that is looked up: clients choose them. */
+export const MAX_NAME = 256;
+
+/** `-20250929`, `-2025-09-29`, `@20250929`, `@default`, `-latest`: what marks a version of the same model. */
+const VERSION = /(?:-20\d{6}|-20\d{2}-\d{2}-\d{2}|-latest|@[a-z0-9]+)$/;
+const REGION = /^(?:us|eu|apac|jp|au|in|global|us-gov)\./;
+
+/** The name without what marks a version, and without the region of a cloud before it. */
+export const withoutVersion = (id: string): string => id.replace(VERSION, '').replace(REGION, '');
+
+/**
+ * A model's name without what differs between vendors: case, what stands before the last slash, Bedrock's region
+ * and maker before it and version behind it, a tag (`:free`), a date, dots (`4.5` is `4-5`).
+ */
+export function plainName(model: string): string {
+  const last = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
+  const own = last
+    .replace(REGION, '')
+    .replace(
+      /^(?:anthropic|amazon|meta|mistral|cohere|deepseek|openai|qwen|google|minimax|moonshotai?|nvidia|writer|xai|zai)\./,
+      '',
+    )
+    .replace(/-v\d(?::\d)?$/, '')
+    .replace(/:[a-z]+$/, '');
+  return own.replace(VERSION, '').replaceAll('.', '-');
+}
+
+/**
+ * A name in parts: `claude-opus-5-5` is `claude-opus` in version 5.5. Numbers behind the word that follows a version are
+ * dates and sizes.
+ */
+export interface FamilyName {
+  /** Of the whole name, without numbers. */
+  readonly family: string;
+  /** The first word: the maker's line. */
+  readonly line: string;
+  readonly version: readonly number[];
+}
+
+const VERSIONED = /^([a-z]*)(\d{1,2})$/;
+
+/** @param plain a {@link plainName} */
+export function familyOf(plain: string): FamilyName {
+  const words: string[] = [];
+  const version: number[] = [];
+  let ended = false;
+  for (const part of plain.split('-')) {
+    const [, word = '', number] = VERSIONED.exec(part) ?? [];
+    if (number === undefined || ended || (word !== '' && version.length > 0)) {
+      ended ||= version.length > 0;
+      words.push(part);
+      continue;
+    }
+    if (word !== '') words.push(word);
+    // `4.20` is older than `4.7`: what follows the first number is a fraction.
+    version.push(version.length === 0 ? Number(number) : Number(`0.${number}`));
+  }
+  return { family: words.join('-'), line: words[0] ?? '', version };
+}
+
+/** Above 0: the first is newer. */
+export function compareVersions(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    const difference = (a[i] ?? 0) - (b[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
