@@ -5,7 +5,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { environmentFrom, findConfigFile, loadConfig } from '../../src/config/index.ts';
-import { PROFILES } from '../../src/vendors/index.ts';
 import { env, good, PROVIDER } from './support.ts';
 
 const CONTRACT = `listen: 127.0.0.1:5520

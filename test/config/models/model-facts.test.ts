@@ -1,6 +1,6 @@
 /** The file of models: the names by which models are found, facts, prices, and predecessors of newer models. */
 
-import { describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 import { modelsText } from '../../../scripts/models.ts';
 import {
   cataloguePrice,
@@ -11,9 +11,12 @@ import {
   modelsDate,
   predecessorOf,
   priceOf,
+  useModelsFile,
   vendorFacts,
 } from '../../../src/config/models/model-facts.ts';
+import { ModelsFile } from '../../../src/config/models/models-file.ts';
 import { modelPrice } from '../../../src/config/sections/prices.ts';
+import { profileFor } from '../../../src/routing/targets.ts';
 import { CATALOGUE_VENDORS, catalogueVendor, PRESETS } from '../../../src/vendors/index.ts';
 import { config, parse } from '../support.ts';
 
@@ -249,4 +252,30 @@ test('facts: the configuration, then the vendor, then the catalogue', () => {
   });
   expect(factsOf(provider, 'own')).toEqual({ output: 1 });
   expect(factsOf(provider, 'none of these')).toBeUndefined();
+});
+
+describe('another file in force', () => {
+  afterEach(() => useModelsFile(undefined));
+
+  test('answers from then on, also for profiles that were looked up before', () => {
+    const facts = { name: 'openai' };
+    expect(profileFor(facts, 'gpt-6.1-sol').maxStops).toBe(0);
+    useModelsFile(
+      new ModelsFile(
+        [
+          { format: 1, date: '2027-01-01' },
+          { rule: 'gpt-*', for: 'openai', facts: { maxStops: 3 } },
+          { vendor: 'openai' },
+          { id: 'gpt-9', usd: { input: 7, output: 8 } },
+          '',
+        ]
+          .map((line) => (line === '' ? '' : JSON.stringify(line)))
+          .join('\n'),
+      ),
+    );
+    expect(modelsDate()).toBe('2027-01-01');
+    expect(profileFor(facts, 'gpt-6.1-sol').maxStops).toBe(3);
+    expect(cataloguePrice('openai', 'gpt-9')).toMatchObject({ input: 7, output: 8 });
+    expect(cataloguePrice('openai', 'gpt-6.1-sol')).toBeUndefined();
+  });
 });
