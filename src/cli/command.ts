@@ -46,11 +46,22 @@ export interface ExampleSpec {
   readonly summary: string;
 }
 
+export type CommandGroup = 'debug' | 'admin';
+
+/** What the commands of a group are for. */
+export const COMMAND_GROUPS: Readonly<Record<CommandGroup, string>> = {
+  debug: 'look into recorded exchanges, and try requests again',
+  admin: 'run it as a service, move its state, and more that is rarely needed',
+};
+
+export const isGroup = (word: string | undefined): word is CommandGroup =>
+  word !== undefined && Object.hasOwn(COMMAND_GROUPS, word);
+
 /** One entry of the command table. */
 export interface CommandSpec {
   readonly name: string;
-  /** Its heading in the general help. */
-  readonly group: string;
+  /** Its group, where it is not one that everybody needs: `hopgate debug replay`. The group may be left out. */
+  readonly group?: CommandGroup;
   /** Half a line, for lists. */
   readonly summary: string;
   /** What users should know before they use it; paragraphs. */

@@ -1,6 +1,12 @@
 /** The help, generated from the command table. */
 
-import { COMMON_OPTIONS, type CommandSpec, type OptionSpec } from './command.ts';
+import {
+  COMMAND_GROUPS,
+  COMMON_OPTIONS,
+  type CommandGroup,
+  type CommandSpec,
+  type OptionSpec,
+} from './command.ts';
 import { definitions, type Terminal, wrap } from './terminal.ts';
 
 /** An option as it is typed: `-c, --config FILE`. */
@@ -18,13 +24,14 @@ export function optionText({ summary, choices, default: standard }: OptionSpec):
   return more.length === 0 ? summary : `${summary} (${more.join('; ')})`;
 }
 
-/** `hopgate setup CLIENT [options]` */
+/** `hopgate setup CLIENT [options]`, `hopgate [debug] replay WHAT [options]` */
 export function usage(command: CommandSpec): string {
   const words = (command.arguments ?? []).map(({ name, required, many }) => {
     const word = name.toUpperCase() + (many === true ? '...' : '');
     return required === true ? word : `[${word}]`;
   });
-  return ['hopgate', command.name, ...words, '[options]'].join(' ');
+  const group = command.group === undefined ? [] : [`[${command.group}]`];
+  return ['hopgate', ...group, command.name, ...words, '[options]'].join(' ');
 }
 
 function section(
@@ -39,7 +46,31 @@ function section(
   for (const line of definitions(items, terminal.width, { termWidth })) terminal.line(line);
 }
 
-/** The general help: every command on one page. */
+/** Commands with what they do; the first argument says what there is to choose. */
+const rowsOf = (commands: readonly CommandSpec[], group: CommandGroup | undefined) =>
+  commands
+    .filter((command) => command.group === group)
+    .map(({ name, arguments: words = [], summary }): [string, string] => [
+      [name, ...words.slice(0, 1).map((word) => word.name.toUpperCase())].join(' '),
+      summary,
+    ]);
+
+/** `hopgate debug`: the commands of a group. */
+export function groupHelp(
+  group: CommandGroup,
+  commands: readonly CommandSpec[],
+  terminal: Terminal,
+): void {
+  const { paint } = terminal;
+  terminal.line(`${paint('bold', `hopgate ${group}`)} - ${COMMAND_GROUPS[group]}`);
+  terminal.line();
+  terminal.line(`${paint('bold', 'Usage')}  hopgate [${group}] COMMAND [options]`);
+  section(terminal, 'Commands', rowsOf(commands, group), 20);
+  terminal.line();
+  terminal.line(`"hopgate ${group} COMMAND --help" tells more about each command.`);
+}
+
+/** The general help: the commands that everybody needs, and where the others are. */
 export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal): void {
   const { paint, width } = terminal;
   terminal.line(
@@ -56,23 +87,16 @@ export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal
   terminal.line(
     `${paint('bold', 'Usage')}  hopgate [COMMAND] [options]    (no command: ${commands[0]!.name})`,
   );
-  for (const group of new Set(commands.map((command) => command.group))) {
-    section(
-      terminal,
-      group,
-      commands
-        .filter((command) => command.group === group)
-        .map((command) => [
-          // The first argument says what there is to choose; the command's own help names them all.
-          [
-            command.name,
-            ...(command.arguments ?? []).slice(0, 1).map(({ name }) => name.toUpperCase()),
-          ].join(' '),
-          command.summary,
-        ]),
-      20,
-    );
-  }
+  section(terminal, 'Commands', rowsOf(commands, undefined), 20);
+  section(
+    terminal,
+    'More commands',
+    Object.entries(COMMAND_GROUPS).map(([group, summary]) => {
+      const names = commands.filter((one) => one.group === group).map(({ name }) => name);
+      return [`${group} COMMAND`, `${summary}: ${names.join(', ')}`];
+    }),
+    20,
+  );
   section(terminal, 'Options of every command', [
     ...COMMON_OPTIONS.map((option) => [optionUsage(option), optionText(option)] as const),
     ['-V, --version', 'same as "hopgate version"'],

@@ -3,7 +3,7 @@
 import { GatewayError } from '../conversation/errors.ts';
 import { type CommandServices, type CommandSpec, type Io, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { commandHelp, generalHelp } from './help.ts';
+import { commandHelp, generalHelp, groupHelp } from './help.ts';
 import { type ParsedLine, parseLine } from './parse.ts';
 import { createTerminal, prose } from './terminal.ts';
 
@@ -27,7 +27,11 @@ export async function run(
   const err = terminalOf(io, 'stderr', colours);
   try {
     const parsed = parseLine(argv, commands);
-    const { command, values } = parsed;
+    const { command, group, values } = parsed;
+    if (group !== undefined) {
+      groupHelp(group, commands, out);
+      return 0;
+    }
     if (command === undefined) {
       generalHelp(commands, out);
       return 0;

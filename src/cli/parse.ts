@@ -2,11 +2,20 @@
 
 import { parseArgs } from 'node:util';
 import { suggest } from '../lib/text/did-you-mean.ts';
-import { COMMON_OPTIONS, type CommandSpec, type OptionSpec, UsageError } from './command.ts';
+import {
+  COMMAND_GROUPS,
+  COMMON_OPTIONS,
+  type CommandGroup,
+  type CommandSpec,
+  isGroup,
+  type OptionSpec,
+  UsageError,
+} from './command.ts';
 
 export interface ParsedLine {
-  /** Undefined for the general help. */
+  /** Undefined for the general help, and for that of a group. */
   readonly command: CommandSpec | undefined;
+  readonly group?: CommandGroup;
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
   readonly arguments: readonly string[];
 }
@@ -24,6 +33,9 @@ const hint = (typed: string, names: readonly string[], show = (name: string) => 
  * @throws UsageError
  */
 export function parseLine(argv: readonly string[], commands: readonly CommandSpec[]): ParsedLine {
+  const isHelp = argv[0] === 'help';
+  const words = isHelp ? argv.slice(1) : argv;
+  if (isGroup(words[0])) return parseInGroup(words[0], words.slice(1), isHelp, commands);
   const [first, ...rest] = argv;
   if (first === '--help' || first === '-h') {
     return { command: undefined, values: { help: true }, arguments: [] };
@@ -39,12 +51,26 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   return parseFor(find(first, commands), rest);
 }
 
-function find(name: string, commands: readonly CommandSpec[]): CommandSpec {
+function parseInGroup(
+  group: CommandGroup,
+  [name, ...rest]: readonly string[],
+  isHelp: boolean,
+  commands: readonly CommandSpec[],
+): ParsedLine {
+  if (name === undefined || name === '-h' || name === '--help') {
+    return { command: undefined, group, values: { help: true }, arguments: [] };
+  }
+  const inside = commands.filter((command) => command.group === group);
+  const command = find(name, inside, `hopgate ${group}`);
+  return isHelp ? { command, values: { help: true }, arguments: [] } : parseFor(command, rest);
+}
+
+function find(name: string, commands: readonly CommandSpec[], program = 'hopgate'): CommandSpec {
   const command = commands.find((entry) => entry.name === name);
   if (command !== undefined) return command;
-  const names = commands.map((entry) => entry.name);
+  const names = [...commands.map((entry) => entry.name), ...Object.keys(COMMAND_GROUPS)];
   throw new UsageError(
-    `Unknown command "${name}".${hint(name, names)} See "hopgate --help" for all of them.`,
+    `Unknown command "${name}".${hint(name, names)} See "${program} --help" for all of them.`,
   );
 }
 

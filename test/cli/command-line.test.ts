@@ -1,6 +1,7 @@
 /** The command line itself: what is run, what is refused and how it is said. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { COMMAND_GROUPS } from '../../src/cli/command.ts';
 import { SCRIPTS } from '../../src/cli/commands/completions/index.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { commandHelp } from '../../src/cli/help.ts';
@@ -46,14 +47,35 @@ describe('wrong usage exits 2 and says what was meant', () => {
 });
 
 describe('help', () => {
-  test('the general help names every command and fits 100 columns', async () => {
+  test('the general help has ten commands, and names where each of the others is, within 100 columns', async () => {
     const { code, out, err } = await world.run(['--help']);
     expect(code).toBe(0);
     expect(err).toBe('');
-    for (const { name, summary } of COMMANDS) {
-      expect(out).toMatch(new RegExp(`^  ${name}( [A-Z]+)? +${summary.slice(0, 20)}`, 'm'));
+    expect(COMMANDS.filter(({ group }) => group === undefined)).toHaveLength(10);
+    for (const { name, group, summary } of COMMANDS) {
+      const row = new RegExp(`^  ${name}( [A-Z]+)? +${summary.slice(0, 20)}`, 'm');
+      expect(out).toMatch(group === undefined ? row : new RegExp(`\\b${name}\\b`));
+      if (group !== undefined) expect((await world.run([group])).out).toMatch(row);
     }
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+  });
+
+  test('a command of a group runs with and without the name of the group, and in no other group', async () => {
+    for (const { name, group } of COMMANDS) {
+      const alone = await world.run([name, '--help']);
+      for (const other of Object.keys(COMMAND_GROUPS)) {
+        const inside = await world.run([other, name, '--help']);
+        if (other === group) expect(inside).toEqual(alone);
+        else
+          expect([inside.code, inside.err]).toEqual([
+            2,
+            expect.stringContaining('Unknown command'),
+          ]);
+        if (other === group) expect(await world.run(['help', other, name])).toEqual(alone);
+      }
+    }
+    expect((await world.run(['debug', 'replai'])).err).toContain('Did you mean "replay"?');
+    expect((await world.run(['debgu'])).err).toContain('Did you mean "debug"?');
   });
 
   for (const { name, options = [], examples, exits } of COMMANDS) {

@@ -8,7 +8,7 @@ import { URL_OPTION, withAccess } from './keys/index.ts';
 
 export const AUDIT: CommandSpec = {
   name: 'audit',
-  group: 'Run',
+  group: 'admin',
   summary: 'verify the audit log of key changes',
   description: [
     'Every change to a key adds an entry that contains the hash of the previous one. verify reads all entries and reports the first that was changed, removed or moved, and a key that is not as its last entry says.',

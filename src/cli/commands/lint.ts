@@ -25,7 +25,7 @@ export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
 
 export const LINT: CommandSpec = {
   name: 'lint',
-  group: 'Look',
+  group: 'debug',
   summary: 'show what a vendor or client would refuse in a request or stream',
   description: [
     "Reads one request body (JSON) or one recorded stream (SSE) from FILE or stdin, and reports every place that breaks a rule, in the vendor's own words where they are known.",

@@ -10,7 +10,6 @@ import { type Installation, installationFor, thisMachine } from './service/insta
 
 export const LOGS: CommandSpec = {
   name: 'logs',
-  group: 'Look',
   summary: "print the service's log, or a log file, in readable form",
   description: [
     'Without FILE, prints the log of the service that "hopgate service install" or a package installed, from the journal of systemd or from the log file of launchd. A gateway that runs in a terminal writes its log there.',

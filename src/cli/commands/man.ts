@@ -1,12 +1,19 @@
 /** `hopgate man`: the manual page, made from the command table. */
 
-import { COMMON_OPTIONS, type CommandSpec, type Invocation, type OptionSpec } from '../command.ts';
+import {
+  COMMAND_GROUPS,
+  COMMON_OPTIONS,
+  type CommandGroup,
+  type CommandSpec,
+  type Invocation,
+  type OptionSpec,
+} from '../command.ts';
 import { optionText, usage } from '../help.ts';
 import { version } from './version.ts';
 
 export const MAN: CommandSpec = {
   name: 'man',
-  group: 'Look',
+  group: 'admin',
   summary: 'print the manual page',
   description: ['Prints everything that --help says about every command, in the format of man.'],
   examples: [
@@ -114,7 +121,6 @@ const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
 
 /** The page for man(1), section 1. `release`: the version for its footer. */
 export function manPage(commands: readonly CommandSpec[], release: string): string {
-  const groups = [...new Set(commands.map(({ group }) => group))];
   const lines = [
     '.\\" Made by "hopgate man" from the table of commands.',
     `.TH HOPGATE 1 "" "hopgate ${release}" "User Commands"`,
@@ -127,13 +133,15 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
     escaped(
       `Without a command it does what "hopgate ${commands[0]!.name}" does; without a configuration it uses the API keys of the environment.`,
     ),
-    ...groups.flatMap((group) => [
+    ...[undefined, ...(Object.keys(COMMAND_GROUPS) as CommandGroup[])].flatMap((group) => [
       '.PP',
-      `${escaped(group)}:`,
+      group === undefined ? 'Commands:' : escaped(`hopgate ${group}, to ${COMMAND_GROUPS[group]}:`),
       ...commands
         .filter((entry) => entry.group === group)
         .flatMap(({ name, summary }) => term(bold(name), summary)),
     ]),
+    '.PP',
+    'The name of a group may be left out.',
     '.SH OPTIONS OF EVERY COMMAND',
     ...COMMON_OPTIONS.flatMap(option),
     ...term(`${bold('-V')}, ${bold('--version')}`, 'same as "hopgate version"'),

@@ -12,7 +12,7 @@ import { readText, writeWhole } from '../whole-file.ts';
 
 export const MIGRATE: CommandSpec = {
   name: 'migrate',
-  group: 'Set up',
+  group: 'admin',
   summary: 'update a configuration written for an older hopgate',
   description: [
     'hopgate still reads files in an older format, and check and serve say so. This command rewrites the file in the current format. Comments are kept, and the old file is saved beside it as hopgate.yaml.v1.bak.',

@@ -27,7 +27,6 @@ import { fittingTable } from '../terminal.ts';
 
 export const MODELS: CommandSpec = {
   name: 'models',
-  group: 'Look',
   summary: 'list models and their targets, or explain where a request goes',
   description: [
     'If a provider takes names by pattern, its vendor is asked for its model list. A vendor that does not answer within two seconds is listed as in the configuration.',

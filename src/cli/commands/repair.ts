@@ -28,7 +28,7 @@ export interface RepairOptions {
 
 export const REPAIR: CommandSpec = {
   name: 'repair',
-  group: 'Look',
+  group: 'debug',
   summary: 'repair tool-call histories so that an API accepts them, offline',
   description: [
     'Reads request bodies from stdin, one per line, and writes {"body":…,"notes":[…]} for each: what the gateway would send, and what it changed. A body that needs no repair is returned unchanged; a line that is not a request becomes {"error":…}.',

@@ -9,7 +9,7 @@ import { reachableUrl } from '../served-models.ts';
 
 export const UI: CommandSpec = {
   name: 'ui',
-  group: 'Look',
+  group: 'debug',
   summary: 'open the page with the recorded exchanges in a browser',
   description: [
     "Prints the page's address and opens it in a browser if there is one. The gateway must be running.",
@@ -29,7 +29,7 @@ export const UI: CommandSpec = {
 
 export const DOCS: CommandSpec = {
   name: 'docs',
-  group: 'Look',
+  group: 'admin',
   summary: 'open the manual in a browser',
   description: [
     "Prints the manual's address and opens it in a browser if there is one. The running gateway serves the manual of its own version; it needs no key.",

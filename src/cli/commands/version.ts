@@ -28,7 +28,7 @@ export const version: Version = {
 
 export const VERSION: CommandSpec = {
   name: 'version',
-  group: 'Look',
+  group: 'admin',
   summary: 'print the version',
   description: [
     'Prints the version, the commit (in a build), the version of Bun, and the platform.',

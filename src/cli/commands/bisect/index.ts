@@ -22,7 +22,7 @@ import { printResult } from './result.ts';
 
 export const BISECT: CommandSpec = {
   name: 'bisect',
-  group: 'Investigate',
+  group: 'debug',
   summary: 'find the smallest request that still fails the same way',
   description: [
     'Leaves out messages, tools, fields, texts and members of schemas, keeping every candidate valid for its protocol, until nothing more can be removed. Then it shows what the smallest failing request contains that the closest passing one does not. Works for errors, for streams that break off, and for empty answers.',

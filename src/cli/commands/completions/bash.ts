@@ -1,7 +1,21 @@
 /** The bash completion; works with bash 3.2 and without the bash-completion package. */
 
-import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
-import { LIST_IDS, type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
+import {
+  type ArgumentSpec,
+  COMMAND_GROUPS,
+  type CommandSpec,
+  type OptionSpec,
+} from '../../command.ts';
+import {
+  firstWords,
+  groupsOf,
+  LIST_IDS,
+  type Offer,
+  offerFor,
+  optionsOf,
+  quoted,
+  spellings,
+} from './offers.ts';
 
 const offer = (what: Offer): string => {
   if (what.kind === 'words') return `_hopgate_words ${quoted(what.words.join(' '))}`;
@@ -44,6 +58,8 @@ function branch(command: CommandSpec): string {
   return [...lines, '      ;;'].join('\n');
 }
 
+const GROUPS = Object.keys(COMMAND_GROUPS).join('|');
+
 /** The script that `hopgate completions bash` prints. */
 export function bashCompletion(commands: readonly CommandSpec[]): string {
   const names = commands.map(({ name }) => name);
@@ -82,17 +98,31 @@ _hopgate_position() {
 }
 
 _hopgate() {
+  # "hopgate debug replay" is "hopgate replay".
+  if ((COMP_CWORD > 2)) && [[ \${COMP_WORDS[1]} == @(${GROUPS}) ]]; then
+    local COMP_WORDS=("\${COMP_WORDS[0]}" "\${COMP_WORDS[@]:2}") COMP_CWORD=$((COMP_CWORD - 1))
+  fi
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} command=\${COMP_WORDS[1]} position=0
   COMPREPLY=()
   # "--option=value" reaches us as three words.
   if [[ $cur == '=' ]]; then cur=; elif [[ $prev == '=' ]]; then prev=\${COMP_WORDS[COMP_CWORD - 2]}; fi
   if ((COMP_CWORD == 1)) && [[ $cur != -* ]]; then
-    _hopgate_words ${quoted([...names, 'help'].join(' '))}
+    _hopgate_words ${quoted(
+      firstWords(commands)
+        .map(([word]) => word)
+        .join(' '),
+    )}
     return
   fi
   # Options without a command are those of ${names[0]}.
   [[ $command == -* ]] && command=${names[0]}
   case $command in
+${groupsOf(commands)
+  .map(
+    ([group, inside]) =>
+      `    ${group}) ((COMP_CWORD == 2)) && _hopgate_words ${quoted(inside.join(' '))} ;;`,
+  )
+  .join('\n')}
     help) ((COMP_CWORD == 2)) && _hopgate_words ${quoted(names.join(' '))} ;;
 ${commands.map(branch).join('\n')}
   esac

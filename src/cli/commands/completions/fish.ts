@@ -1,7 +1,15 @@
 /** The fish completion: one `complete` line for each thing that can be typed. */
 
 import type { CommandSpec, OptionSpec } from '../../command.ts';
-import { LIST_IDS, type Offer, offerFor, optionsOf, quoted } from './offers.ts';
+import {
+  firstWords,
+  groupsOf,
+  LIST_IDS,
+  type Offer,
+  offerFor,
+  optionsOf,
+  quoted,
+} from './offers.ts';
 
 const fishQuoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
@@ -45,6 +53,7 @@ const takers = (command: CommandSpec) =>
 export function fishCompletion(commands: readonly CommandSpec[]): string {
   const first = commands[0]!;
   const names = commands.map(({ name }) => name);
+  const groups = groupsOf(commands).map(([group]) => group);
   return `# Completion of hopgate for fish, made by "hopgate completions fish".
 # Once: hopgate completions fish > ~/.config/fish/completions/hopgate.fish
 
@@ -52,6 +61,10 @@ export function fishCompletion(commands: readonly CommandSpec[]): string {
 # The words after the number are options whose next word is their value.
 function __hopgate_command
     set -l words (commandline -opc)
+    # "hopgate debug replay" is "hopgate replay".
+    if contains -- "$words[2]" ${groups.join(' ')}; and set -q words[3]
+        set -e words[2]
+    end
     set -l name ${first.name}
     set -l rest $words[2..-1]
     if set -q words[2]; and not string match -q -- '-*' $words[2]
@@ -93,8 +106,14 @@ function __hopgate_samples
 end
 
 complete -c hopgate -f
-${commands.map(({ name, summary }) => line('__fish_use_subcommand', ` -a ${name} -d ${fishQuoted(summary)}`)).join('\n')}
-complete -c hopgate -n __fish_use_subcommand -a help -d 'show the help of a command'
+${firstWords(commands)
+  .map(([name, summary]) => line('__fish_use_subcommand', ` -a ${name} -d ${fishQuoted(summary)}`))
+  .join('\n')}
+${groupsOf(commands)
+  .map(([group, inside]) =>
+    line(`'__hopgate_command ${group} 0'`, ` -f -a ${quoted(inside.join(' '))}`),
+  )
+  .join('\n')}
 complete -c hopgate -n '__hopgate_command help 0' -f -a ${quoted(names.join(' '))}
 ${commands.flatMap(branch).join('\n')}
 `;

@@ -14,7 +14,7 @@ export const SCRIPTS: Readonly<Record<string, (commands: readonly CommandSpec[])
 
 export const COMPLETIONS: CommandSpec = {
   name: 'completions',
-  group: 'Set up',
+  group: 'admin',
   summary: 'print a completion script for your shell',
   description: ['The script completes every command and option.'],
   arguments: [

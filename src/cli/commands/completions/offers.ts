@@ -2,6 +2,7 @@
 
 import {
   type ArgumentSpec,
+  COMMAND_GROUPS,
   COMMON_OPTIONS,
   type CommandSpec,
   type OptionSpec,
@@ -12,6 +13,26 @@ export const optionsOf = (command: CommandSpec): readonly OptionSpec[] => [
   ...(command.options ?? []),
   ...COMMON_OPTIONS,
 ];
+
+/** The first word of a command line, and what it does: commands outside groups, the groups, help. */
+export const firstWords = (
+  commands: readonly CommandSpec[],
+): readonly (readonly [string, string])[] => [
+  ...commands
+    .filter(({ group }) => group === undefined)
+    .map(({ name, summary }) => [name, summary] as const),
+  ...Object.entries(COMMAND_GROUPS),
+  ['help', 'show the help of a command'],
+];
+
+/** Groups with the names of their commands. */
+export const groupsOf = (
+  commands: readonly CommandSpec[],
+): readonly (readonly [group: string, names: readonly string[]])[] =>
+  Object.keys(COMMAND_GROUPS).map((group) => [
+    group,
+    commands.filter((command) => command.group === group).map(({ name }) => name),
+  ]);
 
 /** What a shell may offer for a value. */
 export type Offer =

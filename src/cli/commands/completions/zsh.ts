@@ -1,7 +1,16 @@
 /** The zsh completion: a function for `_arguments`, to be found in fpath or to be sourced. */
 
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
-import { LIST_IDS, type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
+import {
+  firstWords,
+  groupsOf,
+  LIST_IDS,
+  type Offer,
+  offerFor,
+  optionsOf,
+  quoted,
+  spellings,
+} from './offers.ts';
 
 // Inside a spec of _arguments a colon ends a field and brackets enclose the explanation.
 const escaped = (text: string) => text.replace(/[\\:[\]]/g, '\\$&');
@@ -39,9 +48,9 @@ function branch(command: CommandSpec): string {
 
 /** The script that `hopgate completions zsh` prints. */
 export function zshCompletion(commands: readonly CommandSpec[]): string {
-  const described = commands.map(
-    ({ name, summary }) => `    ${quoted(`${name}:${escaped(summary)}`)}`,
-  );
+  const lines = (words: readonly (readonly [string, string])[]) =>
+    words.map(([name, summary]) => `    ${quoted(`${name}:${escaped(summary)}`)}`).join('\n');
+  const all = commands.map(({ name, summary }) => [name, summary] as const);
   const first = commands[0]!.name;
   return `#compdef hopgate
 # Completion of hopgate for zsh, made by "hopgate completions zsh".
@@ -57,12 +66,18 @@ _hopgate() {
   local hopgate_program=$words[1]
   local -a commands
   commands=(
-${described.join('\n')}
-    'help:show the help of a command'
+${lines(firstWords(commands))}
   )
   if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
     _describe -t commands 'command' commands
     return
+  fi
+  # "hopgate debug replay" is "hopgate replay".
+  if (( CURRENT > 3 )) && [[ $words[2] == (${groupsOf(commands)
+    .map(([group]) => group)
+    .join('|')}) ]]; then
+    words=($words[1] "\${(@)words[3,-1]}")
+    (( CURRENT-- ))
   fi
   local command=$words[2]
   # Options without a command are those of ${first}.
@@ -74,8 +89,17 @@ ${described.join('\n')}
   fi
   case $command in
     help)
+      commands=(
+${lines(all)}
+      )
       (( CURRENT == 2 )) && _describe -t commands 'command' commands
       ;;
+${groupsOf(commands)
+  .map(
+    ([group, inside]) =>
+      `    ${group})\n      commands=(\n${lines(all.filter(([name]) => inside.includes(name)))}\n      )\n      _describe -t commands 'command' commands\n      ;;`,
+  )
+  .join('\n')}
 ${commands.map(branch).join('\n')}
   esac
 }

@@ -17,7 +17,7 @@ import { GROUP_CHATS, type Language } from './group-chats.ts';
 
 export const DEMO: CommandSpec = {
   name: 'demo',
-  group: 'Run',
+  group: 'debug',
   summary: 'play a chat app: a group chat with three characters that remember',
   description: [
     'A group chat in the terminal. Each character has its own memory space. It recalls before it speaks, may recall more, and remembers what is said. A line marked ⚙ names the tools that ran in a turn; an app gets each as an event.',

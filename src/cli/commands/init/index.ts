@@ -28,7 +28,6 @@ const ROUTED_CATEGORIES: readonly Category[] = [
 
 export const INIT: CommandSpec = {
   name: 'init',
-  group: 'Set up',
   summary: 'write a configuration by answering a few questions',
   description: [
     'Vendors whose keys are in the environment are preselected. The file refers to keys by their variables and never contains them. An existing file is not overwritten without --force.',

@@ -54,7 +54,6 @@ export const URL_OPTION: OptionSpec = {
 
 export const KEYS: CommandSpec = {
   name: 'keys',
-  group: 'Run',
   summary: 'create, list, rotate and revoke keys for clients',
   description: [
     "A key is shown once, when it is created; only its digest is stored. Limits and spend belong to the key's id, so rotating it changes only the secret.",

@@ -17,7 +17,7 @@ import { agreed, planText } from './spend.ts';
 
 export const REPLAY: CommandSpec = {
   name: 'replay',
-  group: 'Investigate',
+  group: 'debug',
   summary: 'send recorded requests again and compare the results',
   description: [
     'Sends requests through a gateway in this process, with the current configuration; no server needs to run. Every request is sent once, without retries, so that every failure is seen.',

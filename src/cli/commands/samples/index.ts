@@ -21,7 +21,7 @@ const ACTIONS = {
 
 export const SAMPLES: CommandSpec = {
   name: 'samples',
-  group: 'Investigate',
+  group: 'debug',
   summary: 'list, show, compare, export and import recorded exchanges',
   description: [
     'samples.mode in the configuration decides what is recorded: errors (the default), all, or off. Credentials are masked, at equal length, before anything is written.',

@@ -21,7 +21,7 @@ export const ACTIONS = ['install', 'uninstall', 'status', 'logs'] as const;
 
 export const SERVICE: CommandSpec = {
   name: 'service',
-  group: 'Run',
+  group: 'admin',
   summary: 'run the gateway in the background, started at login or at boot',
   description: [
     'Uses systemd on Linux and launchd on macOS. install writes one file, enables it and starts the service; running it again updates the file if needed. uninstall undoes exactly that. A file that hopgate did not write, or that you have edited, is left alone.',

@@ -16,7 +16,7 @@ const USAGE = 'Usage: hopgate state move --to engines|embedded [--dry-run]';
 
 export const STATE: CommandSpec = {
   name: 'state',
-  group: 'Run',
+  group: 'admin',
   summary: 'move keys, budgets, spend, memory and more to shared engines, or back',
   description: [
     'With engines in the configuration, replicas keep their state there. move copies what this machine kept in its files before that: keys with their secrets, what counts towards budgets, spend rows, stored responses, memory, recorded exchanges. --to embedded copies what the engines hold into the files of this machine.',

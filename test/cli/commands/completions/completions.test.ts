@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { COMMON_OPTIONS } from '../../../../src/cli/command.ts';
+import { COMMAND_GROUPS, COMMON_OPTIONS } from '../../../../src/cli/command.ts';
 import { CLIENT_NAMES } from '../../../../src/cli/commands/setup/client-names.ts';
 import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { createWorld, type World } from '../../world.ts';
@@ -57,7 +57,13 @@ async function said(command: readonly string[], env: Record<string, string> = {}
   return out;
 }
 
-const names = COMMANDS.map(({ name }) => name);
+/** The first word: commands of groups stand behind the name of their group. */
+const names = [
+  ...COMMANDS.filter(({ group }) => group === undefined).map(({ name }) => name),
+  ...Object.keys(COMMAND_GROUPS),
+];
+const inGroup = (group: string) =>
+  COMMANDS.filter((command) => command.group === group).map(({ name }) => name);
 const optionNames = (name: string) =>
   [...(COMMANDS.find((command) => command.name === name)!.options ?? []), ...COMMON_OPTIONS].map(
     (option) => `--${option.name}`,
@@ -71,6 +77,10 @@ const CASES: readonly (readonly [line: string, offers: readonly string[]])[] = [
   ['hopgate serve --log-level ', ['trace', 'debug', 'info', 'warn', 'error', 'silent']],
   ['hopgate serve --log-level e', ['error']],
   ['hopgate setup ', CLIENT_NAMES],
+  ['hopgate debug ', inGroup('debug')],
+  ['hopgate admin s', ['service', 'state']],
+  ['hopgate admin service --system un', ['uninstall']],
+  ['hopgate debug samples show ', ['req_1_aa', 'req_2_bb']],
   ['hopgate setup --model x co', ['codex', 'continue']],
   ['hopgate setup claude ', []],
   ['hopgate service --system un', ['uninstall']],
