@@ -65,6 +65,8 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
     1,
     'a set of characters and the beginnings of headers',
   ],
+  ['src/features/memory/ranking/dates.ts', 8, 'words side by side; numbers of few digits'],
+  ['src/features/memory/ranking/question.ts', 1, 'words side by side, one word between them'],
   ['src/features/memory/ranking/stop-words.ts', 1, 'words side by side, without repetition'],
   ['src/features/memory/ranking/terms.ts', 2, 'sets of characters that exclude each other'],
   [

@@ -5,7 +5,7 @@ import { joinedExtension } from '../../src/features/chat-apps/headers.ts';
 import { conversationLanguage } from '../../src/features/chat-apps/language.ts';
 import { readEvents, readLines, readRecall } from '../../src/features/memory/api/input.ts';
 import type { EventStore } from '../../src/features/memory/backend.ts';
-import { isQuestion } from '../../src/features/memory/ranking/event-kinds.ts';
+import { isRequest } from '../../src/features/memory/ranking/event-kinds.ts';
 import { queryTerms, termsOf } from '../../src/features/memory/ranking/terms.ts';
 import { formsOf } from '../../src/features/memory/ranking/word-forms.ts';
 import { stem } from '../../src/lib/text/stem.ts';
@@ -42,7 +42,7 @@ describe('texts', () => {
       await expectLinear({ name, input, run: (text: string) => queryTerms(text), most: 2 ** 18 });
     }, 60_000);
     test(`kind, language and forms of ${name}`, async () => {
-      await expectLinear({ name, input, run: (text: string) => isQuestion(text), most: 2 ** 17 });
+      await expectLinear({ name, input, run: (text: string) => isRequest(text), most: 2 ** 17 });
       await expectLinear({
         name,
         input,

@@ -168,3 +168,12 @@ export const indexedText = ({
   source,
   tags,
 }: Pick<CheckedEvent, 'text' | 'source' | 'tags'>): string => [source, text, ...tags].join('\n');
+
+/** Characters of a question that are read, from both ends. */
+const QUERY_LENGTH = 1000;
+
+/** The part of a question that is looked up. */
+export function shortened(query: string): string {
+  if (query.length <= 2 * QUERY_LENGTH) return query;
+  return `${query.slice(0, QUERY_LENGTH)}\n${query.slice(-QUERY_LENGTH)}`;
+}

@@ -1,8 +1,9 @@
 /** Recall from captured chats: facts are found despite the questions about them and the replies. */
 
 import { describe, expect, test } from 'bun:test';
-import { isQuestion, kindWeight } from '../../../src/features/memory/ranking/event-kinds.ts';
+import { isRequest, kindOf } from '../../../src/features/memory/ranking/event-kinds.ts';
 import { isFiller } from '../../../src/features/memory/ranking/fillers.ts';
+import { kindWeight } from '../../../src/features/memory/ranking/rank.ts';
 import { formsOf } from '../../../src/features/memory/ranking/word-forms.ts';
 import { FORMS, memories } from './support.ts';
 
@@ -218,11 +219,14 @@ describe.each(FORMS)('facts that were asked about repeatedly, %s', (form) => {
   });
 });
 
+const weightOf = (text: string, source: string, speaker?: string) =>
+  kindWeight({ kind: kindOf(text), source }, speaker);
+
 test('questions are distinguished from statements', () => {
-  for (const [, , query] of PAIRS) expect([query, isQuestion(query)]).toEqual([query, true]);
+  for (const [, , query] of PAIRS) expect([query, isRequest(query)]).toEqual([query, true]);
   for (const [fact, , , reply] of PAIRS) {
-    expect([fact, isQuestion(fact)]).toEqual([fact, false]);
-    expect([reply, isQuestion(reply)]).toEqual([reply, false]);
+    expect([fact, isRequest(fact)]).toEqual([fact, false]);
+    expect([reply, isRequest(reply)]).toEqual([reply, false]);
   }
   for (const says of [
     'My dog is called Rex, do you like him?',
@@ -232,11 +236,11 @@ test('questions are distinguished from statements', () => {
     '',
     '?',
   ]) {
-    expect([says, isQuestion(says)]).toEqual([says, false]);
+    expect([says, isRequest(says)]).toEqual([says, false]);
   }
-  expect(isQuestion('Hey Anna, where do I live?')).toBe(true);
-  expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Luna')).toBeLessThan(1);
-  expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Max')).toBe(1);
+  expect(isRequest('Hey Anna, where do I live?')).toBe(true);
+  expect(weightOf('Rex is a dog.', 'Luna', 'Luna')).toBeLessThan(1);
+  expect(weightOf('Rex is a dog.', 'Luna', 'Max')).toBe(1);
 });
 
 test('fillers are distinguished from replies that state something', () => {
@@ -252,8 +256,8 @@ test('fillers are distinguished from replies that state something', () => {
     '…',
   ]) {
     expect([filler, isFiller(filler)]).toEqual([filler, true]);
-    expect(kindWeight({ text: filler, source: 'assistant' })).toBe(0);
-    expect(kindWeight({ text: filler, source: 'user' })).toBeGreaterThan(0);
+    expect(weightOf(filler, 'assistant')).toBe(0);
+    expect(weightOf(filler, 'user')).toBeGreaterThan(0);
   }
   for (const states of [
     'Fine, see you on Monday.',

@@ -3,7 +3,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import { fuseRanks } from '../../../src/features/memory/ranking/ranking.ts';
 import { embedder } from '../../../src/features/memory/store/embedder.ts';
 import {
   cosine,
@@ -240,20 +239,5 @@ describe('vector distance', () => {
     expect(fewestDifferences(joined, 3, wanted, 1)).toEqual([0, 1]);
     expect(fewestDifferences(joined, 3, wanted, 3)).toEqual([0, 1, 2]);
     expect(fewestDifferences(joined, 0, wanted, 3)).toEqual([]);
-  });
-
-  test('reciprocal rank fusion: 1 for the first of every list, else between 0 and 1', () => {
-    const shares = fuseRanks([
-      ['a', 'b', 'c'],
-      ['a', 'd', 'b'],
-    ]);
-    expect(shares.get('a')).toBeCloseTo(1);
-    expect(
-      [...shares]
-        .toSorted((x, y) => y[1] - x[1])
-        .map(([name]) => name)
-        .slice(0, 2),
-    ).toEqual(['a', 'b']);
-    expect(shares.get('b')).toBeCloseTo((1 / 62 + 1 / 63) / (2 / 61));
   });
 });

@@ -431,7 +431,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     file.run('PRAGMA user_version = 99');
     file.close();
     await expect(move('engines').compare()).rejects.toThrow(
-      `${path} cannot be read: a newer version of hopgate made it (schema 99, this one knows 1)`,
+      `${path} cannot be read: a newer version of hopgate made it (schema 99, this one knows 2)`,
     );
     const broken = join(folder, 'broken.db');
     writeFileSync(

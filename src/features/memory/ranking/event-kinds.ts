@@ -1,24 +1,41 @@
-/** Weighs events by kind: statements carry information, questions ask for it, replies repeat it, fillers have none. */
+/** What kind of text an event is: statements carry information, requests ask for it, fillers have none. */
 
 import { isFiller } from './fillers.ts';
 
-/** The shares of relevance that questions and replies keep: a stored question is rarely an answer. */
-const QUESTION = 0.25;
-const REPLY = 0.4;
+/** `request`: a mere question or command. `filler`: acknowledges, thanks or greets. `forget`: asks to forget something. */
+export type EventKind = 'statement' | 'request' | 'filler' | 'forget';
 
 const ASKS =
   /^(?:and |so |but |please |hey |hi )?(?:who|whom|whose|what|when|where|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|shall|should|may|might|have|has|had|don't|doesn't|didn't|isn't|aren't|remember|tell me|remind me|any)\b/i;
 const ASKS_CHINESE =
   /什[么麼]|谁|誰|哪|吗|嗎|呢|怎|几[个点岁天]|幾|多少|多大|多久|为何|為何|是不是|有没有|有沒有|能不能|会不会|记得|記得|告诉我|告訴我/;
+const COMMANDS =
+  /^(?:please |now |then )?(?:write|rewrite|suggest|recommend|translate|summari[sz]e|explain|generate|draft|proofread|tell me|give me|show me|list|describe|help me)\b/i;
+const COMMANDS_CHINESE =
+  /^(?:请|那|再)?(?:你)?(?:帮我|给我|替我)?(?:写一|推荐|翻译|总结|解释|生成|列出|介绍|润色)/;
+const FORGETS =
+  /^(?:please |ok |okay |hey |now |just )*(?:(?:can|could|will|would) you )?(?:please )?(?:(?:forget|unlearn|stop remembering|don't remember|do not remember)\b|(?:delete|erase|remove|clear)\b.*\b(?:my|me|i|memory|said|told|that|this|it)\b)/i;
+const FORGETS_CHINESE =
+  /^(?:请|麻烦)?(?:你)?(?:帮我|给我)?(?:忘[掉记了]|删[除掉]|清除|抹掉|不要再?记|别再?记)|^(?:请|麻烦)?(?:你)?(?:帮我)?把.{1,40}(?:忘[掉记了]|删[除掉了]|清除)/;
+/** How a clause begins that says something of its own. */
+const TELLS = /^\s*(?:(?:i|i'm|i’m|i've|i’ve|we|he|she|they|my|our|there)\b|我|他|她)/i;
 const HAN = /\p{Script=Han}/u;
 /** The most words, or Chinese characters, of a greeting or name before the question. */
 const FEW_WORDS = 2;
 const FEW_CHARACTERS = 4;
 /** A longer text contains statements even where it asks. */
 const LONGEST = 500;
+/** So long is a plea to forget at most: a longer text says something else, too. */
+const LONGEST_PLEA = 160;
 
-/** Is the text nothing but a question? In doubt it is a statement. */
-export function isQuestion(text: string): boolean {
+export function kindOf(text: string): EventKind {
+  if (asksToForget(text)) return 'forget';
+  if (isRequest(text)) return 'request';
+  return isFiller(text) ? 'filler' : 'statement';
+}
+
+/** Is the text nothing but questions and commands? In doubt it is a statement. */
+export function isRequest(text: string): boolean {
   const trimmed = text.trim();
   if (trimmed.length > LONGEST) return false;
   let asks = false;
@@ -32,6 +49,7 @@ export function isQuestion(text: string): boolean {
       if (words === '') continue;
       const han = HAN.test(words);
       if (!isStatement && (han ? ASKS_CHINESE : ASKS).test(words)) asks = true;
+      else if ((han ? COMMANDS_CHINESE : COMMANDS).test(words)) asks = true;
       else if (han ? words.length > FEW_CHARACTERS : words.split(/\s+/).length > FEW_WORDS) {
         // Without a question word only the mark makes a question, and only where the clause stands alone.
         if (!marked || clause.length !== sentence.length) return false;
@@ -42,16 +60,13 @@ export function isQuestion(text: string): boolean {
   return asks;
 }
 
-/**
- * The share of its relevance that an event keeps, 0 to 1. A reply that is only a filler keeps nothing.
- * @param speaker the model's name in the chat, whose events are replies, as are those of `assistant`
- */
-export function kindWeight(
-  { text, source }: { readonly text: string; readonly source?: string | undefined },
-  speaker?: string,
-): number {
-  const isReply = source !== undefined && (source === 'assistant' || source === speaker);
-  if (isReply && isFiller(text)) return 0;
-  if (isQuestion(text)) return QUESTION;
-  return isReply ? REPLY : 1;
+/** "Please forget my PIN": it must never be found in the place of what was to be forgotten. */
+export function asksToForget(text: string): boolean {
+  const trimmed = text.trim();
+  if (trimmed.length > LONGEST_PLEA) return false;
+  if (!FORGETS.test(trimmed) && !FORGETS_CHINESE.test(trimmed)) return false;
+  return !trimmed
+    .split(/[,，;；.!?。！？\n]/)
+    .slice(1)
+    .some((clause) => TELLS.test(clause));
 }

@@ -1,23 +1,12 @@
-/** Scores events: BM25 over terms, rank fusion, and a small share for importance and freshness. */
+/** Scores events by the terms of a question (BM25), and by a small share for importance and freshness. */
 
-import { isSingleCharacter, termsOf } from './terms.ts';
+import { countIn, type Digest } from './digest.ts';
+import { isSingleCharacter } from './terms.ts';
 
 /** Something that can be ranked. */
 export interface Rankable {
   readonly time: number;
   readonly importance: number;
-}
-
-/** Statistics of the terms of a space. */
-export interface TermStatistics {
-  /** The number of events. */
-  readonly events: number;
-  /** Their average length, as of `Terms.length`. */
-  readonly length: number;
-  /** The number of events that contain a term. */
-  readonly eventCounts: ReadonlyMap<string, number>;
-  /** The forms in which the texts may contain a term of the query; left out: only the term itself. */
-  readonly forms?: ReadonlyMap<string, readonly string[]>;
 }
 
 // BM25 with the usual K. B is low because the length of chat messages says little about their value.
@@ -35,48 +24,40 @@ export function rarityOf(having: number, events: number): number {
   return Math.log(1 + (all - having + 0.5) / (having + 0.5));
 }
 
-const weightOf = (term: string) => (isSingleCharacter(term) ? SINGLE_CHARACTER : 1);
+/** What a term of a question is worth at most. */
+export const worthOf = (term: string, having: number, events: number): number =>
+  (isSingleCharacter(term) ? SINGLE_CHARACTER : 1) * rarityOf(having, events);
 
-/** How well a text matches a query. */
-export interface TermRelevance {
-  /** BM25 over the query's terms as a share of its maximum for any text, 0 to 1. */
-  readonly relevance: number;
-  /** The query's terms that the text contains. */
-  readonly held: readonly string[];
+/** A term of a question as texts are weighed by it. */
+export interface WeighedTerm {
+  readonly term: string;
+  /** Of the forms in which the space has it. */
+  readonly hashes: readonly number[];
+  readonly worth: number;
+  /** The share of the space's events that hold it. */
+  readonly share: number;
 }
 
-/** @param terms of the query, each once */
-export function relevanceOf(
-  text: string,
-  terms: readonly string[],
-  statistics: TermStatistics,
-): TermRelevance {
-  const held: string[] = [];
-  const { counts, length } = termsOf(text);
-  const norm = K * (1 - B + (B * length) / Math.max(1, statistics.length));
-  let found = 0;
+/**
+ * BM25 of a text for each term of a question, as shares of the maximum for any text: together 0 to 1.
+ * @param averageLength of the space's texts
+ */
+export function termShares(
+  digest: Digest,
+  terms: readonly WeighedTerm[],
+  averageLength: number,
+): Float64Array {
+  const shares = new Float64Array(terms.length);
+  const norm = K * (1 - B + (B * digest.length) / Math.max(1, averageLength));
   let most = 0;
-  for (const term of terms) {
-    const worth =
-      weightOf(term) * rarityOf(statistics.eventCounts.get(term) ?? 0, statistics.events);
-    most += worth * (K + 1);
-    const often = oftenIn(counts, term, statistics);
-    if (often === 0) continue;
-    held.push(term);
-    found += (worth * often * (K + 1)) / (often + norm);
-  }
-  return { relevance: most === 0 ? 0 : found / most, held };
-}
-
-/** How often a term of the query occurs in a text, in any of its forms. */
-function oftenIn(
-  counts: ReadonlyMap<string, number>,
-  term: string,
-  { forms }: Pick<TermStatistics, 'forms'>,
-): number {
-  let often = 0;
-  for (const form of forms?.get(term) ?? [term]) often += counts.get(form) ?? 0;
-  return often;
+  for (const { worth } of terms) most += worth * (K + 1);
+  if (most === 0) return shares;
+  terms.forEach(({ hashes, worth }, at) => {
+    let often = 0;
+    for (const hash of hashes) often += countIn(digest, hash);
+    if (often > 0) shares[at] = (worth * often * (K + 1)) / (often + norm) / most;
+  });
+  return shares;
 }
 
 /** Milliseconds after which the freshness of an event has halved. */
@@ -89,21 +70,4 @@ const HALF_LIFE = 30 * 86_400_000;
 export function scoreOf(relevance: number, { time, importance }: Rankable, now: number): number {
   const fresh = 2 ** (-Math.max(0, now - time) / HALF_LIFE);
   return relevance * (0.75 + 0.15 * importance + 0.1 * fresh);
-}
-
-const RANK_K = 60;
-
-/**
- * Reciprocal rank fusion: the sum of 1 / (60 + rank) over the lists that contain the item, as a share
- * of the sum for an item that is first in every list, 0 to 1.
- */
-export function fuseRanks<T>(lists: readonly (readonly T[])[]): ReadonlyMap<T, number> {
-  const most = lists.length / (RANK_K + 1);
-  const sums = new Map<T, number>();
-  for (const list of lists) {
-    list.forEach((item, at) => {
-      sums.set(item, (sums.get(item) ?? 0) + 1 / (RANK_K + at + 1) / most);
-    });
-  }
-  return sums;
 }

@@ -6,6 +6,7 @@ import { nameHash } from '../../../lib/store/erasures.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
 import { type CheckedEvent, fingerprint, indexedText } from '../event.ts';
+import { digestOf } from '../ranking/digest.ts';
 import { termsOf } from '../ranking/terms.ts';
 
 /** As `memory_put` takes it. */
@@ -22,6 +23,8 @@ export interface StoredEvent {
   readonly bytes: number;
   readonly length: number;
   readonly terms: readonly string[];
+  /** Base64. */
+  readonly digest: string;
 }
 
 /** As the functions of the database give it. */
@@ -49,7 +52,8 @@ export class SealedEvents {
   sealed(space: string, event: CheckedEvent): StoredEvent {
     const { id, time, text, source, tags, importance } = withId(event);
     const body = JSON.stringify({ text, source, tags });
-    const { counts, length } = termsOf(indexedText(event));
+    const terms = termsOf(indexedText(event));
+    const { counts, length } = terms;
     return {
       space,
       id,
@@ -61,6 +65,7 @@ export class SealedEvents {
       bytes: Buffer.byteLength(text),
       length,
       terms: [...counts.keys()].map((term) => this.term(space, term)),
+      digest: this.sealedDigest(space, id, digestOf(event, terms)),
     };
   }
 
@@ -74,6 +79,15 @@ export class SealedEvents {
       'text' | 'source' | 'tags'
     >;
     return { id, time, text, ...(source !== '' && { source }), tags, importance };
+  }
+
+  sealedDigest(space: string, id: string, digest: Uint8Array): string {
+    return base64(this.#seal.seal(digest, digestPlace(space, id)));
+  }
+
+  /** Undefined as for {@link opened}. @param digest base64 */
+  openedDigest(space: string, id: string, digest: string): Uint8Array | undefined {
+    return this.#seal.open(Buffer.from(digest, 'base64'), digestPlace(space, id));
   }
 
   /** A term as it is searched for. */
@@ -100,6 +114,7 @@ export class SealedEvents {
 
 // Names of spaces have no control characters, so places of one kind are none of another.
 const bodyPlace = (space: string, id: string) => `memory_events\n${space}\n${id}`;
+const digestPlace = (space: string, id: string) => `memory_events\ndigest\n${space}\n${id}`;
 const vectorPlace = (part: string, space: number, row: number) =>
   `memory_vectors\n${part}\n${space}\n${row}`;
 

@@ -13,12 +13,13 @@ import {
   clampedEvent,
   DEFAULT_RECALL,
   type MemoryLimits,
+  shortened,
 } from '../event.ts';
 import { inSteps } from '../store/add-in-steps.ts';
 import { backFill } from '../store/back-fill.ts';
 import type { Embedder } from '../store/embedder.ts';
-import { FUSED, rankByTerms, rankWithVectors, selectBest, shortened } from '../store/recall.ts';
 import { SealedEvents, withId } from './sealed-events.ts';
+import { sharedRecall } from './shared-recall.ts';
 import { type QueuedEvent, SharedStore } from './shared-store.ts';
 import { SharedVectors } from './shared-vectors.ts';
 
@@ -148,28 +149,13 @@ export function sharedMemory(options: SharedMemoryOptions): MemoryBackend {
         limit <= 0 ? undefined : await embedder?.embedQuery(text, query.signal, query.payer);
       kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
       if (limit <= 0) return [];
-      const [found, near] = await withStore((all) =>
-        Promise.all([
-          all.find(name, text),
-          vector && vectors.near(name, embedder!.name, vector, FUSED),
-        ]),
+      const given = { space: name, query: text, speaker, limit, now: now() };
+      return await withStore((all) =>
+        sharedRecall(all, vectors, sealed, {
+          ...given,
+          vector: vector && [vector, embedder!.name],
+        }),
       );
-      if (found === undefined) return [];
-      const byTerms = await rankByTerms(found, speaker);
-      if (vector === undefined) return selectBest(byTerms, limit, now(), true);
-      // Erased between the trips, and perhaps made again.
-      if (near !== undefined && near.space !== found.space) return [];
-      const events = new Map([
-        ...(near?.events ?? []),
-        ...byTerms.map(({ event }) => [event.row, event] as const),
-      ]);
-      const ranked = rankWithVectors(
-        byTerms,
-        near?.rows ?? [],
-        (rows) => rows.toSorted((a, b) => a - b).map((row) => events.get(row)!),
-        speaker,
-      );
-      return selectBest(ranked, limit, now(), false);
     } catch (thrown) {
       kind = 'failed';
       throw thrown;

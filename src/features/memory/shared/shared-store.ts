@@ -13,16 +13,12 @@ import {
   memoryIsFull,
   spaceIsFull,
 } from '../event.ts';
-import { knownTerms, lookedUpTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
-import { isSingleCharacter, queryTerms } from '../ranking/terms.ts';
-import { formsOf } from '../ranking/word-forms.ts';
 import {
   cursorOf,
   cursorPosition,
   type EventPage,
   type ListQuery,
 } from '../store/event-row-store.ts';
-import { type Candidates, POOL } from '../store/recall.ts';
 import { DatabaseClock } from './database-clock.ts';
 import type { ReadEvent, SealedEvents } from './sealed-events.ts';
 import { MEMORY_TABLES } from './tables.ts';
@@ -43,11 +39,6 @@ export interface QueuedEvent {
 }
 
 export type WriteOutcome = 'stored' | 'duplicate' | 'full' | 'erased';
-
-/** Candidates with the space that they are of. */
-export interface FoundInSpace extends Candidates {
-  readonly space: number;
-}
 
 /** Milliseconds that a recall or a look-up may take, and a write, a list or a step of an erasure. */
 export const READ_MS = 2000;
@@ -76,40 +67,10 @@ export class SharedStore {
     return this.#options.database.query<Row>(sql, values, ms);
   }
 
-  /** Undefined: there is no such space. @param query shortened */
-  async find(space: string, query: string): Promise<FoundInSpace | undefined> {
-    const { events: sealed } = this.#options;
-    const lookedUp = lookedUpTerms(queryTerms(query));
-    /** As they are stored. */
-    const forms = new Map<string, string>();
-    const looked = lookedUp.map((term) => [
-      isSingleCharacter(term),
-      formsOf(term).map((form) => {
-        const stored = forms.get(form) ?? sealed.term(space, form);
-        forms.set(form, stored);
-        return stored;
-      }),
-    ]);
-    const answer = await this.#call<RecallAnswer>(
-      'SELECT hopgate.memory_recall($1, $2, $3, $4) AS answer',
-      [space, JSON.stringify(looked), MAX_ROWS_READ, POOL],
-      READ_MS,
-    );
-    if (answer.space === undefined) return undefined;
-    const [id, events, length] = answer.space;
-    const counts = new Map(Object.entries(answer.counts!));
-    const known = knownTerms(lookedUp, events, (form) => counts.get(forms.get(form)!) ?? 0);
-    const found = answer.events!.flatMap(([row, name, time, body, importance]) => {
-      const event = sealed.opened(space, { id: name, time, body, importance });
-      return event === undefined ? [] : [{ ...event, row }];
-    });
-    return { ...known, space: id, events, length, found };
-  }
-
   /** The outcomes in order. The same events again change nothing. */
   async capture(captured: readonly QueuedEvent[]): Promise<readonly WriteOutcome[]> {
     if (!this.#clock.isKnown) {
-      await this.#call(
+      await this.call(
         "SELECT jsonb_build_object('clock', hopgate.memory_clock()) AS answer",
         [],
         READ_MS,
@@ -220,7 +181,7 @@ export class SharedStore {
 
   /** Hides the space at once. Returns its number of events. */
   async erase(space: string): Promise<number> {
-    const { events } = await this.#call<{ events: number }>(
+    const { events } = await this.call<{ events: number }>(
       'SELECT hopgate.memory_erase($1, $2, $3) AS answer',
       [space, nameHash(space), ERASURES_MS],
       WRITE_MS,
@@ -244,7 +205,7 @@ export class SharedStore {
   async #put(kind: string, given: readonly object[]): Promise<readonly (string | ReadEvent)[]> {
     const { limits, dedupeMs } = this.#options;
     try {
-      const { outcomes } = await this.#call<{ outcomes: readonly (string | ReadEvent)[] }>(
+      const { outcomes } = await this.call<{ outcomes: readonly (string | ReadEvent)[] }>(
         'SELECT hopgate.memory_put($1, $2, $3, $4, $5, $6) AS answer',
         [kind, JSON.stringify(given), limits.events, limits.bytes, dedupeMs, ERASURES_MS],
         WRITE_MS,
@@ -259,7 +220,7 @@ export class SharedStore {
   }
 
   /** A function of the database whose answer has its time. */
-  async #call<Answer>(sql: string, values: readonly SqlValue[], ms: number): Promise<Answer> {
+  async call<Answer>(sql: string, values: readonly SqlValue[], ms: number): Promise<Answer> {
     const [row] = await this.query<{ answer: Answer & { readonly clock: number } }>(
       sql,
       values,
@@ -282,19 +243,6 @@ async function inTime(work: Promise<void>, ms: number): Promise<void> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-interface RecallAnswer {
-  readonly space?: readonly [id: number, events: number, length: number];
-  /** By stored form. */
-  readonly counts?: Readonly<Record<string, number>>;
-  readonly events?: readonly (readonly [
-    row: number,
-    id: string,
-    time: number,
-    body: string,
-    importance: number,
-  ])[];
 }
 
 const COLUMNS = "e.id, e.time, encode(e.body, 'base64') AS body, e.importance";

@@ -1,10 +1,10 @@
 /** Vectors of events in Postgres: leased to one replica each to be made, and searched in this process, space by space. */
 
-import type { MemoryEvent } from '../../../conversation/memory.ts';
+import type { Nearest } from '../ranking/rank.ts';
 import { type BackFillWork, LEASE_MS } from '../store/back-fill.ts';
 import { bytesOf, type CachedSigns, nearest, SignCache } from '../store/sign-cache.ts';
 import { quantized, signs, signWords } from '../store/vector-math.ts';
-import type { ReadEvent, SealedEvents } from './sealed-events.ts';
+import type { SealedEvents } from './sealed-events.ts';
 import { READ_MS, type SharedStore, WRITE_MS } from './shared-store.ts';
 
 /** Sign patterns read in one trip. */
@@ -12,12 +12,9 @@ const SIGNS_PAGE = 4000;
 /** Sign patterns opened before others get their turn. */
 const SIGNS_STEP = 500;
 
-/** The events of a space whose vectors are nearest. */
-export interface Nearest {
+export interface NearestInSpace {
   readonly space: number;
-  /** The nearest first. */
-  readonly rows: readonly number[];
-  readonly events: ReadonlyMap<number, MemoryEvent & { readonly row: number }>;
+  readonly nearest: Nearest;
 }
 
 export class SharedVectors {
@@ -40,13 +37,12 @@ export class SharedVectors {
     model: string,
     query: Float32Array,
     count: number,
-  ): Promise<Nearest | undefined> {
+  ): Promise<NearestInSpace | undefined> {
     const read = await this.#read(space, model, signWords(query.length));
     if (read === undefined) return undefined;
     const { id, cached } = read;
-    const rows = await this.#store.query<ReadEvent & { row: number; vector: Uint8Array }>(
-      `SELECT v.seq AS row, v.vector, e.id, e.time, encode(e.body, 'base64') AS body, e.importance
-        FROM hopgate.memory_vectors v JOIN hopgate.memory_events e ON e.seq = v.seq
+    const rows = await this.#store.query<{ row: number; vector: Uint8Array }>(
+      `SELECT v.seq AS row, v.vector FROM hopgate.memory_vectors v
         JOIN hopgate.memory_spaces s ON s.id = v.space
         WHERE v.seq = ANY($1::bigint[]) AND s.id = $2 AND s.name = $3 AND v.model = $4 ORDER BY v.seq`,
       [cached.near(query, count), id, space, model],
@@ -56,13 +52,7 @@ export class SharedVectors {
       row,
       vector: this.#events.openedPart('vector', id, row, vector),
     }));
-    const best = nearest(stored, query, count);
-    const byRow = new Map(rows.map((one) => [one.row, one]));
-    const events = best.flatMap((row) => {
-      const event = this.#events.opened(space, byRow.get(row)!);
-      return event === undefined ? [] : [[row, { ...event, row }] as const];
-    });
-    return { space: id, rows: events.map(([row]) => row), events: new Map(events) };
+    return { space: id, nearest: nearest(stored, query, count) };
   }
 
   /** Drops what is cached of a space. */

@@ -320,4 +320,203 @@ BEGIN
 END;
 $$;
 `,
+  `
+ALTER TABLE hopgate.memory_events ADD COLUMN digest bytea, ADD COLUMN turn text COLLATE "C";
+CREATE INDEX memory_events_turn ON hopgate.memory_events (space, turn) WHERE turn IS NOT NULL;
+
+-- Counts the terms of events that were just made.
+CREATE FUNCTION hopgate.memory_count(made bigint[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO hopgate.memory_terms AS m
+    SELECT e.space, substr(t, strpos(t, ':') + 1), count(*)
+      FROM hopgate.memory_events e, unnest(e.terms) t WHERE e.seq = ANY(made) GROUP BY 1, 2
+    ON CONFLICT (space, term) DO UPDATE SET events = m.events + excluded.events;
+$$;
+
+-- As before; a captured turn takes the place of what the same turn had before: "keep" has the prints that stay.
+CREATE OR REPLACE FUNCTION hopgate.memory_put(
+  kind text, given jsonb, most_events int, most_bytes bigint, dedupe_ms float8, kept_ms float8
+) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  one jsonb;
+  place hopgate.memory_spaces;
+  known hopgate.memory_events;
+  erased float8;
+  oldest float8;
+  all_bytes bigint;
+  added bigint := 0;
+  made bigint[] := '{}';
+  new_seq bigint;
+  outcomes jsonb := '[]';
+  discarded bigint[];
+BEGIN
+  PERFORM hopgate.memory_lock(ARRAY(SELECT g->>'space' FROM jsonb_array_elements(given) g));
+  oldest := hopgate.memory_clock() - kept_ms;
+  SELECT bytes INTO all_bytes FROM hopgate.memory_total;
+  FOR one IN SELECT * FROM jsonb_array_elements(given) LOOP
+    IF kind = 'capture' THEN
+      SELECT at INTO erased FROM hopgate.memory_erasures WHERE space = one->>'hash';
+      -- Events from before the erasure are dropped too: a running turn must not bring its space back.
+      IF (one->>'began')::float8 <= greatest(oldest, coalesce(erased, 0))
+        OR (one->>'happened')::float8 + 1 <= coalesce(erased, 0) THEN
+        outcomes := outcomes || '"erased"';
+        CONTINUE;
+      END IF;
+    END IF;
+    SELECT * INTO place FROM hopgate.memory_spaces WHERE name = one->>'space';
+    IF NOT FOUND THEN
+      INSERT INTO hopgate.memory_spaces (name) VALUES (one->>'space') RETURNING * INTO place;
+    END IF;
+    IF kind = 'capture' AND one ? 'turn' THEN
+      SELECT coalesce(array_agg(seq), '{}'), all_bytes - coalesce(sum(bytes), 0) INTO discarded, all_bytes
+        FROM hopgate.memory_events WHERE space = place.id AND turn = one->>'turn'
+          AND time >= (one->>'turn_since')::float8
+          AND print <> ALL(ARRAY(SELECT jsonb_array_elements_text(one->'keep')));
+      IF cardinality(discarded) > 0 THEN
+        -- What this call made is counted first: only what was counted can be taken off.
+        PERFORM hopgate.memory_count(made);
+        made := '{}';
+        PERFORM hopgate.memory_remove(discarded);
+        SELECT * INTO place FROM hopgate.memory_spaces WHERE id = place.id;
+      END IF;
+    END IF;
+    SELECT * INTO known FROM hopgate.memory_events WHERE space = place.id AND id = one->>'id';
+    IF FOUND AND kind = 'change' THEN
+      PERFORM hopgate.memory_remove(ARRAY[known.seq]);
+      all_bytes := all_bytes - known.bytes;
+      SELECT * INTO place FROM hopgate.memory_spaces WHERE id = place.id;
+    ELSIF FOUND THEN
+      -- The same write again, after an answer that was lost, or an import of what is there.
+      outcomes := outcomes || jsonb_build_object('id', known.id, 'time', known.time,
+        'body', encode(known.body, 'base64'), 'importance', known.importance);
+      CONTINUE;
+    ELSIF kind = 'change' THEN
+      outcomes := outcomes || '"absent"';
+      CONTINUE;
+    END IF;
+    IF kind = 'capture' AND EXISTS (
+      SELECT 1 FROM hopgate.memory_events WHERE space = place.id AND print = one->>'print'
+        AND time BETWEEN (one->>'time')::bigint - dedupe_ms AND (one->>'time')::bigint + dedupe_ms
+    ) THEN
+      outcomes := outcomes || '"duplicate"';
+      CONTINUE;
+    END IF;
+    IF place.events >= most_events OR all_bytes + (one->>'bytes')::int > most_bytes THEN
+      IF kind = 'capture' THEN
+        outcomes := outcomes || '"full"';
+        CONTINUE;
+      END IF;
+      RAISE EXCEPTION 'full' USING ERRCODE = CASE WHEN place.events >= most_events THEN 'HG001' ELSE 'HG002' END;
+    END IF;
+    INSERT INTO hopgate.memory_events
+      (space, id, time, body, tags, importance, print, bytes, length, terms, digest, turn)
+      VALUES (place.id, one->>'id', (one->>'time')::bigint, decode(one->>'body', 'base64'),
+        ARRAY(SELECT jsonb_array_elements_text(one->'tags')), (one->>'importance')::float8, one->>'print',
+        (one->>'bytes')::int, (one->>'length')::int,
+        ARRAY(SELECT place.id || ':' || t FROM jsonb_array_elements_text(one->'terms') t),
+        decode(one->>'digest', 'base64'), one->>'turn')
+      RETURNING seq INTO new_seq;
+    made := made || new_seq;
+    UPDATE hopgate.memory_spaces SET events = events + 1, bytes = bytes + (one->>'bytes')::int,
+      length = length + (one->>'length')::int WHERE id = place.id;
+    all_bytes := all_bytes + (one->>'bytes')::int;
+    added := added + (one->>'bytes')::int;
+    outcomes := outcomes || '"stored"';
+  END LOOP;
+  PERFORM hopgate.memory_count(made);
+  IF added > 0 THEN UPDATE hopgate.memory_total SET bytes = bytes + added; END IF;
+  RETURN jsonb_build_object('outcomes', outcomes, 'clock', hopgate.memory_clock());
+END;
+$$;
+
+
+-- What memory_recall finds, and beside it: the events right before and after the first "neighbours" of them, events of
+-- "times" ([[since, until], ...]) and those of "near". Bodies of more than "whole_bytes" are fetched on their own.
+CREATE FUNCTION hopgate.memory_find(
+  which text, looked jsonb, most_read int, most int, neighbours int, times jsonb, of_times int, near bigint[], whole_bytes int
+) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  place hopgate.memory_spaces;
+  counts jsonb;
+  found_events jsonb;
+  term record;
+  worth float8;
+  rarest float8;
+  hits bigint[];
+  seqs bigint[] := '{}';
+  worths float8[] := '{}';
+  unread int := most_read;
+  best bigint[];
+  beside jsonb;
+  spans bigint[];
+  span jsonb;
+  wanted bigint[];
+BEGIN
+  SELECT * INTO place FROM hopgate.memory_spaces WHERE name = which;
+  IF NOT FOUND THEN RETURN jsonb_build_object('clock', hopgate.memory_clock()); END IF;
+  SELECT coalesce(jsonb_object_agg(m.term, m.events), '{}') INTO counts FROM hopgate.memory_terms m
+    WHERE m.space = place.id AND m.term = ANY(ARRAY(
+      SELECT jsonb_array_elements_text(l->1) FROM jsonb_array_elements(looked) l));
+  rarest := greatest(50, place.events);
+  FOR term IN
+    SELECT (l.one->>0)::boolean AS single, least(sum((counts->>f)::int), place.events)::float8 AS having_it,
+      array_agg(place.id || ':' || f) AS held
+      FROM jsonb_array_elements(looked) WITH ORDINALITY l(one, ord), jsonb_array_elements_text(l.one->1) f
+      WHERE counts ? f GROUP BY l.ord, l.one ORDER BY 2, l.ord
+  LOOP
+    EXIT WHEN term.having_it > unread AND cardinality(seqs) > 0;
+    worth := ln(1::float8 + (rarest - term.having_it + 0.5::float8) / (term.having_it + 0.5::float8))
+      * CASE WHEN term.single THEN 0.4::float8 ELSE 1::float8 END;
+    WITH hit AS MATERIALIZED (SELECT seq FROM hopgate.memory_events WHERE terms && term.held)
+      SELECT coalesce(array_agg(seq), '{}') INTO hits
+        FROM (SELECT seq FROM hit ORDER BY seq DESC LIMIT unread) newest;
+    seqs := seqs || hits;
+    worths := worths || array_fill(worth, ARRAY[cardinality(hits)]);
+    unread := unread - cardinality(hits);
+    EXIT WHEN unread <= 0;
+  END LOOP;
+  SELECT coalesce(array_agg(seq ORDER BY nth), '{}') INTO best FROM (
+    SELECT seq, row_number() OVER (ORDER BY same > most / 2, weight DESC, seq DESC) AS nth FROM (
+      SELECT seq, weight, row_number() OVER (PARTITION BY weight ORDER BY seq DESC) AS same FROM (
+        SELECT h.seq, sum(h.worth ORDER BY h.ord) AS weight
+          FROM unnest(seqs, worths) WITH ORDINALITY h(seq, worth, ord) GROUP BY h.seq
+      ) weighed
+    -- A question that was asked a hundred times must not displace its answer.
+    ) ranked ORDER BY same > most / 2, weight DESC, seq DESC LIMIT most
+  ) first_ones;
+  wanted := best || near;
+  FOR span IN SELECT * FROM jsonb_array_elements(times) LOOP
+    SELECT coalesce(array_agg(seq), '{}') INTO spans FROM (
+      SELECT seq FROM hopgate.memory_events
+        WHERE space = place.id AND time >= (span->>0)::float8 AND time < (span->>1)::float8
+        ORDER BY time, seq LIMIT of_times
+    ) of_span;
+    of_times := of_times - cardinality(spans);
+    wanted := wanted || spans;
+  END LOOP;
+  SELECT coalesce(jsonb_agg(jsonb_build_array(e.seq, b.seq, a.seq)), '[]'),
+      wanted || coalesce(array_agg(b.seq), '{}') || coalesce(array_agg(a.seq), '{}')
+    INTO beside, wanted
+    FROM hopgate.memory_events e
+    LEFT JOIN LATERAL (
+      SELECT seq FROM hopgate.memory_events WHERE space = place.id AND (time, seq) < (e.time, e.seq)
+        ORDER BY time DESC, seq DESC LIMIT 1
+    ) b ON true
+    LEFT JOIN LATERAL (
+      SELECT seq FROM hopgate.memory_events WHERE space = place.id AND (time, seq) > (e.time, e.seq)
+        ORDER BY time, seq LIMIT 1
+    ) a ON true
+    WHERE e.seq = ANY(best[1:neighbours]);
+  SELECT coalesce(jsonb_agg(jsonb_build_array(e.seq, e.id, e.time, e.importance, encode(e.digest, 'base64'),
+      CASE WHEN e.digest IS NULL OR octet_length(e.body) <= whole_bytes THEN encode(e.body, 'base64') END)), '[]')
+    INTO found_events FROM hopgate.memory_events e WHERE e.space = place.id AND e.seq = ANY(wanted);
+  RETURN jsonb_build_object('clock', hopgate.memory_clock(), 'events', found_events, 'counts', counts,
+    'beside', beside, 'space', jsonb_build_array(place.id, place.events, place.length));
+END;
+$$;
+
+CREATE FUNCTION hopgate.memory_digest(given jsonb) RETURNS void LANGUAGE sql AS $$
+  UPDATE hopgate.memory_events e SET digest = decode(g->>1, 'base64')
+    FROM jsonb_array_elements(given) g WHERE e.seq = (g->>0)::bigint AND e.digest IS NULL;
+$$;
+`,
 ];

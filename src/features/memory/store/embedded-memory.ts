@@ -13,8 +13,10 @@ import {
   clampedEvent,
   DEFAULT_RECALL,
   type MemoryLimits,
+  shortened,
 } from '../event.ts';
-import { queryTerms } from '../ranking/terms.ts';
+import { readQuestion } from '../ranking/question.ts';
+import { NEAREST, type Ranked, rank } from '../ranking/rank.ts';
 import { inSteps } from './add-in-steps.ts';
 import { type BackFill, backFill, oneProcess } from './back-fill.ts';
 import type { Embedder } from './embedder.ts';
@@ -24,16 +26,6 @@ import {
   openMemoryStore,
   type StoredSpace,
 } from './memory-store.ts';
-import {
-  type Candidates,
-  FUSED,
-  POOL,
-  rankByTerms,
-  rankWithVectors,
-  selectBest,
-  shortened,
-} from './recall.ts';
-
 export interface EmbeddedOptions {
   /** The database file; opened when it is first needed. */
   readonly path: string;
@@ -47,6 +39,9 @@ export interface EmbeddedOptions {
 
 /** Milliseconds between a removal and the rewriting of the index without it. */
 const TIDY_AFTER = 2000;
+
+/** A recall makes missing digests so often; events that come in between may then be left out. */
+const DIGEST_TRIES = 3;
 
 export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
   const { path, limits, dedupeMs, embedder, observer, now = Date.now } = options;
@@ -167,6 +162,13 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
     },
   };
 
+  /** Of events from before there were digests, in steps that let other work run. */
+  async function makeDigests(rows: readonly number[]): Promise<void> {
+    for (let left = rows; left.length > 0; left = withStore((file) => file.digests.make(left))) {
+      await pause();
+    }
+  }
+
   async function recall(name: string, query: RecallQuery): Promise<readonly RecalledEvent[]> {
     const { speaker } = query;
     const began = performance.now();
@@ -182,27 +184,21 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
       const text = shortened(query.query);
       const vector = await embedder?.embedQuery(text, query.signal, query.payer);
       kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
-      // Read again after each wait: the space may have been erased meanwhile.
-      const before = withStore((file) => file.space(name));
-      if (before === undefined) return [];
-      const byTerms = await rankByTerms(
-        withStore((file) => candidatesOf(file, before, text)),
-        speaker,
-      );
-      return withStore((file) => {
-        const space = file.space(name);
-        if (space?.id !== before.id) return [];
-        const found =
-          vector === undefined
-            ? byTerms
-            : rankWithVectors(
-                byTerms,
-                file.vectors.nearest(space.id, embedder!.name, vector, FUSED),
-                (rows) => file.eventsByRow(space, rows),
-                speaker,
-              );
-        return selectBest(found, limit, now(), vector === undefined);
-      });
+      const question = readQuestion(text, now());
+      const asked = { question, speaker, limit, now: now() };
+      for (let tries = 0; ; tries++) {
+        // Read again after each wait: the space may have been erased meanwhile.
+        const without = withStore((file) => {
+          const space = file.space(name);
+          if (space === undefined) return { events: [] };
+          const nearest = vector && file.vectors.nearest(space.id, embedder!.name, vector, NEAREST);
+          const found = file.digests.find(space, question, nearest?.map(([row]) => row) ?? []);
+          if (found.without.length > 0 && tries < DIGEST_TRIES) return { without: found.without };
+          return { events: withTexts(file, space, rank(found, { ...asked, nearest })) };
+        });
+        if (without.events !== undefined) return without.events;
+        await makeDigests(without.without);
+      }
     } finally {
       observer.recalled(kind, performance.now() - began);
     }
@@ -241,10 +237,19 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
   };
 }
 
-function candidatesOf(file: MemoryStore, space: StoredSpace, query: string): Candidates {
-  const { events, length } = space;
-  const { rows, ...known } = file.termIndex.find(space.id, events, queryTerms(query), POOL);
-  return { ...known, events, length, found: file.eventsByRow(space, rows) };
+function withTexts(
+  file: MemoryStore,
+  space: StoredSpace,
+  ranked: readonly Ranked[],
+): readonly RecalledEvent[] {
+  const rows = ranked.map(({ row }) => row);
+  const events = new Map(file.eventsByRow(space, rows).map((event) => [event.row, event]));
+  return ranked.flatMap(({ row, score }) => {
+    const found = events.get(row);
+    if (found === undefined) return [];
+    const { row: _, ...event } = found;
+    return { ...event, score };
+  });
 }
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));

@@ -14,7 +14,9 @@ import {
   memoryIsFull,
   spaceIsFull,
 } from '../event.ts';
+import { digestOf } from '../ranking/digest.ts';
 import { termsOf } from '../ranking/terms.ts';
+import { DIGESTS_SCHEMA, type DigestStore, digestStore } from './digest-store.ts';
 import {
   type EventPage,
   type EventRow,
@@ -52,7 +54,7 @@ END;
 CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 ${TERMS_SCHEMA}${VECTORS_SCHEMA}`;
 
-const MIGRATIONS = [SCHEMA];
+const MIGRATIONS = [SCHEMA, DIGESTS_SCHEMA];
 /** Of the newest schema. */
 export const VERSION = MIGRATIONS.length;
 
@@ -83,6 +85,7 @@ export interface CaptureCounts {
 
 export interface MemoryStore {
   readonly termIndex: TermIndex;
+  readonly digests: DigestStore;
   readonly vectors: VectorStore;
   space(name: string): StoredSpace | undefined;
   /**
@@ -148,6 +151,7 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
   const of = <R, A extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<R, A>;
   const terms = termIndex(db);
+  const digests = digestStore(db, terms);
   const vectors = vectorStore(db);
   const spaceOf = of<StoredSpace, [string]>(
     'SELECT id, events, bytes, length FROM spaces WHERE name = ?',
@@ -195,6 +199,7 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     const more = [source, JSON.stringify(tags), importance, print, eventTerms.length] as const;
     const { row } = insert.get(space, id, time, text, ...more)!;
     terms.add(space, row, eventTerms);
+    digests.put(space, row, event, digestOf(event, eventTerms));
     return { id, time, text, ...(source !== '' && { source }), tags, importance };
   }
 
@@ -275,6 +280,7 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
 
   return {
     termIndex: terms,
+    digests,
     vectors,
     space: (name) => spaceOf.get(name) ?? undefined,
     add: (name, events) => add.immediate(name, events),

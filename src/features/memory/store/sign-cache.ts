@@ -1,5 +1,6 @@
 /** The sign patterns of vectors that this process has read, by space and model, and the search for the nearest vectors. */
 
+import type { Nearest } from '../ranking/rank.ts';
 import { cosine, fewestDifferences, signs } from './vector-math.ts';
 
 /** Bytes of cached sign patterns; the least recently used space is dropped first. */
@@ -78,20 +79,19 @@ export class SignCache {
   }
 }
 
-/** The rows whose vectors are nearest to a unit vector, the nearest first. */
+/** The vectors that are nearest to a unit vector. */
 export function nearest(
   stored: readonly { readonly row: number; readonly vector: Uint8Array }[],
   query: Float32Array,
   count: number,
-): readonly number[] {
+): Nearest {
   return stored
     .flatMap(({ row, vector }) => {
       const own = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength);
-      return own.length === query.length ? [{ row, angle: cosine(own, query) }] : [];
+      return own.length === query.length ? [[row, cosine(own, query)] as const] : [];
     })
-    .sort((a, b) => b.angle - a.angle)
-    .slice(0, count)
-    .map(({ row }) => row);
+    .sort(([one, a], [other, b]) => b - a || one - other)
+    .slice(0, count);
 }
 
 export const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array | Int8Array): Uint8Array =>

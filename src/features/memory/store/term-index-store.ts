@@ -7,8 +7,8 @@ import {
   lookedUpTerms,
   MAX_ROWS_READ,
 } from '../ranking/known-terms.ts';
-import { rarityOf } from '../ranking/ranking.ts';
-import { isSingleCharacter, type Terms } from '../ranking/terms.ts';
+import { worthOf } from '../ranking/ranking.ts';
+import type { Terms } from '../ranking/terms.ts';
 
 /**
  * Terms are stored as `<space>:<term>`, so that no query and no count reaches beyond its space. The index
@@ -74,7 +74,7 @@ export function termIndex(db: Database): TermIndex {
       for (const term of rarest) {
         // A very common term adds little once rarer terms have been found.
         if (known.get(term)! > left && weights.size > 0) break;
-        const worth = rarityOf(known.get(term)!, events) * (isSingleCharacter(term) ? 0.4 : 1);
+        const worth = worthOf(term, known.get(term)!, events);
         const held = forms.get(term)!.map((form) => `"${keyOf(space, form)}"`);
         const rows = match.values(held.join(' OR '), left) as [number][];
         for (const [row] of rows) weights.set(row, (weights.get(row) ?? 0) + worth);

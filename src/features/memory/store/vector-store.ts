@@ -1,6 +1,7 @@
 /** Vectors of events in the database, by model, with a nearest-neighbour search within one space. */
 
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
+import type { Nearest } from '../ranking/rank.ts';
 import { bytesOf, type CachedSigns, nearest, SignCache } from './sign-cache.ts';
 import { quantized, signs, signWords } from './vector-math.ts';
 
@@ -26,8 +27,8 @@ export interface VectorStore {
   withoutVector(model: string, behind: number, count: number): readonly EventWithoutVector[];
   /** Stores vectors by row; undefined: the model gave none. Rows that no longer exist are skipped. */
   put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): void;
-  /** The rows of a space whose vectors are nearest, the nearest first. @param query a unit vector */
-  nearest(space: number, model: string, query: Float32Array, count: number): readonly number[];
+  /** The vectors of a space that are nearest. @param query a unit vector */
+  nearest(space: number, model: string, query: Float32Array, count: number): Nearest;
   /** Drops what is cached of a space. */
   drop(space: number): void;
   /** Takes or extends a lease for `ms`; false while another holder has it. */

@@ -1,0 +1,77 @@
+/** What the events around an event add to its relevance: an answer has few words of the question before it. */
+
+import type { EventKind } from './event-kinds.ts';
+import type { WeighedTerm } from './ranking.ts';
+
+/** An event among its neighbours. */
+export interface Placed {
+  readonly time: number;
+  /** Shares of the question's terms, as of `termShares`. */
+  readonly shares: Float64Array;
+  /** Their sum. */
+  readonly own: number;
+  readonly kind: EventKind;
+  /** Places of the events right before and after it; undefined where they are unknown or there are none. */
+  readonly before: number | undefined;
+  readonly after: number | undefined;
+}
+
+/** Milliseconds between neighbours that belong together, and between events of one talk. */
+const NEIGHBOUR_MS = 10 * 60_000;
+const TALK_MS = 60 * 60_000;
+/** What a neighbour adds of its own relevance, as far as that is above a share of the best one's. */
+const BEFORE = 0.3;
+const AFTER = 0.1;
+const LEAST_SHARE = 0.3;
+/** What a talk adds of what its events hold together, as far as that is above a share of what the best one holds. */
+const TALK = 0.2;
+const TALK_ALONE = 0.5;
+/** Events on each side. */
+const TALK_EVENTS = 2;
+/** A term that more of the events hold says nothing of a talk. */
+const TALK_TERMS = 0.1;
+
+/** What is added to each event. @param events in the order of time */
+export function contextOf(events: readonly Placed[], terms: readonly WeighedTerm[]): Float64Array {
+  const added = new Float64Array(events.length);
+  const best = Math.max(0, ...events.map(({ own }) => own));
+  const counted = terms.map(({ share }) => share <= TALK_TERMS);
+  events.forEach((event, at) => {
+    // A question is not the answer to the one before it.
+    if (event.kind === 'request') return;
+    for (const [place, factor] of [
+      [event.before, BEFORE],
+      [event.after, AFTER],
+    ] as const) {
+      const other = place === undefined ? undefined : events[place];
+      if (other === undefined || other.kind === 'filler') continue;
+      if (Math.abs(other.time - event.time) > NEIGHBOUR_MS) continue;
+      added[at]! += factor * Math.max(0, other.own - LEAST_SHARE * best);
+    }
+    added[at]! += TALK * talkAround(events, at, counted);
+  });
+  return added;
+}
+
+function talkAround(events: readonly Placed[], at: number, counted: readonly boolean[]): number {
+  let first = at;
+  let last = at;
+  const near = (one: number, next: number) =>
+    events[next] !== undefined && Math.abs(events[one]!.time - events[next]!.time) <= TALK_MS;
+  while (first > at - TALK_EVENTS && near(first, first - 1)) first--;
+  while (last < at + TALK_EVENTS && near(last, last + 1)) last++;
+  if (first === last) return 0;
+  let together = 0;
+  const alone = new Float64Array(last - first + 1);
+  counted.forEach((counts, term) => {
+    if (!counts) return;
+    let most = 0;
+    for (let one = first; one <= last; one++) {
+      const share = events[one]!.shares[term]!;
+      alone[one - first]! += share;
+      if (share > most) most = share;
+    }
+    together += most;
+  });
+  return Math.max(0, together - TALK_ALONE * Math.max(...alone));
+}

@@ -1,0 +1,246 @@
+/** The one ranking of both stores: candidates of a question, weighed by their digests, their surroundings and their kind. */
+
+import { contextOf } from './context.ts';
+import type { Digest } from './digest.ts';
+import { termHash } from './digest.ts';
+import type { KnownTerms } from './known-terms.ts';
+import type { Question } from './question.ts';
+import { scoreOf, termShares, type WeighedTerm, worthOf } from './ranking.ts';
+import { termsOf } from './terms.ts';
+
+/** Candidates whose terms are weighed. */
+export const POOL = 128;
+/** Of the first so many of them the events right before and after are candidates, too. */
+export const WITH_NEIGHBOURS = 32;
+/** Events of a named day that are candidates whatever their words. */
+export const OF_A_TIME = 64;
+/** Vectors that are candidates. */
+export const NEAREST = 50;
+
+export interface Candidate {
+  readonly row: number;
+  readonly time: number;
+  readonly importance: number;
+  readonly digest: Digest;
+}
+
+/** What a store finds for a question. */
+export interface Found extends KnownTerms {
+  /** Of the space. */
+  readonly events: number;
+  /** Of all texts of the space together, as of `Terms.length`. */
+  readonly length: number;
+  /** In any order, each once. */
+  readonly candidates: readonly Candidate[];
+  /** Rows that follow each other in time: the one before, the one after. */
+  readonly pairs: readonly (readonly [number, number])[];
+}
+
+/** A row with the one before it and the one after it in the order of time. */
+export type Beside = readonly [row: number, before: number | null, after: number | null];
+
+export const pairsOf = (beside: readonly Beside[]): Found['pairs'] =>
+  beside.flatMap(([row, before, after]) => [
+    ...(before === null ? [] : [[before, row] as const]),
+    ...(after === null ? [] : [[row, after] as const]),
+  ]);
+
+/** The nearest vectors: row and cosine, the nearest first. */
+export type Nearest = readonly (readonly [row: number, cosine: number])[];
+
+export interface Ranked {
+  readonly row: number;
+  readonly score: number;
+}
+
+export interface Asked {
+  readonly question: Question;
+  /** The name that the model speaks under. */
+  readonly speaker: string | undefined;
+  readonly limit: number;
+  readonly now: number;
+  readonly nearest?: Nearest | undefined;
+}
+
+/** The shares of relevance that texts keep by their kind. */
+const REQUEST = 0.25;
+const REPLY = 0.4;
+const OWN_WORDS = 0.8;
+/** Where the model's words are asked for, those of others. */
+const OTHERS_WORDS = 0.8;
+/** What the speaker's name in the question makes of the relevance. */
+const NAMED = 1.5;
+/** What an event of a named time gets, of the best relevance. */
+const OF_TIME = 0.5;
+/** The weight of vectors beside words. */
+const VECTORS = 0.35;
+/** Without vectors, events below this share of the best relevance are left out. */
+const FLOOR = 0.15;
+
+interface Weighed {
+  readonly candidate: Candidate;
+  readonly relevance: number;
+  /** It states something: it is neither a request nor a reply of the assistant. */
+  readonly isStatement: boolean;
+  readonly shares: Float64Array;
+}
+
+/** The best events by score, the best first. */
+export function rank(found: Found, asked: Asked): readonly Ranked[] {
+  const terms = weighedTerms(found);
+  const weighed = weigh(found, terms, asked);
+  return select(weighed, keyTermOf(weighed, terms), asked);
+}
+
+const weighedTerms = ({ eventCounts, forms, events }: Found): readonly WeighedTerm[] =>
+  [...eventCounts].map(([term, having]) => ({
+    term,
+    hashes: forms.get(term)!.map(termHash),
+    worth: worthOf(term, having, events),
+    share: having / Math.max(1, events),
+  }));
+
+function weigh(
+  { candidates, pairs, events, length }: Found,
+  terms: readonly WeighedTerm[],
+  { question, speaker, nearest }: Asked,
+): readonly Weighed[] {
+  const ordered = candidates.toSorted((a, b) => a.time - b.time || a.row - b.row);
+  const places = new Map(ordered.map(({ row }, at) => [row, at]));
+  const before = new Map(pairs.map(([one, other]) => [other, one]));
+  const after = new Map(pairs);
+  const averageLength = length / Math.max(1, events);
+  const placed = ordered.map(({ row, time, digest }) => {
+    const shares = termShares(digest, terms, averageLength);
+    return {
+      time,
+      shares,
+      kind: digest.kind,
+      own: shares.reduce((sum, share) => sum + share, 0),
+      before: places.get(before.get(row)!),
+      after: places.get(after.get(row)!),
+    };
+  });
+  const context = contextOf(placed, terms);
+  const named = namedSources(question);
+  const words = ordered.map(
+    ({ digest }, at) => (placed[at]!.own + context[at]!) * (named(digest.source) ? NAMED : 1),
+  );
+  const best = Math.max(0, ...words);
+  const angles = scaledAngles(nearest ?? []);
+  const isOfTime = ({ time }: Candidate) =>
+    question.times.some(({ since, until }) => time >= since && time < until);
+  return ordered.flatMap((candidate, at) => {
+    const { digest } = candidate;
+    let relevance =
+      nearest === undefined
+        ? words[at]!
+        : (best === 0 ? 0 : words[at]! / best) + VECTORS * (angles.get(candidate.row) ?? 0);
+    if (isOfTime(candidate)) relevance += OF_TIME * (nearest === undefined ? best || 1 : 1);
+    const weight = kindWeight(digest, speaker, question.asksModel);
+    if (!(relevance * weight > 0)) return [];
+    return {
+      candidate,
+      relevance: relevance * weight,
+      isStatement:
+        digest.kind === 'statement' && (question.asksModel || digest.source !== 'assistant'),
+      shares: placed[at]!.shares,
+    };
+  });
+}
+
+/** Cosines between that of the last and the first one as 0 to 1. */
+function scaledAngles(nearest: Nearest): ReadonlyMap<number, number> {
+  const first = nearest[0]?.[1] ?? 0;
+  const last = nearest.length < NEAREST ? 0 : nearest.at(-1)![1];
+  const span = first - last;
+  return new Map(nearest.map(([row, angle]) => [row, span > 0 ? (angle - last) / span : 1]));
+}
+
+/** Is a source named in the question? */
+function namedSources({ said }: Question): (source: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (source) => {
+    let is = known.get(source);
+    if (is === undefined) {
+      const terms = [...termsOf(source).counts.keys()];
+      is = terms.length > 0 && terms.every((term) => said.has(term));
+      known.set(source, is);
+    }
+    return is;
+  };
+}
+
+/**
+ * The share of its relevance that an event keeps, 0 to 1. A reply that is only a filler keeps nothing.
+ * @param speaker the model's name in the chat
+ */
+export function kindWeight(
+  { kind, source }: Pick<Digest, 'kind' | 'source'>,
+  speaker: string | undefined,
+  asksModel = false,
+): number {
+  const isReply = source === 'assistant' || source === speaker;
+  if (kind === 'forget' || (kind === 'filler' && isReply)) return 0;
+  if (kind === 'request') return REQUEST;
+  if (asksModel) return isReply ? 1 : OTHERS_WORDS;
+  return isReply ? (source === speaker ? OWN_WORDS : REPLY) : 1;
+}
+
+/** The place of the rarest term that a statement holds. */
+function keyTermOf(weighed: readonly Weighed[], terms: readonly WeighedTerm[]): number {
+  let key = -1;
+  for (const { isStatement, shares } of weighed) {
+    if (!isStatement) continue;
+    shares.forEach((share, at) => {
+      if (share > 0 && (key < 0 || terms[at]!.share < terms[key]!.share)) key = at;
+    });
+  }
+  return key;
+}
+
+/**
+ * Requests and the assistant's replies take at most half of the places while there are statements left, and the same
+ * words of a source take one place: that of the newest.
+ */
+function select(
+  weighed: readonly Weighed[],
+  key: number,
+  { question, limit, now, nearest }: Asked,
+): readonly Ranked[] {
+  const floor = nearest === undefined ? FLOOR : 0;
+  const least = floor * Math.max(0, ...weighed.map(({ relevance }) => relevance));
+  const newest = new Map<number, Candidate>();
+  for (const { candidate } of weighed) {
+    const { same } = candidate.digest;
+    // They are in the order of time.
+    newest.set(same, candidate);
+  }
+  const ranked = weighed
+    .filter(
+      ({ candidate, relevance, isStatement, shares }) =>
+        newest.get(candidate.digest.same) === candidate &&
+        (relevance >= least || (isStatement && key >= 0 && shares[key]! > 0)),
+    )
+    .map(({ candidate, relevance, isStatement }) => ({
+      isStatement,
+      candidate,
+      score: scoreOf(relevance, candidate, now),
+    }))
+    .sort(
+      (a, b) =>
+        b.score - a.score ||
+        Number(b.isStatement) - Number(a.isStatement) ||
+        b.candidate.time - a.candidate.time ||
+        b.candidate.row - a.candidate.row,
+    );
+  const statements = ranked.reduce((sum, { isStatement }) => sum + Number(isStatement), 0);
+  const others = question.asksModel
+    ? limit
+    : Math.max(1, Math.floor(limit / 2), limit - statements);
+  let taken = 0;
+  return ranked
+    .filter(({ isStatement }) => isStatement || ++taken <= others)
+    .slice(0, limit)
+    .map(({ candidate: { row }, score }) => ({ row, score: Math.round(score * 10_000) / 10_000 }));
+}
