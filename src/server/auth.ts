@@ -53,12 +53,14 @@ export function createAccess(options: AccessOptions): Access {
   const { withoutKey, keys, tokens, admins, host, origins } = options;
   if (withoutKey !== undefined) {
     return (headers) => {
+      checkOneHost(headers);
       checkHost(headers, host);
       checkOrigin(headers, origins);
       return withoutKey;
     };
   }
   return (headers) => {
+    checkOneHost(headers);
     const presented = presentedKey(headers);
     if (presented === undefined) throw missing();
     Bun.SHA256.hash(presented, presentedDigest);
@@ -172,6 +174,17 @@ function presentedKey(headers: ReadonlyHeaders): string | undefined {
     if (key !== undefined) return key === '' ? undefined : key;
   }
   return undefined;
+}
+
+/**
+ * Servers and proxies do not agree on which of two counts: they are to be refused (RFC 9112, section 3.2). The
+ * runtime joins them.
+ * @throws GatewayError invalid_request
+ */
+export function checkOneHost(headers: Pick<ReadonlyHeaders, 'get'>): void {
+  if (headers.get('host')?.includes(',') !== true) return;
+  const options = { code: 'invalid_host', retryable: false } as const;
+  throw new GatewayError('invalid_request', 'This request has more than one Host.', options);
 }
 
 function checkHost(headers: ReadonlyHeaders, bound: string): void {

@@ -7,7 +7,7 @@ import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import type { Access } from './auth.ts';
+import { type Access, checkOneHost } from './auth.ts';
 import { apiOf, KNOWN_ENDPOINTS, methodsAt, nearestEndpoint, type Route } from './endpoints.ts';
 import { localUrl, pathOf } from './request-path.ts';
 
@@ -70,11 +70,12 @@ export class ErrorResponses {
 
   /** Whatever was thrown, as an answer. */
   response(request: Request, thrown: unknown): Response {
-    return errorResponse(this.codecOf(request), asGatewayError(thrown), {
+    const answer = errorResponse(this.codecOf(request), asGatewayError(thrown), {
       requestId: requestId(),
       target: undefined,
       notes: undefined,
     });
+    return request.headers.has('upgrade') ? lastAnswer(answer) : answer;
   }
 
   /** Answers a request that may ask; never rejects. `open`: no key is needed. */
@@ -84,6 +85,7 @@ export class ErrorResponses {
     open = false,
   ): Promise<Response> {
     try {
+      if (open) checkOneHost(request.headers);
       const principal = open ? WITHOUT_KEY : await this.#options.access()(this.#headersOf(request));
       return await answer(principal);
     } catch (thrown) {
@@ -131,8 +133,12 @@ export class ErrorResponses {
       const message = `This is no proxy: ${request.method} is not offered.`;
       const answer = this.response(request, notAllowed(message));
       answer.headers.set('allow', 'GET, POST, DELETE');
-      answer.headers.set('connection', 'close');
-      return answer;
+      return lastAnswer(answer);
+    }
+    try {
+      checkOneHost(request.headers);
+    } catch (thrown) {
+      return lastAnswer(this.response(request, thrown));
     }
     if (URL.canParse(request.url)) return undefined;
     const message = 'The Host header of this request is not the name of a host.';
@@ -181,6 +187,16 @@ export class ErrorResponses {
     return this.response(request, error);
   }
 }
+
+/** What follows on the connection is no request: a proxy may have begun to tunnel before it reads the refusal. */
+function lastAnswer(answer: Response): Response {
+  answer.headers.set('connection', 'close');
+  return answer;
+}
+
+/** An upgrade that is refused. */
+export const refusedUpgrade = (codec: Codec, error: GatewayError, id: string): Response =>
+  lastAnswer(errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined }));
 
 const notAllowed = (message: string) =>
   new GatewayError('invalid_request', message, { status: 405, code: 'method_not_allowed' });

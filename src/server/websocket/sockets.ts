@@ -3,12 +3,12 @@
 import type { Codec } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { TurnStates } from '../../conversation/session/turn-state.ts';
-import { errorResponse } from '../../gateway/error-response.ts';
 import { WITHOUT_KEY } from '../../keys/principal.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import type { Access } from '../auth.ts';
 import type { Connections } from '../connections.ts';
+import { refusedUpgrade } from '../errors.ts';
 import type { Receiver, ReceiveSettings } from '../receive.ts';
 import { localUrl, targetOf } from '../request-path.ts';
 import { gatewayErrorFrame } from './error-frames.ts';
@@ -120,7 +120,7 @@ export class Sockets {
     const refuse = (error: GatewayError) => {
       const id = requestId();
       onRefused(request, codec, id, error, WITHOUT_KEY, performance.now() - started);
-      return errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined });
+      return refusedUpgrade(codec, error, id);
     };
     let owner = '';
     try {
