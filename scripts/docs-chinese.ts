@@ -142,6 +142,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '有多大份额的请求首先尝试这个目标；其他目标作为备用。',
   "Which of the route's exchanges are kept on disk.": '这条路由的哪些请求保留在磁盘上。',
   'Other names for models.': '模型的其他名称。',
+  'The model that answers name: as the vendor calls it, or as the client asked for it. Some agents keep the name of an answer and ask for it again, or know the names of their own vendor only; for them: requested.':
+    '回答中写的模型名：厂商的叫法（vendor），或客户端请求时的名称（requested）。有些智能体会记住回答中的名称并再次请求它，或者只认识自家厂商的名称，请为它们选择 requested。',
   'What GET /v1/models shows.': 'GET /v1/models 显示什么。',
   'Also list every model as claude-<provider>/<model>, for clients that show only names that begin with claude.':
     '每个模型再以 claude-<provider>/<model> 列出一次，供只显示 claude 开头的名称的客户端使用。',

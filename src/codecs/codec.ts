@@ -188,6 +188,9 @@ export interface Codec {
    */
   withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
+  /** Where answers and frames name the model; a frame without this member names none. */
+  readonly modelAt: Readonly<Record<'answer' | 'frame', readonly string[]>>;
+
   /** Left out: answers say it in any case. */
   readonly usageIsAsked?: AskedUsage;
 

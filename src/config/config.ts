@@ -40,6 +40,8 @@ export interface Config {
   readonly routes: readonly RouteConfig[];
   readonly aliases: Aliases;
   readonly modelList: { readonly claudeAliases: boolean };
+  /** The name that answers give their model. */
+  readonly answerModel: 'vendor' | 'requested';
   readonly categories: CategorySettings;
   readonly auth: AuthConfig;
   /** Models without a price. */
@@ -93,6 +95,7 @@ export function resolveConfig(
     routes,
     aliases: resolveAliases(file.aliases, names, findings),
     modelList: { claudeAliases: file.model_list.claude_aliases },
+    answerModel: file.answer_model,
     categories: resolveCategories(file.categories),
     auth,
     unpriced: file.unpriced,

@@ -1,10 +1,11 @@
 /** What the events of an endpoint's stream go through on their way to the client. */
 
 import type { AskedUsage } from '../codecs/codec.ts';
+import { FrameEditor } from '../gateway/stream/edited-frames.ts';
 import { ErrorMask } from '../gateway/stream/mask-errors.ts';
 import type { Output } from '../gateway/stream/pipeline.ts';
 import { frameLimit } from '../gateway/stream/quiet-bytes.ts';
-import { UsageFilter } from '../gateway/stream/without-usage.ts';
+import { withoutUsageOf } from '../gateway/tries/edit-answer.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
 export interface ChunkFilter {
@@ -24,7 +25,7 @@ export function eventFilters(
   if (hides === undefined) return filters;
   const { name: provider, answers: limits, timeouts } = config;
   const limit = frameLimit({ provider, limits, contentMs: timeouts.contentMs });
-  const filter = new UsageFilter(hides, limit);
+  const filter = new FrameEditor(withoutUsageOf(hides), limit);
   filters.push({
     push(chunk) {
       const shown = filter.shown(chunk);

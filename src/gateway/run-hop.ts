@@ -171,6 +171,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       refusal,
       abort,
       routeName: this.#routeName,
+      shownModel: services.table.config.answerModel === 'requested' ? request.model : undefined,
       recording: summary.recording,
       wantsAnswer: features?.onAnswer !== undefined,
       secrets,

@@ -90,6 +90,8 @@ export interface Attempt extends AttemptPlace {
   readonly refusal: GatewayError | undefined;
   /** Of the route that chose the target. */
   readonly routeName: string | undefined;
+  /** The name that the answer gives its model; left out: the vendor's own. */
+  readonly shownModel?: string | undefined;
   readonly recording: Recording | undefined;
   /** The whole answer is needed when it is over. */
   readonly wantsAnswer: boolean;
@@ -123,6 +125,14 @@ export interface Prepared {
   readonly hides?: AskedUsage;
   /** The earlier response that the client named and the target did not get: the answer names it all the same. */
   readonly previous?: string | undefined;
+}
+
+/** A change to the JSON of every answer that a client gets. */
+export interface EditAnswer {
+  /** The same text: it stays as it came; '': a frame that holds nothing else. */
+  json(json: string, of: 'answer' | 'frame'): string;
+  /** The member that it takes out. */
+  readonly hidden?: string | undefined;
 }
 
 /** An answer whose head has come: what the two readers of an answer need. */

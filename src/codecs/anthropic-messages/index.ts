@@ -32,6 +32,7 @@ function encodeModels(models: readonly ModelEntry[]): JsonObject {
 
 export const anthropicMessages = {
   name: PROTOCOL,
+  modelAt: { answer: ['model'], frame: ['message', 'model'] },
   upstreamPath: '/v1/messages',
   decodeRequest,
   encodeRequest,

@@ -60,6 +60,7 @@ function addressed(
 
 export const googleGemini = {
   name: PROTOCOL,
+  modelAt: { answer: ['modelVersion'], frame: ['modelVersion'] },
   upstreamPath: '/models',
   addressed,
   decodeRequest,

@@ -13,6 +13,7 @@ import { encodeStream } from './stream/encode-stream.ts';
 
 export const openaiChat = {
   name: 'openai-chat',
+  modelAt: { answer: ['model'], frame: ['model'] },
   upstreamPath: '/chat/completions',
   decodeRequest,
   encodeRequest,

@@ -15,6 +15,7 @@ import { PROTOCOL } from './wire.ts';
 
 export const openaiResponses = {
   name: PROTOCOL,
+  modelAt: { answer: ['model'], frame: ['response', 'model'] },
   upstreamPath: '/responses',
   decodeRequest,
   encodeRequest,

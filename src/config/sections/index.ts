@@ -10,7 +10,7 @@ import { budgets } from './keys/budgets.ts';
 import { limits } from './limits.ts';
 import { keepAlive, listen, validate, workers } from './listen.ts';
 import { memory } from './memory.ts';
-import { aliases, modelList } from './models.ts';
+import { aliases, answerModel, modelList } from './models.ts';
 import { engines } from './operations/engines.ts';
 import { spend, unpriced } from './operations/money.ts';
 import { profiles } from './profiles.ts';
@@ -53,6 +53,7 @@ export const fileSchema = closed(
     routes: byDefault(routes, []),
     aliases: byDefault(aliases, {}),
     model_list: byDefault(modelList, {}),
+    answer_model: answerModel,
     categories: byDefault(categories, {}),
     profiles: byDefault(profiles, {}),
     auth: byDefault(auth, {}),

@@ -1,7 +1,7 @@
-/** The sections `aliases` and `model_list`: other names for models, and what GET /v1/models shows. */
+/** The keys `aliases`, `model_list` and `answer_model`: other names for models, what GET /v1/models shows, and what answers say. */
 
 import type { Findings, Path } from '../file/problem.ts';
-import { byDefault, closed, flag, named, text } from '../file/schema-types.ts';
+import { byDefault, choice, closed, flag, named, text } from '../file/schema-types.ts';
 import type { ProviderNames } from './targets.ts';
 
 export const aliases = named(
@@ -19,6 +19,14 @@ export const modelList = closed(
     ),
   },
   'What GET /v1/models shows.',
+);
+
+export const answerModel = byDefault(
+  choice(
+    ['vendor', 'requested'],
+    'The model that answers name: as the vendor calls it, or as the client asked for it. Some agents keep the name of an answer and ask for it again, or know the names of their own vendor only; for them: requested.',
+  ),
+  'vendor',
 );
 
 /** Name that a client may ask for → `provider/model`, a plain model name, or another alias. */

@@ -2,27 +2,31 @@
 
 import type { StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder } from '../../conversation/reply-builder.ts';
+import { editOf } from '../tries/edit-answer.ts';
 import type { Reading } from '../types.ts';
+import { EditedFrames } from './edited-frames.ts';
 import { withFastPath } from './fast/fast-translator.ts';
 import { Passthrough } from './passthrough.ts';
 import type { ClientSide, StreamPipeline } from './pipeline.ts';
 import { PreviousResponsePipeline } from './previous-response.ts';
 import { type Bounds, frameLimit } from './quiet-bytes.ts';
 import { Translator, type TranslatorOptions } from './translator.ts';
-import { WithoutUsagePipeline } from './without-usage.ts';
 
 /** Forwards bytes if the protocol is the client's and no interceptor is armed. */
 export function choosePipeline(reading: Reading): StreamPipeline {
-  const { previous, hides } = reading.prepared;
-  const given = passthroughOrTranslator(reading);
-  const pipeline =
-    hides === undefined
-      ? given
-      : new WithoutUsagePipeline(given, hides, frameLimit(boundsOf(reading)));
+  const { previous } = reading.prepared;
+  const pipeline = edited(reading, passthroughOrTranslator(reading));
   const edit = reading.attempt.protocol.withPreviousResponseId;
   if (previous === undefined || edit === undefined) return pipeline;
   const limit = frameLimit(boundsOf(reading));
   return new PreviousResponsePipeline(pipeline, (json) => edit(json, previous, 'frame'), limit);
+}
+
+function edited(reading: Reading, pipeline: StreamPipeline): StreamPipeline {
+  const edit = editOf(reading);
+  return edit === undefined
+    ? pipeline
+    : new EditedFrames(pipeline, edit, frameLimit(boundsOf(reading)));
 }
 
 function passthroughOrTranslator(reading: Reading): StreamPipeline {
@@ -38,8 +42,11 @@ function passthroughOrTranslator(reading: Reading): StreamPipeline {
 
 /** A whole reply as a stream; `first` is all that the client gets. */
 export function translateWhole(reading: Reading, events: readonly StreamEvent[]) {
-  const pipeline = new Translator(translatorOptions(reading, false));
-  return { pipeline, first: [pipeline.feed(events), pipeline.end()] };
+  const translator = new Translator(translatorOptions(reading, false));
+  const pipeline = edited(reading, translator);
+  const all = translator.feed(events);
+  const shown = pipeline instanceof EditedFrames ? pipeline.shown(all) : all;
+  return { pipeline, first: [shown, pipeline.end()] };
 }
 
 function translatorOptions(reading: Reading, preserveBytes: boolean): TranslatorOptions {

@@ -14,7 +14,7 @@ import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
 import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
-import { asAsked, foreignJson, wholeReply } from './whole-reply.ts';
+import { asAsked, encodedReply, foreignJson, wholeReply } from './whole-reply.ts';
 
 /** @throws GatewayError upstream if what came is no answer in the upstream's protocol */
 export function wholeAnswer(
@@ -101,17 +101,14 @@ const onlyAJob = (provider: string): TargetError =>
 
 /** The answer that these events make, in the client's protocol. */
 function finished(
-  { attempt, client }: Reading,
+  reading: Reading,
   asIs: WholeOutcome,
   events: readonly StreamEvent[],
 ): WholeOutcome {
   const fold = new ReplyBuilder();
   for (const event of events) fold.push(event);
   const { reply } = fold;
-  const { protocol } = attempt.request;
-  const body =
-    protocol.encodeReplyText?.(reply, client) ??
-    JSON.stringify(protocol.encodeReply(reply, client));
+  const body = encodedReply(reading, reply);
   const digest = { ...asIs.digest, usage: reply.usage };
   return { ...asIs, same: false, status: 200, body, digest };
 }

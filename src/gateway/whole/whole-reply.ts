@@ -11,7 +11,7 @@ import { printableLine } from '../../lib/text/printable-text.ts';
 import { redactText } from '../../lib/text/redact.ts';
 import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import { isEvents } from '../stream/body-form.ts';
-import { withoutUsage } from '../tries/asked-usage.ts';
+import { editOf } from '../tries/edit-answer.ts';
 import type { Reading } from '../types.ts';
 
 const utf8 = new TextDecoder();
@@ -104,16 +104,28 @@ function replyFromStream(reading: Reading, bytes: Uint8Array): WholeReply {
 
 const says = (block: Block) => !('text' in block) || block.text !== '';
 
-/** The vendor's answer, which names the response before it as the client did, without usage that it did not ask for. */
-export function asAsked({ attempt, prepared }: Reading, body: Uint8Array | string) {
-  const { previous, hides } = prepared;
-  if (hides !== undefined) {
-    const json = typeof body === 'string' ? body : utf8.decode(body);
-    const left = withoutUsage(json, hides);
-    return left === json ? body : Buffer.from(left);
-  }
-  const edit = attempt.protocol.withPreviousResponseId;
-  if (previous === undefined || edit === undefined) return body;
-  const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
-  return Buffer.from(text);
+/** The answer in the client's protocol. */
+export function encodedReply(reading: Reading, reply: Reply): string {
+  const { attempt, client } = reading;
+  const { protocol } = attempt.request;
+  const json =
+    protocol.encodeReplyText?.(reply, client) ??
+    JSON.stringify(protocol.encodeReply(reply, client));
+  return editOf(reading)?.json(json, 'answer') ?? json;
+}
+
+/**
+ * The vendor's answer, which names the response before it and its model as the client did, without usage that it did
+ * not ask for.
+ */
+export function asAsked(reading: Reading, body: Uint8Array | string) {
+  const { attempt, prepared } = reading;
+  const edit = editOf(reading);
+  const { previous } = prepared;
+  const named = previous === undefined ? undefined : attempt.protocol.withPreviousResponseId;
+  if (edit === undefined && named === undefined) return body;
+  const json = typeof body === 'string' ? body : utf8.decode(body);
+  const left = edit === undefined ? json : edit.json(json, 'answer');
+  const text = named === undefined ? left : named(left, previous!, 'answer');
+  return text === json ? body : Buffer.from(text);
 }

@@ -1,25 +1,24 @@
-/** A step behind a pipeline: the client does not get the usage that this gateway asked for. */
+/** A step behind a pipeline: the client gets its frames with a change, such as without usage that it did not ask for. */
 
-import type { AskedUsage } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import { type FrameLimit, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { withoutUsage } from '../tries/asked-usage.ts';
+import type { EditAnswer } from '../types.ts';
 import { concat, type Output, type StreamPipeline } from './pipeline.ts';
 import { PipelineDecorator } from './pipeline-decorator.ts';
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Frames without usage go on as their own bytes, each when it is whole. */
-export class UsageFilter {
+/** Frames that stay as they are go on as their own bytes, each when it is whole. */
+export class FrameEditor {
   /** What could not be read: nothing goes on. */
   broken: GatewayError | undefined;
   #parser: SseParser;
-  readonly #hides: AskedUsage;
+  readonly #edit: EditAnswer;
   readonly #limit: FrameLimit | undefined;
 
-  constructor(hides: AskedUsage, limit?: FrameLimit) {
-    this.#hides = hides;
+  constructor(edit: EditAnswer, limit?: FrameLimit) {
+    this.#edit = edit;
     this.#limit = limit;
     this.#parser = new SseParser({ limit });
   }
@@ -39,7 +38,7 @@ export class UsageFilter {
   #frame({ data, bytes, from, to }: SseFrame): Output {
     const own = bytes.subarray(from, to);
     if (data === undefined) return own;
-    const left = withoutUsage(data, this.#hides);
+    const left = this.#edit.json(data, 'frame');
     if (left === data) return own;
     if (left === '') return '';
     const text = utf8.decode(own);
@@ -49,40 +48,45 @@ export class UsageFilter {
       : text.slice(0, at) + left + text.slice(at + data.length);
   }
 
-  /** What no blank line has ended; not the half of a usage. */
+  /** What no blank line has ended; not the half of what is hidden. */
   rest(): Output {
     const { pending } = this.#parser;
     this.#parser = new SseParser({ limit: this.#limit });
-    if (pending === undefined || utf8.decode(pending).includes(`"${this.#hides.member}"`))
-      return '';
-    return pending;
+    const { hidden } = this.#edit;
+    const hides = hidden !== undefined && utf8.decode(pending).includes(`"${hidden}"`);
+    return pending === undefined || hides ? '' : pending;
   }
 }
 
-/** The filter behind a pipeline. */
-export class WithoutUsagePipeline extends PipelineDecorator<StreamPipeline> {
-  readonly #filter: UsageFilter;
+/** The editor behind a pipeline. */
+export class EditedFrames extends PipelineDecorator<StreamPipeline> {
+  readonly #editor: FrameEditor;
 
-  constructor(inner: StreamPipeline, hides: AskedUsage, limit: FrameLimit) {
+  constructor(inner: StreamPipeline, edit: EditAnswer, limit: FrameLimit) {
     super(inner);
-    this.#filter = new UsageFilter(hides, limit);
+    this.#editor = new FrameEditor(edit, limit);
   }
 
   push(chunk: Uint8Array): Output {
-    return this.#filter.shown(this.inner.push(chunk));
+    return this.#editor.shown(this.inner.push(chunk));
   }
 
   end(): Output {
-    const shown = this.#filter.shown(this.inner.end());
-    return concat([shown, this.#filter.rest()]);
+    const shown = this.#editor.shown(this.inner.end());
+    return concat([shown, this.#editor.rest()]);
+  }
+
+  /** What the client gets of this, which the pipeline behind it has given elsewhere. */
+  shown(out: Output): Output {
+    return this.#editor.shown(out);
   }
 
   override inject(...events: Parameters<StreamPipeline['inject']>): Output {
-    return concat([this.#filter.rest(), this.inner.inject(...events)]);
+    return concat([this.#editor.rest(), this.#editor.shown(this.inner.inject(...events))]);
   }
 
   override fail(error: GatewayError): string {
-    const rest = this.#filter.rest();
+    const rest = this.#editor.rest();
     return (typeof rest === 'string' ? rest : utf8.decode(rest)) + this.inner.fail(error);
   }
 
@@ -91,7 +95,7 @@ export class WithoutUsagePipeline extends PipelineDecorator<StreamPipeline> {
     return true;
   }
   get failure() {
-    return this.#filter.broken ?? this.inner.failure;
+    return this.#editor.broken ?? this.inner.failure;
   }
   get error() {
     return this.inner.error;
