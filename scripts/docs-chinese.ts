@@ -42,6 +42,15 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Whether it can call tools.': '能否调用工具。',
   'Whether it can reason.': '能否推理。',
   'Kinds of input that it accepts.': '接受的输入类型。',
+  'As prompt_cache of the provider, for this model.': '同提供方的 prompt_cache，用于这个模型。',
+  "the provider's": '提供方的值',
+  'Whether the gateway has the vendor keep the prompt for the next turn, where the client cannot ask for that; 1h: for an hour, where the vendor offers that, else for its usual time.':
+    '客户端自己无法要求时，网关是否让厂商为下一轮保留提示词；1h：在厂商支持时保留一小时，否则保留其通常的时间。',
+  "Takes Anthropic's cache marks (cache_control): on blocks of Messages, on parts of Chat.":
+    '接受 Anthropic 的缓存标记（cache_control）：Messages 的块上，Chat 的部分上。',
+  'Messages: takes a cache mark at the top of the body.': 'Messages：接受请求体顶层的缓存标记。',
+  'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.':
+    'Chat、Responses：在这个主机的地址上接受 prompt_cache_key 和显式的缓存断点。',
   'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.':
     '价格，按模型名称或通配符列出。完整的名称优先于通配符，通配符按文件中的顺序匹配。这里的价格优先于 hopgate 自带的价格。',
   'USD per million prompt tokens.': '提示词价格，美元/百万 token。',

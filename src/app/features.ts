@@ -6,6 +6,7 @@ import type { Payer } from '../conversation/account/payer.ts';
 import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
+import { promptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
 import { memoryLedger, openHopLedger, permittedTools } from '../features/server-tools/index.ts';
@@ -86,6 +87,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
   const textLimit = () => config.limits.toolText;
   const shortened = toolResults({ limit: textLimit, ledger: stores.short.value });
   const fitted = vendorFit();
+  const tails = new RequestTails();
   const chatApp = {
     get memory() {
       return options.memory;
@@ -154,6 +156,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
             ahead: state.ahead(state.short.prefetch),
           }),
     () => fitted,
+    ({ exchange }) => promptCache(exchange, tails),
     ({ chat }) => chat?.after,
     ({ exchange }) => strayHeaders(exchange.headers),
   ];

@@ -165,6 +165,21 @@ export interface Profile {
    */
   readonly reasoningReplay?: 'calls' | 'all';
 
+  // Prompt caches.
+  /**
+   * Takes Anthropic's cache marks: on blocks of Messages, on parts of Chat. Default false: then none are added; those of
+   * a client of Messages go on within its protocol, and are dropped with the note `cache_control_dropped` on the way to
+   * another.
+   */
+  readonly cacheMarks?: boolean;
+  /** Messages: takes a cache mark at the top of the body, which moves along. Default true. */
+  readonly rootCacheMark?: boolean;
+  /**
+   * Chat, Responses: finds a prompt again by `prompt_cache_key` and explicit breakpoints, at addresses of this host. At
+   * any other address neither is sent. Default: nowhere.
+   */
+  readonly breakpointsAt?: string;
+
   // Errors.
   /** The vendor's own error codes, as text. */
   readonly errors?: Readonly<Record<string, VendorError>>;
@@ -202,6 +217,10 @@ export interface Target {
   readonly model: string;
   readonly protocol: ProtocolName;
   readonly profile: Profile;
+  /** How long its prompts are to be kept where the client cannot say so. Left out: as long as the vendor usually does. */
+  readonly promptCache?: 'off' | '1h';
+  /** The fewest tokens of a prompt that are kept. */
+  readonly leastCache?: number | undefined;
   /** Fields that it has refused. */
   readonly refusedFields?: readonly FieldPath[];
 }

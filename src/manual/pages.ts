@@ -68,6 +68,8 @@ import notes from '../../docs/notes.md' with { type: 'text' };
 import notesChinese from '../../docs/notes.zh-CN.md' with { type: 'text' };
 import platforms from '../../docs/platforms.md' with { type: 'text' };
 import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text' };
+import promptCaches from '../../docs/prompt-caches.md' with { type: 'text' };
+import promptCachesChinese from '../../docs/prompt-caches.zh-CN.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import proofChinese from '../../docs/proof.zh-CN.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
@@ -119,6 +121,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   keys,
   limits,
   money,
+  'prompt-caches': promptCaches,
   'scale-out': scaleOut,
   websocket,
   browser,
@@ -144,6 +147,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
   'money.zh-CN': moneyChinese,
+  'prompt-caches.zh-CN': promptCachesChinese,
   'platforms.zh-CN': platformsChinese,
   'scale-out.zh-CN': scaleOutChinese,
   'websocket.zh-CN': websocketChinese,
@@ -208,6 +212,7 @@ export const GROUPS: readonly PageGroup[] = [
       'keys',
       'limits',
       'money',
+      'prompt-caches',
       'platforms',
       'scale-out',
       'security',

@@ -38,6 +38,8 @@ const PAGES: Readonly<Record<string, string>> = {
   '/claude-code-on-glm': 'glm coding plan, claude code',
   '/two-keys':
     'multiple keys, several keys, key rotation, load balancing, key pool, 多个密钥, 密钥池, 负载均衡',
+  '/prompt-caches':
+    'prompt cache, prompt caching, cache_control, prompt_cache_key, cached tokens, cache hit rate, 提示词缓存, 缓存命中',
   '/changed-requests': 'changed request, modified, record requests, diff, 请求被修改',
   '/behind-nginx': 'nginx, reverse proxy, caddy, traefik, haproxy, alb, 反向代理',
   '/recipes#local-models':

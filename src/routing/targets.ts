@@ -1,6 +1,6 @@
 /** Turns the targets of a rule into providers and models: `provider/model`, wildcards, weights, profiles by model. */
 
-import { modelsFile, vendorFacts } from '../config/models/model-facts.ts';
+import { leastCacheLength, modelsFile, vendorFacts } from '../config/models/model-facts.ts';
 import type { ModelRule, ModelsFile } from '../config/models/models-file.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { RouteTo } from '../config/sections/routes.ts';
@@ -28,15 +28,39 @@ export function splitTarget(
 
 /** The target for a model of a provider. */
 export function targetOf(provider: ProviderConfig, model: string): RoutedTarget {
+  const promptCache = memberOf(provider.modelCaches ?? {}, model) ?? provider.promptCache ?? 'auto';
+  const profile = withModelFacts(profileFor(provider.profile, model), provider, model);
   return {
     provider,
     target: {
       provider: provider.name,
       model,
       protocol: provider.protocol,
-      profile: withModelFacts(profileFor(provider.profile, model), provider, model),
+      profile: hasBreakpoints(profile, provider) ? profile : withoutBreakpoints(profile),
+      ...(promptCache !== 'auto' && { promptCache }),
+      ...(profile.cacheMarks && { leastCache: leastCacheLength(provider.vendor, model) }),
     },
   };
+}
+
+/** Are they taken, if at all, at the address that is asked? */
+function hasBreakpoints({ breakpointsAt: host }: Profile, { baseUrl }: ProviderConfig): boolean {
+  if (!host) return true;
+  const { hostname } = new URL(baseUrl);
+  // Those of regions stand in front: eu.api.openai.com.
+  return hostname === host || hostname.endsWith(`.${host}`);
+}
+
+const profilesElsewhere = new WeakMap<Profile, Profile>();
+
+function withoutBreakpoints(profile: Profile): Profile {
+  let elsewhere = profilesElsewhere.get(profile);
+  if (elsewhere === undefined) {
+    const { breakpointsAt: _, ...others } = profile;
+    elsewhere = Object.freeze(others);
+    profilesElsewhere.set(profile, elsewhere);
+  }
+  return elsewhere;
 }
 
 /** Profiles with the facts of a model, by those facts. */

@@ -20,6 +20,9 @@ import { type ModelPrice, prices, resolvePrices } from './prices.ts';
 /** Where a fact of a model comes from that is not stated. */
 const CATALOGUE = "the vendor's list, or the model catalogue";
 
+export const PROMPT_CACHES = ['auto', 'off', '1h'] as const;
+export type PromptCache = (typeof PROMPT_CACHES)[number];
+
 const model = closed(
   {
     name: text('A model name.'),
@@ -27,6 +30,10 @@ const model = closed(
     output: optional(count('The most tokens that an answer can have.', 1), CATALOGUE),
     tools: optional(flag('Whether it can call tools.'), CATALOGUE),
     reasoning: optional(flag('Whether it can reason.'), CATALOGUE),
+    prompt_cache: optional(
+      choice(PROMPT_CACHES, 'As prompt_cache of the provider, for this model.'),
+      "the provider's",
+    ),
     input: optional(
       Type.Array(choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'), {
         description: 'Kinds of input that it accepts.',
@@ -57,6 +64,8 @@ export interface ProviderModels {
   readonly models: readonly string[];
   /** Of single models: what the file states of them. */
   readonly facts: Readonly<Record<string, ModelFacts>>;
+  /** Of single models: how long their prompts are to be kept. */
+  readonly modelCaches?: Readonly<Record<string, PromptCache>>;
   /** What its models cost, exact names before globs; empty when the file names no price. */
   readonly prices: readonly ModelPrice[];
 }
@@ -74,13 +83,19 @@ export function resolveModels(
   const written: readonly FileModel[] = listOf<FileModel>(own.models) ?? preset?.models ?? [];
   const stated = written.flatMap((one) => {
     if (typeof one === 'string') return [];
-    const { name, ...facts } = one;
+    const { name, prompt_cache: _, ...facts } = one;
     return [[name, facts] as const];
   });
+  const caches = written.flatMap((one) =>
+    typeof one === 'string' || one.prompt_cache === undefined
+      ? []
+      : [[one.name, one.prompt_cache] as const],
+  );
   return {
     vendor: catalogueVendor(presetName, baseUrl),
     models: [...new Set(written.map((one) => (typeof one === 'string' ? one : one.name)))],
     facts: Object.fromEntries(stated),
+    ...(caches.length > 0 && { modelCaches: Object.fromEntries(caches) }),
     prices: resolvePrices(own.prices),
   };
 }

@@ -38,7 +38,14 @@ import {
   resolvePlatform,
 } from './platform/index.ts';
 import { type Profiles, profileNamed } from './profiles.ts';
-import { modelPrices, models, type ProviderModels, resolveModels } from './provider-models.ts';
+import {
+  modelPrices,
+  models,
+  PROMPT_CACHES,
+  type PromptCache,
+  type ProviderModels,
+  resolveModels,
+} from './provider-models.ts';
 import { providerRetry, type RetryConfig, resolveRetry, type retry } from './retry.ts';
 import {
   providerTimeouts,
@@ -104,6 +111,13 @@ const provider = closed(
     ),
     models,
     prices: modelPrices,
+    prompt_cache: byDefault(
+      choice(
+        PROMPT_CACHES,
+        'Whether the gateway has the vendor keep the prompt for the next turn, where the client cannot ask for that; 1h: for an hour, where the vendor offers that, else for its usual time.',
+      ),
+      'auto',
+    ),
     headers: byDefault(
       named(
         headerValue(),
@@ -173,6 +187,8 @@ export interface ProviderConfig extends ProviderModels {
   readonly auth: AuthStyle;
   /** `name: 'none'` when there is none. */
   readonly profile: Profiles[string];
+  /** Left out: `auto`. */
+  readonly promptCache?: PromptCache;
   /** Sent with every request; they replace headers that the gateway would send. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Names in lower case, `x-team-*` too, that go on from clients beside those that always do. */
@@ -303,6 +319,7 @@ function resolveProvider(
     keys,
     auth,
     profile,
+    ...(own.prompt_cache !== 'auto' && { promptCache: own.prompt_cache }),
     ...resolveModels(own, presetName, preset, baseUrl),
     headers: Object.fromEntries(
       Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),

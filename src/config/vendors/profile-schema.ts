@@ -182,6 +182,16 @@ export const profileFacts = {
     ['calls', 'all'],
     'Chat: assistant messages that must carry reasoning while the model reasons.',
   ),
+  cacheMarks: flag(
+    "Takes Anthropic's cache marks (cache_control): on blocks of Messages, on parts of Chat.",
+  ),
+  rootCacheMark: flag('Messages: takes a cache mark at the top of the body.'),
+  breakpointsAt: Type.Optional(
+    Type.String({
+      description:
+        'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
+    }),
+  ),
   errors: Type.Optional(
     named(
       closed(

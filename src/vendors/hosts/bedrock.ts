@@ -37,6 +37,8 @@ export const bedrock: Vendor = {
   profiles: {
     'bedrock-claude': {
       ...CLAUDE,
+      // https://doc.routerhub.ai/prompt-caching.html
+      rootCacheMark: false,
       hostedTools: ['tool_search', 'memory', 'computer', 'bash', 'text_editor'],
       // Others: "invalid beta flag".
       betas: [

@@ -15,7 +15,14 @@ export const openrouter: Vendor = {
       discovered: true,
     }),
   },
-  profiles: { openrouter: { reasoningField: 'reasoning', reasoningParam: 'reasoning' } },
+  profiles: {
+    openrouter: {
+      reasoningField: 'reasoning',
+      reasoningParam: 'reasoning',
+      // https://openrouter.ai/docs/features/prompt-caching
+      models: { '*claude*': { cacheMarks: true } },
+    },
+  },
   words: [
     {
       source: 'https://openrouter.ai/docs/api-reference/errors',

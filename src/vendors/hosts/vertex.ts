@@ -33,6 +33,8 @@ export const vertex: Vendor = {
   profiles: {
     'vertex-claude': {
       ...CLAUDE,
+      // https://doc.routerhub.ai/prompt-caching.html
+      rootCacheMark: false,
       hostedTools: ['web_search', 'tool_search', 'memory', 'bash', 'text_editor'],
       // Others: "Unexpected value(s) `…` for the `anthropic-beta` header."
       betas: [...CLOUD_BETAS, 'web-search-2025-03-05', 'claude-code-20250219'],

@@ -8,6 +8,7 @@ export const CLAUDE = {
   systemTurns: true,
   defaultMaxTokens: 32_000,
   temperature: { min: 0, max: 1 },
+  cacheMarks: true,
   // Its models write no other markup.
   leakFamilies: ['anthropic-xml'],
 } as const;

@@ -27,6 +27,17 @@ export const OPENAI_FACTS = {
   errors: ERRORS,
 } as const;
 
+/**
+ * From GPT-5.6 on a prompt is found again only by `prompt_cache_key` and at breakpoints; earlier models find the longest
+ * equal beginning by themselves (https://developers.openai.com/api/docs/guides/prompt-caching).
+ */
+const KEPT_BY_KEY = Object.fromEntries(
+  ['gpt-5.6*', 'gpt-5.7*', 'gpt-5.8*', 'gpt-5.9*', 'gpt-6*', 'gpt-7*'].map((glob) => [
+    glob,
+    { breakpointsAt: 'api.openai.com' },
+  ]),
+);
+
 /** Those of the other endpoints: embeddings, moderations, images, audio. */
 const OTHERS = ['text-embedding-*', 'omni-moderation-*', 'dall-e-*', 'whisper-*', 'tts-*'];
 export const OPENAI_MODELS = ['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', ...OTHERS];
@@ -60,6 +71,7 @@ export const openai: Vendor = {
   profiles: {
     openai: {
       ...OPENAI_FACTS,
+      models: KEPT_BY_KEY,
       storesResponses: true,
       compaction: true,
       hostedTools: [
@@ -76,7 +88,7 @@ export const openai: Vendor = {
       ],
     },
     // "Image URLs are only allowed for messages with role 'user'".
-    'openai-chat': { ...OPENAI_FACTS, imagesInResults: false },
+    'openai-chat': { ...OPENAI_FACTS, models: KEPT_BY_KEY, imagesInResults: false },
   },
   words: [
     {

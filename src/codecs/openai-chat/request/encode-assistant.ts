@@ -16,6 +16,7 @@ import {
   blockText,
   joinedText,
   type MessageContext,
+  markField,
   noteCache,
   noteOnce,
 } from './encode-content.ts';
@@ -43,7 +44,7 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
     // Texts of one turn are joined directly; texts of different turns become paragraphs.
     let joined = parts.length > 0 ? '\n\n' : '';
     for (const block of turn.blocks) {
-      noteCache(block, context);
+      if (block.type !== 'text') noteCache(block, context);
       if (block.type === 'reasoning' && !isOwn(block)) reasoning.push(block);
       else if (block.type === 'tool-call') {
         if (block.by === 'provider') noteOnce(context, 'provider_call_dropped', block.name);
@@ -87,7 +88,11 @@ function assistantPart(block: Block, context: MessageContext): JsonObject | unde
   if (block.type === 'reasoning') return thinkingPart(block);
   const value =
     block.type === 'tool-result' ? providerResult(block, context) : blockText(block, context);
-  return value === '' ? undefined : textPart(value, block.type === 'text' ? ownResidue(block) : {});
+  if (block.type !== 'text') return value === '' ? undefined : textPart(value);
+  if (value === '' || context.target.profile.cacheMarks !== true) noteCache(block, context);
+  if (value === '') return undefined;
+  const part = textPart(value, ownResidue(block));
+  return context.target.profile.cacheMarks ? { ...part, ...markField(block, context) } : part;
 }
 
 /** An edited thinking part of Mistral. With the same text it keeps its form. */
@@ -106,7 +111,9 @@ function providerResult(block: ToolResultBlock, context: MessageContext): string
 }
 
 function contentOf(parts: readonly JsonObject[], from: JsonObject): Json {
-  const array = list(from.content) !== undefined || parts.some((part) => part.type !== 'text');
+  const array =
+    list(from.content) !== undefined ||
+    parts.some((part) => part.type !== 'text' || part.cache_control !== undefined);
   if (array && parts.length > 0) return parts;
   return parts.map((part) => String(part.text ?? '')).join('');
 }

@@ -32,11 +32,22 @@ export function noteOnce(context: MessageContext, name: string, what?: string): 
   context.notes.add(name, '/messages', what);
 }
 
-/** Notes that a cache mark is lost. Chat has none, and the prompt means the same without it. */
+/** Notes that a cache mark is lost. The prompt means the same without it. */
 export function noteCache(block: Block, context: MessageContext): void {
   if ('cache' in block && block.cache !== undefined && !isOwn(block)) {
     noteOnce(context, 'cache_control_dropped');
   }
+}
+
+/** The field of a part that carries the block's cache mark to a vendor that takes it; `{}` and a note if none does. */
+export function markField(block: Block, context: MessageContext): JsonObject {
+  const mark = 'cache' in block ? block.cache : undefined;
+  if (mark === undefined) return {};
+  const { cacheMarks, breakpointsAt } = context.target.profile;
+  if (cacheMarks === true) return { cache_control: { type: 'ephemeral', ...mark } };
+  if (breakpointsAt && !context.own) return { prompt_cache_breakpoint: { mode: 'explicit' } };
+  noteCache(block, context);
+  return {};
 }
 
 /** The readable text of blocks, joined, for fields that hold only text. */
@@ -48,6 +59,7 @@ export function joinedText(
   const texts: string[] = [];
   for (const block of blocks) {
     const value = blockText(block, context);
+    noteCache(block, context);
     if (value !== '') texts.push(value);
   }
   return texts.join(between);
@@ -55,7 +67,6 @@ export function joinedText(
 
 /** A block as text; media become a short placeholder. '' and a note for a block without text. */
 export function blockText(block: Block, context: MessageContext): string {
-  noteCache(block, context);
   switch (block.type) {
     case 'text':
       if (block.text.startsWith('x-anthropic-billing-header:')) {
@@ -152,9 +163,8 @@ export function inputParts(blocks: readonly Block[], context: MessageContext): J
   for (const block of blocks) {
     if (block.type === 'media') {
       const part = encodeMedia(block, context);
-      noteCache(block, context);
       if (part !== undefined) {
-        parts.push(...contextParts(block, context), part);
+        parts.push(...contextParts(block, context), { ...part, ...markField(block, context) });
         continue;
       }
     } else {
@@ -168,8 +178,9 @@ export function inputParts(blocks: readonly Block[], context: MessageContext): J
     const value = blockText(block, context);
     // An empty text of a Chat client is kept. The vendor decides what it means.
     if (value !== '' || (block.type === 'text' && isOwn(block))) {
-      parts.push(textPart(value, block.type === 'text' ? ownResidue(block) : {}));
-    }
+      const part = textPart(value, block.type === 'text' ? ownResidue(block) : {});
+      parts.push({ ...part, ...markField(block, context) });
+    } else noteCache(block, context);
   }
   return parts;
 }
@@ -184,7 +195,6 @@ export function resultMessage(
 ): { readonly message: JsonObject; readonly media: readonly JsonObject[] } {
   const own = ownWire(block);
   if (isObject(own)) return { message: own, media: [] };
-  noteCache(block, context);
   const from = ownResidue(block);
   const parts: JsonObject[] = [];
   const media: JsonObject[] = [];
@@ -211,19 +221,32 @@ export function resultMessage(
       continue;
     }
     const value = blockText(item, context);
+    noteCache(item, context);
     if (value !== '') parts.push(textPart(value, item.type === 'text' ? ownResidue(item) : {}));
   }
   if (block.isError) markError(parts, context);
+  const marked = markResult(parts, block, context);
   const legacy = from.role === 'function';
   return {
     message: compact({
       ...without(from, ['role', 'tool_call_id', 'content']),
       role: legacy ? 'function' : 'tool',
       ...(legacy ? { name: block.callId } : { tool_call_id: block.callId }),
-      content: resultContent(parts, list(from.content) !== undefined),
+      content: resultContent(parts, marked || list(from.content) !== undefined),
     }),
     media,
   };
+}
+
+/** Puts the mark of a result on its last part. Breakpoints stand in messages of the user and the developer alone. */
+function markResult(parts: JsonObject[], block: ToolResultBlock, context: MessageContext): boolean {
+  if (context.target.profile.cacheMarks !== true || parts.length === 0) {
+    noteCache(block, context);
+    return false;
+  }
+  const field = markField(block, context);
+  parts.push({ ...parts.pop(), ...field });
+  return field.cache_control !== undefined;
 }
 
 /** A string, unless a part is not text or the client sent an array. */

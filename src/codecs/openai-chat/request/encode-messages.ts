@@ -18,7 +18,14 @@ import {
   without,
 } from '../wire.ts';
 import { assistantMessage } from './encode-assistant.ts';
-import { inputParts, joinedText, type MessageContext, resultMessage } from './encode-content.ts';
+import {
+  blockText,
+  inputParts,
+  joinedText,
+  type MessageContext,
+  markField,
+  resultMessage,
+} from './encode-content.ts';
 
 /** The `messages` of a request for this target. Never throws. */
 export function encodeMessages(
@@ -47,7 +54,7 @@ export function encodeMessages(
   const nodes = new KnownUnits(context, known, [PROTOCOL, provider, model, profile, own, names]);
   const writer = new MessageWriter(context, nodes);
   const leading = leadingInstructions(conversation, context);
-  if (leading.text !== '') writer.lead(leading.text);
+  if (leading.content !== '') writer.lead(leading.content);
   const rest = turns.slice(leading.turns);
   for (let i = 0; i < rest.length; ) {
     const turn = rest[i]!;
@@ -60,7 +67,7 @@ export function encodeMessages(
       i++;
     }
   }
-  return leading.text === '' ? writer.done() : mergeSystem(writer.done());
+  return leading.content === '' ? writer.done() : mergeSystem(writer.done());
 }
 
 /**
@@ -70,7 +77,7 @@ export function encodeMessages(
 function mergeSystem(messages: readonly Json[]): readonly Json[] {
   const [lead, own, ...rest] = messages;
   if (!isObject(lead) || !isObject(own) || own.role !== 'system') return messages;
-  if (typeof own.content !== 'string') return messages;
+  if (typeof own.content !== 'string' || typeof lead.content !== 'string') return messages;
   return [{ ...own, content: `${String(lead.content)}\n\n${own.content}` }, ...rest];
 }
 
@@ -85,17 +92,36 @@ const verbatim = (turn: Turn): Json | undefined =>
 
 /** The instructions and leading system turns as one text, and how many turns they are. */
 function leadingInstructions(conversation: Conversation, context: MessageContext) {
-  const texts = [joinedText(conversation.system, context, '\n\n')];
+  const lists = [conversation.system];
   let turns = 0;
   for (const turn of conversation.turns) {
     const leads =
       turn.role === 'system' ||
       (turn.role === 'developer' && !context.target.profile.developerRole);
     if (!leads || isOwn(turn)) break;
-    texts.push(joinedText(turn.blocks, context, '\n\n'));
+    lists.push(turn.blocks);
     turns++;
   }
-  return { text: texts.filter((t) => t !== '').join('\n\n'), turns };
+  return { content: instructions(lists.flat(), context), turns };
+}
+
+/** Instructions as one text; where a cache mark is carried, in parts that end with a mark. */
+function instructions(blocks: readonly Block[], context: MessageContext): string | JsonObject[] {
+  const parts: JsonObject[] = [];
+  let texts: string[] = [];
+  const close = (field: JsonObject) => {
+    if (texts.length > 0) parts.push({ type: 'text', text: texts.join('\n\n'), ...field });
+    texts = [];
+  };
+  for (const block of blocks) {
+    const value = blockText(block, context);
+    if (value !== '') texts.push(value);
+    const field = markField(block, context);
+    if (Object.keys(field).length > 0) close(field);
+  }
+  if (parts.length === 0) return texts.join('\n\n');
+  close({});
+  return parts;
 }
 
 /**
@@ -124,8 +150,10 @@ class MessageWriter {
     this.#nodes = nodes;
   }
 
-  lead(content: string): void {
-    this.#out.push({ role: 'system', content });
+  lead(content: string | JsonObject[]): void {
+    const { breakpointsAt, developerRole } = this.#context.target.profile;
+    const role = breakpointsAt && developerRole && !this.#context.own ? 'developer' : 'system';
+    this.#out.push({ role, content });
   }
 
   assistant(run: readonly Turn[]): void {
@@ -207,7 +235,10 @@ function inputMessage(
       turn.role === 'developer' && (isOwn(turn) || context.target.profile.developerRole);
     const role = developer ? 'developer' : 'system';
     const asArray = Array.isArray(from.content);
-    const content = asArray ? inputParts(blocks, context) : joinedText(blocks, context, '\n\n');
+    const content =
+      asArray || blocks.some((block) => Object.keys(markField(block, context)).length > 0)
+        ? inputParts(blocks, context)
+        : joinedText(blocks, context, '\n\n');
     return content.length === 0 && !isOwn(turn) ? undefined : { ...keep, role, content };
   }
   const parts = inputParts(blocks, context);

@@ -65,7 +65,10 @@ export function encodeTools(
       out.push(own.type === undefined && own.function === undefined ? fromLegacy(own) : own);
       continue;
     }
-    if (tool.type === 'function' && !isOwn(tool)) noteLostToolFields(tool, notes, where);
+    if (tool.type === 'function' && !isOwn(tool)) {
+      noteLostToolFields(tool, notes, where);
+      if (tool.cache !== undefined) notes.add('cache_control_dropped', where);
+    }
     const name = names.flat(tool.name, tool.namespace);
     noteRenamed(tool, name, where, notes);
     out.push(

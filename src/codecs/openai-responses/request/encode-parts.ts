@@ -19,10 +19,25 @@ export function encodeParts(
     if (block.type === 'text' && block.text === '' && !block.wire) {
       if (role === 'assistant' || blocks.length > 1) continue;
     }
-    for (const part of encodePart(block, role, at, context)) parts.push(part);
+    const encoded = encodePart(block, role, at, context);
+    const last = encoded.length - 1;
+    const marked = last >= 0 && isMarked(block, role, context);
+    encoded.forEach((part, i) => {
+      parts.push(marked && i === last ? { ...part, ...BREAKPOINT } : part);
+    });
   }
   return parts;
 }
+
+const BREAKPOINT = { prompt_cache_breakpoint: { mode: 'explicit' } };
+
+/** Only what a user or a developer says can have one. Clients of this protocol set their own. */
+const isMarked = (block: Block, role: Role, { target, own }: ItemContext): boolean =>
+  'cache' in block &&
+  block.cache !== undefined &&
+  role !== 'assistant' &&
+  !own &&
+  Boolean(target.profile.breakpointsAt);
 
 /**
  * One part, two for a document with a context, or none and a note.

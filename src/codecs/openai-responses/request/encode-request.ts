@@ -1,15 +1,17 @@
 /** Encodes a conversation as a Responses request body. Unchanged parts of the same protocol go out as they came. */
 
+import { cacheMarkOf, cacheMarks, cacheMarksOf } from '../../../conversation/cache-marks.ts';
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
+import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';
 import { PROTOCOL } from '../wire.ts';
 import { knownItems, withoutLoneReasoning } from './encode-items.ts';
+import { encodeParts } from './encode-parts.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { encodeTools } from './encode-tools.ts';
 import type { ItemContext } from './item-context.ts';
@@ -36,12 +38,26 @@ export function encodeRequest(
   body.model = target.model;
 
   if (origin === undefined) {
-    if (isMarked(conversation)) notes.add('cache_control_dropped', 'input');
-    const { instructions, turns } = splitInstructions(conversation);
+    noteMarks(conversation, context);
+    const { blocks, turns } = splitInstructions(conversation);
     const leading = conversation.turns.length - turns.length;
+    const instructions = blocks
+      .map(plainText)
+      .filter((part) => part !== '')
+      .join('\n\n');
+    const texts = blocks.flat().filter(({ type }) => type === 'text');
+    const marked = target.profile.breakpointsAt
+      ? encodeParts(texts, 'developer', 'input[0]', context)
+      : [];
     for (let i = 0; i < leading; i++) noteLostName(conversation.turns[i]!, notes, `${at(i)}.name`);
-    if (instructions !== '') body.instructions = instructions;
-    body.input = encodeInput(turns, leading, context);
+    const input = encodeInput(turns, leading, context);
+    // What stands in `instructions` has no place for a breakpoint.
+    if (marked.some((part) => part.prompt_cache_breakpoint !== undefined)) {
+      body.input = [{ type: 'message', role: 'developer', content: marked }, ...input];
+    } else {
+      if (instructions !== '') body.instructions = instructions;
+      body.input = input;
+    }
   } else {
     const { parts } = origin;
     if (conversation.system !== parts.system) {
@@ -76,21 +92,11 @@ function knownTools(conversation: Conversation, context: ItemContext): readonly 
   return known?.encoded(conversation.tools, [PROTOCOL, target.profile], make, anew) ?? anew();
 }
 
-/** Does any part hold a cache mark? Responses has no field for it. */
-function isMarked({ system, turns, tools }: Conversation): boolean {
-  const marked = (node: Block | Tool): boolean =>
-    ('cache' in node && node.cache !== undefined) ||
-    (node.type === 'tool-result' && node.content.some(marked));
-  return (
-    system.some(marked) || tools.some(marked) || turns.some(({ blocks }) => blocks.some(marked))
-  );
-}
-
 const at = (index: number) => `input[${index}]`;
 
 /** The instructions before the dialogue, and the turns after them. */
 function splitInstructions(conversation: Conversation): {
-  instructions: string;
+  blocks: readonly (readonly Block[])[];
   turns: readonly Turn[];
 } {
   let first = 0;
@@ -98,9 +104,25 @@ function splitInstructions(conversation: Conversation): {
   while (turns[first]?.role === 'system' || turns[first]?.role === 'developer') first++;
   // Input must not be empty: a request with system text only sends that text as input.
   if (first === turns.length) first = 0;
-  const leading = turns.slice(0, first).map((turn) => plainText(turn.blocks));
-  const all = [plainText(system), ...leading].filter((part) => part !== '');
-  return { instructions: all.join('\n\n'), turns: turns.slice(first) };
+  const leading = turns.slice(0, first).map((turn) => turn.blocks);
+  return { blocks: [system, ...leading], turns: turns.slice(first) };
+}
+
+/** Notes that a cache mark is lost: any without a vendor for it, else one on a tool, a result, or what the model said. */
+function noteMarks(conversation: Conversation, { target, notes }: ItemContext): void {
+  const takes = Boolean(target.profile.breakpointsAt);
+  const marks = takes
+    ? [
+        ...conversation.tools.map(cacheMarkOf),
+        ...conversation.turns.map(
+          ({ role, blocks }) =>
+            cacheMarksOf(
+              role === 'assistant' ? blocks : blocks.filter(({ type }) => type === 'tool-result'),
+            ).next().value,
+        ),
+      ]
+    : [cacheMarks(conversation).next().value];
+  if (marks.some((mark) => mark !== undefined)) notes.add('cache_control_dropped', 'input');
 }
 
 function plainText(blocks: readonly Block[]): string {

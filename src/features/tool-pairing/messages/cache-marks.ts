@@ -1,13 +1,11 @@
 /** Limits cache marks to four per request, as the Messages API requires. */
 
+import { cacheMarkOf, cacheMarks, MAX_CACHE_MARKS } from '../../../conversation/cache-marks.ts';
 import { editNode, mapUnchanged, withParts } from '../../../conversation/edit.ts';
 import type { Block, Conversation, Tool } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { RepairCounts } from '../rules.ts';
 import { withoutCacheMark } from './blocks.ts';
-
-// A maximum of 4 blocks with cache_control may be provided. Found 5.
-const MAX_MARKS = 4;
 
 /**
  * Removes surplus cache marks: first from messages, earliest first, then from tools and instructions. The
@@ -15,10 +13,8 @@ const MAX_MARKS = 4;
  */
 export function limitCacheMarks(conversation: Conversation, counts: RepairCounts): Conversation {
   const { tools, system, turns } = conversation;
-  const inTools = tools.filter(isMarked).length;
-  const inSystem = countMarks(system);
-  const inTurns = turns.reduce((sum, turn) => sum + countMarks(turn.blocks), 0);
-  let excess = inTools + inSystem + inTurns - MAX_MARKS;
+  let excess = -MAX_CACHE_MARKS;
+  for (const _ of cacheMarks(conversation)) excess++;
   if (excess <= 0) return conversation;
   counts.cache += excess;
   const drop = <T extends Block>(block: T): T => {
@@ -28,7 +24,7 @@ export function limitCacheMarks(conversation: Conversation, counts: RepairCounts
       const content = mapUnchanged(block.content, drop);
       if (content !== block.content) out = editNode(block, { content } as unknown as Partial<T>);
     }
-    if (excess <= 0 || !isMarked(out)) return out;
+    if (excess <= 0 || cacheMarkOf(out) === undefined) return out;
     excess--;
     return withoutMark(out);
   };
@@ -37,28 +33,12 @@ export function limitCacheMarks(conversation: Conversation, counts: RepairCounts
     return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   const toolsLeft = mapUnchanged(tools, (tool) => {
-    if (excess <= 0 || !isMarked(tool)) return tool;
+    if (excess <= 0 || cacheMarkOf(tool) === undefined) return tool;
     excess--;
     return withoutMark(tool);
   });
   const systemLeft = mapUnchanged(system, drop);
   return withParts(conversation, { turns: turnsLeft, tools: toolsLeft, system: systemLeft });
-}
-
-function countMarks(blocks: readonly Block[]): number {
-  let marks = 0;
-  for (const block of blocks) {
-    if (isMarked(block)) marks++;
-    if (block.type === 'tool-result') marks += countMarks(block.content);
-  }
-  return marks;
-}
-
-/** Has this node a cache mark, in its own field or in the JSON it was decoded from? */
-function isMarked(node: Block | Tool): boolean {
-  if ('cache' in node) return node.cache !== undefined;
-  const value = node.wire?.value;
-  return isObject(value) && isObject(value.cache_control);
 }
 
 function withoutMark<T extends Block | Tool>(node: T): T {

@@ -1,0 +1,121 @@
+/** Has the vendor keep the prompt of a session for its next turn, where the client cannot ask for that itself. */
+
+import { cacheMarks, MAX_CACHE_MARKS } from '../../conversation/cache-marks.ts';
+import { withParts } from '../../conversation/edit.ts';
+import { sessionKey } from '../../conversation/session/session-key.ts';
+import type { Target } from '../../conversation/target.ts';
+import type { CacheMark, Conversation } from '../../conversation/types.ts';
+import { isObject } from '../../lib/json/json.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
+import { markInstructions, markPlaces } from './marks.ts';
+import type { RequestTails } from './request-tails.ts';
+
+export { RequestTails } from './request-tails.ts';
+
+/** What is needed of the exchange. */
+export interface Asker {
+  readonly owner: string;
+  /** The client's own; '' where it sends none. */
+  readonly sessionId: string;
+}
+
+const MARK = Buffer.from('"cache_control"');
+const TOOLS = Buffer.from('"tools"');
+const ASSISTANT = Buffer.from('"assistant"');
+
+/**
+ * Place it behind every pass that changes turns, tools or instructions: the marks stand where the request ends that is
+ * sent. @param tails where the requests of other exchanges ended
+ */
+export function promptCache(asker: Asker, tails: RequestTails): Feature {
+  let tried = false;
+  return {
+    name: 'prompt-cache',
+    mayApply(body, { client, target }) {
+      if (tried) tails.failed(asker);
+      if (target.promptCache === 'off') return false;
+      const { cacheMarks: takesMarks, breakpointsAt } = target.profile;
+      if (client !== target.protocol && breakpointsAt) return true;
+      // Clients of Messages set their own.
+      if (takesMarks !== true || client === 'anthropic-messages') return false;
+      if (client !== target.protocol) return true;
+      return !body.includes(MARK) && (body.includes(TOOLS) || body.includes(ASSISTANT));
+    },
+    request(conversation, context) {
+      const { target, client } = context;
+      if (target.promptCache === 'off') return conversation;
+      if (target.profile.cacheMarks === true) {
+        tried = true;
+        return withMarks(conversation, context, asker, tails);
+      }
+      return target.profile.breakpointsAt && client !== target.protocol
+        ? withKey(conversation, context, asker)
+        : conversation;
+    },
+  };
+}
+
+function withMarks(
+  conversation: Conversation,
+  { target, client, notes, hop }: FeatureContext,
+  asker: Asker,
+  tails: RequestTails,
+): Conversation {
+  const given = [...cacheMarks(conversation)];
+  const root = rootMark(conversation, target);
+  const last = given.at(-1);
+  if (root === undefined && (last !== undefined || client === 'anthropic-messages')) {
+    // The client sets its own. What this gateway has added behind them is read again by the next hop.
+    const adds = hop > 1 && last !== undefined && given.length < MAX_CACHE_MARKS;
+    return adds ? markPlaces(conversation, target, last, ['end'], notes) : conversation;
+  }
+  if (root === 'taken') return conversation;
+  const bare = root === undefined ? conversation : withoutRootMark(conversation);
+  const mark = root ?? (target.promptCache === '1h' ? { ttl: '1h' } : {});
+  const previous = tails.previous(keyOf(asker, conversation), asker, target, conversation.turns);
+  // Nobody reads what a single question leaves behind.
+  if (root === undefined && bare.tools.length === 0 && previous === undefined && hop === 1) {
+    return conversation;
+  }
+  const room = MAX_CACHE_MARKS - given.length;
+  const places = (['end', 'instructions', previous, 'tools'] as const).slice(0, room);
+  return markPlaces(bare, target, mark, places, notes);
+}
+
+/**
+ * The mark at the top of a Chat client's body, which asks for marks that move along. `taken`: the vendor places them
+ * itself; not every place where Claude is served does.
+ */
+function rootMark(
+  { origin, settings }: Conversation,
+  { profile, protocol, refusedFields }: Target,
+): CacheMark | 'taken' | undefined {
+  const mark = settings.rest?.cache_control;
+  if (origin?.protocol !== 'openai-chat' || !isObject(mark)) return undefined;
+  const refused = refusedFields?.some((path) => path.length === 1 && path[0] === 'cache_control');
+  if (protocol === 'openai-chat' || (profile.rootCacheMark !== false && !refused)) return 'taken';
+  return typeof mark.ttl === 'string' ? { ttl: mark.ttl } : {};
+}
+
+function withoutRootMark(conversation: Conversation): Conversation {
+  const { rest = {}, ...settings } = conversation.settings;
+  const { cache_control: _, ...others } = rest;
+  return withParts(conversation, { settings: { ...settings, rest: others } });
+}
+
+/** A vendor that finds a prompt again by a key, and by breakpoints in it. */
+function withKey(
+  conversation: Conversation,
+  { notes }: FeatureContext,
+  asker: Asker,
+): Conversation {
+  const marked = markInstructions(conversation);
+  if (marked.settings.cacheKey !== undefined) return marked;
+  notes.add('prompt_cache_key_added', 'prompt_cache_key', 'of this session');
+  return withParts(marked, {
+    settings: { ...marked.settings, cacheKey: keyOf(asker, conversation) },
+  });
+}
+
+const keyOf = ({ owner, sessionId }: Asker, conversation: Conversation): string =>
+  sessionKey(owner, sessionId, conversation);

@@ -1,0 +1,56 @@
+/** What sessions cost at vendors whose prompt caches follow the documented rules, for each client. */
+
+import { describe, expect, test } from 'bun:test';
+import { billOf, CLIENTS, sentBodies, VENDORS } from '../../support/prompt-caches/bill.ts';
+import { CLAUDE_PRICES, claudeCache, costOf } from '../../support/prompt-caches/caches.ts';
+import { PROMPTS } from '../../support/prompt-caches/prompts.ts';
+import { REQUESTS, SESSIONS } from '../../support/prompt-caches/sessions.ts';
+
+/** Of the best bill. */
+const MOST = 1.1;
+
+/** A client that sets all marks itself has chosen where they stand. */
+const marksItself = (client: string, vendor: string, session: string) =>
+  client === 'anthropic-messages' &&
+  vendor.startsWith('Claude') &&
+  session === 'failover in bursts, and back';
+
+for (const [name, vendor] of Object.entries(VENDORS)) {
+  describe(`${name}: no session costs more than ${MOST} times the best bill`, () => {
+    for (const client of CLIENTS) {
+      test(`from ${client}`, () => {
+        const bills = Object.entries(SESSIONS)
+          .filter(([session]) => !marksItself(client, name, session))
+          .map(([session, asked]) => [session, billOf(client, vendor, asked).best] as const);
+        expect(bills.filter(([, best]) => !(best <= MOST))).toEqual([]);
+      });
+    }
+  });
+}
+
+test('a client of Messages: its bodies reach Claude byte for byte, whatever marks they have', () => {
+  const vendor = VENDORS['Claude (Anthropic)']!;
+  for (const asked of Object.values(SESSIONS)) {
+    const { bodies } = sentBodies('anthropic-messages', vendor, asked);
+    const came = asked
+      .filter(({ away }) => away !== true)
+      .map((one) => REQUESTS['anthropic-messages'](one, vendor.model));
+    expect(bodies.map(({ body }) => JSON.stringify(body))).toEqual(
+      came.map((body) => JSON.stringify(body)),
+    );
+  }
+});
+
+test('the cache that judges: without any mark an agent pays many times the best bill', () => {
+  const vendor = VENDORS['Claude (Anthropic)']!;
+  const { bodies } = sentBodies('openai-chat', vendor, SESSIONS['an agent, 30 turns']!);
+  const cost = (marked: boolean) => {
+    const cache = claudeCache(vendor.least);
+    return bodies.reduce((sum, { body, at }) => {
+      const { pieces } = PROMPTS['anthropic-messages'](body);
+      const bare = pieces.map(({ mark: _, ...piece }) => piece);
+      return sum + costOf(cache.ask({ pieces: marked ? pieces : bare }, at), CLAUDE_PRICES);
+    }, 0);
+  };
+  expect(cost(false) / cost(true)).toBeGreaterThan(4);
+});
