@@ -43,7 +43,6 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Whether it can reason.': '能否推理。',
   'Kinds of input that it accepts.': '接受的输入类型。',
   'As prompt_cache of the provider, for this model.': '同提供方的 prompt_cache，用于这个模型。',
-  "the provider's": '提供方的值',
   'Whether the gateway has the vendor keep the prompt for the next turn, where the client cannot ask for that; 1h: for an hour, where the vendor offers that, else for its usual time.':
     '客户端自己无法要求时，网关是否让厂商为下一轮保留提示词；1h：在厂商支持时保留一小时，否则保留其通常的时间。',
   "Takes Anthropic's cache marks (cache_control): on blocks of Messages, on parts of Chat.":
@@ -535,6 +534,7 @@ export const DEFAULTS: Readonly<Record<string, string>> = {
   "the preset's, else none": '预设的特性，没有时为 none',
   "the preset's, else none (reachable through routes and as provider/model)":
     '预设的模型，没有预设时为空（仍可通过路由和 provider/model 使用）',
+  "the provider's": '提供方的值',
   "the vendor's list, or the model catalogue": '厂商的列表，或模型目录',
   'as input': '同 input',
   'as cache_write': '同 cache_write',

@@ -136,7 +136,7 @@ web socket → websocket
 context length exceeded → errors, how-it-works#prompts-that-are-too-long
 prompt too long → how-it-works#prompts-that-are-too-long
 prompt caching → how-it-works#sessions-keep-their-target-and-key, browser
-cache → scale-out, how-it-works
+cache → prompt-caches, scale-out, how-it-works
 record requests → browser, changed-requests, configuration#samples
 turn off recording → security#what-lies-on-disk, configuration#samples, browser
 privacy → security
@@ -222,7 +222,7 @@ slow → metrics, how-it-works#a-second-request-beside-a-slow-one, websocket
 本地模型 → recipes.zh-CN
 图片 → server-tools.zh-CN, recipes.zh-CN
 记忆 → memory.zh-CN
-缓存 → scale-out.zh-CN, how-it-works.zh-CN, browser.zh-CN
+缓存 → prompt-caches, scale-out.zh-CN, how-it-works.zh-CN, browser.zh-CN
 权限 → keys.zh-CN, errors.zh-CN, security.zh-CN
 安全 → security.zh-CN
 术语 → glossary.zh-CN
