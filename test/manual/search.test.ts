@@ -222,7 +222,7 @@ slow → metrics, how-it-works#a-second-request-beside-a-slow-one, websocket
 本地模型 → recipes.zh-CN
 图片 → server-tools.zh-CN, recipes.zh-CN
 记忆 → memory.zh-CN
-缓存 → prompt-caches, scale-out.zh-CN, how-it-works.zh-CN, browser.zh-CN
+缓存 → prompt-caches.zh-CN, scale-out.zh-CN, how-it-works.zh-CN, browser.zh-CN
 权限 → keys.zh-CN, errors.zh-CN, security.zh-CN
 安全 → security.zh-CN
 术语 → glossary.zh-CN
