@@ -42,7 +42,7 @@ const LIMITS: CaptureLimits = {
   items: 5000,
   bytes: 8 * 2 ** 20,
   batch: 200,
-  batchBytes: 40_000,
+  batchBytes: 10_000,
   flushAfter: 50,
   retryAfter: 1000,
 };

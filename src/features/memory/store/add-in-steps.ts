@@ -6,7 +6,7 @@ import { type CheckedEvent, indexedText } from '../event.ts';
 type Added = readonly (readonly [MemoryEvent, boolean])[];
 
 /** Characters that are added in one step: all of them are indexed. */
-const STEP_CHARACTERS = 16_000;
+const STEP_CHARACTERS = 4000;
 /** An event without words takes as long as one of so many characters. */
 const EVENT_CHARACTERS = 100;
 

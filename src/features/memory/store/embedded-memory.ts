@@ -130,7 +130,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
         async (id) => withStore((file) => file.remove(space, id)),
       ),
     async change(space, id, fields) {
-      queue.flushNow();
+      await queue.settle();
       return withStore((file) => {
         const old = file.get(checkSpace(space), id);
         if (old === undefined) return undefined;
@@ -143,19 +143,19 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
     },
     settled: () => queue.settle(),
     async spaces(after, limit) {
-      queue.flushNow();
+      await queue.settle();
       return withStore((file) => file.spaces(after, limit));
     },
     async get(space, id) {
-      queue.flushNow();
+      await queue.settle();
       return withStore((file) => file.get(checkSpace(space), id));
     },
     async list(space, query) {
-      queue.flushNow();
+      await queue.settle();
       return withStore((file) => file.list(checkSpace(space), query));
     },
     async remove(space, id) {
-      queue.flushNow();
+      await queue.settle();
       const removed = withStore((file) => file.remove(checkSpace(space), id));
       if (removed) tidySoon(TIDY_AFTER);
       return removed;
@@ -260,6 +260,7 @@ async function sweepUp(withStore: <T>(use: (store: MemoryStore) => T) => T): Pro
   for (let first = true; withStore((file) => file.termIndex.tidy(first)); first = false) {
     await pause();
   }
+  while (withStore((file) => file.vacuum())) await pause();
   for (let tries = 0; tries < 20; tries++) {
     if (withStore((file) => file.flush())) return;
     await Bun.sleep(50);

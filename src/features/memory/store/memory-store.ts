@@ -116,6 +116,8 @@ export interface MemoryStore {
   forget(space: string, at: number): number;
   /** Removes a part of the hidden spaces; false when nothing is left. */
   sweep(): boolean;
+  /** Gives some free pages back to the disk; false when there are none. */
+  vacuum(): boolean;
   /** Removes the last bytes of removed data from the file. False: another process is reading it. */
   flush(): boolean;
   waitForLastWrite(): void;
@@ -132,6 +134,8 @@ export interface MemoryStoreOptions {
 
 /** Events of one step of an erasure: each is overwritten, with all its terms. */
 const SWEEP_ROWS = 8;
+/** Pages that one step gives back. */
+const VACUUM_PAGES = 250;
 
 const hashOf = (space: string): Uint8Array =>
   new Uint8Array(new Bun.CryptoHasher('sha256').update(space).digest());
@@ -186,6 +190,7 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     'DELETE FROM events WHERE row IN (SELECT row FROM events WHERE space = ? LIMIT ?)',
   );
   const anyEvent = of<unknown, [number]>('SELECT 1 FROM events WHERE space = ? LIMIT 1');
+  const freePages = of<{ freelist_count: number }, []>('PRAGMA freelist_count');
   const dropSpace = of<unknown, [number]>('DELETE FROM spaces WHERE id = ?');
 
   const make = (name: string): StoredSpace => {
@@ -278,13 +283,18 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     return true;
   });
 
+  const merged = <T>(done: T): T => {
+    terms.merge();
+    return done;
+  };
+
   return {
     termIndex: terms,
     digests,
     vectors,
     space: (name) => spaceOf.get(name) ?? undefined,
-    add: (name, events) => add.immediate(name, events),
-    capture: (captured, dedupeMs) => capture.immediate(captured, dedupeMs),
+    add: (...given) => merged(add.immediate(...given)),
+    capture: (...given) => merged(capture.immediate(...given)),
     get(name, id) {
       const space = spaceOf.get(name);
       const row = space === null ? null : byId.get(space.id, id);
@@ -303,7 +313,7 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
         })
         .immediate();
     },
-    change: (name, event) => change.immediate(name, event),
+    change: (...given) => merged(change.immediate(...given)),
     spaces: (after, limit) => namedSpaces.all(after, limit),
     eventsByRow: (space, rows) =>
       byRows
@@ -312,8 +322,11 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     inOne: (work) => db.transaction(() => work(db)).immediate(),
     forget: (name, at) => forget.immediate(name, at),
     sweep: () => sweep.immediate(),
+    vacuum() {
+      db.run(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+      return freePages.get()!.freelist_count > 0;
+    },
     flush() {
-      db.run('PRAGMA incremental_vacuum');
       return of<{ busy: number }, []>('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
     },
     waitForLastWrite: () => waitForLastWrite(db),

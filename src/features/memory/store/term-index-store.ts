@@ -29,20 +29,28 @@ export interface TermMatches extends KnownTerms {
 export interface TermIndex {
   add(space: number, row: number, terms: Terms): void;
   remove(row: number): void;
+  /** Merges about three times what a step of events adds; to be called after each. */
+  merge(): void;
   find(space: number, events: number, terms: readonly string[], count: number): TermMatches;
   /** Rewrites a part of the index without deleted entries; false when nothing is left to do. */
   tidy(first: boolean): boolean;
 }
 
 /** Pages of the index that one step rewrites. */
-const TIDY_PAGES = 64;
+const STEP_PAGES = 16;
+
+/** By itself SQLite merges within a write, and as much as there is. */
+const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 1999 };
 
 const keyOf = (space: number, term: string) => `${space.toString(36)}:${term}`;
 
 export function termIndex(db: Database): TermIndex {
-  // By itself SQLite rewrites what has many removed rows within one removal; tidy does so in steps.
-  const own = db.query("SELECT 1 FROM words_config WHERE k = 'deletemerge'");
-  if (own.get() === null) db.run("INSERT INTO words(words, rank) VALUES ('deletemerge', 0)");
+  const set = db.query<{ v: number }, [string]>('SELECT v FROM words_config WHERE k = ?');
+  for (const [name, value] of Object.entries(OWN_MERGES)) {
+    if (set.get(name)?.v !== value) {
+      db.run('INSERT INTO words(words, rank) VALUES (?, ?)', [name, value]);
+    }
+  }
   const insert = db.query('INSERT INTO words (rowid, terms) VALUES (?, ?)');
   const remove = db.query('DELETE FROM words WHERE rowid = ?');
   const documentCount = db.query<{ doc: number }, [string]>(
@@ -59,6 +67,7 @@ export function termIndex(db: Database): TermIndex {
       insert.run(row, [...counts.keys()].map((term) => keyOf(space, term)).join(' '));
     },
     remove: (row) => void remove.run(row),
+    merge: () => void merge.run(STEP_PAGES),
     find(space, events, terms, count) {
       const lookedUp = lookedUpTerms(terms);
       const { eventCounts: known, forms } = knownTerms(
@@ -87,7 +96,7 @@ export function termIndex(db: Database): TermIndex {
     tidy(first) {
       // A negative number starts a full rewrite; a merge that changes fewer than two rows is done.
       const before = changes.get()!.n;
-      merge.run(first ? -TIDY_PAGES : TIDY_PAGES);
+      merge.run(first ? -STEP_PAGES : STEP_PAGES);
       return changes.get()!.n - before >= 2;
     },
   };
