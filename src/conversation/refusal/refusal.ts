@@ -3,6 +3,7 @@
 import type { GatewayError } from '../errors.ts';
 import type { Profile, Target } from '../target.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
+import { refusedMarks } from './refused-marks.ts';
 import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
 
 /**
@@ -147,6 +148,8 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   }
   if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
   if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };
+  const marks = refusedMarks(words);
+  if (marks !== undefined) return marks;
   const paths = refusedFields(error.message);
   return paths.length > 0 ? { kind: 'fields', paths } : refusedSetting(error);
 }

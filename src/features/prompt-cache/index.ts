@@ -106,11 +106,12 @@ function withoutRootMark(conversation: Conversation): Conversation {
 /** A vendor that finds a prompt again by a key, and by breakpoints in it. */
 function withKey(
   conversation: Conversation,
-  { notes }: FeatureContext,
+  { target, notes }: FeatureContext,
   asker: Asker,
 ): Conversation {
   const marked = markInstructions(conversation);
-  if (marked.settings.cacheKey !== undefined) return marked;
+  const refused = target.refusedFields?.some((path) => path.at(-1) === 'prompt_cache_key');
+  if (marked.settings.cacheKey !== undefined || refused) return marked;
   notes.add('prompt_cache_key_added', 'prompt_cache_key', 'of this session');
   return withParts(marked, {
     settings: { ...marked.settings, cacheKey: keyOf(asker, conversation) },
