@@ -135,6 +135,29 @@ describe('samples', () => {
     expect(same.out).toContain('byte for byte the same');
   });
 
+  test('diff of two protocols: a short value that changed stands in one line, whole', async () => {
+    const given = exchange({
+      protocol: 'anthropic-messages',
+      body: JSON.stringify({
+        model: 'claude-opus-4-8',
+        max_tokens: 9,
+        messages: [{ role: 'user', content: 'Say hello.' }],
+      }),
+    });
+    const root = join(world.home, '.hopgate/samples');
+    const recorder = openRecorder({ root, mode: 'all' });
+    const recording = recorder.begin(given)!;
+    play(recording, {
+      sent: '{"model":"glm-4.7","messages":[{"role":"user","content":"Say hello."}]}',
+      answer: ['{"choices":[]}'],
+    });
+    recording.end(told({ model: 'claude-opus-4-8' }));
+    await recorder.close();
+    const { out } = await world.run(['samples', 'diff', given.id]);
+    expect(out).toContain(': claude-opus-4-8 → glm-4.7\n');
+    expect(out).not.toContain('- -4-8');
+  });
+
   /** Three more samples: a stream that broke off, one whose recorder died, one that failed at once. */
   async function others(): Promise<{ broken: string; died: string; failed: string }> {
     const root = join(world.home, '.hopgate/samples');
@@ -161,7 +184,11 @@ describe('samples', () => {
     expect(await listed('--status', 'cut')).toEqual([broken, died].toSorted());
     expect(await listed('--status', 'unfinished')).toEqual([died]);
     expect(await listed('--status', '5xx,unfinished')).toEqual([died, failed].toSorted());
-    expect((await world.run(['samples'])).out).toContain('unfinished');
+    const { out } = await world.run(['samples']);
+    expect(out).toContain('unfinished');
+    expect(out).toMatch(new RegExp(`${broken} +200 +cut off \\(upstream\\)`));
+    expect(out).toMatch(new RegExp(`${failed} +502 +upstream `));
+    expect((await world.run(['samples', 'show', broken])).out).toMatch(/cut off +upstream: /);
   });
 
   test('a part of an id that fits several names them, one that fits none says so', async () => {

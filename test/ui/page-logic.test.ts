@@ -7,13 +7,23 @@ import fc from 'fast-check';
 import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
 import { diffText } from '../../src/lib/text/text-diff.ts';
-import type { EventPart, EventView } from '../../src/ui/api/api.ts';
+import type { EventPart, EventView, UiRow } from '../../src/ui/api/api.ts';
 import { dayLabels, roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
 import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
 import { cost } from '../../src/ui/page/exchange/money.ts';
 import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/exchange/tape.ts';
 import { bytes, count, millis, percent, short } from '../../src/ui/page/kit/format.ts';
 import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
+import { statusLabel } from '../../src/ui/page/list/status.ts';
+
+test.each([
+  [{ status: 200, stream: true, error: 'upstream' }, ['200', 'cut off (upstream)']],
+  [{ status: 200, stream: false, error: 'upstream' }, ['200', 'upstream']],
+  [{ status: 502, stream: true, error: 'upstream' }, ['502', 'upstream']],
+  [{ status: 200, stream: true, error: '' }, ['200', '']],
+])('the status of %j: %j', (row, label) => {
+  expect(statusLabel({ state: 'done', failed: false, ...row } as UiRow)).toEqual(label as never);
+});
 
 const FOLDER = join(import.meta.dir, '../../src/ui/page');
 

@@ -53,7 +53,10 @@ function printMeaning({ parts, otherRules }: MeaningDiff, out: Terminal, full: b
     );
     for (const { kind, what, before, after, rules } of changes) {
       const by = rules.length === 0 ? '' : out.paint('dim', `  by ${rules.join(', ')}`);
-      out.line(`  ${out.paint(STYLES[kind], `${SIGNS[kind]} ${what}`)}${by}`);
+      const values =
+        kind === 'changed' && isShort(before) && isShort(after) ? `: ${before} → ${after}` : '';
+      out.line(`  ${out.paint(STYLES[kind], `${SIGNS[kind]} ${what}${values}`)}${by}`);
+      if (values !== '') continue;
       for (const line of wordLines(kind === 'changed', before, after, columns)) {
         out.line(`${INDENT}${out.paint(line.kind === 'removed' ? 'red' : 'green', line.text)}`);
       }
@@ -62,6 +65,11 @@ function printMeaning({ parts, otherRules }: MeaningDiff, out: Terminal, full: b
   if (otherRules.length > 0) out.line(out.paint('dim', `also noted: ${otherRules.join(', ')}`));
 }
 
+/** A value that stands in one line with another one, as a whole: names are no prose. */
+const isShort = (text: string | undefined): text is string =>
+  text !== undefined && text !== '' && text.length <= MAX_SHORT && !/\p{Cc}/u.test(text);
+
+const MAX_SHORT = 60;
 const INDENT = '      ';
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 

@@ -115,13 +115,19 @@ async function noteHint(store: SampleStore, note: string | undefined): Promise<s
 
 const stateWord = (state: SampleRow['state']) => (state === 'cut' ? 'unfinished' : state);
 
+/** A stream that had begun with a good status says that it was cut off. */
+function errorOf({ stream, status, error, failed, state }: SampleRow): string {
+  if (error === '') return failed && state === 'done' ? 'retried' : '';
+  return stream && state === 'done' && status < 400 ? `cut off (${error})` : error;
+}
+
 function cells(row: SampleRow): readonly string[] {
   const status = row.state === 'done' ? String(row.status || '–') : stateWord(row.state);
   return [
     clock(row.time),
     row.id,
     row.made_by === '' ? status : `${status} (${row.made_by})`,
-    row.error || (row.failed && row.state === 'done' ? 'retried' : ''),
+    errorOf(row),
     row.model,
     row.target,
     row.input_tokens === null ? '' : String(row.input_tokens),

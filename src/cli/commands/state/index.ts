@@ -149,11 +149,12 @@ function report(
     return [
       move.name,
       number(before?.items),
+      number(before && before.items - before.missing),
       number(dry ? before?.missing : copied),
       number(after?.conflicts),
     ];
   });
-  const head = ['state', 'to be moved', dry ? 'to copy' : 'copied', 'differ'];
+  const head = ['state', 'in all', 'already there', dry ? 'to copy' : 'copied', 'differ'];
   for (const line of table(rows, head)) out.line(line);
   for (const { move, after, problem } of standings) {
     for (const note of after?.notes ?? []) out.line(`${move.name}: ${note}`);

@@ -7,7 +7,8 @@ import { button, type Child, h } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { bytes, count, millis, moment, several } from '../kit/format.ts';
 import { currentRoute, filtersOf, hashOf, type Query, type Tab } from '../kit/route.ts';
-import { protocolName, statusLabel, toneOf } from '../list/row-cells.ts';
+import { protocolName } from '../list/row-cells.ts';
+import { statusLabel, toneOf } from '../list/status.ts';
 import { cost } from './money.ts';
 import { totalInput, totalOutput } from './usage.ts';
 

@@ -7,6 +7,7 @@ import { millis, several } from '../kit/format.ts';
 import { meaningOf, noteTag } from '../kit/notes-manual.ts';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
+import { isCutOff, statusLabel } from '../list/status.ts';
 import { tokenTable } from './tokens.ts';
 import { waterfall } from './waterfall.ts';
 
@@ -15,7 +16,7 @@ export function createTimelineTab(detail: SampleDetail): View<ExchangeRoute> {
   const node = h(
     'div',
     { class: 'timeline-tab' },
-    meta.error !== undefined && banner(meta.error.kind, meta.error.message, meta.error.status),
+    meta.error !== undefined && banner(detail, meta.error),
     section('Timeline', waterfall(detail)),
     detail.hops.some(({ usage }) => usage !== null) &&
       section(detail.cost === null ? 'Tokens' : 'Tokens and cost', tokenTable(detail)),
@@ -31,11 +32,16 @@ export function createTimelineTab(detail: SampleDetail): View<ExchangeRoute> {
 const section = (title: string, ...content: Child[]) =>
   h('section', null, h('h2', null, title), ...content);
 
-function banner(kind: string, message: string, status: number | undefined): HTMLElement {
+function banner(
+  { row }: SampleDetail,
+  { kind, message, status }: NonNullable<SampleDetail['meta']['error']>,
+): HTMLElement {
+  // What the client got: its status had gone out before.
+  const words = isCutOff(row) ? statusLabel(row) : [status, kind];
   return h(
     'div',
     { class: 'banner', role: 'note' },
-    h('b', null, [status, kind].filter(Boolean).join(' ')),
+    h('b', null, words.filter(Boolean).join(' ')),
     h('span', { class: 'said' }, message),
   );
 }

@@ -6,22 +6,7 @@ import { type Child, h } from '../kit/dom.ts';
 import { bytes, clock, count, day, millis, short } from '../kit/format.ts';
 import { hashOf } from '../kit/route.ts';
 import type { Look } from './columns.ts';
-
-/** The colour of an exchange: `warn` is a failed try that a later one made good. */
-export type Tone = 'ok' | 'warn' | 'bad' | 'open';
-
-export function toneOf(row: UiRow): Tone {
-  if (row.state === 'open') return 'open';
-  if (row.state === 'cut' || row.status >= 400 || row.error !== '') return 'bad';
-  return row.failed ? 'warn' : 'ok';
-}
-
-/** `200`, `500 overloaded`, `cut`, `running`; the second part in words. */
-export function statusLabel(row: UiRow): readonly [string, string] {
-  if (row.state === 'open') return ['…', 'running'];
-  if (row.state === 'cut') return ['cut', row.error];
-  return [String(row.status || '–'), row.error || (row.failed ? 'retried' : '')];
-}
+import { statusLabel, toneOf } from './status.ts';
 
 /** The protocols as the page names them. */
 export const PROTOCOLS = {

@@ -10,7 +10,7 @@ import { failureText } from '../kit/fetching.ts';
 import { clock, count, day, millis, percent, several, short } from '../kit/format.ts';
 import { hashOf } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
-import { statusLabel, toneOf } from '../list/row-cells.ts';
+import { statusLabel, toneOf } from '../list/status.ts';
 import { moveFocus } from './move-focus.ts';
 import { timeLine } from './time-line.ts';
 

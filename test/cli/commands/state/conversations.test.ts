@@ -59,20 +59,23 @@ describe.skipIf(!HAS_POSTGRES)('hopgate state move', () => {
     const before = filesIn(world.home);
     const dry = await run('state', 'move', '--to', 'engines', '--only', 'responses', '--dry-run');
     expect([dry.code, dry.err]).toEqual([0, '']);
-    expect(dry.out).toMatch(/responses +2 +2 +0/);
+    expect(dry.out).toMatch(/state +in all +already there +to copy +differ\nresponses +2 +0 +2 +0/);
     expect(filesIn(world.home)).toEqual(before);
     const copied = await run('state', 'move', '--to', 'engines', '--only', 'responses,memory');
     expect([copied.code, copied.err]).toEqual([0, '']);
-    expect(copied.out).toMatch(/responses +2 +2 +0/);
-    expect(copied.out).toMatch(/memory +0 +0 +0/);
+    expect(copied.out).toMatch(/responses +2 +0 +2 +0/);
+    expect(copied.out).toMatch(/memory +0 +0 +0 +0/);
+    keep('three');
+    const third = await run('state', 'move', '--to', 'engines', '--only', 'responses');
+    expect(third.out).toMatch(/responses +3 +2 +1 +0/);
     const again = await run('state', 'move', '--to', 'engines', '--only', 'responses', '--json');
     expect(JSON.parse(again.out)).toMatchObject({
       to: 'engines',
       dry_run: false,
-      state: [{ name: 'responses', copied: 0, after: { items: 2, missing: 0 } }],
+      state: [{ name: 'responses', copied: 0, after: { items: 3, missing: 0 } }],
     });
     expect(await state()).toMatchObject([{ status: 'ok' }]);
     const back = await run('state', 'move', '--to', 'embedded', '--only', 'responses');
-    expect(back.out).toMatch(/responses +2 +0 +0/);
+    expect(back.out).toMatch(/responses +3 +3 +0 +0/);
   });
 });

@@ -1,0 +1,24 @@
+/** How an exchange ended, as a word and a colour. */
+
+import type { UiRow } from '../../api/api.ts';
+
+/** The colour of an exchange: `warn` is a failed try that a later one made good. */
+export type Tone = 'ok' | 'warn' | 'bad' | 'open';
+
+export function toneOf(row: UiRow): Tone {
+  if (row.state === 'open') return 'open';
+  if (row.state === 'cut' || row.status >= 400 || row.error !== '') return 'bad';
+  return row.failed ? 'warn' : 'ok';
+}
+
+/** A stream that had begun, with a status that says that all is well, and broke off. */
+export const isCutOff = ({ stream, status, error }: UiRow): boolean =>
+  stream && status < 400 && error !== '';
+
+/** `200`, `500 overloaded`, `200 cut off`, `cut`, `running`; the second part in words. */
+export function statusLabel(row: UiRow): readonly [string, string] {
+  if (row.state === 'open') return ['…', 'running'];
+  if (row.state === 'cut') return ['cut', row.error];
+  if (isCutOff(row)) return [String(row.status), `cut off (${row.error})`];
+  return [String(row.status || '–'), row.error || (row.failed ? 'retried' : '')];
+}
