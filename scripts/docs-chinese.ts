@@ -25,8 +25,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'vertex: the Google Cloud project.': 'vertex：Google Cloud 项目。',
   'vertex: global, a region like europe-west1, or us or eu.':
     'vertex：global、europe-west1 之类的区域，或者 us、eu。',
-  'vertex: a JSON file with the key of a service account, or with the login of a user.':
-    'vertex：JSON 文件，内容是服务账号的密钥或用户的登录信息。',
+  'vertex: a JSON file with the key of a service account, the login of a user, or the configuration of a federated identity.':
+    'vertex：JSON 文件，内容是服务账号的密钥、用户的登录信息，或联合身份的配置。',
   'bedrock: the AWS region.': 'bedrock：AWS 区域。',
   'bedrock: the profile in the AWS configuration files.': 'bedrock：AWS 配置文件中的 profile。',
   "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex) or /model/ (bedrock).":
@@ -524,8 +524,8 @@ export const DEFAULTS: Readonly<Record<string, string>> = {
   'GOOGLE_CLOUD_PROJECT, ANTHROPIC_VERTEX_PROJECT_ID, or the project of the credentials file':
     'GOOGLE_CLOUD_PROJECT、ANTHROPIC_VERTEX_PROJECT_ID，或凭据文件中的项目',
   'GOOGLE_CLOUD_LOCATION or CLOUD_ML_REGION': 'GOOGLE_CLOUD_LOCATION 或 CLOUD_ML_REGION',
-  'GOOGLE_APPLICATION_CREDENTIALS, else the file that gcloud auth application-default login writes':
-    'GOOGLE_APPLICATION_CREDENTIALS，没有时用 gcloud auth application-default login 写入的文件',
+  "GOOGLE_APPLICATION_CREDENTIALS, else the file that gcloud auth application-default login writes, else Google's metadata server":
+    'GOOGLE_APPLICATION_CREDENTIALS，没有时用 gcloud auth application-default login 写入的文件，再没有时用 Google 的元数据服务器',
   'AWS_REGION or AWS_DEFAULT_REGION': 'AWS_REGION 或 AWS_DEFAULT_REGION',
   'AWS_PROFILE, else the usual order of the AWS tools': 'AWS_PROFILE，没有时按 AWS 工具的通常顺序',
   "the preset's environment variables": '预设的环境变量',

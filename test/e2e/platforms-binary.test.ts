@@ -11,6 +11,7 @@ import { type FakeGoogle, startFakeGoogle } from '../support/platforms/fake-goog
 
 const REGION = 'eu-central-1';
 const MODEL = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0';
+const CLAUDE = 'claude-sonnet-4-5@20250929';
 const ROLE = 'arn:aws:iam::1:role/caller';
 
 let vendor: FakeUpstream;
@@ -19,6 +20,14 @@ let google: FakeGoogle;
 let gateway: Gateway;
 let folder: string;
 let env: Record<string, string>;
+
+const vertex = () => ({
+  platform: 'vertex',
+  protocol: 'anthropic-messages',
+  project: 'demo-project',
+  location: 'global',
+  base_url: google.origin,
+});
 
 const configuration = () => ({
   providers: {
@@ -29,15 +38,10 @@ const configuration = () => ({
       aws_profile: 'caller',
       models: [MODEL],
     },
-    claude: {
-      platform: 'vertex',
-      protocol: 'anthropic-messages',
-      project: 'demo-project',
-      location: 'global',
-      credentials_file: join(folder, 'account.json'),
-      base_url: google.origin,
-      models: ['claude-sonnet-4-5@20250929'],
-    },
+    claude: { ...vertex(), credentials_file: join(folder, 'account.json'), models: [CLAUDE] },
+    // Google's own library: a federated identity, and the metadata server, which stands in where no file is named.
+    federated: { ...vertex(), credentials_file: join(folder, 'federated.json') },
+    machine: vertex(),
   },
 });
 
@@ -52,6 +56,11 @@ beforeAll(async () => {
   });
   google = startFakeGoogle(vendor);
   await writeFile(join(folder, 'account.json'), google.credentials);
+  await writeFile(join(folder, 'subject'), google.subject);
+  await writeFile(
+    join(folder, 'federated.json'),
+    google.federated({ file: join(folder, 'subject') }),
+  );
   await writeFile(
     join(folder, 'config'),
     `[profile caller]\nrole_arn = ${ROLE}\nsource_profile = base\nregion = ${REGION}\n`,
@@ -65,6 +74,7 @@ beforeAll(async () => {
     AWS_SHARED_CREDENTIALS_FILE: join(folder, 'credentials'),
     AWS_EC2_METADATA_DISABLED: 'true',
     AWS_ENDPOINT_URL_STS: aws.origin,
+    GCE_METADATA_HOST: google.origin.replace('http://', ''),
   };
   gateway = await startGateway(configuration(), { env });
 });
@@ -76,7 +86,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-for (const model of [`bedrock/${MODEL}`, 'claude/claude-sonnet-4-5@20250929']) {
+for (const model of [
+  `bedrock/${MODEL}`,
+  `claude/${CLAUDE}`,
+  `federated/${CLAUDE}`,
+  `machine/${CLAUDE}`,
+]) {
   test(`a stream of ${model}`, async () => {
     vendor.enqueue(say('Hello from afar.', { delivery: { piece: 4 } }));
     const answer = await fetch(`${gateway.url}/v1/messages`, {

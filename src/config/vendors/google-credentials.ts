@@ -21,7 +21,28 @@ interface AuthorizedUser {
   readonly refreshToken: string;
 }
 
-export type GoogleCredentials = (ServiceAccount | AuthorizedUser) & {
+/** What Google's own library reads: identities of other clouds, and accounts that stand in for others. */
+interface LibraryCredentials {
+  readonly type: (typeof LIBRARY_TYPES)[number];
+  readonly json: JsonObject;
+  /** The service account whose rights they get; undefined: their own. */
+  readonly account: string | undefined;
+}
+
+const LIBRARY_TYPES = [
+  'external_account',
+  'external_account_authorized_user',
+  'impersonated_service_account',
+] as const;
+
+/** What each of them cannot do without. */
+const NEEDED: Readonly<Record<(typeof LIBRARY_TYPES)[number], readonly string[]>> = {
+  external_account: ['audience', 'subject_token_type', 'token_url', 'credential_source'],
+  external_account_authorized_user: ['refresh_token', 'client_id', 'client_secret', 'token_url'],
+  impersonated_service_account: ['service_account_impersonation_url', 'source_credentials'],
+};
+
+export type GoogleCredentials = (ServiceAccount | AuthorizedUser | LibraryCredentials) & {
   /** Where tokens are issued. */
   readonly tokenUrl: string;
   /** Of the account or, for a user, of whom the requests are charged. */
@@ -30,6 +51,12 @@ export type GoogleCredentials = (ServiceAccount | AuthorizedUser) & {
 
 const TOKEN_URL = 'https://oauth2.googleapis.com/token';
 
+/** The file's place as Google's own tools find it, and whether somebody named it. */
+interface CredentialsFile {
+  readonly file: string;
+  readonly isNamed: boolean;
+}
+
 /**
  * The file that Google's own tools use: `GOOGLE_APPLICATION_CREDENTIALS`, else the one that
  * `gcloud auth application-default login` writes.
@@ -37,12 +64,12 @@ const TOKEN_URL = 'https://oauth2.googleapis.com/token';
 export function googleCredentialsFile(
   written: string | undefined,
   environment: Environment,
-): string {
+): CredentialsFile {
   const { userHome, configHome } = environment;
   const named = written ?? environment.variable('GOOGLE_APPLICATION_CREDENTIALS');
-  if (named !== undefined) return expandHome(named, userHome);
+  if (named !== undefined) return { file: expandHome(named, userHome), isNamed: true };
   const folder = environment.variable('CLOUDSDK_CONFIG') ?? join(configHome, 'gcloud');
-  return join(folder, 'application_default_credentials.json');
+  return { file: join(folder, 'application_default_credentials.json'), isNamed: false };
 }
 
 /** The credentials in a file's text, or why they cannot be used; the reason holds nothing of the text but its type. */
@@ -74,13 +101,31 @@ export function googleCredentials(text: string): GoogleCredentials | { readonly 
       const project = string(value, 'quota_project_id');
       return { type: 'authorized_user', clientId, clientSecret, refreshToken, tokenUrl, project };
     }
+    case 'external_account':
+    case 'external_account_authorized_user':
+    case 'impersonated_service_account': {
+      const { type } = value;
+      const absent = NEEDED[type].find((name) => value[name] === undefined);
+      if (absent !== undefined) return missing(absent);
+      const project = string(value, 'quota_project_id');
+      const account = accountIn(value);
+      return { type, json: value, account, tokenUrl, project };
+    }
     default: {
       const type = string(value, 'type');
       const what = type === undefined ? 'has no "type"' : `is of type "${type.slice(0, 40)}"`;
-      return { problem: `${what}: only service_account and authorized_user are supported` };
+      return {
+        problem: `${what}: only ${['service_account', 'authorized_user', ...LIBRARY_TYPES].join(', ')} are supported`,
+      };
     }
   }
 }
+
+/** The service account whose rights an identity gets; undefined: its own. */
+export const accountIn = (json: JsonObject): string | undefined =>
+  /serviceAccounts\/([^/:]{1,200}):generateAccessToken$/.exec(
+    string(json, 'service_account_impersonation_url') ?? '',
+  )?.[1];
 
 function string(value: JsonObject, name: string): string | undefined {
   const member = value[name];

@@ -14,7 +14,12 @@ beforeAll(async () => {
   account = join(home, 'account.json');
   const key = { type: 'service_account', client_email: 'a@b', private_key: 'k', project_id: 'own' };
   await writeFile(account, JSON.stringify(key));
-  await writeFile(join(home, 'federated.json'), '{"type":"external_account"}');
+  const federated = { type: 'external_account', audience: 'a', token_url: 'https://t.test' };
+  await writeFile(
+    join(home, 'federated.json'),
+    JSON.stringify({ ...federated, subject_token_type: 't' }),
+  );
+  await writeFile(join(home, 'foreign.json'), '{"type":"gdch_service_account"}');
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 
@@ -80,8 +85,16 @@ describe('Vertex AI', () => {
     const file = join(home, 'federated.json');
     const base = 'platform: vertex, protocol: google-gemini, project: p, location: global';
     expect(problems(`${base}, credentials_file: ${file}`)).toEqual([
-      `providers.p.credentials_file: the file ${file} is of type "external_account": only service_account and authorized_user are supported`,
+      `providers.p.credentials_file: the file ${file} has no "credential_source"`,
     ]);
+    const foreign = join(home, 'foreign.json');
+    expect(problems(`${base}, credentials_file: ${foreign}`)).toEqual([
+      `providers.p.credentials_file: the file ${foreign} is of type "gdch_service_account": only service_account, authorized_user, external_account, external_account_authorized_user, impersonated_service_account are supported`,
+    ]);
+    // Without a file, Google's own machines have their metadata server.
+    const machine = load(base, { K_SERVICE: 'hopgate' });
+    expect(machine.ok && machine.warnings).toEqual([]);
+    expect(machine.ok && machine.config.providers.p!.platform).toMatchObject({ metadata: true });
     const absent = load(`${base}, credentials_file: /no/such`);
     expect(absent.ok && absent.warnings.map(({ path, message }) => `${path}: ${message}`)).toEqual([
       'providers.p.credentials_file: has no credentials: the file /no/such does not exist',

@@ -1,6 +1,6 @@
 /** The keys of a provider that is reached through a cloud's platform: Google Vertex AI or Amazon Bedrock. */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { type Static, Type } from '@sinclair/typebox';
 import type { ProtocolName } from '../../../conversation/protocol-names.ts';
 import { withoutTrailing } from '../../../lib/text/trim-end.ts';
@@ -41,8 +41,10 @@ export const platformKeys = {
     'GOOGLE_CLOUD_LOCATION or CLOUD_ML_REGION',
   ),
   credentials_file: optional(
-    text('vertex: a JSON file with the key of a service account, or with the login of a user.'),
-    'GOOGLE_APPLICATION_CREDENTIALS, else the file that gcloud auth application-default login writes',
+    text(
+      'vertex: a JSON file with the key of a service account, the login of a user, or the configuration of a federated identity.',
+    ),
+    "GOOGLE_APPLICATION_CREDENTIALS, else the file that gcloud auth application-default login writes, else Google's metadata server",
   ),
   region: optional(place('bedrock: the AWS region.'), 'AWS_REGION or AWS_DEFAULT_REGION'),
   aws_profile: optional(
@@ -60,6 +62,8 @@ export interface VertexConfig {
   readonly project: string;
   readonly location: string;
   readonly credentialsFile: string;
+  /** Nobody named the file: where it is not there, Google's metadata server stands in. */
+  readonly metadata?: boolean;
 }
 
 export interface BedrockConfig {
@@ -129,8 +133,12 @@ export function resolvePlatform(
       ? undefined
       : { name, region: checked(region, 'region', path, findings), awsProfile: own.aws_profile };
   }
-  const credentialsFile = googleCredentialsFile(own.credentials_file, environment);
-  const credentials = hasKeys ? undefined : readable(credentialsFile, own, path, findings);
+  const { file, isNamed } = googleCredentialsFile(own.credentials_file, environment);
+  const metadata = !isNamed;
+  const credentials =
+    hasKeys || (metadata && isAtGoogle(file, environment))
+      ? undefined
+      : readable(file, own, path, findings);
   const location = own.location ?? variable(LOCATIONS) ?? needed('location', LOCATIONS);
   const project =
     own.project ?? variable(PROJECTS) ?? credentials?.project ?? needed('project', PROJECTS);
@@ -139,7 +147,8 @@ export function resolvePlatform(
     name,
     project: checked(project, 'project', path, findings),
     location: checked(location, 'location', path, findings),
-    credentialsFile,
+    credentialsFile: file,
+    ...(metadata && { metadata }),
   };
 }
 
@@ -159,6 +168,18 @@ function checked(value: string, key: keyof typeof platformKeys, path: Path, find
   return value;
 }
 
+/** Signs of a machine of Google's, whose metadata server gives tokens: its maker, or what its services set. */
+function isAtGoogle(file: string, environment: Environment): boolean {
+  if (existsSync(file)) return false;
+  const variables = ['K_SERVICE', 'CLOUD_RUN_JOB', 'GCE_METADATA_HOST', 'GCE_METADATA_IP'];
+  if (variables.some((name) => environment.variable(name) !== undefined)) return true;
+  try {
+    return /^Google/.test(readFileSync('/sys/class/dmi/id/product_name', 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
 /** What is in the credentials file. One that is not there yet is a warning: it is read for each token. */
 function readable(
   file: string,
@@ -174,7 +195,9 @@ function readable(
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown'})`;
-    const hint = isNamed ? '' : '; set credentials_file or GOOGLE_APPLICATION_CREDENTIALS';
+    const hint = isNamed
+      ? ''
+      : "; set credentials_file or GOOGLE_APPLICATION_CREDENTIALS, unless this is a machine of Google's";
     const message = `has no credentials: the file ${file} ${why}${hint}`;
     findings.warnings.push({ path: at, message, key: !isNamed });
     return undefined;

@@ -3,19 +3,16 @@
 import { Readable } from 'node:stream';
 import type { BedrockConfig } from '../../../config/sections/platform/index.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
-import { Abort } from '../../../lib/loop/abort.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
+import { tokenRequest } from '../token-request.ts';
 
 export interface AwsIdentity {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
 }
-
-const DEADLINE_MS = 10_000;
-const MOST_BYTES = 256 * 1024;
 
 const nothing = () => {};
 /** The libraries would write to the console. */
@@ -73,39 +70,24 @@ function requestHandler(transport: Transport) {
   return {
     metadata: { handlerProtocol: 'http/1.1' },
     async handle(request: AwsRequest) {
-      const abort = new Abort();
-      const timer = setTimeout(() => abort.abort(new Error('no answer in time')), DEADLINE_MS);
-      const { method, body } = request;
-      const headers = FlatHeaders.of(request.headers).where((name) => !OWN_HEADERS.has(name));
-      headers.set('accept-encoding', 'identity');
-      try {
-        const answer = await transport({
-          url: urlOf(request),
-          method: method as 'GET' | 'POST',
-          headers,
-          abort,
-          ...(typeof body === 'string' || body instanceof Uint8Array
-            ? { body: Buffer.from(body as string) }
-            : {}),
-        });
-        const bytes = await answer.body.readAll(MOST_BYTES);
-        return {
-          response: {
-            statusCode: answer.status,
-            headers: FlatHeaders.from(answer.headers).record(),
-            body: Readable.from([Buffer.from(bytes)]),
-          },
-        };
-      } finally {
-        clearTimeout(timer);
-      }
+      const { method, headers, body } = request;
+      const { status, ...answer } = await tokenRequest(transport, {
+        url: urlOf(request),
+        method: method as 'GET' | 'POST',
+        headers,
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : undefined,
+      });
+      return {
+        response: {
+          statusCode: status,
+          headers: FlatHeaders.from(answer.headers).record(),
+          body: Readable.from([Buffer.from(answer.bytes)]),
+        },
+      };
     },
     destroy() {},
   };
 }
-
-/** What the connection sets itself. */
-const OWN_HEADERS: ReadonlySet<string> = new Set(['host', 'content-length', 'connection']);
 
 function urlOf({ protocol, hostname, port, path, query = {} }: AwsRequest): string {
   const pairs = Object.entries(query).flatMap(([name, value]) =>

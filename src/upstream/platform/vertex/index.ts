@@ -29,7 +29,12 @@ export class Vertex implements Platform {
     this.#transport = transport;
     this.#isClaude = config.protocol === 'anthropic-messages';
     this.#tokens = new Renewed(() =>
-      fetchGoogleToken({ provider: config.name, file: platform.credentialsFile, transport }),
+      fetchGoogleToken({
+        provider: config.name,
+        file: platform.credentialsFile,
+        metadata: platform.metadata,
+        transport,
+      }),
     );
   }
 

@@ -4,18 +4,15 @@ import {
   type GoogleCredentials,
   googleCredentials,
 } from '../../../config/vendors/google-credentials.ts';
-import { FlatHeaders } from '../../../lib/http/headers.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { Abort } from '../../../lib/loop/abort.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
+import { tokenRequest } from '../token-request.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 /** An assertion holds for an hour at most, and so does the token that it is exchanged for. */
 const ASSERTION_S = 3600;
-const DEADLINE_MS = 10_000;
-const MOST_BYTES = 64 * 1024;
 
 export interface GoogleToken {
   readonly token: string;
@@ -26,6 +23,8 @@ export interface GoogleToken {
 export interface TokenOptions {
   readonly provider: string;
   readonly file: string;
+  /** Where the file is not there, the machine's own account is asked for. */
+  readonly metadata?: boolean | undefined;
   readonly transport: Transport;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
@@ -33,46 +32,42 @@ export interface TokenOptions {
 
 /** A token. The file is read each time, so that a new key needs no restart. @throws TargetError */
 export async function fetchGoogleToken(options: TokenOptions): Promise<Lease<GoogleToken>> {
-  const { provider, file, transport, now = Date.now } = options;
+  const { provider, file, metadata = false, transport, now = Date.now } = options;
   const failed = (what: string) =>
     new TargetError(
       'next-target',
       'upstream',
       `Provider ${provider} has no credentials: ${what}.`,
-      {
-        code: 'provider_key_refused',
-        retryable: false,
-      },
+      { code: 'provider_key_refused', retryable: false },
     );
-  const credentials = await readCredentials(file, failed);
+  const passing = (what: string) =>
+    new TargetError('elsewhere', 'upstream', `Provider ${provider} got no access token: ${what}.`);
+  const credentials = await readCredentials(file, metadata, failed);
+  if (credentials === undefined || 'json' in credentials) {
+    // Loaded with the first token.
+    const { libraryToken } = await import('./library-token.ts');
+    return libraryToken(credentials, { file, transport, scope: SCOPE, failed, passing });
+  }
   const started = now();
-  const body = await tokenRequest(credentials, started, failed);
-  const abort = new Abort();
-  const timer = setTimeout(() => abort.abort(new Error('no answer in time')), DEADLINE_MS);
+  const body = await tokenBody(credentials, started, failed);
   let status: number;
   let text: string;
   try {
-    const answer = await transport({
+    const answer = await tokenRequest(transport, {
       url: credentials.tokenUrl,
       method: 'POST',
-      headers: FlatHeaders.of({
+      headers: {
         'content-type': 'application/x-www-form-urlencoded',
         accept: 'application/json',
-        'accept-encoding': 'identity',
         'user-agent': 'hopgate',
-      }),
-      body: Buffer.from(body.toString()),
-      abort,
+      },
+      body: body.toString(),
     });
     status = answer.status;
-    text = new TextDecoder().decode(await answer.body.readAll(MOST_BYTES));
+    text = new TextDecoder().decode(answer.bytes);
   } catch {
     // A passing fault, unlike a refusal.
-    const { host } = new URL(credentials.tokenUrl);
-    const words = `Provider ${provider} got no access token: ${host} could not be reached in time.`;
-    throw new TargetError('elsewhere', 'upstream', words);
-  } finally {
-    clearTimeout(timer);
+    throw passing(`${new URL(credentials.tokenUrl).host} could not be reached in time`);
   }
   const value = tryParse(text);
   const {
@@ -87,8 +82,7 @@ export async function fetchGoogleToken(options: TokenOptions): Promise<Lease<Goo
     return { value: { token, account }, until: started + lifetime * 1000 };
   }
   if (status >= 500 || status === 429) {
-    const words = `Provider ${provider} got no access token: Google answered ${status}.`;
-    throw new TargetError('elsewhere', 'upstream', words);
+    throw passing(`Google answered ${status}`);
   }
   const words = [error, why]
     .filter((one) => typeof one === 'string')
@@ -97,15 +91,18 @@ export async function fetchGoogleToken(options: TokenOptions): Promise<Lease<Goo
   throw failed(`Google refused those in ${file} (${status}${words === '' ? '' : `, ${words}`})`);
 }
 
+/** Undefined: there is no file, and the machine's own account may stand in. */
 async function readCredentials(
   file: string,
+  metadata: boolean,
   failed: (what: string) => Error,
-): Promise<GoogleCredentials> {
+): Promise<GoogleCredentials | undefined> {
   let text: string;
   try {
     text = await Bun.file(file).text();
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && metadata) return undefined;
     throw failed(`the file ${file} ${code === 'ENOENT' ? 'does not exist' : 'cannot be read'}`);
   }
   const credentials = googleCredentials(text);
@@ -113,8 +110,8 @@ async function readCredentials(
   return credentials;
 }
 
-async function tokenRequest(
-  credentials: GoogleCredentials,
+async function tokenBody(
+  credentials: Exclude<GoogleCredentials, { readonly json: unknown }>,
   now: number,
   failed: (what: string) => Error,
 ): Promise<URLSearchParams> {
