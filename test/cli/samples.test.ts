@@ -54,6 +54,52 @@ beforeEach(async () => {
 });
 afterEach(() => world.remove());
 
+describe('what was said', () => {
+  test('a search finds the exchange and shows the place; what the index has not read is read first', async () => {
+    const found = await world.run(['samples', '--search', 'hello']);
+    expect(found.out).toContain(id);
+    expect(found.out).toMatch(/^ {4}Say hello\.$/m);
+    const other = await world.run(['samples', '--search', 'goodbye']);
+    expect([other.code, other.out]).toEqual([0, '']);
+    const json = JSON.parse(
+      (await world.run(['samples', '--search', '"Say hello"', '--json'])).out,
+    );
+    expect(json.samples).toMatchObject([{ id, hit: { hit: 'Say hello' } }]);
+  });
+
+  test('the table says what was asked, by whom, and what came from the cache', async () => {
+    const { out } = await world.run(['samples']);
+    const [head, row] = out.split('\n');
+    for (const name of ['CLIENT', 'CACHED', 'ASKED']) expect(head).toContain(name);
+    expect(row).toEndWith('Say hello.');
+  });
+});
+
+describe('sessions', () => {
+  test('none, then one line for each conversation of a client', async () => {
+    const none = await world.run(['samples', 'sessions']);
+    expect([none.code, none.out]).toEqual([0, '']);
+    expect(none.err).toContain('names a session');
+    const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+    for (let i = 0; i < 2; i++) {
+      const recording = recorder.begin({
+        ...exchange({ body: '{"model":"demo","messages":[{"role":"user","content":"Hi"}]}' }),
+        sessionId: 'a-conversation',
+      })!;
+      recording.clientStart(200, new Headers());
+      recording.end(told({ model: 'demo', usage: { input: 20, cacheRead: 80, output: 10 } }));
+    }
+    await recorder.close();
+    const { code, out } = await world.run(['samples', 'sessions']);
+    expect(code).toBe(0);
+    const lines = out.trimEnd().split('\n');
+    expect(lines).toHaveLength(2);
+    expect(lines[1]).toMatch(/a-conversation .* 2 +200 +80 % +20/);
+    const json = JSON.parse((await world.run(['samples', 'sessions', '--json'])).out);
+    expect(json.sessions).toMatchObject([{ id: 'a-conversation', exchanges: 2 }]);
+  });
+});
+
 describe('samples', () => {
   test('a table, JSON, and a word when nothing fits', async () => {
     const table = await world.run(['samples']);

@@ -39,12 +39,12 @@ export class ApiContext {
       parts: options,
     });
     // What was recorded before the page was opened, then what is recorded from now on.
-    this.texts.read();
+    void this.texts.read();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const later = () => {
       timer ??= setTimeout(() => {
         timer = undefined;
-        this.texts.read();
+        void this.texts.read();
       }, READ_AFTER);
       timer.unref();
     };

@@ -5,9 +5,15 @@ import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { clientName } from '../../samples/client-name.ts';
-import { contextFor, EMPTY, readReply, readRequest } from '../../samples/decode/decode-body.ts';
+import {
+  contextFor,
+  EMPTY,
+  type ReadingParts,
+  readReply,
+  readRequest,
+} from '../../samples/decode/decode-body.ts';
 import { readableBody } from '../../samples/decode/readable-body.ts';
-import type { SampleMeta } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
 import { json } from './answers.ts';
 import type { Story } from './api.ts';
 import type { ApiContext } from './context.ts';
@@ -52,7 +58,7 @@ async function storyOf(
 ): Promise<Story | undefined> {
   try {
     const meta = await context.sampleFor(id, viewer);
-    const sent = conversationOf(meta, context);
+    const sent = conversationOf(context.store, meta, context.options);
     const request = meta.edges.find(({ stage }) => stage === 'client-request');
     return {
       id: meta.id,
@@ -68,10 +74,14 @@ async function storyOf(
 }
 
 /** Undefined for a body that is missing or too large. */
-function conversationOf(meta: SampleMeta, context: ApiContext): Conversation | undefined {
+export function conversationOf(
+  store: SampleStore,
+  meta: SampleMeta,
+  parts: ReadingParts,
+): Conversation | undefined {
   try {
-    const body = readableBody(context.store, meta, 'client-request');
-    return readRequest(body, context.options).conversation;
+    const body = readableBody(store, meta, 'client-request');
+    return readRequest(body, parts).conversation;
   } catch (thrown) {
     if (thrown instanceof GatewayError) return undefined;
     throw thrown;

@@ -9,10 +9,12 @@ import { exportSamples, importSamples } from './export-import.ts';
 import { runList } from './list.ts';
 import { openSamples } from './open-samples.ts';
 import { SAMPLES_DIR } from './options.ts';
+import { runSessions } from './sessions.ts';
 import { runShow } from './show.ts';
 
 const ACTIONS = {
   list: runList,
+  sessions: runSessions,
   show: runShow,
   diff: runDiff,
   export: exportSamples,
@@ -25,14 +27,14 @@ export const SAMPLES: CommandSpec = {
   summary: 'list, show, compare, export and import recorded exchanges',
   description: [
     'samples.mode in the configuration decides what is recorded: errors (the default), all, or off. Credentials are masked, at equal length, before anything is written.',
-    'samples list (or no action) prints a table. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it. Between two protocols it compares by meaning and prints one line for each part that says the same in another form. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
+    'samples list (or no action) prints a table; samples sessions prints one line for each conversation of a client, with its tokens, the share read from the cache of the vendor, and its cost. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it. Between two protocols it compares by meaning and prints one line for each part that says the same in another form. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
     'On a terminal, long values are shortened; --full prints them in full. In a pipe, nothing is shortened, and bodies are written byte for byte.',
   ],
   arguments: [
     {
       name: 'action',
       summary: 'what to do; list if left out',
-      choices: ['list', 'show', 'diff', 'export', 'import'],
+      choices: Object.keys(ACTIONS),
     },
     { name: 'id', summary: 'the exchange; import: a file', offers: 'samples' },
     {
@@ -56,6 +58,11 @@ export const SAMPLES: CommandSpec = {
       short: 'm',
       value: 'NAME',
       summary: 'part of the name of the model or target; * and ? as in globs',
+    },
+    {
+      name: 'search',
+      value: 'TEXT',
+      summary: 'list: exchanges that said all these words; quotes hold words together',
     },
     { name: 'note', value: 'NAME', summary: 'changed by the rule of this name' },
     {
@@ -102,6 +109,14 @@ export const SAMPLES: CommandSpec = {
     {
       line: 'hopgate samples --status failed --since 1d',
       summary: 'Lists what has failed since yesterday.',
+    },
+    {
+      line: 'hopgate samples --search "permission denied"',
+      summary: 'Lists the exchanges that said this, with the place.',
+    },
+    {
+      line: 'hopgate samples sessions',
+      summary: 'Lists conversations and what they cost.',
     },
     {
       line: 'hopgate samples show s7i9w6',

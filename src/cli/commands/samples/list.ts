@@ -2,11 +2,14 @@
 
 import type { Config } from '../../../config/config.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
+import { printableLine } from '../../../lib/text/printable-text.ts';
 import { FILTER_NAMES } from '../../../samples/replay/filter.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../../samples/sample.ts';
+import { type Found, TextSearch } from '../../../ui/api/search/text-search.ts';
+import { askedIn as asked, conversationOf, firstWords } from '../../../ui/api/stories.ts';
 import type { Invocation } from '../../command.ts';
-import { fittingTable, prose } from '../../terminal.ts';
-import { filterOf } from './open-samples.ts';
+import { fittingTable, plural, prose } from '../../terminal.ts';
+import { filterOf, readingParts } from './open-samples.ts';
 import { runningExchanges } from './running.ts';
 import { bytes, clock, millis } from './units.ts';
 
@@ -17,10 +20,21 @@ export async function runList(
   config?: Config,
 ): Promise<number> {
   const { out, err, flag, number } = invocation;
-  const filter = { ...filterOf(invocation, Date.now()), limit: number('limit') ?? 50 };
+  const said = invocation.text('search')?.trim() ?? '';
+  const found = said === '' ? undefined : await search(store, said, invocation);
+  const filter = {
+    ...filterOf(invocation, Date.now()),
+    ...(found !== undefined && { q: said, found: found.ids }),
+    limit: number('limit') ?? 50,
+  };
   const rows = await rowsOf(store, filter, invocation, config);
+  if (found?.partial === true) err.line('Very many texts match: only the newest were looked at.');
   if (flag('json')) {
-    out.line(JSON.stringify({ dir: store.root, samples: rows }, null, 2));
+    const samples =
+      found === undefined
+        ? rows
+        : rows.map((row) => ({ ...row, hit: found.snippet(row.id) ?? null }));
+    out.line(JSON.stringify({ dir: store.root, samples }, null, 2));
     return 0;
   }
   if (flag('ids')) {
@@ -40,19 +54,61 @@ export async function runList(
     'ERROR',
     'MODEL',
     'TARGET',
+    'CLIENT',
     'IN',
+    'CACHED',
     'OUT',
     'TOTAL',
     'SIZE',
     'NOTES',
+    'ASKED',
   ];
-  const shown = rows.map(cells);
+  const shown: string[][] = [];
+  for (const row of rows) shown.push([...cells(row), await askedIn(store, row, invocation)]);
   const [first, ...lines] = fittingTable(shown, head, out.columns, NARROWER);
   out.line(out.paint('bold', first!));
   lines.forEach((line, i) => {
-    out.line(rows[i]!.failed ? out.paint('red', line) : line);
+    const { id, failed } = rows[i]!;
+    out.line(failed ? out.paint('red', line) : line);
+    const hit = found?.snippet(id);
+    if (hit !== undefined) {
+      const [before, said, after] = [hit.before, hit.hit, hit.after].map((text) =>
+        printableLine(text, MAX_HIT),
+      );
+      out.line(`    ${before}${out.paint('bold', said!)}${after}`);
+    }
   });
   return 0;
+}
+
+/** Rows whose bodies are read for what was asked: each takes a millisecond or more. */
+async function askedIn(store: SampleStore, row: SampleRow, { deps }: Invocation): Promise<string> {
+  const meta = row.state === 'open' ? undefined : store.find(row.id);
+  if (meta === undefined) return '';
+  const conversation = conversationOf(store, meta, readingParts(deps));
+  return conversation === undefined ? '' : printableLine(firstWords(asked(conversation)), MAX_HIT);
+}
+
+/** Reads what is not in the index yet, and finds the exchanges that said all these words. */
+async function search(store: SampleStore, said: string, { deps, err }: Invocation): Promise<Found> {
+  const texts = new TextSearch({
+    store: () => store,
+    recent: undefined,
+    parts: readingParts(deps),
+    share: 1,
+  });
+  try {
+    await texts.read();
+    const found = await texts.find(said);
+    if (found.unread > 0) {
+      err.line(
+        `${plural(found.unread, 'exchange')} could not be read yet: the search may miss them.`,
+      );
+    }
+    return found;
+  } finally {
+    await texts.close();
+  }
 }
 
 /** Samples on disk, and the exchanges that run in the gateway which records there. */
@@ -92,10 +148,14 @@ function nothingFound(root: string, filter: SampleFilter, config: Config | undef
   return config === undefined ? none : `${none} ${RECORDED[config.samples.mode]}`;
 }
 
+/** Characters of a part of a hit. */
+const MAX_HIT = 200;
+
 /** Time, id, status and error stay to the last: they say which exchange failed, and why. */
 const NARROWER = {
-  spare: ['SIZE', 'IN', 'OUT', 'NOTES', 'TARGET', 'TOTAL', 'MODEL'],
-  cut: { STATUS: 7, MODEL: 12, TARGET: 14, NOTES: 20, ERROR: 10 },
+  spare: ['SIZE', 'CLIENT', 'CACHED', 'IN', 'OUT', 'NOTES', 'TARGET', 'TOTAL', 'ASKED', 'MODEL'],
+  cut: { STATUS: 7, MODEL: 12, TARGET: 14, CLIENT: 8, NOTES: 16, ERROR: 10, ASKED: 20 },
+  right: ['IN', 'CACHED', 'OUT', 'TOTAL', 'SIZE'],
 };
 
 /** A hint for a note name that is in neither the manual nor a sample; undefined for a known one. */
@@ -130,7 +190,9 @@ function cells(row: SampleRow): readonly string[] {
     errorOf(row),
     row.model,
     row.target,
+    row.client,
     row.input_tokens === null ? '' : String(row.input_tokens),
+    row.cached_tokens === null ? '' : String(row.cached_tokens),
     row.output_tokens === null ? '' : String(row.output_tokens),
     millis(row.total_ms),
     bytes(row.bytes),

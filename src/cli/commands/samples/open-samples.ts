@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { expandHome } from '../../../config/environment.ts';
 import { loadConfig } from '../../../config/load.ts';
+import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import { FILTER_NAMES, parseFilter } from '../../../samples/replay/filter.ts';
 import { requireSample } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
@@ -86,6 +87,12 @@ export async function sampleNamed(
   await store.fetch(meta);
   return meta;
 }
+
+/** What reads the bodies of recorded exchanges. */
+export const readingParts = ({ protocols, pairing }: Invocation['deps']): ReadingParts => ({
+  protocols,
+  mend: pairing.mend,
+});
 
 /** The filter options of a command line. @throws GatewayError invalid_request */
 export function filterOf({ text }: Pick<Invocation, 'text'>, now: number): SampleFilter {

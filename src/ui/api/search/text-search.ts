@@ -13,6 +13,8 @@ export interface TextSearchOptions {
   readonly store: () => SampleStore;
   readonly recent: RecentSamples | undefined;
   readonly parts: ReadingParts;
+  /** Of the time that passes, the share that reading takes at most; 1: nothing else is to be done meanwhile. */
+  readonly share?: number;
 }
 
 /** What a search found. */
@@ -26,7 +28,7 @@ export interface Found {
   snippet(id: string): Hit | undefined;
 }
 
-/** Of the time that passes, the share that reading takes at most. */
+/** Other requests have the rest. */
 const SHARE = 0.2;
 /** Exchanges whose ids are asked for at once. */
 const BATCH = 50;
@@ -56,13 +58,14 @@ export class TextSearch {
     this.#options = options;
   }
 
-  /** Begins to read exchanges that are not in the index yet; nothing else waits for it. */
-  read(): void {
-    if (this.#closed) return;
+  /** Begins to read exchanges that are not in the index yet. Resolves when all are read, or reading failed. */
+  read(): Promise<void> {
+    if (this.#closed) return Promise.resolve();
     this.#again = true;
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = undefined;
     });
+    return this.#reading;
   }
 
   /** Finds exchanges that said all words of `q` in one text; a part between quotes counts as one word. @param owner only exchanges of this one */
@@ -133,7 +136,7 @@ export class TextSearch {
 
   #readLater(): void {
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.read(), RETRY_MS);
+    this.#retry = setTimeout(() => void this.read(), RETRY_MS);
     this.#retry.unref();
   }
 
@@ -148,7 +151,7 @@ export class TextSearch {
   }
 
   async #readAll(): Promise<void> {
-    const { store, parts } = this.#options;
+    const { store, parts, share = SHARE } = this.#options;
     while (this.#again && !this.#closed) {
       this.#again = false;
       try {
@@ -157,7 +160,7 @@ export class TextSearch {
             if (this.#closed) return;
             let began = performance.now();
             const pause = async () => {
-              await Bun.sleep(((performance.now() - began) * (1 - SHARE)) / SHARE);
+              await Bun.sleep(((performance.now() - began) * (1 - share)) / share);
               began = performance.now();
             };
             const meta = store().find(id);

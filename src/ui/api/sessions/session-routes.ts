@@ -2,10 +2,12 @@
 
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
+import type { Prices } from '../../../samples/replay/cost.ts';
+import type { SampleStore } from '../../../samples/sample.ts';
 import { json } from '../answers.ts';
 import type { UiRow } from '../api.ts';
 import type { ApiContext } from '../context.ts';
-import { guard, type Viewer } from '../guard.ts';
+import { guard } from '../guard.ts';
 import { priced } from '../list.ts';
 import type { SessionRow } from './api-sessions.ts';
 import { sessionView, totalsOf } from './session-view.ts';
@@ -16,14 +18,21 @@ const MOST_ROWS = 5000;
 export const sessionRoutes = (context: ApiContext) =>
   new Elysia()
     .use(guard(context.options))
-    .get('/sessions', ({ viewer }) => json({ sessions: sessionsOf(viewer, context) }))
+    .get('/sessions', ({ viewer }) =>
+      json({ sessions: sessionsOf(context.store, context.prices, viewer.owner) }),
+    )
     .get(
       '/sessions/:id',
       async ({ params, viewer }) => json(await sessionView(params.id, viewer, context)),
       { params: Type.Object({ id: Type.String() }) },
     );
 
-function sessionsOf({ owner }: Viewer, { store, prices }: ApiContext): readonly SessionRow[] {
+/** The sessions of the newest exchanges. @param owner only those of this key */
+export function sessionsOf(
+  store: SampleStore,
+  prices: Prices,
+  owner: string | undefined,
+): readonly SessionRow[] {
   const rows = store.list({ ...(owner !== undefined && { owner }), limit: MOST_ROWS });
   const groups = Map.groupBy(
     rows.filter(({ session }) => session !== '').map((row) => priced(row, prices)),

@@ -81,7 +81,7 @@ const CASES: readonly (readonly [line: string, offers: readonly string[]])[] = [
   ['hopgate admin s', ['service', 'state']],
   ['hopgate admin service --system un', ['uninstall']],
   ['hopgate debug samples show ', ['req_1_aa', 'req_2_bb']],
-  ['hopgate setup --model x co', ['codex', 'continue']],
+  ['hopgate setup --model x co', CLIENT_NAMES.filter((name) => name.startsWith('co'))],
   ['hopgate setup claude ', []],
   ['hopgate service --system un', ['uninstall']],
   ['hopgate help comp', ['completions']],

@@ -1,0 +1,70 @@
+/** `hopgate samples sessions`: the conversations of clients, with what they took. */
+
+import type { Config } from '../../../config/config.ts';
+import { pricesOf } from '../../../samples/replay/cost.ts';
+import type { SampleStore } from '../../../samples/sample.ts';
+import type { SessionRow } from '../../../ui/api/sessions/api-sessions.ts';
+import { sessionsOf } from '../../../ui/api/sessions/session-routes.ts';
+import type { Invocation } from '../../command.ts';
+import { fittingTable } from '../../terminal.ts';
+import { clock, percent, usd } from './units.ts';
+
+const HEAD = [
+  'LAST',
+  'SESSION',
+  'CLIENT',
+  'KEY',
+  'MODELS',
+  'EXCHANGES',
+  'FAILED',
+  'IN',
+  'CACHED',
+  'OUT',
+  'COST',
+];
+
+const NARROWER = {
+  spare: ['KEY', 'OUT', 'CLIENT', 'IN', 'FAILED', 'MODELS'],
+  cut: { SESSION: 12, CLIENT: 8, MODELS: 14 },
+  right: ['EXCHANGES', 'FAILED', 'IN', 'CACHED', 'OUT', 'COST'],
+};
+
+export async function runSessions(
+  store: SampleStore,
+  _rest: readonly string[],
+  { out, err, flag, number }: Invocation,
+  config?: Config,
+): Promise<number> {
+  const sessions = sessionsOf(store, pricesOf(config ?? { providers: {} }), undefined)
+    .toSorted((a, b) => b.until - a.until)
+    .slice(0, number('limit') ?? 50);
+  if (flag('json')) {
+    out.line(JSON.stringify({ dir: store.root, sessions }, null, 2));
+    return 0;
+  }
+  if (sessions.length === 0) {
+    err.line(`No exchange in ${store.root} names a session.`);
+    return 0;
+  }
+  const [first, ...lines] = fittingTable(sessions.map(cells), HEAD, out.columns, NARROWER);
+  out.line(out.paint('bold', first!));
+  for (const line of lines) out.line(line);
+  return 0;
+}
+
+function cells({ id, client, key, models, until, exchanges, failed, totals }: SessionRow) {
+  const { input_tokens: input, cached_tokens: cached, output_tokens: output, cost } = totals;
+  return [
+    clock(until),
+    id,
+    client,
+    key,
+    models.join(', '),
+    String(exchanges),
+    failed === 0 ? '' : String(failed),
+    String(input),
+    input === 0 ? '' : percent(cached / input),
+    String(output),
+    cost === null ? '' : usd(cost),
+  ];
+}
