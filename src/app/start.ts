@@ -3,13 +3,14 @@
 import { createApp } from '../app.ts';
 import { processIo, run, version } from '../cli/index.ts';
 import { processEnvironment } from '../config/environment.ts';
-import { repairBody, repairHistory } from '../features/tool-pairing/index.ts';
+import { repairHistory } from '../features/tool-pairing/index.ts';
 import { fitTurnOrder } from '../features/vendor-fit/index.ts';
 import { serve } from '../server/process/run.ts';
 import { sampleServices } from './in-process.ts';
 import { LINT } from './linters.ts';
 import { checkTools } from './operations/check-tools.ts';
 import { stateMoves } from './operations/moving.ts';
+import { mendBody } from './responses/mend-body.ts';
 
 /** Runs one command; the exit code. */
 export function start(
@@ -20,7 +21,7 @@ export function start(
   const environment = processEnvironment();
   return run(args, processIo(environment), {
     ...sampleServices(createApp, environment, version.version),
-    pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
+    pairing: { mend: mendBody, repair: repairHistory, fitTurns: fitTurnOrder },
     program,
     lint: LINT,
     stateMoves,

@@ -10,7 +10,6 @@ import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
 import { checkHostedTools } from '../features/server-tools/index.ts';
-import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
@@ -58,6 +57,7 @@ import { replicaServices } from './operations/replicas.ts';
 import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
 import { sharedSamples } from './operations/shared-samples.ts';
 import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
+import { mendBody } from './responses/mend-body.ts';
 import { openResponses } from './responses/open-responses.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
@@ -215,7 +215,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   );
   const gateway = createGateway({
     ...gatewayOptions,
-    repairBody: options.repair === false ? undefined : repairBody,
+    repairBody: options.repair === false ? undefined : mendBody,
     featuresFor(exchange, request, recording, payer, session) {
       checkHostedTools(exchange.principal.policy, request);
       const found =
@@ -256,7 +256,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const sockets = new Sockets({
     serve,
     warmUp: received(
-      paying(money.accounts, false, warmUp({ ...responsesStore, repairBody, config })),
+      paying(money.accounts, false, warmUp({ ...responsesStore, repairBody: mendBody, config })),
     ),
     access,
     onRefused: receiving.onRefused,
@@ -309,7 +309,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     access,
     config,
     root: resolve(options.config.samples.dir),
-    mend: repairBody,
+    mend: mendBody,
     watch: (watcher) => recorder.watch(watcher),
     recorder,
     replicas: sharing,

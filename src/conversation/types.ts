@@ -175,6 +175,8 @@ export interface CustomTool extends Node {
   readonly namespace?: string;
   readonly description?: string;
   readonly format?: Json;
+  /** Chat: the client knows its calls as those of a function, whose arguments are the text. */
+  readonly asFunction?: true;
 }
 
 /** A tool that the vendor or this gateway runs: web search, web fetch, code execution, … */

@@ -41,6 +41,9 @@ const HISTORY = needles(
   '"function_response',
 );
 
+/** What another API's form of a request holds, which this one's decoder refuses. */
+const FOREIGN = needles('"input"', '"custom"');
+
 const NONE: readonly Note[] = [];
 
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
@@ -184,6 +187,8 @@ export class ClientRequest {
     }
     this.model = checkedModel(model);
     this.stream = text('stream') === true;
+    // Bytes of another API's form are not forwarded, so it must be known now.
+    if (mend !== undefined && isForeign(protocol.name, this.bytes, glance)) this.conversation;
   }
 
   /** Where its members stand in `bytes`, where that is known already. */
@@ -243,7 +248,8 @@ export class ClientRequest {
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
       // field is the client's to put right, and the error says which.
-      if (this.#mend === undefined || !containsAny(this.bytes, HISTORY)) throw thrown;
+      if (this.#mend === undefined) throw thrown;
+      if (!containsAny(this.bytes, HISTORY) && !containsAny(this.bytes, FOREIGN)) throw thrown;
       const notes = new Notes();
       const value = this.#mend(this.#parsed, this.protocol.name, notes);
       if (value === this.#parsed) throw thrown;
@@ -255,6 +261,14 @@ export class ClientRequest {
         throw thrown;
       }
     }
+  }
+
+  /** The client reads another form of answers than its protocol's own, so that they are not forwarded as they come. */
+  get readsOther(): boolean {
+    return (
+      this.#mended !== undefined &&
+      this.conversation.tools.some((tool) => tool.type === 'custom' && tool.asFunction === true)
+    );
   }
 
   /** The body as JSON. @throws GatewayError invalid_request: not UTF-8, not JSON, nested too deeply */
@@ -276,6 +290,18 @@ export class ClientRequest {
     return this.bytes.length < PARSE_AT_ONCE ? wholeBytes(list) : list;
   }
 }
+
+/** May a large body be a request of Responses at Chat Completions, or hold freeform tools of that form? */
+function isForeign(protocol: ProtocolName, bytes: Buffer, members: Members): boolean {
+  if (protocol !== 'openai-chat') return false;
+  if (!members.has('messages')) return members.has('input');
+  const tools = members.get('tools');
+  return (
+    tools !== undefined && containsAny(bytes.subarray(tools.valueStart, tools.valueEnd), FREEFORM)
+  );
+}
+
+const FREEFORM = needles('"custom"');
 
 // Longer than any name, and short enough to stand in logs, labels and headers.
 const MOST_OF_NAME = 512;

@@ -42,7 +42,12 @@ export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
     recording: recorded,
   });
   const client = new AttemptClientContext(attempt, notes);
-  const common = { target, notes, headers, same: attempt.protocol === request.protocol } as const;
+  const common = {
+    target,
+    notes,
+    headers,
+    same: attempt.protocol === request.protocol && !request.readsOther,
+  } as const;
   const reading: Reading = { attempt, prepared, source, client, common, account };
   const type = headers.get('content-type') ?? '';
   // The idle timer of a body that is not finished would keep it, and what was recorded of it, for ever.

@@ -48,7 +48,7 @@ export class Cors {
 
 function isOwn(url: string): boolean {
   const path = pathOf(url);
-  return OWN.test(mendedPath(path) ?? path) || OWN.test(decoded(path));
+  return OWN.test(mendedPath(path)?.path ?? path) || OWN.test(decoded(path));
 }
 
 function decoded(path: string): string {

@@ -95,7 +95,7 @@ function fits(known: readonly string[], parts: readonly string[]): boolean {
 }
 
 const OPENAI =
-  /^\/(?:v1\/)?(?:assistants|audio|batches|chat|completions|conversations|embeddings|evals|files|fine_tuning|images|moderations|realtime|rerank|responses|threads|uploads|vector_stores|videos)(?:\/|$)/;
+  /^\/(?:openai\/(?:deployments\/[^/]+\/)?)?(?:v1\/)?(?:assistants|audio|batches|chat|completions|conversations|embeddings|evals|files|fine_tuning|images|moderations|realtime|rerank|responses|threads|uploads|vector_stores|videos)(?:\/|$)/;
 const ANTHROPIC = /^\/(?:v1\/)?(?:messages|complete)(?:\/|$)/;
 
 // Google's versions and Vertex' resources; a method stands behind a colon.

@@ -8,6 +8,7 @@ import type { ClientLane } from '../gateway/stream/client-lane.ts';
 import type { Exchange, FormSource } from '../gateway/types.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
+import { withFirstMembers, withoutMembers } from '../lib/json/body-members.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { Held } from './connections.ts';
 
@@ -83,3 +84,16 @@ function search(url: string): string {
   const at = url.indexOf('?');
   return at < 0 ? '' : url.slice(at);
 }
+
+/** The model in the path of a client of Azure stands for the one in the body, which may have none. */
+export function askedAtDeployment(request: Request): Asked | undefined {
+  const { deployment } = request as { deployment?: string };
+  if (deployment === undefined) return undefined;
+  const member = `"model":${JSON.stringify(deployment)}`;
+  return {
+    body: (bytes) => withFirstMembers(withoutMembers(bytes, MODEL), member),
+    search: '',
+  };
+}
+
+const MODEL: ReadonlySet<string> = new Set(['model']);

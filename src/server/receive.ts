@@ -14,7 +14,7 @@ import type { ExchangeTrace } from '../telemetry/trace.ts';
 import { type Access, refuseLoop } from './auth.ts';
 import { readBody, readParsable } from './body.ts';
 import type { Connections, Held } from './connections.ts';
-import { HttpExchange } from './http-exchange.ts';
+import { askedAtDeployment, HttpExchange } from './http-exchange.ts';
 
 export interface ReceiveSettings {
   readonly access: () => Access;
@@ -65,8 +65,9 @@ export function receive(
 ): Receiver {
   const { connections, gatewayId } = options;
   // An exchange that goes on checks its body where it reads it.
-  const read = goesOn ? readBody : readParsable;
-  return async (request, protocol, asked, lane) => {
+  const readWith = goesOn ? readBody : readParsable;
+  return async (request, protocol, given, lane) => {
+    const asked = given ?? askedAtDeployment(request);
     const started = performance.now();
     const id = requestId();
     const { turn } = connections;
@@ -82,10 +83,10 @@ export function receive(
       principal = found instanceof Promise ? await found : found;
       reading = true;
       const form = formOf?.(request, headers, principal.id);
-      const given =
+      const read =
         form === undefined
           ? await connections.uploaded(
-              read(request, headers, options.bodyBytes(), connections, principal.id),
+              readWith(request, headers, options.bodyBytes(), connections, principal.id),
             )
           : NO_BODY;
       reading = false;
@@ -95,7 +96,7 @@ export function receive(
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
-      const bytes = withoutMark(given instanceof Uint8Array ? given : Buffer.from(given));
+      const bytes = withoutMark(read instanceof Uint8Array ? read : Buffer.from(read));
       const body = asked === undefined ? bytes : asked.body(bytes);
       held = connections.begun(request, principal.id, body.length);
       const exchange = new HttpExchange(request, protocol, {

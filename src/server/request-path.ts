@@ -18,11 +18,35 @@ export function pathOf(url: string): string {
 /** A URL with the same path and query, whatever host was named. */
 export const localUrl = (url: string): URL => new URL(`http://localhost${targetOf(url)}`);
 
+/** A path under another name, and the model that it has in front of it. */
+export interface MendedPath {
+  readonly path: string;
+  readonly deployment?: string;
+}
+
+/** Azure's paths: `/openai/deployments/MODEL/…`, `/openai/v1/…`, and the latter with an `api-version` instead of `v1`. */
+const AZURE = /^\/(?:v1\/)?openai\/(?:deployments\/([^/]+)\/|v1\/)?/;
+
 /**
- * What is meant where a base URL was written with one slash or `/v1` too many: `//v1/models`, `/v1/v1/models`.
- * Undefined: the path has no such mistake.
+ * What is meant where a base URL was written with one slash or `/v1` too many: `//v1/models`, `/v1/v1/models`; and
+ * where a client of Azure asks (learn.microsoft.com/azure/ai-foundry/openai/reference). Undefined: the path has
+ * neither.
  */
-export function mendedPath(path: string): string | undefined {
-  if (!path.includes('//') && !path.startsWith('/v1/v1/')) return undefined;
-  return path.replace(/\/{2,}/g, '/').replace(/^\/v1\/v1\//, '/v1/');
+export function mendedPath(path: string): MendedPath | undefined {
+  const azure = path.includes('/openai/');
+  if (!azure && !path.includes('//') && !path.startsWith('/v1/v1/')) return undefined;
+  const plain = path.replace(/\/{2,}/g, '/').replace(/^\/v1\/v1\//, '/v1/');
+  const found = azure ? AZURE.exec(plain) : null;
+  if (found === null) return plain === path ? undefined : { path: plain };
+  const [front, model] = found;
+  const rest = `/v1/${plain.slice(front.length)}`;
+  return model === undefined ? { path: rest } : { path: rest, deployment: unescaped(model) };
+}
+
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }

@@ -48,11 +48,14 @@ export function answerAll(
       const refusal = errors.refusalOf(request);
       if (refusal !== undefined) return refusal;
       addresses.restore(request);
-      const path = mendedPath(pathOf(request.url));
-      if (path === undefined) return rest.fetch(request);
+      const mended = mendedPath(pathOf(request.url));
+      if (mended === undefined) return rest.fetch(request);
+      const { path, deployment } = mended;
       const answers = memberOf(routes, path);
       const answer = answers?.[request.method as keyof typeof answers];
-      if (answer !== undefined) return answer(Object.assign(request, { params: {} }));
+      if (answer !== undefined) {
+        return answer(Object.assign(request, { params: {}, deployment }));
+      }
       const query = targetOf(request.url).slice(pathOf(request.url).length);
       return rest.fetch(new Request(localUrl(path + query).href, request));
     },

@@ -23,8 +23,23 @@ describe('the path of a request', () => {
     ['/v1/v1/chat/completions', '/v1/chat/completions'],
     ['/v1//models', '/v1/models'],
     ['/v1/models', undefined],
+    ['/openai/v1/responses', '/v1/responses'],
+    ['/openai/v1/responses/resp_1/cancel', '/v1/responses/resp_1/cancel'],
+    ['/openai/responses', '/v1/responses'],
+    ['/openai/models', '/v1/models'],
+    ['/v1/openai/v1//chat/completions', '/v1/chat/completions'],
+    ['/ui/openai/x', undefined],
   ])('%s means %s', (path, meant) => {
-    expect(mendedPath(path)).toBe(meant);
+    expect(mendedPath(path)).toEqual(meant === undefined ? undefined : { path: meant });
+  });
+
+  test.each([
+    ['/openai/deployments/gpt-4o/chat/completions', '/v1/chat/completions', 'gpt-4o'],
+    ['/openai/deployments/glm%2Fglm-4.7/embeddings', '/v1/embeddings', 'glm/glm-4.7'],
+    ['/openai/deployments/%E6%A8%A1/audio/speech', '/v1/audio/speech', '模'],
+    ['/openai/deployments/100%/completions', '/v1/completions', '100%'],
+  ])('%s names the model', (path, meant, deployment) => {
+    expect(mendedPath(path)).toEqual({ path: meant, deployment });
   });
 });
 

@@ -41,6 +41,10 @@ export function clientName(request: Conversation, name: string, namespace?: stri
     : toolNames(request.tools, NAME_LIMIT).flat(name, namespace);
 }
 
+/** Does the client know calls of this freeform tool as those of a function? */
+export const asFunction = ({ tools }: Conversation, name: string): boolean =>
+  tools.some((tool) => tool.type === 'custom' && tool.asFunction === true && tool.name === name);
+
 /** Did the client declare its tools only as legacy `functions`, so that it expects `function_call`? */
 export function wantsLegacyCalls(request: Conversation): boolean {
   const value = request.origin?.protocol === PROTOCOL ? request.origin.value : undefined;

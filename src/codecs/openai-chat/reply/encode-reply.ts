@@ -9,6 +9,7 @@ import { encodeAnnotation } from '../parts.ts';
 import { encodeReasoningBlocks } from '../reasoning.ts';
 import { compact, newCallId, object, PROTOCOL } from '../wire.ts';
 import {
+  asFunction,
   clientName,
   clientRest,
   encodeImage,
@@ -96,6 +97,9 @@ function encodeCalls(calls: readonly ToolCallBlock[], request: Conversation): Js
   const encoded = calls.map((call) => {
     const name = clientName(request, call.name, call.namespace);
     const id = call.id || newCallId();
+    if (call.kind === 'custom' && asFunction(request, call.name)) {
+      return { id, type: 'function', function: { name, arguments: call.input } };
+    }
     if (call.kind === 'custom') return { id, type: 'custom', custom: { name, input: call.input } };
     return compact({
       id,

@@ -6,6 +6,7 @@ import type {
   Block,
   Conversation,
   TextBlock,
+  Tool,
   ToolCallBlock,
   Turn,
 } from '../../../conversation/types.ts';
@@ -74,8 +75,20 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   const tools = known === undefined || others ? declared() : known.tools(body.tools, declared);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
-  const origin = { protocol: PROTOCOL, value: body, parts } as const;
+  const origin = { protocol: PROTOCOL, value: ownTools(body, tools), parts } as const;
   return { model, system, turns, tools, settings, origin };
+}
+
+/** The body as Chat has it: freeform tools without the name beside `custom`. */
+const ownTools = (body: JsonObject, tools: readonly Tool[]): JsonObject =>
+  tools.some((tool) => tool.type === 'custom' && tool.asFunction === true)
+    ? { ...body, tools: (list(body.tools) ?? []).map(ownTool) }
+    : body;
+
+function ownTool(tool: Json): Json {
+  if (!isObject(tool) || tool.type !== 'custom') return tool;
+  const { name: _, ...own } = tool;
+  return own;
 }
 
 function decodeMessage(

@@ -49,14 +49,16 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
     return { ...tool, ...cacheOf(declared ?? {}), ...cacheOf(value) };
   }
   if (type === 'custom') {
-    const custom = object(value.custom) ?? value;
+    const custom = object(value.custom);
+    if (custom === undefined) throw missing(`${where}.custom`);
     const name = text(custom.name);
     if (!name) throw missing(`${where}.custom.name`);
+    const asFunction = value.name !== undefined;
     return {
       type: 'custom',
       name,
       ...(compact({ description: text(custom.description), format: custom.format }) as object),
-      wire,
+      ...(asFunction ? { asFunction, wire: wireOf({ type, custom }) } : { wire }),
     };
   }
   if (type === undefined) throw missing(`${where}.type`);

@@ -17,6 +17,7 @@ import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
 import { sealDetail } from '../reasoning.ts';
 import {
+  asFunction,
   clientName,
   clientRest,
   encodeImage,
@@ -264,7 +265,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
       return this.#delta(`"function_call":{"name":${name},"arguments":""}`);
     }
     const id = JSON.stringify(head.id || newCallId());
-    if (head.kind === 'custom') {
+    if (head.kind === 'custom' && !asFunction(this.#context.request, head.name)) {
       this.#kind = 'custom';
       return this.#delta(
         this.#call(`"id":${id},"type":"custom","custom":{"name":${name},"input":""}`),
