@@ -11,6 +11,8 @@ export interface GuardOptions {
   readonly limits: Limits;
   /** A limit or a budget refused: for metrics. `limit`: as in the configuration, or the budget's name. */
   readonly onRefused: (principal: Principal, limit: string) => void;
+  /** A budget refused what is more than all of it, in nano-USD. */
+  readonly onNeverFits?: (budget: string, nanoUsd: number) => void;
 }
 
 const SCARCE_SHARE = 0.1;
@@ -63,12 +65,14 @@ function routeFor(laws: PrincipalLaws, { refusedBy }: Refusal): string | undefin
 }
 
 function refuse(
-  { onRefused }: GuardOptions,
+  { onRefused, onNeverFits }: GuardOptions,
   principal: Principal,
   laws: PrincipalLaws,
   refusal: Refusal,
 ) {
   onRefused(principal, limitName(laws, refusal));
+  const { law, asked } = refusal;
+  if (law.kind === 'window' && asked > law.amount) onNeverFits?.(law.id, asked);
   return refusalError(laws, refusal);
 }
 

@@ -12,6 +12,9 @@ import { type LimitsEngines, openShared } from './shared/open-shared.ts';
 import { budgetsReport, type OwnedBudget, usageReport } from './usage-report.ts';
 import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
 
+/** Budgets of which it is known that a request was larger. */
+const MAX_NEVER_FITS = 10_000;
+
 export interface OpenLimitsOptions {
   /** The folder of the state. */
   readonly home: string;
@@ -42,8 +45,14 @@ export function openLimits({ home, log, metrics, channel, shared, engines }: Ope
         )
       : undefined;
   const limits: Limits = together?.limits ?? shared!;
+  const neverFits = new Map<string, number>();
   const guarding = {
     limits,
+    onNeverFits(budget: string, nanoUsd: number) {
+      neverFits.delete(budget);
+      neverFits.set(budget, nanoUsd);
+      if (neverFits.size > MAX_NEVER_FITS) neverFits.delete(neverFits.keys().next().value!);
+    },
     onRefused: ({ id, name }: Principal, limit: string) =>
       metrics.limitRefusals.add(1, id, name, limit),
   };
@@ -51,8 +60,9 @@ export function openLimits({ home, log, metrics, channel, shared, engines }: Ope
     limits,
     /** As {@link openGuard}: what an exchange of this principal may use. */
     guard: (principal: Principal, costs?: boolean) => openGuard(guarding, principal, costs),
-    usage: (principal: Principal) => usageReport(limits, principal),
-    budgets: (owned: Iterable<OwnedBudget>, limit: number) => budgetsReport(limits, owned, limit),
+    usage: (principal: Principal) => usageReport(limits, principal, neverFits),
+    budgets: (owned: Iterable<OwnedBudget>, limit: number) =>
+      budgetsReport(limits, owned, limit, neverFits),
     workerLimits(): WorkerLimits {
       if (own === undefined) throw new Error('only the first process has workers');
       return new WorkerLimits(own);

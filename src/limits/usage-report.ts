@@ -29,6 +29,11 @@ export interface BudgetReport {
   /** By requests that still run. */
   readonly reserved_usd: number;
   readonly remaining_usd: number;
+  /**
+   * What the last request might have cost that this process refused because it is more than the whole budget; null:
+   * there was none.
+   */
+  readonly never_fits_usd: number | null;
   /** Null: never. */
   readonly resets_at: string | null;
 }
@@ -41,7 +46,14 @@ export interface UsageReport {
   readonly budgets: readonly BudgetReport[];
 }
 
-const budgetReport = (budget: Budget, { used, held, remaining, resetAt }: Standing) => ({
+/** What was refused, in nano-USD, by the id of the budget. */
+export type NeverFits = ReadonlyMap<string, number>;
+
+const budgetReport = (
+  budget: Budget,
+  { law, used, held, remaining, resetAt }: Standing,
+  neverFits: NeverFits,
+) => ({
   name: budget.name,
   usd: usdOf(budget.nanoUsd),
   per: budget.per,
@@ -50,11 +62,21 @@ const budgetReport = (budget: Budget, { used, held, remaining, resetAt }: Standi
   spent_usd: usdOf(used - held),
   reserved_usd: usdOf(held),
   remaining_usd: usdOf(remaining),
+  never_fits_usd: largerThan(budget.nanoUsd, neverFits.get(law.id)),
   resets_at: resetAt === undefined ? null : new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z'),
 });
 
+/** Since then the budget may have been made larger. */
+const largerThan = (amount: number, asked = 0) => (asked > amount ? usdOf(asked) : null);
+
+const NONE: NeverFits = new Map();
+
 /** What is used and left of a key's limits and budgets. */
-export async function usageReport(limits: Limits, principal: Principal): Promise<UsageReport> {
+export async function usageReport(
+  limits: Limits,
+  principal: Principal,
+  neverFits = NONE,
+): Promise<UsageReport> {
   const laws = lawsOf(principal);
   const standings = laws.all.length === 0 ? [] : await limits.standing(laws.all);
   const reported: LimitReport[] = [];
@@ -63,7 +85,7 @@ export async function usageReport(limits: Limits, principal: Principal): Promise
     const { law, used, remaining, resetMs } = standing;
     if (law.kind === 'window') {
       const own = laws.budgets.find((one) => one.law === law);
-      if (own !== undefined) budgets.push(budgetReport(own.budget, standing));
+      if (own !== undefined) budgets.push(budgetReport(own.budget, standing, neverFits));
       continue;
     }
     reported.push({
@@ -109,6 +131,7 @@ export async function budgetsReport(
   limits: Limits,
   owned: Iterable<OwnedBudget>,
   limit: number,
+  neverFits = NONE,
 ): Promise<BudgetsReport> {
   const budgets = await runInSlices(listed(owned));
   const standings: Standing[] = [];
@@ -122,7 +145,7 @@ export async function budgetsReport(
     const { budget, key, labels } = budgets[at]!;
     return {
       id: budget.id,
-      ...budgetReport(budget, standings[at]!),
+      ...budgetReport(budget, standings[at]!, neverFits),
       warn: budget.warn,
       key: key?.id ?? null,
       key_name: key?.name ?? null,

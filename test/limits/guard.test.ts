@@ -240,6 +240,29 @@ describe('an exchange under limits', () => {
     expect(never.message).toContain('more than the whole budget');
   });
 
+  test('such a budget is told in reports, until it is larger than the request', async () => {
+    const clock = { wall: () => NOW, monotonic: () => NOW };
+    const limits = new LocalLimits({ clock });
+    const neverFits = new Map<string, number>();
+    const onNeverFits = (id: string, nanoUsd: number) => void neverFits.set(id, nanoUsd);
+    const small = budget({ nanoUsd: 1e6 });
+    const options = { limits, onRefused: () => {}, onNeverFits };
+    const guard = openGuard(options, key({ budgets: [small] })) as LimitGuard;
+    const told = async (one: Budget) => {
+      const { budgets } = await usageReport(limits, key({ budgets: [one] }), neverFits);
+      const { data } = await budgetsReport(limits, [{ budget: one }], 9, neverFits);
+      expect(data[0]!.never_fits_usd).toBe(budgets[0]!.never_fits_usd);
+      return budgets[0]!.never_fits_usd;
+    };
+    expect(await told(small)).toBeNull();
+    errorOf(() => guard.reserve({ tokens: 1, nanoUsd: 2e6 }));
+    expect(await told(small)).toBe(0.002);
+    expect(await told(budget({ nanoUsd: 2e6 }))).toBeNull();
+    // One that fits, but for what is spent, is none of these.
+    errorOf(() => openGuard(options, key({ budgets: [budget({ nanoUsd: 0 })] })));
+    expect(neverFits.get(lawsOf(key({ budgets: [small] })).budgets[0]!.law.id)).toBe(2e6);
+  });
+
   test('a spent budget with a route sends exchanges there, unless another law refuses', () => {
     const { open } = gate();
     const cheap = budget({ id: 'a', over: { action: 'route', route: 'cheap' } });
@@ -277,6 +300,7 @@ describe('an exchange under limits', () => {
       spent_usd: 0,
       reserved_usd: 2.5,
       remaining_usd: 7.5,
+      never_fits_usd: null,
       resets_at: '2026-06-11T00:00:00Z',
     };
     expect(await usageReport(limits, principal)).toEqual({

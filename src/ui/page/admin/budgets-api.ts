@@ -16,6 +16,7 @@ export interface BudgetReport {
   readonly spent_usd: number;
   readonly reserved_usd: number;
   readonly remaining_usd: number;
+  readonly never_fits_usd: number | null;
   readonly resets_at: string | null;
   readonly warn: readonly number[];
   readonly key: string | null;
@@ -40,6 +41,7 @@ export const usedShare = ({ usd: amount, spent_usd, reserved_usd }: BudgetReport
 export function budgetTone(budget: BudgetReport): 'ok' | 'warn' | 'bad' {
   const share = usedShare(budget);
   if (share >= 1) return 'bad';
+  if (budget.never_fits_usd !== null) return 'warn';
   return budget.warn.some((mark) => share >= mark) ? 'warn' : 'ok';
 }
 
@@ -78,6 +80,15 @@ export function budgetBar(budget: BudgetReport): Child {
   );
 }
 
+/** Such a budget shows nothing as spent, and refuses all the same. */
+export const neverFitsText = ({ never_fits_usd }: BudgetReport): Child =>
+  never_fits_usd !== null &&
+  h(
+    'small',
+    { class: 'problem' },
+    `refuses requests of ${usd(never_fits_usd)}: more than all of it`,
+  );
+
 export const resetText = ({ resets_at }: BudgetReport): Child =>
   resets_at === null ? h('span', { class: 'soft' }, 'never') : when(resets_at);
 
@@ -93,5 +104,6 @@ export const budgetLine = (budget: BudgetReport): HTMLElement =>
       h('span', { class: 'soft' }, `of ${periodText(budget)}`),
     ),
     budgetBar(budget),
+    neverFitsText(budget),
     budget.resets_at !== null && h('small', null, 'resets ', when(budget.resets_at)),
   );

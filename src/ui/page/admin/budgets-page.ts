@@ -11,6 +11,7 @@ import {
   budgetBar,
   budgetTone,
   getBudgets,
+  neverFitsText,
   periodText,
   resetText,
   usedShare,
@@ -40,6 +41,7 @@ export function createBudgetsPage(): View {
       return;
     }
     const spent = data.filter((budget) => budgetTone(budget) === 'bad').length;
+    const tooSmall = data.filter(({ never_fits_usd }) => never_fits_usd !== null).length;
     const warned = data.filter((budget) => budgetTone(budget) === 'warn').length;
     const figure = (name: string, value: number, tone?: string) =>
       h(
@@ -56,6 +58,7 @@ export function createBudgetsPage(): View {
         figure('Budgets', data.length),
         figure('Past a warning', warned, 'warn'),
         figure('Used up', spent, 'bad'),
+        figure('Too small for a request', tooSmall, 'warn'),
       ),
       table(data),
       has_more &&
@@ -111,13 +114,15 @@ function ownerCell({ key, key_name, labels }: BudgetReport): Child {
       ];
 }
 
-const usedCell = (budget: BudgetReport): Child =>
+const usedCell = (budget: BudgetReport): Child => [
   h(
     'div',
     { class: 'used-bar' },
     budgetBar(budget),
     h('span', { class: 'num' }, percent(usedShare(budget))),
-  );
+  ),
+  neverFitsText(budget),
+];
 
 const overCell = ({ over }: BudgetReport): Child =>
   over === 'refuse' ? 'refuse' : over === 'warn' ? 'warn only' : ['route ', h('code', null, over)];
