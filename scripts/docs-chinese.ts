@@ -229,8 +229,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     'Messages：接受 thinking.type 为 enabled，并带有预算。',
   'Messages: the thinking.type that switches reasoning off.':
     'Messages：关闭推理的 thinking.type。',
-  'Messages: thinking belongs to the prefix that it was made behind; thinking.block_binding lets the vendor drop what does not fit.':
-    'Messages：思考内容只属于产生它的前文；thinking.block_binding 让厂商丢弃不相符的内容。',
+  'Messages: the vendor refuses thinking behind another prefix. It is asked to drop it (thinking.block_binding) where the gateway changed the request, or always.':
+    'Messages：厂商拒绝前文已变的思考内容。在网关改动过请求时（changed）或始终（always），通过 thinking.block_binding 请厂商丢弃它。',
   'Chat: accepts function tools while the model reasons.': 'Chat：模型推理时接受函数工具。',
   'Messages: accepts thinking blocks with any signature.': 'Messages：接受带任意签名的思考块。',
   'Gemini: controls reasoning by thinkingLevel, not by thinkingBudget.':

@@ -45,7 +45,7 @@ const unforced = { toolChoices: ['auto', 'none'] } as const;
  * From Fable 5.1 on a thinking block belongs to the prefix that it was made behind
  * (https://platform.claude.com/docs/en/build-with-claude/preserved-thinking).
  */
-const bound = { boundThinking: true } as const;
+const BOUND: Facts = { boundThinking: 'changed' };
 /** ""thinking.type.disabled" is not supported for this model." */
 const alwaysThinks = { thinkingDefault: 'always', efforts: EFFORTS, ...unforced } as const;
 
@@ -70,15 +70,12 @@ const CLAUDE: Table = {
   '*claude-opus-4-8*': newest,
   '*claude-opus-5*': { ...newest, thinkingDefault: 'on' },
   // https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5
-  '*claude-opus-5-5*': { ...alwaysThinks, ...bound },
+  '*claude-opus-5-5*': alwaysThinks,
   '*claude-sonnet-5*': { ...newest, thinkingDefault: 'on' },
   // https://platform.claude.com/docs/en/models/sonnet-5-5/whats-new-sonnet-5-5
-  '*claude-sonnet-5-5*': { efforts: EFFORTS, thinkingOff: 'between_tools', ...unforced, ...bound },
+  '*claude-sonnet-5-5*': { efforts: EFFORTS, thinkingOff: 'between_tools', ...unforced },
   '*claude-haiku-5*': { ...newest, thinkingDefault: 'on' },
-  '*claude-haiku-5-5*': bound,
   '*claude-fable-*': { ...newest, ...alwaysThinks },
-  '*claude-fable-5-?*': bound,
-  // Its newer ones do not check the prefix.
   '*claude-mythos-*': { ...newest, ...alwaysThinks },
 };
 
@@ -388,6 +385,13 @@ const OLLAMA_PLAIN = [
 
 export const MODEL_RULES: readonly ModelRule[] = [
   ...rules('anthropic vertex-claude bedrock-claude', CLAUDE),
+  // Mythos does not check it; the clouds do not take the flag that goes with it.
+  ...rules('anthropic', {
+    '*claude-opus-5-5*': BOUND,
+    '*claude-sonnet-5-5*': BOUND,
+    '*claude-haiku-5-5*': BOUND,
+    '*claude-fable-5-?*': BOUND,
+  }),
   ...rules('bedrock-claude', {
     '*claude-opus-4-7*': bedrockFlags,
     '*claude-opus-4-8*': bedrockFlags,

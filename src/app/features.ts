@@ -6,6 +6,7 @@ import type { Payer } from '../conversation/account/payer.ts';
 import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
+import { forcedChoice } from '../features/forced-choice/index.ts';
 import { promptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -157,6 +158,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
           }),
     () => fitted,
     ({ exchange }) => promptCache(exchange, tails),
+    forcedChoice,
     ({ chat }) => chat?.after,
     ({ exchange }) => strayHeaders(exchange.headers),
   ];

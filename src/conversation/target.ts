@@ -134,10 +134,11 @@ export interface Profile {
   /** Messages: the `thinking.type` that switches reasoning off. Default `disabled`. */
   readonly thinkingOff?: 'disabled' | 'between_tools';
   /**
-   * Messages: a thinking block belongs to the prefix that it was made behind, and one behind another is dropped where
-   * `thinking.block_binding` says so. Default false.
+   * Messages: a thinking block belongs to the prefix that it was made behind, and is dropped behind another one where
+   * `thinking.block_binding` asks for that. `changed`: it is asked for where the gateway has changed the request;
+   * `always`: wherever the history holds thinking. Default: never.
    */
-  readonly boundThinking?: boolean;
+  readonly boundThinking?: 'changed' | 'always';
   /** Messages: accepts `thinking.type: enabled` with a budget. Default true. */
   readonly budgetThinking?: boolean;
   /**

@@ -193,7 +193,12 @@ export interface HostedTool extends Node {
 export type Tool = FunctionTool | CustomTool | HostedTool;
 
 export type ToolChoice =
-  | { readonly type: 'auto' | 'none' | 'required' }
+  | {
+      readonly type: 'auto';
+      /** What was asked for, where the model cannot be forced: the prompt says it, and the answer is checked. */
+      readonly instead?: ToolChoice;
+    }
+  | { readonly type: 'none' | 'required' }
   | {
       readonly type: 'tool';
       readonly name: string;
@@ -219,6 +224,8 @@ export interface ReasoningSettings {
   readonly summary?: string;
   /** Messages: summarized, omitted, updates. */
   readonly display?: string;
+  /** Messages: thinking of the history that belongs to another prefix is dropped instead of refused. */
+  readonly dropUnbound?: true;
 }
 
 export type OutputFormat =

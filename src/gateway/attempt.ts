@@ -74,6 +74,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
         ? shapeHeaders(headers, target, notes, exchange.lane?.turnState)
         : headers,
       sameProtocol: same,
+      beta: prepared.beta,
       stream: request.stream,
       abort,
       onSend,

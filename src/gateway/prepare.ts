@@ -8,7 +8,7 @@ import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
-import type { JsonObject } from '../lib/json/json.ts';
+import { isObject, type JsonObject } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { othersTurn, Rests, runInSlices } from '../lib/loop/steps.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -179,6 +179,9 @@ function encoded(preparation: Preparation, { sent }: Parts): JsonObject {
   return withoutRefused(value, shown, protocol, notes, preparation.refusal !== undefined);
 }
 
+/** https://platform.claude.com/docs/en/build-with-claude/preserved-thinking */
+const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
+
 function written(
   preparation: Preparation,
   { interceptors, upstream }: Parts,
@@ -190,5 +193,8 @@ function written(
   const same = protocol === request.protocol;
   const named = same ? request.conversation.settings.previousResponseId : undefined;
   const previous = value.previous_response_id === named ? undefined : named;
-  return { body, interceptors, context: upstream, previous };
+  const { thinking } = shaped;
+  const beta =
+    isObject(thinking) && thinking.block_binding !== undefined ? BINDING_BETA : undefined;
+  return { body, interceptors, context: upstream, previous, beta };
 }

@@ -116,6 +116,8 @@ export interface AttemptEvents {
 
 /** A request as it is sent, and what is needed to read its answer. */
 export interface Prepared {
+  /** A flag of `anthropic-beta` that a field of the body needs. */
+  readonly beta?: string | undefined;
   readonly body: SentRequest['body'];
   readonly interceptors: readonly Interceptor[];
   readonly context: UpstreamContext;

@@ -2,7 +2,7 @@
 
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import { GatewayError } from '../conversation/errors.ts';
-import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../lib/loop/idle-timer.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
@@ -37,6 +37,8 @@ export interface SendOptions {
   readonly contentType?: string;
   readonly clientHeaders: ReadonlyHeaders;
   readonly sameProtocol: boolean;
+  /** A flag of `anthropic-beta` that a field of the body needs. */
+  readonly beta?: string | undefined;
   readonly stream: boolean;
   /** Aborts the try, before the headers and while the body streams. */
   readonly abort: Abort;
@@ -237,9 +239,11 @@ export class Upstream {
       extra: config.headers,
       gatewayId: this.#gatewayId,
     });
-    const ownHeaders = config.traceHeaders
-      ? traceHeaders(options.trace, options.clientHeaders)
-      : undefined;
+    const ownHeaders = withBeta(
+      config.traceHeaders ? traceHeaders(options.trace, options.clientHeaders) : undefined,
+      headers,
+      options.beta,
+    );
     const { body, path, onSend } = options;
     const request: UpstreamRequest = {
       url,
@@ -296,3 +300,17 @@ const tooLong = ({ name, timeouts }: ProviderConfig) =>
     'timeout',
     `Provider ${name} was not done after ${Math.round(timeouts.totalMs / 1000)} s (timeouts.total).`,
   );
+
+/** The headers of this try with a flag that its body needs, beside those that it has. */
+function withBeta(
+  own: FlatHeaders | undefined,
+  headers: ReadonlyHeaders,
+  beta: string | undefined,
+): FlatHeaders | undefined {
+  if (beta === undefined) return own;
+  const flags = headers.get('anthropic-beta')?.split(',') ?? [];
+  if (flags.some((flag) => flag.trim() === beta)) return own;
+  const out = own ?? new FlatHeaders();
+  out.set('anthropic-beta', [...flags, beta].join(','));
+  return out;
+}

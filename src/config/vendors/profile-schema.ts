@@ -158,8 +158,9 @@ export const profileFacts = {
     ['disabled', 'between_tools'],
     'Messages: the thinking.type that switches reasoning off.',
   ),
-  boundThinking: flag(
-    'Messages: thinking belongs to the prefix that it was made behind; thinking.block_binding lets the vendor drop what does not fit.',
+  boundThinking: oneOf(
+    ['changed', 'always'],
+    'Messages: the vendor refuses thinking behind another prefix. It is asked to drop it (thinking.block_binding) where the gateway changed the request, or always.',
   ),
   anySignature: flag('Messages: accepts thinking blocks with any signature.'),
   thinkingLevels: flag('Gemini: controls reasoning by thinkingLevel, not by thinkingBudget.'),

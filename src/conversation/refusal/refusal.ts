@@ -24,6 +24,8 @@ export type HistoryRefusal =
       readonly kind: 'thinking';
       readonly at?: { readonly message: number; readonly block: number };
       readonly onwards?: boolean;
+      /** What holds for every later request, too. */
+      readonly facts?: Partial<Profile>;
     }
   | { readonly kind: 'thinking-missing'; readonly message?: number }
   | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' | 'tools-missing' }
@@ -144,6 +146,9 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
       kind: 'thinking',
       ...(message === undefined ? {} : { at: { message: +message, block: +block! } }),
       ...(words.includes('bound to a different') ? { onwards: true } : {}),
+      ...(words.includes('prefix_mismatch_behavior')
+        ? { facts: { boundThinking: 'always' } as const }
+        : {}),
     };
   }
   if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
@@ -163,6 +168,8 @@ interface Lesson {
 
 function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
   switch (refusal?.kind) {
+    case 'thinking':
+      return refusal.facts && { facts: refusal.facts, paths: [], once: false };
     case 'shape':
       return { facts: refusal.facts, paths: [], once: true };
     case 'fields':
@@ -186,7 +193,9 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
 export function canActOn(target: Target, error: GatewayError): boolean {
   const refusal = historyRefusal(error);
   const lesson = lessonOf(refusal);
-  return lesson === undefined ? refusal !== undefined : taught(target, lesson) !== target;
+  // Thinking can be taken out, too.
+  if (lesson === undefined || refusal?.kind === 'thinking') return refusal !== undefined;
+  return taught(target, lesson) !== target;
 }
 
 /** What a refusal is about: each such fault is mended once for a request. */

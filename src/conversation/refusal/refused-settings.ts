@@ -117,6 +117,14 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /does not support the effort parameter/,
     { setting: 'effort', paths: [['output_config', 'effort']] },
   ],
+  // Anthropic, Sonnet 5.5: thinking.type.disabled is not supported …, use between_tools.
+  [/between_tools/, { setting: 'reasoning', facts: { thinkingOff: 'between_tools' } }],
+  // OpenAI, Azure: Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use
+  // function tools, use /v1/responses or set reasoning_effort to none.
+  [
+    /function tools with reasoning_?effort are not supported/,
+    { setting: 'tools with reasoning', facts: { chatToolsWhileThinking: false } },
+  ],
   // Google; DashScope: The value of the enable_thinking parameter is restricted to True.
   [
     /only works in thinking mode|budget 0 is invalid|enable_thinking parameter is restricted to true|thinking\.type\.disabled is not supported|(?:reasoning|thinking) (?:is mandatory|cannot be disabled|cant be disabled)/,

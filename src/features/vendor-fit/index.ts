@@ -9,7 +9,7 @@ import { fitCallIds } from './call-ids.ts';
 import { fitMedia } from './media.ts';
 import { fitFormat, fitParameters } from './parameters.ts';
 import { mayNeedFit } from './prefilter.ts';
-import { fitReasoning } from './reasoning.ts';
+import { fitBoundThinking, fitChatTools, fitReasoning } from './reasoning.ts';
 import { fitReplay } from './replay.ts';
 import type { FitContext, FitRule } from './rule.ts';
 import { fitSpelling } from './spelling.ts';
@@ -20,6 +20,7 @@ import { fitChatTemplate, fitNeighbours, fitTurns } from './turn-order.ts';
 // change before it makes the codec write the body anyway.
 const RULES: readonly FitRule[] = [
   fitReasoning,
+  fitChatTools,
   fitChoice,
   fitParameters,
   fitFormat,
@@ -30,6 +31,7 @@ const RULES: readonly FitRule[] = [
   fitNeighbours,
   fitReplay,
   fitCallIds,
+  fitBoundThinking,
   fitSpelling,
 ];
 

@@ -67,6 +67,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
       profile.efforts !== undefined ||
       profile.budgetThinking === false ||
       profile.adaptiveThinking === false ||
+      profile.thinkingOff !== undefined ||
       profile.reasoningParam !== undefined ||
       profile.reasoningField !== undefined,
     ...fields.thinking,
@@ -77,6 +78,9 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   addIf(profile.developerRole === false, '"developer"');
   addIf(profile.maxTokensParam === 'max_tokens', '"max_completion_tokens"');
   addIf(profile.maxTokensParam === 'max_completion_tokens', '"max_tokens"');
+  if (protocol === 'openai-chat') {
+    addIf(profile.chatToolsWhileThinking === false, '"tools"', '"functions"');
+  }
   addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
   addIf(profile.strictTools === false, '"strict"');
   addIf(profile.streamUsage === false, '"stream_options"');

@@ -3,7 +3,8 @@
 import { withParts } from '../../conversation/edit.ts';
 import { budgetOfEffort, EFFORTS, effortOfBudget } from '../../conversation/models/efforts.ts';
 import type { Profile } from '../../conversation/target.ts';
-import type { Conversation, ReasoningSettings } from '../../conversation/types.ts';
+import type { Block, Conversation, ReasoningSettings } from '../../conversation/types.ts';
+import { isObject } from '../../lib/json/json.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
 const isOff = (requested: ReasoningSettings | undefined) =>
@@ -41,6 +42,51 @@ export const fitReasoning: FitRule = (conversation, context) => {
   const after = supportedForm(nearestEffort(withoutOff(before, context), context), context);
   if (after === before) return conversation;
   return withParts(conversation, { settings: { ...conversation.settings, reasoning: after } });
+};
+
+/** Chat: with function tools some models must be told not to reason, even where nothing was asked for. */
+export const fitChatTools: FitRule = (conversation, { profile, protocol, notes }) => {
+  const { settings, tools } = conversation;
+  if (protocol !== 'openai-chat' || profile.chatToolsWhileThinking !== false) return conversation;
+  if (!tools.some(({ type }) => type === 'function')) return conversation;
+  const { reasoning } = settings;
+  if (reasoning?.effort === 'none' || profile.efforts?.includes('none') === false) {
+    return conversation;
+  }
+  const what = asksForReasoning(reasoning) ? `effort ${reasoning?.effort ?? 'on'}` : 'not set';
+  notes.add(
+    'parameter_mapped',
+    'reasoning',
+    `${what} as none: over Chat no tools beside reasoning`,
+  );
+  return withParts(conversation, { settings: { ...settings, reasoning: { effort: 'none' } } });
+};
+
+/** Messages: asks the vendor to drop thinking of the history that no longer fits its prefix, instead of refusing it. */
+export const fitBoundThinking: FitRule = (conversation, { profile, protocol, notes }) => {
+  const { boundThinking } = profile;
+  if (boundThinking === undefined || protocol !== 'anthropic-messages') return conversation;
+  const { turns, settings, origin } = conversation;
+  if (settings.reasoning?.dropUnbound === true) return conversation;
+  if (origin?.protocol === protocol) {
+    const { thinking } = origin.value;
+    if (isObject(thinking) && thinking.block_binding !== undefined) return conversation;
+    const { parts } = origin;
+    const changed =
+      turns !== parts.turns ||
+      conversation.tools !== parts.tools ||
+      conversation.system !== parts.system;
+    if (!changed && boundThinking !== 'always') return conversation;
+  }
+  const thinks = turns.some(({ blocks }) =>
+    blocks.some(({ type, sealed }: Block & { sealed?: unknown }) =>
+      type === 'reasoning' ? sealed !== undefined : false,
+    ),
+  );
+  if (!thinks) return conversation;
+  notes.add('parameter_mapped', 'thinking', 'blocks of another prefix are dropped');
+  const reasoning = { ...settings.reasoning, dropUnbound: true } as const;
+  return withParts(conversation, { settings: { ...settings, reasoning } });
 };
 
 /** The model has no setting for it; sealed reasoning exists only where a model reasons. */
@@ -123,13 +169,16 @@ function supportedForm(
   requested: RequestedReasoning,
   { profile, notes, protocol, sameProtocol }: FitContext,
 ): RequestedReasoning {
-  if (
-    requested === undefined ||
-    !sameProtocol ||
-    protocol !== 'anthropic-messages' ||
-    isOff(requested)
-  )
+  if (requested === undefined || !sameProtocol || protocol !== 'anthropic-messages') {
     return requested;
+  }
+  if (isOff(requested)) {
+    const { thinkingOff = 'disabled' } = profile;
+    if (thinkingOff === 'disabled' || requested.adaptive === false) return requested;
+    notes.add('parameter_mapped', 'thinking', `disabled as ${thinkingOff}`);
+    // Another object, so that the codec writes it.
+    return { enabled: false, adaptive: false };
+  }
   if (requested.adaptive === true && profile.adaptiveThinking === false) {
     const { adaptive: _adaptive, effort, ...rest } = requested;
     const budget = budgetOfEffort(effort);

@@ -1,6 +1,7 @@
 /** Fits tool declarations and the tool choice to what the vendor accepts. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
 import { plainRoot } from '../../conversation/tools/root-schema.ts';
 import type { ToolChoice } from '../../conversation/types.ts';
 import { canBeOff, willReason } from './reasoning.ts';
@@ -71,10 +72,19 @@ export const fitChoice: FitRule = (conversation, context) => {
     });
   }
   const remaining = (excludedByThinking ? whileThinking : allowed) ?? [];
-  const nearest: ToolChoice = {
-    type: kind === 'tool' && remaining.includes('required') ? 'required' : 'auto',
-  };
   if (kind === 'auto') return conversation;
+  const nearest: ToolChoice =
+    kind === 'tool' && remaining.includes('required')
+      ? { type: 'required' }
+      : { type: 'auto', instead: choice };
   notes.add('parameter_mapped', 'tool_choice', `${kind} as ${nearest.type}`);
-  return withParts(conversation, { settings: { ...settings, toolChoice: nearest } });
+  const fitted = { ...settings, toolChoice: nearest };
+  if (nearest.type === 'required') return withParts(conversation, { settings: fitted });
+  notes.add('content_bridged', 'tool_choice', 'said in the prompt');
+  const text = choiceInstruction(choice);
+  return withParts(conversation, {
+    settings: fitted,
+    // Behind the history: what stands before it may be cached.
+    turns: [...conversation.turns, { role: 'user', blocks: [{ type: 'text', text }] }],
+  });
 };

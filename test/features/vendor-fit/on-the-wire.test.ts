@@ -74,6 +74,6 @@ describe('on the wire', () => {
     expect(body.messages[1].tool_calls).toEqual([call]);
     expect(body.messages[2].content).toBe('执行成功\na long list of ...(truncated)');
     expect([body.tool_choice, body.temperature]).toEqual(['auto', 0.01]);
-    expect(sent.notes).toBe('tool_text_shortened,parameter_mapped=2');
+    expect(sent.notes).toBe('tool_text_shortened,parameter_mapped=2,content_bridged');
   });
 });

@@ -298,7 +298,7 @@ const ROWS: readonly Row[] = [
     'glm-4.7',
     withTool({ tool_choice: 'required' }),
     { tool_choice: 'auto' },
-    [mapped('tool_choice')],
+    [mapped('tool_choice'), 'content_bridged tool_choice'],
   ],
   [
     'choice',
@@ -339,7 +339,7 @@ const ROWS: readonly Row[] = [
     'deepseek-reasoner',
     withTool({ tool_choice: forced }),
     { tool_choice: 'auto' },
-    [mapped('tool_choice')],
+    [mapped('tool_choice'), 'content_bridged tool_choice'],
   ],
   [
     'choice while thinking',
@@ -363,7 +363,7 @@ const ROWS: readonly Row[] = [
     'qwen3-235b-a22b-thinking-2507',
     withTool({ tool_choice: 'required' }),
     { tool_choice: 'auto' },
-    [mapped('tool_choice')],
+    [mapped('tool_choice'), 'content_bridged tool_choice'],
   ],
   [
     'choice',
@@ -371,7 +371,7 @@ const ROWS: readonly Row[] = [
     'kimi-k2.5',
     withTool({ tool_choice: 'required' }),
     { tool_choice: 'auto' },
-    [mapped('tool_choice')],
+    [mapped('tool_choice'), 'content_bridged tool_choice'],
   ],
 ];
 

@@ -8,6 +8,9 @@ import type { BlockWriter } from './encode-blocks.ts';
 /** The API's minimum for `budget_tokens`. */
 const MIN_BUDGET = 1024;
 
+/** https://platform.claude.com/docs/en/build-with-claude/preserved-thinking */
+const DROP = { block_binding: { prefix_mismatch_behavior: 'drop_block' } } as const;
+
 export interface EncodedReasoning {
   readonly thinking?: JsonObject;
   /** Members of `output_config`. */
@@ -29,16 +32,24 @@ export function encodeReasoning(
   const none: EncodedReasoning = { config: {}, maxTokens };
   if (reasoning === undefined) return none;
   const { enabled, effort, budget } = reasoning;
+  const binding = reasoning.dropUnbound === true ? DROP : {};
   if (enabled === false || effort === 'none') {
-    return { thinking: { type: 'disabled' }, config: {}, maxTokens };
+    return {
+      thinking: { type: target.profile.thinkingOff ?? 'disabled', ...binding },
+      config: {},
+      maxTokens,
+    };
   }
   // The request only says how to show thinking, not whether or how much to think.
-  if (enabled === undefined && effort === undefined && budget === undefined) return none;
+  if (enabled === undefined && effort === undefined && budget === undefined) {
+    if (reasoning.dropUnbound !== true) return none;
+    return { ...none, thinking: { type: 'adaptive', ...binding } };
+  }
   if (target.profile.adaptiveThinking === true) {
     const display =
       reasoning.display ?? (reasoning.summary === undefined ? undefined : 'summarized');
     return {
-      thinking: { type: 'adaptive', ...(display === undefined ? {} : { display }) },
+      thinking: { type: 'adaptive', ...(display === undefined ? {} : { display }), ...binding },
       config: adaptiveEffort(effort, budget),
       maxTokens,
     };
@@ -52,7 +63,12 @@ export function encodeReasoning(
     notes.add('parameter_mapped', 'reasoning_effort', `${effort} to a budget of ${wanted} tokens`);
   }
   const display = reasoning.display === undefined ? {} : { display: reasoning.display };
-  const enable = (tokens: number) => ({ type: 'enabled', budget_tokens: tokens, ...display });
+  const enable = (tokens: number) => ({
+    type: 'enabled',
+    budget_tokens: tokens,
+    ...display,
+    ...binding,
+  });
   if (wanted < maxTokens && (budget !== undefined || wanted <= maxTokens / 2)) {
     return { thinking: enable(wanted), config: {}, maxTokens };
   }

@@ -217,6 +217,17 @@ export function changedSettings(
   return out;
 }
 
+/** What the client itself asked for about thinking that belongs to another prefix stays. */
+function withBinding(
+  thinking: JsonObject | undefined,
+  before: Json | undefined,
+): JsonObject | undefined {
+  const binding = isObject(before) ? before.block_binding : undefined;
+  return thinking === undefined || binding === undefined
+    ? thinking
+    : { ...thinking, block_binding: binding };
+}
+
 function changedOutput(
   now: Settings,
   before: Settings,
@@ -229,7 +240,7 @@ function changedOutput(
     const max = now.maxTokens ?? DEFAULT_MAX_TOKENS;
     const forced = now.toolChoice?.type === 'required' || now.toolChoice?.type === 'tool';
     const reasoning = encodeReasoning(now.reasoning, max, false, forced, writer);
-    out.thinking = reasoning.thinking;
+    out.thinking = withBinding(reasoning.thinking, body.thinking);
     if (now.reasoning?.effort !== before.reasoning?.effort || now.reasoning?.enabled === false) {
       config.effort = reasoning.config.effort;
     }

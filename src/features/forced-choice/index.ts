@@ -1,0 +1,172 @@
+/** Checks that a model which cannot be forced to call a tool did so, and asks it once more where it did not. */
+
+import type { StreamEvent } from '../../conversation/events.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
+import { calledFor, choiceInstruction } from '../../conversation/tools/forced-choice.ts';
+import type { Conversation, ProtocolName, ToolChoice } from '../../conversation/types.ts';
+import { addUsage, type Usage } from '../../conversation/usage.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
+import type { Continuation, Feature, Interceptor } from '../feature.ts';
+
+const CHOICES = needles('"tool_choice"', '"function_call"', '"toolConfig"', '"tool_config"');
+
+/** What is kept between the two hops of one exchange. */
+interface Asked {
+  /** The hop that asks once more; 0: none does. */
+  hop: number;
+  blocks: number;
+  text: boolean;
+  usage: Usage | undefined;
+}
+
+/**
+ * The feature for one exchange. Vendor fit has said the choice in the prompt and left a mark on the one that is sent.
+ * Place it behind every feature that finds calls or runs tools.
+ */
+export function forcedChoice(): Feature {
+  const asked: Asked = { hop: 0, blocks: 0, text: false, usage: undefined };
+  return {
+    name: 'forced-choice',
+    // Only where vendor fit may have changed a choice: elsewhere there is nothing to check.
+    mayApply: (body, { target: { profile }, refusal }) =>
+      (profile.toolChoices !== undefined ||
+        profile.thinkingToolChoices !== undefined ||
+        refusal !== undefined) &&
+      containsAny(body, CHOICES),
+    intercept(sent, { hop, client, notes }) {
+      if (asked.hop > 0) {
+        return asked.hop === hop ? new SecondAnswer(asked, client) : undefined;
+      }
+      const { toolChoice } = sent.settings;
+      const instead = toolChoice?.type === 'auto' ? toolChoice.instead : undefined;
+      if (instead === undefined) return undefined;
+      return new FirstAnswer(instead, sent, () => {
+        asked.hop = hop + 1;
+        notes.add('tool_call_repeated', '/messages', 'asked once more for the call');
+        return asked;
+      });
+    },
+  };
+}
+
+/** Passes an answer on, but for its end where the call is missing. */
+class FirstAnswer implements Interceptor {
+  readonly #choice: ToolChoice;
+  readonly #sent: Conversation;
+  readonly #again: () => Asked;
+  readonly #fold = new ReplyBuilder();
+  #usage: Usage | undefined;
+  #held = false;
+  #ended = false;
+
+  constructor(choice: ToolChoice, sent: Conversation, again: () => Asked) {
+    this.#choice = choice;
+    this.#sent = sent;
+    this.#again = again;
+  }
+
+  event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
+    this.#fold.push(event);
+    switch (event.type) {
+      case 'start':
+        this.#usage = event.usage ?? this.#usage;
+        return event;
+      case 'usage':
+        this.#usage = event.usage;
+        return this.#held ? [] : event;
+      case 'finish':
+        this.#held = event.reason === 'stop' && !calledFor(this.#choice, this.#fold.reply.blocks);
+        return this.#held ? [] : event;
+      case 'opaque':
+        return this.#held ? [] : event;
+      case 'end':
+        this.#ended = true;
+        return this.#held ? [] : event;
+      default:
+        return event;
+    }
+  }
+
+  end(): readonly StreamEvent[] {
+    return [];
+  }
+
+  continuation(): Continuation | undefined {
+    if (!this.#held || !this.#ended) return undefined;
+    const { blocks } = this.#fold.reply;
+    return {
+      run: async () => {
+        const asked = this.#again();
+        asked.blocks = blocks.length;
+        asked.text = blocks.some((block) => block.type === 'text' && block.text !== '');
+        asked.usage = this.#usage;
+        const text = choiceInstruction(this.#choice);
+        return {
+          ...this.#sent,
+          turns: [
+            ...this.#sent.turns,
+            ...(blocks.length > 0 ? [{ role: 'assistant', blocks } as const] : []),
+            { role: 'user', blocks: [{ type: 'text', text }] },
+          ],
+        };
+      },
+    };
+  }
+}
+
+/** Joins the second answer to the first one. */
+class SecondAnswer implements Interceptor {
+  readonly #asked: Asked;
+  readonly #client: ProtocolName;
+  #shift: number | undefined;
+  #usage: Usage | undefined;
+  /** A text begins: Chat joins all texts into one string. */
+  #gap: boolean;
+
+  constructor(asked: Asked, client: ProtocolName) {
+    this.#asked = asked;
+    this.#client = client;
+    this.#gap = asked.text;
+  }
+
+  event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
+    switch (event.type) {
+      case 'start':
+        this.#usage = event.usage ?? this.#usage;
+        return [];
+      case 'usage':
+        this.#usage = event.usage;
+        return [];
+      case 'finish': {
+        // Another feature that joins hops has counted the first one already.
+        const joined = this.#shift === 0 && this.#asked.blocks > 0;
+        const { usage: first } = this.#asked;
+        const usage =
+          joined || first === undefined || this.#usage === undefined
+            ? (this.#usage ?? first)
+            : addUsage(first, this.#usage);
+        return usage === undefined ? event : [{ type: 'usage', usage }, event];
+      }
+      case 'block-start':
+        this.#shift ??= this.#asked.blocks - event.index;
+        return { ...event, index: event.index + this.#shift };
+      case 'delta':
+      case 'sealed':
+      case 'citation':
+      case 'logprobs':
+      case 'block-stop': {
+        const index = event.index + (this.#shift ?? 0);
+        if (event.type !== 'delta' || event.text === '') return { ...event, index };
+        const gap = this.#gap && this.#client === 'openai-chat';
+        this.#gap = false;
+        return { ...event, index, text: gap ? `\n\n${event.text}` : event.text };
+      }
+      default:
+        return event;
+    }
+  }
+
+  end(): readonly StreamEvent[] {
+    return [];
+  }
+}
