@@ -1,7 +1,8 @@
 /** The JSON body of an endpoint's request: its model is read, its bytes stay. */
 
+import { checkNames } from '../conversation/body-names.ts';
 import { invalid } from '../conversation/errors.ts';
-import { checkedModel, checkNames, decodeJson, notAnObject } from '../gateway/client-request.ts';
+import { checkedModel, decodeJson, notAnObject } from '../gateway/client-request.ts';
 import { splice } from '../lib/bytes/bytes.ts';
 import { isObject, type Member, type Members, topLevel } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';

@@ -1,24 +1,17 @@
 /** The client's request: its bytes, what a quick scan of them shows, and the conversation, decoded once and late. */
 
 import type { Codec } from '../codecs/codec.ts';
+import { checkNames, checkNamesOf, checkNested, type Members } from '../conversation/body-names.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import { type Note, Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName, Settings } from '../conversation/types.ts';
 import { ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { asBuffer, containsAny, needles, splice } from '../lib/bytes/bytes.ts';
-import {
-  countMembers,
-  isObject,
-  type Json,
-  type JsonObject,
-  type Member,
-  parseJson,
-  topLevel,
-} from '../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { holdsMoreValues, PLAIN_VALUES } from '../lib/json/many-values.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
-import { containsControl, printableLine } from '../lib/text/printable-text.ts';
+import { containsControl } from '../lib/text/printable-text.ts';
 import { type Asker, type Histories, type History, LEAST_BYTES } from './histories/histories.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
@@ -48,8 +41,6 @@ const NONE: readonly Note[] = [];
 
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
 export type RepairBody = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
-
-type Members = ReadonlyMap<string, Member> & { readonly repeated?: string | undefined };
 
 /** What the reading of a body depends on. */
 export interface ReadOptions {
@@ -196,6 +187,11 @@ export class ClientRequest {
     return this.#members;
   }
 
+  /** As of {@link checkNested}. */
+  checkNested(): void {
+    checkNested(this.bytes, this.#members);
+  }
+
   get #parsed(): Json {
     this.#value ??= this.#valueOfPieces() ?? decodeJson(this.bytes);
     return this.#value;
@@ -336,24 +332,6 @@ export function decodeJson(bytes: Uint8Array): Json {
     const reason = detail.replace('JSON Parse error: ', '').slice(0, 200);
     throw invalid(`The request body is not valid JSON: ${reason}`);
   }
-}
-
-/**
- * Parsers disagree about which of two members of one name counts (RFC 8259 §4), so what is checked, priced and
- * routed here could be another request to the vendor.
- * @throws GatewayError invalid_request
- */
-export function checkNames({ repeated }: { readonly repeated?: string | undefined }): void {
-  if (repeated === undefined) return;
-  const name = printableLine(repeated, 60);
-  throw invalid(`The request body has the member '${name}' twice.`, name);
-}
-
-/** As {@link checkNames}, for a body that is parsed already. */
-export function checkNamesOf(value: Json, bytes: Uint8Array): void {
-  if (!isObject(value) || Object.keys(value).length === countMembers(bytes)) return;
-  // Without members that can be told apart there is nothing to complain about.
-  checkNames(topLevel(bytes) ?? {});
 }
 
 /** The precise complaint about a body that the byte scan could not follow. */

@@ -18,7 +18,7 @@ import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
 import { type ContinuedSessions, ExchangeSession } from './tries/exchange-session.ts';
-import { accountOf } from './tries/open-account.ts';
+import { accountOf, isPoliced } from './tries/open-account.ts';
 import type {
   Exchange,
   ExchangeFeatures,
@@ -79,6 +79,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const opening = accountOf(exchange, request, options.accounts);
       const account = opening instanceof Promise ? await opening : opening;
       if (account !== undefined) summary.opened(account);
+      if (isPoliced(exchange, account)) request.checkNested();
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
       const session = new ExchangeSession(exchange, request.bytes, options.continued);

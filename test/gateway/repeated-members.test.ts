@@ -5,8 +5,11 @@ import { FORM_TYPE, formBytes } from '../endpoints/forms.ts';
 import { type EndpointVendor, startVendor } from '../endpoints/vendor.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 
+const POLICED = { tools: 't'.repeat(32), models: 'o'.repeat(32), money: 'm'.repeat(32) };
+
 let vendor: EndpointVendor;
 let gateway: InProcess;
+let policed: InProcess;
 beforeAll(async () => {
   vendor = startVendor(() => Response.json({}));
   const target = (protocol: string) => ({
@@ -15,13 +18,26 @@ beforeAll(async () => {
     keys: ['sk-vendor-key'],
     models: ['*'],
   });
-  gateway = await startInProcess({
-    providers: {
-      chat: target('openai-chat'),
-      responses: target('openai-responses'),
-      messages: target('anthropic-messages'),
-      gemini: target('google-gemini'),
+  const providers = {
+    chat: target('openai-chat'),
+    responses: target('openai-responses'),
+    messages: target('anthropic-messages'),
+    gemini: target('google-gemini'),
+  };
+  policed = await startInProcess({
+    providers,
+    auth: {
+      keys: [
+        { name: 'tools', key: POLICED.tools, tools: ['web_search'] },
+        { name: 'models', key: POLICED.models, models: ['*cheap'] },
+        { name: 'money', key: POLICED.money, budgets: [{ usd: 100, per: 'total' }] },
+      ],
     },
+    samples: { mode: 'off' },
+    retry: { attempts: 1 },
+  });
+  gateway = await startInProcess({
+    providers,
     routes: [
       { when: { protocol: 'openai-responses' }, to: 'responses/*' },
       { when: { protocol: 'anthropic-messages' }, to: 'messages/*' },
@@ -34,6 +50,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway.stop();
+  await policed.stop();
   await vendor.stop();
 });
 
@@ -140,3 +157,84 @@ test.each(['model', 'stream', 'n', 'size', 'quality', 'response_format'])(
     expect(vendor.received.length).toBe(before);
   },
 );
+
+/** A name in another case is the same one to vendors in Go: https://pkg.go.dev/encoding/json#Unmarshal. */
+const CASES: readonly (readonly [string, string])[] = [
+  ['Model', '"Model":"dear"'],
+  ['MODEL', '"MODEL":"dear"'],
+  ['\\u004dodel', '"\\u004dodel":"dear"'],
+  ['N', '"N":128'],
+  ['Tools', '"Tools":[{"type":"web_search"}]'],
+  ['tool\u017f', '"tool\u017f":[{"type":"web_search"}]'],
+  ['Max_Tokens', '"Max_Tokens":100000'],
+  ['Stream', '"Stream":true'],
+  ['Models', '"Models":["dear"]'],
+];
+
+describe.each(ALL)('%s', (path, rest) => {
+  test.each(FILLS)('%s: a name in another letter case is refused', async (_, fill) => {
+    const before = vendor.received.length;
+    for (const [name, member] of CASES) {
+      const response = await post(path, `{"model":"cheap",${rest}${fill},${member}}`);
+      expect([name, response.status]).toEqual([name, 400]);
+      await response.text();
+    }
+    expect(vendor.received.length).toBe(before);
+  });
+});
+
+test('names that nothing here goes by may have any letter case', async () => {
+  const before = vendor.received.length;
+  const more = '"providerOptions":{},"reasoningEffort":"low","Metadata":{"A":1}';
+  await post('/v1/chat/completions', `{"model":"cheap",${MESSAGES},${more}}`);
+  expect(vendor.received.length).toBe(before + 1);
+});
+
+test('Gemini: a field in both of its spellings is refused', async () => {
+  const before = vendor.received.length;
+  const contents = PATHS['/v1beta/models/cheap:generateContent'];
+  const twice = '"generation_config":{"candidateCount":8},"generationConfig":{"candidateCount":1}';
+  const response = await post('/v1beta/models/cheap:generateContent', `{${contents},${twice}}`);
+  expect(response.status).toBe(400);
+  expect(vendor.received.length).toBe(before);
+});
+
+/** Members of objects in the body that decide about tools, models and money, each in both orders. */
+const NESTED: readonly (readonly [string, string])[] = [
+  ['/v1/chat/completions', '"tools":[{"type":"function","function":{"name":"f"},@}]'],
+  ['/v1/chat/completions', '"tools":[{"type":"function","function":{"name":"f",@}}]'],
+  ['/v1/chat/completions', '"stream_options":{@}'],
+  ['/v1/chat/completions', '"providerOptions":{"gateway":{@}}'],
+  ['/v1/responses', '"tools":[{"type":"function","name":"f",@}]'],
+  ['/v1/responses', '"prompt":{@}'],
+  ['/v1/messages', '"tools":[{"name":"f","input_schema":{"type":"object"},@}]'],
+  ['/v1/messages', '"thinking":{@}'],
+  ['/v1/messages', '"mcp_servers":[{@}]'],
+  ['/v1beta/models/cheap:generateContent', '"generationConfig":{@}'],
+  ['/v1beta/models/cheap:generateContent', '"generation_config":{@}'],
+  ['/v1beta/models/cheap:generateContent', '"tools":[{@}]'],
+];
+
+describe.each(Object.entries(POLICED))('a key that is limited in %s', (_, key) => {
+  test.each(NESTED)('%s: %s', async (path, shape) => {
+    const send = (members: string, fill: string) =>
+      fetch(policed.url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: `{"model":"chat/cheap",${PATHS[path]},${shape.replace('@', members)}${fill}}`,
+      });
+    const before = vendor.received.length;
+    for (const [, fill] of FILLS) {
+      for (const members of [
+        '"k":"a","k":"b"',
+        '"a":{"x":1},"b":[{"y":1,"z":"\\"",  "y" : 2}]',
+        '"k":"a","\\u006b":"b"',
+      ]) {
+        const response = await send(members, fill);
+        expect(response.status).toBe(400);
+        expect(await response.text()).toContain('twice');
+      }
+    }
+    expect(vendor.received.length).toBe(before);
+  });
+});

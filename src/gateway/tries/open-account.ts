@@ -28,6 +28,10 @@ export function accountOf(
   });
 }
 
+/** What the body says beside the conversation decides what a limit or a list of the key allows. */
+export const isPoliced = ({ principal }: Exchange, account: Account | undefined): boolean =>
+  account?.needsUsage === true || !principal.policy.everyTool || !principal.policy.everyModel;
+
 /** On whose account an exchange's features ask other models. */
 export const sidePayerOf = ({ trace }: Exchange, payer: Payer | undefined): Payer | undefined =>
   sidePayer(payer, trace);

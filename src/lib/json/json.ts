@@ -323,8 +323,11 @@ function all(wanted: ReadonlySet<string>, members: ReadonlyMap<string, Member>):
 /** Names and roles are found byte by byte, texts by the runtime. */
 const SHORT = 24;
 
-/** How many members the object at the top of a JSON text has, repeated ones included: 150 ns for a small body. */
-export function countMembers(bytes: Uint8Array): number {
+/**
+ * How many members the object at the top of a JSON text has, repeated ones included: 150 ns for a small body.
+ * @param all of all objects in it
+ */
+export function countMembers(bytes: Uint8Array, all = false): number {
   const end = bytes.length;
   let count = 0;
   let depth = 0;
@@ -332,7 +335,7 @@ export function countMembers(bytes: Uint8Array): number {
     const byte = bytes[at]!;
     if (byte === QUOTE) at = quoteBehind(bytes, at);
     else if (byte === COLON) {
-      if (depth === 1) count++;
+      if (all || depth === 1) count++;
     } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) depth++;
     else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) depth--;
   }

@@ -1,8 +1,9 @@
 /** Reads what a client sends on a WebSocket of the Responses API. */
 
+import { checkNames } from '../../conversation/body-names.ts';
 import { asGatewayError, GatewayError, invalid } from '../../conversation/errors.ts';
 import { takeTurnState } from '../../conversation/session/turn-state.ts';
-import { checkNames, checkValues } from '../../gateway/client-request.ts';
+import { checkValues } from '../../gateway/client-request.ts';
 import {
   isObject,
   type Member,
