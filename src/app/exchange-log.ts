@@ -54,6 +54,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
     timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },
     usage: summary.usage,
     cost: summary.cost,
+    lost: summary.lost,
     hops: summary.hops,
     notes: summarize(summary.notes),
     error: error && told(error),

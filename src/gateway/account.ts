@@ -19,6 +19,12 @@ export interface AccountStart {
   /** The model as the client asked for it. */
   readonly model: string | undefined;
   readonly session: string | undefined;
+  /** Whose prompts they are; left out: it has none. */
+  readonly asked?: {
+    readonly sessionId: string;
+    readonly protocol: { readonly name: string };
+    readonly body: Uint8Array;
+  };
   /** As in log lines. */
   readonly client: string;
   readonly stream: boolean;
@@ -40,6 +46,8 @@ export interface Account extends Payer {
   addHeaders(headers: FlatHeaders, whole: boolean): void;
   /** Nano-USD of all tries so far, estimates included; undefined: a price is unknown, or nothing was tried. */
   readonly cost: number | undefined;
+  /** Of the prompt: what a vendor's cache should have held and did not; undefined: nothing is known to be lost. */
+  readonly lost?: { readonly tokens: number; readonly nanoUsd: number } | undefined;
   /** Of the last try that has ended; undefined: it was not answered. */
   readonly spent: Spent | undefined;
   /** The exchange is over: tries that have not ended end as `ended` says, and what it held is given back. */

@@ -115,6 +115,7 @@ export class ExchangeSummaryBuilder {
       tries: this.#tries,
       usage,
       cost: this.#account?.cost,
+      lost: this.#account?.lost,
       hops: this.#hops,
       notes: this.#notes(),
       error: error && isClientGone(error) ? undefined : error,

@@ -51,6 +51,8 @@ export interface Summary extends ExchangeOutcome {
   readonly queue: number | undefined;
   /** Undefined: the body could not be read. */
   readonly request: SummarizedRequest | undefined;
+  /** Of the prompt: what a vendor's cache should have held and did not. */
+  readonly lost?: { readonly tokens: number; readonly nanoUsd: number } | undefined;
   /** How the answer ended, where its protocol's ending came. */
   readonly finish: FinishReason | undefined;
 }

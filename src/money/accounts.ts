@@ -8,9 +8,10 @@ import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';
-import { searchesOf, wholeTokens } from './cost.ts';
+import { type PicoRates, searchesOf, wholeTokens } from './cost.ts';
 import type { AnswerKind, OutputEstimate } from './estimate.ts';
 import type { RunningPlace, RunningTry, SpendJournal } from './journal.ts';
+import { LastPrompts, type Lost } from './lost-cache.ts';
 import type { PriceBook, PriceVersion } from './price.ts';
 import { NO_TOKENS, type SpendRow, type SpendTokens } from './spend.ts';
 
@@ -66,6 +67,7 @@ export class SpendAccounts implements Accounts {
   readonly #options: AccountsOptions;
   /** By key: tries whose client has left, and whose answer is still read. */
   readonly outliving = new Map<string, Set<SpendTry>>();
+  readonly prompts = new LastPrompts();
 
   constructor(options: AccountsOptions) {
     this.#options = options;
@@ -74,8 +76,8 @@ export class SpendAccounts implements Accounts {
   open(about: AccountStart): Account | Promise<Account> {
     const guard = this.#options.guard(about.principal, about.costs);
     return guard instanceof Promise
-      ? guard.then((found) => new ExchangeAccount(about, this.#options, found, this.outliving))
-      : new ExchangeAccount(about, this.#options, guard, this.outliving);
+      ? guard.then((found) => new ExchangeAccount(about, this.#options, found, this))
+      : new ExchangeAccount(about, this.#options, guard, this);
   }
 
   /** Nothing is read any more: what is still open is counted by estimate. */
@@ -89,6 +91,8 @@ class ExchangeAccount implements Account {
   readonly about: AccountStart;
   readonly options: AccountsOptions;
   readonly outliving: SpendAccounts['outliving'];
+  readonly prompts: LastPrompts;
+  lost: Lost | undefined;
   readonly #guard: ExchangeGuard | undefined;
   #nano = 0;
   #tried = false;
@@ -102,11 +106,12 @@ class ExchangeAccount implements Account {
     about: AccountStart,
     options: AccountsOptions,
     guard: ExchangeGuard | undefined,
-    outliving: SpendAccounts['outliving'],
+    { outliving, prompts }: Pick<SpendAccounts, 'outliving' | 'prompts'>,
   ) {
     this.about = about;
     this.options = options;
     this.outliving = outliving;
+    this.prompts = prompts;
     this.#guard = guard;
   }
 
@@ -141,6 +146,16 @@ class ExchangeAccount implements Account {
     one.begun(hold);
     this.#open.push(one);
     return one;
+  }
+
+  /** What the vendor says it has read of the prompt. Rounds of one exchange are counted together. */
+  read(target: string, usage: Usage, rates: PicoRates | undefined): void {
+    const { asked, principal } = this.about;
+    if (asked === undefined) return;
+    const lost = this.prompts.lost(asked, principal.id, target, usage, rates);
+    if (lost === undefined) return;
+    const { tokens = 0, nanoUsd = 0 } = this.lost ?? {};
+    this.lost = { tokens: tokens + lost.tokens, nanoUsd: nanoUsd + lost.nanoUsd };
   }
 
   /** A try is over. `cost` undefined: its price is unknown; `usage` undefined: it was not answered. */
@@ -254,12 +269,12 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     };
   }
 
-  #applied(usage: Usage): { readonly cost: number; readonly json: string } | undefined {
+  #applied(usage: Usage) {
     const price = this.#price;
     if (price === undefined || (searchesOf(usage) > 0 && !price.pricesSearches)) return undefined;
     const tier = price.hasServiceTiers ? (usage.serviceTier ?? this.#start.serviceTier) : undefined;
     const { rates, json } = price.applied(totalInput(usage), tier);
-    return { cost: rates.costOf(usage), json };
+    return { cost: rates.costOf(usage), json, rates };
   }
 
   end(result: TryResult): void {
@@ -287,6 +302,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       tokens: Math.max(0, tokens),
       nanoUsd: cost === undefined ? undefined : Math.max(0, cost),
     });
+    if (exact && usage?.cacheRead !== undefined)
+      this.#account.read(this.target, usage, applied?.rates);
     this.#account.ended(this, cost, usage);
   }
 

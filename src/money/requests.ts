@@ -7,6 +7,7 @@ import {
   keyCondition,
   keyValues,
   labelValues,
+  placeOf,
   type RequestCounts,
   totalOf,
   type UsageGroup,
@@ -79,5 +80,3 @@ async function counted(
   const isWhole = all?.tries === totalOf(groups).tries;
   return { groups: groups.map(ofGroup), total: isWhole ? all.requests : undefined };
 }
-
-const placeOf = (name: string | null, start: number | undefined) => JSON.stringify([name, start]);

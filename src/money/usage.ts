@@ -402,6 +402,11 @@ export interface UsageNames {
   readonly nameOf?: (key: string) => string | undefined;
   /** How many requests the tries belong to. */
   readonly requests?: RequestCounts;
+  /** What lost prompt caches cost, in nano-USD. */
+  readonly lost?: {
+    readonly groups: readonly (number | undefined)[];
+    readonly total: number | undefined;
+  };
   /** The labels by which usage can be grouped, too. */
   readonly labels?: readonly string[];
 }
@@ -410,7 +415,7 @@ export interface UsageNames {
 export function usageJson(
   query: UsageQuery,
   groups: readonly UsageGroup[],
-  { nameOf, labels, requests }: UsageNames = {},
+  { nameOf, labels, requests, lost }: UsageNames = {},
 ): JsonObject {
   const { by, from, to, step } = query;
   return {
@@ -420,7 +425,11 @@ export function usageJson(
     step: step ?? null,
     ...(labels !== undefined && { labels }),
     ...(requests !== undefined && {
-      total: { requests: requests.total ?? null, ...sumsJson(totalOf(groups)) },
+      total: {
+        requests: requests.total ?? null,
+        ...sumsJson(totalOf(groups)),
+        ...(lost && lostJson(lost.total)),
+      },
     }),
     data: groups.map(({ name, start, others, sums }, i) => ({
       name,
@@ -429,9 +438,14 @@ export function usageJson(
       ...(start !== undefined && { from: new Date(start).toISOString() }),
       ...(requests !== undefined && { requests: requests.groups[i] ?? null }),
       ...sumsJson(sums),
+      ...(lost && lostJson(lost.groups[i])),
     })),
   };
 }
+
+/** A group, by its name and where its step begins. */
+export const placeOf = (name: string | null, start: number | undefined): string =>
+  JSON.stringify([name, start]);
 
 /** All groups together. */
 export function totalOf(groups: readonly UsageGroup[]): Sums {
@@ -439,6 +453,10 @@ export function totalOf(groups: readonly UsageGroup[]): Sums {
   for (const { sums } of groups) for (const column of SUM_COLUMNS) total[column] += sums[column];
   return total;
 }
+
+const lostJson = (nanoUsd: number | undefined): JsonObject => ({
+  cache_lost_usd: nanoUsd === undefined ? null : usdOf(nanoUsd),
+});
 
 const keyName = (name: string | undefined) => (name === undefined ? {} : { key_name: name });
 

@@ -45,6 +45,8 @@ export interface ExchangeRecord {
   };
   /** Nano-USD of all tries at upstreams; left out: a price is unknown. */
   readonly cost?: number;
+  /** Of the prompt: what a vendor's cache should have held and did not, and the nano-USD that this cost. */
+  readonly lost?: { readonly tokens: number; readonly nanoUsd: number } | undefined;
   /** `name` or `name=count`, comma-separated; '' when nothing was changed. */
   readonly notes?: string;
   /** Upstream calls that made up the answer; 1 when left out. */
@@ -107,6 +109,11 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const sentTo = target === undefined ? '' : `,"target":${targetOf(target)}`;
   const used = usage === undefined ? '' : `,"usage":${usageOf(usage)}`;
   const paid = cost === undefined ? '' : `,"cost_usd":${usdText(cost)}`;
+  const { lost } = record;
+  const missed =
+    lost === undefined
+      ? ''
+      : `,"cache_lost":${count(lost.tokens)},"cache_lost_usd":${usdText(lost.nanoUsd)}`;
   const noted = notes === undefined || notes === '' ? '' : `,"notes":${wordsOf(notes)}`;
   const failed = error === undefined ? '' : `,"error":${JSON.stringify(error.kind)}`;
   const why =
@@ -115,7 +122,7 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const wire = record.websocket === true ? ',"websocket":true' : '';
   const left = record.aborted === true ? ',"aborted":true' : '';
   const trace = record.traceId === undefined ? '' : `,"trace_id":"${record.traceId}"`;
-  return `"id":${JSON.stringify(id)},"client":${client}${from}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${paid}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
+  return `"id":${JSON.stringify(id)},"client":${client}${from}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${paid}${missed}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {

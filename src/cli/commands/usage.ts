@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { usdText } from '../../lib/text/usd.ts';
+import { type LostCosts, lostCosts } from '../../money/lost-caches.ts';
 import { requestCounts } from '../../money/requests.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
 import type { Sums } from '../../money/schema.ts';
@@ -24,6 +25,7 @@ export const USAGE: CommandSpec = {
   description: [
     'Reads the totals, even if the gateway is not running: of all replicas if engines.database is configured, else of this machine. Times are in UTC. Usage is counted in whole hours, sessions in whole days.',
     'A request can take several tries. How many requests there were is known for as long as single tries are kept (spend.keep_days).',
+    'READ % is the share of the prompts that came from the caches of vendors. LOST USD is what prompts cost more because a cache no longer had what the last request of their session, less than five minutes before, had left there; only clients that send a session id are counted.',
     '--csv prints every single request to a vendor instead, one row each.',
   ],
   options: [
@@ -102,13 +104,20 @@ async function runUsage(invocation: Invocation): Promise<number> {
     const ids = query.by === 'key' ? groups.flatMap(({ name }) => name ?? []) : [];
     const names = await reader.keyNames(ids);
     const requests = await requestCounts(reader, query, groups);
+    const lost = await lostCosts(reader, query, groups);
     if (flag('json')) {
       const nameOf = (id: string) => names.get(id);
-      out.line(JSON.stringify(usageJson(query, groups, { nameOf, requests }), null, 2));
+      out.line(JSON.stringify(usageJson(query, groups, { nameOf, requests, lost }), null, 2));
     } else if (groups.length === 0) {
       err.line('Nothing was used in this time.');
     } else {
-      const lines = tableOf(groups, requests, query.step !== undefined, names, out.columns);
+      const lines = tableOf(
+        groups,
+        { requests, lost },
+        query.step !== undefined,
+        names,
+        out.columns,
+      );
       for (const line of lines) out.line(line);
     }
     return 0;
@@ -121,24 +130,33 @@ async function runUsage(invocation: Invocation): Promise<number> {
   }
 }
 
-const COUNTS = 'REQUESTS,TRIES,INPUT,CACHED,OUTPUT,COST USD,UNPRICED,ESTIMATED'.split(',');
+const COUNTS =
+  'REQUESTS,TRIES,INPUT,CACHED,READ %,OUTPUT,COST USD,LOST USD,UNPRICED,ESTIMATED'.split(',');
+
+/** How much of the prompts came from vendors' caches. */
+function shareRead(sums: Sums): string {
+  const all = sums.input + sums.cache_read + sums.cache_write;
+  return all === 0 ? '–' : String(Math.round((100 * sums.cache_read) / all));
+}
 
 function tableOf(
   groups: readonly UsageGroup[],
-  requests: RequestCounts,
+  { requests, lost }: { readonly requests: RequestCounts; readonly lost: LostCosts },
   steps: boolean,
   names: ReadonlyMap<string, string>,
   columns: number | undefined,
 ): readonly string[] {
   const named = names.size > 0;
   const shown = (name: string | null) => (name === null || name === '' ? '–' : name);
-  const counts = (sums: Sums, count: number | undefined) => [
+  const counts = (sums: Sums, count: number | undefined, missed: number | undefined) => [
     count === undefined ? '–' : String(count),
     String(sums.tries),
     String(sums.input + sums.cache_write),
     String(sums.cache_read),
+    shareRead(sums),
     String(sums.output + sums.reasoning),
     usdText(sums.cost),
+    missed === undefined ? '–' : usdText(missed),
     String(sums.unpriced),
     String(sums.estimated),
   ];
@@ -146,13 +164,13 @@ function tableOf(
     ...(steps ? [new Date(start!).toISOString().slice(0, 16)] : []),
     shown(names.get(name ?? '') ?? name),
     ...(named ? [shown(name)] : []),
-    ...counts(sums, requests.groups[i]),
+    ...counts(sums, requests.groups[i], lost.groups[i]),
   ]);
   const titles = [...(steps ? ['FROM'] : []), 'NAME', ...(named ? ['KEY'] : [])];
   const total = ['TOTAL', ...titles.slice(1).map(() => '')];
-  rows.push([...total, ...counts(totalOf(groups), requests.total)]);
+  rows.push([...total, ...counts(totalOf(groups), requests.total, lost.total)]);
   return fittingTable(rows, [...titles, ...COUNTS], columns, {
-    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'TRIES', 'KEY'],
+    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'TRIES', 'LOST USD', 'READ %', 'KEY'],
     cut: { NAME: 20 },
     right: COUNTS,
   });

@@ -22,6 +22,7 @@ export function accountOf(
     request: id,
     model,
     session: sessionId || undefined,
+    asked: exchange,
     client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
     stream,
     trace: exchange.trace?.traceId,
