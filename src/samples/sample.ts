@@ -122,6 +122,15 @@ export interface SharedBodies {
 /** Commands that store exchanges of their own. */
 export type MadeBy = 'bisect';
 
+/** Nginx' status for a client that left before its answer ended: no failure. */
+export const CLIENT_LEFT = 499;
+
+/** Whether an exchange with this status and error ended because its client left; a vendor may say 499 as well. */
+export const clientLeft = (
+  status: number | undefined,
+  error: Pick<SampleError, 'kind'> | undefined,
+): boolean => status === CLIENT_LEFT && (error === undefined || error.kind === 'timeout');
+
 /** What a list shows of a sample. */
 export interface SampleRow {
   readonly id: string;

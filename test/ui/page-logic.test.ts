@@ -14,15 +14,24 @@ import { cost } from '../../src/ui/page/exchange/money.ts';
 import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/exchange/tape.ts';
 import { bytes, count, millis, percent, short } from '../../src/ui/page/kit/format.ts';
 import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
-import { statusLabel } from '../../src/ui/page/list/status.ts';
+import { statusLabel, toneOf } from '../../src/ui/page/list/status.ts';
 
 test.each([
   [{ status: 200, stream: true, error: 'upstream' }, ['200', 'cut off (upstream)']],
   [{ status: 200, stream: false, error: 'upstream' }, ['200', 'upstream']],
   [{ status: 502, stream: true, error: 'upstream' }, ['502', 'upstream']],
   [{ status: 200, stream: true, error: '' }, ['200', '']],
+  [{ status: 499, stream: true, error: '' }, ['499', 'client left']],
 ])('the status of %j: %j', (row, label) => {
   expect(statusLabel({ state: 'done', failed: false, ...row } as UiRow)).toEqual(label as never);
+});
+
+test('a client that left is neither a failure nor a try that was made good', () => {
+  const row = { state: 'done', status: 499, error: '', failed: false } as UiRow;
+  expect(toneOf(row)).toBe('left');
+  expect(toneOf({ ...row, failed: true })).toBe('warn');
+  // A vendor that answered with this status.
+  expect(toneOf({ ...row, error: 'upstream', failed: true })).toBe('bad');
 });
 
 const FOLDER = join(import.meta.dir, '../../src/ui/page');

@@ -4,7 +4,7 @@ import type { SampleMode } from '../../config/sections/samples.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { spellings } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
-import type { SampleMeta, SampleWatcher } from '../sample.ts';
+import { clientLeft, type SampleMeta, type SampleWatcher } from '../sample.ts';
 import { StoreMaintenance } from '../store/maintenance.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
 import { markCut } from '../store/reconcile.ts';
@@ -436,6 +436,9 @@ export function openRecorder(options: RecorderOptions): Recorder {
 /** Something failed, even if only a try that a later one made good. */
 function failed({ outcome, stages }: Capture): boolean {
   if (outcome === undefined) return false;
-  const erred = stages.some(({ facts }) => facts.error !== undefined || (facts.status ?? 0) >= 400);
-  return outcome.error !== undefined || outcome.status >= 400 || erred;
+  const failures = [outcome, ...stages.map(({ facts }) => facts)];
+  return failures.some(
+    ({ error, status = 0 }) =>
+      (error !== undefined || status >= 400) && !clientLeft(error?.status ?? status, error),
+  );
 }

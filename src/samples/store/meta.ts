@@ -8,7 +8,14 @@ import { MetaMask, masksNothing } from '../mask/meta-mask.ts';
 import { round, sampleError } from '../meta-values.ts';
 import type { Capture } from '../record/capture.ts';
 import type { StageBody } from '../record/stage-body.ts';
-import type { SampleMeta, SampleRow, SampleStage, SampleState, SampleToolRun } from '../sample.ts';
+import {
+  clientLeft,
+  type SampleMeta,
+  type SampleRow,
+  type SampleStage,
+  type SampleState,
+  type SampleToolRun,
+} from '../sample.ts';
 
 function stageInfoOf(id: string, body: StageBody): SampleStage {
   return {
@@ -90,8 +97,9 @@ export function metaText(
 
 /** The row of a sample. @param bytes of all files; the sum of the bodies when left out */
 export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
-  const error = meta.error?.kind ?? '';
   const status = meta.status ?? 0;
+  const left = clientLeft(status, meta.error);
+  const error = left ? '' : (meta.error?.kind ?? '');
   const request = meta.edges.find(({ stage }) => stage === 'client-request');
   const tried = meta.edges.some(({ stage }) => /(?:^|-)try\d+-/.test(stage));
   return {
@@ -103,7 +111,7 @@ export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
     target: meta.target ?? '',
     status,
     error,
-    failed: error !== '' || status >= 400 || tried || meta.state === 'cut',
+    failed: error !== '' || (status >= 400 && !left) || tried || meta.state === 'cut',
     stream: meta.stream ?? false,
     tries: meta.tries ?? 0,
     hops: meta.hops ?? 0,

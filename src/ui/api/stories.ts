@@ -91,6 +91,9 @@ export function conversationOf(
 /** Texts that agents put into the user's turn themselves begin so. */
 const INJECTED = ['<system-reminder>', '<environment_context>', '<user_instructions>'];
 
+/** A job about a conversation quotes it in front of what it asks. */
+const QUOTED_SESSION = /^\s*<session>[\s\S]*?<\/session>\s*/;
+
 const isInjected = (text: string) => INJECTED.some((begins) => text.trimStart().startsWith(begins));
 
 /** What the user said last; for a turn that only brings results of tools, whose they are. */
@@ -102,9 +105,11 @@ export function askedIn({ turns }: Conversation): string {
   // The results of one step may be several turns.
   const results: string[] = [];
   for (const { role, blocks } of turns.toReversed()) {
-    if (role !== 'user') break;
+    if (role === 'assistant') break;
+    // Agents add instructions behind what the user said.
+    if (role !== 'user') continue;
     const said = blocks.findLast((block) => block.type === 'text' && !isInjected(block.text));
-    if (said?.type === 'text') return said.text;
+    if (said?.type === 'text') return said.text.replace(QUOTED_SESSION, '');
     for (const block of blocks.toReversed()) {
       if (block.type === 'tool-result') results.unshift(calls.get(block.callId) ?? 'tool');
     }

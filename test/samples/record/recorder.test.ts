@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GatewayError } from '../../../src/conversation/errors.ts';
+import { clientGone, GatewayError } from '../../../src/conversation/errors.ts';
 import {
   openRecorder,
   openSampleStore,
@@ -12,6 +12,7 @@ import {
   type RecorderOptions,
 } from '../../../src/samples/index.ts';
 import type { SampleMeta } from '../../../src/samples/sample.ts';
+import { rowOf } from '../../../src/samples/store/meta.ts';
 import { until } from '../../support/until.ts';
 import { exchange, JSON_TYPE, play, SSE_TYPE, scratch, told } from './support.ts';
 
@@ -217,6 +218,29 @@ describe('modes', () => {
       held: 0,
       open: 0,
     });
+  });
+
+  test('a client that left is no failure, before the first byte and after it; a vendor that says 499 is', async () => {
+    const left = exchange();
+    const early = exchange();
+    const vendors = exchange();
+    const recorder = open({ mode: 'errors' });
+    const first = recorder.begin(left)!;
+    play(first, { answer: ['{"choi'] });
+    first.end(told({ status: 499 }));
+    const second = recorder.begin(early)!;
+    second.end(told({ status: 499, error: clientGone() }));
+    const third = recorder.begin(vendors)!;
+    third.end(told({ status: 499, error: new GatewayError('upstream', 'Gone.', { status: 499 }) }));
+    await recorder.flush();
+    expect(disk.files().filter((name) => name.endsWith('_meta.json'))).toEqual([
+      `openai-chat/${vendors.id}_meta.json`,
+    ]);
+    expect(rowOf({ ...meta(vendors.id), error: undefined })).toMatchObject({
+      failed: false,
+      error: '',
+    });
+    expect(rowOf(meta(vendors.id))).toMatchObject({ failed: true, error: 'upstream' });
   });
 
   test('a route has its own mode, and nothing is written before the mode is known', async () => {

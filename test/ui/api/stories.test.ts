@@ -101,6 +101,22 @@ for (const mode of ['all', 'off'] as const) {
     expect([...story.answered].length).toBe(161);
   });
 
+  test(`instructions behind the question, and a conversation quoted in a job, are passed over (samples.mode: ${mode})`, async () => {
+    const asked = async (turns: readonly unknown[]) => {
+      world.upstream.enqueue(say('Fine.'));
+      const id = await world.post('/v1/messages', { ...messages(''), messages: turns }, ANN);
+      return (await storyOf(id))?.asked;
+    };
+    expect(
+      await asked([
+        { role: 'user', content: 'List the files.' },
+        { role: 'system', content: 'Today is Friday.' },
+      ]),
+    ).toBe('List the files.');
+    const job = '<session>\nlist the files\n</session>\nWrite the title of this session.';
+    expect(await asked([{ role: 'user', content: job }])).toBe('Write the title of this session.');
+  });
+
   test(`a failure says what went wrong, and a body that is no JSON nothing (samples.mode: ${mode})`, async () => {
     world.upstream.enqueue(refuse(400, {}, { error: { message: 'The model is on holiday.' } }));
     const id = await world.post('/v1/messages', messages('Hello?'), ANN);

@@ -13,7 +13,7 @@ export interface SessionRow {
   readonly client: string;
   readonly key: string;
   readonly models: readonly string[];
-  /** Id of its first exchange. */
+  /** Id of the first exchange of its conversation. */
   readonly first: string;
   /** Milliseconds since 1970, of the first exchange and of the last one's end. */
   readonly from: number;
@@ -37,7 +37,7 @@ export interface SessionTotals {
 export interface SessionView {
   readonly id: string;
   readonly steps: readonly SessionStep[];
-  /** Conversations of the session: the main one, and those of subagents. */
+  /** Conversations of the session, the longest first: the main one, then those of subagents and small jobs. */
   readonly threads: readonly SessionThread[];
   readonly totals: SessionTotals;
   /** Later exchanges were left out. */

@@ -3,7 +3,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import type { Prices } from '../../../samples/replay/cost.ts';
-import type { SampleStore } from '../../../samples/sample.ts';
+import { CLIENT_LEFT, type SampleStore } from '../../../samples/sample.ts';
 import { json } from '../answers.ts';
 import type { UiRow } from '../api.ts';
 import type { ApiContext } from '../context.ts';
@@ -42,18 +42,28 @@ export function sessionsOf(
 }
 
 const wentWrong = ({ state, status, error }: UiRow): boolean =>
-  state === 'cut' || status >= 400 || error !== '';
+  state === 'cut' || (status >= 400 && status !== CLIENT_LEFT) || error !== '';
+
+/** Exchanges at the beginning of a session, of which one begins its conversation. */
+const MAX_BEGINNING = 5;
+
+/** The first exchange of the conversation: agents ask for a title, or check their quota, with small requests before it. */
+function beginningOf(rows: readonly UiRow[]): UiRow {
+  const begin = rows.slice(-MAX_BEGINNING).toReversed();
+  const largest = Math.max(...begin.map(({ bytes }) => bytes));
+  return begin.find(({ bytes }) => bytes * 2 >= largest)!;
+}
 
 /** @param rows newest first */
 function sessionRow(id: string, rows: readonly UiRow[]): SessionRow {
-  const first = rows.at(-1)!;
+  const first = beginningOf(rows);
   return {
     id,
     client: first.client,
     key: first.owner,
     models: [...new Set(rows.map(({ model }) => model))].filter((model) => model !== ''),
     first: first.id,
-    from: first.time,
+    from: rows.at(-1)!.time,
     until: Math.max(...rows.map(({ time, total_ms }) => time + (total_ms ?? 0))),
     exchanges: rows.length,
     failed: rows.filter(wentWrong).length,

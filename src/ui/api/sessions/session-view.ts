@@ -56,14 +56,24 @@ export async function sessionView(
     if (meta !== undefined) steps.push(stepOf(meta, priced(row, context.prices), threads, context));
     await othersTurn();
   }
+  const longest = [...threads.keys()].toSorted(
+    (a, b) => lengthOf(threads[b]!) - lengthOf(threads[a]!),
+  );
+  const places = new Map(longest.map((from, to) => [from, to]));
   return {
     id,
-    steps,
-    threads: threads.map(({ title, exchanges }): SessionThread => ({ title, exchanges })),
+    steps: steps.map((step) => ({ ...step, thread: places.get(step.thread) ?? step.thread })),
+    threads: longest.map((at): SessionThread => {
+      const { title, exchanges } = threads[at]!;
+      return { title, exchanges };
+    }),
     totals: totalsOf(steps.map(({ row }) => row)),
     more: rows.length > MOST_STEPS,
   };
 }
+
+/** Exchanges count more than turns: a title job has one of each. */
+const lengthOf = ({ exchanges, prompt }: Thread): number => exchanges * 1000 + prompt.turns.length;
 
 /** Exchanges of exactly this session, oldest first. */
 function sessionRows(id: string, { owner }: Viewer, { store }: ApiContext): readonly SampleRow[] {

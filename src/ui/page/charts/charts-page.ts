@@ -17,6 +17,7 @@ import {
 } from '../kit/route.ts';
 import { boxedTable } from '../kit/table.ts';
 import type { View } from '../kit/view.ts';
+import { createKeepLine } from '../list/keep-line.ts';
 import { createFilters } from '../list/list-filters.ts';
 import { type Chart, createChart } from './chart.ts';
 import { chartsOf } from './chart-data.ts';
@@ -35,6 +36,7 @@ const RELOAD_AFTER = 10_000;
 
 export function createChartsPage(info: Info): View {
   let stats: Stats | undefined;
+  let current = info;
   let charts: Chart[] = [];
   let stop = new AbortController();
   let timer = 0;
@@ -49,11 +51,19 @@ export function createChartsPage(info: Info): View {
   const grid = h('div', { class: 'chart-grid' });
   const targets = h('section', { class: 'targets' });
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+  // What is drawn is what is recorded.
+  const keeps = createKeepLine((next) => {
+    current = next;
+    keeps.show(next);
+    if (stats !== undefined) draw(stats);
+  });
+  keeps.show(info);
   const node = h(
     'section',
     { class: 'charts-page', 'aria-label': 'Charts' },
     h('h1', { class: 'sr' }, 'Charts'),
     h('div', { class: 'charts-bar' }, ranges, filters.node),
+    keeps.node,
     problem,
     figures,
     grid,
@@ -102,7 +112,7 @@ export function createChartsPage(info: Info): View {
     all.forEach((data, i) => {
       charts[i]!.draw(data);
     });
-    replace(figures, figureList(next));
+    replace(figures, figureList(next, current.samples.mode));
     replace(targets, targetTable(next, info.priced));
   }
 
@@ -138,15 +148,18 @@ export function createChartsPage(info: Info): View {
   };
 }
 
-function figureList({ all }: Stats): Child {
+/** Without successes, a share of what is recorded says nothing of all requests. */
+function figureList({ all }: Stats, mode: Info['samples']['mode']): Child {
   const figure = (name: string, value: string, tone?: string) =>
     h('div', { 'data-tone': tone }, h('dt', null, name), h('dd', null, value));
   // An exchange that failed has an error; one that a later try made good has none.
   const failed = Object.values(all.errors).reduce((sum, one) => sum + one, 0);
-  const share = (of: number) =>
-    all.requests === 0 ? '–' : `${count(of)} (${percent(of / all.requests)})`;
+  const share = (of: number) => {
+    if (mode !== 'all') return count(of);
+    return all.requests === 0 ? '–' : `${count(of)} (${percent(of / all.requests)})`;
+  };
   return [
-    figure('Requests', count(all.requests)),
+    figure(mode === 'all' ? 'Requests' : 'Recorded', count(all.requests)),
     figure('Failed', share(failed), failed > 0 ? 'bad' : undefined),
     figure('Retried', share(Math.max(0, all.failed - failed))),
     figure(

@@ -5,6 +5,7 @@ import { ticks } from '../charts/scale.ts';
 import { type Child, h, s } from '../kit/dom.ts';
 import { bytes, millis } from '../kit/format.ts';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { toneOf } from '../list/status.ts';
 
 interface Span {
   readonly from: number;
@@ -147,7 +148,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   const answered: Line = {
     name: 'client',
     what: row.status > 0 ? String(row.status) : row.state,
-    tone: row.status >= 400 || row.error !== '' ? 'bad' : 'ok',
+    tone: toneOf(row) === 'bad' ? 'bad' : 'ok',
     spans:
       first === undefined
         ? []

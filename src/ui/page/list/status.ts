@@ -2,11 +2,15 @@
 
 import type { UiRow } from '../../api/api.ts';
 
-/** The colour of an exchange: `warn` is a failed try that a later one made good. */
-export type Tone = 'ok' | 'warn' | 'bad' | 'open';
+/** The colour of an exchange: `warn` is a failed try that a later one made good, `left` a client that did not wait. */
+export type Tone = 'ok' | 'warn' | 'bad' | 'open' | 'left';
+
+/** The client left before the end: {@link UiRow.status} 499 without an error. */
+const hasLeft = ({ status, error }: UiRow) => status === 499 && error === '';
 
 export function toneOf(row: UiRow): Tone {
   if (row.state === 'open') return 'open';
+  if (row.state === 'done' && hasLeft(row)) return row.failed ? 'warn' : 'left';
   if (row.state === 'cut' || row.status >= 400 || row.error !== '') return 'bad';
   return row.failed ? 'warn' : 'ok';
 }
@@ -19,6 +23,7 @@ export const isCutOff = ({ stream, status, error }: UiRow): boolean =>
 export function statusLabel(row: UiRow): readonly [string, string] {
   if (row.state === 'open') return ['…', 'running'];
   if (row.state === 'cut') return ['cut', row.error];
+  if (hasLeft(row)) return [String(row.status), 'client left'];
   if (isCutOff(row)) return [String(row.status), `cut off (${row.error})`];
   return [String(row.status || '–'), row.error || (row.failed ? 'retried' : '')];
 }
