@@ -23,6 +23,8 @@ export interface Amounts {
   readonly nanoUsd: number | undefined;
   /** What it may cost at most; left out: `nanoUsd`. */
   readonly mostNanoUsd?: number | undefined;
+  /** Answers that it asks for at once; left out: one. */
+  readonly choices?: number | undefined;
   /** It is owed already: it counts, and nothing refuses it. */
   readonly owed?: boolean;
 }
@@ -112,6 +114,7 @@ export class LimitGuard {
     if (laws.tokens === undefined && laws.budgets.length === 0) return undefined;
     const { limits } = this.#options;
     const { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely, owed = false } = expected;
+    const choices = Math.max(1, Math.ceil(expected.choices ?? 1));
     const charges = owed
       ? owedCharges(laws)
       : tryCharges(laws, tokens, Math.max(likely, most), likely < most);
@@ -130,7 +133,9 @@ export class LimitGuard {
     };
     const decideOrTryLikely = (found: Admission): LimitHold | Promise<LimitHold> => {
       if (found.admitted || found.law.kind !== 'window' || likely >= most) return decide(found);
-      const slots = laws.partial.map((law): Charge => ({ law, amount: 1 }));
+      // Each answer may be as long as the request allows. Too many of them never run on a likely cost.
+      if (laws.partial.some(({ amount }) => choices > amount)) return decide(found);
+      const slots = laws.partial.map((law): Charge => ({ law, amount: choices }));
       const second = limits.admit([...tryCharges(laws, tokens, likely), ...slots]);
       return second instanceof Promise ? second.then(decide) : decide(second);
     };

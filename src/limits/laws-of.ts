@@ -4,7 +4,7 @@ import type { Budget, LimitName, Principal } from '../keys/principal.ts';
 import type { Charge, Law, RateLaw, SlotsLaw, WindowLaw } from './limits.ts';
 
 const MINUTE_MS = 60_000;
-/** Tries of a budget at a time that may reserve what they are likely to cost instead of what they may. */
+/** Answers of a budget at a time for which what they are likely to cost may be reserved instead of what they may. */
 const MAX_PARTIAL = 4;
 
 export interface BudgetLaw {
@@ -18,7 +18,7 @@ export interface PrincipalLaws {
   /** Exchanges at a time. */
   readonly concurrent: SlotsLaw | undefined;
   readonly budgets: readonly BudgetLaw[];
-  /** Tries at a time that reserve less than they may cost, of each budget. */
+  /** Answers at a time for which less is reserved than they may cost, of each budget. */
   readonly partial: readonly SlotsLaw[];
   /** Requests, exchanges at a time, tokens, budgets: what {@link openingCharges} charges, in this order. */
   readonly all: readonly Law[];

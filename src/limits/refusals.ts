@@ -44,7 +44,7 @@ function limitMessage(
   seconds: number | undefined,
 ): string {
   if (law.kind === 'slots' && law.name !== undefined) {
-    return `The budget "${name}" has room only for what this request is likely to cost, and ${law.amount} such requests are running. Try again when one has ended, or set a lower limit of output tokens.`;
+    return `The budget "${name}" has room only for what this request is likely to cost, and answers on such terms are running already, ${law.amount} at most. Try again when one has ended, or set a lower limit of output tokens.`;
   }
   if (law.kind === 'slots') {
     return `This key has ${used} requests running, and may have ${law.amount} at a time (limits.${name}). Try again when one has ended.`;
@@ -73,7 +73,7 @@ function budgetError(
   // Waiting for the next period is in vain then, and nothing is ever spent.
   const never =
     asked > law.amount
-      ? ' That is more than the whole budget: only a larger budget or a lower limit of output tokens lets such a request through.'
+      ? ' That is more than the whole budget: only a larger budget, fewer answers (n) or a lower limit of output tokens let such a request through.'
       : '';
   const message = `The budget "${name}" ${what}: ${spent}${reserved}${needs}.${never} ${reset}`;
   const code = 'insufficient_quota';

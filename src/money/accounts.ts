@@ -21,6 +21,8 @@ export interface TryAmounts {
   readonly nanoUsd: number | undefined;
   /** What the request allows it to cost; left out: `nanoUsd`. */
   readonly mostNanoUsd?: number | undefined;
+  /** Answers that it asks for at once; left out: one. */
+  readonly choices?: number | undefined;
   /** It is owed already: it counts, and nothing refuses it. */
   readonly owed?: boolean;
 }
@@ -258,6 +260,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       tokens: totalInput(usage) + usage.output,
       nanoUsd: this.#applied(usage)?.cost,
       mostNanoUsd: this.#applied({ ...usage, output })?.cost,
+      choices,
     };
   }
 

@@ -161,6 +161,35 @@ describe('what a request allows is reserved', () => {
     await Promise.all(asked);
   });
 
+  test.each([
+    ['/v1/chat/completions', { model: 'dear', max_tokens: 64_000, n: 128, messages }],
+    ['/v1/chat/completions', { model: 'dear', n: 5, messages }],
+    [
+      '/v1beta/models/dear:generateContent',
+      { contents, generationConfig: { candidateCount: 8, maxOutputTokens: 64_000 } },
+    ],
+    ['/v1/completions', { model: 'dear', prompt: 'a', max_tokens: 64_000, best_of: 20 }],
+  ])('%s %j: so many answers never run on what they are likely to cost', async (path, body) => {
+    // With answers as short as these before, the likely cost of many is small.
+    const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] });
+    const first = await post('/v1/chat/completions', { model: 'dear', max_tokens: 16, messages });
+    expect(first.status).toBe(200);
+    const answer = await post(path, body);
+    expect([402, 429]).toContain(answer.status);
+    expect(await answer.text()).toContain('too little left');
+    expect(vendor.models).toHaveLength(1);
+  });
+
+  test('answers that run on what they are likely to cost are counted, not requests', async () => {
+    const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] }, true);
+    const body = { model: 'dear', max_tokens: 64_000, n: 2, messages };
+    const asked = Array.from({ length: 6 }, () => post('/v1/chat/completions', body));
+    await Promise.race(asked);
+    vendor.release();
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+  });
+
   test('a budget with room for the likely cost serves agents that allow more, one after the other', async () => {
     const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] });
     for (let i = 0; i < 10; i++) {
