@@ -466,6 +466,12 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '本文件中的一个提供方，须有 OpenAI 式的 /embeddings 端点；使用它的地址、密钥和限制。',
   'The embedding model, as the vendor spells it.': '向量模型，按厂商的写法。',
   'Dimensions of the vectors that the model is asked for.': '要求模型返回的向量维数。',
+  'Tokens, estimated, of all events together that a conversation gets from one recall: long texts are cut to passages around what is asked for. 0 = no limit.':
+    '对话一次检索得到的所有事件的 token 总数（估算）：长文本截取为与所问内容相关的片段。0 = 不限。',
+  'Put before each question, for models that want it: "query: " (e5).':
+    '加在每个问题之前，用于需要它的模型："query: "（e5）。',
+  'Put before each text that is stored: "passage: " (e5). Another prefix makes all vectors anew, in the background.':
+    '加在每条存入的文本之前："passage: "（e5）。改变前缀会在后台重新生成所有向量。',
   'Seconds that a recall waits for the vector of its query; after that it searches by words alone.':
     '检索时等待查询向量的秒数；超过后只按词搜索。',
   'How much may be stored.': '可以存储多少。',

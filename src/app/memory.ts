@@ -18,6 +18,7 @@ import {
   type MemoryBackend,
   type MemoryObserver,
   sharedMemory,
+  withinTokens,
 } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
 import { Throttle } from '../lib/loop/throttle.ts';
@@ -90,11 +91,16 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
 
   function embedderOf({ embeddings }: MemoryConfig): Embedder | undefined {
     if (embeddings === undefined) return undefined;
-    const { provider, model, dimensions, timeoutMs } = embeddings;
+    const { provider, model, dimensions, passagePrefix, timeoutMs } = embeddings;
     return embedder({
-      name: [provider, model, dimensions ?? ''].join('/'),
+      // What makes other vectors makes another name: those of the old one are replaced in the background.
+      name: [provider, model, dimensions ?? '', ...(passagePrefix ? [passagePrefix] : [])].join(
+        '/',
+      ),
       model,
       dimensions,
+      queryPrefix: embeddings.queryPrefix,
+      passagePrefix,
       timeoutMs,
       post: (body, signal, payer = ownPayer) => {
         const found = config.providers[provider];
@@ -107,7 +113,12 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
   }
 
   const memory: Memory = {
-    recall: async (space, query) => inUse().recall(space, query),
+    recall: async (space, query) =>
+      withinTokens(
+        await inUse().recall(space, query),
+        query.query,
+        query.maxTokens ?? memoryConfig.maxTokens,
+      ),
     capture: async (space, events, began) => {
       if (keeps) await inUse().capture(space, events, began);
     },

@@ -18,6 +18,8 @@ export interface MemoryEvent {
 export interface RecalledEvent extends MemoryEvent {
   /** Higher means closer to the query. Comparable within one recall only. */
   readonly score: number;
+  /** The text is a passage of a longer one. */
+  readonly excerpt?: boolean;
 }
 
 export interface NewMemoryEvent {
@@ -33,6 +35,13 @@ export interface RecallQuery {
   readonly query: string;
   /** The most events to return. */
   readonly limit?: number;
+  /** The most tokens of all events together, estimated: long texts are cut to passages. 0: no limit. */
+  readonly maxTokens?: number;
+  /** Only events from this time on, and before this one, in milliseconds since 1970. */
+  readonly since?: number;
+  readonly until?: number;
+  /** The time zone of the one who asks, by its IANA name: "yesterday" is a day there. Default: UTC. */
+  readonly timeZone?: string;
   /** The name that the model speaks under: its own words count less than those of others. */
   readonly speaker?: string;
   readonly signal?: AbortSignal;

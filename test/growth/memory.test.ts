@@ -149,7 +149,7 @@ describe('work on many long texts runs in steps', () => {
       );
       if (name !== 'an erasure') {
         await opened.book.spaces('', 1);
-        expect(await countOf(opened.book, 't')).toBe(200);
+        expect(await countOf(opened.book, 't')).toBe(800);
       }
     },
     60_000,

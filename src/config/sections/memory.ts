@@ -32,6 +32,19 @@ const embeddings = closed(
       }),
       "the model's own",
     ),
+    query_prefix: optional(
+      Type.String({
+        description: 'Put before each question, for models that want it: "query: " (e5).',
+      }),
+      'none',
+    ),
+    passage_prefix: optional(
+      Type.String({
+        description:
+          'Put before each text that is stored: "passage: " (e5). Another prefix makes all vectors anew, in the background.',
+      }),
+      'none',
+    ),
     timeout: byDefault(
       seconds(
         'Seconds that a recall waits for the vector of its query; after that it searches by words alone.',
@@ -63,6 +76,12 @@ export const memory = closed(
       seconds('Seconds within which the same text from the same source is stored once.'),
       86_400,
     ),
+    max_tokens: byDefault(
+      count(
+        'Tokens, estimated, of all events together that a conversation gets from one recall: long texts are cut to passages around what is asked for. 0 = no limit.',
+      ),
+      1200,
+    ),
     embeddings: optional(embeddings, 'words alone'),
     limits: byDefault(memoryLimits, {}),
     url: optional(
@@ -87,6 +106,8 @@ export interface MemoryConfig {
   readonly path: string;
   /** Within this time the same text from the same source is stored once. */
   readonly dedupeMs: number;
+  /** Of one recall in a conversation; 0: no limit. */
+  readonly maxTokens: number;
   readonly limits: {
     /** Characters of a text. */
     readonly text: number;
@@ -101,6 +122,8 @@ export interface MemoryConfig {
     readonly provider: string;
     readonly model: string;
     readonly dimensions?: number;
+    readonly queryPrefix?: string;
+    readonly passagePrefix?: string;
     /** For the query of a recall. */
     readonly timeoutMs: number;
   };
@@ -139,6 +162,7 @@ export function resolveMemory(
     enabled: own.enabled,
     path: homePath(own.path, 'memory.db', environment),
     dedupeMs: ms(own.dedupe),
+    maxTokens: own.max_tokens,
     limits: own.limits,
     ...(embeddings === undefined
       ? {}
@@ -147,6 +171,12 @@ export function resolveMemory(
             provider: embeddings.provider,
             model: embeddings.model,
             ...(embeddings.dimensions === undefined ? {} : { dimensions: embeddings.dimensions }),
+            ...(embeddings.query_prefix === undefined
+              ? {}
+              : { queryPrefix: embeddings.query_prefix }),
+            ...(embeddings.passage_prefix === undefined
+              ? {}
+              : { passagePrefix: embeddings.passage_prefix }),
             timeoutMs: ms(embeddings.timeout),
           },
         }),

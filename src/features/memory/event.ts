@@ -129,29 +129,51 @@ export function checkEvent(
   };
 }
 
-/** An event of a conversation, cut to the limits instead of refused; undefined without text. */
-export function clampedEvent(
+/** Characters of one event of a captured text: a longer text becomes several, each found by its own words. */
+const PART = 2000;
+/** A part ends with a paragraph, a sentence or a word within so many characters of its longest end. */
+const PART_SLACK = 600;
+
+/** The parts of a text, in order; together they are the text without the blanks between them. */
+export function partsOf(text: string, most: number): readonly string[] {
+  const parts: string[] = [];
+  let rest = text.trim();
+  while (rest.length > most) {
+    const near = rest.slice(Math.max(1, most - PART_SLACK), most);
+    const found = [/\n\s*\n/g, /\n/g, /[.!?。！？](?=\s|\p{Script=Han}|$)/gu, /\s/g].flatMap(
+      (ends) => {
+        const last = [...near.matchAll(ends)].at(-1);
+        return last === undefined ? [] : [last.index + last[0].length];
+      },
+    )[0];
+    let end = found === undefined ? most : most - near.length + found;
+    if (/[\ud800-\udbff]/.test(rest[end - 1]!)) end--;
+    parts.push(rest.slice(0, Math.max(1, end)).trim());
+    rest = rest.slice(Math.max(1, end)).trim();
+  }
+  if (rest !== '') parts.push(rest);
+  return parts.filter((part) => part !== '');
+}
+
+/** An event of a conversation, brought within the limits instead of refused: in parts where it is long, none without text. */
+export function clampedEvents(
   event: NewMemoryEvent,
   limits: MemoryLimits,
   now: number,
-): CheckedEvent | undefined {
-  const text = event.text.trim();
-  if (text === '') return undefined;
+): readonly CheckedEvent[] {
   const { time = now, importance = DEFAULT_IMPORTANCE } = event;
   const right = Number.isFinite(time) && time >= 0 && time <= LAST_TIME;
-  return checkEvent(
-    {
-      text: text.slice(0, limits.text),
-      time: right ? time : now,
-      importance: Math.min(
-        1,
-        Math.max(0, Number.isNaN(importance) ? DEFAULT_IMPORTANCE : importance),
-      ),
-      source: (event.source ?? '').slice(0, NAME_LENGTH),
-      tags: (event.tags ?? []).slice(0, limits.tags).map((tag) => tag.slice(0, NAME_LENGTH)),
-    },
-    limits,
-    now,
+  const rest = {
+    time: right ? time : now,
+    importance: Math.min(
+      1,
+      Math.max(0, Number.isNaN(importance) ? DEFAULT_IMPORTANCE : importance),
+    ),
+    source: (event.source ?? '').slice(0, NAME_LENGTH),
+    tags: (event.tags ?? []).slice(0, limits.tags).map((tag) => tag.slice(0, NAME_LENGTH)),
+  };
+  return partsOf(event.text.toWellFormed(), Math.min(PART, limits.text)).map((text) =>
+    checkEvent({ ...rest, text }, limits, now),
   );
 }
 

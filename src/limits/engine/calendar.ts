@@ -1,5 +1,6 @@
 /** Calendar periods in a time zone: where the minute, hour, day, week or month of an instant begins and ends. */
 
+import { localTime } from '../../lib/text/time-zone.ts';
 import type { WindowPeriod } from '../limits.ts';
 
 /** Milliseconds since 1970; the end is the beginning of the next period. */
@@ -11,43 +12,9 @@ export interface Bounds {
 /** The only period of `total`. */
 const ALWAYS: Bounds = { start: 0, end: Number.MAX_SAFE_INTEGER };
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
+const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  let format = formats.get(timeZone);
-  if (format === undefined) {
-    format = new Intl.DateTimeFormat('en-US', {
-      timeZone,
-      calendar: 'gregory',
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
-    formats.set(timeZone, format);
-  }
-  return format;
-}
-
-/** What the zone's clocks show, as if it were UTC. */
-function localTime(timeZone: string, instant: number): number {
-  // The format has whole seconds, and rounds down before 1970 too.
-  const whole = Math.floor(instant / SECOND) * SECOND;
-  const fields: Record<string, number> = {};
-  for (const { type, value } of formatOf(timeZone).formatToParts(whole)) {
-    fields[type] = Number(value);
-  }
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = fields;
-  return Date.UTC(year, month - 1, day, hour, minute, second) + (instant - whole);
-}
 
 /**
  * The first instant at which the zone's clocks show `local` or later. Where clocks go back, local times occur
@@ -113,14 +80,4 @@ export function boundsAt(instant: number, per: WindowPeriod, timeZone: string): 
     latest.set(key, bounds);
   }
   return bounds;
-}
-
-/** Whether the system knows a time zone by this name. */
-export function isTimeZone(name: string): boolean {
-  try {
-    formatOf(name);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -11,18 +11,21 @@ describe('memory', () => {
       enabled: true,
       path: '/home/u/.hopgate/memory.db',
       dedupeMs: 86_400_000,
+      maxTokens: 1200,
       limits: { text: 8000, tags: 32, events: 100_000, bytes: 2 ** 30 },
     });
   });
 
   test('embeddings name a provider of the file', () => {
     const { memory } = good(
-      `${PROVIDER}memory: { embeddings: { provider: p, model: e5, dimensions: 256, timeout: 0.5 } }`,
+      `${PROVIDER}memory: { embeddings: { provider: p, model: e5, dimensions: 256, timeout: 0.5, query_prefix: "query: ", passage_prefix: "passage: " } }`,
     );
     expect(memory.embeddings).toEqual({
       provider: 'p',
       model: 'e5',
       dimensions: 256,
+      queryPrefix: 'query: ',
+      passagePrefix: 'passage: ',
       timeoutMs: 500,
     });
     const [problem] = bad(`${PROVIDER}memory: { embeddings: { provider: q, model: e5 } }`);

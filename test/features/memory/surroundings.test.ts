@@ -63,7 +63,7 @@ describe.each(FORMS)('recall, %s', (form) => {
     const said = (text: string, at: number, source = 'Ann') => ({
       text,
       source,
-      time: NOW - 30 * DAY + at,
+      time: NOW - (30 - at) * DAY,
     });
     await book.add(
       's',

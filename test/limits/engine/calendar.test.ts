@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { boundsAt, isTimeZone } from '../../../src/limits/engine/calendar.ts';
+import { isTimeZone } from '../../../src/lib/text/time-zone.ts';
+import { boundsAt } from '../../../src/limits/engine/calendar.ts';
 
 const ZONES = [
   'UTC',

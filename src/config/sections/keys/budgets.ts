@@ -2,6 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
+import { isTimeZone } from '../../../lib/text/time-zone.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {
   byDefault,
@@ -189,12 +190,4 @@ function resolveAmount(
     over: action === undefined ? { action: 'route', route: over } : { action },
     ...(webhook !== undefined && { webhook }),
   };
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    return name.length <= 100 && new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
-  } catch {
-    return false;
-  }
 }

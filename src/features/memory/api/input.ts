@@ -6,6 +6,7 @@ import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { NewMemoryEvent, RecallQuery } from '../../../conversation/memory.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
+import { isTimeZone } from '../../../lib/text/time-zone.ts';
 import type { EventChange } from '../backend.ts';
 import type { ListQuery } from '../store/event-row-store.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type NewEventBody,
   newEvent,
   newEvents,
+  type RecallBody,
   recall,
 } from './schemas.ts';
 
@@ -157,7 +159,19 @@ export function readRecall(body: Uint8Array): RecallQuery {
     throw invalid(`A recall returns at most ${MAX_RECALLED} events.`, 'limit');
   }
   checkSchema(recall, value, '');
-  return value as unknown as RecallQuery;
+  const { max_tokens, since, until, time_zone, ...given } = value as unknown as RecallBody;
+  if (time_zone !== undefined && !isTimeZone(time_zone)) {
+    throw invalid("'time_zone' must be an IANA time zone, e.g. Europe/Berlin.", 'time_zone');
+  }
+  const from = timeOf(since === undefined ? undefined : String(since), 'since');
+  const to = timeOf(until === undefined ? undefined : String(until), 'until');
+  return {
+    ...given,
+    ...(max_tokens !== undefined && { maxTokens: max_tokens }),
+    ...(from !== undefined && { since: from }),
+    ...(to !== undefined && { until: to }),
+    ...(time_zone !== undefined && { timeZone: time_zone }),
+  };
 }
 
 const PAGE = 100;

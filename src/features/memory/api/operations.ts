@@ -5,6 +5,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { EventStore, MemoryBackend, SpaceCount } from '../backend.ts';
+import { withinTokens } from '../ranking/passages.ts';
 import type { EventPage } from '../store/event-row-store.ts';
 import {
   type EventLine,
@@ -183,8 +184,11 @@ export const removeEvent: MemoryOperation = async ({ memory, space, id }) => {
   return Response.json({ id, deleted: true });
 };
 
-export const recallEvents: MemoryOperation = async ({ memory, space, body, signal, payer }) =>
-  Response.json({ events: await memory.recall(space, { ...readRecall(body), signal, payer }) });
+export const recallEvents: MemoryOperation = async ({ memory, space, body, signal, payer }) => {
+  const query = readRecall(body);
+  const events = await memory.recall(space, { ...query, signal, payer });
+  return Response.json({ events: withinTokens(events, query.query, query.maxTokens ?? 0) });
+};
 
 /** Streams all events as JSON lines, oldest first, in the form that `addEvents` takes. Reads a page at a time. */
 export const exportEvents: MemoryOperation = async ({ memory, space }) => {

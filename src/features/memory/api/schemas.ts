@@ -12,16 +12,16 @@ const importance = Type.Number({
   maximum: 1,
   description: 'From 0 (trivial) to 1 (must not be forgotten).',
 });
+const time = Type.Union([Type.Number({ minimum: 0 }), Type.String()]);
 const id = Type.String({ pattern: '^mem_[0-9a-z]{1,64}$' });
 
 export const newEvent = Type.Object(
   {
     text,
-    time: Type.Optional(
-      Type.Union([Type.Number({ minimum: 0 }), Type.String()], {
-        description: 'When it happened: milliseconds since 1970, or ISO 8601. Default: now.',
-      }),
-    ),
+    time: Type.Optional({
+      ...time,
+      description: 'When it happened: milliseconds since 1970, or ISO 8601. Default: now.',
+    }),
     source: Type.Optional(source),
     tags: Type.Optional(tags),
     importance: Type.Optional({ ...importance, default: 0.5 }),
@@ -102,9 +102,24 @@ export const recall = Type.Object(
   {
     query: Type.String({ minLength: 1, description: 'A question or any text.' }),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RECALLED, default: 10 })),
+    max_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description:
+          'Tokens, estimated, of all events together: long texts are cut to passages around what is asked for. Default: whole texts.',
+      }),
+    ),
+    since: Type.Optional({ ...time, description: 'Only events from this time on.' }),
+    until: Type.Optional({ ...time, description: 'Only events before this time.' }),
+    time_zone: Type.Optional(
+      Type.String({
+        description: 'The IANA time zone in which "yesterday" is a day. Default: UTC.',
+      }),
+    ),
   },
   { ...closed, $id: 'Recall' },
 );
+export type RecallBody = Static<typeof recall>;
 export const recalled = Type.Object(
   {
     events: Type.Array(
@@ -112,6 +127,9 @@ export const recalled = Type.Object(
         {
           ...storedEvent,
           score: Type.Number({ description: 'Higher is better; comparable within one response.' }),
+          excerpt: Type.Optional(
+            Type.Literal(true, { description: 'The text is a passage of a longer one.' }),
+          ),
         },
         closed,
       ),

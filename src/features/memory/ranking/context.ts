@@ -20,16 +20,22 @@ export interface Placed {
 const NEIGHBOUR_MS = 10 * 60_000;
 const TALK_MS = 60 * 60_000;
 /** What a neighbour adds of its own relevance, as far as that is above a share of the best one's. */
-const BEFORE = 0.3;
+const BEFORE = 0.4;
 const AFTER = 0.1;
 const LEAST_SHARE = 0.3;
 /** What a talk adds of what its events hold together, as far as that is above a share of what the best one holds. */
-const TALK = 0.2;
+const TALK = 0.4;
 const TALK_ALONE = 0.5;
 /** Events on each side. */
 const TALK_EVENTS = 2;
 /** A term that more of the events hold says nothing of a talk. */
 const TALK_TERMS = 0.1;
+
+/** Events of the very same time were brought in together, and are no talk. */
+function isNear({ time }: Placed, other: Placed, ms: number): boolean {
+  const apart = Math.abs(time - other.time);
+  return apart > 0 && apart <= ms;
+}
 
 /** What is added to each event. @param events in the order of time */
 export function contextOf(events: readonly Placed[], terms: readonly WeighedTerm[]): Float64Array {
@@ -45,7 +51,7 @@ export function contextOf(events: readonly Placed[], terms: readonly WeighedTerm
     ] as const) {
       const other = place === undefined ? undefined : events[place];
       if (other === undefined || other.kind === 'filler') continue;
-      if (Math.abs(other.time - event.time) > NEIGHBOUR_MS) continue;
+      if (!isNear(event, other, NEIGHBOUR_MS)) continue;
       added[at]! += factor * Math.max(0, other.own - LEAST_SHARE * best);
     }
     added[at]! += TALK * talkAround(events, at, counted);
@@ -57,7 +63,7 @@ function talkAround(events: readonly Placed[], at: number, counted: readonly boo
   let first = at;
   let last = at;
   const near = (one: number, next: number) =>
-    events[next] !== undefined && Math.abs(events[one]!.time - events[next]!.time) <= TALK_MS;
+    events[next] !== undefined && isNear(events[one]!, events[next]!, TALK_MS);
   while (first > at - TALK_EVENTS && near(first, first - 1)) first--;
   while (last < at + TALK_EVENTS && near(last, last + 1)) last++;
   if (first === last) return 0;

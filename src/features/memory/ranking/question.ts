@@ -1,5 +1,7 @@
 /** Reads a question: its terms, the times that it names, and whether it asks for what the model said. */
 
+import type { RecallQuery } from '../../../conversation/memory.ts';
+import { localTime } from '../../../lib/text/time-zone.ts';
 import { namedTimes, type TimeRange } from './dates.ts';
 import { queryTerms, termsOf } from './terms.ts';
 
@@ -10,6 +12,8 @@ export interface Question {
   readonly said: ReadonlySet<string>;
   /** Times that it names; an event of one of them is preferred. */
   readonly times: readonly TimeRange[];
+  /** Nothing else is found. */
+  readonly within: TimeRange;
   /** It asks for something that the model said: "What did you recommend?" */
   readonly asksModel: boolean;
 }
@@ -26,14 +30,20 @@ const ASKS_MODEL_CHINESE =
 /**
  * @param query shortened
  * @param now milliseconds since 1970
- * @param ahead milliseconds that the clock of the one who asks is ahead of UTC
  */
-export function readQuestion(query: string, now: number, ahead = 0): Question {
+export function readQuestion(
+  query: string,
+  now: number,
+  { since, until, timeZone = 'UTC' }: Pick<RecallQuery, 'since' | 'until' | 'timeZone'> = {},
+): Question {
+  const ahead = timeZone === 'UTC' ? 0 : localTime(timeZone, now) - now;
   const { ranges, rest } = namedTimes(query, now, ahead);
+  const within = { since: since ?? 0, until: until ?? Number.MAX_SAFE_INTEGER };
   return {
     terms: queryTerms(rest),
     said: new Set(termsOf(query).counts.keys()),
-    times: ranges,
+    times: since === undefined && until === undefined ? ranges : [...ranges, within],
+    within,
     asksModel: ASKS_MODEL.test(query) || ASKS_MODEL_CHINESE.test(query),
   };
 }

@@ -130,8 +130,10 @@ function weigh(
   const angles = scaledAngles(nearest ?? []);
   const isOfTime = ({ time }: Candidate) =>
     question.times.some(({ since, until }) => time >= since && time < until);
+  const { within } = question;
   return ordered.flatMap((candidate, at) => {
-    const { digest } = candidate;
+    const { digest, time } = candidate;
+    if (time < within.since || time >= within.until) return [];
     let relevance =
       nearest === undefined
         ? words[at]!

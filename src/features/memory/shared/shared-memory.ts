@@ -10,7 +10,7 @@ import { captureQueue } from '../capture-queue.ts';
 import {
   checkEvent,
   checkSpace,
-  clampedEvent,
+  clampedEvents,
   DEFAULT_RECALL,
   type MemoryLimits,
   shortened,
@@ -103,7 +103,8 @@ export function sharedMemory(options: SharedMemoryOptions): MemoryBackend {
 
   const checkedEvents = (...[space, events, paramOf]: Parameters<EventStore['add']>) => {
     checkSpace(space);
-    return events.map((event, at) => checkEvent(event, limits, now(), paramOf(at)));
+    const time = now();
+    return events.map((event, at) => checkEvent(event, limits, time, paramOf(at)));
   };
   const added = <T>(result: T): T => {
     backFiller?.wake();
@@ -149,7 +150,7 @@ export function sharedMemory(options: SharedMemoryOptions): MemoryBackend {
         limit <= 0 ? undefined : await embedder?.embedQuery(text, query.signal, query.payer);
       kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
       if (limit <= 0) return [];
-      const given = { space: name, query: text, speaker, limit, now: now() };
+      const given = { space: name, query: { ...query, query: text }, speaker, limit, now: now() };
       return await withStore((all) =>
         sharedRecall(all, vectors, sealed, {
           ...given,
@@ -170,7 +171,7 @@ export function sharedMemory(options: SharedMemoryOptions): MemoryBackend {
     async capture(space, events, began = preciseNow()) {
       checkSpace(space);
       if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
-      const clamped = events.flatMap((event) => clampedEvent(event, limits, now()) ?? []);
+      const clamped = events.flatMap((event) => clampedEvents(event, limits, now()));
       queue.add(clamped.map((event) => ({ space, event: withId(event), began })));
     },
     async erase(space) {

@@ -1,6 +1,6 @@
 /** A recall from the memory of all replicas: what one trip finds is ranked here, and long texts take another one. */
 
-import type { MemoryEvent, RecalledEvent } from '../../../conversation/memory.ts';
+import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { digestOf, readDigest } from '../ranking/digest.ts';
 import { knownTerms, lookedUpTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { readQuestion } from '../ranking/question.ts';
@@ -24,8 +24,8 @@ import type { SharedVectors } from './shared-vectors.ts';
 
 export interface SharedRecall extends Pick<Asked, 'speaker' | 'limit' | 'now'> {
   readonly space: string;
-  /** Shortened. */
-  readonly query: string;
+  /** Its text is shortened. */
+  readonly query: RecallQuery;
   /** Of the query, and the name of its model. */
   readonly vector: readonly [vector: Float32Array, model: string] | undefined;
 }
@@ -41,7 +41,7 @@ export async function sharedRecall(
   sealed: SealedEvents,
   { space, query, vector, ...asked }: SharedRecall,
 ): Promise<readonly RecalledEvent[]> {
-  const question = readQuestion(query, asked.now);
+  const question = readQuestion(query.query, asked.now, query);
   const [given, model] = vector ?? [];
   const near = given && (await vectors.near(space, model!, given, NEAREST));
   const terms = lookedUpTerms(question.terms);
@@ -50,7 +50,7 @@ export async function sharedRecall(
     if (!stored.has(form)) stored.set(form, sealed.term(space, form));
   }
   const answer = await store.call<FindAnswer>(
-    'SELECT hopgate.memory_find($1, $2, $3, $4, $5, $6, $7, $8, $9) AS answer',
+    'SELECT hopgate.memory_find($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS answer',
     [
       space,
       JSON.stringify(
@@ -66,6 +66,8 @@ export async function sharedRecall(
       OF_A_TIME,
       near?.nearest.map(([row]) => row) ?? [],
       WHOLE_BYTES,
+      question.within.since,
+      question.within.until,
     ],
     READ_MS,
   );

@@ -432,7 +432,8 @@ $$;
 -- What memory_recall finds, and beside it: the events right before and after the first "neighbours" of them, events of
 -- "times" ([[since, until], ...]) and those of "near". Bodies of more than "whole_bytes" are fetched on their own.
 CREATE FUNCTION hopgate.memory_find(
-  which text, looked jsonb, most_read int, most int, neighbours int, times jsonb, of_times int, near bigint[], whole_bytes int
+  which text, looked jsonb, most_read int, most int, neighbours int, times jsonb, of_times int, near bigint[], whole_bytes int,
+  since bigint, until bigint
 ) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 DECLARE
   place hopgate.memory_spaces;
@@ -478,7 +479,10 @@ BEGIN
     SELECT seq, row_number() OVER (ORDER BY same > most / 2, weight DESC, seq DESC) AS nth FROM (
       SELECT seq, weight, row_number() OVER (PARTITION BY weight ORDER BY seq DESC) AS same FROM (
         SELECT h.seq, sum(h.worth ORDER BY h.ord) AS weight
-          FROM unnest(seqs, worths) WITH ORDINALITY h(seq, worth, ord) GROUP BY h.seq
+          FROM unnest(seqs, worths) WITH ORDINALITY h(seq, worth, ord)
+          WHERE (since = 0 AND until = 9007199254740991) OR EXISTS (
+            SELECT 1 FROM hopgate.memory_events t WHERE t.seq = h.seq AND t.time >= since AND t.time < until
+          ) GROUP BY h.seq
       ) weighed
     -- A question that was asked a hundred times must not displace its answer.
     ) ranked ORDER BY same > most / 2, weight DESC, seq DESC LIMIT most
@@ -488,7 +492,7 @@ BEGIN
     SELECT coalesce(array_agg(seq), '{}') INTO spans FROM (
       SELECT seq FROM hopgate.memory_events
         WHERE space = place.id AND time >= (span->>0)::float8 AND time < (span->>1)::float8
-        ORDER BY time, seq LIMIT of_times
+        ORDER BY time DESC, seq DESC LIMIT of_times
     ) of_span;
     of_times := of_times - cardinality(spans);
     wanted := wanted || spans;

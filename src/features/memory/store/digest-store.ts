@@ -66,7 +66,10 @@ export function digestStore(db: Database, terms: TermIndex): DigestStore {
      FROM events e WHERE +e.space = ?1 AND e.row IN (SELECT value FROM json_each(?2))`,
   );
   const between = of<never, [number, number, number, number]>(
-    'SELECT row FROM events WHERE space = ? AND time >= ? AND time < ? ORDER BY time, row LIMIT ?',
+    'SELECT row FROM events WHERE space = ? AND time >= ? AND time < ? ORDER BY time DESC, row DESC LIMIT ?',
+  );
+  const ofTime = of<never, [number, number, string]>(
+    `SELECT row FROM events WHERE +time >= ? AND +time < ? AND row IN (SELECT value FROM json_each(?))`,
   );
   const text = of<
     { space: number; time: number; text: string; source: string; tags: string; importance: number },
@@ -77,7 +80,17 @@ export function digestStore(db: Database, terms: TermIndex): DigestStore {
     put: (space, row, { time, importance }, digest) =>
       void put.run(row, space, time, importance, digest),
     find({ id, events, length }, question, nearest) {
-      const { rows, ...known } = terms.find(id, events, question.terms, POOL);
+      const { since, until } = question.within;
+      const isWithin = (some: readonly number[]) =>
+        (ofTime.values(since, until, JSON.stringify(some)) as [number][]).map(([row]) => row);
+      const restricted = since > 0 || until < Number.MAX_SAFE_INTEGER;
+      const { rows, ...known } = terms.find(
+        id,
+        events,
+        question.terms,
+        POOL,
+        restricted ? isWithin : undefined,
+      );
       const wanted = new Set([...rows, ...nearest]);
       let left = OF_A_TIME;
       for (const { since, until } of question.times) {

@@ -10,7 +10,7 @@ import {
   type CheckedEvent,
   checkEvent,
   checkSpace,
-  clampedEvent,
+  clampedEvents,
   DEFAULT_RECALL,
   type MemoryLimits,
   shortened,
@@ -119,7 +119,8 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
   };
   const checkedEvents = (...[space, events, paramOf]: Parameters<EventStore['add']>) => {
     checkSpace(space);
-    return events.map((event, at) => checkEvent(event, limits, now(), paramOf(at)));
+    const time = now();
+    return events.map((event, at) => checkEvent(event, limits, time, paramOf(at)));
   };
   const eventStore: EventStore = {
     add: async (space, events, paramOf) => add(space, checkedEvents(space, events, paramOf)),
@@ -184,7 +185,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
       const text = shortened(query.query);
       const vector = await embedder?.embedQuery(text, query.signal, query.payer);
       kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
-      const question = readQuestion(text, now());
+      const question = readQuestion(text, now(), query);
       const asked = { question, speaker, limit, now: now() };
       for (let tries = 0; ; tries++) {
         // Read again after each wait: the space may have been erased meanwhile.
@@ -210,7 +211,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
     async capture(space, events, began = preciseNow()) {
       checkSpace(space);
       if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
-      const clamped = events.flatMap((event) => clampedEvent(event, limits, now()) ?? []);
+      const clamped = events.flatMap((event) => clampedEvents(event, limits, now()));
       queue.add(clamped.map((event) => ({ space, event, began })));
     },
     async erase(space) {

@@ -10,6 +10,9 @@ export interface EmbedderOptions {
   readonly name: string;
   readonly model: string;
   readonly dimensions?: number;
+  /** Put before questions and before the texts of events. */
+  readonly queryPrefix?: string;
+  readonly passagePrefix?: string;
   /** Milliseconds for the query of a recall. */
   readonly timeoutMs: number;
   /** Sends a body to the endpoint. @throws GatewayError for any failure */
@@ -38,7 +41,7 @@ const BACKFILL_TIMEOUT = 30_000;
 const MAX_TEXT = 6000;
 
 export function embedder(options: EmbedderOptions): Embedder {
-  const { now = Date.now } = options;
+  const { now = Date.now, queryPrefix = '', passagePrefix = '' } = options;
   let pausedUntil = 0;
 
   async function embed(
@@ -62,12 +65,21 @@ export function embedder(options: EmbedderOptions): Embedder {
 
   return {
     name: options.name,
-    embed: (texts, signal) => embed(texts, signal),
+    embed: (texts, signal) =>
+      embed(
+        texts.map((text) => passagePrefix + text),
+        signal,
+      ),
     async embedQuery(text, signal, payer) {
       if (now() < pausedUntil) return undefined;
       try {
         const never = new AbortController().signal;
-        const [vector] = await embed([text], signal ?? never, options.timeoutMs, payer);
+        const [vector] = await embed(
+          [queryPrefix + text],
+          signal ?? never,
+          options.timeoutMs,
+          payer,
+        );
         pausedUntil = 0;
         return vector;
       } catch (thrown) {

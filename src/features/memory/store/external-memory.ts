@@ -11,7 +11,7 @@ import { captureQueue } from '../capture-queue.ts';
 import {
   type CheckedEvent,
   checkSpace,
-  clampedEvent,
+  clampedEvents,
   DEFAULT_RECALL,
   type MemoryLimits,
 } from '../event.ts';
@@ -146,7 +146,7 @@ export function externalMemory(options: ExternalOptions): MemoryBackend {
     async capture(space, events, began = preciseNow()) {
       checkSpace(space);
       if (erasures.hasSince(space, began)) return observer.captured('erased', events.length);
-      const fit = events.flatMap((event) => clampedEvent(event, limits, now()) ?? []);
+      const fit = events.flatMap((event) => clampedEvents(event, limits, now()));
       queue.add(fit.map((event) => ({ space, event, tries: 0 })));
     },
     async erase(space) {

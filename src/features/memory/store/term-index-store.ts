@@ -31,7 +31,14 @@ export interface TermIndex {
   remove(row: number): void;
   /** Merges about three times what a step of events adds; to be called after each. */
   merge(): void;
-  find(space: number, events: number, terms: readonly string[], count: number): TermMatches;
+  /** @param allowed those of some rows that may be found; left out: all of them */
+  find(
+    space: number,
+    events: number,
+    terms: readonly string[],
+    count: number,
+    allowed?: (rows: readonly number[]) => readonly number[],
+  ): TermMatches;
   /** Rewrites a part of the index without deleted entries; false when nothing is left to do. */
   tidy(first: boolean): boolean;
 }
@@ -68,7 +75,7 @@ export function termIndex(db: Database): TermIndex {
     },
     remove: (row) => void remove.run(row),
     merge: () => void merge.run(STEP_PAGES),
-    find(space, events, terms, count) {
+    find(space, events, terms, count, allowed) {
       const lookedUp = lookedUpTerms(terms);
       const { eventCounts: known, forms } = knownTerms(
         lookedUp,
@@ -89,6 +96,10 @@ export function termIndex(db: Database): TermIndex {
         for (const [row] of rows) weights.set(row, (weights.get(row) ?? 0) + worth);
         left -= rows.length;
         if (left <= 0) break;
+      }
+      if (allowed !== undefined) {
+        const some = new Set(allowed([...weights.keys()]));
+        for (const row of weights.keys()) if (!some.has(row)) weights.delete(row);
       }
       const rows = [...weights].sort((a, b) => b[1] - a[1] || b[0] - a[0]);
       return { rows: diverseRows(rows, count), eventCounts: known, forms };

@@ -170,7 +170,11 @@ test('every error has a readable message', async () => {
     ['recall', { query: 'x', limit: 0 }, "'limit' must be at least 1."],
     ['recall', { query: 'x', limit: 1.5 }, "'limit' must be a whole number."],
     ['recall', { query: 7 }, "'query' must be text (a JSON string)."],
-    ['recall', { query: 'x', lmit: 1 }, "'lmit' is not known here. Known fields: query, limit."],
+    [
+      'recall',
+      { query: 'x', lmit: 1 },
+      "'lmit' is not known here. Known fields: query, limit, max_tokens, since, until, time_zone.",
+    ],
     ['events', {}, "'text' is missing. What to remember."],
     ['events', { text: 'x', importance: 2 }, "'importance' must be at most 1."],
     ['events', { text: 'x', tags: 'a' }, "'tags' must be a list."],

@@ -1,0 +1,45 @@
+/** IANA time zones: whether there is one of a name, and what its clocks show. */
+
+const SECOND = 1000;
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  let format = formats.get(timeZone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      calendar: 'gregory',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    formats.set(timeZone, format);
+  }
+  return format;
+}
+
+/** What the zone's clocks show, as if it were UTC. */
+export function localTime(timeZone: string, instant: number): number {
+  // The format has whole seconds, and rounds down before 1970 too.
+  const whole = Math.floor(instant / SECOND) * SECOND;
+  const fields: Record<string, number> = {};
+  for (const { type, value } of formatOf(timeZone).formatToParts(whole)) {
+    fields[type] = Number(value);
+  }
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = fields;
+  return Date.UTC(year, month - 1, day, hour, minute, second) + (instant - whole);
+}
+
+/** Whether the system knows a time zone by this name. */
+export function isTimeZone(name: string): boolean {
+  try {
+    formatOf(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
