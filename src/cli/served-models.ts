@@ -28,7 +28,7 @@ export function isServed(config: Config, model: string, protocol: ProtocolName):
  * would be asked for a claude model that it is unlikely to have.
  */
 export function claudeTarget(config: Config): string | undefined {
-  const request = plainRequest('claude-sonnet-4-5', 'anthropic-messages', Date.now());
+  const request = plainRequest('claude-sonnet-5-5', 'anthropic-messages', Date.now());
   const decision = route(request, routingTable(config));
   const first = decision.ok ? decision.targets[0] : undefined;
   if (first === undefined) return undefined;

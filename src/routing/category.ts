@@ -68,12 +68,12 @@ export const CATEGORY_ROUTES = `# Routes by category. Every request has exactly 
 # routes:
 #   - { name: vision,      when: { category: vision },      to: [glm/glm-4.5v] }
 #   - { name: websearch,   when: { category: websearch },   to: [glm/glm-4.7] }
-#   - { name: longcontext, when: { category: longcontext }, to: [gemini/gemini-2.5-pro] }
+#   - { name: longcontext, when: { category: longcontext }, to: [gemini/gemini-3.8-flash] }
 #   - { name: background,  when: { category: background },  to: [ollama/qwen3] }
-#   - { name: thinking,    when: { category: thinking },    to: [deepseek/deepseek-reasoner] }
-#   - { name: coding,      when: { category: coding },      to: [glm/glm-4.7, deepseek/deepseek-chat] }
+#   - { name: thinking,    when: { category: thinking },    to: [deepseek/deepseek-v4-pro] }
+#   - { name: coding,      when: { category: coding },      to: [glm/glm-4.7, deepseek/deepseek-v4-flash] }
 #   - { name: tools,       when: { category: tools },       to: [glm/glm-4.7] }
-#   - { name: default,                                      to: [deepseek/deepseek-chat] }
+#   - { name: default,                                      to: [deepseek/deepseek-v4-flash] }
 #
 # categories:
 #   longcontext_tokens: 60000

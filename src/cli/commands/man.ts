@@ -110,7 +110,7 @@ const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
   ['hopgate init', 'Writes a configuration by answering a few questions.'],
   ['hopgate check --config ./hopgate.yaml', 'Shows what is wrong with a file, and where.'],
   ['hopgate setup claude', 'Points Claude Code at the gateway; --revert undoes that.'],
-  ['hopgate models --explain claude-sonnet-4-5', 'Shows where a model name goes, and why.'],
+  ['hopgate models --explain claude-sonnet-5-5', 'Shows where a model name goes, and why.'],
   ['hopgate status', 'Shows whether the gateway is running and which targets are available.'],
   ['hopgate logs --follow', 'Prints the log of the service as it is written.'],
   ['hopgate samples --status failed --since 1d', 'Lists what went wrong since yesterday.'],

@@ -50,7 +50,7 @@ export const MODELS: CommandSpec = {
   examples: [
     { line: 'hopgate models', summary: 'Prints a table.' },
     {
-      line: 'hopgate models --explain claude-sonnet-4-5',
+      line: 'hopgate models --explain claude-sonnet-5-5',
       summary: 'Shows where a model name goes.',
     },
     {

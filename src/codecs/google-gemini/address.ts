@@ -14,7 +14,7 @@ const METHODS: ReadonlySet<string> = new Set<Method>([
 ]);
 
 export interface Address {
-  /** As in the path, without `models/`: `gemini-2.5-pro`, `provider/name`. */
+  /** As in the path, without `models/`: `gemini-3.8-flash`, `provider/name`. */
   readonly model: string;
   /** Undefined: a method that is not served, or none. */
   readonly method: Method | undefined;
@@ -42,7 +42,7 @@ export function addressOf(path: string): Address | undefined {
   return { model: bareModel(model), method, asked: named ? asked : '' };
 }
 
-/** The name of a model without its collection: `models/gemini-2.5-pro` is `gemini-2.5-pro`. */
+/** The name of a model without its collection: `models/gemini-3.8-flash` is `gemini-3.8-flash`. */
 export function bareModel(name: string): string {
   if (name.startsWith('models/')) return name.slice('models/'.length) || name;
   const at = name.startsWith('projects/') ? name.indexOf(MODELS) : -1;

@@ -24,7 +24,7 @@ export const anthropic: Vendor = {
         'anthropic-messages': { baseUrl: 'https://api.anthropic.com', profile: 'anthropic' },
       },
       variables: ['ANTHROPIC_API_KEY'],
-      models: ['claude-opus-4-7', 'claude-sonnet-4-5', 'claude-haiku-4-5', 'claude-*'],
+      models: ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-*'],
       aliases: ['claude'],
       catalogue: 'anthropic',
       discovered: true,

@@ -22,7 +22,7 @@ export const google: Vendor = {
         },
       },
       variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-      models: ['gemini-2.5-pro', 'gemini-2.5-flash', 'gemini-*', 'gemma-*'],
+      models: ['gemini-3.8-flash', 'gemini-3.5-flash-lite', 'gemini-*', 'gemma-*'],
       aliases: ['google'],
       catalogue: 'google',
       discovered: true,

@@ -41,7 +41,7 @@ const KEPT_BY_KEY = Object.fromEntries(
 /** Those of the other endpoints: embeddings, moderations, images, audio. */
 const OTHERS = ['text-embedding-*', 'omni-moderation-*', 'dall-e-*', 'whisper-*', 'tts-*'];
 export const OPENAI_MODELS = ['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', ...OTHERS];
-const MODELS = ['gpt-5.5', 'gpt-5.1', 'gpt-5-mini', ...OPENAI_MODELS];
+const MODELS = ['gpt-5.6', 'gpt-5.5', 'gpt-5.6-terra', ...OPENAI_MODELS];
 
 export const openai: Vendor = {
   name: 'OpenAI',

@@ -10,7 +10,7 @@ export const xai: Vendor = {
       baseUrl: 'https://api.x.ai/v1',
       profile: 'xai',
       variables: ['XAI_API_KEY'],
-      models: ['grok-4', 'grok-*'],
+      models: ['grok-4.7', 'grok-*'],
       aliases: ['grok'],
       catalogue: 'xai',
       discovered: true,

@@ -44,7 +44,7 @@ export const DEMO: CommandSpec = {
   examples: [
     { line: 'hopgate demo group-chat', summary: 'Watch them talk, then join in.' },
     {
-      line: 'hopgate demo group-chat --lang zh --model deepseek/deepseek-chat',
+      line: 'hopgate demo group-chat --lang zh --model deepseek/deepseek-v4-flash',
       summary: 'The same in Chinese, with a real model.',
     },
   ],

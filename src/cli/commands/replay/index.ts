@@ -75,7 +75,7 @@ export const REPLAY: CommandSpec = {
       summary: 'Does another model accept it?',
     },
     {
-      line: 'hopgate replay s7i9w6 --to glm/glm-4.6,deepseek/deepseek-chat --edit temperature=0',
+      line: 'hopgate replay s7i9w6 --to glm/glm-4.6,deepseek/deepseek-v4-flash --edit temperature=0',
       summary: 'What do two models answer, and what does each cost?',
     },
     {
