@@ -67,19 +67,19 @@ function withMarks(
   if (root === undefined && (last !== undefined || client === 'anthropic-messages')) {
     // The client sets its own. What this gateway has added behind them is read again by the next hop.
     const adds = hop > 1 && last !== undefined && given.length < MAX_CACHE_MARKS;
-    return adds ? markPlaces(conversation, target, last, ['end'], notes) : conversation;
+    return adds ? markPlaces(conversation, target, last, ['end'], 1, notes) : conversation;
   }
   if (root === 'taken') return conversation;
   const bare = root === undefined ? conversation : withoutRootMark(conversation);
   const mark = root ?? (target.promptCache === '1h' ? { ttl: '1h' } : {});
   const previous = tails.previous(keyOf(asker, conversation), asker, target, conversation.turns);
   // Nobody reads what a single question leaves behind.
-  if (root === undefined && bare.tools.length === 0 && previous === undefined && hop === 1) {
+  if (root === undefined && bare.tools.length === 0 && previous.length === 0 && hop === 1) {
     return conversation;
   }
-  const room = MAX_CACHE_MARKS - given.length;
-  const places = (['end', 'instructions', previous, 'tools'] as const).slice(0, room);
-  return markPlaces(bare, target, mark, places, notes);
+  // The tools are part of all prefixes: of more than four places they can go.
+  const places = ['end', 'instructions', ...previous, 'tools'] as const;
+  return markPlaces(bare, target, mark, places, MAX_CACHE_MARKS - given.length, notes);
 }
 
 /**

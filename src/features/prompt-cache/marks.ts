@@ -17,12 +17,13 @@ const USUAL_LEAST = 1024;
 const TOOLS = -2;
 const SYSTEM = -1;
 
-/** The conversation with a mark at each of these places that there is, and up to which the prompt is long enough. */
+/** The conversation with a mark at the first of these places that there are, and up to which the prompt is long enough. */
 export function markPlaces(
   conversation: Conversation,
   target: Target,
   mark: CacheMark,
-  places: readonly (Place | undefined)[],
+  places: readonly Place[],
+  most: number,
   notes: Notes,
 ): Conversation {
   const { tools, system, turns } = conversation;
@@ -31,7 +32,7 @@ export function markPlaces(
   const least = leastPlace(conversation, (target.leastCache ?? USUAL_LEAST) * BYTES_PER_TOKEN);
   const positions = new Set<number>();
   for (const place of places) {
-    if (place === undefined) continue;
+    if (positions.size === most) break;
     const at =
       place === 'end'
         ? end

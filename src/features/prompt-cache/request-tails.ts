@@ -1,4 +1,4 @@
-/** Where the last request of a session to a target ended: up to there the vendor has kept the prompt. */
+/** Where earlier requests of a session to a target ended: up to there the vendor has kept the prompt. */
 
 import type { Target } from '../../conversation/target.ts';
 import { targetName } from '../../conversation/target.ts';
@@ -11,13 +11,16 @@ interface Tail {
 }
 
 interface Session {
-  readonly answered: Map<string, Tail>;
+  /** By target, the longest first. */
+  readonly answered: Map<string, readonly Tail[]>;
   /** The last request that was made; answered if another exchange follows. */
-  last?: { readonly by: object; readonly target: string; readonly tail: Tail };
+  last?: { readonly by: object; readonly target: string; readonly tails: readonly Tail[] };
 }
 
 const MAX_SESSIONS = 4096;
 const MAX_TARGETS = 8;
+/** Of a session and target: what was recalled for a turn is gone in the next, and with it the newest ends. */
+const MAX_TAILS = 6;
 
 /** Of the sessions that were asked for last. What is not known here is taken from the history. */
 export class RequestTails {
@@ -25,25 +28,28 @@ export class RequestTails {
   readonly #open = new WeakMap<object, Session>();
 
   /**
-   * The index of the turn with which the last request of this session to this target ended; undefined: it is the first.
-   * These turns are what is sent now.
+   * Indexes of turns with which earlier requests of this session ended: the last one that this target still has, then
+   * the one that the history shows. None: it is the first. These turns are what is sent now.
    * @param by the exchange: its own earlier tries are not counted
    */
-  previous(key: string, by: object, target: Target, turns: readonly Turn[]): number | undefined {
+  previous(key: string, by: object, target: Target, turns: readonly Turn[]): readonly number[] {
     const session = this.#session(key);
+    this.#open.set(by, session);
     const { answered, last } = session;
     if (last !== undefined && last.by !== by) {
       if (answered.size >= MAX_TARGETS) answered.clear();
-      answered.set(last.target, last.tail);
+      answered.set(last.target, last.tails);
     }
-    this.#open.set(by, session);
     const name = targetName(target);
-    const end = turns.at(-1);
-    if (end !== undefined) {
-      session.last = { by, target: name, tail: { turns: turns.length, print: printOf(end) } };
-    }
-    const known = answered.get(name);
-    return known !== undefined && goesOn(turns, known) ? known.turns - 1 : endBeforeAnswer(turns);
+    const known = (answered.get(name) ?? []).filter((tail) => goesOn(turns, tail));
+    const shown = endBeforeAnswer(turns);
+    const now = [...new Set([turns.length - 1, shown])].filter((at) => at >= 0);
+    const tails = [...now.map((at) => tailAt(turns, at)), ...known];
+    tails.sort((one, other) => other.turns - one.turns);
+    session.last = { by, target: name, tails: tails.slice(0, MAX_TAILS) };
+    const found = new Set([known[0] === undefined ? -1 : known[0].turns - 1, shown]);
+    found.delete(-1);
+    return [...found];
   }
 
   /** The last request of this exchange was not answered: another try follows, maybe to a target of another kind. */
@@ -66,14 +72,19 @@ export class RequestTails {
   }
 }
 
+const tailAt = (turns: readonly Turn[], at: number): Tail => ({
+  turns: at + 1,
+  print: printOf(turns[at]!),
+});
+
 const goesOn = (turns: readonly Turn[], { turns: length, print }: Tail): boolean =>
   length < turns.length && printOf(turns[length - 1]!) === print;
 
-/** The turn in front of the last answer: with it a request ended, whoever it was sent to. */
-function endBeforeAnswer(turns: readonly Turn[]): number | undefined {
+/** The turn in front of the last answer: with it a request ended, whoever it was sent to. -1: there is none. */
+function endBeforeAnswer(turns: readonly Turn[]): number {
   let at = turns.findLastIndex(({ role }) => role === 'assistant');
   while (at >= 0 && turns[at]!.role === 'assistant') at--;
-  return at < 0 ? undefined : at;
+  return at;
 }
 
 const printOf = ({ role, blocks }: Turn): bigint =>
