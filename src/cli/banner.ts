@@ -6,6 +6,7 @@ import type { ProtocolName } from '../conversation/types.ts';
 import { CLIENT_NAMES } from './commands/setup/client-names.ts';
 import { describeSource } from './load-config.ts';
 import { isServed, modelNames } from './served-models.ts';
+import { wrap } from './terminal.ts';
 
 const quoted = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", `'\\''`)}'`;
 
@@ -62,7 +63,7 @@ export function banner(config: Config, url: string, program = 'hopgate'): string
     '',
     `Look at what goes through: ${url}/ui`,
     `Point a client at it: ${program} setup NAME, with one of`,
-    `  ${CLIENT_NAMES.join(', ')}`,
+    ...wrap(CLIENT_NAMES.join(', '), 80, 2),
   );
   return lines;
 }

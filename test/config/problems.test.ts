@@ -249,7 +249,7 @@ describe('a file that works but may surprise', () => {
       'routes: [{ to: [p/a] }, { to: [p/b] }]',
       'routes[1]',
     ],
-    ['an address that others reach, without keys', 'listen: 0.0.0.0:1', 'listen'],
+    ['an address that others reach, without keys', 'listen: 0.0.0.0:2', 'listen'],
     ['an alias that a place hides', 'aliases: { p/x: p/y }', 'aliases.p/x'],
     [
       'a paid search engine without a key',
@@ -263,9 +263,9 @@ describe('a file that works but may surprise', () => {
   });
 
   test.each([
-    'listen: 127.0.0.1:1',
-    'listen: localhost:1',
-    'auth: { keys: [a-key-of-some-length] }\nlisten: 0.0.0.0:1',
+    'listen: 127.0.0.1:2',
+    'listen: localhost:2',
+    'auth: { keys: [a-key-of-some-length] }\nlisten: 0.0.0.0:2',
   ])('%j warns of nothing', (line) => {
     expect(parse(`${PROVIDER}${line}`).warnings).toEqual([]);
   });

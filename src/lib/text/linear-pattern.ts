@@ -209,7 +209,12 @@ function write(node: Node, steps: Step[]): void {
     }
     case 'many': {
       const { part, least, most } = node;
-      for (let i = 0; i < least; i++) write(part, steps);
+      for (let i = 0; i < least; i++) {
+        const before = steps.length;
+        write(part, steps);
+        // What takes no step takes none however often it comes.
+        if (steps.length === before) break;
+      }
       if (most === Infinity) {
         const fork: Step & { type: 'fork' } = { type: 'fork', to: [] };
         const at = add(steps, fork);

@@ -263,6 +263,10 @@ describe('a pattern', () => {
     });
   }
 
+  test('that repeats nothing very often is compiled at once', () => {
+    expect(linearPattern('^(){999999999}a(?:(){99999}){99999}$').test('a')).toBe(true);
+  });
+
   test('that is none, looks around or grows too large is refused', () => {
     for (const source of [
       '(',
