@@ -1,9 +1,9 @@
 /** The frame of every page of the manual: name and version, search, contents by group, previous and next page. */
 
 import { createHash } from 'node:crypto';
-import { SCRIPT } from './copy-script.ts';
 import { escapeHtml } from './escape.ts';
 import { GROUPS, inLanguage, type Language, type Page } from './pages.ts';
+import { SCRIPT } from './script.ts';
 import { sectionsOf } from './sections.ts';
 import { STYLE } from './stylesheet.ts';
 
@@ -32,6 +32,7 @@ const TEXTS = {
     exchanges: 'Exchanges',
     previous: 'Previous',
     next: 'Next',
+    themes: 'Theme: that of the system|Theme: light|Theme: dark',
     other: '中文',
   },
   'zh-CN': {
@@ -42,6 +43,7 @@ const TEXTS = {
     exchanges: '请求记录',
     previous: '上一页',
     next: '下一页',
+    themes: '主题：跟随系统|主题：浅色|主题：深色',
     other: 'English',
   },
 } as const;
@@ -116,6 +118,7 @@ export function frame(framed: Framed): string {
 <title>${escapeHtml(title)} · hopgate</title>
 <link rel="icon" href="data:,">
 <style>${STYLE}</style>
+<script>${SCRIPT}</script>
 </head>
 <body>
 <a class="skip" href="#content">${texts.skip}</a>
@@ -125,6 +128,7 @@ export function frame(framed: Framed): string {
 <a class="to-contents" href="#contents">${texts.contents}</a>
 <a href="/ui">${texts.exchanges}</a>
 ${toOther}
+<button type="button" class="theme" data-names="${texts.themes}" hidden></button>
 </header>
 <div class="frame">
 <main id="content">
@@ -135,7 +139,6 @@ ${page === undefined ? '' : neighbours(page)}
 ${contents(language, page)}
 </nav>
 </div>
-<script>${SCRIPT}</script>
 </body>
 </html>
 `;

@@ -39,6 +39,8 @@ const SYNONYMS: readonly (readonly string[])[] = [
   ['offline', 'local', 'ollama', 'vllm', 'lmstudio'],
   ['image', 'picture', 'vision', '图片'],
   ['error', 'failure', 'problem', '错误'],
+  ['refused', 'rejected', 'denied', 'declined'],
+  ['mask', 'redact', 'anonymize', '脱敏'],
   ['zhipu', 'bigmodel', 'zai', 'glm'],
   ['moonshot', 'kimi'],
   ['tongyi', 'dashscope', 'qwen'],

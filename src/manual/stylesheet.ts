@@ -1,8 +1,8 @@
 /** The style sheet of the manual, for light and dark themes, from phones to wide screens. */
 
 export const STYLE = `
-:root{color-scheme:light dark;--ink:#1c2128;--soft:#57606a;--paper:#fff;--tint:#f4f6f8;--line:#d5dbe1;--link:#0b5cad;--mark:#fff0b3;--key:#0a4f96;--text:#1a6b36;--num:#8a4b00}
-@media (prefers-color-scheme:dark){:root{--ink:#e2e6ea;--soft:#9aa4ae;--paper:#14181d;--tint:#1d232a;--line:#343c45;--link:#79b8ff;--mark:#4d4420;--key:#8ec5ff;--text:#8fd6a5;--num:#f0b775}}
+:root{color-scheme:light dark;--ink:light-dark(#1c2128,#e2e6ea);--soft:light-dark(#57606a,#9aa4ae);--paper:light-dark(#fff,#14181d);--tint:light-dark(#f4f6f8,#1d232a);--line:light-dark(#d5dbe1,#343c45);--link:light-dark(#0b5cad,#79b8ff);--mark:light-dark(#fff0b3,#4d4420);--key:light-dark(#0a4f96,#8ec5ff);--text:light-dark(#1a6b36,#8fd6a5);--num:light-dark(#8a4b00,#f0b775)}
+:root[data-theme=light]{color-scheme:light}:root[data-theme=dark]{color-scheme:dark}
 *{box-sizing:border-box}
 html{scroll-padding-top:64px}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.6 system-ui,sans-serif;overflow-wrap:break-word}
@@ -10,6 +10,7 @@ body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.6 system-ui,s
 header{position:sticky;top:0;z-index:1;display:flex;align-items:center;gap:18px;padding:8px 20px;background:var(--paper);border-bottom:1px solid var(--line)}
 header a{text-decoration:none;white-space:nowrap}header form{flex:1 1 auto;max-width:420px;margin-right:auto}
 header input{width:100%;font:inherit;font-size:15px;color:inherit;background:var(--tint);border:1px solid var(--line);border-radius:6px;padding:5px 10px}
+.theme{font:inherit;color:var(--soft);background:none;border:0;padding:2px 6px;cursor:pointer}.theme:hover{color:var(--ink)}
 .brand{font-weight:700;color:var(--ink)}.brand small{font-weight:400;color:var(--soft)}.to-contents{display:none}
 .frame{display:flex;flex-direction:row-reverse;justify-content:flex-end;gap:40px;max-width:1200px;margin:0 auto;padding:24px 20px 64px}
 nav{flex:0 0 196px;font-size:15px;position:sticky;top:56px;align-self:flex-start;max-height:calc(100vh - 56px);overflow-y:auto;padding:2px 4px 24px 2px}nav ul{list-style:none;margin:0;padding:0}

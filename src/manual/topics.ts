@@ -30,7 +30,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/troubleshooting#the-client-cannot-connect':
     'connection refused, econnrefused, connection error, unable to connect, cannot connect, fetch failed, lan, host not allowed, cors, 连接被拒绝, 无法连接, 连不上, 局域网',
   '/troubleshooting#the-gateway-refuses-the-request':
-    '401, 403, unauthorized, forbidden, invalid api key, missing api key, model not found, 404, model does not exist, unknown path, 未授权, 模型不存在, request refused, 请求被拒绝',
+    '401, 403, unauthorized, forbidden, access denied, permission denied, invalid api key, api key rejected, key rejected, key refused, key denied, wrong key, missing api key, model not found, 404, model does not exist, unknown path, 未授权, 模型不存在, request refused, 请求被拒绝',
   '/troubleshooting#the-vendor-fails':
     '429, 500, 502, 503, 504, 529, too many requests, bad gateway, overloaded, overload, timeout, timed out, rate limited, provider key refused, 超时, 过载, 限流',
   '/troubleshooting#the-answer-is-not-what-you-expect':
@@ -49,6 +49,7 @@ const PAGES: Readonly<Record<string, string>> = {
     'team, lan, public address, listen on all interfaces, 0.0.0.0, 团队, 局域网',
   '/recipes#https-with-your-own-certificate':
     'https, tls, ssl, certificate, letsencrypt, certbot, wss, 证书',
+  '/recipes#browser-apps': 'cors, cross origin, browser app, preflight, 跨域',
   '/recipes#behind-a-reverse-proxy': 'reverse proxy, x-forwarded-for, client ip, 反向代理',
   '/configuration':
     'config, configuration, config file, yaml, hopgate.yaml, settings, environment variables, 配置, 配置文件, 环境变量, hot reload, reload, reload config, 热加载, 重新加载',
@@ -92,6 +93,8 @@ const PAGES: Readonly<Record<string, string>> = {
   '/scale-out#back-it-up': 'backup, pg_dump, 备份',
   '/scale-out#check-the-engines': 'health check, engine health, 健康检查',
   '/security': 'security, privacy, gdpr, data protection, secrets, 安全, 隐私',
+  '/security#credentials':
+    'redact, redaction, redacted, mask, masked, masking, hide secrets, hide keys, pii, anonymize, censor, 脱敏, 屏蔽',
   '/security#what-lies-on-disk': 'data on disk, sqlite, encryption at rest, 数据存储',
   '/metrics': 'metrics, prometheus, monitoring, latency, 指标, 监控',
   '/metrics#health-checks': 'healthz, readyz, health check, liveness, readiness, probe, 健康检查',

@@ -71,6 +71,25 @@ browserSuite('the manual', (browser) => {
     });
   }
 
+  test('the theme is chosen here or on the page, and is that of both', async () => {
+    const { page } = await browser.visit(gateway.url, { colorScheme: 'light' });
+    const paper = () =>
+      page.locator('body').evaluate((body) => {
+        const { backgroundColor } = body.ownerDocument.defaultView.getComputedStyle(body);
+        return backgroundColor === 'rgb(255, 255, 255)' ? 'light' : 'dark';
+      });
+    await page.goto(`${gateway.url}/docs`);
+    expect(await paper()).toBe('light');
+    await page.getByRole('button', { name: 'Theme: that of the system' }).click();
+    await page.getByRole('button', { name: 'Theme: light' }).click();
+    expect(await paper()).toBe('dark');
+    await page.goto(`${gateway.url}/ui`);
+    await page.getByRole('button', { name: 'Theme: dark' }).click();
+    await page.goto(`${gateway.url}/docs/zh-CN`);
+    expect(await paper()).toBe('light');
+    await page.getByRole('button', { name: '主题：跟随系统' }).waitFor();
+  });
+
   test('is searched without a script, and a hit leads to its place', async () => {
     const seen = await browser.visit(gateway.url, { javaScriptEnabled: false });
     const { page } = seen;

@@ -261,7 +261,16 @@ custom headers → configuration#providers, server-tools
 proxy settings → security#towards-vendors, configuration
 http_proxy → security#towards-vendors
 corporate proxy → security, configuration, behind-nginx
-cors → security, troubleshooting
+cors → recipes#browser-apps, troubleshooting
+redact → security#credentials
+redaction → security#credentials
+hide secrets → security#credentials, security
+mask api keys → security#credentials
+脱敏 → security.zh-CN#凭据
+api key rejected → troubleshooting#the-gateway-refuses-the-request
+my key was rejected → troubleshooting#the-gateway-refuses-the-request
+access denied → troubleshooting#the-gateway-refuses-the-request
+request was denied → troubleshooting#the-gateway-refuses-the-request
 dark mode → browser
 keyboard shortcuts → browser#keys-and-links
 export conversation → memory, browser
@@ -424,6 +433,12 @@ describe('the language of the hits', () => {
       '<html lang="en">',
     );
   });
+});
+
+test('a name that looks like the plural of another word finds itself alone', () => {
+  const texts = searchManual('cors', 99, 'en').map(({ title, text }) => `${title} ${text}`);
+  expect(texts.length).toBeGreaterThan(1);
+  expect(texts.filter((text) => !/cors/i.test(text) && /\bcores?\b/i.test(text))).toEqual([]);
 });
 
 describe('mistakes in spelling', () => {

@@ -53,7 +53,7 @@ const singular = (word: string) =>
 /** The form under which a word is indexed: `routing`, `routes` and `route` are the same. */
 export const termOf = (word: string): string => {
   const root = stem(word);
-  return root.length > 3 && root.endsWith('e') ? root.slice(0, -1) : root;
+  return root.length > 4 && root.endsWith('e') ? root.slice(0, -1) : root;
 };
 
 // BM25 with the usual constants; a word of the title counts like three of the text.
