@@ -1,8 +1,6 @@
-/**
- * The only script of the manual: the theme that the reader has chosen here or at /ui, and the buttons that copy a block
- * of code. Without it the pages work as well, in the theme of the system.
- */
+/** The only script of the manual: the reader's theme, chosen here or at /ui, and buttons that copy code. */
 
+// Without it the pages work as well, in the theme of the system.
 export const SCRIPT = `
 const THEMES = ['system', 'light', 'dark'];
 let theme;

@@ -362,6 +362,24 @@ browserSuite('the pages for administrators', (browser) => {
     },
   );
 
+  test('a narrow window: no label of a cell reaches into the next one', async () => {
+    await chat(OPERATOR, 'spare/demo');
+    const page = await open('#/health', { viewport: { width: 390, height: 800 } });
+    for (const [hash, ready] of [
+      ['#/health', '.provider td'],
+      ['#/keys', 'table.data td'],
+    ] as const) {
+      await page.goto(`${gateway.url}/ui${hash}`);
+      await page.locator(ready).first().waitFor();
+      const over = await page
+        .locator('table.data td')
+        .evaluateAll((all) =>
+          all.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.outerHTML),
+        );
+      expect([hash, over]).toEqual([hash, []]);
+    }
+  });
+
   test('every control has a name, and everything is reached by keyboard', async () => {
     const page = await open('#/keys');
     for (const [hash, ready] of VIEWS) {
