@@ -71,7 +71,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       search: prepared.search ?? exchange.search,
       body: address?.body ?? prepared.body,
       clientHeaders: same
-        ? shapeHeaders(headers, target, notes, exchange.lane?.turnState)
+        ? shapeHeaders(headers, target, notes, request, exchange.lane?.turnState)
         : headers,
       sameProtocol: same,
       beta: prepared.beta,

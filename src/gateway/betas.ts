@@ -16,6 +16,7 @@ const BETA_FIELDS: readonly (readonly [path: string, flags: readonly string[]])[
   ['mcp_servers', ['mcp-client-*']],
   ['container', ['code-execution-*', 'skills-*']],
   ['speed', ['fast-mode-*']],
+  ['safeguards', ['dangerous-tool-use-*']],
   ['output_format', ['structured-outputs-*']],
   ['output_config.format', ['structured-outputs-*']],
   ['output_config.effort', ['effort-*']],
@@ -31,6 +32,12 @@ const BETA_FIELDS: readonly (readonly [path: string, flags: readonly string[]])[
   ['cache_control.scope', ['prompt-caching-scope-*']],
 ];
 
+/**
+ * A field that is refused without its flag ("safeguards: Extra inputs are not permitted", BerriAI/litellm's tests of
+ * September 2026). Clients send it with the flag, and what stands between may drop one of the two.
+ */
+const SAFEGUARDS = { field: 'safeguards', flag: 'dangerous-tool-use-2026-09-03' };
+
 /** What of the betas a profile's vendor takes. */
 interface BetaRules {
   readonly takes: (flag: string) => boolean;
@@ -43,14 +50,17 @@ interface BetaRules {
 const known = new WeakMap<Profile, BetaRules>();
 
 function rulesOf(profile: Profile): BetaRules | undefined {
-  const { betas, betaFields = [] } = profile;
-  if (betas === undefined) return undefined;
+  const { betas, betaFields = [], dropParams } = profile;
+  const dropped = dropParams?.includes(SAFEGUARDS.field) === true;
+  if (betas === undefined && !dropped) return undefined;
   let rules = known.get(profile);
   if (rules !== undefined) return rules;
-  const tests = betas.map(globTest);
-  const takes = (flag: string) => tests.some((test) => test(flag));
+  const tests = (betas ?? ['*']).map(globTest);
+  const takes = (flag: string) =>
+    tests.some((test) => test(flag)) && !(dropped && flag === SAFEGUARDS.flag);
   // Either may be a name or a family of names.
-  const isTaken = (family: string) => betas.some(globTest(family)) || takes(family);
+  const isTaken = (family: string) =>
+    betas === undefined || betas.some(globTest(family)) || takes(family);
   const fields = BETA_FIELDS.filter(
     ([path, flags]) => !betaFields.includes(path) && !flags.some(isTaken),
   ).map(([path]) => path.split('.'));
@@ -60,6 +70,21 @@ function rulesOf(profile: Profile): BetaRules | undefined {
 }
 
 const BETA = 'anthropic-beta';
+
+/** The headers with the flag that the body's `safeguards` need, where it is missing and this vendor takes it. */
+export function withSafeguardsFlag(
+  headers: ReadonlyHeaders,
+  profile: Profile,
+  notes: Notes,
+): ReadonlyHeaders {
+  const { flag, field } = SAFEGUARDS;
+  const written = headers.get(BETA);
+  if (written?.includes(flag) === true || rulesOf(profile)?.takes(flag) === false) return headers;
+  notes.add('parameter_defaulted', BETA, `${field} need ${flag}`);
+  const out = FlatHeaders.from(headers).where((name) => name !== BETA);
+  out.set(BETA, written === null || written === '' ? flag : `${written},${flag}`);
+  return out;
+}
 
 /** The client's headers without the flags that this vendor refuses; the same object where there is none. */
 export function withoutRefusedBetas(

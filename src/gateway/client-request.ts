@@ -132,6 +132,8 @@ export class ClientRequest {
   #modelAt: readonly [number, number] | undefined;
   /** All members of `bytes`, where they are known. */
   readonly #members: Members | undefined;
+  /** Of a body that was not parsed at once. */
+  readonly #glance: Members | undefined;
   readonly #mostBlocks: number;
 
   /**
@@ -165,6 +167,7 @@ export class ClientRequest {
     }
     const glance = this.#members ?? topLevel(this.bytes);
     if (glance === undefined) throw notAnObject(this.bytes);
+    this.#glance = glance;
     checkNames(glance);
     const text = (key: string) => {
       const member = glance.get(key);
@@ -180,6 +183,13 @@ export class ClientRequest {
     this.stream = text('stream') === true;
     // Bytes of another API's form are not forwarded, so it must be known now.
     if (mend !== undefined && isForeign(protocol.name, this.bytes, glance)) this.conversation;
+  }
+
+  /** Has the body a member of this name at its top? */
+  has(name: string): boolean {
+    if (this.#glance !== undefined) return this.#glance.has(name);
+    const value = this.#parsed;
+    return isObject(value) && Object.hasOwn(value, name);
   }
 
   /** Where its members stand in `bytes`, where that is known already. */

@@ -6,7 +6,12 @@ import type { Profile, Target } from '../conversation/target.ts';
 import { type ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, topLevel } from '../lib/json/json.ts';
-import { mayHoldRefusedBetas, withoutRefusedBetaFields, withoutRefusedBetas } from './betas.ts';
+import {
+  mayHoldRefusedBetas,
+  withoutRefusedBetaFields,
+  withoutRefusedBetas,
+  withSafeguardsFlag,
+} from './betas.ts';
 import type { ClientRequest } from './client-request.ts';
 import { targetText } from './response-headers.ts';
 import type { TurnState } from './stream/client-lane.ts';
@@ -76,9 +81,15 @@ export const shapeHeaders = (
   headers: ReadonlyHeaders,
   target: Target,
   notes: Notes,
+  request: ClientRequest,
   turnState?: TurnState,
-): ReadonlyHeaders =>
-  withoutRefusedBetas(withoutForeignState(headers, target, turnState), target.profile, notes);
+): ReadonlyHeaders => {
+  const own = withoutForeignState(headers, target, turnState);
+  const taken = withoutRefusedBetas(own, target.profile, notes);
+  return target.protocol === 'anthropic-messages' && request.has('safeguards')
+    ? withSafeguardsFlag(taken, target.profile, notes)
+    : taken;
+};
 
 /** What another target gave for a turn means nothing here, and is not this vendor's to know. */
 function withoutForeignState(

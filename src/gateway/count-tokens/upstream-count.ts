@@ -42,7 +42,7 @@ export async function nativeCount(
     const { status, headers, bytes } = await send(exchange, upstream, NATIVE_MS, {
       ...countRequest(protocol, asked, target.model),
       search: exchange.search,
-      clientHeaders: shapeHeaders(exchange.headers, target, new Notes()),
+      clientHeaders: shapeHeaders(exchange.headers, target, new Notes(), request),
       sameProtocol: true,
     });
     if (status === 404 || status === 405 || isRedirect(status)) return undefined;

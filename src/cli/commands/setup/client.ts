@@ -29,6 +29,8 @@ export interface SetupPlan {
   readonly contextOf: (model: string) => number | undefined;
   /** Context window of the answering model in tokens; undefined when it is not known. */
   readonly context: number | undefined;
+  /** The vendor that answers has Claude's own checks of tool calls, by which Claude Code's auto mode works. */
+  readonly checksTools: boolean;
   /** `--protocol`, for clients that speak several. */
   readonly protocol: ProtocolName | undefined;
   /** The user named the model: it becomes the client's default. */

@@ -1,7 +1,7 @@
 /** What `setup` writes for a client, from the configuration and the flags. */
 
 import type { Config } from '../../../config/config.ts';
-import { models as listed } from '../../../routing/index.ts';
+import { models as listed, plainRequest, route, routingTable } from '../../../routing/index.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { claudeTarget, isServed, modelNames, reachableUrl } from '../../served-models.ts';
 import { type Client, isClaude, type SetupPlan } from './client.ts';
@@ -51,6 +51,7 @@ export function planFor(
     limitsOf,
     contextOf: (name) => (name === model ? given : undefined) ?? knownContext(name),
     context: given ?? (answering === undefined ? undefined : knownContext(answering)),
+    checksTools: checksTools(model, config),
     protocol: protocolFor(client, text('protocol')),
     modelChosen: chosen !== undefined,
   };
@@ -61,6 +62,14 @@ function requireServed(model: string, config: Config): void {
   const names = modelNames(config);
   const list = names.length === 0 ? '' : ` It serves ${names.slice(0, 8).join(', ')}.`;
   throw new UsageError(`The gateway does not serve "${model}" as configured.${list}`);
+}
+
+/** Is it a model of Claude at a vendor that speaks Messages? What is converted loses `safeguards`. */
+function checksTools(model: string | undefined, config: Config): boolean {
+  const asked = plainRequest(model ?? 'claude-sonnet-4-5', 'anthropic-messages', Date.now());
+  const decision = route(asked, routingTable(config));
+  const target = decision.ok ? decision.targets[0]?.target : undefined;
+  return target?.protocol === 'anthropic-messages' && isClaude(target.model);
 }
 
 /** @throws UsageError when the client does not speak it */

@@ -335,7 +335,24 @@ describe('what is written', () => {
         CLAUDE_CODE_MAX_CONTEXT_TOKENS: '204800',
         CLAUDE_CODE_AUTO_COMPACT_WINDOW: '204800',
       },
+      disableAutoMode: 'disable',
     });
+  });
+
+  test('claude: auto mode stays where Claude answers at a vendor that speaks Messages', async () => {
+    const at = (provider: object) =>
+      world.write('.config/hopgate/hopgate.yaml', JSON.stringify({ providers: { a: provider } }));
+    const models = ['claude-sonnet-4-5'];
+    for (const [provider, off] of [
+      [{ preset: 'anthropic', keys: ['sk-ant-1234567890'] }, undefined],
+      [{ protocol: 'anthropic-messages', base_url: 'https://relay.example', models }, undefined],
+      [{ protocol: 'openai-chat', base_url: 'https://relay.example/v1', models }, 'disable'],
+    ] as const) {
+      at(provider);
+      expect((await setup('claude --yes --model claude-sonnet-4-5')).code).toBe(0);
+      expect(json(CLAUDE).disableAutoMode).toBe(off);
+      await setup('claude --revert --yes');
+    }
   });
 
   test('claude: a window that is not known, a key beside the token, and no gateway: all are said', async () => {
@@ -374,7 +391,7 @@ describe('what is written', () => {
   });
 
   // The window of 1M is the one that Claude Code assumes itself for models with 1M.
-  for (const tokens of [50_000, 131_072, 200_000, 204_800, 262_144, 1_000_000]) {
+  for (const tokens of [131_072, 200_000, 204_800, 262_144, 1_000_000]) {
     test(`claude: another model with a window of ${tokens} answers, and is compacted at it`, async () => {
       for (const model of ['', ' --model glm-4.7']) {
         await setup(`claude --yes --context ${tokens}${model}`);
@@ -385,6 +402,16 @@ describe('what is written', () => {
       }
     });
   }
+
+  test('claude: a window below the least that it compacts at holds for a model by name, and is told otherwise', async () => {
+    const { err } = await setup('claude --yes --context 50000');
+    expect(json(CLAUDE).env.CLAUDE_CODE_AUTO_COMPACT_WINDOW).toBe('100000');
+    expect(err).toContain('"glm-4.7" has only 50000');
+    const named = await setup('claude --yes --context 50000 --model glm-4.7');
+    expect(json(CLAUDE).env.CLAUDE_CODE_MAX_CONTEXT_TOKENS).toBe('50000');
+    expect(json(CLAUDE).env.CLAUDE_CODE_AUTO_COMPACT_WINDOW).toBeUndefined();
+    expect(named.err).not.toContain('at the earliest');
+  });
 
   test('gemini: what an untrusted folder hides is said', async () => {
     const { err } = await setup('gemini --yes');

@@ -38,6 +38,11 @@ export const claude: Client = {
           `The context window of "${plan.answeringModel}", which answers, is not known here: Claude Code takes it for that of its own models. Pass --context N.`,
         );
       }
+      if (plan.context !== undefined && plan.context < LEAST_COMPACT_WINDOW) {
+        hints.push(
+          `Claude Code compacts a conversation with its own models at ${LEAST_COMPACT_WINDOW} tokens at the earliest, and "${plan.answeringModel}" has only ${plan.context}. Pass --model NAME, so that Claude Code asks for it by its name.`,
+        );
+      }
       hints.push(
         'Claude Code keeps asking for its own model names; the routes of the configuration say where they go.',
       );
@@ -46,17 +51,25 @@ export const claude: Client = {
         `The context window of "${plan.model}" is not known here; ${CAUTIOUS_CONTEXT} tokens were taken. Pass --context N for another.`,
       );
     }
+    if (!plan.checksTools) {
+      hints.push(
+        "Auto mode was switched off: it needs the vendor's own checks of tool calls, which only Claude has at a vendor that speaks Messages.",
+      );
+    }
     return hints;
   },
 };
 
+/** It takes a smaller window to compact at for this one, and says so at each start. */
+const LEAST_COMPACT_WINDOW = 100_000;
+
 /**
- * Claude Code 2.1 looks at the first of these only for models whose names do not begin with `claude-`, which it
- * asks for where a route takes its own names; the second one holds for every model.
+ * Claude Code looks at the first of these only for models that are not its own; the second one holds for every model
+ * (`/context` of 2.1.332).
  */
 function setWindow(env: Record<string, string>, tokens: number): void {
   env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(tokens);
-  env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(tokens);
+  if (tokens >= LEAST_COMPACT_WINDOW) env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(tokens);
 }
 
 function edits(plan: SetupPlan): readonly JsonEdit[] {
@@ -75,10 +88,14 @@ function edits(plan: SetupPlan): readonly JsonEdit[] {
     if (!isClaude(plan.model)) setWindow(env, plan.context ?? CAUTIOUS_CONTEXT);
   } else if (plan.answeringModel !== undefined && !isClaude(plan.answeringModel)) {
     // Claude Code shows and fills the window of the model it requests; another model answers.
-    if (plan.context !== undefined) setWindow(env, plan.context);
+    if (plan.context !== undefined) setWindow(env, Math.max(plan.context, LEAST_COMPACT_WINDOW));
   } else if (plan.context !== undefined && plan.context < CLAUDE_CONTEXT) {
     // Claude Code fills the window of the model it requests; the model that answers has a smaller one.
-    env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
+    env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(Math.max(plan.context, LEAST_COMPACT_WINDOW));
   }
-  return Object.entries(env).map(([name, value]) => [['env', name], value]);
+  const edits = Object.entries(env).map(([name, value]): JsonEdit => [['env', name], value]);
+  // Without the vendor's checks, Claude Code 2.1.332 refuses each action in auto mode; with CLAUDE_CODE_AUTO_MODE_SERVER=0
+  // it asks the model up to three times for each action, with a prompt of 143 KB, and refuses it if the answer is none.
+  if (!plan.checksTools) edits.push([['disableAutoMode'], 'disable']);
+  return edits;
 }
