@@ -20,8 +20,15 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'A vendor that hopgate knows; fills in whatever is left out below.':
     'hopgate 已知的厂商；下面没有写的各项由它补全。',
   'The protocol that the upstream speaks.': '上游使用的协议。',
-  'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages.':
-    '提供模型的云平台。vertex：Google Vertex AI，用于 anthropic-messages 和 google-gemini；bedrock：Amazon Bedrock，用于 anthropic-messages。',
+  'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages; azure: Azure OpenAI, for openai-responses and openai-chat.':
+    '提供模型的云平台。vertex：Google Vertex AI，用于 anthropic-messages 和 google-gemini；bedrock：Amazon Bedrock，用于 anthropic-messages；azure：Azure OpenAI，用于 openai-responses 和 openai-chat。',
+  'azure: the name of the resource, from which its address follows.':
+    'azure：资源的名称，地址由它得出。',
+  'azure: the tenant of Entra ID, where there are no keys.': 'azure：没有密钥时，Entra ID 的租户。',
+  'azure: the application, or the managed identity of the machine, where there are no keys.':
+    'azure：没有密钥时，使用的应用，或机器的托管身份。',
+  'azure: what tokens of Entra ID are for, where there are no keys.':
+    'azure：没有密钥时，Entra ID 令牌的用途。',
   'vertex: the Google Cloud project.': 'vertex：Google Cloud 项目。',
   'vertex: global, a region like europe-west1, or us or eu.':
     'vertex：global、europe-west1 之类的区域，或者 us、eu。',
@@ -29,8 +36,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     'vertex：JSON 文件，内容是服务账号的密钥、用户的登录信息，或联合身份的配置。',
   'bedrock: the AWS region.': 'bedrock：AWS 区域。',
   'bedrock: the profile in the AWS configuration files.': 'bedrock：AWS 配置文件中的 profile。',
-  "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex) or /model/ (bedrock).":
-    '基础地址，写法与厂商自己的 SDK 相同：/chat/completions、/responses、/v1/messages 或 /models/ 之前的部分（/models/ 用于 google-gemini；没有路径时补上 /v1beta）。使用云平台时：/projects/（vertex）或 /model/（bedrock）之前的部分。',
+  "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).":
+    '基础地址，写法与厂商自己的 SDK 相同：/chat/completions、/responses、/v1/messages 或 /models/ 之前的部分（/models/ 用于 google-gemini；没有路径时补上 /v1beta）。使用云平台时：/projects/（vertex）、/model/（bedrock）或 /responses（azure；没有路径时补上 /openai/v1）之前的部分。',
   'Keys, used in turn.': '密钥，轮流使用。',
   'The header that carries the key.': '携带密钥的头部。',
   'Vendor quirks by name; none = an unknown vendor.': '厂商特性的名称；none 表示厂商未知。',
@@ -532,6 +539,11 @@ export const DEFAULTS: Readonly<Record<string, string>> = {
   'GOOGLE_CLOUD_LOCATION or CLOUD_ML_REGION': 'GOOGLE_CLOUD_LOCATION 或 CLOUD_ML_REGION',
   "GOOGLE_APPLICATION_CREDENTIALS, else the file that gcloud auth application-default login writes, else Google's metadata server":
     'GOOGLE_APPLICATION_CREDENTIALS，没有时用 gcloud auth application-default login 写入的文件，再没有时用 Google 的元数据服务器',
+  'AZURE_OPENAI_ENDPOINT or AZURE_RESOURCE_NAME; not needed with base_url':
+    'AZURE_OPENAI_ENDPOINT 或 AZURE_RESOURCE_NAME；有 base_url 时不需要',
+  AZURE_TENANT_ID: 'AZURE_TENANT_ID',
+  AZURE_CLIENT_ID: 'AZURE_CLIENT_ID',
+  'https://cognitiveservices.azure.com/.default': 'https://cognitiveservices.azure.com/.default',
   'AWS_REGION or AWS_DEFAULT_REGION': 'AWS_REGION 或 AWS_DEFAULT_REGION',
   'AWS_PROFILE, else the usual order of the AWS tools': 'AWS_PROFILE，没有时按 AWS 工具的通常顺序',
   "the preset's environment variables": '预设的环境变量',

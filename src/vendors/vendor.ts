@@ -8,7 +8,7 @@ export const AUTH_STYLES = ['bearer', 'x-api-key', 'api-key', 'x-goog-api-key', 
 export type AuthStyle = (typeof AUTH_STYLES)[number];
 
 /** Clouds that serve the models of several vendors, each with credentials and addresses of its own. */
-export const PLATFORM_NAMES = ['vertex', 'bedrock'] as const;
+export const PLATFORM_NAMES = ['vertex', 'bedrock', 'azure'] as const;
 export type PlatformName = (typeof PLATFORM_NAMES)[number];
 
 export interface Vendor {
@@ -43,6 +43,10 @@ export interface Preset {
   readonly endpoints: Readonly<Partial<Record<ProtocolName, Endpoint>>>;
   /** The profile where `endpoints` has none for the protocol. */
   readonly profile: string;
+  /** The same for single protocols. */
+  readonly profileOf?: Readonly<Partial<Record<ProtocolName, string>>>;
+  /** Addresses that hold this text speak Chat and nothing else. */
+  readonly chatOnlyAt?: string;
   /** The first of these that is set holds the key. Empty for local servers. */
   readonly variables: readonly string[];
   /** Names and globs of this vendor's models. */

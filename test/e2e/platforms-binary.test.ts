@@ -1,4 +1,4 @@
-/** The program itself on Bedrock and Vertex AI: the libraries that it loads on demand work inside of it. */
+/** The program itself on Bedrock, Vertex AI and Azure: the libraries that it loads on demand work inside of it. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -7,6 +7,13 @@ import { join } from 'node:path';
 import { type Gateway, runBinary, startGateway } from '../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { type FakeAws, startFakeAws } from '../support/platforms/fake-aws.ts';
+import {
+  CLIENT,
+  CLIENT_SECRET,
+  type FakeAzure,
+  startFakeAzure,
+  TENANT,
+} from '../support/platforms/fake-azure.ts';
 import { type FakeGoogle, startFakeGoogle } from '../support/platforms/fake-google.ts';
 
 const REGION = 'eu-central-1';
@@ -17,6 +24,7 @@ const ROLE = 'arn:aws:iam::1:role/caller';
 let vendor: FakeUpstream;
 let aws: FakeAws;
 let google: FakeGoogle;
+let azure: FakeAzure;
 let gateway: Gateway;
 let folder: string;
 let env: Record<string, string>;
@@ -27,6 +35,12 @@ const vertex = () => ({
   project: 'demo-project',
   location: 'global',
   base_url: google.origin,
+});
+
+const onAzure = () => ({
+  platform: 'azure',
+  base_url: azure.origin,
+  tls: { ca_file: azure.caFile },
 });
 
 const configuration = () => ({
@@ -42,6 +56,9 @@ const configuration = () => ({
     // Google's own library: a federated identity, and the metadata server, which stands in where no file is named.
     federated: { ...vertex(), credentials_file: join(folder, 'federated.json') },
     machine: vertex(),
+    // Microsoft's library: an application of Entra ID, and the machine's identity.
+    entra: { ...onAzure(), tenant_id: TENANT, client_id: CLIENT },
+    'azure-machine': onAzure(),
   },
 });
 
@@ -55,6 +72,7 @@ beforeAll(async () => {
     roles: { [ROLE]: { id: 'ASIAROLE', secretAccessKey: 'role-secret', sessionToken: 'session' } },
   });
   google = startFakeGoogle(vendor);
+  azure = startFakeAzure(vendor);
   await writeFile(join(folder, 'account.json'), google.credentials);
   await writeFile(join(folder, 'subject'), google.subject);
   await writeFile(
@@ -74,6 +92,9 @@ beforeAll(async () => {
     AWS_SHARED_CREDENTIALS_FILE: join(folder, 'credentials'),
     AWS_EC2_METADATA_DISABLED: 'true',
     AWS_ENDPOINT_URL_STS: aws.origin,
+    AZURE_CLIENT_SECRET: CLIENT_SECRET,
+    AZURE_AUTHORITY_HOST: azure.authority,
+    AZURE_POD_IDENTITY_AUTHORITY_HOST: azure.origin,
     GCE_METADATA_HOST: google.origin.replace('http://', ''),
   };
   gateway = await startGateway(configuration(), { env });
@@ -82,6 +103,7 @@ afterAll(async () => {
   await gateway?.stop();
   await aws?.stop();
   await google?.stop();
+  await azure?.stop();
   await vendor?.stop();
   await rm(folder, { recursive: true, force: true });
 });
@@ -91,6 +113,8 @@ for (const model of [
   `claude/${CLAUDE}`,
   `federated/${CLAUDE}`,
   `machine/${CLAUDE}`,
+  'entra/gpt-5.4',
+  'azure-machine/gpt-5.4',
 ]) {
   test(`a stream of ${model}`, async () => {
     vendor.enqueue(say('Hello from afar.', { delivery: { piece: 4 } }));
@@ -118,6 +142,7 @@ test('doctor gets the credentials and an answer, and says what is wrong with the
   const good = await runBinary(['doctor', '--config', file], { env });
   expect(good.stdout).toContain('credentials of the access key ASIAROLE');
   expect(good.stdout).toContain('token of gateway@demo-project.iam.gserviceaccount.com');
+  expect(good.stdout).toContain(`token of the application ${CLIENT}`);
   expect(good.stdout).toContain(`${MODEL} answered`);
   const bad = await runBinary(['doctor', '--config', file], {
     env: { ...env, AWS_CONFIG_FILE: '/none', AWS_SHARED_CREDENTIALS_FILE: '/none' },

@@ -22,10 +22,17 @@ export interface InProcess {
   stop(): Promise<void>;
 }
 
-/** @param home of a gateway that runs, or ran, before; a new one by default */
-export async function startInProcess(config: unknown, home?: string): Promise<InProcess> {
+/**
+ * @param home of a gateway that runs, or ran, before; a new one by default
+ * @param variables of the environment that the configuration is read with
+ */
+export async function startInProcess(
+  config: unknown,
+  home?: string,
+  variables: Record<string, string> = {},
+): Promise<InProcess> {
   const own = home ?? (await mkdtemp(join(tmpdir(), 'hopgate-in-process-')));
-  const environment = environmentFrom({ HOPGATE_HOME: own }, own);
+  const environment = environmentFrom({ HOPGATE_HOME: own, ...variables }, own);
   const load = (given: unknown) => {
     const loaded = parseConfig(JSON.stringify(given), join(own, 'hopgate.yaml'), environment);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));

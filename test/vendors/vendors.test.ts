@@ -167,7 +167,13 @@ const TABLE: Readonly<Record<string, Row>> = {
     },
     errors: [[400, error('The model was decommissioned.', 'model_decommissioned'), 'not_found']],
   },
-  OpenRouter: { errors: [[402, error('This request requires more credits'), 'billing']] },
+  OpenRouter: {
+    models: {
+      'openrouter/anthropic/claude-sonnet-4.5': { cacheMarks: true },
+      'openrouter/openai/gpt-5': { cacheMarks: undefined },
+    },
+    errors: [[402, error('This request requires more credits'), 'billing']],
+  },
   Together: {
     models: { 'together/mistralai/Mistral-7B-Instruct': { userAfterTool: false } },
     errors: [[402, error('Credit limit exceeded'), 'billing']],
@@ -188,6 +194,7 @@ const TABLE: Readonly<Record<string, Row>> = {
   Azure: {
     models: {
       'azure/gpt-4o': { documents: false, maxTokensParam: 'max_completion_tokens' },
+      'azure-responses/gpt-5.4': { documents: undefined, storesResponses: true },
     },
     errors: [[404, error('The API deployment for this resource does not exist.'), 'not_found']],
   },

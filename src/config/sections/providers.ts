@@ -89,7 +89,7 @@ const provider = closed(
         'x-meant': 'https://{}',
         'x-url': 'base',
         description:
-          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex) or /model/ (bedrock).",
+          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).",
       }),
       "the preset's; needed without one",
     ),
@@ -263,7 +263,7 @@ function resolveProvider(
     });
     return undefined;
   }
-  const protocol = own.protocol ?? preset?.protocol;
+  const protocol = own.protocol ?? protocolAt(own.base_url, preset);
   const endpoint = protocol === undefined ? undefined : preset?.endpoints[protocol];
   if (protocol === undefined) findings.problems.push(missing(path, 'protocol', name));
   const keys = resolveKeys(own, preset, environment, path, findings);
@@ -289,7 +289,7 @@ function resolveProvider(
       suggestion: base,
     });
   }
-  const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
+  const profileName = own.profile ?? endpoint?.profile ?? profileOf(preset, protocol) ?? 'none';
   const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
   if (protocol === undefined || baseUrl === undefined) return undefined;
   if (own.websocket && protocol !== 'openai-responses') {
@@ -356,6 +356,19 @@ function resolveForwardHeaders(
   }
   return lower;
 }
+
+/** What a vendor speaks where the file does not say. */
+function protocolAt(
+  address: string | undefined,
+  preset: Preset | undefined,
+): ProtocolName | undefined {
+  const { chatOnlyAt } = preset ?? {};
+  if (chatOnlyAt !== undefined && address?.includes(chatOnlyAt) === true) return 'openai-chat';
+  return preset?.protocol;
+}
+
+const profileOf = (preset: Preset | undefined, protocol: ProtocolName | undefined) =>
+  (protocol === undefined ? undefined : preset?.profileOf?.[protocol]) ?? preset?.profile;
 
 /** The preset that is meant; a provider without an address has the preset of its name. */
 function presetNameOf(name: string, own: FileProvider): string | undefined {

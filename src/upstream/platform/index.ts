@@ -8,10 +8,16 @@ import type { Platform, PlatformRequest } from './platform.ts';
 export function platformOf(config: ProviderConfig, transport: Transport): Platform | undefined {
   const { platform } = config;
   if (platform === undefined) return undefined;
+  // With a key, requests are the vendor's own.
+  if (platform.name === 'azure' && config.keys.length > 0) return undefined;
   return new LazyPlatform(async () => {
     if (platform.name === 'vertex') {
       const { Vertex } = await import('./vertex/index.ts');
       return new Vertex(config, platform, transport);
+    }
+    if (platform.name === 'azure') {
+      const { Azure } = await import('./azure/index.ts');
+      return new Azure(config, platform, transport);
     }
     const { Bedrock } = await import('./bedrock/index.ts');
     return new Bedrock(config, platform, transport);

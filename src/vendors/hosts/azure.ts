@@ -5,11 +5,16 @@ import type { Vendor } from '../vendor.ts';
 
 export const azure: Vendor = {
   name: 'Azure',
-  topic: { words: 'azure' },
+  topic: { section: '/platforms#azure', words: 'azure, entra id, foundry' },
   presets: {
+    // https://learn.microsoft.com/azure/ai-foundry/openai/how-to/responses: at /openai/v1, without an api-version.
     azure: {
-      protocol: 'openai-chat',
+      platform: 'azure',
+      protocol: 'openai-responses',
       profile: 'azure',
+      profileOf: { 'openai-responses': 'azure-responses' },
+      // The older addresses, one for each deployment.
+      chatOnlyAt: '/openai/deployments/',
       endpoints: {},
       variables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
       models: OPENAI_MODELS,
@@ -25,6 +30,19 @@ export const azure: Vendor = {
   profiles: {
     // No `file` parts in Azure's Chat.
     azure: { ...OPENAI_FACTS, documents: false, fileIds: false },
+    'azure-responses': {
+      ...OPENAI_FACTS,
+      storesResponses: true,
+      hostedTools: [
+        'web_search',
+        'file_search',
+        'code_execution',
+        'image_generation',
+        'computer_use',
+        'mcp',
+        'tool_search',
+      ],
+    },
   },
   words: [
     {

@@ -175,18 +175,22 @@ describe('presets', () => {
     }
   });
 
-  test('each is enough for a provider, except for the vendor without an address; platforms need a place', () => {
+  test('each is enough for a provider; platforms need a place', () => {
     for (const name of presetNames()) {
-      const place = { vertex: ', project: p, location: global', bedrock: ', region: r-1' };
+      const place = {
+        vertex: ', project: p, location: global',
+        bedrock: ', region: r-1',
+        azure: ', resource: r',
+      };
       const { platform } = presetOf(name)!;
       const more = platform === undefined ? '' : place[platform];
       const result = parse(`providers: { x: { preset: ${name}${more} } }`);
-      expect([name, result.ok]).toEqual([name, name !== 'azure']);
+      expect([name, result.ok]).toEqual([name, true]);
     }
     expect(
       config(parse('providers: { azure: { preset: azure, base_url: "https://r.test/openai/v1" } }'))
         .providers.azure,
-    ).toMatchObject({ auth: 'api-key', profile: { name: 'azure' } });
+    ).toMatchObject({ auth: 'api-key', profile: { name: 'azure-responses' } });
   });
 });
 

@@ -142,6 +142,8 @@ async function probePlatform(
 const CREDENTIALS_HINT = {
   vertex:
     'Set credentials_file to the key of a service account, or run gcloud auth application-default login.',
+  azure:
+    'Set AZURE_OPENAI_API_KEY, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET (or AZURE_FEDERATED_TOKEN_FILE), or give the machine an identity.',
   bedrock:
     'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, aws_profile, or a key of Bedrock in AWS_BEARER_TOKEN_BEDROCK.',
 } as const;

@@ -70,6 +70,8 @@ function providerText(provider: ProviderAnswer): string[] {
 const CREDENTIALS = {
   vertex:
     'credentials_file: /path/to/service-account.json   # else GOOGLE_APPLICATION_CREDENTIALS, or the login of gcloud',
+  azure:
+    'client_id: …   # else keys, or the environment and the identity of the machine, as Azure reads them',
   bedrock: 'aws_profile: default   # else the environment and the files of the AWS tools',
 } as const;
 

@@ -189,6 +189,7 @@ function usualPlace(platform: PlatformName, { io }: Invocation): Record<string, 
   if (platform === 'bedrock') {
     return { region: variable('AWS_REGION') ?? variable('AWS_DEFAULT_REGION') ?? 'us-east-1' };
   }
+  if (platform === 'azure') return { resource: variable('AZURE_RESOURCE_NAME') ?? 'my-resource' };
   return {
     project: variable('GOOGLE_CLOUD_PROJECT') ?? 'my-project',
     location: variable('GOOGLE_CLOUD_LOCATION') ?? 'global',

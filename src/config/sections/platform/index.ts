@@ -1,4 +1,4 @@
-/** The keys of a provider that is reached through a cloud's platform: Google Vertex AI or Amazon Bedrock. */
+/** The keys of a provider that is reached through a cloud's platform: Google Vertex AI, Amazon Bedrock or Azure. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { type Static, Type } from '@sinclair/typebox';
@@ -13,6 +13,7 @@ import {
   googleCredentials,
   googleCredentialsFile,
 } from '../../vendors/google-credentials.ts';
+import { type AzureConfig, azureBaseUrl, azureKeys, resolveAzure } from './azure.ts';
 
 /** These names become parts of a host or of a path. */
 const part = (description: string, pattern: string, mismatch: string) =>
@@ -24,7 +25,7 @@ export const platformKeys = {
   platform: optional(
     choice(
       PLATFORM_NAMES,
-      'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages.',
+      'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages; azure: Azure OpenAI, for openai-responses and openai-chat.',
     ),
     "the preset's, else the vendor itself",
   ),
@@ -51,9 +52,10 @@ export const platformKeys = {
     text('bedrock: the profile in the AWS configuration files.'),
     'AWS_PROFILE, else the usual order of the AWS tools',
   ),
+  ...azureKeys,
 };
 
-type FilePlatform = {
+type FilePlatform = { readonly base_url?: string | undefined } & {
   readonly [K in keyof typeof platformKeys]?: Static<(typeof platformKeys)[K]> | undefined;
 };
 
@@ -73,16 +75,18 @@ export interface BedrockConfig {
   readonly awsProfile: string | undefined;
 }
 
-export type PlatformConfig = VertexConfig | BedrockConfig;
+export type PlatformConfig = VertexConfig | BedrockConfig | AzureConfig;
 
 const PROTOCOLS: Readonly<Record<PlatformName, readonly ProtocolName[]>> = {
   vertex: ['anthropic-messages', 'google-gemini'],
   bedrock: ['anthropic-messages'],
+  azure: ['openai-responses', 'openai-chat'],
 };
 
 const KEYS: Readonly<Record<PlatformName, readonly (keyof typeof platformKeys)[]>> = {
   vertex: ['project', 'location', 'credentials_file'],
   bedrock: ['region', 'aws_profile'],
+  azure: ['resource', 'tenant_id', 'client_id', 'scope'],
 };
 
 /** The preset that knows the models and the quirks of a protocol at a platform. */
@@ -90,7 +94,7 @@ export const presetOfPlatform = (
   platform: PlatformName,
   protocol: ProtocolName | undefined,
 ): string => {
-  if (platform === 'bedrock') return 'bedrock';
+  if (platform !== 'vertex') return platform;
   return protocol === 'anthropic-messages' ? 'vertex-claude' : 'vertex-gemini';
 };
 
@@ -127,6 +131,7 @@ export function resolvePlatform(
   };
   const variable = (names: readonly string[]) =>
     names.map((one) => environment.variable(one)).find((value) => value !== undefined);
+  if (name === 'azure') return resolveAzure(own, path, environment, findings);
   if (name === 'bedrock') {
     const region = own.region ?? variable(REGIONS) ?? needed('region', REGIONS);
     return region === undefined
@@ -234,6 +239,7 @@ function platformBaseUrl(
   protocol: ProtocolName,
   written: string | undefined,
 ): string {
+  if (platform.name === 'azure') return azureBaseUrl(platform, written);
   if (platform.name === 'bedrock') {
     const { region } = platform;
     const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';

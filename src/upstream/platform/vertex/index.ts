@@ -3,7 +3,6 @@
 import type { VertexConfig } from '../../../config/sections/platform/index.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
-import { unlessAborted } from '../../../lib/loop/unless-aborted.ts';
 import { withMore } from '../../request-headers.ts';
 import {
   type Transport,
@@ -11,6 +10,7 @@ import {
   type UpstreamRequest,
   wholeBody,
 } from '../../transport.ts';
+import { sendWithToken } from '../bearer.ts';
 import { errorAnswer } from '../error-answer.ts';
 import { MODEL, modelIn, platformBody } from '../messages-request.ts';
 import type { Platform, PlatformRequest } from '../platform.ts';
@@ -46,22 +46,9 @@ export class Vertex implements Platform {
     const request = this.#isClaude
       ? claudeRequest(asked)
       : { ...asked.request, url: asked.url(asked.path, true) };
-    // A token from elsewhere: the configuration's.
-    if (request.headers.has('authorization'))
-      return this.#sent(asked, request, request.headers, []);
-    const { abort } = request;
-    for (let first = true; ; first = false) {
-      const held = this.#tokens.get();
-      const token = held instanceof Promise ? await unlessAborted(held, abort.signal) : held;
-      const headers = FlatHeaders.from(request.headers).where(() => true);
-      headers.set('authorization', `Bearer ${token.token}`);
-      const answer = await this.#sent(asked, request, headers, [token.token]);
-      if (answer.status !== 401) return answer;
-      // It was withdrawn before its time.
-      this.#tokens.discard(token);
-      if (!first) return answer;
-      answer.body.cancel();
-    }
+    return sendWithToken(this.#tokens, request, (headers, secrets) =>
+      this.#sent(asked, request, headers, secrets),
+    );
   }
 
   async #sent(
