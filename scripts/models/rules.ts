@@ -396,7 +396,7 @@ export const MODEL_RULES: readonly ModelRule[] = [
     '*claude-opus-4-7*': bedrockFlags,
     '*claude-opus-4-8*': bedrockFlags,
   }),
-  ...rules('openai openai-chat azure', GPT),
+  ...rules('openai openai-chat azure azure-responses', GPT),
   ...rules('openai-chat', GPT_CHAT),
   ...rules('glm glm-coding zai', GLM),
   ...rules('glm-anthropic', GLM_SEES),

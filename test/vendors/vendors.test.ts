@@ -194,7 +194,11 @@ const TABLE: Readonly<Record<string, Row>> = {
   Azure: {
     models: {
       'azure/gpt-4o': { documents: false, maxTokensParam: 'max_completion_tokens' },
-      'azure-responses/gpt-5.4': { documents: undefined, storesResponses: true },
+      'azure-responses/gpt-5.4': {
+        documents: undefined,
+        storesResponses: true,
+        thinkingDefault: 'off',
+      },
     },
     errors: [[404, error('The API deployment for this resource does not exist.'), 'not_found']],
   },
