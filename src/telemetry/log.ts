@@ -3,6 +3,7 @@
 import pino from 'pino';
 import { cutWords } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
+import { fetchedSecrets } from '../lib/text/secret-literals.ts';
 import { maskSecrets, secretSpellings } from '../lib/text/secret-spellings.ts';
 import { batched, type Lines, MAX_HELD_BYTES } from './batched-lines.ts';
 import { prettyLine } from './pretty-line.ts';
@@ -106,12 +107,14 @@ export const maskedFor = (log: Log, text: string): string =>
 /** The secrets as JSON lines spell them; computed again when the secrets change. */
 function spellingsOf(secrets: LogOptions['secrets']): () => readonly string[] {
   let known: readonly string[] | undefined;
+  let fetched: readonly string[] = [];
   let spellings: readonly string[] = [];
   return () => {
     const now = secrets?.();
-    if (now !== known) {
+    if (now !== known || fetched !== fetchedSecrets()) {
       known = now;
-      const all = (now ?? []).flatMap((secret) => secretSpellings(secret, false));
+      fetched = fetchedSecrets();
+      const all = [...(now ?? []), ...fetched].flatMap((secret) => secretSpellings(secret, false));
       spellings = [...new Set(all)].toSorted((a, b) => b.length - a.length);
     }
     return spellings;

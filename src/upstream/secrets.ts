@@ -1,17 +1,33 @@
-/** The credentials of a configuration, in the forms in which a vendor may repeat them. */
+/** The credentials of a configuration, and those that were fetched for it, in the forms in which a vendor may repeat them. */
 
 import type { Config } from '../config/config.ts';
 import { secretsIn } from '../config/secret.ts';
-import { secretLiterals } from '../lib/text/secret-literals.ts';
+import { fetchedSecrets, onFetched, secretLiterals } from '../lib/text/secret-literals.ts';
 
-const known = new WeakMap<Config, readonly string[]>();
+interface Known {
+  readonly own: readonly string[];
+  readonly all: string[];
+}
 
-/** Every spelling of every credential in the configuration; worked out once for each. */
+const known = new WeakMap<Config, Known>();
+let lists: WeakRef<Known>[] = [];
+
+onFetched(() => {
+  lists = lists.filter((list) => list.deref() !== undefined);
+  for (const list of lists) fill(list.deref()!);
+});
+
+const fill = ({ own, all }: Known): void =>
+  void all.splice(0, all.length, ...secretLiterals([...own, ...fetchedSecrets()]));
+
+/** Every spelling of every credential. The list grows with what is fetched while a request is under way. */
 export function secretsOf(config: Config): readonly string[] {
-  let all = known.get(config);
-  if (all === undefined) {
-    all = secretLiterals(secretsIn(config));
-    known.set(config, all);
+  let list = known.get(config);
+  if (list === undefined) {
+    list = { own: secretsIn(config), all: [] };
+    fill(list);
+    known.set(config, list);
+    lists.push(new WeakRef(list));
   }
-  return all;
+  return list.all;
 }

@@ -477,6 +477,38 @@ describe('Vertex AI', () => {
     }
   });
 
+  const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
+  const gemini = (method: string) => `/v1beta/models/on-gemini:${method}`;
+  test.each([
+    ['refusal', '/v1/messages', message('on-vertex')],
+    ['refusal', '/v1/messages', message('on-vertex', { stream: true })],
+    ['refusal', '/v1/messages', message('on-gemini')],
+    ['refusal', gemini('generateContent'), { contents }],
+    ['refusal', gemini('countTokens'), { contents }],
+    ['refusal', gemini('streamGenerateContent?alt=sse'), { contents }],
+    ['stream', gemini('streamGenerateContent?alt=sse'), { contents }],
+    ['stream', '/v1/messages', message('on-gemini', { stream: true })],
+    ['header', gemini('generateContent'), { contents }],
+    ['token', '/v1/messages', message('on-vertex')],
+  ] as const)('a token that Google repeats shows nowhere: %s, %s', async (repeats, path, body) => {
+    const own = await startInProcess(configuration());
+    google.repeats = repeats;
+    try {
+      const answer = await post(body, {}, path, own);
+      const { headers } = answer;
+      const shown = [await textUntilReset(answer), JSON.stringify([...headers])];
+      const all = [...shown, ...own.lines, await allFiles(own.home)].join('\n');
+      expect(all).not.toContain('ya29.fake');
+      // The assertion, which begins as every JWT does.
+      expect(all).not.toContain('eyJhbGciOi');
+      expect(shown[0]).toMatch(repeats === 'header' ? /candidates/ : /\*{40}/);
+    } finally {
+      google.repeats = undefined;
+      google.refusals.splice(0);
+      await own.stop();
+    }
+  });
+
   test("Google's errors reach a Messages client in Anthropic's form", async () => {
     vendor.enqueue(refuse(429));
     const answer = await post(message('on-vertex'));
@@ -491,11 +523,21 @@ describe('Vertex AI', () => {
   });
 });
 
-/** The text of all files below a folder. */
+/** A stream that fails ends with a reset of its connection. */
+async function textUntilReset(answer: Response): Promise<string> {
+  let text = '';
+  try {
+    for await (const chunk of answer.body!.pipeThrough(new TextDecoderStream())) text += chunk;
+  } catch {}
+  return text;
+}
+
+/** The text of all files below a folder, once none of them is being written. */
 async function allFiles(path: string): Promise<string> {
-  const names = await readdir(path, { recursive: true, withFileTypes: true });
-  const texts = names
-    .filter((one) => one.isFile())
-    .map((one) => Bun.file(join(one.parentPath, one.name)).text());
-  return (await Promise.all(texts)).join('\n');
+  for (;;) {
+    const names = await readdir(path, { recursive: true, withFileTypes: true });
+    const files = names.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
+    const texts = await Promise.all(files.map((file) => Bun.file(file).text())).catch(() => {});
+    if (texts !== undefined) return texts.join('\n');
+  }
 }

@@ -1,4 +1,4 @@
-/** Masks the configured secrets in text from vendors: replaces every spelling by asterisks. */
+/** Masks the configured and fetched secrets in text from vendors: replaces every spelling by asterisks. */
 
 // Shorter secrets would match parts of ordinary words.
 const LEAST = 8;
@@ -55,3 +55,24 @@ export function maskLiterals(text: string, literals: readonly string[]): string 
   }
   return masked;
 }
+
+// Credentials that the program got by itself, such as access tokens, are masked as those of the configuration are.
+/** Of each owner: a request under way may have the one before. */
+const KEPT = 2;
+
+const byOwner = new Map<string, readonly (readonly string[])[]>();
+const followers: (() => void)[] = [];
+let all: readonly string[] = [];
+
+/** @param owner whose earlier ones they replace in time */
+export function noteFetched(owner: string, secrets: readonly string[]): void {
+  byOwner.set(owner, [secrets, ...(byOwner.get(owner) ?? [])].slice(0, KEPT));
+  all = [...byOwner.values()].flat(2);
+  for (const told of followers) told();
+}
+
+/** Those that are known now; another list where there are new ones. */
+export const fetchedSecrets = (): readonly string[] => all;
+
+/** Calls this with new ones, for good. */
+export const onFetched = (told: () => void): void => void followers.push(told);

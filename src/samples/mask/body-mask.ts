@@ -1,6 +1,7 @@
 /** Masks credentials in a body that arrives in pieces; lengths and all other bytes stay. */
 
 import { redactText } from '../../lib/text/redact.ts';
+import { fetchedSecrets } from '../../lib/text/secret-literals.ts';
 import { maskSecrets, secretSpellings } from '../../lib/text/secret-spellings.ts';
 import { type Patch, SplitMask } from './split-mask.ts';
 import { TextMask } from './text-mask.ts';
@@ -14,6 +15,19 @@ export const latin1Of = (text: string) => Buffer.from(text, 'utf8').toString('la
  */
 export function spellings(secret: string, plain = true): readonly string[] {
   return secretSpellings(secret, plain).map(latin1Of);
+}
+
+/** The spellings of these secrets and of those that were fetched so far. */
+export function knownLiterals(secrets: readonly string[] = []): () => readonly string[] {
+  let fetched: readonly string[] | undefined;
+  let literals: readonly string[] = [];
+  return () => {
+    if (fetched !== fetchedSecrets()) {
+      fetched = fetchedSecrets();
+      literals = [...secrets, ...fetched].flatMap((secret) => spellings(secret));
+    }
+    return literals;
+  };
 }
 
 /** The text with patterns and known secrets masked; the same string when there are none. */

@@ -2,7 +2,7 @@
 
 import type { SampleMode } from '../../config/sections/samples.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
-import { spellings } from '../mask/body-mask.ts';
+import { knownLiterals } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
 import { clientLeft, type SampleMeta, type SampleWatcher } from '../sample.ts';
 import { StoreMaintenance } from '../store/maintenance.ts';
@@ -130,7 +130,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const limits = { ...LIMITS, ...options.limits };
   const run = runName();
   let { mode, routes = {}, redact = [] } = options;
-  let literals = (options.secrets ?? []).flatMap((secret) => spellings(secret));
+  let literals = knownLiterals(options.secrets);
   let retention: Retention = { ...DEFAULT_RETENTION, ...options.retention };
   let held = 0;
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
@@ -217,7 +217,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
 
   const hooks: CaptureHooks = {
     get literals() {
-      return literals;
+      return literals();
     },
     get blank() {
       return redact;
@@ -373,7 +373,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     running,
     configure(settings) {
       ({ mode, routes = {}, redact = [] } = settings);
-      literals = (settings.secrets ?? []).flatMap((secret) => spellings(secret));
+      literals = knownLiterals(settings.secrets);
       retention = { ...DEFAULT_RETENTION, ...settings.retention };
       idle = isIdle();
     },

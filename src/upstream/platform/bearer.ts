@@ -11,20 +11,19 @@ interface Token {
   readonly account: string;
 }
 
-/** @param send with these headers; `secrets` are not to be shown */
 export async function sendWithToken<T extends Token>(
   tokens: Renewed<T>,
   request: UpstreamRequest,
-  send: (headers: ReadonlyHeaders, secrets: readonly string[]) => Promise<UpstreamAnswer>,
+  send: (headers: ReadonlyHeaders) => Promise<UpstreamAnswer>,
 ): Promise<UpstreamAnswer> {
   // A token from elsewhere: the configuration's.
-  if (request.headers.has('authorization')) return send(request.headers, []);
+  if (request.headers.has('authorization')) return send(request.headers);
   for (let first = true; ; first = false) {
     const held = tokens.get();
     const token = held instanceof Promise ? await unlessAborted(held, request.abort.signal) : held;
     const headers = FlatHeaders.from(request.headers).where(() => true);
     headers.set('authorization', `Bearer ${token.token}`);
-    const answer = await send(headers, [token.token]);
+    const answer = await send(headers);
     if (answer.status !== 401) return answer;
     // It was withdrawn before its time.
     tokens.discard(token);

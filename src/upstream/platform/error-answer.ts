@@ -3,7 +3,7 @@
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import { maskLiterals, secretLiterals } from '../../lib/text/secret-literals.ts';
+import { fetchedSecrets, maskLiterals, secretLiterals } from '../../lib/text/secret-literals.ts';
 import { type ChunkSink, collect, type ResponseBody, type UpstreamAnswer } from '../transport.ts';
 
 /** What a platform says in an error. */
@@ -95,13 +95,13 @@ export function exceptionName(named: string): string {
 const MOST_BYTES = 1024 * 1024;
 
 /**
- * An answer with an error, in Anthropic's form; what is none of the platform's stays as it is. Secrets are masked: AWS
+ * An answer with an error, in Anthropic's form; what is none of the platform's stays as it is. What was fetched is masked: AWS
  * quotes the whole signed request, its session token included, where a signature is wrong.
  */
-export function errorAnswer(answer: UpstreamAnswer, secrets: readonly string[]): UpstreamAnswer {
+export function errorAnswer(answer: UpstreamAnswer): UpstreamAnswer {
   const { status } = answer;
   const headers = FlatHeaders.from(answer.headers).where((name) => name !== 'content-length');
-  const literals = secretLiterals(secrets);
+  const literals = secretLiterals(fetchedSecrets());
   const map = (bytes: Uint8Array): Uint8Array => {
     const sent = new TextDecoder().decode(bytes);
     const text = maskLiterals(sent, literals);

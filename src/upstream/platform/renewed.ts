@@ -1,10 +1,26 @@
 /** Credentials that run out: fetched once for all who wait, renewed before they end. */
 
+import { noteFetched } from '../../lib/text/secret-literals.ts';
+
 export interface Lease<T> {
   readonly value: T;
   /** Milliseconds since 1970; undefined: for good. */
   readonly until: number | undefined;
 }
+
+/** What is fetched, so that it is masked wherever the vendor repeats it. @param secretsIn a value */
+export const noted =
+  <T>(
+    provider: string,
+    fetch: () => Promise<Lease<T>>,
+    secretsIn: (value: T) => readonly (string | undefined)[],
+  ) =>
+  async (): Promise<Lease<T>> => {
+    const lease = await fetch();
+    const secrets = secretsIn(lease.value).filter((secret) => secret !== undefined);
+    noteFetched(provider, secrets);
+    return lease;
+  };
 
 /** So long before the end, new ones are fetched while the old ones still serve. */
 const AHEAD_MS = 5 * 60_000;

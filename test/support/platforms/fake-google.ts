@@ -38,6 +38,8 @@ export interface FakeGoogle {
   lifetime: number;
   /** The token endpoint answers with this status. */
   tokenStatus: number;
+  /** What a caller sent is repeated: in a refusal, as an error in a stream, in a header of an answer, by the token endpoint. */
+  repeats: 'refusal' | 'stream' | 'header' | 'token' | undefined;
   /** No token that was issued is taken any more. */
   revoke(): void;
   stop(): Promise<void>;
@@ -128,6 +130,14 @@ export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
           'Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.',
         );
       }
+      const sent = `We cannot take ${JSON.stringify(headers)}.`;
+      if (fake.repeats === 'refusal') return refuse(400, sent);
+      if (fake.repeats === 'stream') {
+        const error = { error: { code: 503, message: sent, status: 'UNAVAILABLE' } };
+        const said = { candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] } }] };
+        const frames = [said, error].map((one) => `data: ${JSON.stringify(one)}\n\n`);
+        return new Response(frames.join(''), { headers: { 'content-type': 'text/event-stream' } });
+      }
       const body = (await request.json()) as Record<string, unknown>;
       requests.push({ path: pathname, headers, body });
       const claude = CLAUDE.exec(pathname);
@@ -139,7 +149,12 @@ export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
         headers: { 'content-type': 'application/json', 'x-goog-api-key': 'inside' },
         body: JSON.stringify(body),
       });
-      return new Response(answer.body, { status: answer.status, headers: answer.headers });
+      const { status } = answer;
+      const own = fake.repeats === 'header' ? { 'x-sent': headers.authorization! } : {};
+      return new Response(answer.body, {
+        status,
+        headers: { ...Object.fromEntries(answer.headers), ...own },
+      });
     },
   });
   const origin = `http://127.0.0.1:${server.port}`;
@@ -171,6 +186,7 @@ export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
     refusals,
     lifetime: 3600,
     tokenStatus: 200,
+    repeats: undefined,
     revoke: () => issued.clear(),
     stop: () => server.stop(true),
   };
@@ -185,6 +201,12 @@ export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
       return invalid('invalid_request', 'Content-Type must be application/x-www-form-urlencoded.');
     }
     const asked = new URLSearchParams(text);
+    if (fake.repeats === 'token') {
+      return Response.json(
+        { error: 'invalid_grant', error_description: `Bad ${asked.get('assertion')}` },
+        { status: 400 },
+      );
+    }
     if (asked.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') {
       return invalid('unsupported_grant_type', 'Invalid grant_type: ');
     }

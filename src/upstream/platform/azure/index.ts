@@ -6,7 +6,7 @@ import { withMore } from '../../request-headers.ts';
 import type { Transport, UpstreamAnswer } from '../../transport.ts';
 import { sendWithToken } from '../bearer.ts';
 import type { Platform, PlatformRequest } from '../platform.ts';
-import { Renewed } from '../renewed.ts';
+import { noted, Renewed } from '../renewed.ts';
 import { type EntraToken, fetchEntraToken } from './token.ts';
 
 export class Azure implements Platform {
@@ -15,8 +15,12 @@ export class Azure implements Platform {
 
   constructor(config: ProviderConfig, { scope, identity }: AzureConfig, transport: Transport) {
     this.#transport = transport;
-    this.#tokens = new Renewed(() =>
-      fetchEntraToken({ provider: config.name, scope, identity, transport }),
+    this.#tokens = new Renewed(
+      noted(
+        config.name,
+        () => fetchEntraToken({ provider: config.name, scope, identity, transport }),
+        ({ token }) => [token],
+      ),
     );
   }
 

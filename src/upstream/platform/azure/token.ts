@@ -5,6 +5,7 @@ import type { INetworkModule, NetworkRequestOptions, NodeAuthOptions } from '@az
 import type { EntraIdentity } from '../../../config/sections/platform/azure.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
 import { tryParse } from '../../../lib/json/json.ts';
+import { redactText } from '../../../lib/text/redact.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
@@ -48,7 +49,7 @@ export async function fetchEntraToken(options: EntraOptions): Promise<Lease<Entr
     throw new TargetError(
       'next-target',
       'upstream',
-      `Provider ${provider} has no credentials: Entra ID gave no token to ${accountOf(identity)} (${why.slice(0, 300)}).`,
+      `Provider ${provider} has no credentials: Entra ID gave no token to ${accountOf(identity)} (${redactText(why).text.slice(0, 300)}).`,
       { code: 'provider_key_refused', retryable: false },
     );
   }

@@ -3,6 +3,8 @@
 import { Readable } from 'node:stream';
 import type { BedrockConfig } from '../../../config/sections/platform/index.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
+import { redactText } from '../../../lib/text/redact.ts';
+import { fetchedSecrets, maskLiterals, secretLiterals } from '../../../lib/text/secret-literals.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
@@ -43,7 +45,8 @@ export async function fetchAwsIdentity(
       until: expiration?.getTime(),
     };
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const said = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = redactText(maskLiterals(said, secretLiterals(fetchedSecrets()))).text;
     throw new TargetError(
       'next-target',
       'upstream',

@@ -15,7 +15,7 @@ import {
 import { errorAnswer, exceptionName, MappedBody } from '../error-answer.ts';
 import { MODEL_AND_STREAM, modelIn, platformBody } from '../messages-request.ts';
 import type { Platform, PlatformRequest } from '../platform.ts';
-import { Renewed } from '../renewed.ts';
+import { noted, Renewed } from '../renewed.ts';
 import { type AwsIdentity, fetchAwsIdentity } from './credentials.ts';
 import { EventStreamBody } from './event-stream.ts';
 import { signed } from './sign.ts';
@@ -45,7 +45,13 @@ export class Bedrock implements Platform {
     this.#transport = transport;
     this.#region = platform.region;
     this.#frameBytes = config.answers.frameBytes;
-    this.#identities = new Renewed(() => fetchAwsIdentity(config.name, platform, transport));
+    this.#identities = new Renewed(
+      noted(
+        config.name,
+        () => fetchAwsIdentity(config.name, platform, transport),
+        ({ secretAccessKey, sessionToken }) => [secretAccessKey, sessionToken],
+      ),
+    );
   }
 
   async authorize(): Promise<string> {
@@ -57,7 +63,7 @@ export class Bedrock implements Platform {
     // A key of Bedrock's own needs no signature.
     const isKey = request.headers.has('authorization');
     const answer = isKey
-      ? await this.#sent(asked, request, request.headers, [])
+      ? await this.#sent(asked, request, request.headers)
       : await this.#sendSigned(asked, request);
     return isCount(asked) ? countAnswer(answer) : answer;
   }
@@ -74,9 +80,7 @@ export class Bedrock implements Platform {
         service: 'bedrock',
         date: new Date(Date.now() + this.#skewMs),
       });
-      const { secretAccessKey, sessionToken } = identity;
-      const secrets = [secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])];
-      const answer = await this.#sent(asked, request, headers, secrets);
+      const answer = await this.#sent(asked, request, headers);
       if (!this.#mayPassNext(answer, identity) || !first) return answer;
       answer.body.cancel();
     }
@@ -102,11 +106,10 @@ export class Bedrock implements Platform {
     { onSend }: PlatformRequest,
     request: UpstreamRequest,
     headers: ReadonlyHeaders,
-    secrets: readonly string[],
   ): Promise<UpstreamAnswer> {
     onSend?.(request.url, withMore(headers, request.ownHeaders));
     const answer = await this.#transport({ ...request, headers });
-    if (answer.status >= 400) return errorAnswer(answer, secrets);
+    if (answer.status >= 400) return errorAnswer(answer);
     const type = answer.headers.get('content-type') ?? '';
     if (!type.includes(EVENT_STREAM)) return answer;
     const list = FlatHeaders.from(answer.headers).where((name) => name !== 'content-length');

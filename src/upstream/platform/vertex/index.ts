@@ -14,7 +14,7 @@ import { sendWithToken } from '../bearer.ts';
 import { errorAnswer } from '../error-answer.ts';
 import { MODEL, modelIn, platformBody } from '../messages-request.ts';
 import type { Platform, PlatformRequest } from '../platform.ts';
-import { Renewed } from '../renewed.ts';
+import { noted, Renewed } from '../renewed.ts';
 import { fetchGoogleToken, type GoogleToken } from './token.ts';
 
 const VERSION = 'vertex-2023-10-16';
@@ -28,13 +28,18 @@ export class Vertex implements Platform {
   constructor(config: ProviderConfig, platform: VertexConfig, transport: Transport) {
     this.#transport = transport;
     this.#isClaude = config.protocol === 'anthropic-messages';
-    this.#tokens = new Renewed(() =>
-      fetchGoogleToken({
-        provider: config.name,
-        file: platform.credentialsFile,
-        metadata: platform.metadata,
-        transport,
-      }),
+    this.#tokens = new Renewed(
+      noted(
+        config.name,
+        () =>
+          fetchGoogleToken({
+            provider: config.name,
+            file: platform.credentialsFile,
+            metadata: platform.metadata,
+            transport,
+          }),
+        ({ token }) => [token],
+      ),
     );
   }
 
@@ -46,20 +51,17 @@ export class Vertex implements Platform {
     const request = this.#isClaude
       ? claudeRequest(asked)
       : { ...asked.request, url: asked.url(asked.path, true) };
-    return sendWithToken(this.#tokens, request, (headers, secrets) =>
-      this.#sent(asked, request, headers, secrets),
-    );
+    return sendWithToken(this.#tokens, request, (headers) => this.#sent(asked, request, headers));
   }
 
   async #sent(
     { onSend }: PlatformRequest,
     request: UpstreamRequest,
     headers: ReadonlyHeaders,
-    secrets: readonly string[],
   ): Promise<UpstreamAnswer> {
     onSend?.(request.url, withMore(headers, request.ownHeaders));
     const answer = await this.#transport({ ...request, headers });
-    return this.#isClaude && answer.status >= 400 ? errorAnswer(answer, secrets) : answer;
+    return this.#isClaude && answer.status >= 400 ? errorAnswer(answer) : answer;
   }
 }
 

@@ -5,6 +5,8 @@ import {
   googleCredentials,
 } from '../../../config/vendors/google-credentials.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { redactText } from '../../../lib/text/redact.ts';
+import { maskLiterals, secretLiterals } from '../../../lib/text/secret-literals.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
@@ -84,10 +86,12 @@ export async function fetchGoogleToken(options: TokenOptions): Promise<Lease<Goo
   if (status >= 500 || status === 429) {
     throw passing(`Google answered ${status}`);
   }
-  const words = [error, why]
-    .filter((one) => typeof one === 'string')
-    .join(': ')
-    .slice(0, 300);
+  const said = [error, why].filter((one) => typeof one === 'string').join(': ');
+  const sent =
+    credentials.type === 'service_account'
+      ? [credentials.privateKey, body.get('assertion')!]
+      : [credentials.clientSecret, credentials.refreshToken];
+  const words = redactText(maskLiterals(said, secretLiterals(sent))).text.slice(0, 300);
   throw failed(`Google refused those in ${file} (${status}${words === '' ? '' : `, ${words}`})`);
 }
 
