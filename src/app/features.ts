@@ -7,7 +7,7 @@ import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { forcedChoice } from '../features/forced-choice/index.ts';
-import { promptCache, RequestTails } from '../features/prompt-cache/index.ts';
+import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
 import { memoryLedger, openHopLedger, permittedTools } from '../features/server-tools/index.ts';
@@ -157,7 +157,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
             ahead: state.ahead(state.short.prefetch),
           }),
     () => fitted,
-    ({ exchange }) => promptCache(exchange, tails),
+    ({ exchange }) => new PromptCache(exchange, tails),
     forcedChoice,
     ({ chat }) => chat?.after,
     ({ exchange }) => strayHeaders(exchange.headers),

@@ -28,7 +28,7 @@ export function splitTarget(
 
 /** The target for a model of a provider. */
 export function targetOf(provider: ProviderConfig, model: string): RoutedTarget {
-  const promptCache = memberOf(provider.modelCaches ?? {}, model) ?? provider.promptCache ?? 'auto';
+  const promptCache = promptCacheOf(provider, model);
   const profile = withModelFacts(profileFor(provider.profile, model), provider, model);
   return {
     provider,
@@ -41,6 +41,14 @@ export function targetOf(provider: ProviderConfig, model: string): RoutedTarget 
       ...(profile.cacheMarks && { leastCache: leastCacheLength(provider.vendor, model) }),
     },
   };
+}
+
+/** The word of the model itself comes first, then that of the first glob, then the provider's. */
+function promptCacheOf({ modelCaches, promptCache = 'auto' }: ProviderConfig, model: string) {
+  if (modelCaches === undefined) return promptCache;
+  const own = memberOf(modelCaches, model);
+  const found = own ?? Object.entries(modelCaches).find(([glob]) => globTest(glob)(model))?.[1];
+  return found ?? promptCache;
 }
 
 /** Are they taken, if at all, at the address that is asked? */

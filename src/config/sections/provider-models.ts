@@ -64,7 +64,7 @@ export interface ProviderModels {
   readonly models: readonly string[];
   /** Of single models: what the file states of them. */
   readonly facts: Readonly<Record<string, ModelFacts>>;
-  /** Of single models: how long their prompts are to be kept. */
+  /** By names and globs of models: how long their prompts are to be kept. */
   readonly modelCaches?: Readonly<Record<string, PromptCache>>;
   /** What its models cost, exact names before globs; empty when the file names no price. */
   readonly prices: readonly ModelPrice[];

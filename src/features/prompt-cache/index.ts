@@ -4,7 +4,7 @@ import { cacheMarks, MAX_CACHE_MARKS } from '../../conversation/cache-marks.ts';
 import { withParts } from '../../conversation/edit.ts';
 import { sessionKey } from '../../conversation/session/session-key.ts';
 import type { Target } from '../../conversation/target.ts';
-import type { CacheMark, Conversation } from '../../conversation/types.ts';
+import type { CacheMark, Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { markInstructions, markPlaces } from './marks.ts';
@@ -19,40 +19,51 @@ export interface Asker {
   readonly sessionId: string;
 }
 
+/** Protocols whose clients may set marks. */
+const MARKING: ReadonlySet<ProtocolName> = new Set(['anthropic-messages', 'openai-chat']);
+
 const MARK = Buffer.from('"cache_control"');
 const TOOLS = Buffer.from('"tools"');
 const ASSISTANT = Buffer.from('"assistant"');
 
 /**
- * Place it behind every pass that changes turns, tools or instructions: the marks stand where the request ends that is
- * sent. @param tails where the requests of other exchanges ended
+ * Of one exchange. Place it behind every pass that changes turns, tools or instructions: the marks stand where the request
+ * ends that is sent.
  */
-export function promptCache(asker: Asker, tails: RequestTails): Feature {
-  let tried = false;
-  return {
-    name: 'prompt-cache',
-    mayApply(body, { client, target }) {
-      if (tried) tails.failed(asker);
-      if (target.promptCache === 'off') return false;
-      const { cacheMarks: takesMarks, breakpointsAt } = target.profile;
-      if (client !== target.protocol && breakpointsAt) return true;
-      // Clients of Messages set their own.
-      if (takesMarks !== true || client === 'anthropic-messages') return false;
-      if (client !== target.protocol) return true;
-      return !body.includes(MARK) && (body.includes(TOOLS) || body.includes(ASSISTANT));
-    },
-    request(conversation, context) {
-      const { target, client } = context;
-      if (target.promptCache === 'off') return conversation;
-      if (target.profile.cacheMarks === true) {
-        tried = true;
-        return withMarks(conversation, context, asker, tails);
-      }
-      return target.profile.breakpointsAt && client !== target.protocol
-        ? withKey(conversation, context, asker)
-        : conversation;
-    },
-  };
+export class PromptCache implements Feature {
+  readonly name = 'prompt-cache';
+  readonly #asker: Asker;
+  readonly #tails: RequestTails;
+  #tried = false;
+
+  /** @param tails where the requests of other exchanges ended */
+  constructor(asker: Asker, tails: RequestTails) {
+    this.#asker = asker;
+    this.#tails = tails;
+  }
+
+  mayApply(body: Buffer, { client, target }: FeatureContext): boolean {
+    if (this.#tried) this.#tails.failed(this.#asker);
+    const { cacheMarks: takesMarks, breakpointsAt } = target.profile;
+    if (target.promptCache === 'off') return false;
+    if (client !== target.protocol && breakpointsAt) return true;
+    // Clients of Messages set their own.
+    if (takesMarks !== true || client === 'anthropic-messages') return false;
+    if (client !== target.protocol) return true;
+    return !body.includes(MARK) && (body.includes(TOOLS) || body.includes(ASSISTANT));
+  }
+
+  request(conversation: Conversation, context: FeatureContext): Conversation {
+    const { target, client } = context;
+    if (target.promptCache === 'off') return conversation;
+    if (target.profile.cacheMarks === true) {
+      this.#tried = true;
+      return withMarks(conversation, context, this.#asker, this.#tails);
+    }
+    return target.profile.breakpointsAt && client !== target.protocol
+      ? withKey(conversation, context, this.#asker)
+      : conversation;
+  }
 }
 
 function withMarks(
@@ -61,7 +72,7 @@ function withMarks(
   asker: Asker,
   tails: RequestTails,
 ): Conversation {
-  const given = [...cacheMarks(conversation)];
+  const given = MARKING.has(client) ? [...cacheMarks(conversation)] : [];
   const root = rootMark(conversation, target);
   const last = given.at(-1);
   if (root === undefined && (last !== undefined || client === 'anthropic-messages')) {
@@ -70,17 +81,20 @@ function withMarks(
     return adds ? markPlaces(conversation, target, last, ['end'], 1, notes) : conversation;
   }
   if (root === 'taken') return conversation;
-  const bare = root === undefined ? conversation : withoutRootMark(conversation);
   const mark = root ?? (target.promptCache === '1h' ? { ttl: '1h' } : {});
-  const previous = tails.previous(keyOf(asker, conversation), asker, target, conversation.turns);
+  const { tools, turns } = conversation;
   // Nobody reads what a single question leaves behind.
-  if (root === undefined && bare.tools.length === 0 && previous.length === 0 && hop === 1) {
+  if (root === undefined && tools.length === 0 && hop === 1 && !turns.some(isAnswer)) {
     return conversation;
   }
+  const previous = tails.previous(keyOf(asker, conversation), asker, target, turns);
+  const bare = root === undefined ? conversation : withoutRootMark(conversation);
   // The tools are part of all prefixes: of more than four places they can go.
   const places = ['end', 'instructions', ...previous, 'tools'] as const;
   return markPlaces(bare, target, mark, places, MAX_CACHE_MARKS - given.length, notes);
 }
+
+const isAnswer = ({ role }: Turn): boolean => role === 'assistant';
 
 /**
  * The mark at the top of a Chat client's body, which asks for marks that move along. `taken`: the vendor places them

@@ -7,7 +7,7 @@ import { parseConfig } from '../../../src/config/load.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../../src/conversation/protocol-names.ts';
 import type { Target } from '../../../src/conversation/target.ts';
-import { promptCache, RequestTails } from '../../../src/features/prompt-cache/index.ts';
+import { PromptCache, RequestTails } from '../../../src/features/prompt-cache/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { targetOf } from '../../../src/routing/targets.ts';
 import { words } from '../../support/prompt-caches/sessions.ts';
@@ -37,7 +37,7 @@ function sent(
   { hop = 1, sessionId = '', owner = 'me' } = {},
 ): Sent {
   const notes = new Notes();
-  const feature = promptCache({ owner, sessionId }, new RequestTails());
+  const feature = new PromptCache({ owner, sessionId }, new RequestTails());
   const decoded = CODECS[client].decodeRequest({ model: 'm', ...body });
   const context = { target: to, client, notes, hop };
   const bytes = Buffer.from(JSON.stringify({ model: 'm', ...body }));
@@ -227,8 +227,22 @@ describe('prompt_cache', () => {
       'claude-sonnet-4-5',
     );
     const { body } = sent('openai-chat', asked, hour);
+    const globs = target(
+      'preset: anthropic, models: [{ name: "claude-*", prompt_cache: off }, { name: claude-haiku-4-5, prompt_cache: 1h }]',
+      'claude-haiku-4-5',
+    );
+    expect(globs.promptCache).toBe('1h');
+    const other = target(
+      'preset: anthropic, models: [{ name: "claude-*", prompt_cache: off }]',
+      'claude-sonnet-4-5',
+    );
+    expect(other.promptCache).toBe('off');
     expect(body.tools[0].cache_control).toEqual({ type: 'ephemeral', ttl: '1h' });
     expect(marked(body)).toHaveLength(3);
+  });
+
+  test('another value is refused by name', () => {
+    expect(() => target('preset: anthropic, prompt_cache: 2h', 'm')).toThrow('prompt_cache');
   });
 
   test('off: no key and no breakpoint', () => {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { historyRefusal } from '../../../src/conversation/refusal/refusal.ts';
-import { promptCache, RequestTails } from '../../../src/features/prompt-cache/index.ts';
+import { PromptCache, RequestTails } from '../../../src/features/prompt-cache/index.ts';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
@@ -140,7 +140,11 @@ test.each(ROWS.filter(([, , setting]) => setting === MARKS).map(([, message]) =>
     const { ask, sent, summaries } = scriptedGateway(
       'anthropic-messages',
       [refused(message), answer, answer],
-      [refusalRetry, vendorFit(), promptCache({ owner: '', sessionId: '' }, new RequestTails())],
+      [
+        refusalRetry,
+        vendorFit(),
+        new PromptCache({ owner: '', sessionId: '' }, new RequestTails()),
+      ],
       '',
       { profile: 'anthropic' },
     );
@@ -183,7 +187,7 @@ test('a refused key: the request without it, and none the next time', async () =
       done,
       done,
     ],
-    [refusalRetry, vendorFit(), promptCache({ owner: '', sessionId: '' }, new RequestTails())],
+    [refusalRetry, vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
     'profiles: { own: { breakpointsAt: up.test } }',
     { profile: 'own' },
   );
@@ -208,7 +212,7 @@ test('refused breakpoints: neither they nor a key, the instructions in their usu
       },
       done,
     ],
-    [refusalRetry, vendorFit(), promptCache({ owner: '', sessionId: '' }, new RequestTails())],
+    [refusalRetry, vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
     'profiles: { own: { breakpointsAt: up.test } }',
     { profile: 'own' },
   );

@@ -5,7 +5,7 @@ import { environmentFrom } from '../../../src/config/environment.ts';
 import { parseConfig } from '../../../src/config/load.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../../src/conversation/protocol-names.ts';
-import { promptCache, RequestTails } from '../../../src/features/prompt-cache/index.ts';
+import { PromptCache, RequestTails } from '../../../src/features/prompt-cache/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { ClientRequest } from '../../../src/gateway/client-request.ts';
@@ -22,7 +22,7 @@ import {
   costOf,
   implicitCache,
   keyedCache,
-  type PromptCache,
+  type VendorCache,
 } from './caches.ts';
 import { PROMPTS } from './prompts.ts';
 import { type Asked, REQUESTS } from './sessions.ts';
@@ -30,7 +30,7 @@ import { type Asked, REQUESTS } from './sessions.ts';
 interface Vendor {
   readonly yaml: string;
   readonly model: string;
-  readonly cache: () => PromptCache;
+  readonly cache: () => VendorCache;
   readonly least: number;
   readonly seconds: number;
 }
@@ -107,7 +107,7 @@ export function sentBodies(client: ProtocolName, vendor: Vendor, asked: readonly
     const key = client === usual.target.protocol && usual.target.profile.breakpointsAt && 'mine';
     const body = Buffer.from(JSON.stringify({ ...own, ...(key && { prompt_cache_key: key }) }));
     const request = new ClientRequest(CODECS[client], body);
-    const features = [toolPairing, fitted, promptCache({ owner: 'me', sessionId }, tails)];
+    const features = [toolPairing, fitted, new PromptCache({ owner: 'me', sessionId }, tails)];
     for (const { target } of one.away ? [usual, other] : [usual]) {
       const prepared = prepare({
         request,

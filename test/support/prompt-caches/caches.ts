@@ -42,7 +42,7 @@ export const costOf = (counted: Counted, prices: Prices): number =>
   counted.writtenForAnHour * prices.writeForAnHour +
   counted.fresh;
 
-export interface PromptCache {
+export interface VendorCache {
   readonly prices: Prices;
   /** @param at seconds @throws Error in the vendor's words for what it refuses */
   ask(prompt: Prompt, at: number): Counted;
@@ -78,7 +78,7 @@ const LOOKBACK = 20;
  * Claude (https://platform.claude.com/docs/en/build-with-claude/prompt-caching): at most four marks; at each the prefix is
  * written; from each, at most 20 blocks back are looked at; a prefix shorter than the model's least length is not kept.
  */
-export function claudeCache(least: number): PromptCache {
+export function claudeCache(least: number): VendorCache {
   const entries = new Map<string, Entry>();
   return {
     prices: CLAUDE_PRICES,
@@ -125,7 +125,7 @@ export function claudeCache(least: number): PromptCache {
  * key, and only at breakpoints: those of the request, and the ends of messages of the user and of tools, on the newest of
  * which stands the implicit one. At most three explicit ones are written beside it.
  */
-export function keyedCache(least = 1024): PromptCache {
+export function keyedCache(least = 1024): VendorCache {
   const entries = new Map<string, Entry>();
   return {
     prices: KEYED_PRICES,
@@ -159,7 +159,7 @@ export function keyedCache(least = 1024): PromptCache {
 }
 
 /** DeepSeek, Kimi, GLM, Gemini, earlier models of OpenAI: the longest equal beginning, in steps of tokens. */
-export function implicitCache(least = 1024, step = 64): PromptCache {
+export function implicitCache(least = 1024, step = 64): VendorCache {
   const entries = new Map<string, Entry>();
   return {
     prices: IMPLICIT_PRICES,
