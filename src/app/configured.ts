@@ -126,7 +126,8 @@ function accessOf(
 
 export const socketLimits = ({ limits, keepAliveMs }: Config): SocketLimits => ({
   connectionMs: limits.websocketMs,
-  frameBytes: limits.bodyBytes,
+  bodyBytes: limits.bodyBytes,
+  unfinishedBytes: limits.unfinishedBytes,
   endMs: limits.drainMs,
   keepAliveMs,
 });

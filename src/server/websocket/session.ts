@@ -93,7 +93,7 @@ export class SocketSession {
     }
     const { frameBytes } = this.#limits;
     if (Buffer.byteLength(frame) > frameBytes) {
-      const words = `The frame is larger than the ${frameBytes} bytes that this gateway takes (limits.body_bytes).`;
+      const words = `The frame is larger than the ${frameBytes} bytes that this gateway takes (limits.body_bytes, and a sixteenth of limits.unfinished_bytes).`;
       this.#port.sendError(new GatewayError('too_large', words));
       return;
     }

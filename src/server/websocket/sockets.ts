@@ -7,11 +7,11 @@ import { WITHOUT_KEY } from '../../keys/principal.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import type { Access } from '../auth.ts';
-import type { Connections } from '../connections.ts';
 import { refusedUpgrade } from '../errors.ts';
 import type { Receiver, ReceiveSettings } from '../receive.ts';
 import { localUrl, targetOf } from '../request-path.ts';
 import { gatewayErrorFrame } from './error-frames.ts';
+import { type IdleSocket, IdleSockets, messageBytes } from './idle-sockets.ts';
 import { LaneMemory, MemoryPool } from './response-memory.ts';
 import { type AnswerOptions, type FrameWriter, RunAnswer } from './run-answer.ts';
 import { type Run, type SessionPort, SocketSession } from './session.ts';
@@ -26,8 +26,10 @@ export interface Upgrader {
 export interface SocketLimits {
   /** Milliseconds; 0 = no limit. */
   readonly connectionMs: number;
-  /** Bytes of a frame. */
-  readonly frameBytes: number;
+  /** Bytes of a request. */
+  readonly bodyBytes: number;
+  /** As {@link IdleSocketsOptions.unfinishedBytes}. */
+  readonly unfinishedBytes: number;
   /** Milliseconds that what runs gets at the end of a connection. */
   readonly endMs: number;
   /** Milliseconds of silence until a sign of life; 0 = none. */
@@ -40,7 +42,7 @@ export interface SocketsOptions {
   readonly access: () => Access;
   /** An upgrade was refused. */
   readonly onRefused: ReceiveSettings['onRefused'];
-  readonly connections: Pick<Connections, 'hold' | 'ownerOf' | 'release'>;
+  readonly connections: Pick<ReceiveSettings['connections'], 'hold' | 'ownerOf' | 'release'>;
   /** The address of the client, as far as it is asked for; left out: it never is. */
   readonly address?: (request: Request) => string | undefined;
   readonly limits: () => SocketLimits;
@@ -64,6 +66,13 @@ const ROOM_FOR_WORDS = 1024 * 1024;
 
 const MINUTE_MS = 60_000;
 
+/** Close code (the IANA registry). */
+const TRY_AGAIN = 1013;
+const CLOSE_MS = 500;
+
+const frameBytes = ({ bodyBytes, unfinishedBytes }: SocketLimits): number =>
+  messageBytes(bodyBytes, unfinishedBytes);
+
 /** Fields that belong to the upgrade and to no request behind it. */
 const OF_THE_UPGRADE = /^(?:connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)$/;
 const BETA = 'openai-beta';
@@ -73,14 +82,19 @@ export class Sockets {
   readonly #options: SocketsOptions;
   readonly #pool: MemoryPool;
   readonly #open = new Set<SocketConnection>();
+  readonly #idle: IdleSockets;
   #server: Upgrader | undefined;
   #away = false;
 
   constructor(options: SocketsOptions) {
     this.#options = options;
     this.#pool = new MemoryPool({
-      most: () => options.limits().frameBytes,
+      most: () => options.limits().bodyBytes,
       mostOfAll: MOST_REMEMBERED,
+    });
+    this.#idle = new IdleSockets(this.#open, {
+      unfinishedBytes: () => options.limits().unfinishedBytes,
+      memory: () => process.memoryUsage.rss(),
     });
   }
 
@@ -95,9 +109,10 @@ export class Sockets {
       open: (socket) => {
         this.#open.add(socket.data);
         socket.data.opened(socket);
+        this.#idle.watch();
         if (this.#away) socket.data.session.goAway();
       },
-      message: (socket, message) => socket.data.session.receive(message),
+      message: (socket, message) => socket.data.received(message),
       drain: (socket) => socket.data.drained(),
       close: (socket) => {
         this.#open.delete(socket.data);
@@ -107,7 +122,7 @@ export class Sockets {
       sendPings: true,
       // Compressing each event costs more than sending it, and memory for each socket.
       perMessageDeflate: false,
-      maxPayloadLength: this.#options.limits().frameBytes + ROOM_FOR_WORDS,
+      maxPayloadLength: frameBytes(this.#options.limits()) + ROOM_FOR_WORDS,
       backpressureLimit: MOST_BUFFERED,
       closeOnBackpressureLimit: true,
     };
@@ -143,14 +158,15 @@ export class Sockets {
 }
 
 /** One connection: the port of its session. */
-export class SocketConnection implements SessionPort, FrameWriter {
+export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
   readonly session: SocketSession;
   readonly #options: SocketsOptions;
   readonly #limits: SocketLimits;
   readonly #memory: LaneMemory;
   readonly #codec: Codec;
   /** Who holds what its client has sent. */
-  readonly #owner: string;
+  readonly owner: string;
+  heardAt = performance.now();
   readonly #answers = new Set<RunAnswer>();
   readonly #url: string;
   readonly #headers: FlatHeaders;
@@ -172,16 +188,16 @@ export class SocketConnection implements SessionPort, FrameWriter {
     owner: string,
   ) {
     this.#options = options;
-    this.#owner = owner;
+    this.owner = owner;
     this.#limits = limits;
     this.#codec = codec;
     this.#memory = new LaneMemory(pool);
     this.#url = localUrl(targetOf(request.url)).href;
     this.#headers = requestHeaders(request.headers);
     this.#address = options.address?.(request);
-    const { frameBytes, connectionMs } = limits;
-    const minutes = connectionMs / MINUTE_MS;
-    this.session = new SocketSession(this, { frameBytes, minutes }, this.#memory);
+    const minutes = limits.connectionMs / MINUTE_MS;
+    const session = { frameBytes: frameBytes(limits), minutes };
+    this.session = new SocketSession(this, session, this.#memory);
   }
 
   opened(socket: Socket): void {
@@ -192,6 +208,21 @@ export class SocketConnection implements SessionPort, FrameWriter {
       this.#timer = setTimeout(() => this.session.endNow(), endMs);
       this.session.expire();
     }, connectionMs);
+  }
+
+  received(message: string | Uint8Array): void {
+    this.heardAt = performance.now();
+    this.session.receive(message);
+  }
+
+  get idle(): boolean {
+    return this.session.idle;
+  }
+
+  yield(): void {
+    this.close(TRY_AGAIN, 'Too many idle connections. Connect again for the next request.');
+    // A client that does not answer the close frame would keep what it has sent.
+    setTimeout(() => this.#socket?.terminate(), CLOSE_MS).unref();
   }
 
   closed(): void {
@@ -244,11 +275,11 @@ export class SocketConnection implements SessionPort, FrameWriter {
   }
 
   hold(bytes: number): void {
-    this.#options.connections.hold(this.#owner, bytes);
+    this.#options.connections.hold(this.owner, bytes);
   }
 
   release(bytes: number): void {
-    this.#options.connections.release(this.#owner, bytes);
+    this.#options.connections.release(this.owner, bytes);
   }
 
   start(run: Run): void {
