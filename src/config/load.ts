@@ -10,6 +10,7 @@ import type { ConfigMigration, Form } from './file/migrations.ts';
 import { type Issue, MAX_PROBLEMS, type Path, type Problem, pathText } from './file/problem.ts';
 import { type Referenced, resolveReferences } from './file/references.ts';
 import { MAX_TEXT, TOO_LARGE } from './file/yaml-bounds.ts';
+import { followModels } from './models/model-facts.ts';
 import { type FileConfig, fileSchema } from './sections/index.ts';
 import { type Discovery, discover, discoverKeys, type Fetch } from './vendors/discover.ts';
 
@@ -65,6 +66,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
   const { environment } = options;
   const file = findConfigFile(options.path, environment);
   try {
+    followModels(environment.home);
     let text = '';
     if (file !== undefined) {
       const read = readConfigFile(file);

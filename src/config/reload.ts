@@ -4,6 +4,7 @@ import type { Config } from './config.ts';
 import type { Problem } from './file/problem.ts';
 import { type WatchTimes, watchFile } from './file/watch-file.ts';
 import { type LoadOptions, loadConfig, readConfigFile } from './load.ts';
+import { homeModelsPath, modelsStamp } from './models/model-facts.ts';
 import { Secret } from './secret.ts';
 import { schemeOf } from './sections/listen.ts';
 
@@ -121,7 +122,19 @@ export function liveConfig(
       return () => listeners.delete(listener);
     },
     watch(report, times) {
-      if (file === undefined || endWatch !== undefined) return;
+      if (endWatch !== undefined) return;
+      const { home } = options.environment;
+      const models = homeModelsPath(home);
+      const endModels = watchFile(models, () => void reloadModels(), { ...WATCH_TIMES, ...times });
+      let known = modelsStamp(home);
+      async function reloadModels(): Promise<void> {
+        const now = modelsStamp(home);
+        if (now === known) return;
+        known = now;
+        report(await reload());
+      }
+      endWatch = endModels;
+      if (file === undefined) return;
       let seen: string | undefined;
       const changed = (): void => {
         const content = contentOf(file);
@@ -129,7 +142,11 @@ export function liveConfig(
         seen = content;
         void reload().then(report);
       };
-      endWatch = watchFile(file, changed, { ...WATCH_TIMES, ...times });
+      const endFile = watchFile(file, changed, { ...WATCH_TIMES, ...times });
+      endWatch = () => {
+        endModels();
+        endFile();
+      };
       // After the watch has started, so that no change in between is missed.
       seen = contentOf(file);
     },

@@ -1,6 +1,7 @@
 /** `hopgate check`: says whether the configuration can be used, and if not, where and why not. */
 
 import type { LoadResult } from '../../config/load.ts';
+import { modelWarnings } from '../../config/models/ended-models.ts';
 import { openFileWithKeys } from '../../config/open-file.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
 import { problemOfServing } from '../../config/servable.ts';
@@ -68,7 +69,8 @@ async function runCheck(invocation: Invocation): Promise<number> {
 /** A valid configuration that `serve` would refuse is a problem too. */
 function servable(loaded: LoadResult & { readonly ok: true }): LoadResult {
   const { config } = loaded;
-  const { problem, warnings } = problemOfServing(config, loaded.warnings);
+  const models = modelWarnings(config, Date.now());
+  const { problem, warnings } = problemOfServing(config, [...loaded.warnings, ...models]);
   const open = openFileWithKeys(config);
   const opened = open === undefined ? [] : [{ path: '', line: 0, column: 0, message: open }];
   return problem === undefined

@@ -24,6 +24,7 @@ import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
 import { jsonOption } from '../shared-options.ts';
 import { fittingTable } from '../terminal.ts';
+import { updateModels } from './models-update.ts';
 
 export const MODELS: CommandSpec = {
   name: 'models',
@@ -31,6 +32,18 @@ export const MODELS: CommandSpec = {
   description: [
     'If a provider takes names by pattern, its vendor is asked for its model list. A vendor that does not answer within two seconds is listed as in the configuration.',
     '--explain takes a model name, a request body as JSON, or @FILE, and shows which rule decides and why. If the gateway is running, it also shows which targets are resting.',
+  ],
+  arguments: [
+    {
+      name: 'action',
+      summary:
+        'update: take over a newer file of model facts (prices, windows, what requests must look like)',
+      choices: ['update'],
+    },
+    {
+      name: 'source',
+      summary: 'for update: a file or a URL; left out: the newest of the project, over the network',
+    },
   ],
   options: [
     { name: 'explain', value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
@@ -54,19 +67,25 @@ export const MODELS: CommandSpec = {
       summary: 'Shows where a model name goes.',
     },
     {
+      line: 'hopgate models update ./models.jsonl',
+      summary: 'Takes over newer facts of models, if a release has signed them.',
+    },
+    {
       line: 'hopgate models --explain @request.json',
       summary: 'Shows where a recorded request goes.',
     },
   ],
   exits: [
     [0, 'printed'],
-    [1, 'the configuration cannot be used, or no target takes the request'],
+    [1, 'the configuration cannot be used, no target takes the request, or the file is refused'],
   ],
   run: runModels,
 };
 
 /** Exit 0; 1 when the configuration cannot be used or, with --explain, nothing takes the request. */
 async function runModels(invocation: Invocation): Promise<number> {
+  const [action, source] = invocation.arguments;
+  if (action === 'update') return await updateModels(invocation, source);
   const config = await loadToLook(invocation);
   if (config === undefined) return 1;
   const routing = routingTable(config);

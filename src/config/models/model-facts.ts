@@ -1,6 +1,7 @@
 /** What is known of models: the file that is in force, with the configuration's and the vendor's own words over it. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ModelFacts } from '../../conversation/models/model-entry.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { globTest } from '../../lib/text/glob.ts';
@@ -8,11 +9,57 @@ import type { ModelPrice } from '../sections/prices.ts';
 import shipped from './models.jsonl' with { type: 'file' };
 import { type KnownModel, ModelsFile, type Price } from './models-file.ts';
 import { MAX_NAME, plainName } from './names.ts';
+import { verifiedText } from './signed-models.ts';
 
 let current: ModelsFile | undefined;
+let home: string | undefined;
+/** The file of the home when it was last looked at: its time and size. */
+let stamp = '';
 
 /** Read at the first question: most commands ask none. */
-export const modelsFile = (): ModelsFile => (current ??= new ModelsFile(shippedText()));
+export const modelsFile = (): ModelsFile =>
+  (current ??= fromHome() ?? new ModelsFile(shippedText()));
+
+/** Where `hopgate models update` keeps a newer file. */
+export const homeModelsPath = (folder: string): string => join(folder, 'models.jsonl');
+
+/** Answers come from the home's file, too, if it is newer than the one of the program. Looks whether it has changed. */
+export function followModels(folder: string): void {
+  const now = modelsStamp(folder);
+  if (folder === home && now === stamp) return;
+  if (stamp !== now || folder !== home) current = undefined;
+  home = folder;
+  stamp = now;
+}
+
+/** Which file a home has; '' for none. */
+export function modelsStamp(folder: string): string {
+  const found = statSync(homeModelsPath(folder), { throwIfNoEntry: false });
+  return found === undefined ? '' : `${found.mtimeMs} ${found.size} ${found.ino}`;
+}
+
+/** A file that cannot be used is as none; `hopgate doctor` tells why. */
+function fromHome(): ModelsFile | undefined {
+  if (home === undefined || stamp === '') return undefined;
+  const kept = keptModels(home);
+  if (typeof kept === 'string' || kept === undefined) return undefined;
+  return kept.date >= dateOf(shippedText()) ? kept : undefined;
+}
+
+/** The file in a home; a text: why it cannot be used; undefined: there is none. */
+export function keptModels(folder: string): ModelsFile | string | undefined {
+  let signed: string;
+  try {
+    signed = readFileSync(homeModelsPath(folder), 'utf8');
+  } catch (error) {
+    return (error as { code?: string }).code === 'ENOENT' ? undefined : 'it cannot be read';
+  }
+  const text = verifiedText(signed);
+  return text === undefined ? 'its signature is not that of a release' : new ModelsFile(text);
+}
+
+const dateOf = (text: string): string =>
+  (JSON.parse(text.slice(0, text.indexOf('\n'))) as { date: string }).date;
 
 /** The text of the file that comes with the program. */
 export const shippedText = (): string => readFileSync(shipped, 'utf8');

@@ -1,7 +1,7 @@
 /** The result of one check of `hopgate doctor`. */
 
 export interface Finding {
-  /** `config`, `home`, `port`, `files`, `engine NAME`, `state`, `mcp NAME`, `tool NAME` or `provider NAME`. */
+  /** `config`, `home`, `port`, `files`, `models`, `engine NAME`, `state`, `mcp NAME`, `tool NAME` or `provider NAME`. */
   readonly about: string;
   readonly status: 'ok' | 'warn' | 'fail' | 'skip';
   /** What was found; never holds a secret. */

@@ -16,6 +16,7 @@ import { type Finding, finding } from './finding.ts';
 import {
   checkCertificate,
   checkConfigFile,
+  checkModels,
   checkOpenFiles,
   checkPort,
   checkWritable,
@@ -91,6 +92,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     return [...problems, ...warnings, ...machine];
   }
   const { config } = result;
+  machine.push(...checkModels(config, io.environment.home, Date.now()));
   const source = `${describeSource(config.source)}${config.source.kind === 'file' ? ' is valid' : ''}`;
   const hint =
     config.source.kind === 'demo'

@@ -12,6 +12,8 @@ import {
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import type { Config } from '../../../config/config.ts';
+import { modelWarnings } from '../../../config/models/ended-models.ts';
+import { homeModelsPath, keptModels, modelsDate } from '../../../config/models/model-facts.ts';
 import { openFileWithKeys } from '../../../config/open-file.ts';
 import type { Listen } from '../../../config/sections/listen.ts';
 import {
@@ -199,3 +201,24 @@ const MAX_WORDS = 500;
 /** The finding for an MCP server or an HTTP tool, whose own words may hold anything. */
 export const toolFinding = ({ about, status, message }: ToolCheck): Finding =>
   finding(about, status, printableLine(redactText(message).text, MAX_WORDS));
+
+/** Facts of models age: after so many days a newer file is worth a look. */
+const OLD_FACTS_DAYS = 90;
+
+/** How old the facts of models are, whether the home's own can be used, and models of the file that are gone. */
+export function checkModels(config: Config, home: string, now: number): readonly Finding[] {
+  const kept = keptModels(home);
+  const date = modelsDate();
+  const days = Math.floor((now - Date.parse(date)) / 86_400_000);
+  const from = kept instanceof Object && kept.date === date ? homeModelsPath(home) : 'built in';
+  const age = `facts of ${date} (${from}), ${days} days old`;
+  const warnings = modelWarnings(config, now).map(({ path, message }) =>
+    finding('models', 'warn', `${path}: ${message}`),
+  );
+  const unused =
+    typeof kept === 'string' ? `${homeModelsPath(home)} is not used: ${kept}; ${age}` : undefined;
+  if (unused === undefined && days <= OLD_FACTS_DAYS) {
+    return [finding('models', 'ok', age), ...warnings];
+  }
+  return [finding('models', 'warn', unused ?? age, 'Run "hopgate models update".'), ...warnings];
+}

@@ -1,0 +1,114 @@
+/** What a file of models may hold; a file with anything else is refused whole. */
+
+import { Type } from '@sinclair/typebox';
+import { isObject, tryParse } from '../../lib/json/json.ts';
+import { isDay } from '../../lib/text/calendar-day.ts';
+import { check, type Schema } from '../file/check.ts';
+import { closed, count, optional } from '../file/schema-types.ts';
+import { profileFacts } from '../vendors/profile-schema.ts';
+
+const text = (description: string) => Type.String({ minLength: 1, description });
+const some = <T extends Parameters<typeof optional>[0]>(schema: T) => optional(schema, 'unknown');
+const usd = some(Type.Number({ minimum: 0, maximum: 1_000_000, description: 'a price in USD' }));
+
+/** USD per million tokens; `search` per thousand searches. */
+const RATES = {
+  input: usd,
+  output: usd,
+  cached: usd,
+  cache_write: usd,
+  cache_write_1h: usd,
+  reasoning: usd,
+  search: usd,
+  request: usd,
+  input_audio: usd,
+  output_audio: usd,
+};
+const tier = closed(
+  {
+    above: some(count('prompt tokens above which it counts')),
+    service_tier: some(text('the tier that was served')),
+    ...RATES,
+  },
+  'other prices for some requests',
+);
+
+const LINES: Readonly<Record<string, Schema>> = {
+  rule: closed(
+    {
+      rule: text('a glob of model names'),
+      for: text('names of profiles'),
+      facts: closed(profileFacts, 'facts of a profile'),
+    },
+    'a rule',
+  ) as Schema,
+  vendor: closed({ vendor: text('the vendor of the models that follow') }, 'a vendor') as Schema,
+  id: closed(
+    {
+      id: text('the name of a model'),
+      name: some(text('its name for people')),
+      context: some(count('tokens of the window', 1)),
+      output: some(count('tokens of an answer', 1)),
+      can: some(Type.String({ pattern: '^t?r?$', description: 'abilities: t tools, r reasoning' })),
+      cannot: some(Type.String({ pattern: '^t?r?$', description: 'abilities that it lacks' })),
+      in: some(text('kinds of input')),
+      cache: some(count('the least prompt tokens that are cached', 1)),
+      usd: some(
+        closed(
+          {
+            ...RATES,
+            input: Type.Number({ minimum: 0, maximum: 1_000_000, description: 'a price in USD' }),
+            output: Type.Number({ minimum: 0, maximum: 1_000_000, description: 'a price in USD' }),
+            tiers: some(Type.Array(tier)),
+          },
+          'prices',
+        ),
+      ),
+      ends: some(text('the day on which it ends')),
+      next: some(text('its successor')),
+    },
+    'a model',
+  ) as Schema,
+};
+const HEAD = closed(
+  {
+    format: Type.Integer({ minimum: 1, maximum: 1, description: 'the form of the file' }),
+    date: text('the day of its data'),
+    sources: some(Type.Array(Type.String())),
+  },
+  'the first line',
+) as Schema;
+
+const MAX_LINES = 50_000;
+
+/** Why the text is no file of models, with the number of the line; undefined: it is one. */
+export function problemOfModels(written: string): string | undefined {
+  const lines = written.split('\n');
+  if (lines.pop() !== '') return 'its last line is not whole';
+  if (lines.length > MAX_LINES) return `it has more than ${MAX_LINES} lines`;
+  let after = 'head';
+  for (const [index, line] of lines.entries()) {
+    const at = `line ${index + 1}`;
+    const value = tryParse(line);
+    if (!isObject(value)) return `${at} is no JSON object`;
+    const kind = index === 0 ? 'head' : Object.keys(LINES).find((key) => value[key] !== undefined);
+    if (kind === undefined) return `${at} is neither a rule nor a vendor nor a model`;
+    // Lines are found by how they begin.
+    if (index > 0 && !line.startsWith(`{"${kind}":`)) return `${at}: "${kind}" must come first`;
+    if (kind === 'rule' && after !== 'head' && after !== 'rule') return `${at}: rules come first`;
+    if (kind === 'id' && after !== 'vendor' && after !== 'id')
+      return `${at}: a model without vendor`;
+    const [problem] = check(kind === 'head' ? HEAD : LINES[kind]!, value, new Set()).problems;
+    if (problem !== undefined)
+      return `${at}: ${[...problem.path, ''].join('.').slice(0, -1)} ${problem.message}`.replace(
+        /: +/,
+        ': ',
+      );
+    for (const day of [value.date, value.ends]) {
+      if (day !== undefined && !isDay(String(day)))
+        return `${at}: "${day}" is no day of the calendar`;
+    }
+    after = kind;
+  }
+  return after === 'head' ? 'it has no model' : undefined;
+}
