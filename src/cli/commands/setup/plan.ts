@@ -66,7 +66,7 @@ function requireServed(model: string, config: Config): void {
 
 /** Is it a model of Claude at a vendor that speaks Messages? What is converted loses `safeguards`. */
 function checksTools(model: string | undefined, config: Config): boolean {
-  const asked = plainRequest(model ?? 'claude-sonnet-4-5', 'anthropic-messages', Date.now());
+  const asked = plainRequest(model ?? 'claude-sonnet-5-5', 'anthropic-messages', Date.now());
   const decision = route(asked, routingTable(config));
   const target = decision.ok ? decision.targets[0]?.target : undefined;
   return target?.protocol === 'anthropic-messages' && isClaude(target.model);
