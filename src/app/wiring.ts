@@ -226,7 +226,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
     record: (exchange) =>
       joined(
-        joined(recorder.begin(exchange), traceRecording(exchange)),
+        joined(recorder.begin(exchange), traceRecording(exchange, telemetry.keepsContent)),
         streamValidator(config().validate, exchange, log, metrics),
       ),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),

@@ -42,7 +42,7 @@ export interface ExchangeFeatures {
 
 /** The part of a request that the summary needs. Requests to other endpoints have no settings. */
 export type SummarizedRequest = Pick<ClientRequest, 'model' | 'stream'> &
-  Partial<Pick<ClientRequest, 'settings'>>;
+  Partial<Pick<ClientRequest, 'settings' | 'conversation'>>;
 
 /** What happened in an exchange; made once, when it is over. */
 export interface Summary extends ExchangeOutcome {

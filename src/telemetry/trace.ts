@@ -137,6 +137,14 @@ export interface TracedTool {
 // An exchange has some tries and some tens of tool runs; one that never ends must not fill the memory.
 const MOST_PARTS = 200;
 
+/** What the client was answered. */
+export interface TracedAnswer {
+  readonly status: number;
+  readonly sse: boolean;
+  /** Its first bytes. */
+  readonly chunks: Uint8Array[];
+}
+
 /** Ids from the start of an exchange; tries and tools are added while it runs, where it is sampled. */
 export class ExchangeTrace {
   readonly traceId: string;
@@ -151,6 +159,8 @@ export class ExchangeTrace {
   readonly tries: TracedTry[] = [];
   readonly tools: TracedTool[] = [];
   readonly calls: TracedCall[] = [];
+  /** Kept where the content of messages goes into spans. */
+  answer: TracedAnswer | undefined;
   /** Of the last answer, as the vendor names them. */
   responseId: string | undefined;
   responseModel: string | undefined;

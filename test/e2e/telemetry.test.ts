@@ -109,6 +109,32 @@ function lines(spans: readonly ReceivedSpan[]): readonly string[] {
 }
 
 describe.skipIf(OTLP_PYTHON === undefined)('spans', () => {
+  test.each(PROTOCOLS)('%s: what was said is there only where it is asked for', async (client) => {
+    const { path, body } = plainRequest(client, VIA[client], true);
+    for (const [value, held] of [
+      ['NO_CONTENT', false],
+      ['SPAN_ONLY', true],
+    ] as const) {
+      collector.requests.length = 0;
+      const gateway = await start(
+        { metrics: false },
+        {},
+        { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: value },
+      );
+      upstream.enqueue(say('High at noon.'));
+      expect(await (await post(gateway.url, path, body)).text()).toContain('noon');
+      const { attributes } = (await tree(3)).find(({ name }) => name.startsWith('chat '))!;
+      expect(attributes['gen_ai.input.messages'] !== undefined).toBe(held);
+      if (!held) continue;
+      expect(JSON.parse(String(attributes['gen_ai.input.messages']))).toEqual([
+        { role: 'user', parts: [{ type: 'text', content: 'hi' }] },
+      ]);
+      expect(JSON.parse(String(attributes['gen_ai.output.messages']))).toMatchObject([
+        { role: 'assistant', parts: [{ type: 'text', content: 'High at noon.' }] },
+      ]);
+    }
+  });
+
   for (const client of PROTOCOLS) {
     test(`${client}: request, model call, each try and the tool are one tree`, async () => {
       const gateway = await start({ metrics: false }, { server_tools: toolsOf(toolServers) });

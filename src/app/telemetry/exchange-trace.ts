@@ -3,6 +3,7 @@
 import { targetName } from '../../conversation/target.ts';
 import type { Exchange } from '../../gateway/types.ts';
 import { asBuffer } from '../../lib/bytes/bytes.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { topLevel } from '../../lib/json/json.ts';
 import type { HopRecording, Recording } from '../../samples/recording.ts';
 import {
@@ -13,17 +14,25 @@ import {
   type TracedTry,
 } from '../../telemetry/trace.ts';
 
-/** Undefined where the exchange is not sampled: then nothing watches it. */
-export function traceRecording({ trace }: Exchange): Recording | undefined {
-  return trace?.sampled === true ? new TraceRecording(trace) : undefined;
+/**
+ * Undefined where the exchange is not sampled: then nothing watches it.
+ * @param keepsAnswer what the client is answered is kept, for the content of its span
+ */
+export function traceRecording({ trace }: Exchange, keepsAnswer = false): Recording | undefined {
+  return trace?.sampled === true ? new TraceRecording(trace, keepsAnswer) : undefined;
 }
 
-class TraceRecording implements Recording {
-  readonly ignoresClient = true;
-  readonly #trace: ExchangeTrace;
+/** Bytes of an answer. */
+const MAX_ANSWER = 1024 * 1024;
 
-  constructor(trace: ExchangeTrace) {
+class TraceRecording implements Recording {
+  readonly ignoresClient: boolean;
+  readonly #trace: ExchangeTrace;
+  #kept = 0;
+
+  constructor(trace: ExchangeTrace, keepsAnswer: boolean) {
     this.#trace = trace;
+    this.ignoresClient = !keepsAnswer;
   }
 
   tool({ name, started, ms = 0, error }: Parameters<NonNullable<Recording['tool']>>[0]): void {
@@ -52,8 +61,20 @@ class TraceRecording implements Recording {
     return new TryRecording(this.#trace, one);
   }
 
-  clientStart(): void {}
-  clientChunk(): void {}
+  clientStart(status: number, headers: ReadonlyHeaders): void {
+    if (this.ignoresClient) return;
+    const sse = headers.get('content-type')?.includes('text/event-stream') === true;
+    this.#trace.answer = { status, sse, chunks: [] };
+  }
+
+  clientChunk(chunk: Uint8Array | string): void {
+    const { answer } = this.#trace;
+    if (answer === undefined || this.#kept > MAX_ANSWER) return;
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    this.#kept += bytes.length;
+    answer.chunks.push(bytes);
+  }
+
   end(): void {}
 }
 

@@ -16,6 +16,8 @@ import { addressOf, ExchangeTrace, readCaller, type ServerAddress } from '../../
 import { sameConfig } from '../../upstream/same-config.ts';
 import { telemetryVendor } from '../../vendors/index.ts';
 
+import { type ContentRules, contentRules, messageContent } from './message-content.ts';
+
 export interface TelemetryOptions {
   readonly log: Log;
   readonly metrics: GatewayMetrics;
@@ -32,6 +34,7 @@ export class Telemetry {
   readonly #options: TelemetryOptions;
   #providers: Config['providers'];
   #config: TelemetryConfig;
+  #content: ContentRules | undefined;
   readonly #vendors = new Map<string, Vendor>();
   /** Loading or loaded; gives undefined where it could not be loaded. */
   #sending: Promise<OpenTelemetry | undefined> | undefined;
@@ -42,6 +45,12 @@ export class Telemetry {
     this.#options = options;
     this.#providers = config.providers;
     this.#config = config.telemetry;
+    this.#content = rulesIn(config);
+  }
+
+  /** Do spans hold what was said? Then the answers of sampled exchanges are kept until their end. */
+  get keepsContent(): boolean {
+    return this.#content !== undefined;
   }
 
   /** The trace of an exchange that begins; undefined where none is sent. */
@@ -56,7 +65,8 @@ export class Telemetry {
   readonly vendorOf = ({ provider }: Target): string => this.#vendor(provider).name;
 
   /** Sends the spans of an exchange that has ended, where it is sampled. */
-  ended(record: ExchangeRecord, { exchange, request, finish, target }: Summary): void {
+  ended(record: ExchangeRecord, summary: Summary): void {
+    const { exchange, request, finish, target } = summary;
     const { trace } = exchange;
     if (trace?.sampled !== true) return;
     const traced: TracedExchange = {
@@ -68,6 +78,7 @@ export class Telemetry {
       vendorOf: (provider) => this.#vendor(provider),
       call: {
         ...(request?.settings && callSettings(request.settings)),
+        ...(this.#content && messageContent(summary, this.#content)),
         conversation: exchange.sessionId || undefined,
         finishReasons: finish && [finish],
       },
@@ -81,8 +92,10 @@ export class Telemetry {
     void this.#load();
   }
 
-  configure({ providers, telemetry }: Config): void {
+  configure(config: Config): void {
+    const { providers, telemetry } = config;
     this.#providers = providers;
+    this.#content = rulesIn(config);
     this.#vendors.clear();
     if (sameConfig(telemetry, this.#config)) return;
     const loaded = this.#sending !== undefined;
@@ -141,6 +154,9 @@ export class Telemetry {
     return vendor;
   }
 }
+
+const rulesIn = (config: Config): ContentRules | undefined =>
+  config.telemetry.traces?.content === true ? contentRules(config) : undefined;
 
 /** What the client asked for, as attributes of the model call. */
 const callSettings = (settings: Settings): TracedExchange['call'] => ({

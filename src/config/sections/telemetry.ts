@@ -78,7 +78,12 @@ export interface OtlpTarget {
 
 export interface TelemetryConfig {
   /** Left out: no traces. */
-  readonly traces?: OtlpTarget & { readonly ratio: number; readonly trustSampled: boolean };
+  readonly traces?: OtlpTarget & {
+    readonly ratio: number;
+    readonly trustSampled: boolean;
+    /** Spans hold what was said. */
+    readonly content: boolean;
+  };
   /** Left out: metrics are only served, not sent. */
   readonly metrics?: OtlpTarget & { readonly intervalMs: number };
   readonly names: 'current' | 'older';
@@ -121,7 +126,9 @@ export function resolveTelemetry(
   const intervalMs = variables.count('OTEL_METRIC_EXPORT_INTERVAL') ?? DEFAULT_INTERVAL_MS;
   return {
     ...common,
-    ...(traces && tracesTo !== undefined ? { traces: { ...tracesTo, ratio, trustSampled } } : {}),
+    ...(traces && tracesTo !== undefined
+      ? { traces: { ...tracesTo, ratio, trustSampled, content: contentOf(variables) } }
+      : {}),
     ...(metrics && metricsTo !== undefined ? { metrics: { ...metricsTo, intervalMs } } : {}),
   };
 }
@@ -159,6 +166,21 @@ function targetOf(
 interface Sampler {
   readonly ratio: number;
   readonly trustSampled: boolean;
+}
+
+const CONTENT = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
+
+/** The values of OpenTelemetry's instrumentations, and the older flag. Events are not sent. */
+function contentOf(variables: OtelVariables): boolean {
+  const value = variables.text(CONTENT)?.toLowerCase() ?? 'no_content';
+  if (['true', 'span_only', 'span_and_event'].includes(value)) return true;
+  if (!['false', 'no_content', 'event_only'].includes(value)) {
+    variables.warn(
+      CONTENT,
+      'is not SPAN_ONLY, SPAN_AND_EVENT, EVENT_ONLY, NO_CONTENT, true or false; no content is sent',
+    );
+  }
+  return false;
 }
 
 function samplerOf(variables: OtelVariables): Sampler {

@@ -47,7 +47,7 @@ export interface TracedExchange {
     readonly server: ServerAddress | undefined;
   };
   /** Attributes of the model call beside those of `record`. */
-  readonly call: Readonly<Partial<Record<GenAiAttribute, AttributeValue>>>;
+  readonly call: Readonly<Partial<Record<GenAiAttribute, AttributeValue | undefined>>>;
 }
 
 interface SpanSource {

@@ -33,6 +33,30 @@ describe('without an endpoint', () => {
   });
 });
 
+describe('the content of messages', () => {
+  const NAME = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
+
+  test.each([
+    [undefined, false],
+    ['NO_CONTENT', false],
+    ['event_only', false],
+    ['false', false],
+    ['SPAN_ONLY', true],
+    ['span_and_event', true],
+    ['True', true],
+  ])('%p means %p', (value, content) => {
+    const variables = value === undefined ? ENDPOINT : { ...ENDPOINT, [NAME]: value };
+    expect(telemetry(undefined, variables).traces?.content).toBe(content);
+    expect(warnings(variables)).toEqual([]);
+  });
+
+  test('another value is a warning, and no content is sent', () => {
+    const variables = { ...ENDPOINT, [NAME]: 'yes please' };
+    expect(telemetry(undefined, variables).traces?.content).toBe(false);
+    expect(warnings(variables).join()).toContain('no content is sent');
+  });
+});
+
 describe('the file', () => {
   test('names a base URL; all exchanges are traced, callers are not trusted, metrics are sent', () => {
     const { traces, metrics, names, serviceName } = telemetry({ endpoint: 'http://c:4318' });
