@@ -62,7 +62,7 @@ export interface Ticket {
   /** Nothing was done: everything is given back. */
   abandon(): void;
   /**
-   * How the laws stand, in the order of the charges; in a worker as of the admission.
+   * How the laws stand, in the order of the charges; in a worker as of the admission, less what was abandoned.
    * @param count of the first so many charges alone; left out: of all
    */
   standings(count?: number): readonly Standing[];

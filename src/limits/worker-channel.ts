@@ -307,12 +307,28 @@ function refusalOf(
   };
 }
 
+/** As it stands once these units, which it counts, are given back. */
+function without(standing: Standing, units: number): Standing {
+  const { law, used, held, remaining, resetMs } = standing;
+  const left = Math.max(0, used - units);
+  return {
+    ...standing,
+    used: left,
+    held: Math.max(0, held - units),
+    remaining: Math.min(law.amount, remaining + units),
+    // A rate fills evenly; a window ends when it ends.
+    ...(law.kind === 'rate' &&
+      resetMs !== undefined && { resetMs: Math.ceil((resetMs * left) / Math.max(1, used)) }),
+  };
+}
+
 class RemoteTicket implements Ticket {
   readonly admitted = true;
   #limits: RemoteLimits | undefined;
   readonly #number: number;
   readonly #charges: readonly Charge[];
   readonly #wire: readonly WireStanding[];
+  #abandoned = false;
 
   constructor(
     limits: RemoteLimits,
@@ -332,11 +348,15 @@ class RemoteTicket implements Ticket {
   }
 
   abandon(): void {
+    this.#abandoned ||= this.#limits !== undefined;
     this.#limits?.ended(this.#number, null);
     this.#limits = undefined;
   }
 
   standings(count?: number): readonly Standing[] {
-    return this.#charges.slice(0, count).map(({ law }, i) => fromWire(law, this.#wire[i]!));
+    return this.#charges.slice(0, count).map(({ law, amount }, i) => {
+      const admitted = fromWire(law, this.#wire[i]!);
+      return this.#abandoned ? without(admitted, amount) : admitted;
+    });
   }
 }

@@ -182,7 +182,9 @@ export class SharedRates implements Limits {
     const keys = [REPLICAS];
     const args: (string | number)[] = [replica, this.#leaseMs];
     const sent = takes.map(({ state, need, ahead }) => {
-      const { law, debt, refunds, given, leased, calls } = state;
+      const { law, leased, calls } = state;
+      const news = state.takeNews();
+      const { debt, refunds, given } = news;
       keys.push(`{hopgate}:${law.kind}:${law.id}`);
       if (law.kind === 'rate') {
         args.push('r', law.amount, law.periodMs, need, ahead, debt, refunds.length);
@@ -191,21 +193,15 @@ export class SharedRates implements Limits {
         // With no call under way, this replica knows exactly what it holds: a lost answer is put right.
         args.push('s', law.amount, need, ahead, given, renews && calls === 0 ? leased + given : -1);
       }
-      state.debt = 0;
-      state.refunds = [];
-      state.given = 0;
       state.calls++;
-      return { debt, refunds, given };
+      return news;
     });
     let answer: readonly number[];
     try {
       answer = (await cache.run(TAKE, keys, args, deadlineMs)) as readonly number[];
     } catch (thrown) {
-      // What was to be settled is said again. If the answer alone was lost, a debt counts twice: never too little.
       takes.forEach(({ state }, i) => {
-        state.debt += sent[i]!.debt;
-        state.given += sent[i]!.given;
-        if (sent[i]!.refunds.length < 1000) state.refunds.push(...sent[i]!.refunds);
+        state.tellAgain(sent[i]!);
       });
       throw thrown;
     } finally {

@@ -19,6 +19,13 @@ interface Chunk {
   readonly until: number;
 }
 
+/** What the cache is to be told with the next call. */
+interface News {
+  readonly debt: number;
+  readonly refunds: readonly Refund[];
+  readonly given: number;
+}
+
 /** A part of a chunk, given back or settled. */
 type Refund = readonly [units: number, used: number, at: number, offset: number, refunded: number];
 
@@ -44,8 +51,10 @@ export class LawState {
   calls = 0;
   /** For the next call. */
   debt = 0;
-  refunds: Refund[] = [];
   given = 0;
+  #refunds: Refund[] = [];
+  /** Units of the refunds. */
+  #refunding = 0;
   /** As last heard. */
   remaining: number;
   refusedAt = Number.NEGATIVE_INFINITY;
@@ -63,7 +72,29 @@ export class LawState {
   }
 
   get hasNews(): boolean {
-    return this.debt > 0 || this.refunds.length > 0 || this.given > 0;
+    return this.debt > 0 || this.#refunds.length > 0 || this.given > 0;
+  }
+
+  takeNews(): News {
+    const { debt, given } = this;
+    const refunds = this.#refunds;
+    this.debt = 0;
+    this.given = 0;
+    this.#refunds = [];
+    this.#refunding = 0;
+    return { debt, refunds, given };
+  }
+
+  /** They could not be told. If the answer alone was lost, a debt counts twice: never too little. */
+  tellAgain({ debt, refunds, given }: News): void {
+    this.debt += debt;
+    this.given += given;
+    if (refunds.length < 1000) for (const refund of refunds) this.#giveBack(refund);
+  }
+
+  #giveBack(refund: Refund): void {
+    this.#refunds.push(refund);
+    this.#refunding += refund[0] - refund[1];
   }
 
   count(units: number, now: number): void {
@@ -93,7 +124,7 @@ export class LawState {
     const { chunk } = this;
     this.chunk = undefined;
     if (chunk === undefined || chunk.left === 0) return;
-    this.refunds.push(this.#refund({ chunk, before: chunk.taken - chunk.left }, chunk.left, 0));
+    this.#giveBack(this.#refund({ chunk, before: chunk.taken - chunk.left }, chunk.left, 0));
     chunk.left = 0;
   }
 
@@ -104,13 +135,16 @@ export class LawState {
 
   settleRate(slice: Slice, units: number, used: number): void {
     if (used > units) this.debt += used - units;
-    else if (used < units) this.refunds.push(this.#refund(slice, units, used));
+    else if (used < units) this.#giveBack(this.#refund(slice, units, used));
   }
 
   /** @param most the upper bound of `remaining`: other answers may have arrived since the request was refused */
   standing(most = Number.POSITIVE_INFINITY): Standing {
     const { law } = this;
-    const own = law.kind === 'slots' ? this.leased - this.used : (this.chunk?.left ?? 0);
+    const own =
+      law.kind === 'slots'
+        ? this.leased - this.used
+        : (this.chunk?.left ?? 0) + this.#refunding - this.debt;
     const remaining = Math.max(0, Math.min(law.amount, this.remaining + own, most));
     const used = law.amount - remaining;
     return law.kind === 'slots'
