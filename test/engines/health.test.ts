@@ -250,8 +250,8 @@ describe.skipIf(!HAS_POSTGRES)('the replicas that run', () => {
     expect((await move(alone)).code).toBe(1);
     const made = await world.run(['keys', 'create', 'new', '--config', shared]);
     expect(made.out.trim()).toMatch(/^hk_\w{22}_\w{44}$/);
-    expect(await move(shared)).toEqual({ code: 0, row: ['keys', '1', '1', '0'] });
-    expect(await move(shared)).toEqual({ code: 0, row: ['keys', '1', '0', '0'] });
+    expect(await move(shared)).toEqual({ code: 0, row: ['keys', '1', '0', '1', '0'] });
+    expect(await move(shared)).toEqual({ code: 0, row: ['keys', '1', '1', '0', '0'] });
     const listed = await world.run(['keys', 'list', '--config', shared]);
     expect(listed.out).toContain(old.out.slice(0, 25));
     expect(listed.out).toContain(made.out.slice(0, 25));
