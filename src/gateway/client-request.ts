@@ -255,7 +255,7 @@ export class ClientRequest {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
       // field is the client's to put right, and the error says which.
       if (this.#mend === undefined) throw thrown;
-      if (!containsAny(this.bytes, HISTORY) && !containsAny(this.bytes, FOREIGN)) throw thrown;
+      if (!containsAny(this.bytes, HISTORY) && !this.#mayBeForeign) throw thrown;
       const notes = new Notes();
       const value = this.#mend(this.#parsed, this.protocol.name, notes);
       if (value === this.#parsed) throw thrown;
@@ -267,6 +267,11 @@ export class ClientRequest {
         throw thrown;
       }
     }
+  }
+
+  /** Only Chat gets bodies of another API, of Responses. */
+  get #mayBeForeign(): boolean {
+    return this.protocol.name === 'openai-chat' && containsAny(this.bytes, FOREIGN);
   }
 
   /** The client reads another form of answers than its protocol's own, so that they are not forwarded as they come. */

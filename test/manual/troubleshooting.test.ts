@@ -5,7 +5,7 @@ import { PAGES } from '../../src/manual/pages.ts';
 import { ROOT } from './files.ts';
 
 /** Messages of other programs. */
-const OTHERS = new Set(['ECONNREFUSED']);
+const OTHERS = new Set(['ECONNREFUSED', 'claude --continue']);
 
 /** All text of the sources, as it stands in them. */
 async function sources(): Promise<string> {
