@@ -16,6 +16,7 @@ import {
 } from '../../../src/config/models/model-facts.ts';
 import { ModelsFile } from '../../../src/config/models/models-file.ts';
 import { modelPrice } from '../../../src/config/sections/prices.ts';
+import { ratesFor } from '../../../src/money/price.ts';
 import { profileFor } from '../../../src/routing/targets.ts';
 import { CATALOGUE_VENDORS, catalogueVendor, PRESETS } from '../../../src/vendors/index.ts';
 import { config, parse } from '../support.ts';
@@ -131,6 +132,29 @@ describe('prices', () => {
     expect(usual[0]!.rates.input).toBeGreaterThan(long.input);
     expect(priceOf(at('alibaba'), 'qwen-plus-latest')).toMatchObject({ output: 1.2, reasoning: 4 });
     expect(priceOf(at('google'), 'gemini-2.5-flash')).toMatchObject({ inputAudio: 1 });
+  });
+
+  test.each([
+    ['openai', 'gpt-6.1-sol', 1000, 'default', 2, 10],
+    ['openai', 'gpt-6.1-sol', 300_000, undefined, 4, 15],
+    ['openai', 'gpt-6.1-sol', 1000, 'flex', 1, 5],
+    ['openai', 'gpt-6.1-sol', 1000, 'ultrafast', 12, 60],
+    ['openai', 'gpt-6.1-sol', 300_000, 'priority', 8, 30],
+    ['anthropic', 'claude-opus-5-5', 1000, 'standard', 4, 20],
+    ['anthropic', 'claude-opus-5-5', 1000, 'fast', 8, 40],
+    ['anthropic', 'claude-fable-5-2', 1000, undefined, 8, 40],
+  ])('%s/%s, %d tokens, tier %p', (vendor, model, tokens, tier, input, output) => {
+    expect(ratesFor(priceOf(at(vendor), model)!, tokens, tier)).toMatchObject({ input, output });
+  });
+
+  test.each([
+    ['anthropic', 'claude-opus-5-5', 10],
+    ['openai', 'gpt-6.1-sol', 10],
+    ['azure', 'gpt-6.1-sol', 14],
+    ['google', 'gemini-3.8-flash', 14],
+    ['groq', 'openai/gpt-oss-120b', 5],
+  ])('a thousand searches of %s/%s cost %d', (vendor, model, search) => {
+    expect(priceOf(at(vendor), model)?.search).toBe(search);
   });
 
   test('a price of zero is a price', () => {

@@ -27,6 +27,34 @@ const NO_REASONING = { facts: { reasoningParam: 'none' } } as const;
 const overflow = { kind: 'context_overflow' } as const;
 
 const ROWS: readonly Row[] = [
+  // What the models of autumn 2026 say.
+  [
+    'OpenAI, https://github.com/BerriAI/litellm/pull/34569',
+    "Function tools with reasoning_effort are not supported for gpt-5.6-terra in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+    { facts: { chatToolsWhileThinking: false } },
+    { param: 'reasoning_effort' },
+  ],
+  [
+    'OpenAI, https://github.com/pipecat-ai/pipecat/issues/4043',
+    'Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead.',
+    { facts: { chatToolsWhileThinking: false } },
+    { param: 'reasoning_effort' },
+  ],
+  [
+    'Anthropic, https://github.com/can1357/oh-my-pi/issues/12939',
+    'tool_choice: type "tool" and "any" are not supported for this model.',
+    { facts: { toolChoices: ['auto', 'none'] } },
+  ],
+  [
+    'Anthropic, https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5',
+    '"thinking.type.disabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
+    { facts: { thinkingDefault: 'always' } },
+  ],
+  [
+    'Anthropic, https://platform.claude.com/docs/en/models/sonnet-5-5/whats-new-sonnet-5-5',
+    '"thinking.type.disabled" is not supported for this model. Use "thinking.type.between_tools" instead.',
+    { facts: { thinkingOff: 'between_tools' } },
+  ],
   // Output caps.
   [
     'DeepSeek, https://github.com/deepseek-ai/DeepSeek-V3/issues/69',

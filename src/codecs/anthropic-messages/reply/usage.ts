@@ -3,7 +3,7 @@
 import { tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
-import { number } from '../wire.ts';
+import { number, string } from '../wire.ts';
 
 /** The `usage` of a message; undefined for other values. Its output tokens include thinking, its input excludes caches. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
@@ -18,6 +18,8 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   const cacheWrite = tokenCount(value.cache_creation_input_tokens);
   const cacheWrite1h = tokenCount(creation.ephemeral_1h_input_tokens);
   const hosted = counts(value.server_tool_use);
+  // Fast mode has prices of its own, whatever the tier: https://platform.claude.com/docs/en/build-with-claude/fast-mode
+  const tier = value.speed === 'fast' ? 'fast' : string(value.service_tier);
   return {
     input: input ?? 0,
     output: Math.max(0, (output ?? 0) - (reasoning ?? 0)),
@@ -26,7 +28,7 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
     ...(hosted === undefined ? {} : { hosted }),
-    ...(typeof value.service_tier === 'string' ? { serviceTier: value.service_tier } : {}),
+    ...(tier === undefined ? {} : { serviceTier: tier }),
   };
 }
 
