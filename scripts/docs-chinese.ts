@@ -502,6 +502,10 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '没有消息时，get_other_members_messages 的回答。',
   'The description of recall_memory.': 'recall_memory 的说明。',
   'The description of its query.': '它的 query 参数的说明。',
+  'The description of its beginning.': '其开始时间的说明。',
+  'The description of its end.': '其结束时间的说明。',
+  'The description of forget_memory.': 'forget_memory 的说明。',
+  'The description of its ids.': '其 id 列表的说明。',
   'The description of get_other_members_messages.': 'get_other_members_messages 的说明。',
   'The description of is_mentioned.': 'is_mentioned 的说明。',
   'The sentence about the limit of recalls; {max} is the number.':

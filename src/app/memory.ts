@@ -15,6 +15,7 @@ import {
   embeddedMemory,
   embedder,
   externalMemory,
+  forgetEvents,
   type MemoryBackend,
   type MemoryObserver,
   sharedMemory,
@@ -119,9 +120,10 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
         query.query,
         query.maxTokens ?? memoryConfig.maxTokens,
       ),
-    capture: async (space, events, began) => {
-      if (keeps) await inUse().capture(space, events, began);
+    capture: async (space, events, began, turn) => {
+      if (keeps) await inUse().capture(space, events, began, turn);
     },
+    forget: (space, ids) => forgetEvents(inUse(), space, ids),
   };
   const inUse = (): MemoryBackend => {
     if (base !== undefined) return base;

@@ -49,6 +49,13 @@ export interface RecallQuery {
   readonly payer?: Payer | undefined;
 }
 
+/** Where the same turn is captured again, its events take the place of those that it had before. */
+export interface CapturedTurn {
+  readonly name: string;
+  /** An app gave the name. Otherwise it is known by its words, and only for the time of `memory.dedupe`. */
+  readonly isGiven: boolean;
+}
+
 /**
  * A memory, embedded or external. Spaces are strictly separate. Every method rejects with a GatewayError
  * if the memory fails.
@@ -60,5 +67,12 @@ export interface Memory {
    * Stores events in the background: resolves when they are accepted. Duplicates are left out.
    * @param began when their turn began, as of `instant`: a space that was erased since then stores none
    */
-  capture(space: string, events: readonly NewMemoryEvent[], began?: number): Promise<void>;
+  capture(
+    space: string,
+    events: readonly NewMemoryEvent[],
+    began?: number,
+    turn?: CapturedTurn,
+  ): Promise<void>;
+  /** Removes events by their ids; the number of those that were there. */
+  forget(space: string, ids: readonly string[]): Promise<number>;
 }

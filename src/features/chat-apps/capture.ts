@@ -1,7 +1,7 @@
 /** Captures a finished chat turn into the memory: the messages to the model and its reply. */
 
 import type { FinishReason, StreamEvent } from '../../conversation/events.ts';
-import type { Memory, NewMemoryEvent } from '../../conversation/memory.ts';
+import type { CapturedTurn, Memory, NewMemoryEvent } from '../../conversation/memory.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import type { Feature, Interceptor } from '../feature.ts';
@@ -9,9 +9,11 @@ import type { ChatRound } from './extension.ts';
 import { turnTexts } from './turn-text.ts';
 
 export interface CaptureOptions {
-  readonly memory: Memory;
+  readonly memory: Pick<Memory, 'capture'>;
   readonly space: string;
   readonly round: ChatRound | undefined;
+  /** The app's name for the turn. */
+  readonly turn?: string | undefined;
   /** The request as the client made it. */
   readonly request: () => Conversation;
   readonly onFailed: (thrown: unknown) => void;
@@ -80,7 +82,7 @@ export function capture(options: CaptureOptions): Feature {
     setTimeout(() => {
       const { memory, space } = options;
       memory
-        .capture(space, eventsOf(options, reply, Math.floor(began)), began)
+        .capture(space, eventsOf(options, reply, Math.floor(began)), began, turnOf(options))
         .catch(options.onFailed);
     });
   }
@@ -94,7 +96,11 @@ function eventsOf(
   const others = round?.messages ?? [];
   const fromOthers: readonly NewMemoryEvent[] =
     others.length > 0
-      ? others.map(({ from, text }) => ({ text, ...(from === '' ? {} : { source: from }) }))
+      ? others.map(({ from, text, time }) => ({
+          text,
+          ...(from === '' ? {} : { source: from }),
+          ...(time === undefined ? {} : { time }),
+        }))
       : round !== undefined && round.others.trim() !== ''
         ? [{ text: round.others }]
         : [];
@@ -104,7 +110,7 @@ function eventsOf(
     .map((text) => text.trim())
     .filter((text) => text !== '' && !known.has(text));
   return [
-    ...fromOthers.map((event) => ({ ...event, text: event.text.trim(), time: began })),
+    ...fromOthers.map((event) => ({ time: began, ...event, text: event.text.trim() })),
     ...own.map((text) => ({ text, source: user, time: began })),
     {
       text: reply,
@@ -112,6 +118,22 @@ function eventsOf(
       time: Math.max(Date.now(), began + 1),
     },
   ];
+}
+
+/** Texts before a turn that tell it from another one with the same words. */
+const TEXTS_BEFORE = 6;
+
+/** A reply that is asked for again, by a retry or a press on a button, has the same words before it. */
+function turnOf({ round, turn, request }: CaptureOptions): CapturedTurn {
+  const self = round?.self?.name ?? '';
+  if (turn !== undefined) return { name: JSON.stringify(['given', self, turn]), isGiven: true };
+  const texts = request().turns.flatMap(({ role, blocks }) =>
+    role === 'user' || role === 'assistant'
+      ? blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+      : [],
+  );
+  const name = JSON.stringify(['said', self, round?.others ?? '', ...texts.slice(-TEXTS_BEFORE)]);
+  return { name, isGiven: false };
 }
 
 /** The user's name: in a chat of two, the member that is not the model. */

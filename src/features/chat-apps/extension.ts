@@ -12,6 +12,8 @@ import {
   listField,
   objectWith,
   textField,
+  timeField,
+  timeZoneField,
 } from './field-checks.ts';
 import { LOCALES, type Locale, TEXT_NAMES, type Texts } from './texts.ts';
 
@@ -42,6 +44,8 @@ export interface ChatMessage {
   /** The sender's name, '' where the app gave none. */
   readonly from: string;
   readonly text: string;
+  /** Milliseconds since 1970: when it was said, where the app says so. */
+  readonly time?: number;
 }
 
 export interface MemorySettings {
@@ -50,7 +54,15 @@ export interface MemorySettings {
   readonly maxRecalls?: number;
   /** Events per recall. */
   readonly limit: number;
+  /** Of the events of a recall. */
+  readonly maxTokens?: number;
+  /** Where "yesterday" is a day. */
+  readonly timeZone?: string;
   readonly capture: boolean;
+  /** The app's name for this turn: captured again, it takes the place of what was captured before. */
+  readonly turn?: string;
+  /** The model may forget events. */
+  readonly forget: boolean;
 }
 
 export interface Extension {
@@ -156,6 +168,9 @@ function readMessages(field: Field, names: ReadonlyMap<string, string>): readonl
     return {
       from: names.get(sender) ?? sender,
       text: textField({ at: `${at}.text`, value: content }),
+      ...(message.time === undefined
+        ? {}
+        : { time: timeField({ at: `${at}.time`, value: message.time }) }),
     };
   });
 }
@@ -186,14 +201,31 @@ function readSpace(field: Field): string {
 
 function readMemory(field: Field): MemorySettings {
   const { at } = field;
-  const fields = objectWith(field, ['space', 'recall', 'max_recalls', 'limit', 'capture']);
+  const fields = objectWith(field, [
+    'space',
+    'recall',
+    'max_recalls',
+    'limit',
+    'max_tokens',
+    'time_zone',
+    'capture',
+    'turn',
+    'forget',
+  ]);
   const under = (key: string): Field => ({ at: `${at}.${key}`, value: fields[key] });
-  const { recall, max_recalls: max, limit, capture } = fields;
+  const { recall, max_recalls: max, limit, capture, turn, forget } = fields;
+  const { max_tokens: maxTokens, time_zone: timeZone } = fields;
   return {
     space: readSpace(under('space')),
     recall: recall === undefined ? 'auto' : choiceField(under('recall'), ['always', 'auto', 'off']),
     ...(max === undefined ? {} : { maxRecalls: integerField(under('max_recalls'), 1, 100) }),
     limit: limit === undefined ? DEFAULT_LIMIT : integerField(under('limit'), 1, 100),
+    ...(maxTokens === undefined
+      ? {}
+      : { maxTokens: integerField(under('max_tokens'), 0, 1_000_000) }),
+    ...(timeZone === undefined ? {} : { timeZone: timeZoneField(under('time_zone')) }),
     capture: capture !== undefined && booleanField(under('capture')),
+    ...(turn === undefined ? {} : { turn: idField(under('turn')) }),
+    forget: forget !== undefined && booleanField(under('forget')),
   };
 }

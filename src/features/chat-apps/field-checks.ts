@@ -2,6 +2,7 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { isTimeZone } from '../../lib/text/time-zone.ts';
 
 /** A value with its path for error messages. */
 export interface Field {
@@ -66,4 +67,17 @@ export function choiceField<T extends string>({ at, value }: Field, choices: rea
   const found = choices.find((choice) => choice === value);
   if (found === undefined) throw invalidField(at, `must be one of ${choices.join(', ')}.`);
   return found;
+}
+
+/** Milliseconds since 1970, or ISO 8601. */
+export function timeField({ at, value }: Field): number {
+  const time = typeof value === 'string' ? Date.parse(value) : value;
+  if (typeof time === 'number' && Number.isFinite(time) && time >= 0) return time;
+  throw invalidField(at, 'must be milliseconds since 1970 or an ISO 8601 time.');
+}
+
+export function timeZoneField(field: Field): string {
+  const name = textField(field);
+  if (name.length <= 100 && isTimeZone(name)) return name;
+  throw invalidField(field.at, 'must be an IANA time zone, e.g. Europe/Berlin.');
 }

@@ -98,6 +98,7 @@ export function conversationParts(options: ConversationOptions): ConversationPar
               memory,
               space: memorySettings.space,
               round,
+              turn: memorySettings.turn,
               request: options.request,
               onFailed: options.onCaptureFailed,
             }),

@@ -13,6 +13,10 @@ export interface Texts {
   /** Descriptions of the tools. */
   readonly recall_description: string;
   readonly query_description: string;
+  readonly since_description: string;
+  readonly until_description: string;
+  readonly forget_description: string;
+  readonly ids_description: string;
   readonly messages_description: string;
   readonly mention_description: string;
   /** The limit of recalls, in the instructions and in the tool's description; `{max}` is the number. */
@@ -25,6 +29,10 @@ export const TEXT_NAMES = [
   'no_messages',
   'recall_description',
   'query_description',
+  'since_description',
+  'until_description',
+  'forget_description',
+  'ids_description',
   'messages_description',
   'mention_description',
   'recall_limit',
@@ -36,8 +44,13 @@ const TEXTS: Readonly<Record<Locale, Texts>> = {
     not_mentioned: '未被提及，可自行判断',
     no_messages: '本轮其他成员没有发言',
     recall_description:
-      '回忆：在记忆中检索与 query 相关的过往事件，返回 {"events":[…]}，没有相关记忆时 events 为空。',
+      '回忆：在记忆中检索与 query 相关的过往事件，返回 {"events":[…]}，没有相关记忆时 events 为空。两个事件矛盾时，以 time 较新的为准。',
     query_description: '要回忆的内容：关键词或一句话',
+    since_description: '只要此时间及以后的事件，ISO 8601；可不填',
+    until_description: '只要此时间以前的事件，ISO 8601；可不填',
+    forget_description:
+      '忘记：从记忆中删除事件，仅在用户要求忘记时使用，返回 {"forgotten": 个数}。',
+    ids_description: '要删除的事件的 id（来自 recall_memory）',
     messages_description: '返回本轮其他成员的发言。',
     mention_description: '返回自己在本轮是否被 @ 提及。',
     recall_limit: '每轮最多回忆（recall_memory）{max} 次，上下文中本轮已完成的回忆计算在内。',
@@ -47,8 +60,13 @@ const TEXTS: Readonly<Record<Locale, Texts>> = {
     not_mentioned: 'You were not mentioned; decide for yourself whether to speak',
     no_messages: 'The other members have said nothing this round',
     recall_description:
-      'Recall: searches the memory for past events that have to do with the query and returns {"events":[…]}; no events where nothing is remembered.',
+      'Recall: searches the memory for past events that have to do with the query and returns {"events":[…]}; no events where nothing is remembered. Where two events contradict each other, the one with the later time holds.',
     query_description: 'What to recall: key words or a sentence',
+    since_description: 'Only events from this time on, ISO 8601; optional',
+    until_description: 'Only events before this time, ISO 8601; optional',
+    forget_description:
+      'Forget: removes events from the memory, only where the user asks for it; returns {"forgotten": how many}.',
+    ids_description: 'The ids of the events to remove, as recall_memory gave them',
     messages_description: 'Returns what the other members have said this round.',
     mention_description: 'Returns whether you were mentioned (@) this round.',
     recall_limit:

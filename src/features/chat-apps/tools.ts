@@ -2,12 +2,13 @@
 
 import type { Payer } from '../../conversation/account/payer.ts';
 import { asGatewayError } from '../../conversation/errors.ts';
-import type { Memory, RecalledEvent } from '../../conversation/memory.ts';
+import type { Memory, RecalledEvent, RecallQuery } from '../../conversation/memory.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import type { ChatRound, MemorySettings } from './extension.ts';
 import { limitText, type Texts } from './texts.ts';
 
 export const RECALL = 'recall_memory';
+export const FORGET = 'forget_memory';
 export const MESSAGES = 'get_other_members_messages';
 export const MENTION = 'is_mentioned';
 
@@ -44,6 +45,8 @@ export interface ConversationToolsOptions {
 }
 
 const TIMEOUT_MS = 10_000;
+/** Events that one call forgets. */
+const MOST_FORGOTTEN = 100;
 const NO_ARGUMENTS: JsonObject = { type: 'object', properties: {}, additionalProperties: false };
 
 /** The tools of this conversation, always in the same order. */
@@ -61,6 +64,9 @@ export function conversationTools(options: ConversationToolsOptions): readonly C
   const common = { limits: { timeoutMs: TIMEOUT_MS }, inject: 'force', pinned: forced } as const;
   return [
     ...(recalls ? [{ ...common, ...recallTool(memory, memorySettings, options) }] : []),
+    ...(recalls && memorySettings.forget
+      ? [{ ...common, ...forgetTool(memory, memorySettings, texts) }]
+      : []),
     ...(group
       ? [
           {
@@ -89,7 +95,7 @@ const isMentioned = ({ self, mentions }: ChatRound): boolean =>
 
 function recallTool(
   memory: Memory,
-  { space, limit, maxRecalls }: MemorySettings,
+  { space, limit, maxRecalls, maxTokens, timeZone }: MemorySettings,
   { round, texts, onQuery }: ConversationToolsOptions,
 ): Pick<ConversationTool, 'name' | 'description' | 'schema' | 'run'> {
   const limited = maxRecalls === undefined ? '' : ` ${limitText(texts, maxRecalls)}`;
@@ -98,11 +104,15 @@ function recallTool(
     description: texts.recall_description + limited,
     schema: {
       type: 'object',
-      properties: { query: { type: 'string', description: texts.query_description } },
+      properties: {
+        query: { type: 'string', description: texts.query_description },
+        since: { type: 'string', description: texts.since_description },
+        until: { type: 'string', description: texts.until_description },
+      },
       required: ['query'],
       additionalProperties: false,
     },
-    async run({ query }, { signal, payer }) {
+    async run({ query, since, until }, { signal, payer }) {
       if (typeof query !== 'string' || query.trim() === '') {
         return recallFailed("'query' must be a string that is not empty.", 'invalid_tool_input');
       }
@@ -115,6 +125,10 @@ function recallTool(
           signal,
           payer,
           ...(speaker !== undefined && { speaker }),
+          ...(maxTokens !== undefined && { maxTokens }),
+          ...(timeZone !== undefined && { timeZone }),
+          ...timeOf('since', since),
+          ...timeOf('until', until),
         });
       } catch (thrown) {
         return recallFailed(asGatewayError(thrown).message, 'unavailable');
@@ -127,11 +141,53 @@ function recallTool(
   };
 }
 
-/** The outcome of a failed recall: the model continues with what it knows. */
-function recallFailed(message: string, code: string): ConversationToolOutcome {
-  const payload = { ok: false, tool: RECALL, message, events: [] };
+/** A time that cannot be read restricts nothing. */
+function timeOf(name: 'since' | 'until', given: Json | undefined): Partial<RecallQuery> {
+  const time = typeof given === 'string' ? Date.parse(given) : Number.NaN;
+  return Number.isNaN(time) ? {} : { [name]: time };
+}
+
+function forgetTool(
+  memory: Memory,
+  { space }: MemorySettings,
+  texts: Texts,
+): Pick<ConversationTool, 'name' | 'description' | 'schema' | 'run'> {
+  return {
+    name: FORGET,
+    description: texts.forget_description,
+    schema: {
+      type: 'object',
+      properties: {
+        ids: { type: 'array', items: { type: 'string' }, description: texts.ids_description },
+      },
+      required: ['ids'],
+      additionalProperties: false,
+    },
+    async run({ ids }) {
+      const given = Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
+      try {
+        const payload = { forgotten: await memory.forget(space, given.slice(0, MOST_FORGOTTEN)) };
+        return { ok: true, payload, text: JSON.stringify(payload), log: payload };
+      } catch (thrown) {
+        return toolFailed(FORGET, asGatewayError(thrown).message, 'unavailable');
+      }
+    },
+  };
+}
+
+/** The outcome of a failed call: the model continues with what it knows. */
+function toolFailed(
+  tool: string,
+  message: string,
+  code: string,
+  more: JsonObject = {},
+): ConversationToolOutcome {
+  const payload = { ok: false, tool, message, ...more };
   return { ok: false, payload, text: JSON.stringify(payload), code };
 }
+
+const recallFailed = (message: string, code: string) =>
+  toolFailed(RECALL, message, code, { events: [] });
 
 /**
  * An event for models and apps. It has no score, which changes with the time: a changed text costs the

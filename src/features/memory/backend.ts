@@ -65,7 +65,7 @@ export interface EventStore {
   remove(space: string, id: string): Promise<boolean>;
 }
 
-export interface MemoryBackend extends Memory {
+export interface MemoryBackend extends Omit<Memory, 'forget'> {
   /** Undefined: the events are stored by an external service. */
   readonly eventStore: EventStore | undefined;
   /** Removes a space with its queued events; the number of events, where it is known. */

@@ -1,7 +1,7 @@
 /** Checks of new memory events: names, lengths and limits. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
-import type { NewMemoryEvent } from '../../conversation/memory.ts';
+import type { CapturedTurn, NewMemoryEvent } from '../../conversation/memory.ts';
 import { folded } from './ranking/terms.ts';
 
 export interface MemoryLimits {
@@ -183,6 +183,24 @@ export function fingerprint({ text, source }: CheckedEvent): Uint8Array {
   const hash = new Bun.CryptoHasher('sha256').update(`${folded(source)}\n${words}`).digest();
   return new Uint8Array(hash.subarray(0, 16));
 }
+
+/** A captured turn as its events carry it. */
+export interface EventTurn {
+  /** A hash. */
+  readonly name: string;
+  /** Fingerprints of all its events, in hexadecimal: what it had besides is removed. */
+  readonly prints: readonly string[];
+  readonly isGiven: boolean;
+}
+
+export const eventTurn = (
+  { name, isGiven }: CapturedTurn,
+  events: readonly CheckedEvent[],
+): EventTurn => ({
+  name: new Bun.CryptoHasher('sha256').update(name).digest('hex').slice(0, 32),
+  prints: events.map((event) => Buffer.from(fingerprint(event)).toString('hex')),
+  isGiven,
+});
 
 /** The text under which an event is indexed. */
 export const indexedText = ({

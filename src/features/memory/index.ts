@@ -1,6 +1,7 @@
 /** The memory: events stored by space and recalled by relevance, in this process or in another service. */
 
 export type { MemoryBackend, MemoryObserver } from './backend.ts';
+export { forgetEvents } from './forget.ts';
 export { withinTokens } from './ranking/passages.ts';
 export { sharedMemory } from './shared/shared-memory.ts';
 export { embeddedMemory } from './store/embedded-memory.ts';

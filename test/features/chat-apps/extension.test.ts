@@ -206,6 +206,7 @@ describe('tools by conversation', () => {
     const broken = {
       recall: () => Promise.reject(new GatewayError('timeout', 'The store is slow.')),
       capture: async () => {},
+      forget: () => Promise.reject(new GatewayError('timeout', 'The store is slow.')),
     };
     const parts = conversationParts(options({ memory: { space: 's' } }, {}, { memory: broken }))!;
     const outcome = await parts.tools[0]!.run(

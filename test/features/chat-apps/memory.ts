@@ -46,5 +46,8 @@ export function testMemory(spaces: Readonly<Record<string, readonly string[]>> =
     async capture(space, events) {
       captured.push({ space, events });
     },
+    async forget(_space, ids) {
+      return ids.length;
+    },
   };
 }

@@ -26,7 +26,7 @@ const newFile = (name: string) => {
 };
 
 /** Starts a turn; the returned function ends it. */
-function turn(memory: Memory, text: string, reply: string): () => Promise<void> {
+function turn(memory: Pick<Memory, 'capture'>, text: string, reply: string): () => Promise<void> {
   const request = {
     turns: [{ role: 'user', blocks: [{ type: 'text', text: text }] }],
   } as unknown as Conversation;

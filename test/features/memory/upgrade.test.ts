@@ -33,6 +33,8 @@ describe('a file without digests', () => {
     const db = new Database(path);
     db.run('DROP TABLE digests');
     db.run('DROP TRIGGER digest_gone');
+    db.run('DROP INDEX events_turn');
+    db.run('ALTER TABLE events DROP COLUMN turn');
     db.run('PRAGMA user_version = 1');
     db.close();
     const after = files.open({ path });

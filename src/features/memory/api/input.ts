@@ -1,6 +1,6 @@
 /** Parses and checks requests to the memory API: bodies, JSON lines, query parameters. Errors name the field. */
 
-import type { TSchema } from '@sinclair/typebox';
+import type { Static, TSchema } from '@sinclair/typebox';
 import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { NewMemoryEvent, RecallQuery } from '../../../conversation/memory.ts';
@@ -11,6 +11,7 @@ import type { EventChange } from '../backend.ts';
 import type { ListQuery } from '../store/event-row-store.ts';
 import {
   eventChange,
+  forget,
   MAX_EVENTS,
   MAX_RECALLED,
   type NewEventBody,
@@ -172,6 +173,17 @@ export function readRecall(body: Uint8Array): RecallQuery {
     ...(to !== undefined && { until: to }),
     ...(time_zone !== undefined && { timeZone: time_zone }),
   };
+}
+
+/** What to forget: ids, or words. @throws GatewayError invalid_request that names the field */
+export function readForget(body: Uint8Array): Static<typeof forget> {
+  const value = parseJsonBody(body);
+  checkSchema(forget, value, '');
+  const given = value as unknown as Static<typeof forget>;
+  if ((given.ids === undefined) === (given.query === undefined)) {
+    throw invalid("Give either 'ids' or 'query'.", 'query');
+  }
+  return given;
 }
 
 const PAGE = 100;

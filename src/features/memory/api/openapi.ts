@@ -15,6 +15,8 @@ const SCHEMAS: readonly TSchema[] = [
   schemas.eventList,
   schemas.recall,
   schemas.recalled,
+  schemas.forget,
+  schemas.forgotten,
   schemas.deleted,
   schemas.erased,
   schemas.failure,
@@ -157,6 +159,18 @@ const PATHS = {
       summary: 'Returns the events that match a question best; none for an unknown space.',
       requestBody: { required: true, content: json(schemas.recall) },
       responses: { 200: answer('Best first.', schemas.recalled), ...failures(400, 401, 403, 404) },
+    },
+  },
+  '/v1/memory/{space}/forget': {
+    parameters: [space],
+    post: {
+      operationId: 'forgetEvents',
+      summary: 'Removes events by their ids, or those that hold all words of a text.',
+      requestBody: { required: true, content: json(schemas.forget) },
+      responses: {
+        200: answer('What was removed.', schemas.forgotten),
+        ...failures(400, 401, 403, 404, 501),
+      },
     },
   },
   '/v1/memory/{space}/export': {

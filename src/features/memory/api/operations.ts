@@ -5,6 +5,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { EventStore, MemoryBackend, SpaceCount } from '../backend.ts';
+import { eventsHolding, forgetEvents } from '../forget.ts';
 import { withinTokens } from '../ranking/passages.ts';
 import type { EventPage } from '../store/event-row-store.ts';
 import {
@@ -12,6 +13,7 @@ import {
   isJsonLines,
   readChange,
   readEvents,
+  readForget,
   readLines,
   readList,
   readRecall,
@@ -188,6 +190,15 @@ export const recallEvents: MemoryOperation = async ({ memory, space, body, signa
   const query = readRecall(body);
   const events = await memory.recall(space, { ...query, signal, payer });
   return Response.json({ events: withinTokens(events, query.query, query.maxTokens ?? 0) });
+};
+
+export const forget: MemoryOperation = async ({ memory, space, body }) => {
+  const { ids, query, dry_run: isDry } = readForget(body);
+  await eventStoreOf(memory).settled();
+  const events = query === undefined ? [] : await eventsHolding(memory, space, query);
+  const wanted = ids ?? events.map(({ id }) => id);
+  const forgotten = isDry === true ? 0 : await forgetEvents(memory, space, wanted);
+  return Response.json({ forgotten, events });
 };
 
 /** Streams all events as JSON lines, oldest first, in the form that `addEvents` takes. Reads a page at a time. */

@@ -11,6 +11,7 @@ import {
   addEvents,
   changeEvent,
   exportEvents,
+  forget,
   getEvent,
   listEvents,
   listSpaces,
@@ -107,6 +108,7 @@ export function memoryPlugin(options: MemoryPluginOptions) {
     .patch('/:space/events/:id', inSpace(changeEvent), UNPARSED)
     .delete('/:space/events/:id', inSpace(removeEvent), UNPARSED)
     .post('/:space/recall', inSpace(recallEvents), UNPARSED)
+    .post('/:space/forget', inSpace(forget), UNPARSED)
     .get('/:space/export', inSpace(exportEvents));
 }
 

@@ -139,6 +139,31 @@ export const recalled = Type.Object(
   { ...closed, $id: 'Recalled' },
 );
 
+export const forget = Type.Object(
+  {
+    ids: Type.Optional(
+      Type.Array(Type.String(), { maxItems: 1000, description: 'Ids of events.' }),
+    ),
+    query: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: 'Words: up to 100 events that hold every one of them are forgotten.',
+      }),
+    ),
+    dry_run: Type.Optional(
+      Type.Boolean({ description: 'Only list what would be forgotten.', default: false }),
+    ),
+  },
+  { ...closed, $id: 'Forget', description: 'By `ids` or by `query`.' },
+);
+export const forgotten = Type.Object(
+  {
+    forgotten: Type.Integer({ description: 'Removed events; 0 for a dry run.' }),
+    events: Type.Array(event, { description: 'Those that `query` found.' }),
+  },
+  { ...closed, $id: 'Forgotten' },
+);
+
 export const deleted = Type.Object(
   { id, deleted: Type.Literal(true) },
   { ...closed, $id: 'Deleted' },

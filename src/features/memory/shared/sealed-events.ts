@@ -5,7 +5,7 @@ import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { nameHash } from '../../../lib/store/erasures.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
-import { type CheckedEvent, fingerprint, indexedText } from '../event.ts';
+import { type CheckedEvent, type EventTurn, fingerprint, indexedText } from '../event.ts';
 import { digestOf } from '../ranking/digest.ts';
 import { termsOf } from '../ranking/terms.ts';
 
@@ -61,12 +61,25 @@ export class SealedEvents {
       body: base64(this.#seal.seal(Buffer.from(body), bodyPlace(space, id))),
       tags: tags.map((tag) => this.tag(space, tag)),
       importance,
-      print: this.#seal.blind(Buffer.from(fingerprint(event)).toString('hex'), `${space}\nprint`),
+      print: this.#print(space, Buffer.from(fingerprint(event)).toString('hex')),
       bytes: Buffer.byteLength(text),
       length,
       terms: [...counts.keys()].map((term) => this.term(space, term)),
       digest: this.sealedDigest(space, id, digestOf(event, terms)),
     };
+  }
+
+  /** As `memory_put` takes it. @param since the time from which events of a turn are replaced whose name was not given */
+  turn(space: string, { name, prints, isGiven }: EventTurn, since: number): object {
+    return {
+      turn: this.#seal.blind(name, `${space}\nturn`),
+      turn_since: isGiven ? 0 : since,
+      keep: prints.map((print) => this.#print(space, print)),
+    };
+  }
+
+  #print(space: string, print: string): string {
+    return this.#seal.blind(print, `${space}\nprint`);
   }
 
   /** Undefined: it was sealed with a secret that is not configured any more. */

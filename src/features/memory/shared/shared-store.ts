@@ -8,6 +8,7 @@ import { prepared } from '../../../lib/store/shared-tables.ts';
 import type { SpaceCount } from '../backend.ts';
 import {
   type CheckedEvent,
+  type EventTurn,
   isEventId,
   type MemoryLimits,
   memoryIsFull,
@@ -36,6 +37,7 @@ export interface QueuedEvent {
   readonly event: CheckedEvent & { readonly id: string };
   /** When its turn began, as of `instant`. */
   readonly began: number;
+  readonly turn?: EventTurn;
 }
 
 export type WriteOutcome = 'stored' | 'duplicate' | 'full' | 'erased';
@@ -77,13 +79,14 @@ export class SharedStore {
       );
     }
     const given: object[] = [];
-    for (const { space, event, began } of captured) {
+    for (const { space, event, began, turn } of captured) {
       const ahead = this.#clock.aheadAt(began);
       given.push({
         ...this.#options.events.sealed(space, event),
         hash: nameHash(space),
         began: began + ahead,
         happened: event.time + ahead,
+        ...(turn && this.#options.events.turn(space, turn, event.time - this.#options.dedupeMs)),
       });
       await breath();
     }

@@ -14,11 +14,13 @@ import {
 } from '../ranking/rank.ts';
 import type { TermIndex } from './term-index-store.ts';
 
-/** An event that was stored before there were digests gets its own when a question first finds it. */
+/** An event that was stored before there were digests gets its own when a question first finds it. A captured event names its turn. */
 export const DIGESTS_SCHEMA = `
 CREATE TABLE digests (
   row INTEGER PRIMARY KEY, space INTEGER NOT NULL, time INTEGER NOT NULL, importance REAL NOT NULL, digest BLOB NOT NULL
 );
+ALTER TABLE events ADD COLUMN turn TEXT;
+CREATE INDEX events_turn ON events (space, turn) WHERE turn IS NOT NULL;
 CREATE TRIGGER digest_gone AFTER DELETE ON events BEGIN
   DELETE FROM digests WHERE row = old.row;
 END;

@@ -12,6 +12,7 @@ import {
   checkSpace,
   clampedEvents,
   DEFAULT_RECALL,
+  eventTurn,
   type MemoryLimits,
   shortened,
 } from '../event.ts';
@@ -208,11 +209,12 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
   return {
     eventStore,
     recall,
-    async capture(space, events, began = preciseNow()) {
+    async capture(space, events, began = preciseNow(), turn) {
       checkSpace(space);
       if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
       const clamped = events.flatMap((event) => clampedEvents(event, limits, now()));
-      queue.add(clamped.map((event) => ({ space, event, began })));
+      const own = turn && eventTurn(turn, clamped);
+      queue.add(clamped.map((event) => ({ space, event, began, ...(own && { turn: own }) })));
     },
     async erase(space) {
       checkSpace(space);

@@ -8,6 +8,7 @@ import { openStateFile, waitForLastWrite } from '../../../lib/store/versioned-st
 import { prefixedId } from '../../../lib/text/ids.ts';
 import {
   type CheckedEvent,
+  type EventTurn,
   fingerprint,
   indexedText,
   type MemoryLimits,
@@ -63,6 +64,7 @@ export interface CapturedEvent {
   readonly space: string;
   readonly event: CheckedEvent;
   readonly began: number;
+  readonly turn?: EventTurn;
 }
 
 export interface StoredSpace {
@@ -168,8 +170,8 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
   );
   const allBytes = of<{ bytes: number }, []>('SELECT total(bytes) AS bytes FROM spaces');
   const insert = of<{ row: number }, SQLQueryBindings[]>(
-    `INSERT INTO events (space, id, time, text, source, tags, importance, fingerprint, length)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
+    `INSERT INTO events (space, id, time, text, source, tags, importance, fingerprint, length, turn)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
   );
   const byId = of<EventRow, [number, string]>('SELECT * FROM events WHERE space = ? AND id = ?');
   const alike = of<{ row: number }, [number, Uint8Array, number, number]>(
@@ -179,6 +181,11 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     'SELECT * FROM events WHERE +space = ? AND row IN (SELECT value FROM json_each(?))',
   );
   const remove = of<unknown, [number, string]>('DELETE FROM events WHERE space = ? AND id = ?');
+  const ofTurn = of<{ row: number; bytes: number }, [number, string, number, string]>(
+    `SELECT row, octet_length(text) AS bytes FROM events WHERE space = ? AND turn = ? AND time >= ?
+     AND lower(hex(fingerprint)) NOT IN (SELECT value FROM json_each(?))`,
+  );
+  const removeRow = of<unknown, [number]>('DELETE FROM events WHERE row = ?');
   const erasure = of<{ at: number }, [Uint8Array]>('SELECT at FROM erasures WHERE space = ?');
   const noteErasure = of<unknown, [Uint8Array, number]>(
     'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
@@ -198,10 +205,17 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     return spaceOf.get(name)!;
   };
 
-  function put(space: number, event: CheckedEvent, print: Uint8Array): MemoryEvent {
+  function put(space: number, event: CheckedEvent, print: Uint8Array, turn?: string): MemoryEvent {
     const { id = prefixedId('mem_'), time, text, source, tags, importance } = event;
     const eventTerms = termsOf(indexedText(event));
-    const more = [source, JSON.stringify(tags), importance, print, eventTerms.length] as const;
+    const more = [
+      source,
+      JSON.stringify(tags),
+      importance,
+      print,
+      eventTerms.length,
+      turn ?? null,
+    ] as const;
     const { row } = insert.get(space, id, time, text, ...more)!;
     terms.add(space, row, eventTerms);
     digests.put(space, row, event, digestOf(event, eventTerms));
@@ -244,20 +258,29 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     (captured: readonly CapturedEvent[], dedupeMs: number): CaptureCounts => {
       const count = { stored: 0, duplicates: 0, full: 0, erased: 0 };
       let { bytes } = allBytes.get()!;
-      for (const { space: name, event, began } of captured) {
+      for (const { space: name, event, began, turn } of captured) {
         const gone = erasure.get(hashOf(name));
         // Events from before the erasure are dropped too: a running turn must not bring its space back.
         if (gone !== null && (gone.at >= began || gone.at >= event.time + 1)) {
           count.erased++;
           continue;
         }
-        const space = make(name);
+        const { id } = make(name);
+        if (turn !== undefined) {
+          const since = turn.isGiven ? 0 : event.time - dedupeMs;
+          const discarded = JSON.stringify(turn.prints);
+          for (const one of ofTurn.all(id, turn.name, since, discarded)) {
+            bytes -= one.bytes;
+            removeRow.run(one.row);
+          }
+        }
+        const space = spaceOf.get(name)!;
         const print = fingerprint(event);
         if (alike.get(space.id, print, event.time - dedupeMs, event.time + dedupeMs) !== null) {
           count.duplicates++;
         } else if (noRoom(space, bytes, event) !== undefined) count.full++;
         else {
-          put(space.id, event, print);
+          put(space.id, event, print, turn?.name);
           bytes += Buffer.byteLength(event.text);
           count.stored++;
         }
