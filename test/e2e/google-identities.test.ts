@@ -181,6 +181,18 @@ describe('what the client is told', () => {
     expect(text).not.toContain('somebody-else');
   });
 
+  test('a refusal that repeats the token of the identity: without the token', async () => {
+    const subject = `${btoa('{"alg":"RS256"}')}.${btoa('{"sub":"somebody"}')}.${'c2ln'.repeat(12)}`;
+    await writeFile(join(folder, 'stranger'), subject);
+    await start(google.federated({ file: join(folder, 'stranger') }));
+    google.repeats = 'token';
+    const { status, text } = await ask();
+    google.repeats = undefined;
+    expect(status).toBe(502);
+    expect(text).toContain('invalid_grant: Bad');
+    expect(text).not.toContain(subject.slice(0, 30));
+  });
+
   test('no file and no metadata server: both are named', async () => {
     setVariables({ GCE_METADATA_HOST: '127.0.0.1:9' });
     await start(undefined);

@@ -111,6 +111,11 @@ export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
       const headers = Object.fromEntries(request.headers);
+      if (fake.repeats === 'token' && pathname.endsWith('/token')) {
+        const asked = new URLSearchParams(await request.text());
+        const error_description = `Bad ${asked.get('assertion') ?? asked.get('subject_token')}`;
+        return Response.json({ error: 'invalid_grant', error_description }, { status: 400 });
+      }
       if (pathname === '/token') return token(await request.text(), headers);
       if (pathname === '/v1/token') return exchange(await request.text(), headers);
       if (pathname.startsWith('/computeMetadata/')) return metadata(pathname, search, headers);
@@ -201,12 +206,6 @@ export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
       return invalid('invalid_request', 'Content-Type must be application/x-www-form-urlencoded.');
     }
     const asked = new URLSearchParams(text);
-    if (fake.repeats === 'token') {
-      return Response.json(
-        { error: 'invalid_grant', error_description: `Bad ${asked.get('assertion')}` },
-        { status: 400 },
-      );
-    }
     if (asked.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') {
       return invalid('unsupported_grant_type', 'Invalid grant_type: ');
     }

@@ -12,6 +12,7 @@ import {
 } from 'google-auth-library';
 import type { GoogleCredentials } from '../../../config/vendors/google-credentials.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { redactText } from '../../../lib/text/redact.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
 import { tokenFetch } from '../token-request.ts';
@@ -151,5 +152,5 @@ function reasonOf(thrown: unknown): string {
   const inner = isObject(error) ? error.message : error;
   const said = [inner, why].filter((one) => typeof one === 'string').join(': ');
   const own = thrown instanceof Error ? thrown.message : String(thrown);
-  return (said === '' ? own : said).slice(0, 300);
+  return redactText(said === '' ? own : said).text.slice(0, 300);
 }
