@@ -194,6 +194,16 @@ describe('what the client is told', () => {
     expect([text, ...gateway!.lines].join('\n')).not.toContain(secret);
   });
 
+  test('a refused workload: that it was, without its token, though Entra ID quotes it', async () => {
+    await writeFile(join(folder, 'stranger'), 'a token of somebody-else, in no known form');
+    const proof = { AZURE_FEDERATED_TOKEN_FILE: join(folder, 'stranger') };
+    await start({}, { ...application(), ...proof });
+    const { status, text } = await ask();
+    expect(status).toBe(502);
+    expect(text).toContain('AADSTS7000215');
+    expect([text, ...gateway!.lines].join('\n')).not.toContain('somebody-else');
+  });
+
   test('a busy token service: that it may work later', async () => {
     await start({}, { ...application(), AZURE_CLIENT_SECRET: CLIENT_SECRET });
     azure.tokenStatus = 503;

@@ -172,7 +172,7 @@ describe('a request goes out with a token of', () => {
 
 describe('what the client is told', () => {
   test('a refused identity: that it was, in words, without the token', async () => {
-    await writeFile(join(folder, 'stranger'), 'eyJ.somebody-else-somebody-else');
+    await writeFile(join(folder, 'stranger'), 'a token of somebody-else, in no known form');
     await start(google.federated({ file: join(folder, 'stranger') }));
     const { status, text } = await ask();
     expect(status).toBe(502);

@@ -3,6 +3,8 @@
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isLocalNetwork, plainHost } from '../../lib/http/local-address.ts';
 import { Abort } from '../../lib/loop/abort.ts';
+import { redactText } from '../../lib/text/redact.ts';
+import { maskLiterals, secretLiterals } from '../../lib/text/secret-literals.ts';
 import type { Transport } from '../transport.ts';
 
 const DEADLINE_MS = 10_000;
@@ -51,25 +53,49 @@ export async function tokenRequest(
   }
 }
 
+/** Members of a request for a token that prove who asks. */
+const PROOFS = ['assertion', 'client_assertion', 'client_secret', 'refresh_token', 'subject_token'];
+
+/** The proofs in a form. */
+export function proofsIn(form: string | undefined): readonly string[] {
+  if (form === undefined) return [];
+  const asked = new URLSearchParams(form);
+  return PROOFS.flatMap((name) => asked.get(name) || []);
+}
+
+/** What a token service says, without the proofs that it quotes and without anything else that looks like a credential. */
+export const saidWithout = (said: string, proofs: readonly string[]): string =>
+  redactText(maskLiterals(said, secretLiterals(proofs))).text.slice(0, 300);
+
 /**
  * A `fetch` for libraries that want one. What is in this machine's own network, as metadata servers are, is asked
  * directly: no proxy reaches it.
+ * @param proofs gets what was sent to prove who asks
  */
-export function tokenFetch(transport: Transport): typeof fetch {
+export function tokenFetch(transport: Transport, proofs: string[]): typeof fetch {
   const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     const url = new URL(input instanceof Request ? input.url : input);
     const { method = 'GET', body: sent } = init;
+    const headers = new Headers(init.headers);
+    const carried = new Response(sent);
+    // A form says itself what it is, before it is read.
+    const type = carried.headers.get('content-type');
+    const form = sent == null ? undefined : await carried.text();
+    if (type !== null && !headers.has('content-type')) headers.set('content-type', type);
+    proofs.push(...proofsIn(form));
     if (isLocalNetwork(plainHost(url.hostname)) || (method !== 'GET' && method !== 'POST')) {
-      return fetch(url, { ...init, signal: AbortSignal.timeout(DEADLINE_MS) });
+      const signal = AbortSignal.timeout(DEADLINE_MS);
+      return fetch(url, { ...init, headers, ...(form !== undefined && { body: form }), signal });
     }
-    const { status, headers, bytes } = await tokenRequest(transport, {
+    const answer = await tokenRequest(transport, {
       url: url.href,
       method,
-      headers: Object.fromEntries(new Headers(init.headers)),
-      body: sent == null ? undefined : await new Response(sent).text(),
+      headers: Object.fromEntries(headers),
+      body: form,
     });
-    const body = status === 204 ? null : Buffer.from(bytes);
-    return new Response(body, { status, headers: FlatHeaders.from(headers).record() });
+    const { status } = answer;
+    const body = status === 204 ? null : Buffer.from(answer.bytes);
+    return new Response(body, { status, headers: FlatHeaders.from(answer.headers).record() });
   };
   return Object.assign(send, { preconnect: () => {} });
 }

@@ -99,7 +99,10 @@ export function startFakeAzure(vendor: FakeUpstream): FakeAzure {
       }
       const proof = proofIn(asked);
       if (proof === undefined) {
-        return invalid('invalid_client', 'AADSTS7000215: Invalid client secret provided.');
+        return invalid(
+          'invalid_client',
+          `AADSTS7000215: Invalid client secret provided: ${asked.get('client_secret') ?? asked.get('client_assertion')}.`,
+        );
       }
       return Response.json({
         token_type: 'Bearer',

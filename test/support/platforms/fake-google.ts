@@ -268,7 +268,7 @@ export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
     if (!isKnown)
       return invalid(
         'invalid_grant',
-        'The given credential is rejected by the attribute condition.',
+        `The given credential ${subject_token} is rejected by the attribute condition.`,
         400,
       );
     exchanges.push({ by: 'sts', type: type! });

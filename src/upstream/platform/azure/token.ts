@@ -5,11 +5,10 @@ import type { INetworkModule, NetworkRequestOptions, NodeAuthOptions } from '@az
 import type { EntraIdentity } from '../../../config/sections/platform/azure.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
 import { tryParse } from '../../../lib/json/json.ts';
-import { redactText } from '../../../lib/text/redact.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
-import { tokenFetch, tokenRequest } from '../token-request.ts';
+import { proofsIn, saidWithout, tokenFetch, tokenRequest } from '../token-request.ts';
 
 export interface EntraToken {
   readonly token: string;
@@ -45,11 +44,12 @@ export async function fetchEntraToken(options: EntraOptions): Promise<Lease<Entr
       if ('proof' in identity || status !== undefined)
         throw new TargetError('elsewhere', 'upstream', words);
     }
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const said = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = saidWithout(said, network.proofs);
     throw new TargetError(
       'next-target',
       'upstream',
-      `Provider ${provider} has no credentials: Entra ID gave no token to ${accountOf(identity)} (${redactText(why).text.slice(0, 300)}).`,
+      `Provider ${provider} has no credentials: Entra ID gave no token to ${accountOf(identity)} (${why}).`,
       { code: 'provider_key_refused', retryable: false },
     );
   }
@@ -145,6 +145,8 @@ class Network implements INetworkModule {
   host = '';
   status: number | undefined;
   isUnreachable = false;
+  /** What was sent to prove who asks. */
+  readonly proofs: string[] = [];
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -165,6 +167,7 @@ class Network implements INetworkModule {
   ) {
     this.host = new URL(url).host;
     this.status = undefined;
+    this.proofs.push(...proofsIn(body));
     try {
       // The address of a machine's identity is the machine's own.
       const answer = url.startsWith('https:')
@@ -191,7 +194,7 @@ async function local(
   headers: Record<string, string>,
   body: string | undefined,
 ) {
-  const answer = await tokenFetch(transport)(url, {
+  const answer = await tokenFetch(transport, [])(url, {
     method,
     headers,
     ...(body !== undefined && { body }),

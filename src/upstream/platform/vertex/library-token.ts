@@ -12,10 +12,9 @@ import {
 } from 'google-auth-library';
 import type { GoogleCredentials } from '../../../config/vendors/google-credentials.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { redactText } from '../../../lib/text/redact.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
-import { tokenFetch } from '../token-request.ts';
+import { saidWithout, tokenFetch } from '../token-request.ts';
 
 /** Of a token whose end the library does not tell: as long as Google's shortest ones hold. */
 const UNKNOWN_MS = 5 * 60_000;
@@ -38,12 +37,13 @@ export async function libraryToken(
   { file, transport, scope, failed, passing }: Context,
 ): Promise<Lease<{ readonly token: string; readonly account: string }>> {
   const source = credentials === undefined ? "Google's metadata server" : `those in ${file}`;
+  const proofs: string[] = [];
   try {
     // A client for each token: it would hold its own for longer than this gateway wants it.
     const { token, until } = await inTime(
       credentials === undefined
         ? tokenOf(new Compute({ scopes: [scope] }))
-        : tokenFor(credentials.json, scope, tokenFetch(transport)),
+        : tokenFor(credentials.json, scope, tokenFetch(transport, proofs)),
     );
     if (typeof token !== 'string' || token === '')
       throw new Error('there is no token in the answer');
@@ -54,8 +54,9 @@ export async function libraryToken(
       throw passing(`${source} answered ${status}`);
     }
     const where = credentials === undefined ? `the file ${file} does not exist, and ` : '';
-    if (status === undefined) throw failed(`${where}${source} gave no token (${reasonOf(thrown)})`);
-    throw failed(`${where}${source} were refused (${status}, ${reasonOf(thrown)})`);
+    const why = saidWithout(reasonOf(thrown), proofs);
+    if (status === undefined) throw failed(`${where}${source} gave no token (${why})`);
+    throw failed(`${where}${source} were refused (${status}, ${why})`);
   }
 }
 
@@ -72,7 +73,11 @@ async function tokenOf(client: AuthClient): Promise<Fetched> {
 async function tokenFor(json: JsonObject, scope: string, send: typeof fetch): Promise<Fetched> {
   const source = json.type === STAND_IN ? json.source_credentials : json;
   const client = clientOf(isObject(source) ? source : {}, scope);
-  client.transporter.defaults.fetchImplementation = send;
+  // What exchanges tokens for a client has a sender of its own.
+  for (const one of [client, ...Object.values(client)]) {
+    const { defaults } = (one as Partial<AuthClient> | undefined)?.transporter ?? {};
+    if (defaults !== undefined) defaults.fetchImplementation = send;
+  }
   if (json.type !== STAND_IN) return tokenOf(client);
   // The library's class for it writes a warning to the console.
   const { data } = await client.request<{ accessToken?: unknown; expireTime?: string }>({
@@ -152,5 +157,5 @@ function reasonOf(thrown: unknown): string {
   const inner = isObject(error) ? error.message : error;
   const said = [inner, why].filter((one) => typeof one === 'string').join(': ');
   const own = thrown instanceof Error ? thrown.message : String(thrown);
-  return redactText(said === '' ? own : said).text.slice(0, 300);
+  return said === '' ? own : said;
 }
