@@ -14,6 +14,7 @@ import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
 import { AnswerSessions } from '../gateway/tries/answer-sessions.ts';
+import { learntFacts } from '../gateway/tries/learnt-targets.ts';
 import type { Gateway } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -104,7 +105,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   };
   let current = configured(options.config, environment, outliving);
   const health = {
-    snapshot: () => healthSnapshot(current.upstreams.known),
+    snapshot: () => {
+      const learnt = learntFacts(Object.values(current.services.table.config.providers));
+      const snapshot = healthSnapshot(current.upstreams.known);
+      return learnt.length === 0 ? snapshot : { ...snapshot, learnt };
+    },
     engines: () => ({
       engines: engines.report(),
       keys: keysReport(),

@@ -22,6 +22,7 @@ export async function restingTargets(
 export function restsIn(answer: Json | undefined, now = Date.now()): readonly RestingTarget[] {
   if (!isObject(answer)) return [];
   const rests = objectsOf(answer.rests);
+  const lessons = objectsOf(answer.learnt);
   return objectsOf(answer.targets).flatMap(({ target, state }) => {
     if (typeof target !== 'string') return [];
     const own = rests.filter(
@@ -29,9 +30,18 @@ export function restsIn(answer: Json | undefined, now = Date.now()): readonly Re
         target === `${provider}/${model}` ||
         (model === undefined && target.startsWith(`${provider}/`)),
     );
-    if (own.length === 0) return [];
+    const facts = lessons.find((one) => one.target === target)?.facts;
+    const learnt = Array.isArray(facts)
+      ? facts.flatMap((fact) => (typeof fact === 'string' ? [printableLine(fact, 200)] : []))
+      : [];
+    if (own.length === 0 && learnt.length === 0) return [];
     return [
-      { target, passedOver: state === 'resting', rests: own.map((rest) => words(rest, now)) },
+      {
+        target,
+        passedOver: state === 'resting',
+        rests: own.map((rest) => words(rest, now)),
+        ...(learnt.length > 0 && { learnt }),
+      },
     ];
   });
 }

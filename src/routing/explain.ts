@@ -31,6 +31,8 @@ export interface RestingTarget {
   readonly passedOver: boolean;
   /** What rests, why and until when, as text. */
   readonly rests: readonly string[];
+  /** What the model has taught by refusing: requests are made so. */
+  readonly learnt?: readonly string[];
 }
 
 export interface Explanation {
@@ -119,6 +121,7 @@ export function explainText(explanation: Explanation): string {
       const passed = rests?.passedOver ? ', rests: passed over while another target serves' : '';
       lines.push(`${label} ${name} (${target.protocol}${profile}${passed})`);
       for (const why of rests?.rests ?? []) lines.push(`          rests: ${why}`);
+      for (const fact of rests?.learnt ?? []) lines.push(`          learnt: ${fact}`);
     }
   }
   return lines.join('\n');

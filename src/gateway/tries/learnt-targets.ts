@@ -8,6 +8,8 @@ import type { RoutedTarget } from '../../routing/index.ts';
 /** Clients choose the names of models: above this number of a provider's, all are forgotten. */
 const MAX_MODELS = 1000;
 
+/** What a target was known to be before, by what it has become. */
+const before = new WeakMap<Target, Target>();
 const learnt = new WeakMap<RoutedTarget['provider'], Map<string, Target>>();
 
 /** The target with what it has taught. */
@@ -24,14 +26,31 @@ export function canLearnFrom(
   asked: Target = routed.target,
 ): boolean {
   if (!canActOn(asked, refusal)) return false;
-  const before = learntTarget(routed);
-  const after = targetLearning(before, refusal);
-  if (after === before) return true;
+  const known = learntTarget(routed);
+  const after = targetLearning(known, refusal);
+  if (after === known) return true;
   let models = learnt.get(routed.provider);
   if (models === undefined || models.size >= MAX_MODELS) {
     models = new Map();
     learnt.set(routed.provider, models);
   }
   models.set(routed.target.model, after);
+  before.set(after, routed.target);
   return true;
+}
+
+/** What was learnt of the models of these providers, as text: facts of a profile, and fields that are left out. */
+export function learntFacts(
+  providers: Iterable<RoutedTarget['provider']>,
+): readonly { readonly target: string; readonly facts: readonly string[] }[] {
+  return [...providers].flatMap((provider) =>
+    [...(learnt.get(provider) ?? [])].map(([model, target]) => {
+      const own = before.get(target)?.profile as Readonly<Record<string, unknown>> | undefined;
+      const facts = Object.entries(target.profile).flatMap(([fact, value]) =>
+        Bun.deepEquals(own?.[fact], value) ? [] : [`${fact}: ${JSON.stringify(value)}`],
+      );
+      const fields = (target.refusedFields ?? []).map((path) => `without ${path.join('.')}`);
+      return { target: `${provider.name}/${model}`, facts: [...facts, ...fields] };
+    }),
+  );
 }

@@ -31,6 +31,8 @@ export interface RestingPart {
 export interface HealthSnapshot {
   readonly targets: readonly { readonly target: string; readonly state: TargetState }[];
   readonly rests: readonly RestingPart[];
+  /** What models have taught by refusing, while this process runs. */
+  readonly learnt?: readonly { readonly target: string; readonly facts: readonly string[] }[];
 }
 
 /** Takes time in proportion to the places; they are bounded. */

@@ -1,11 +1,14 @@
 /** A refusal of a setting is mended at that place: asked once more, and remembered, in the words of every vendor. */
 
 import { describe, expect, test } from 'bun:test';
+import { restsIn } from '../../../src/cli/resting-targets.ts';
+import type { ProviderConfig } from '../../../src/config/sections/providers.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { historyRefusal } from '../../../src/conversation/refusal/refusal.ts';
 import type { Profile } from '../../../src/conversation/target.ts';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
+import { canLearnFrom, learntFacts } from '../../../src/gateway/tries/learnt-targets.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
@@ -544,6 +547,38 @@ describe('a strict vendor', () => {
     const { seed: _, ...rest } = body;
     expect(gateway.sent).toEqual([body, rest, rest]);
     expect(gateway.summaries[1]!.notes.map(({ name }) => name)).toEqual(['stripped_after_refusal']);
+  });
+
+  test('what was learnt is told by the target, as facts and fields', async () => {
+    const provider = { name: 'up' } as ProviderConfig;
+    const profile = { name: 'none' };
+    const target = { provider: 'up', model: 'm', protocol: 'openai-chat', profile } as const;
+    const refusal = (message: string) =>
+      new GatewayError('invalid_request', message, { status: 400, fromUpstream: true });
+    canLearnFrom(
+      refusal('max_tokens is too large: 9. This model supports at most 4096 completion tokens'),
+      { provider, target },
+    );
+    canLearnFrom(refusal("Unsupported parameter: 'seed' is not supported with this model."), {
+      provider,
+      target,
+    });
+    expect(learntFacts([provider])).toEqual([
+      { target: 'up/m', facts: expect.arrayContaining(['maxOutput: 4096', 'without seed']) },
+    ]);
+    const explained = restsIn({
+      targets: [{ target: 'up/m', state: 'serving' }],
+      rests: [],
+      learnt: learntFacts([provider]) as never,
+    });
+    expect(explained).toEqual([
+      {
+        target: 'up/m',
+        passedOver: false,
+        rests: [],
+        learnt: expect.arrayContaining(['maxOutput: 4096']),
+      },
+    ]);
   });
 
   test('what was learnt of one model is not held against another', async () => {
