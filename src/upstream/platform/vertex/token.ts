@@ -5,12 +5,10 @@ import {
   googleCredentials,
 } from '../../../config/vendors/google-credentials.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { redactText } from '../../../lib/text/redact.ts';
-import { maskLiterals, secretLiterals } from '../../../lib/text/secret-literals.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
-import { tokenRequest } from '../token-request.ts';
+import { proofsIn, saidWithout, tokenRequest } from '../token-request.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 /** An assertion holds for an hour at most, and so does the token that it is exchanged for. */
@@ -87,11 +85,7 @@ export async function fetchGoogleToken(options: TokenOptions): Promise<Lease<Goo
     throw passing(`Google answered ${status}`);
   }
   const said = [error, why].filter((one) => typeof one === 'string').join(': ');
-  const sent =
-    credentials.type === 'service_account'
-      ? [credentials.privateKey, body.get('assertion')!]
-      : [credentials.clientSecret, credentials.refreshToken];
-  const words = redactText(maskLiterals(said, secretLiterals(sent))).text.slice(0, 300);
+  const words = saidWithout(said, proofsIn(body.toString()));
   throw failed(`Google refused those in ${file} (${status}${words === '' ? '' : `, ${words}`})`);
 }
 
