@@ -2,12 +2,15 @@
 
 import type { RecallQuery } from '../../../conversation/memory.ts';
 import { localTime } from '../../../lib/text/time-zone.ts';
+import { changeTerms } from './changes.ts';
 import { namedTimes, type TimeRange } from './dates.ts';
 import { queryTerms, termsOf } from './terms.ts';
 
 export interface Question {
   /** Terms that are looked up, each once. */
   readonly terms: readonly string[];
+  /** The last so many of them only tell of a change. */
+  readonly hints: number;
   /** All terms, also those that every question has. */
   readonly said: ReadonlySet<string>;
   /** Times that it names; an event of one of them is preferred. */
@@ -38,9 +41,12 @@ export function readQuestion(
 ): Question {
   const ahead = timeZone === 'UTC' ? 0 : localTime(timeZone, now) - now;
   const { ranges, rest } = namedTimes(query, now, ahead);
+  const terms = queryTerms(rest);
+  const hints = changeTerms(terms);
   const within = { since: since ?? 0, until: until ?? Number.MAX_SAFE_INTEGER };
   return {
-    terms: queryTerms(rest),
+    terms: [...terms, ...hints],
+    hints: hints.length,
     said: new Set(termsOf(query).counts.keys()),
     times: since === undefined && until === undefined ? ranges : [...ranges, within],
     within,

@@ -1,5 +1,6 @@
 /** The one ranking of both stores: candidates of a question, weighed by their digests, their surroundings and their kind. */
 
+import { isTopic, type QuestionTerms, raiseChanges } from './changes.ts';
 import { contextOf } from './context.ts';
 import type { Digest } from './digest.ts';
 import { termHash } from './digest.ts';
@@ -62,6 +63,8 @@ export interface Asked {
   readonly nearest?: Nearest | undefined;
 }
 
+/** The share of its worth that a term has which the question does not have itself. */
+const HINT = 0.1;
 /** The shares of relevance that texts keep by their kind. */
 const REQUEST = 0.25;
 const REPLY = 0.4;
@@ -87,18 +90,32 @@ interface Weighed {
 
 /** The best events by score, the best first. */
 export function rank(found: Found, asked: Asked): readonly Ranked[] {
-  const terms = weighedTerms(found);
+  const terms = weighedTerms(found, asked.question);
   const weighed = weigh(found, terms, asked);
-  return select(weighed, keyTermOf(weighed, terms), asked);
+  const own = terms.filter(({ isHint }) => !isHint).length;
+  const topics = new Set(terms.flatMap(({ term }, at) => (isTopic(term) ? [at] : [])));
+  return select(weighed, keyTermOf(weighed, terms), { own, topics }, asked);
 }
 
-const weighedTerms = ({ eventCounts, forms, events }: Found): readonly WeighedTerm[] =>
-  [...eventCounts].map(([term, having]) => ({
-    term,
-    hashes: forms.get(term)!.map(termHash),
-    worth: worthOf(term, having, events),
-    share: having / Math.max(1, events),
-  }));
+/** The question's own terms first. */
+function weighedTerms(
+  { eventCounts, forms, events }: Found,
+  { terms, hints }: Question,
+): readonly WeighedTerm[] {
+  const hinting = new Set(terms.slice(terms.length - hints));
+  const own = [...eventCounts.keys()].filter((term) => !hinting.has(term));
+  return [...own, ...[...eventCounts.keys()].filter((term) => hinting.has(term))].map((term) => {
+    const having = eventCounts.get(term)!;
+    const worth = worthOf(term, having, events);
+    return {
+      term,
+      hashes: forms.get(term)!.map(termHash),
+      worth: hinting.has(term) ? HINT * worth : worth,
+      share: having / Math.max(1, events),
+      isHint: hinting.has(term),
+    };
+  });
+}
 
 function weigh(
   { candidates, pairs, events, length }: Found,
@@ -195,7 +212,8 @@ function keyTermOf(weighed: readonly Weighed[], terms: readonly WeighedTerm[]): 
   for (const { isStatement, shares } of weighed) {
     if (!isStatement) continue;
     shares.forEach((share, at) => {
-      if (share > 0 && (key < 0 || terms[at]!.share < terms[key]!.share)) key = at;
+      if (share > 0 && !terms[at]!.isHint && (key < 0 || terms[at]!.share < terms[key]!.share))
+        key = at;
     });
   }
   return key;
@@ -208,6 +226,7 @@ function keyTermOf(weighed: readonly Weighed[], terms: readonly WeighedTerm[]): 
 function select(
   weighed: readonly Weighed[],
   key: number,
+  terms: QuestionTerms,
   { question, limit, now, nearest }: Asked,
 ): readonly Ranked[] {
   const floor = nearest === undefined ? FLOOR : 0;
@@ -222,20 +241,32 @@ function select(
     .filter(
       ({ candidate, relevance, isStatement, shares }) =>
         newest.get(candidate.digest.same) === candidate &&
-        (relevance >= least || (isStatement && key >= 0 && shares[key]! > 0)),
+        (relevance >= least ||
+          (isStatement &&
+            ((key >= 0 && shares[key]! > 0) || shares.subarray(terms.own).some((one) => one > 0)))),
     )
-    .map(({ candidate, relevance, isStatement }) => ({
+    .map(({ candidate, relevance, isStatement, shares }) => ({
       isStatement,
       candidate,
+      time: candidate.time,
+      digest: candidate.digest,
+      shares,
       score: scoreOf(relevance, candidate, now),
-    }))
-    .sort(
-      (a, b) =>
-        b.score - a.score ||
-        Number(b.isStatement) - Number(a.isStatement) ||
-        b.candidate.time - a.candidate.time ||
-        b.candidate.row - a.candidate.row,
+    }));
+  // What held at a named time is not replaced by what came later.
+  if (question.times.length === 0) {
+    raiseChanges(
+      ranked.filter(({ isStatement }) => isStatement),
+      terms,
     );
+  }
+  ranked.sort(
+    (a, b) =>
+      b.score - a.score ||
+      Number(b.isStatement) - Number(a.isStatement) ||
+      b.candidate.time - a.candidate.time ||
+      b.candidate.row - a.candidate.row,
+  );
   const statements = ranked.reduce((sum, { isStatement }) => sum + Number(isStatement), 0);
   const others = question.asksModel
     ? limit
@@ -244,5 +275,8 @@ function select(
   return ranked
     .filter(({ isStatement }) => isStatement || ++taken <= others)
     .slice(0, limit)
-    .map(({ candidate: { row }, score }) => ({ row, score: Math.round(score * 10_000) / 10_000 }));
+    .map(({ candidate: { row }, score }) => ({
+      row,
+      score: Math.round(score * 10_000) / 10_000,
+    }));
 }

@@ -36,6 +36,8 @@ export interface WeighedTerm {
   readonly worth: number;
   /** The share of the space's events that hold it. */
   readonly share: number;
+  /** The question does not have it itself: it tells of a change of what is asked for. */
+  readonly isHint: boolean;
 }
 
 /**
@@ -50,7 +52,7 @@ export function termShares(
   const shares = new Float64Array(terms.length);
   const norm = K * (1 - B + (B * digest.length) / Math.max(1, averageLength));
   let most = 0;
-  for (const { worth } of terms) most += worth * (K + 1);
+  for (const { worth, isHint } of terms) if (!isHint) most += worth * (K + 1);
   if (most === 0) return shares;
   terms.forEach(({ hashes, worth }, at) => {
     let often = 0;

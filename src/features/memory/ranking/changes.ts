@@ -1,0 +1,124 @@
+/** Facts that change: "I moved to Munich" shares no word with "Where do I live?", and comes before "I live in Hamburg". */
+
+import { stem } from '../../../lib/text/stem.ts';
+import { countIn, type Digest, termHash } from './digest.ts';
+import { STOP_WORDS } from './stop-words.ts';
+
+/** Words of questions, and words by which a change of what they ask for is told. */
+const TOPICS: readonly (readonly [asked: string, told: string])[] = [
+  ['live living reside home address city', 'move moved relocate relocated settled'],
+  ['work job employer profession career company', 'hired quit resigned retired promoted'],
+  [
+    'girlfriend boyfriend partner wife husband dating married relationship',
+    'broke split divorced engaged',
+  ],
+  ['drive car vehicle', 'sold bought'],
+  ['vegetarian vegan diet', 'meat'],
+  ['drink smoke', 'quit stopped'],
+  ['school study university major', 'graduated transferred switched'],
+  ['住 住在 地址', '搬 搬到 搬家'],
+  ['上班 工作 公司 职业', '跳槽 入职 辞职 离职'],
+  ['女朋 男朋 朋友 对象 老婆 老公', '分手 离婚 结婚'],
+  ['车', '卖了 换了 买了'],
+  ['喝 抽', '戒 改喝'],
+];
+/** Words of statements that replace others. */
+const MARKERS =
+  'now new change changed move moved gave again anymore longer instead switch become became 现在 新的 换 改 不再 变成 如今 目前';
+
+const stems = (words: string) => words.split(' ').map(stem);
+const STEMS = TOPICS.map(([asked, told]) => ({ asked: stems(asked), told: stems(told) }));
+const ASKED: ReadonlySet<string> = new Set(STEMS.flatMap(({ asked }) => asked));
+const TOPIC_CHARACTERS: ReadonlySet<string> = new Set(
+  [...ASKED].filter((word) => /\p{Script=Han}/u.test(word)).flatMap((word) => [...word]),
+);
+const MARKER_HASHES = stems(MARKERS).map(termHash);
+const EMPTY_HASHES: ReadonlySet<number> = new Set([...STOP_WORDS].map(termHash));
+
+/** Is the change of a term told by other words? */
+export const isTopic = (term: string): boolean =>
+  ASKED.has(term) || [...term].some((one) => TOPIC_CHARACTERS.has(one));
+
+/** Terms by which a change of what a question asks for may be told, unless it asks for the change itself. */
+export function changeTerms(terms: readonly string[]): readonly string[] {
+  const own = new Set(terms);
+  const has = (words: readonly string[]) => words.some((word) => own.has(word));
+  return [...new Set(STEMS.flatMap(({ asked, told }) => (has(asked) && !has(told) ? told : [])))];
+}
+
+/** The share of the terms of the shorter of two texts that the other one has, from which they are about the same. */
+const ALIKE = 0.4;
+/** The share of the older one's score that the newer one has at least. */
+const LEAST_SCORE = 0.5;
+/** The share of what the older one holds of the question that the newer one holds. */
+const LEAST_HELD = 0.4;
+/** The same where it tells of a change, whose topics count as held. */
+const LEAST_TOLD = 0.5;
+
+/** A ranked statement, and what it holds of the question. */
+export interface Statement {
+  readonly time: number;
+  readonly digest: Digest;
+  /** Shares of the question's own terms, then of those that tell of a change. */
+  readonly shares: Float64Array;
+  score: number;
+}
+
+export interface QuestionTerms {
+  /** The number of the question's own terms. */
+  readonly own: number;
+  /** Places of those whose change is told by other words. */
+  readonly topics: ReadonlySet<number>;
+}
+
+/** Raises statements above older ones of the same source that they replace. */
+export function raiseChanges(statements: readonly Statement[], terms: QuestionTerms): void {
+  const inTime = statements.toSorted((a, b) => a.time - b.time);
+  inTime.forEach((newer, at) => {
+    const tells = newer.shares.subarray(terms.own).some((share) => share > 0);
+    const isMarked = MARKER_HASHES.some((hash) => countIn(newer.digest, hash) > 0);
+    if (!tells && !isMarked) return;
+    for (const older of inTime.slice(0, at)) {
+      if (older.score < newer.score || older.time === newer.time) continue;
+      if (older.digest.source !== newer.digest.source) continue;
+      const isReplaced =
+        (tells && heldOf(older, newer, terms, true) >= LEAST_TOLD) ||
+        (isMarked && isAboutTheSame(older, newer, terms));
+      if (isReplaced) newer.score = older.score * 1.001;
+    }
+  });
+}
+
+const isAboutTheSame = (older: Statement, newer: Statement, terms: QuestionTerms): boolean =>
+  newer.score >= LEAST_SCORE * older.score &&
+  heldOf(older, newer, terms, false) >= LEAST_HELD &&
+  areAlike(older.digest, newer.digest);
+
+/** The share of what the older one holds of the question that the newer one holds, too. */
+function heldOf(
+  older: Statement,
+  newer: Statement,
+  { own, topics }: QuestionTerms,
+  tells: boolean,
+): number {
+  let all = 0;
+  let both = 0;
+  for (let term = 0; term < own; term++) {
+    const share = older.shares[term]!;
+    all += share;
+    if (newer.shares[term]! > 0 || (tells && topics.has(term))) both += share;
+  }
+  return all === 0 ? 0 : both / all;
+}
+
+function areAlike(one: Digest, other: Digest): boolean {
+  const [few, many] = one.hashes.length < other.hashes.length ? [one, other] : [other, one];
+  let all = 0;
+  let common = 0;
+  for (const hash of few.hashes) {
+    if (EMPTY_HASHES.has(hash)) continue;
+    all++;
+    if (countIn(many, hash) > 0) common++;
+  }
+  return common >= ALIKE * all;
+}
