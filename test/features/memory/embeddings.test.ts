@@ -84,6 +84,26 @@ describe.each(FORMS)('hybrid recall, %s', (form) => {
     expect(new Set(watch.kinds)).toEqual(new Set(['hybrid']));
   });
 
+  test('what the model said is found with vectors as well as without', async () => {
+    const path = files.path();
+    const { memory, book, recalled } = files.open({ path, embedder: endpoint().embedder });
+    const noise = Array.from({ length: 40 }, (_, at) => ({
+      text: `a vehicle of the year ${at}`,
+      source: 'user',
+    }));
+    await book.add(
+      's',
+      [...noise, { text: 'I suggest the Kia as your next vehicle.', source: 'assistant' }],
+      inList,
+    );
+    await memory.recall('s', { query: 'wake' });
+    await filled(path, 41);
+    expect((await recalled('s', 'Which vehicle did you suggest?'))[0]).toContain('Kia');
+    expect(await recalled('s', 'suggest a Kia', 8)).toContain(
+      'I suggest the Kia as your next vehicle.',
+    );
+  });
+
   test('captured events get vectors in the background, in batches', async () => {
     const path = files.path();
     const { sent, ...end } = endpoint();

@@ -74,12 +74,14 @@ export interface QuestionTerms {
 /** Raises statements above older ones of the same source that they replace. */
 export function raiseChanges(statements: readonly Statement[], terms: QuestionTerms): void {
   const inTime = statements.toSorted((a, b) => a.time - b.time);
+  // Above a weak one nothing needs to be raised.
+  const least = LEAST_SCORE * Math.max(0, ...statements.map(({ score }) => score));
   inTime.forEach((newer, at) => {
     const tells = newer.shares.subarray(terms.own).some((share) => share > 0);
     const isMarked = MARKER_HASHES.some((hash) => countIn(newer.digest, hash) > 0);
     if (!tells && !isMarked) return;
     for (const older of inTime.slice(0, at)) {
-      if (older.score < newer.score || older.time === newer.time) continue;
+      if (older.score < Math.max(least, newer.score) || older.time === newer.time) continue;
       if (older.digest.source !== newer.digest.source) continue;
       const isReplaced =
         (tells && heldOf(older, newer, terms, true) >= LEAST_TOLD) ||
