@@ -1,5 +1,9 @@
 /** A helper process that reads the text of one PDF, so that a hostile file costs this process nothing. */
 
+// As a file: as code, its bytecode would add megabytes to the executable, for a helper process alone.
+// @ts-expect-error The types are those of its code; this is its path.
+import pdfjs from '../../../node_modules/unpdf/dist/pdfjs.mjs' with { type: 'file' };
+
 /** The first argument that makes this program read a PDF from stdin. It is not a command for users. */
 export const PDF_READER = '__read-pdf';
 
@@ -30,10 +34,12 @@ export async function readPdf(maxPages: number, maxText: number): Promise<number
 }
 
 async function textOf(bytes: Uint8Array, maxPages: number, maxText: number): Promise<PdfResult> {
-  const { getDocumentProxy, getMeta } = await import('unpdf');
+  const { getDocument }: typeof import('unpdf/pdfjs') = await import(pdfjs);
   try {
-    const document = await getDocumentProxy(bytes, { stopAtErrors: false });
-    const info = (await getMeta(document).catch(() => undefined))?.info;
+    const document = await getDocument({ data: bytes, useSystemFonts: true, stopAtErrors: false })
+      .promise;
+    const metadata = await document.getMetadata().catch(() => undefined);
+    const info = metadata?.info as { readonly Title?: unknown } | undefined;
     const pages = document.numPages;
     const texts: string[] = [];
     let length = 0;
