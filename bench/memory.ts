@@ -36,7 +36,7 @@ if (values.help) {
 /** Events that a turn of a conversation gets. */
 const BUDGET = 8;
 const DEPTHS = [5, BUDGET, 10, 20] as const;
-const DEEPEST = 20;
+const MAX_DEPTH = 20;
 
 interface Measured {
   readonly category: string;
@@ -82,7 +82,7 @@ async function measured(spaces: readonly LabelledSpace[]) {
       const ms = performance.now() - began;
       const { user, system } = process.cpuUsage(cpuBefore);
       cpu += (user + system) / 1000;
-      const deep = await memory.recall(name, { query: text, limit: DEEPEST });
+      const deep = await memory.recall(name, { query: text, limit: MAX_DEPTH });
       const ids = deep.map(({ id }) => id);
       const first = ids.findIndex((id) => evidence.includes(id));
       const shareOf = (list: readonly string[]) =>

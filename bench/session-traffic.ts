@@ -119,11 +119,11 @@ export async function runSession({ pid, port }: Server, dialect: SessionDialect)
 
 const COMPILER = 'JITWorker';
 const CALM_SHARE = 0.04;
-const MOST_WARM_UPS = 40;
+const MAX_WARM_UPS = 40;
 
 /** Runs sessions until in two of them hardly anything was compiled. */
 export async function warmUp(server: Server, dialect: SessionDialect): Promise<void> {
-  for (let run = 0, calm = 0; run < MOST_WARM_UPS && calm < 2; run++) {
+  for (let run = 0, calm = 0; run < MAX_WARM_UPS && calm < 2; run++) {
     const { all, compiling } = await runSession(server, dialect);
     calm = compiling < all * CALM_SHARE ? calm + 1 : 0;
   }

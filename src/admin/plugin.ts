@@ -48,7 +48,7 @@ interface Asked extends ChangeRequest {
 
 /** Entries of one page. */
 const PAGE = 100;
-const MOST_ON_PAGE = 1000;
+const MAX_ON_PAGE = 1000;
 const NOTHING =
   'GET or POST /admin/v1/keys, GET, PATCH or DELETE /admin/v1/keys/ID, POST /admin/v1/keys/ID/rotate, GET /admin/v1/audit';
 const UNPARSED = { parse: 'none' } as const;
@@ -101,7 +101,7 @@ export function adminPlugin(options: AdminOptions) {
       answer(async ({ request }) => {
         const query = queryOf(request, ['after', 'limit', 'revoked', 'search']);
         const after = query.get('after') ?? undefined;
-        const limit = wholeNumber(query, 'limit', PAGE, MOST_ON_PAGE);
+        const limit = wholeNumber(query, 'limit', PAGE, MAX_ON_PAGE);
         const revoked = flagOf(query, 'revoked');
         const search = query.get('search') ?? undefined;
         const page = await keys.list({ after, limit, revoked, search });
@@ -155,7 +155,7 @@ export function adminPlugin(options: AdminOptions) {
       '/audit',
       answer(async ({ request }) => {
         const query = queryOf(request, ['before', 'key', 'limit']);
-        const limit = wholeNumber(query, 'limit', PAGE, MOST_ON_PAGE);
+        const limit = wholeNumber(query, 'limit', PAGE, MAX_ON_PAGE);
         const before = query.has('before')
           ? wholeNumber(query, 'before', 1, Number.MAX_SAFE_INTEGER)
           : undefined;

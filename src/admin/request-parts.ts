@@ -6,13 +6,13 @@ import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { suggest } from '../lib/text/did-you-mean.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 /** The object in a body; an empty body is an empty object. @throws GatewayError invalid_request, too_large */
 export async function objectIn(request: Request): Promise<JsonObject> {
-  const { bytes, truncated } = await readUpTo(request.body, MOST_BYTES);
+  const { bytes, truncated } = await readUpTo(request.body, MAX_BYTES);
   if (truncated) {
-    throw new GatewayError('too_large', `The body is larger than ${MOST_BYTES} bytes.`);
+    throw new GatewayError('too_large', `The body is larger than ${MAX_BYTES} bytes.`);
   }
   if (bytes.length === 0) return {};
   const value = tryParse(new TextDecoder().decode(bytes));

@@ -13,7 +13,7 @@ import { LINT } from './linters.ts';
 // One in so many when `validate: sample`.
 const SAMPLE = 20;
 // One rule broken at every event would fill the log.
-const MOST_TOLD = 5;
+const MAX_TOLD = 5;
 
 const NOTHING: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
 
@@ -47,7 +47,7 @@ export function streamValidator(
       for (const frame of parser.end()) found.push(...linter.push(frame));
       found.push(...linter.end());
       for (const { rule } of found) metrics.violations.add(1, protocol, rule);
-      for (const { at, rule, message } of found.slice(0, MOST_TOLD)) {
+      for (const { at, rule, message } of found.slice(0, MAX_TOLD)) {
         const where = target && targetName(target);
         const fields = { id: exchange.id, protocol, target: where, at, rule, message };
         event(log, 'stream.violation', fields, 'error');

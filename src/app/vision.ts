@@ -13,7 +13,7 @@ import { event } from '../telemetry/log.ts';
 import type { FeaturesOptions } from './exchange-setup.ts';
 
 /** So many memory spaces and keys keep their feature ready; the least recently used one goes first. */
-const MOST_SPACES = 100;
+const MAX_SPACES = 100;
 
 /**
  * The key of an image in the store. A description answers to what its user wrote beside the image, so another key must
@@ -61,7 +61,7 @@ export function visionBySpace(
     const own = features.get(name) ?? visionFeature({ ...shared, store: store(name) });
     features.delete(name);
     features.set(name, own);
-    if (features.size > MOST_SPACES) features.delete(features.keys().next().value!);
+    if (features.size > MAX_SPACES) features.delete(features.keys().next().value!);
     return own;
   }
   return {

@@ -31,7 +31,7 @@ export function lineDiff(before: string, after: string, context = 2): DiffLine[]
 }
 
 /** Lines times lines; beyond it everything between the common beginning and end is shown as replaced. */
-const MOST_CELLS = 4_000_000;
+const MAX_CELLS = 4_000_000;
 
 /** Every line of both texts, by a longest common subsequence of what is between their common beginning and end. */
 function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
@@ -49,7 +49,7 @@ function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
   const y = b.slice(head, b.length - tail);
   const out: DiffLine[] = a.slice(0, head).map((text) => ({ sign: ' ', text }));
   const end = () => a.slice(a.length - tail).map((text): DiffLine => ({ sign: ' ', text }));
-  if (x.length * y.length > MOST_CELLS) {
+  if (x.length * y.length > MAX_CELLS) {
     const gone = x.map((text): DiffLine => ({ sign: '-', text }));
     const come = y.map((text): DiffLine => ({ sign: '+', text }));
     return out.concat(gone, come, end());

@@ -38,7 +38,7 @@ export async function loadToLook(invocation: Invocation): Promise<Config | undef
 export const fileOf = (result: LoadResult): string | undefined =>
   result.ok ? result.config.source.path : result.file;
 
-const MOST_SHOWN = 200;
+const MAX_SHOWN = 200;
 const SECRET = /key|token|secret|passw|authorization/i;
 
 function rowsOf(file: string): readonly string[] {
@@ -60,7 +60,7 @@ export function reportProblems({ err }: Pick<Invocation, 'err'>, result: LoadRes
     rows ??= rowsOf(file);
     const row = rows[problem.line - 1]?.replaceAll('\t', ' ');
     // A line that may hold a credential is not shown.
-    if (row === undefined || row.length > MOST_SHOWN || SECRET.test(row)) return;
+    if (row === undefined || row.length > MAX_SHOWN || SECRET.test(row)) return;
     const number = String(problem.line);
     err.line(err.paint('dim', `  ${number} | `) + row);
     const caret = ' '.repeat(number.length + 5 + problem.column - 1);

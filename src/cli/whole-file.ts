@@ -30,7 +30,7 @@ export function readText(file: string): string | undefined {
 }
 
 /** Linux follows as many. */
-const MOST_LINKS = 40;
+const MAX_LINKS = 40;
 
 /**
  * The path that a chain of links ends at, whether it exists or not: dotfiles are often links to files that do not
@@ -39,7 +39,7 @@ const MOST_LINKS = 40;
 export function linkEnd(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   let at = path;
-  for (let links = 0; links < MOST_LINKS; links++) {
+  for (let links = 0; links < MAX_LINKS; links++) {
     let next: string;
     try {
       next = readlinkSync(at);

@@ -5,10 +5,10 @@ import { put } from '../lib/json/json-members.ts';
 import { cutWords } from '../lib/text/printable-text.ts';
 
 // The same bound as for the body of an error answer.
-const MOST_CHARS = 1024 * 1024;
-const MOST_OF_TEXT = MOST_CHARS / 4;
-const MOST_VALUES = 10_000;
-const MOST_DEPTH = 64;
+const MAX_CHARS = 1024 * 1024;
+const MAX_TEXT_SHARE = MAX_CHARS / 4;
+const MAX_VALUES = 10_000;
+const MAX_DEPTH = 64;
 
 /**
  * The error within these bounds: 1 Mi characters and 10,000 values in all, 256 Ki characters in each text,
@@ -20,13 +20,13 @@ export function boundedError<T extends Json | undefined>(error: T): T {
 }
 
 class Budget {
-  #chars = MOST_CHARS;
-  #values = MOST_VALUES;
+  #chars = MAX_CHARS;
+  #values = MAX_VALUES;
 
   value(value: Json | undefined, depth: number): Json | undefined {
     this.#values--;
     if (typeof value === 'string') {
-      const kept = cutWords(value, Math.min(MOST_OF_TEXT, Math.max(0, this.#chars)));
+      const kept = cutWords(value, Math.min(MAX_TEXT_SHARE, Math.max(0, this.#chars)));
       this.#chars -= kept.length;
       return kept;
     }
@@ -35,7 +35,7 @@ class Budget {
   }
 
   #full(depth: number): boolean {
-    return this.#chars <= 0 || this.#values <= 0 || depth >= MOST_DEPTH;
+    return this.#chars <= 0 || this.#values <= 0 || depth >= MAX_DEPTH;
   }
 
   #list(list: readonly Json[], depth: number): readonly Json[] {

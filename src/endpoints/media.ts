@@ -5,7 +5,7 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { pastEscapes } from '../lib/json/string-ends.ts';
 
 /** A string of so many bytes without a space is data, not words. */
-const LONGEST_WORD = 1024;
+const MAX_WORD = 1024;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -36,7 +36,7 @@ export class MediaFilter {
   /** The byte before the next one, in the beginning of a string. */
   #before = 0;
   /** The beginning of a string that may be data, of earlier chunks. */
-  readonly #held = Buffer.alloc(LONGEST_WORD + 1);
+  readonly #held = Buffer.alloc(MAX_WORD + 1);
   #heldBytes = 0;
   /** Bytes of the string that was found to be data. */
   #skipped = 0;
@@ -106,7 +106,7 @@ export class MediaFilter {
 
   /** Reads on in the beginning of a string, until it is over or shows what it is. Returns the place to go on from. */
   #look(bytes: Buffer, from: number): number {
-    const most = from + LONGEST_WORD + 1 - this.#heldBytes;
+    const most = from + MAX_WORD + 1 - this.#heldBytes;
     const until = Math.min(bytes.length, most);
     let escaped = this.#escaped;
     let before = this.#before;
@@ -136,7 +136,7 @@ export class MediaFilter {
     if (at === most) {
       this.#write(bytes, this.#start);
       this.#heldBytes = 0;
-      this.#skipped = LONGEST_WORD + 1;
+      this.#skipped = MAX_WORD + 1;
       this.#state = DATA;
     }
     return at;

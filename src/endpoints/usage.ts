@@ -10,7 +10,7 @@ const TAIL_BYTES = 64 * 1024;
 /** No usage is longer. */
 const USAGE_CHARS = 4096;
 const KEY = '"usage"';
-const MOST_TRIES = 64;
+const MAX_TRIES = 64;
 
 /** Sees every chunk of an answer; keeps its ends. */
 export class UsageScan {
@@ -45,7 +45,7 @@ const OBJECT = /^\s{0,8}:\s{0,8}\{/;
 function lastUsage(text: string): Usage | undefined {
   let at = text.lastIndexOf(KEY);
   // A stream has `"usage":null` in all frames but one.
-  for (let tries = 0; at >= 0 && tries < MOST_TRIES; tries++) {
+  for (let tries = 0; at >= 0 && tries < MAX_TRIES; tries++) {
     const behind = at + KEY.length;
     const opening = OBJECT.exec(text.slice(behind, behind + 20));
     const value = opening && objectAt(text, behind + opening[0].length - 1);

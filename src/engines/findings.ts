@@ -3,7 +3,7 @@
 import type { EngineFinding } from '../lib/store/engines.ts';
 
 const SLOW_MS = 10;
-const MOST_SKEW_MS = 2000;
+const MAX_SKEW_MS = 2000;
 
 /** @param times milliseconds of some round trips */
 export function latencyFinding(times: readonly number[]): EngineFinding {
@@ -21,7 +21,7 @@ export function latencyFinding(times: readonly number[]): EngineFinding {
 /** @param doubt what the measurement itself may be off by, in milliseconds */
 export function clockFinding(skewMs: number, doubt: number): EngineFinding {
   const off = Math.abs(skewMs);
-  if (off <= MOST_SKEW_MS + doubt)
+  if (off <= MAX_SKEW_MS + doubt)
     return { status: 'ok', message: 'its clock agrees with this one' };
   return {
     status: 'warn',

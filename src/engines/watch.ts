@@ -19,7 +19,7 @@ export interface WatchOptions {
 }
 
 const PING_MS = 500;
-const LONGEST_PING_MS = 4000;
+const MAX_PING_MS = 4000;
 const STEADY_MS = 10_000;
 const PING_DEADLINE_MS = 1000;
 /** The first call also connects; its deadline is no shorter. */
@@ -139,7 +139,7 @@ export class EngineWatch {
 
   #schedule(): void {
     const usual = this.#options.pingMs ?? PING_MS;
-    const wait = Math.max(usual, Math.min(LONGEST_PING_MS, usual * 2 ** this.#relapses));
+    const wait = Math.max(usual, Math.min(MAX_PING_MS, usual * 2 ** this.#relapses));
     this.#timer = setTimeout(() => void this.#ping(), wait);
     this.#timer.unref();
   }

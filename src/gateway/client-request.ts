@@ -12,14 +12,14 @@ import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { holdsMoreValues, PLAIN_VALUES } from '../lib/json/many-values.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
-import { type Asker, type Histories, type History, LEAST_BYTES } from './histories/histories.ts';
+import { type Asker, type Histories, type History, MIN_BYTES } from './histories/histories.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
-const PARSE_AT_ONCE = LEAST_BYTES;
+const PARSE_AT_ONCE = MIN_BYTES;
 /** A body that is larger is looked through in slices first. */
 const LARGE = 2 * 1024 * 1024;
 /** Members, objects, lists and long numbers of a body: more than twice what `limits.blocks` blocks have. Names take the most time. */
-const MOST_VALUES = 300_000;
+const MAX_VALUES = 300_000;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const EXTENSION = needles('"hopgate"');
@@ -62,7 +62,7 @@ export function clientRequest(
   body: Uint8Array,
   options: ReadOptions = {},
 ): ClientRequest | Promise<ClientRequest> {
-  return body.length < LEAST_BYTES
+  return body.length < MIN_BYTES
     ? new ClientRequest(protocol, asBuffer(body), options)
     : largeClientRequest(protocol, asBuffer(body), options);
 }
@@ -108,9 +108,9 @@ export async function checkValues(
     bytes += part.length;
     parts.push(part);
   }
-  if (bytes <= LARGE || !(await runInSlices(holdsMoreValues(parts, MOST_VALUES)))) return;
+  if (bytes <= LARGE || !(await runInSlices(holdsMoreValues(parts, MAX_VALUES)))) return;
   throw invalid(
-    `The request body holds more than ${MOST_VALUES} members, objects, lists and numbers of 16 digits, or more than ${PLAIN_VALUES * MOST_VALUES} values, all levels together.`,
+    `The request body holds more than ${MAX_VALUES} members, objects, lists and numbers of 16 digits, or more than ${PLAIN_VALUES * MAX_VALUES} values, all levels together.`,
   );
 }
 
@@ -315,12 +315,12 @@ function isForeign(protocol: ProtocolName, bytes: Buffer, members: Members): boo
 const FREEFORM = needles('"custom"');
 
 // Longer than any name, and short enough to stand in logs, labels and headers.
-const MOST_OF_NAME = 512;
+const MAX_PER_NAME = 512;
 
 /** @throws GatewayError invalid_request for what cannot be the name of a model, in whatever script */
 export function checkedModel(model: string): string {
-  if (model.length > MOST_OF_NAME) {
-    throw invalid(`'model' is longer than ${MOST_OF_NAME} characters.`, 'model');
+  if (model.length > MAX_PER_NAME) {
+    throw invalid(`'model' is longer than ${MAX_PER_NAME} characters.`, 'model');
   }
   // Some vendors trim names: then another model's answer would be priced and counted under this one.
   if (model.trim() !== model) throw invalid("'model' begins or ends with white space.", 'model');

@@ -8,7 +8,7 @@ import { streamSource } from '../upstream/fetch-transport.ts';
 import type { ResponseBody, UpstreamAnswer } from '../upstream/transport.ts';
 
 // A body that is encoded more often than this is meant to do harm.
-const MOST_ENCODINGS = 2;
+const MAX_ENCODINGS = 2;
 // What is unpacked comes in pieces of this size, and no further ones before they are taken.
 const PIECE_BYTES = 64 * 1024;
 
@@ -48,7 +48,7 @@ export function decoded(answer: UpstreamAnswer): UpstreamAnswer {
 function unpacked(body: ResponseBody, encoding: string): ResponseBody {
   const known = unpackers();
   const steps: Unpack[] = [];
-  for (const part of encoding.split(',', MOST_ENCODINGS + 1)) {
+  for (const part of encoding.split(',', MAX_ENCODINGS + 1)) {
     const name = part.trim().toLowerCase();
     if (name === '' || name === 'identity') continue;
     const step = memberOf(known, name);
@@ -58,7 +58,7 @@ function unpacked(body: ResponseBody, encoding: string): ResponseBody {
   if (steps.length === 0) return body;
   const named = encoding.slice(0, 40);
   return streamSource(() =>
-    steps.length > MOST_ENCODINGS
+    steps.length > MAX_ENCODINGS
       ? failing(body, unreadable(named, undefined))
       : throughAll(body, steps.reverse(), named),
   );

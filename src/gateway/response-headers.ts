@@ -27,7 +27,7 @@ export function targetText(target: Target): string {
 }
 
 // Names of notes are this program's own: as many as a repaired history can have.
-const MOST_NOTES = 4096;
+const MAX_NOTES = 4096;
 
 /** `x-hopgate-…`: what happened here, on every answer. */
 export function ownHeaders(headers: FlatHeaders, own: OwnHeaders): FlatHeaders {
@@ -36,7 +36,7 @@ export function ownHeaders(headers: FlatHeaders, own: OwnHeaders): FlatHeaders {
     headers.set('x-hopgate-target', targetText(own.target));
   }
   const notes = own.notes?.summary() ?? '';
-  if (notes !== '') headers.set('x-hopgate-notes', encodeHeaderText(notes, MOST_NOTES));
+  if (notes !== '') headers.set('x-hopgate-notes', encodeHeaderText(notes, MAX_NOTES));
   return headers;
 }
 

@@ -14,7 +14,7 @@ const STALE_MS = 24 * 3_600_000;
 /** Between two fetches for keys that the set does not have, and between two that fail. */
 const PAUSE_MS = 30_000;
 const FETCH_MS = 5000;
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 export interface JwksCacheOptions {
   readonly source: JwksSource;
@@ -91,8 +91,8 @@ export class JwksCache {
       signal: AbortSignal.timeout(FETCH_MS),
     });
     if (!response.ok) throw new Error(`the issuer answered ${response.status}`);
-    const { bytes, truncated } = await readUpTo(response.body, MOST_BYTES);
-    if (truncated) throw new Error(`the key set is larger than ${MOST_BYTES} bytes`);
+    const { bytes, truncated } = await readUpTo(response.body, MAX_BYTES);
+    if (truncated) throw new Error(`the key set is larger than ${MAX_BYTES} bytes`);
     return new TextDecoder().decode(bytes);
   }
 }

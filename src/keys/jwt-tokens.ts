@@ -17,9 +17,9 @@ const jose = () => import('jose');
 
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Characters of a token. */
-const MOST_CHARS = 16_384;
+const MAX_CHARS = 16_384;
 /** Tokens that are remembered, and for how long: a key that the issuer withdraws ends them no later. */
-const MOST_TOKENS = 10_000;
+const MAX_TOKENS = 10_000;
 const REMEMBERED_MS = 5 * 60_000;
 /** One line of a subject or a label. */
 const ONE_LINE = /^\P{Cc}{1,200}$/u;
@@ -67,7 +67,7 @@ export class JwtTokens {
   }
 
   isToken(presented: string): boolean {
-    return presented.startsWith('eyJ') && presented.length <= MOST_CHARS && FORM.test(presented);
+    return presented.startsWith('eyJ') && presented.length <= MAX_CHARS && FORM.test(presented);
   }
 
   /**
@@ -94,7 +94,7 @@ export class JwtTokens {
   }
 
   #remember(digest: string, token: KnownToken): void {
-    if (this.#known.size >= MOST_TOKENS) {
+    if (this.#known.size >= MAX_TOKENS) {
       const oldest = this.#known.keys().next().value;
       if (oldest !== undefined) this.#known.delete(oldest);
     }
@@ -203,12 +203,12 @@ function permissionsIn(payload: JWTPayload, claims: JwtConfig['claims']): Permis
   return found;
 }
 
-const MOST_ENTRIES = 200;
+const MAX_ENTRIES = 200;
 
 /** A list of texts, or one text with spaces between the entries, as in `scope`. */
 function listIn(value: Json | undefined): readonly string[] {
   const list = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
   return list
     .filter((entry): entry is string => typeof entry === 'string' && ONE_LINE.test(entry))
-    .slice(0, MOST_ENTRIES);
+    .slice(0, MAX_ENTRIES);
 }

@@ -83,7 +83,7 @@ const rotationSchema = closed(
 
 /** A secret that was just issued is given again to the same request for so long, from memory. */
 const REPEAT_MS = 10 * 60_000;
-const MOST_REPEATED = 1000;
+const MAX_REPEATED = 1000;
 
 interface IssuedSecret {
   readonly key: string;
@@ -306,7 +306,7 @@ export class KeyChanges {
   #remember(mark: string, key: string): void {
     const now = this.#now();
     for (const [one, { until }] of this.#issued) {
-      if (until > now && this.#issued.size < MOST_REPEATED) break;
+      if (until > now && this.#issued.size < MAX_REPEATED) break;
       this.#issued.delete(one);
     }
     this.#issued.set(mark, { key, until: now + REPEAT_MS });

@@ -15,7 +15,7 @@ export interface NoticesOptions {
 const PAUSES_MS = [1000, 5000, 25_000];
 const TIMEOUT_MS = 10_000;
 /** Webhooks under way; a receiver that hangs must not pile them up. */
-const MOST_PENDING = 100;
+const MAX_PENDING = 100;
 
 /** What a webhook gets. `id` is the same for the same warning of the same period. */
 export interface NoticeBody {
@@ -50,7 +50,7 @@ export class BudgetNotices {
     else event(log, 'budget.exhausted', fields, 'warn');
     const { webhook } = reached.law;
     if (webhook === undefined) return;
-    if (this.#pending >= MOST_PENDING) {
+    if (this.#pending >= MAX_PENDING) {
       this.#failed(body, webhook, 'too many others are under way');
       return;
     }

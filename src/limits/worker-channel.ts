@@ -146,7 +146,7 @@ export interface LimitsChannel {
 /** A first process that is busy for longer is taken as lost. */
 const ANSWER_MS = 5000;
 /** Laws that are numbered before the numbers begin anew. */
-const MOST_LAWS = 50_000;
+const MAX_LAWS = 50_000;
 
 interface Waiting {
   readonly charges: readonly Charge[];
@@ -212,7 +212,7 @@ export class RemoteLimits implements Limits, TickTask {
       ends: this.#ends,
       standings: this.#standings,
     };
-    this.#anew = this.#laws.size >= MOST_LAWS;
+    this.#anew = this.#laws.size >= MAX_LAWS;
     if (this.#anew) this.#laws.clear();
     this.#newLaws = [];
     this.#asks = [];

@@ -7,7 +7,7 @@ import { meaning, searchManual, sectionPath, spelt } from './search.ts';
 
 const HITS = 30;
 /** The most characters of a query; every word costs a pass over the index. */
-const LONGEST = 200;
+const MAX_LENGTH = 200;
 const AROUND = 110;
 
 const TEXTS = {
@@ -34,7 +34,7 @@ const TEXTS = {
 /** The body of the results page. @param root the path of the manual */
 export function searchResults(text: string, root: string, language: Language): string {
   const texts = TEXTS[language];
-  const typed = text.slice(0, LONGEST);
+  const typed = text.slice(0, MAX_LENGTH);
   const query = spelt(typed);
   const shown = escapeHtml(typed);
   const hits = searchManual(query, HITS, language);
@@ -53,7 +53,7 @@ export function searchResults(text: string, root: string, language: Language): s
 /** The body of the page for a wrong address, with what a search for its words finds. @param name behind the root */
 export function missingBody(name: string, root: string, language: Language): string {
   const texts = TEXTS[language];
-  const shown = escapeHtml(`${root}/${name}`.slice(0, LONGEST));
+  const shown = escapeHtml(`${root}/${name}`.slice(0, MAX_LENGTH));
   const head = `<h1>${texts.missing}</h1>\n<p>${texts.noPage(`<code>${shown}</code>`)}</p>`;
   const words = name.replace(/\.(?:zh-CN|md|html)\b/g, '').replace(/[^\p{L}\p{N}]+/gu, ' ');
   const found = searchResults(words.trim(), root, language);

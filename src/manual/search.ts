@@ -89,16 +89,16 @@ export function meaning(query: string): string {
 }
 
 // More words than a query has; each unknown one is compared with every word of the manual.
-const MOST_CORRECTED = 8;
-const SHORTEST_CORRECTED = 4;
+const MAX_CORRECTED = 8;
+const MIN_CORRECTED = 4;
 
 /** The query, with the nearest words of the manual in place of Latin words that are not in it. */
 export function spelt(query: string): string {
   const known = indexed().terms;
-  let left = MOST_CORRECTED;
+  let left = MAX_CORRECTED;
   return query.replace(/[a-z][a-z0-9_-]*/gi, (word) => {
     const parts = searchWords(word).map(termOf);
-    const unknown = word.length >= SHORTEST_CORRECTED && !parts.some((part) => known.has(part));
+    const unknown = word.length >= MIN_CORRECTED && !parts.some((part) => known.has(part));
     return unknown && left-- > 0
       ? (written(nearest(termOf(word.toLowerCase()), known)) ?? word)
       : word;

@@ -40,7 +40,8 @@ const PAGES: Readonly<Record<string, string>> = {
     'multiple keys, several keys, key rotation, load balancing, key pool, 多个密钥, 密钥池, 负载均衡',
   '/prompt-caches':
     'prompt cache, prompt caching, cache_control, prompt_cache_key, cached tokens, cache hit rate, 提示词缓存, 缓存命中',
-  '/changed-requests': 'changed request, response headers, modified, record requests, diff, 请求被修改',
+  '/changed-requests':
+    'changed request, response headers, modified, record requests, diff, 请求被修改',
   '/behind-nginx': 'nginx, reverse proxy, caddy, traefik, haproxy, alb, 反向代理',
   '/recipes#local-models':
     'local model, local models, ollama, vllm, lm studio, llama.cpp, offline, 本地模型',

@@ -6,7 +6,7 @@ import type { SpendRow } from './spend.ts';
 import { labelsText, monthOf, RowTotals } from './totals.ts';
 
 const DAY_MS = 86_400_000;
-const MOST_TEXTS = 10_000;
+const MAX_TEXTS = 10_000;
 
 export class BookedRows {
   readonly #db: Database;
@@ -121,7 +121,7 @@ export class BookedRows {
     let id = this.#textIds.get(text);
     if (id === undefined) {
       id = this.#sql.textId.get(text)?.id ?? this.#sql.addText.get(text)!.id;
-      if (this.#textIds.size >= MOST_TEXTS) this.#textIds.clear();
+      if (this.#textIds.size >= MAX_TEXTS) this.#textIds.clear();
       this.#textIds.set(text, id);
     }
     return id;

@@ -4,9 +4,9 @@ import type { Rates } from '../config/sections/prices.ts';
 import type { Usage } from '../conversation/usage.ts';
 
 /** 1e-9 USD. More than any try can cost; sums of thousands of them are still exact in SQLite. */
-export const MOST_NANO_USD = 1e15;
+export const MAX_NANO_USD = 1e15;
 /** A vendor that reports more tokens than this for one try is believed up to here. */
-const MOST_TOKENS = 1e12;
+const MAX_TOKENS = 1e12;
 
 /** Picodollars (1e-12 USD) for one token: prices are given in USD per million, with six decimals at most. */
 const perToken = (usdPerMillion: number): number => Math.round(usdPerMillion * 1e6);
@@ -50,7 +50,7 @@ export class PicoRates {
     // Up to here every product and sum is an exact integer.
     if (pico > Number.MAX_SAFE_INTEGER) return this.#largeCostOf(usage);
     const rest = pico % 1000;
-    return Math.min(MOST_NANO_USD, (pico - rest) / 1000 + (rest > 0 ? 1 : 0));
+    return Math.min(MAX_NANO_USD, (pico - rest) / 1000 + (rest > 0 ? 1 : 0));
   }
 
   #largeCostOf(usage: Usage): number {
@@ -69,7 +69,7 @@ export class PicoRates {
     let pico = 0n;
     for (const [count, price] of parts) pico += BigInt(wholeTokens(count)) * BigInt(price);
     const nano = (pico + 999n) / 1000n;
-    return nano > BigInt(MOST_NANO_USD) ? MOST_NANO_USD : Number(nano);
+    return nano > BigInt(MAX_NANO_USD) ? MAX_NANO_USD : Number(nano);
   }
 }
 
@@ -78,4 +78,4 @@ export const searchesOf = ({ hosted }: Usage): number => hosted?.web_search_requ
 
 /** A vendor's count as a whole number within bounds. */
 export const wholeTokens = (count: number): number =>
-  Math.min(MOST_TOKENS, Math.ceil(Math.max(0, count)));
+  Math.min(MAX_TOKENS, Math.ceil(Math.max(0, count)));

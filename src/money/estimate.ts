@@ -14,10 +14,10 @@ const WHOLE = 5;
 /** Weight of the newest answer. */
 const WEIGHT = 0.2;
 /** Shorter answers are mostly framing. */
-const LEAST_TOKENS = 16;
-const LEAST_RATIO = 1;
-const MOST_RATIO = 5000;
-const MOST_TARGETS = 2000;
+const MIN_TOKENS = 16;
+const MIN_RATIO = 1;
+const MAX_RATIO = 5000;
+const MAX_TARGETS = 2000;
 /** Output that is reserved while nothing is known of a target, and the request sets no limit. */
 const UNKNOWN_OUTPUT = 1000;
 /** What an answer may have where the request sets no limit. */
@@ -56,8 +56,7 @@ export class OutputEstimate {
   /** A completed answer: `tokens` as the vendor counted them, reasoning included. */
   learn(kind: AnswerKind, received: number, tokens: number): void {
     const bytes = received - repeatedBytes(kind) * tokens;
-    if (tokens < LEAST_TOKENS || bytes < tokens * LEAST_RATIO || bytes > tokens * MOST_RATIO)
-      return;
+    if (tokens < MIN_TOKENS || bytes < tokens * MIN_RATIO || bytes > tokens * MAX_RATIO) return;
     const key = keyOf(kind);
     const ratio = bytes / tokens;
     const known = this.#learned.get(key);
@@ -75,7 +74,7 @@ export class OutputEstimate {
   }
 
   #add(key: string, learned: Learned): void {
-    if (this.#learned.size >= MOST_TARGETS) {
+    if (this.#learned.size >= MAX_TARGETS) {
       const [oldest, forgotten] = this.#learned.entries().next().value!;
       this.#learned.delete(oldest);
       this.#changed.delete(forgotten);
@@ -88,9 +87,9 @@ export class OutputEstimate {
     for (const learned of all) {
       const { bytesPerToken, mean, spread } = learned;
       const key = keyOf(learned);
-      if (this.#learned.has(key) || this.#learned.size >= MOST_TARGETS) continue;
-      if (bytesPerToken < LEAST_RATIO || bytesPerToken > MOST_RATIO) continue;
-      if (mean < LEAST_TOKENS || spread < 0) continue;
+      if (this.#learned.has(key) || this.#learned.size >= MAX_TARGETS) continue;
+      if (bytesPerToken < MIN_RATIO || bytesPerToken > MAX_RATIO) continue;
+      if (mean < MIN_TOKENS || spread < 0) continue;
       this.#add(key, { ...learned });
     }
   }

@@ -20,8 +20,8 @@ const BUSY_RETRY_MS = 20;
 /** At the end there is no later. */
 const END_PATIENCE_MS = 5000;
 /** Rows that wait while the file cannot be written. Of those that come then, only the totals are kept. */
-const MOST_WAITING = 50_000;
-const MOST_GROUPS = 20_000;
+const MAX_WAITING = 50_000;
+const MAX_GROUPS = 20_000;
 const TAKEN_AT_ONCE = 100;
 const RUNNING_AT_ONCE = 100;
 const DROPPED_AT_ONCE = 200;
@@ -34,7 +34,7 @@ const TAKE_OVER_EVERY_MS = 10_000;
 const LEARNED_EVERY_MS = 30_000;
 const LEARNED_AT_ONCE = 100;
 const DAY_MS = 86_400_000;
-const MOST_TAILS = 10_000;
+const MAX_TAILS = 10_000;
 
 /** A try that runs. */
 export interface RunningTry {
@@ -88,7 +88,7 @@ export class SpendJournal {
   #waiting: WaitingRow[] = [];
   /** The first of them that is not written. */
   #next = 0;
-  /** Rows beyond {@link MOST_WAITING}, as totals. */
+  /** Rows beyond {@link MAX_WAITING}, as totals. */
   #overflow: RowTotals | undefined;
   #lost = 0;
   /** Tries that are not in the file, oldest first. */
@@ -147,7 +147,7 @@ export class SpendJournal {
   end(place: RunningPlace, row: SpendRow): void {
     if (place.seq === 0) this.#young.remove(place);
     else this.#stored--;
-    if (this.waiting >= MOST_WAITING) {
+    if (this.waiting >= MAX_WAITING) {
       this.#keepTotals(row);
       return;
     }
@@ -164,7 +164,7 @@ export class SpendJournal {
   #keepTotals(row: SpendRow): void {
     this.#lost++;
     this.#overflow ??= new RowTotals();
-    if (this.#overflow.size < MOST_GROUPS) this.#overflow.add(row, null);
+    if (this.#overflow.size < MAX_GROUPS) this.#overflow.add(row, null);
   }
 
   /** Reads from the file, with everything in it that waited. @throws SQLiteError, or the file system's error */
@@ -274,7 +274,7 @@ export class SpendJournal {
       const rows = this.#waiting.slice(this.#next, this.#next + FLUSH_ROWS);
       this.#next += file.write(rows, this.#overflow);
       this.#overflow = undefined;
-      if (this.#next >= this.#waiting.length || this.#next > MOST_WAITING / 4) {
+      if (this.#next >= this.#waiting.length || this.#next > MAX_WAITING / 4) {
         this.#waiting = this.#waiting.slice(this.#next);
         this.#next = 0;
       }
@@ -298,7 +298,7 @@ export class SpendJournal {
     if (this.#left.done >= tail.lines.length) {
       dropTail(tail.path);
       // One that cannot be removed is not taken again.
-      if (this.#tailsTaken.size < MOST_TAILS) this.#tailsTaken.add(tail.path);
+      if (this.#tailsTaken.size < MAX_TAILS) this.#tailsTaken.add(tail.path);
       this.#left = undefined;
     }
     this.#options.onWritten?.();

@@ -9,7 +9,7 @@ import type { PicoRates } from './cost.ts';
 /** All vendors keep a prompt for so long at least. */
 export const KEPT_MS = 5 * 60_000;
 /** Less is no loss: caches go by steps, and do not keep what is shorter. */
-export const LEAST_LOST = 2048;
+export const MIN_LOST = 2048;
 
 /** Whose prompt it is. */
 export interface Prompting {
@@ -48,7 +48,7 @@ export class LastPrompts {
   ): Lost | undefined {
     const tokens = totalInput(usage);
     // A vendor that reports nothing of a cache may have one all the same.
-    if (usage.cacheRead === undefined || tokens < LEAST_LOST) return undefined;
+    if (usage.cacheRead === undefined || tokens < MIN_LOST) return undefined;
     const time = Date.now();
     // Agents ask beside their main conversation under one session id.
     const first = hashOf(firstMessages(asked.protocol.name as ProtocolName, asked.body));
@@ -66,7 +66,7 @@ export class LastPrompts {
       return undefined;
     }
     const missed = before.tokens - usage.cacheRead;
-    if (missed < LEAST_LOST || rates === undefined) return undefined;
+    if (missed < MIN_LOST || rates === undefined) return undefined;
     const written = Math.min(missed, usage.cacheWrite ?? 0);
     const pico =
       written * rates.cacheWrite + (missed - written) * rates.input - missed * rates.cached;

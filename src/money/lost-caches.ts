@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
-import { KEPT_MS, LEAST_LOST } from './lost-cache.ts';
+import { KEPT_MS, MIN_LOST } from './lost-cache.ts';
 import type { SpendReader } from './schema.ts';
 import {
   bucketOf,
@@ -59,7 +59,7 @@ export async function lostCosts(
       from,
       to,
       kept: KEPT_MS,
-      least: LEAST_LOST,
+      least: MIN_LOST,
       ...keyValues(query),
     });
     if (found.length === 0) return { groups: groups.map(() => 0), total: 0 };

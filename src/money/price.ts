@@ -61,7 +61,7 @@ export interface PricedProvider {
 
 const NO_PRICE: KnownPrice = { at: () => undefined };
 /** Targets that are remembered. Clients may name any model where a provider takes all. */
-const MOST_TARGETS = 5000;
+const MAX_TARGETS = 5000;
 
 /** The prices of a configuration. */
 export class PriceBook {
@@ -77,7 +77,7 @@ export class PriceBook {
     let known = this.#known.get(target);
     if (known === undefined) {
       known = this.#find(target);
-      if (this.#known.size >= MOST_TARGETS) this.#known.clear();
+      if (this.#known.size >= MAX_TARGETS) this.#known.clear();
       this.#known.set(target, known);
     }
     return known;

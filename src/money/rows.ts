@@ -9,7 +9,7 @@ import { ROW_FILTERS, type RowsQuery, type SpendReader, type StoredRow } from '.
 import { limitOf, timeOf } from './usage.ts';
 
 const USUAL_ROWS = 100;
-const MOST_ROWS = 1000;
+const MAX_ROWS = 1000;
 /** Rows that are looked at between two turns of the event loop. */
 const LOOKED_AT_ONCE = 2000;
 /** Rows stand in the order in which they were written. A clock that was set back by less than this hides none. */
@@ -30,7 +30,7 @@ export function readRowsQuery(
     to: timeOf(get('to'), 'to', now) ?? Number.MAX_SAFE_INTEGER,
     filters,
     ...cursorOf(get('before') ?? undefined),
-    limit: limitOf(get('limit'), USUAL_ROWS, MOST_ROWS),
+    limit: limitOf(get('limit'), USUAL_ROWS, MAX_ROWS),
   };
 }
 

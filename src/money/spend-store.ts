@@ -25,9 +25,9 @@ const BUSY_MS = 3;
 const SLICE_MS = 1.5;
 const ROWS_BETWEEN_LOOKS = 8;
 /** Groups of totals in one transaction: each is up to three writes. */
-const MOST_GROUPS = 60;
+const MAX_GROUPS = 60;
 /** Targets that are remembered, the newest ones. */
-const MOST_LEARNED = 2000;
+const MAX_LEARNED = 2000;
 /** Pages in the write-ahead log, as estimated, from which on they are brought into the file: in a step of its own. */
 const CHECKPOINT_PAGES = 200;
 const ROWS_OF_A_PAGE = 16;
@@ -115,7 +115,7 @@ export class SpendStore implements SpendReader {
       this.spool?.ended({ writer, n, rev: ENDED, at }, id, row.time);
       totals.add(row, id);
       if (line > 0) last = line;
-      if (totals.size >= MOST_GROUPS) break;
+      if (totals.size >= MAX_GROUPS) break;
       if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
     }
     this.#booked.add(totals);
@@ -341,7 +341,7 @@ function statements(db: Database) {
     addLearned: db.query('INSERT OR REPLACE INTO learned VALUES (?, ?, ?, ?, ?, ?)'),
     dropLearned: db.query(
       `DELETE FROM learned WHERE (target, stream) IN
-        (SELECT target, stream FROM learned ORDER BY written DESC LIMIT -1 OFFSET ${MOST_LEARNED})`,
+        (SELECT target, stream FROM learned ORDER BY written DESC LIMIT -1 OFFSET ${MAX_LEARNED})`,
     ),
     tail: db.query<{ line: number }, [string]>('SELECT line FROM tails WHERE writer = ?'),
     setTail: db.query<unknown, [string, number, number]>(

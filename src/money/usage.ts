@@ -29,14 +29,14 @@ const DAY_MS = 24 * HOUR_MS;
 const STEPS = ['hour', 'day', 'month'] as const;
 export type UsageStep = (typeof STEPS)[number];
 const COLUMNS = ['key', 'model', 'target'] as const;
-const MOST_GROUPS = 10_000;
+const MAX_GROUPS = 10_000;
 const USUAL_GROUPS = 1000;
 /** Groups that are told apart in steps; more than a chart has colours for. */
-const MOST_NAMED = 50;
+const MAX_NAMED = 50;
 /** Sessions of one day that are looked at: the dearest ones. */
 const SESSIONS_OF_A_DAY = 500;
 /** Steps of one answer: those of an hour are read from the totals of hours, of which there are many. */
-const MOST_STEPS = { hour: 24 * 8, day: 1100, month: 1200 } as const;
+const MAX_STEPS = { hour: 24 * 8, day: 1100, month: 1200 } as const;
 const USUAL_SPAN_MS = 30 * DAY_MS;
 const STEP_MS = { hour: HOUR_MS, day: DAY_MS, month: 28 * DAY_MS } as const;
 
@@ -94,13 +94,13 @@ export function readUsageQuery(
     to: Math.ceil(to / unit) * unit,
     step: step as UsageStep | undefined,
     key: get('key') ?? undefined,
-    limit: limitOf(get('limit'), USUAL_GROUPS, MOST_GROUPS),
-    top: get('top') == null ? undefined : limitOf(get('top'), 1, MOST_NAMED, 'top'),
+    limit: limitOf(get('limit'), USUAL_GROUPS, MAX_GROUPS),
+    top: get('top') == null ? undefined : limitOf(get('top'), 1, MAX_NAMED, 'top'),
   };
   if (query.to <= query.from) throw invalid("'to' must be after 'from'.", 'to');
   const { step: length } = query;
-  if (length !== undefined && (query.to - query.from) / STEP_MS[length] > MOST_STEPS[length]) {
-    throw invalid(`That would be more than ${MOST_STEPS[length]} steps.`, 'step');
+  if (length !== undefined && (query.to - query.from) / STEP_MS[length] > MAX_STEPS[length]) {
+    throw invalid(`That would be more than ${MAX_STEPS[length]} steps.`, 'step');
   }
   return query;
 }
@@ -213,7 +213,7 @@ export async function usageBy(
   const groups = new Groups(named, step !== undefined);
   if (by === 'session') await addSessions(reader, query, named, groups);
   else await addTotals(reader, query, groups);
-  const kept = groups.dearest().slice(0, top === undefined ? limit : MOST_GROUPS);
+  const kept = groups.dearest().slice(0, top === undefined ? limit : MAX_GROUPS);
   return step === undefined ? kept : kept.toSorted((a, b) => a.start! - b.start!);
 }
 

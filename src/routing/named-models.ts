@@ -37,7 +37,7 @@ const CLIENTS_OWN: ReadonlySet<string> = new Set([
 ]);
 const NAMES_MODELS = /model|fallbacks/i;
 /** Fields are not nested deeper. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 /** Nobody lists more. */
 const MAX_NAMES = 1000;
 
@@ -118,7 +118,7 @@ const isVendors = (tool: Readonly<Record<string, Json | undefined>>): boolean =>
 
 /** @param isName strings here are names of models */
 function collect(value: Json, isName: boolean, into: string[], depth: number): void {
-  if (depth > DEEPEST || into.length >= MAX_NAMES) return;
+  if (depth > MAX_DEPTH || into.length >= MAX_NAMES) return;
   if (typeof value === 'string') {
     if (isName && value !== '') into.push(value);
   } else if (Array.isArray(value)) {

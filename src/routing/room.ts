@@ -21,7 +21,7 @@ export function withRoomFirst(
   bytes: number,
   tokens: () => number,
 ): readonly RoutedTarget[] {
-  if (targets.length < 2 || bytes < LEAST_BYTES) return targets;
+  if (targets.length < 2 || bytes < MIN_BYTES) return targets;
   const isSmall = (routed: RoutedTarget) => {
     const context = contextOf(routed);
     return context !== undefined && context < bytes && context < tokens() * SURELY;
@@ -32,4 +32,4 @@ export function withRoomFirst(
 }
 
 /** No window in use is smaller: a shorter body needs no look. */
-const LEAST_BYTES = 8192;
+const MIN_BYTES = 8192;

@@ -13,12 +13,12 @@ const KNOWN: readonly (readonly [begins: string, name: string])[] = [
   ['ai-sdk/', 'AI SDK'],
 ];
 
-const MOST_CHARACTERS = 30;
+const MAX_CHARACTERS = 30;
 
 /** `Claude Code`, `OpenAI SDK`, or the product that a user agent names first; '' for none. */
 export function clientName(userAgent: string): string {
   const lower = userAgent.toLowerCase();
   const known = KNOWN.find(([begins]) => lower.startsWith(begins));
   if (known !== undefined) return known[1];
-  return userAgent.split(/[/\s(]/, 1)[0]!.slice(0, MOST_CHARACTERS);
+  return userAgent.split(/[/\s(]/, 1)[0]!.slice(0, MAX_CHARACTERS);
 }

@@ -198,12 +198,12 @@ function checkHost(headers: ReadonlyHeaders, bound: string): void {
 }
 
 // A scheme, a name of at most 253 characters, and a port.
-const MOST_OF_ORIGIN = 512;
+const MAX_PER_ORIGIN = 512;
 
 function checkOrigin(headers: ReadonlyHeaders, origins: readonly string[] = []): void {
   const origin = headers.get('origin');
   if (origin === null || origins.includes(origin)) return;
-  const readable = origin.length <= MOST_OF_ORIGIN && URL.canParse(origin);
+  const readable = origin.length <= MAX_PER_ORIGIN && URL.canParse(origin);
   const host = readable ? new URL(origin).hostname : '';
   if (isLoopback(host)) return;
   throw new GatewayError(

@@ -51,7 +51,7 @@ const WATCHED_BYTES = 64 * 1024;
 const AT_ONCE_BYTES = 1024 * 1024;
 
 // No honest client sends more of them.
-const MOST_ENCODINGS = 4;
+const MAX_ENCODINGS = 4;
 
 const tooLarge = (limit: number) =>
   new GatewayError(
@@ -160,15 +160,15 @@ async function readPieces(
 /** The encodings in the order in which they are undone, the reverse of that of the header (RFC 9110 §8.4). */
 function encodingsOf(header: string): readonly string[] {
   const names = header
-    .split(',', MOST_ENCODINGS + 1)
+    .split(',', MAX_ENCODINGS + 1)
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== '' && name !== 'identity');
   const known = decoders();
   const wrong = names.find((name) => memberOf(known, name) === undefined);
-  if (wrong === undefined && names.length <= MOST_ENCODINGS) return names.reverse();
+  if (wrong === undefined && names.length <= MAX_ENCODINGS) return names.reverse();
   const words =
     wrong === undefined
-      ? `More than ${MOST_ENCODINGS} content encodings.`
+      ? `More than ${MAX_ENCODINGS} content encodings.`
       : `Unknown content-encoding '${printableLine(wrong, 60)}'.`;
   throw new GatewayError('invalid_request', words, { status: 415, param: 'content-encoding' });
 }

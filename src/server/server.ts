@@ -133,7 +133,7 @@ const RETRY_AFTER_S = 2;
 const HANDS_OVER = process.platform === 'linux';
 
 /** Without a time limit on silent connections, those with an older certificate are closed after so long. */
-const LONGEST_SILENCE_MS = 300_000;
+const MAX_SILENCE_MS = 300_000;
 
 /**
  * The runtime reads a certificate once, when a server begins to listen. So a new certificate is a new server, which
@@ -190,7 +190,7 @@ class Servers implements RunningServer, Patience, Upgrader {
     const retire = () => void old.stop(false).then(() => this.#retired(old));
     // Elsewhere both would accept. Here a connection that is silent now may be about to send a request.
     if (!HANDS_OVER) retire();
-    else setTimeout(retire, idleMs > 0 ? idleMs + TIMER_GRAIN_MS : LONGEST_SILENCE_MS).unref();
+    else setTimeout(retire, idleMs > 0 ? idleMs + TIMER_GRAIN_MS : MAX_SILENCE_MS).unref();
   }
 
   #retired(old: Server): void {
@@ -281,7 +281,7 @@ function bindAlone(hostname: string, port: number): void {
 }
 
 // The runtime takes no more.
-const MOST_IDLE_S = 255;
+const MAX_IDLE_S = 255;
 // It looks at its timers every four seconds.
 const TIMER_GRAIN_MS = 8000;
 
@@ -295,7 +295,7 @@ function listen({ app, host, port, tls, reusePort, idleMs }: ServerOptions): Ser
     port,
     reusePort,
     ...(tls !== undefined && { tls: { cert: tls.cert, key: tls.key } }),
-    idleTimeout: Math.min(MOST_IDLE_S, timerSeconds(idleMs)),
+    idleTimeout: Math.min(MAX_IDLE_S, timerSeconds(idleMs)),
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
     ...handlers(app),

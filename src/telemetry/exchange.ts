@@ -77,13 +77,13 @@ export interface GenAiLabels {
 }
 
 // Beyond this, numbers are written with an exponent.
-const MOST_TENTHS = 1e15;
+const MAX_TENTHS = 1e15;
 
 /** As JSON, to a tenth. Whole numbers become text in a fraction of the time that others take. */
 function ms(value: number): string {
   const tenths = Math.round(value * 10);
   const digit = tenths % 10;
-  const whole = digit === 0 || !(tenths > 0 && tenths < MOST_TENTHS);
+  const whole = digit === 0 || !(tenths > 0 && tenths < MAX_TENTHS);
   return whole ? `${tenths / 10}` : `${(tenths - digit) / 10}.${digit}`;
 }
 

@@ -135,7 +135,7 @@ export interface TracedTool {
 }
 
 // An exchange has some tries and some tens of tool runs; one that never ends must not fill the memory.
-const MOST_PARTS = 200;
+const MAX_PARTS = 200;
 
 /** What the client was answered. */
 export interface TracedAnswer {
@@ -178,15 +178,15 @@ export class ExchangeTrace {
   }
 
   addTry(one: TracedTry): void {
-    if (this.tries.length < MOST_PARTS) this.tries.push(one);
+    if (this.tries.length < MAX_PARTS) this.tries.push(one);
   }
 
   addTool(one: TracedTool): void {
-    if (this.tools.length < MOST_PARTS) this.tools.push(one);
+    if (this.tools.length < MAX_PARTS) this.tools.push(one);
   }
 
   addCall(one: TracedCall): void {
-    if (this.calls.length < MOST_PARTS) this.calls.push(one);
+    if (this.calls.length < MAX_PARTS) this.calls.push(one);
   }
 
   /** `traceparent` of a request that this exchange sends. */

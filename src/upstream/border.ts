@@ -128,7 +128,7 @@ const isListed = ({ names, beginnings }: Names, name: string): boolean =>
     (LIMIT.test(name) || !PRIVATE.test(name)));
 
 // The same names come with every message; so many are remembered at most.
-const MOST_KNOWN = 1000;
+const MAX_KNOWN = 1000;
 
 function remembered(decide: (name: string) => boolean): (name: string) => boolean {
   const known = new Map<string, boolean>();
@@ -136,7 +136,7 @@ function remembered(decide: (name: string) => boolean): (name: string) => boolea
     let decided = known.get(name);
     if (decided === undefined) {
       decided = decide(name);
-      if (known.size >= MOST_KNOWN) known.clear();
+      if (known.size >= MAX_KNOWN) known.clear();
       known.set(name, decided);
     }
     return decided;

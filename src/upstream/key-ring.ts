@@ -21,7 +21,7 @@ export interface KeyRingOptions {
 }
 
 // Clients choose the names of models.
-const MOST_MODELS = 1000;
+const MAX_MODELS = 1000;
 
 export class KeyRing implements PlaceEvents {
   readonly limits: RestLimits;
@@ -164,7 +164,7 @@ export class KeyRing implements PlaceEvents {
   #model(name: string): Model {
     const known = this.#models.get(name);
     if (known !== undefined) return known;
-    if (this.#models.size >= MOST_MODELS) this.#forgetOne();
+    if (this.#models.size >= MAX_MODELS) this.#forgetOne();
     const model = new Model(name, this.#keys);
     this.#models.set(name, model);
     return model;

@@ -20,15 +20,15 @@ export const LIST_PATH: Readonly<Record<ProtocolName, string>> = {
 };
 
 /** Bytes of a list; the longest one known (OpenRouter's) has half a million. */
-const MOST_BYTES = 8 * 1024 * 1024;
-const MOST_MODELS = 10_000;
-const LONGEST_ID = 256;
+const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_MODELS = 10_000;
+const MAX_ID = 256;
 const DEADLINE_MS = 2000;
 /** How long a list counts as new, and how long a vendor that gave none is left alone. */
 const FRESH_MS = 5 * 60_000;
 const REST_MS = 30_000;
 /** Keys that are tried for one list. */
-const MOST_KEYS = 3;
+const MAX_KEYS = 3;
 
 /** A request's headers for this provider, its key included. */
 export function vendorHeaders(
@@ -72,7 +72,7 @@ export function modelsIn(json: Json | undefined): VendorList | undefined {
   const facts = new Map<string, ModelFacts>();
   for (const entry of data as readonly Json[]) {
     const id = isObject(entry) ? (entry.id ?? entry.name) : undefined;
-    if (typeof id !== 'string' || !isObject(entry) || names.size >= MOST_MODELS) continue;
+    if (typeof id !== 'string' || !isObject(entry) || names.size >= MAX_MODELS) continue;
     // Gemini's list has resource names, its requests do without the first part.
     const name = id.replace(/^models\//, '');
     if (!isName(name)) continue;
@@ -109,7 +109,7 @@ function statedFacts(entry: JsonObject): ModelFacts | undefined {
   return { ...(context !== undefined && { context }), ...(output !== undefined && { output }) };
 }
 
-const isName = (id: string) => id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id);
+const isName = (id: string) => id !== '' && id.length <= MAX_ID && !/\p{Cc}/u.test(id);
 
 /**
  * The model list of a provider; undefined where the provider gives none. Never rejects.
@@ -132,7 +132,7 @@ export function askForModels(proxied: PoolOptions['proxied'], gatewayId?: string
     const abort = new Abort();
     abort.follow(AbortSignal.timeout(DEADLINE_MS));
     const send = networkTo(provider, proxied);
-    const keys = provider.keys.length === 0 ? [undefined] : provider.keys.slice(0, MOST_KEYS);
+    const keys = provider.keys.length === 0 ? [undefined] : provider.keys.slice(0, MAX_KEYS);
     try {
       for (const key of keys) {
         const headers = vendorHeaders(provider, key);
@@ -143,7 +143,7 @@ export function askForModels(proxied: PoolOptions['proxied'], gatewayId?: string
         const answer = await send({ url, method: 'GET', headers, abort });
         if (answer.status === 200) {
           const chunks: Uint8Array[] = [];
-          await readFirst(answer.body, MOST_BYTES, (chunk) => chunks.push(chunk));
+          await readFirst(answer.body, MAX_BYTES, (chunk) => chunks.push(chunk));
           return modelsIn(tryParse(new TextDecoder().decode(Buffer.concat(chunks))));
         }
         answer.body.cancel();

@@ -29,7 +29,7 @@ export interface UpstreamHeaderOptions {
 }
 
 // Agents, and the sessions of one agent, take turns; a client that sends a new id each time gains nothing.
-const MOST_KEPT = 8;
+const MAX_KEPT = 8;
 
 interface Kept {
   readonly forwarded: FlatHeaders;
@@ -70,7 +70,7 @@ export class UpstreamHeaders {
     const forwarded = client.where(isForwarded);
     const headers = upstreamHeaders(options);
     this.#kept[this.#oldest] = { forwarded, key, stream, sameProtocol, headers };
-    this.#oldest = (this.#oldest + 1) % MOST_KEPT;
+    this.#oldest = (this.#oldest + 1) % MAX_KEPT;
     return headers;
   }
 }

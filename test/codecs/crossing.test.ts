@@ -17,7 +17,7 @@ const PROTOCOLS = {
   'anthropic-messages': anthropicMessages,
 } satisfies Record<ProtocolName, Codec>;
 
-const LEAST = {
+const SMALLEST = {
   'openai-chat': { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
   'openai-responses': { model: 'm', input: 'hi' },
   'anthropic-messages': {
@@ -36,7 +36,7 @@ function sent(
 ) {
   const notes = new Notes();
   const body = PROTOCOLS[to].encodeRequest(
-    PROTOCOLS[from].decodeRequest({ ...LEAST[from], ...fields }),
+    PROTOCOLS[from].decodeRequest({ ...SMALLEST[from], ...fields }),
     { provider: 'p', model: 'm', protocol: to, profile: { ...NO_PROFILE, ...profile } },
     notes,
   );
@@ -75,7 +75,7 @@ const ANSWERS = {
 /** An upstream's answer with other fields, as a client of another protocol gets it, whole. */
 function encodedReply(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
   const notes = new Notes();
-  const request = PROTOCOLS[to].decodeRequest(LEAST[to]);
+  const request = PROTOCOLS[to].decodeRequest(SMALLEST[to]);
   const reply = PROTOCOLS[from].decodeReply(
     { ...ANSWERS[from], ...fields },
     {
@@ -160,7 +160,7 @@ describe('the tier that served an answer', () => {
     test(`Anthropic's tier reaches ${to} as an OpenAI tier in a stream too`, () => {
       const { reply } = encodedReply('anthropic-messages', to, served('standard'));
       const encoder = PROTOCOLS[to].encodeStream({
-        request: PROTOCOLS[to].decodeRequest({ ...LEAST[to], stream: true }),
+        request: PROTOCOLS[to].decodeRequest({ ...SMALLEST[to], stream: true }),
         requestId: 'req_1',
         provider: 'p',
         notes: new Notes(),
@@ -224,7 +224,7 @@ describe('a citation of a file, which has no address', () => {
     const name = to.name as ProtocolName;
     const { reply } = encodedReply('openai-responses', name, body);
     const notes = new Notes();
-    const request = to.decodeRequest(LEAST[name]);
+    const request = to.decodeRequest(SMALLEST[name]);
     const encoder = to.encodeStream({ request: request, requestId: 'req_1', provider: 'p', notes });
     return { stream: [...replyEvents(reply)].map((event) => encoder.event(event)).join(''), notes };
   };

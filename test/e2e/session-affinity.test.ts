@@ -10,7 +10,7 @@ const KEYS = Array.from({ length: 8 }, (_, i) => `sk-of-eight-${i}`);
 const SESSIONS = 16;
 const TURNS = 4;
 /** On a slow machine a session may leave a key that seems slow. Turns that each go their own way have three keys in four. */
-const MOST_PLACES = 1.6 * SESSIONS;
+const MAX_PLACES = 1.6 * SESSIONS;
 
 let upstream: FakeUpstream;
 let gateway: InProcess;
@@ -76,7 +76,7 @@ describe.each(['via-chat', 'via-responses'])('%s', (model) => {
       for (const key of keys) seen.add(key);
     }
     expect(seen.size).toBeGreaterThan(3);
-    expect(places).toBeLessThan(MOST_PLACES);
+    expect(places).toBeLessThan(MAX_PLACES);
   });
 
   test('the deltas of a lane of a WebSocket, with nothing stored', async () => {
@@ -102,6 +102,6 @@ describe.each(['via-chat', 'via-responses'])('%s', (model) => {
     }
     socket.close();
     expect(seen.size).toBeGreaterThan(3);
-    expect(places).toBeLessThan(MOST_PLACES);
+    expect(places).toBeLessThan(MAX_PLACES);
   });
 });

@@ -29,7 +29,7 @@ const LINT_STREAM = {
   'openai-responses': lintResponsesStream,
 } as const;
 /** Characters of the largest request or answer in these tests. */
-const MOST = 1024 * 1024;
+const MAX = 1024 * 1024;
 const TIME = 120_000;
 
 /** Every profile fact that makes a codec do more. */
@@ -482,7 +482,7 @@ for (const [from, shapes] of REQUESTS) {
         () =>
           expectLinear({
             name: `${from}: ${what}`,
-            most: MOST,
+            most: MAX,
             input: (size) => withModel(from, make(size)),
             run: (body) => {
               LINT[from](body);
@@ -688,7 +688,7 @@ describe.each(NAMES)('replies of %s', (from) => {
       () =>
         expectLinear({
           name: `${from}: ${what}`,
-          most: MOST,
+          most: MAX,
           input: make,
           run: (body) => {
             PROTOCOLS[from].digestReply(body);
@@ -1001,7 +1001,7 @@ describe.each(NAMES)('streams of %s', (from) => {
       () =>
         expectLinear({
           name: `${from}: ${what}`,
-          most: MOST,
+          most: MAX,
           input: (size) => frames(make(size)),
           run: (all) => {
             PROTOCOLS[from].digestStream(all);
@@ -1045,7 +1045,7 @@ describe('errors of vendors', () => {
       () =>
         expectLinear({
           name: what,
-          most: MOST,
+          most: MAX,
           input: (size) => wraps.map((wrap) => JSON.stringify(wrap(make(size)))),
           run: (answers) => {
             for (const name of NAMES) {

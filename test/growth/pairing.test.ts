@@ -198,14 +198,14 @@ function decoded(body: JsonObject, from: ProtocolName): Conversation {
   return PROTOCOLS[from].decodeRequest(repairBody(body, from, new Notes()));
 }
 
-const MOST = 1024 * 1024;
+const MAX = 1024 * 1024;
 
 describe.each(NAMES)('a Messages history to %s', (to) => {
   for (const [name, make] of Object.entries(MESSAGES)) {
     test(name, async () => {
       await expectLinear({
         name,
-        most: MOST,
+        most: MAX,
         input: (size) => decoded(bodies(make(blocksIn(size))), 'anthropic-messages'),
         run: (conversation) => {
           const notes = new Notes();
@@ -347,7 +347,7 @@ for (const [from, histories, wrap] of OTHERS) {
           const at = target(to, STRICT);
           await expectLinear({
             name,
-            most: MOST / 2,
+            most: MAX / 2,
             input: (size) => {
               const body = wrap(make(blocksIn(size)));
               return {
@@ -390,7 +390,7 @@ describe('the message of a refusal', () => {
     test(`${name}: read`, async () => {
       await expectLinear({
         name,
-        most: MOST,
+        most: MAX,
         input: (size) => refused(make(size)),
         run: (error) => historyRefusal(error),
       });
@@ -404,7 +404,7 @@ describe('the message of a refusal', () => {
     ]) {
       await expectLinear({
         name: 'ids in words',
-        most: MOST / 2,
+        most: MAX / 2,
         input: (size) => {
           const n = blocksIn(size);
           const message = `\`tool_use\` ids were found without \`tool_result\` blocks: ${list(n, (i) => `t${i}`).join(', ')}`;

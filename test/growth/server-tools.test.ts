@@ -32,7 +32,7 @@ const repeated =
   (unit: string, before = '', after = '') =>
   (size: number) =>
     before + unit.repeat(Math.ceil(size / unit.length)) + after;
-const MOST = 128 * 1024;
+const MAX = 128 * 1024;
 
 const TEXTS: Readonly<Record<string, (size: number) => string>> = {
   'open brackets': repeated('['),
@@ -68,7 +68,7 @@ describe('citation marks in', () => {
           for (let at = 0; at < text.length; at += length) marks.push(text.slice(at, at + length));
           return marks.end();
         };
-        await expectLinear({ name, input, run, most: MOST });
+        await expectLinear({ name, input, run, most: MAX });
       }
     });
   }
@@ -76,7 +76,7 @@ describe('citation marks in', () => {
 
 describe('user text', () => {
   for (const [name, input] of Object.entries(TEXTS)) {
-    test(name, () => expectLinear({ name, input, run: wantsSearch, most: MOST }));
+    test(name, () => expectLinear({ name, input, run: wantsSearch, most: MAX }));
   }
 });
 
@@ -84,7 +84,7 @@ describe('keys of answers', () => {
   for (const [name, input] of Object.entries(TEXTS)) {
     test(name, async () => {
       const run = (text: string) => [callKey('', text, text, text), textKeys('', text, text)];
-      await expectLinear({ name, input, run, most: MOST });
+      await expectLinear({ name, input, run, most: MAX });
     });
   }
 });
@@ -177,7 +177,7 @@ describe('a history of', () => {
         };
         return offerFor(request, at, registry);
       };
-      await expectLinear({ name, input, run, most: MOST });
+      await expectLinear({ name, input, run, most: MAX });
     });
   }
 });
@@ -203,7 +203,7 @@ const RESULTS: Readonly<Record<string, (size: number) => JsonObject>> = {
 describe('a result of an MCP server of', () => {
   for (const [name, input] of Object.entries(RESULTS)) {
     test(name, () =>
-      expectLinear({ name, input, run: (one) => mcpOutcome('t', one), most: 4 * MOST }),
+      expectLinear({ name, input, run: (one) => mcpOutcome('t', one), most: 4 * MAX }),
     );
   }
 });
@@ -225,7 +225,7 @@ describe('a list of tools of', () => {
         for (const tool of tools) isAllowed(tool.name, ['*a*a*a*b', 't*']);
         return tools.map((tool) => mcpToolName('s', tool.name));
       };
-      await expectLinear({ name, input, run, most: MOST });
+      await expectLinear({ name, input, run, most: MAX });
     });
   }
 });
@@ -281,7 +281,7 @@ describe("a search engine's answer of", () => {
         }
         return modelResults({ text, citations: [] });
       };
-      await expectLinear({ name, input, run, most: MOST });
+      await expectLinear({ name, input, run, most: MAX });
     });
   }
 });
@@ -299,7 +299,7 @@ describe('hits', () => {
       name: 'pages',
       input,
       run: (hits) => filterHits(hits, query),
-      most: MOST,
+      most: MAX,
     });
   });
 
@@ -321,7 +321,7 @@ describe('hits', () => {
         );
         return renderHits({ query: text, sources: source === undefined ? [] : [source] });
       };
-      await expectLinear({ name, input, run, most: MOST });
+      await expectLinear({ name, input, run, most: MAX });
     });
   }
 });
@@ -352,7 +352,7 @@ describe('arguments of an HTTP tool of', () => {
           }
         }
       };
-      await expectLinear({ name, input, run, most: MOST });
+      await expectLinear({ name, input, run, most: MAX });
     });
   }
 });
@@ -389,6 +389,6 @@ describe('a pattern', () => {
       );
       return violation(value, schema);
     };
-    return expectLinear({ name: 'members', input, run, most: MOST });
+    return expectLinear({ name: 'members', input, run, most: MAX });
   });
 });

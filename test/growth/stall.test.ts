@@ -13,7 +13,7 @@ import { exchange, play, scratch, told } from '../samples/record/support.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 
 const PROTOCOLS: readonly Codec[] = [openaiChat, openaiResponses, anthropicMessages];
-const MOST = 262_144;
+const MAX = 262_144;
 
 const long = (word: string) => word.repeat((24 * 2 ** 20) / word.length);
 const ERRORS: Readonly<Record<string, () => Json>> = {
@@ -49,7 +49,7 @@ describe('an error of many megabytes in place of an answer', () => {
         expect(error).toBeDefined();
         const { message, code = '', param = '', details = null } = error!;
         if (name !== 'a message without a blank') expect(message).toStartWith('no room');
-        for (const text of [message, code, param]) expect(text.length).toBeLessThan(MOST + 10);
+        for (const text of [message, code, param]) expect(text.length).toBeLessThan(MAX + 10);
         expect(JSON.stringify(details).length).toBeLessThan(2 ** 20 + 200_000);
         const parsing = least(() => parseJson(text));
         expect(least(() => protocol.digestReply(value))).toBeLessThan(2 * Math.max(parsing, 20));

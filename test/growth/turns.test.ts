@@ -9,7 +9,7 @@ const MB = 1024 * 1024;
 /** Four times the input; work in a single turn takes four times as long. */
 const GROWS = 2.5;
 /** A turn below this many milliseconds counts as noise. */
-const LEAST = 12;
+const MIN = 12;
 
 /** Throws when the longest turn grows with the input; a bad measurement is repeated. */
 async function expectEvenTurns(
@@ -22,7 +22,7 @@ async function expectEvenTurns(
     const { longest: small } = await turnsOf(() => work(size));
     const { longest: large } = await turnsOf(() => work(4 * size));
     previous = [small, large];
-    if (large < GROWS * Math.max(small, LEAST)) return;
+    if (large < GROWS * Math.max(small, MIN)) return;
   }
   throw new Error(`the longest turn takes ${previous.map((ms) => ms.toFixed(1)).join(' and ')} ms`);
 }

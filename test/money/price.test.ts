@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { modelPrice, resolvePrices } from '../../src/config/sections/prices.ts';
 import { usdText } from '../../src/lib/text/usd.ts';
-import { MOST_NANO_USD, PicoRates } from '../../src/money/cost.ts';
+import { MAX_NANO_USD, PicoRates } from '../../src/money/cost.ts';
 import { PriceBook } from '../../src/money/price.ts';
 import { cell } from '../../src/money/rows.ts';
 
@@ -18,7 +18,7 @@ test('the cost is the exact sum, rounded up once, at any size', () => {
       const pico = (price: number) => BigInt(Math.round(price * 1e6));
       const exact = BigInt(a) * pico(input) + BigInt(b) * pico(output) + BigInt(c) * pico(cached);
       const nano = (exact + 999n) / 1000n;
-      const most = BigInt(MOST_NANO_USD);
+      const most = BigInt(MAX_NANO_USD);
       const cost = rates.costOf({ input: a, output: b, cacheRead: c });
       expect(BigInt(cost)).toBe(nano > most ? most : nano);
     }),

@@ -25,15 +25,15 @@ export interface Growth {
   readonly exponent: number;
 }
 
-const SMALLEST = 1024;
-const MOST = 4 * 1024 * 1024;
+const MIN = 1024;
+const MAX = 4 * 1024 * 1024;
 /** The ratio of the larger size to the smaller. */
 const STEP = 8;
 /** The smaller input takes at least this long, else only clock noise is measured. */
-const LEAST_MS = 1;
+const MIN_MS = 1;
 /** Systems count a thread's time in ticks of 1 to 10 ms, so shorter work repeats until it adds up to this. */
 const COUNTED_MS = 12;
-const MOST_TIMES = 60;
+const MAX_TIMES = 60;
 /** Linear work measures up to 1.2 on a busy machine, n log n up to 1.3, quadratic work 1.7 and more. */
 const LIMIT = 1.5;
 /** No cache makes linear work look like this. */
@@ -44,7 +44,7 @@ async function milliseconds<T>(one: GrowthCase<T>, size: number, runs: number): 
   for (let i = 0; i < runs; i++) {
     let sum = 0;
     let times = 0;
-    for (; sum < COUNTED_MS && times < MOST_TIMES; times++) {
+    for (; sum < COUNTED_MS && times < MAX_TIMES; times++) {
       const input = one.input(size);
       const before = process.threadCpuUsage();
       await one.run(input);
@@ -58,10 +58,10 @@ async function milliseconds<T>(one: GrowthCase<T>, size: number, runs: number): 
 
 /** Measures the growth of one case. @param limit the exponent that is good enough not to measure again */
 export async function growthOf<T>(one: GrowthCase<T>, limit = LIMIT): Promise<Growth> {
-  const most = one.most ?? MOST;
-  let size = Math.min(SMALLEST, most);
+  const most = one.most ?? MAX;
+  let size = Math.min(MIN, most);
   let first = await milliseconds(one, size, 1);
-  while (first < LEAST_MS && size * STEP * 2 <= most) {
+  while (first < MIN_MS && size * STEP * 2 <= most) {
     size *= 2;
     first = await milliseconds(one, size, 1);
   }
@@ -82,8 +82,8 @@ async function growthAt<T>(one: GrowthCase<T>, size: number, limit = LIMIT): Pro
 
 function exponentOf(small: number, large: number): number {
   // Even the largest input takes a negligible time.
-  if (large < 4 * LEAST_MS) return 0;
-  return Math.log(large / Math.max(small, LEAST_MS / 4)) / Math.log(STEP);
+  if (large < 4 * MIN_MS) return 0;
+  return Math.log(large / Math.max(small, MIN_MS / 4)) / Math.log(STEP);
 }
 
 /**
@@ -96,7 +96,7 @@ export async function expectLinear<T>(one: GrowthCase<T>): Promise<void> {
   if (growth.exponent <= LIMIT) return;
   // Where a larger input leaves the processor's cache behind, each byte costs more, once: the next step decides.
   const [, next] = growth.sizes;
-  if (growth.exponent < CLEARLY_MORE && next * STEP <= (one.most ?? MOST)) {
+  if (growth.exponent < CLEARLY_MORE && next * STEP <= (one.most ?? MAX)) {
     const further = await growthAt(one, next);
     if (further.exponent <= LIMIT) return;
     growth = further;

@@ -13,7 +13,7 @@ import { healthReport } from '../../upstream/health/health-report.ts';
 import type { Configured } from '../configured.ts';
 
 const USUAL_BUDGETS = 200;
-const MOST_BUDGETS = 1000;
+const MAX_BUDGETS = 1000;
 
 export interface AdminServices {
   readonly current: () => Configured;
@@ -43,7 +43,7 @@ export function adminOptions(services: AdminServices): AdminOptions {
       },
       async budgets(query) {
         onlyNames(query, ['limit']);
-        const limit = wholeNumber(query, 'limit', USUAL_BUDGETS, MOST_BUDGETS);
+        const limit = wholeNumber(query, 'limit', USUAL_BUDGETS, MAX_BUDGETS);
         return Response.json(await limits.budgets(ownedBudgets(current()), limit));
       },
     },

@@ -36,7 +36,7 @@ type AskVendor = (
 ) => Promise<Response | undefined>;
 
 // A response of the largest answer that is read at all fits into it.
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 export function vendorAsker({ upstream, secrets }: VendorAskerOptions): AskVendor {
   return async (exchange, provider, method, path) => {
@@ -108,7 +108,7 @@ function answered(
 
 async function wholeOf({ body }: UpstreamAnswer): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
-  await readFirst(body, MOST_BYTES, (chunk) => chunks.push(chunk));
+  await readFirst(body, MAX_BYTES, (chunk) => chunks.push(chunk));
   return Buffer.concat(chunks);
 }
 

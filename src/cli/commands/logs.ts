@@ -95,7 +95,7 @@ async function logsOfFile(invocation: Invocation, file: string): Promise<number>
 }
 
 // A longer line is printed in parts, so that no file without line breaks fills the memory.
-const LONGEST = 1024 * 1024;
+const MAX_LENGTH = 1024 * 1024;
 
 async function print(
   { io, flag, out }: Invocation,
@@ -111,7 +111,7 @@ async function print(
     const lines = rest.split('\n');
     rest = lines.pop()!;
     for (const line of lines) write(line);
-    if (rest.length > LONGEST) {
+    if (rest.length > MAX_LENGTH) {
       write(rest);
       rest = '';
     }

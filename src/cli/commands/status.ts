@@ -77,7 +77,7 @@ const HIDDEN =
   'Targets and engines are shown to an admin key, or to a key that sees all. The configuration has none in plain text: set auth.admin_keys, "sees: all" for a key of auth.keys, or "auth.metrics: keys".';
 
 /** Running exchanges that are shown, the longest first. */
-const MOST_RUNNING = 10;
+const MAX_RUNNING = 10;
 
 async function runStatus(invocation: Invocation): Promise<number> {
   const { out, err, flag, io } = invocation;
@@ -184,7 +184,7 @@ function print(
     out.line();
     const rows = exchanges
       .toSorted((a, b) => b.running_ms - a.running_ms)
-      .slice(0, MOST_RUNNING)
+      .slice(0, MAX_RUNNING)
       .map((one) => [one.id, one.model, one.target, millis(one.running_ms)]);
     const head = ['RUNNING', 'MODEL', 'TARGET', 'FOR'];
     const [first, ...lines] = fittingTable(rows, head, out.columns, { spare: ['MODEL'] });

@@ -115,7 +115,7 @@ function mayName(body: Buffer, key: Buffer): boolean {
 
 const BRACE = Buffer.from('{');
 /** Longer than any; a name has at most 512 characters. */
-const MOST_OF_ADDRESS = 8192;
+const MAX_PER_ADDRESS = 8192;
 /** A list of pieces costs more than the copy of a smaller body. */
 const LARGE = 64 * 1024;
 
@@ -123,7 +123,7 @@ const LARGE = 64 * 1024;
 export function withoutAddress(body: Uint8Array | ByteList): Uint8Array | ByteList {
   if (body instanceof ByteList) {
     // Written here, so each of these members is there once.
-    const from = behindAddress(asBuffer(firstBytes(body, MOST_OF_ADDRESS)));
+    const from = behindAddress(asBuffer(firstBytes(body, MAX_PER_ADDRESS)));
     return from < 0
       ? withoutAddress(wholeBytes(body))
       : new ByteList([BRACE, ...piecesFrom(body, from)]);

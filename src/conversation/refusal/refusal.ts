@@ -114,7 +114,7 @@ const TOOLS_MISSING =
   /must define tools|toolconfig field must be defined|tool calling without tools= param/;
 
 /** Vendors name the problem first; a list of ids as long as the history may follow. */
-const MOST_READ = 16_384;
+const MAX_READ = 16_384;
 
 const BLOCK = /messages\.(\d+)\.content\.(\d+)/;
 const AT_INDEX = /(?:message at index |messages[.[])(\d+)/;
@@ -129,7 +129,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   if (!fromUpstream) return undefined;
   if (error.kind === 'context_overflow') return refusedSetting(error);
   if (status !== 400 && status !== 422 && status !== 500) return undefined;
-  const message = `${error.message.slice(0, MOST_READ)} ${error.code ?? ''}`;
+  const message = `${error.message.slice(0, MAX_READ)} ${error.code ?? ''}`;
   const words = message.replace(QUOTES, '').toLowerCase();
   const facts = SHAPES.find(([pattern]) => pattern.test(words))?.[1];
   if (facts !== undefined) return { kind: 'shape', facts };

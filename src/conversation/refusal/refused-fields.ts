@@ -85,7 +85,7 @@ export function withoutFields(
 }
 
 /** No protocol has fields below this depth. The members in `DATA` hold user data, which must not change. */
-const DEEPEST = 12;
+const MAX_DEPTH = 12;
 const DATA = new Set(['arguments', 'input_schema', 'parameters', 'schema']);
 
 class FieldRemoval {
@@ -114,7 +114,7 @@ class FieldRemoval {
   }
 
   anywhere(value: Json, name: string, depth = 0): Json {
-    if (depth > DEEPEST) return value;
+    if (depth > MAX_DEPTH) return value;
     if (Array.isArray(value))
       return this.#each(value, (item) => this.anywhere(item, name, depth + 1));
     if (!isObject(value)) return value;

@@ -19,7 +19,7 @@ export interface SettingRefusal {
 }
 
 /** How much of a message is read. */
-const MOST_READ = 4096;
+const MAX_READ = 4096;
 // Quotes differ between relays of the same vendor, so sentences are matched without them.
 const QUOTES = /[`'"“”‘’]/g;
 
@@ -306,7 +306,7 @@ function renamedCap(words: string, param: string | undefined): SettingRefusal | 
 export function refusedSetting(error: GatewayError): SettingRefusal | undefined {
   const { kind, param } = error;
   if (kind !== 'invalid_request' && kind !== 'context_overflow') return undefined;
-  const message = error.message.slice(0, MOST_READ);
+  const message = error.message.slice(0, MAX_READ);
   const words = `${message} ${error.code ?? ''}`
     .replace(QUOTES, '')
     .replace(/(\d),(\d{3})(?!\d)/g, '$1$2')

@@ -16,9 +16,9 @@ const MESSAGES: Readonly<
 };
 
 // What stands before the user's first message, and how much of each one is read.
-const MOST_MESSAGES = 16;
-const MOST_CHARS = 4096;
-const MOST_PARSED_BYTES = 256 * 1024;
+const MAX_MESSAGES = 16;
+const MAX_CHARS = 4096;
+const MAX_PARSED_BYTES = 256 * 1024;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
 const COMMA = 0x2c;
@@ -35,7 +35,7 @@ export function firstMessages(protocol: ProtocolName, body: Uint8Array): string 
   if (body[start] !== BRACKET) return wordsOf(valueAt(body, start, valueEnd(bytes, start)));
   let texts = '';
   let at = start + 1;
-  for (let count = 0; count < MOST_MESSAGES; count++) {
+  for (let count = 0; count < MAX_MESSAGES; count++) {
     while (at < body.length && (body[at]! <= 0x20 || body[at] === COMMA)) at++;
     if (body[at] !== BRACE) break;
     const message = body.subarray(at);
@@ -57,19 +57,19 @@ export function firstMessages(protocol: ProtocolName, body: Uint8Array): string 
 
 /** A value of the body; of a long one only its beginning, as text. */
 function valueAt(bytes: Uint8Array, from: number, to: number): Json | undefined {
-  const long = to - from > MOST_PARSED_BYTES;
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, long ? MOST_CHARS : to - from);
+  const long = to - from > MAX_PARSED_BYTES;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, long ? MAX_CHARS : to - from);
   return long ? text.toString('latin1') : tryParse(text.toString('utf8'));
 }
 
 /** The text of a content: parts have marks beside it (`cache_control`) that clients move from turn to turn. */
 function wordsOf(content: Json | undefined): string {
-  if (typeof content === 'string') return content.slice(0, MOST_CHARS);
+  if (typeof content === 'string') return content.slice(0, MAX_CHARS);
   if (!Array.isArray(content)) return '';
   let words = '';
   for (const part of content as readonly Json[]) {
-    if (words.length >= MOST_CHARS) break;
+    if (words.length >= MAX_CHARS) break;
     if (isObject(part) && typeof part.text === 'string') words += `${part.text}\n`;
   }
-  return words.slice(0, MOST_CHARS);
+  return words.slice(0, MAX_CHARS);
 }

@@ -2,7 +2,7 @@
 
 import type { Block, Conversation } from '../types.ts';
 
-const MOST_CHARS = 4096;
+const MAX_CHARS = 4096;
 
 /**
  * 32 hex digits. @param sessionId the client's own, of any length and script; '': what stands up to the user's first
@@ -23,8 +23,8 @@ function firstWords({ system, turns }: Conversation): readonly string[] {
 function wordsOf(blocks: readonly Block[]): string {
   let words = '';
   for (const block of blocks) {
-    if (words.length >= MOST_CHARS) break;
+    if (words.length >= MAX_CHARS) break;
     if (block.type === 'text') words += `${block.text}\n`;
   }
-  return words.slice(0, MOST_CHARS);
+  return words.slice(0, MAX_CHARS);
 }

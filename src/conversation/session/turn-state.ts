@@ -5,7 +5,7 @@ import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 export const TURN_STATE = 'x-codex-turn-state';
 
 /** Longer ones are no header. */
-const MOST_CHARS = 8192;
+const MAX_CHARS = 8192;
 
 /** The state in `client_metadata` (as text), and that text without it; undefined: there is none. */
 export function takeTurnState(
@@ -40,10 +40,10 @@ export function turnStateIn(data: string): string | undefined {
 }
 
 const isState = (value: unknown): value is string =>
-  typeof value === 'string' && value.length <= MOST_CHARS && /^[\x21-\x7e]+$/.test(value);
+  typeof value === 'string' && value.length <= MAX_CHARS && /^[\x21-\x7e]+$/.test(value);
 
 /** How many states of a connection are remembered: those of its last turns. */
-const MOST_STATES = 64;
+const MAX_STATES = 64;
 
 /** Which target gave the states of one connection. */
 export class TurnStates {
@@ -52,7 +52,7 @@ export class TurnStates {
   learn(value: string, target: string): void {
     this.#targets.delete(value);
     this.#targets.set(value, target);
-    if (this.#targets.size <= MOST_STATES) return;
+    if (this.#targets.size <= MAX_STATES) return;
     for (const oldest of this.#targets.keys()) {
       this.#targets.delete(oldest);
       break;

@@ -5,7 +5,7 @@ import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 // `tools`, `tool_calls`, `tool_choice`, `functions`, `function_call`, and the role `tool`.
 const NEEDLES = needles('"tool', '"function');
 // A strong reference would keep a large body alive, so results for large bodies are stored by weak reference.
-const MOST_HELD = 64 * 1024;
+const MAX_HELD = 64 * 1024;
 
 let last: { readonly body: Buffer; readonly found: boolean } | undefined;
 const large = new WeakMap<Buffer, boolean>();
@@ -15,7 +15,7 @@ export function mentionsTools(body: Buffer): boolean {
   const known = last?.body === body ? last.found : large.get(body);
   if (known !== undefined) return known;
   const found = containsAny(body, NEEDLES);
-  if (body.length > MOST_HELD) large.set(body, found);
+  if (body.length > MAX_HELD) large.set(body, found);
   else last = { body, found };
   return found;
 }

@@ -40,7 +40,7 @@ const SINGLE: ReadonlySet<string> = new Set([
 ]);
 
 // More than any form of these endpoints has.
-const MOST_FIELDS = 256;
+const MAX_FIELDS = 256;
 /** Of the headers of one field. */
 const HEADER_BYTES = 8192;
 /** Of a text's value. The names of models are shorter. */
@@ -217,8 +217,8 @@ export class FormParser {
     if (!/^form-data\s*;/i.test(disposition) || name === undefined || parameters?.has('name*')) {
       throw this.#malformed("has no 'content-disposition: form-data' with a name");
     }
-    if (this.fields.length >= MOST_FIELDS) {
-      throw invalid(`The form has more than ${MOST_FIELDS} fields.`, name);
+    if (this.fields.length >= MAX_FIELDS) {
+      throw invalid(`The form has more than ${MAX_FIELDS} fields.`, name);
     }
     const filename = parameters?.get('filename') ?? parameters?.get('filename*');
     if (SINGLE.has(name) && this.fields.some((field) => field.name === name)) {

@@ -19,7 +19,7 @@ const INNER = ['invoke', 'parameter'];
 const BARS = /^[|｜]{1,2}\s*/;
 const MARK = 'DSML';
 /** Characters of a tag at most. */
-const LONGEST = 240;
+const MAX_LENGTH = 240;
 
 type Tag =
   | { readonly kind: 'none' }
@@ -103,10 +103,10 @@ function candidate(text: string, from: number): number {
 }
 
 function tagAt(text: string, at: number, inBlock: boolean): Tag {
-  const piece = text.slice(at, at + LONGEST);
+  const piece = text.slice(at, at + MAX_LENGTH);
   const open = /^<?\s*\/?\s*/.exec(piece)![0];
   const rest = piece.slice(open.length);
-  if (rest === '') return text.length - at < LONGEST ? PARTIAL : NONE;
+  if (rest === '') return text.length - at < MAX_LENGTH ? PARTIAL : NONE;
   const bars = BARS.exec(rest)?.[0];
   if (bars !== undefined) {
     const word = rest.slice(bars.length);
@@ -131,7 +131,7 @@ function ending(piece: string, open: string): Tag {
   const another = piece.indexOf('<', 1);
   const end = another >= 0 && another < closed ? -1 : closed;
   const head = /^<?\s*\/?\s*[|｜]{0,2}\s*(?:DSML)?\s*[|｜]{0,2}\s*(\w*)/.exec(piece)!;
-  if (end < 0 && another < 0 && piece.length < LONGEST) return PARTIAL;
+  if (end < 0 && another < 0 && piece.length < MAX_LENGTH) return PARTIAL;
   const length = end >= 0 ? end + 1 : head[0].length;
   return { kind: 'tag', length, name: head[1] ?? '', closes: open.includes('/') };
 }

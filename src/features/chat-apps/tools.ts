@@ -46,7 +46,7 @@ export interface ConversationToolsOptions {
 
 const TIMEOUT_MS = 10_000;
 /** Events that one call forgets. */
-const MOST_FORGOTTEN = 100;
+const MAX_FORGOTTEN = 100;
 const NO_ARGUMENTS: JsonObject = { type: 'object', properties: {}, additionalProperties: false };
 
 /** The tools of this conversation, always in the same order. */
@@ -166,7 +166,7 @@ function forgetTool(
     async run({ ids }) {
       const given = Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
       try {
-        const payload = { forgotten: await memory.forget(space, given.slice(0, MOST_FORGOTTEN)) };
+        const payload = { forgotten: await memory.forget(space, given.slice(0, MAX_FORGOTTEN)) };
         return { ok: true, payload, text: JSON.stringify(payload), log: payload };
       } catch (thrown) {
         return toolFailed(FORGET, asGatewayError(thrown).message, 'unavailable');

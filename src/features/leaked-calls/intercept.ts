@@ -48,9 +48,9 @@ interface UndecidedBlock {
 }
 
 /** Maximum characters of a tool's name in a note. */
-const LONGEST_NAME = 128;
+const MAX_NAME = 128;
 /** Maximum characters that wait for what follows. */
-const MOST_QUEUED = 8 * 1024 * 1024;
+const MAX_QUEUED = 8 * 1024 * 1024;
 
 interface FoundLeak extends Leak {
   /** Its markup was not removed. */
@@ -165,7 +165,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
       default:
     }
     undecided.queue.push(event);
-    if (undecided.probe?.hasWords || undecided.size > MOST_QUEUED) this.#decide(undecided, false);
+    if (undecided.probe?.hasWords || undecided.size > MAX_QUEUED) this.#decide(undecided, false);
     else if (event.type === 'block-stop') undecided.probe = undefined;
   }
 
@@ -346,14 +346,14 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     if (leak.calls.length > 0) return;
     this.#rules.report(leak.family, leak.outcome);
     if (leak.outcome === 'left') {
-      const name = leak.unknown === undefined ? '' : `: ${leak.unknown.slice(0, LONGEST_NAME)}`;
+      const name = leak.unknown === undefined ? '' : `: ${leak.unknown.slice(0, MAX_NAME)}`;
       const what = `${leak.family}${name}`;
       const { notes } = this.#rules;
       if (leak.why === 'quoted') notes.add('leaked_call_quoted', undefined, what);
       else if (leak.why !== undefined) notes.add('leaked_call_left', undefined, what);
       return;
     }
-    const unknown = leak.unknown?.slice(0, LONGEST_NAME) ?? 'that can be called';
+    const unknown = leak.unknown?.slice(0, MAX_NAME) ?? 'that can be called';
     const what = leak.truncated ? 'broke off' : `no tool ${unknown}`;
     this.#rules.notes.add('leaked_markup_removed', undefined, `${leak.family}: ${what}`);
   }

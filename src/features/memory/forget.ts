@@ -8,7 +8,7 @@ import { queryTerms, termsOf } from './ranking/terms.ts';
 import { formsOf } from './ranking/word-forms.ts';
 
 /** Events that are looked at for the words of a text. */
-const MOST_FOUND = 100;
+const MAX_FOUND = 100;
 
 /** The number of events that were there. @throws GatewayError where an external service stores the events */
 export async function forgetEvents(
@@ -35,7 +35,7 @@ export async function eventsHolding(
   query: string,
 ): Promise<readonly MemoryEvent[]> {
   const terms = queryTerms(shortened(query));
-  const found = await memory.recall(space, { query, limit: MOST_FOUND });
+  const found = await memory.recall(space, { query, limit: MAX_FOUND });
   return found.flatMap(({ score: _, ...event }) => {
     const { counts } = termsOf(indexedText({ ...event, source: event.source ?? '' }));
     const holds = (term: string) => formsOf(term).some((form) => counts.has(form));

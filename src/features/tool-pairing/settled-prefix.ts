@@ -22,9 +22,9 @@ interface Settled extends Circumstances {
 /** Clients move cache marks over their newest messages, which are other turns then. */
 const NEWEST = 4;
 /** Turns that may have come since the last request. */
-const MOST_NEW = 64;
+const MAX_NEW = 64;
 /** A shorter history is looked at in no time. */
-const LEAST = 16;
+const MIN = 16;
 
 /**
  * By the last turn of the prefix: a turn is one object for as long as its session is kept (decision 30), and of one
@@ -43,7 +43,7 @@ export function unsettledTurns(
   madeBy: string | undefined,
 ): readonly Turn[] | undefined {
   const { turns } = conversation;
-  if (turns.length < LEAST) return undefined;
+  if (turns.length < MIN) return undefined;
   const now = circumstances(conversation, target, madeBy);
   const found = prefixOf(turns, turns.length - 1, now);
   if (found === undefined || turns[found.turns.length]!.role !== 'assistant') return undefined;
@@ -58,7 +58,7 @@ export function keepSettled(
   madeBy: string | undefined,
 ): void {
   const { turns } = conversation;
-  if (turns.length < LEAST) return;
+  if (turns.length < MIN) return;
   let end = turns.length - NEWEST;
   while (end > 0 && !(turns[end]!.role === 'assistant' && turns[end - 1]!.role === 'user')) end--;
   if (end <= 0) return;
@@ -76,7 +76,7 @@ export function keepSettled(
 
 /** @param most turns that it may hold */
 function prefixOf(turns: readonly Turn[], most: number, now: Circumstances): Settled | undefined {
-  for (let end = most; end > Math.max(0, most - MOST_NEW); end--) {
+  for (let end = most; end > Math.max(0, most - MAX_NEW); end--) {
     const found = prefixes.get(turns[end - 1]!);
     if (found === undefined || found.turns.length !== end || !isSame(found, now)) continue;
     if (found.turns.every((turn, i) => turn === turns[i])) return found;

@@ -9,7 +9,7 @@ import { isEscaped, ObjectScan, recordsIn } from './residue.ts';
 // The first key of a record, with or without escaped quotes. A brace followed by anything else begins no record.
 const FIRST_KEY = new RegExp(`\\{\\s{0,64}\\\\?"(?:${RECORD_KEYS.join('|')})\\\\?"`, 'y');
 /** Maximum length of a record's head: a brace, white space, a key and its quotes. */
-const LONGEST_HEAD = 80;
+const MAX_HEAD = 80;
 
 const isRecordHead = (text: string, at: number): boolean => {
   FIRST_KEY.lastIndex = at;
@@ -18,7 +18,7 @@ const isRecordHead = (text: string, at: number): boolean => {
 
 /** May the end of the text be the beginning of a head? */
 function mayBeHead(text: string, at: number): boolean {
-  if (text.length - at > LONGEST_HEAD) return false;
+  if (text.length - at > MAX_HEAD) return false;
   const rest = text.slice(at + 1).trimStart();
   if (rest === '' || rest === '\\') return true;
   const name = /^\\?"([a-z]*)(\\?)$/.exec(rest)?.[1];

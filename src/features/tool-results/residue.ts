@@ -22,7 +22,7 @@ export function withoutResidue(text: string): string {
 
 /** The text before the mark: the key and the value's opening quote, perhaps escaped. */
 const BEFORE_MARK = /(\\?)"version\\?"\s{0,64}:\s{0,64}\\?"$/;
-const LONGEST_BEFORE = 150;
+const MAX_BEFORE = 150;
 /** Bounds the search from marks back to the beginnings of their records. */
 const STEPS_PER_CHARACTER = 4;
 
@@ -40,7 +40,7 @@ export function recordsIn(text: string): readonly TextRange[] {
     const mark = text.indexOf(ENVELOPE_MARK, from);
     if (mark < 0) return found;
     from = mark + ENVELOPE_MARK.length;
-    const before = BEFORE_MARK.exec(text.slice(Math.max(0, mark - LONGEST_BEFORE), mark));
+    const before = BEFORE_MARK.exec(text.slice(Math.max(0, mark - MAX_BEFORE), mark));
     if (before === null) continue;
     const key = mark - before[0].length;
     const start = openBrace(text, key - 1, before[1] !== '', byLast, steps);

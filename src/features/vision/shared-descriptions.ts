@@ -11,7 +11,7 @@ export const SHARED_DESCRIPTIONS: RoomKind = {
 };
 
 /** Images of spaces that are being described at most. */
-const MOST_REQUESTED = 1000;
+const MAX_REQUESTED = 1000;
 
 export interface SharedDescriptionStore extends DescriptionStore {
   /** @param space undefined: the images of all exchanges without one */
@@ -41,7 +41,7 @@ export function sharedDescriptionStore(
           const epoch = room.epochOf(space);
           const own = `${space}\0${key}`;
           if (text === undefined && epoch !== undefined && !requested.has(own)) {
-            if (requested.size >= MOST_REQUESTED) requested.delete(requested.keys().next().value!);
+            if (requested.size >= MAX_REQUESTED) requested.delete(requested.keys().next().value!);
             requested.set(own, epoch);
           }
           return text;

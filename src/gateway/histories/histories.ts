@@ -31,11 +31,11 @@ export interface History {
 }
 
 /** A smaller body costs less than it could save. */
-export const LEAST_BYTES = 64 * 1024;
+export const MIN_BYTES = 64 * 1024;
 /** A larger body is looked through in slices. */
 const AT_ONCE_BYTES = 256 * 1024;
 /** Histories of one session: agents ask beside their main conversation. */
-const MOST_OF_SESSION = 4;
+const MAX_PER_SESSION = 4;
 /** About what a piece takes beside its bytes. */
 const PIECE_BYTES = 300;
 
@@ -68,7 +68,7 @@ export class Histories {
   read(asker: Asker, body: Buffer): History | undefined | Promise<History | undefined> {
     const limit = this.#limit();
     // One body must not drive out all others.
-    if (body.length < LEAST_BYTES || body.length > limit / 8) return undefined;
+    if (body.length < MIN_BYTES || body.length > limit / 8) return undefined;
     const key = keyOf(asker, body);
     const before = this.#nearest(key, body);
     const steps = bodyPieces(body, before?.pieces);
@@ -108,7 +108,7 @@ export class Histories {
     else own.push(history);
     this.#byAge.add(history);
     this.#held += history.size;
-    if (own !== undefined && own.length > MOST_OF_SESSION) this.#drop(own[0]!);
+    if (own !== undefined && own.length > MAX_PER_SESSION) this.#drop(own[0]!);
     this.#shrink();
     return history;
   }

@@ -3,7 +3,7 @@
 import { firstNonBlank } from './quiet-bytes.ts';
 
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', 'error:', ':', '\ufeff'];
-const LONGEST_FIELD = 6;
+const MAX_FIELD = 6;
 const OBJECT = 0x7b;
 const LIST = 0x5b;
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -13,8 +13,8 @@ export function formOf(bytes: Uint8Array): 'events' | 'json' | undefined {
   const at = firstNonBlank(bytes);
   if (at < 0) return undefined;
   if (bytes[at] === OBJECT || bytes[at] === LIST) return 'json';
-  const head = utf8.decode(bytes.subarray(at, at + LONGEST_FIELD));
-  const whole = at + LONGEST_FIELD <= bytes.length;
+  const head = utf8.decode(bytes.subarray(at, at + MAX_FIELD));
+  const whole = at + MAX_FIELD <= bytes.length;
   const isField = FIELDS.some(
     (field) => head.startsWith(field) || (!whole && field.startsWith(head)),
   );

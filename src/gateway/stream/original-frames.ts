@@ -15,7 +15,7 @@ interface WaitingFrames {
   text: string;
 }
 
-const MOST_GONE = 256;
+const MAX_GONE = 256;
 
 /**
  * Matches the events that come out of the interceptors with the frames that they came in, in order, for
@@ -94,7 +94,7 @@ export class OriginalFrames {
   /** Drops what has gone out, now and then: a list gives up its first item in the time of its length. */
   #forget(): void {
     if (this.idle) this.#queue = [];
-    else if (this.#at < MOST_GONE || this.#at * 2 < this.#queue.length) return;
+    else if (this.#at < MAX_GONE || this.#at * 2 < this.#queue.length) return;
     else this.#queue = this.#queue.slice(this.#at);
     this.#at = 0;
   }

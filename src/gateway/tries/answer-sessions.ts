@@ -7,8 +7,8 @@ import type { Exchange } from '../types.ts';
 import type { ExchangeSession } from './exchange-session.ts';
 
 /** A few megabytes at most; a conversation whose last answer is further back gets a place anew. */
-const MOST = 20_000;
-const LONGEST_ID = 200;
+const MAX = 20_000;
+const MAX_ID = 200;
 
 /** A session by what tells it from others. */
 export type AnswerSession = Pick<ExchangeSession, 'affinity'>;
@@ -20,12 +20,12 @@ export class AnswerSessions {
 
   /** An answer that may be continued belongs to this session. */
   learn(id: string, owner: string, { affinity }: AnswerSession): void {
-    if (id.length > LONGEST_ID) return;
+    if (id.length > MAX_ID) return;
     const key = keyOf(owner, id);
     this.#known.delete(key);
     this.#known.set(key, affinity);
     for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MOST) break;
+      if (this.#known.size <= MAX) break;
       this.#known.delete(oldest);
     }
   }
@@ -36,7 +36,7 @@ export class AnswerSessions {
     const bytes = asBuffer(body);
     const start = memberStart(bytes, 'previous_response_id');
     if (start < 0) return undefined;
-    const end = Math.min(valueEnd(bytes, start), start + LONGEST_ID * 2);
+    const end = Math.min(valueEnd(bytes, start), start + MAX_ID * 2);
     const id = tryParse(bytes.toString('utf8', start, end));
     return typeof id === 'string' ? this.#known.get(keyOf(owner, id)) : undefined;
   }

@@ -8,7 +8,7 @@ import { type KeySides, type KeysMoveOptions, openSides } from './key-sides.ts';
 
 const PAGE = 500;
 /** Ids that a note names. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 export const keysMove = (options: KeysMoveOptions): StateMove =>
   pagedMove<KeyChange>({
@@ -37,7 +37,7 @@ function passOver(sides: KeySides, { actor }: KeysMoveOptions): MovePass<KeyChan
       const byId = new Map(there.map((one) => [one.record.id, one]));
       return page.map((one) => {
         const standing = standingOf(one, byId.get(one.record.id));
-        if (standing === 'differs' && named.length < MOST_NAMED) named.push(one.record.id);
+        if (standing === 'differs' && named.length < MAX_NAMED) named.push(one.record.id);
         return standing;
       });
     },

@@ -289,7 +289,7 @@ function blankLineEnd(bytes: Uint8Array, from: number): number {
 export const ERROR_LINE = 'error:';
 
 // No field whose name is shorter is read.
-const LEAST_LINE = 'data:'.length;
+const MIN_LINE = 'data:'.length;
 
 /** The frame that stands in `text` from `start` to `stop`; its first line feed, where that is known. */
 function parseFrame(
@@ -310,7 +310,7 @@ function parseFrame(
   // The next of each, not looked for again before it is reached.
   let lf = firstLf;
   let cr = -1;
-  while (at + LEAST_LINE <= stop) {
+  while (at + MIN_LINE <= stop) {
     if (lf < at) lf = indexIn(text, '\n', at);
     let end = lf;
     let next = end + 1;

@@ -86,7 +86,7 @@ interface Hop {
 }
 
 /** Characters of a header; a longer one is not read. */
-const MOST_LENGTH = 4096;
+const MAX_LENGTH = 4096;
 
 /**
  * The client behind the peer. `Forwarded` (RFC 7239) and `X-Forwarded-*` are believed only of a trusted peer. Both
@@ -190,14 +190,14 @@ const besides = (list: List, at: number, length: number): string | undefined =>
   list?.length === length ? list[at] : list?.at(-1);
 
 function listIn(text: string | null): List {
-  return text === null || text.length > MOST_LENGTH
+  return text === null || text.length > MAX_LENGTH
     ? undefined
     : text.split(',').map((item) => item.trim());
 }
 
 /** `for=192.0.2.43;proto=https, for="[2001:db8::17]:4711"`; undefined for what does not follow RFC 7239. */
 export function forwardedHops(text: string): readonly Hop[] | undefined {
-  if (text.length > MOST_LENGTH) return undefined;
+  if (text.length > MAX_LENGTH) return undefined;
   const hops: Hop[] = [];
   for (const element of splitOutsideQuotes(text, ',') ?? [BROKEN]) {
     const pairs = new Map<string, string>();

@@ -16,7 +16,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NO_VALUE = /[\0\r\n]/;
 
 // Every message has the same few names: known names need neither a check nor another copy.
-const MOST_NAMES = 1000;
+const MAX_NAMES = 1000;
 // Names and values together; a longer list gets an index.
 const MANY_CELLS = 128;
 const lowered = new Map<string, string>();
@@ -26,7 +26,7 @@ function lowerName(name: string): string {
   const known = lowered.get(name);
   if (known !== undefined) return known;
   if (!NAME.test(name)) throw new TypeError(`'${name.slice(0, 60)}' is no name of a header`);
-  if (lowered.size >= MOST_NAMES) lowered.clear();
+  if (lowered.size >= MAX_NAMES) lowered.clear();
   const lower = name.toLowerCase();
   lowered.set(name, lower);
   return lower;

@@ -21,7 +21,7 @@ export class UnusableKeyPair extends Error {
 }
 
 /** Bytes of a file; a chain of certificates has some thousands. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** @throws UnusableKeyPair for a file that cannot be read, is no PEM, or belongs to another pair */
 export function readKeyPair(certFile: string, keyFile: string): KeyPair {
@@ -64,7 +64,7 @@ const OTHERS_WRITE = 0o022;
 
 function readPem(file: string): string {
   try {
-    if (statSync(file).size > MOST_BYTES)
+    if (statSync(file).size > MAX_BYTES)
       throw new UnusableKeyPair(`${file} is too large for a PEM file`);
     return readFileSync(file, 'utf8');
   } catch (thrown) {

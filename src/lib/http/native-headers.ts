@@ -4,7 +4,7 @@ import type { FlatHeaders } from './headers.ts';
 
 // A new `Headers` looks up each name and copies each value; copying an existing one costs half as much. The answers
 // of a vendor have the same names and differ in a few values.
-const MOST_CACHED = 8;
+const MAX_CACHED = 8;
 
 interface CachedHeaders {
   readonly names: readonly string[];
@@ -28,7 +28,7 @@ export function nativeHeaders(list: FlatHeaders): Headers {
   }
   const native = new Headers(list.record());
   cache[oldest] = { names, values, native };
-  oldest = (oldest + 1) % MOST_CACHED;
+  oldest = (oldest + 1) % MAX_CACHED;
   return native;
 }
 

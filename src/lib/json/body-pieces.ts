@@ -44,7 +44,7 @@ type PiecedMembers = Map<string, PiecedMember> & { repeated?: string | undefined
 /** Bytes between two yields. */
 const STEP_BYTES = 64 * 1024;
 /** A body of more pieces is no conversation; it is read in one. */
-const MOST_PIECES = 20_000;
+const MAX_PIECES = 20_000;
 
 // A byte order mark is part of the text here: before a value it is an error.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -232,7 +232,7 @@ class PieceScan {
 
   /** Takes the piece that begins at `start`; its end, -1 where there is none. */
   piece(start: number): number {
-    if (this.#pieces.length >= MOST_PIECES) return -1;
+    if (this.#pieces.length >= MAX_PIECES) return -1;
     const before = this.#before?.pieces;
     // The next one, as it was; or the one behind it, where one was put in or taken out.
     if (before !== undefined) {
@@ -261,7 +261,7 @@ class PieceScan {
     if (this.#byLength === undefined && this.#asked++ < UNINDEXED) {
       const found: number[] = [];
       const pieces = this.#before!.pieces;
-      for (let i = 0; i < pieces.length && found.length < MOST_ALIKE; i++) {
+      for (let i = 0; i < pieces.length && found.length < MAX_ALIKE; i++) {
         const { start, end } = pieces[i]!;
         if (end - start === length) found.push(i);
       }
@@ -322,7 +322,7 @@ const NONE: readonly number[] = [];
 /** So many new pieces are looked for without an index. */
 const UNINDEXED = 16;
 /** Pieces of one length that are compared; others with it are read anew. */
-const MOST_ALIKE = 8;
+const MAX_ALIKE = 8;
 
 /** Says what it is without being parsed. */
 const PLAIN = /^\w*$/;
@@ -332,7 +332,7 @@ function byLength(pieces: readonly Piece[]): Map<number, number[]> {
   pieces.forEach(({ start, end }, i) => {
     const alike = found.get(end - start);
     if (alike === undefined) found.set(end - start, [i]);
-    else if (alike.length < MOST_ALIKE) alike.push(i);
+    else if (alike.length < MAX_ALIKE) alike.push(i);
   });
   return found;
 }

@@ -25,7 +25,7 @@ export function diffJson(a: Json, b: Json): readonly Change[] {
 }
 
 /** Values deeper than this are compared as a whole. */
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 /** The most cells in the tables for pairing equal elements, over all lists; beyond it lists are compared index by index. */
 const CELLS = 4_000_000;
 
@@ -36,7 +36,7 @@ interface DiffState {
 }
 
 function compare(a: Json, b: Json, at: Path, to: Path, work: DiffState): void {
-  const deep = at.length < DEEPEST && to.length < DEEPEST;
+  const deep = at.length < MAX_DEPTH && to.length < MAX_DEPTH;
   if (deep && Array.isArray(a) && Array.isArray(b)) compareLists(a, b, at, to, work);
   else if (deep && isObject(a) && isObject(b)) {
     for (const key of Object.keys(a)) {

@@ -26,12 +26,12 @@ export interface FrameForm {
 const PROBE = 'probe';
 const DIGITS = /\d+/g;
 /** Numbers and characters behind the string. Vendors send about ten and 500. */
-const MOST_NUMBERS = 64;
-const MOST_TAIL = 8192;
+const MAX_NUMBERS = 64;
+const MAX_TAIL = 8192;
 /** Longer numbers are no counts. */
-const MOST_DIGITS = 15;
+const MAX_DIGITS = 15;
 // After so many learned texts that matched no other (random padding), learning stops.
-const MOST_MISSES = 4;
+const MAX_MISSES = 4;
 
 const NUL = 0x30;
 const NINE = 0x39;
@@ -134,7 +134,7 @@ export class JsonTemplate {
 
   /** Learns a text that was parsed, if its value says nothing but a string. */
   learn(data: string, event: string, value: JsonObject): void {
-    if (this.#misses >= MOST_MISSES) return;
+    if (this.#misses >= MAX_MISSES) return;
     const { key, text, counts } = this.#form;
     const string = text(value);
     if (string === undefined || string === PROBE) return;
@@ -171,7 +171,7 @@ export class JsonTemplate {
   #split(before: string, behind: string): boolean {
     const found = [...behind.matchAll(DIGITS)];
     // An escape may hold digits.
-    if (found.length > MOST_NUMBERS || behind.length > MOST_TAIL || behind.includes('\\')) {
+    if (found.length > MAX_NUMBERS || behind.length > MAX_TAIL || behind.includes('\\')) {
       return false;
     }
     const between: string[] = [];
@@ -202,7 +202,7 @@ export class JsonTemplate {
       const number = at;
       while (isDigit(text.charCodeAt(at))) at++;
       const length = at - number;
-      if (length === 0 || length > MOST_DIGITS) return -1;
+      if (length === 0 || length > MAX_DIGITS) return -1;
       // JSON has no numbers with a zero before other digits; strings and fractions may.
       if (length > 1 && text.charCodeAt(number) === NUL) {
         const learned = this.#numbers[i]!;

@@ -6,7 +6,7 @@ import { MemberScan, type Members } from './json.ts';
 /** Bytes that are looked through between two turns of the event loop; a millisecond at most. */
 const SLICE = 256 * 1024;
 /** White space in one place that no program writes. */
-const MOST_BLANK = 1024 * 1024;
+const MAX_BLANK = 1024 * 1024;
 
 /**
  * As `topLevel` of `json.ts`, in slices.
@@ -19,7 +19,7 @@ export async function topLevelInSlices(bytes: Uint8Array): Promise<Members | 'bl
     const { at, inString } = scan;
     const over = scan.run(at + SLICE);
     blank = !inString && isBlank(bytes, at, scan.at) ? blank + scan.at - at : 0;
-    if (blank > MOST_BLANK) return 'blank';
+    if (blank > MAX_BLANK) return 'blank';
     if (over) return scan.sound ? scan.members : undefined;
     await othersTurn();
   }

@@ -1,7 +1,7 @@
 /** Backslashes that a model forgot to escape: doubled where it is certain that they stand for themselves. */
 
 const ESCAPE = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
-const LONGEST_ESCAPE = 5;
+const MAX_ESCAPE = 5;
 /** A drive, a backslash that is not doubled, and nothing that a path cannot hold. */
 const WHOLE_PATH = /^[A-Za-z]:\\(?!\\)[^"*?<>|/\p{Cc}]*$/u;
 const PATH_INSIDE = /(?<![A-Za-z0-9])[A-Za-z]:\\(?!\\)/;
@@ -64,7 +64,7 @@ interface Backslash {
 function backslashes(content: string, quote: string): readonly Backslash[] {
   const found: Backslash[] = [];
   for (let at = content.indexOf('\\'); at >= 0; ) {
-    const next = content.slice(at + 1, at + 1 + LONGEST_ESCAPE);
+    const next = content.slice(at + 1, at + 1 + MAX_ESCAPE);
     const valid = ESCAPE.test(next) || (quote === "'" && next.startsWith("'"));
     found.push({ at, valid });
     at = content.indexOf('\\', at + (valid ? 2 : 1));

@@ -17,11 +17,11 @@ export const endsValue = (byte: number | undefined) =>
   byte === COMMA || byte === BRACKET_CLOSE || byte === BRACE_CLOSE || isSpace(byte);
 
 /** White space in one place that no program writes. */
-const MOST_BLANK = 1024 * 1024;
+const MAX_BLANK = 1024 * 1024;
 
 /** The place of the first byte from `from` on that is no white space, or that stands behind a megabyte of it. */
 export function afterSpace(bytes: Uint8Array, from: number): number {
-  const end = from + MOST_BLANK;
+  const end = from + MAX_BLANK;
   let at = from;
   while (at < end && isSpace(bytes[at])) at++;
   return at;

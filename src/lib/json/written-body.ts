@@ -25,7 +25,7 @@ export interface WrittenBody {
 const encoder = new TextEncoder();
 
 /** Shorter texts are written again. */
-const LEAST_KEPT = 512;
+const MIN_KEPT = 512;
 
 /** The same bytes as `JSON.stringify(body)` in UTF-8. Neither object may change later. */
 export function writtenBody(body: JsonObject, before: WrittenBody | undefined): WrittenBody {
@@ -38,7 +38,7 @@ export function writtenBody(body: JsonObject, before: WrittenBody | undefined): 
     lead = ',';
     writer.member(key);
     if (!Array.isArray(value)) {
-      const large = typeof value === 'string' ? value.length > LEAST_KEPT : isObject(value);
+      const large = typeof value === 'string' ? value.length > MIN_KEPT : isObject(value);
       if (large) writer.value(value);
       else writer.text(JSON.stringify(value));
       continue;
@@ -64,7 +64,7 @@ interface Part {
 /** Stands for the buffer of what is new, until all of that is known. */
 const NEW = new Uint8Array(0);
 /** A body of more ranges is joined to one. */
-const MOST_PARTS = 256;
+const MAX_PARTS = 256;
 
 class BodyWriter {
   readonly #before: WrittenBody | undefined;
@@ -164,7 +164,7 @@ class BodyWriter {
       this.#parts.map(({ bytes, start, end }) => bytes.subarray(start, end)),
     );
     const [places, firsts] = [this.#places, this.#firsts];
-    if (held <= 2 * this.#size && this.#parts.length <= MOST_PARTS) {
+    if (held <= 2 * this.#size && this.#parts.length <= MAX_PARTS) {
       return { body, held, places, firsts };
     }
     const bytes = wholeBytes(body);
@@ -180,12 +180,12 @@ class BodyWriter {
 const COMMA = 0x2c;
 
 /** Deeper values are written again: a comparison must not end the stack. */
-const MOST_DEPTH = 100;
+const MAX_DEPTH = 100;
 
 /** Would both be written the same? False for some that would, never true for others. */
 function sameJson(a: Json | undefined, b: Json | undefined, depth = 0): boolean {
   if (a === b) return true;
-  if (depth > MOST_DEPTH) return false;
+  if (depth > MAX_DEPTH) return false;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false;

@@ -35,9 +35,9 @@ export interface SharedEntriesOptions {
 const READ_MS = 100;
 const BACKGROUND_MS = 1000;
 /** Of one trip; the last ones of a history count. */
-const MOST_KEYS = 20_000;
-const MOST_GROUPS = 10_000;
-const LARGEST_ENTRY = 4 * 2 ** 20;
+const MAX_KEYS = 20_000;
+const MAX_GROUPS = 10_000;
+const MAX_ENTRY = 4 * 2 ** 20;
 const LOCAL: LocalLimits = { entries: 50_000, bytes: 64 * 2 ** 20 };
 const WAITING: LocalLimits = { entries: 5000, bytes: 16 * 2 ** 20 };
 /** An entry that was written this part of its time ago is kept for longer when it is used. */
@@ -171,7 +171,7 @@ export class SharedEntries {
       const full = fullKey(kind, key);
       this.#local.set(full, bytes);
       if (epoch.startsWith(HERE)) continue;
-      if (bytes.length > LARGEST_ENTRY) this.#options.onDropped?.(kind.name, 1);
+      if (bytes.length > MAX_ENTRY) this.#options.onDropped?.(kind.name, 1);
       else this.#writes.put(this.#waiting(full, kind, bytes, group, epoch));
     }
   }
@@ -214,7 +214,7 @@ export class SharedEntries {
   }
 
   async #read({ keys: asked, groups, done }: Batch): Promise<void> {
-    const keys = [...asked.keys()].slice(-MOST_KEYS);
+    const keys = [...asked.keys()].slice(-MAX_KEYS);
     const epochs = [...groups];
     const began = this.#clock();
     for (const key of keys) this.#underWay.set(key, done);
@@ -257,7 +257,7 @@ export class SharedEntries {
   #remember(group: string, epoch: string, at: number): void {
     this.#groups.delete(group);
     this.#groups.set(group, { epoch, at });
-    if (this.#groups.size > MOST_GROUPS) this.#groups.delete(this.#groups.keys().next().value!);
+    if (this.#groups.size > MAX_GROUPS) this.#groups.delete(this.#groups.keys().next().value!);
   }
 
   /** @returns it is to be kept for longer */

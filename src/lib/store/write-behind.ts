@@ -41,7 +41,7 @@ const RETRY_MS = 500;
 /** Of one pipeline. */
 const BATCH_ENTRIES = 500;
 const BATCH_BYTES = 4 * 2 ** 20;
-const MOST_ERASURES = 10_000;
+const MAX_ERASURES = 10_000;
 
 type Written = 'written' | 'there' | 'void';
 
@@ -92,7 +92,7 @@ export class WriteBehind implements TickTask {
     for (const [key, { entry }] of this.#waiting) {
       if (entry.group?.keys.epoch === erasure.keys.epoch) this.#remove(key);
     }
-    if (this.#erasures.size < MOST_ERASURES) this.#erasures.set(erasure.keys.epoch, erasure);
+    if (this.#erasures.size < MAX_ERASURES) this.#erasures.set(erasure.keys.epoch, erasure);
     this.#schedule();
   }
 

@@ -25,8 +25,8 @@ type Step =
   | { readonly type: 'found' };
 
 /** Counted repetitions are written out. */
-const MOST_STEPS = 4000;
-const DEEPEST = 100;
+const MAX_STEPS = 4000;
+const MAX_DEPTH = 100;
 
 /** The pattern is invalid, or cannot be tested in linear time; the message says which. */
 export class UnfitPattern extends Error {
@@ -69,7 +69,7 @@ class Reader {
   }
 
   read(depth = 0): Node {
-    if (depth > DEEPEST) throw new UnfitPattern('is nested too deeply');
+    if (depth > MAX_DEPTH) throw new UnfitPattern('is nested too deeply');
     const ways: Node[] = [];
     let parts: Node[] = [];
     for (;;) {
@@ -179,7 +179,7 @@ class Reader {
 }
 
 function add(steps: Step[], step: Step): number {
-  if (steps.length >= MOST_STEPS) throw new UnfitPattern('is too large');
+  if (steps.length >= MAX_STEPS) throw new UnfitPattern('is too large');
   return steps.push(step) - 1;
 }
 

@@ -20,13 +20,13 @@ export function cutText(text: string, most: number): string {
 }
 
 // The longest run without a space that may be a credential.
-const LONGEST_WORD = 1024;
+const MAX_WORD = 1024;
 
 /** The same for a text that may hold a credential. Cuts before a word, because no mask recognises half a credential. */
 export function cutWords(text: string, most: number): string {
   if (text.length <= most) return text;
   let end = most;
-  const least = Math.max(0, most - LONGEST_WORD);
+  const least = Math.max(0, most - MAX_WORD);
   while (end > least && text.charCodeAt(end - 1) > 0x20) end--;
   return text.slice(0, end) + CUT;
 }

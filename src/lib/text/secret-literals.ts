@@ -1,7 +1,7 @@
 /** Masks the configured and fetched secrets in text from vendors: replaces every spelling by asterisks. */
 
 // Shorter secrets would match parts of ordinary words.
-const LEAST = 8;
+const MIN = 8;
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
@@ -32,7 +32,7 @@ export function credentialsIn(secret: string, name: string): readonly string[] {
 export function secretLiterals(secrets: readonly string[]): readonly string[] {
   const all = new Set<string>();
   for (const secret of secrets) {
-    if (secret.length < LEAST) continue;
+    if (secret.length < MIN) continue;
     const json = inJson(secret);
     // JSON inside a JSON string is escaped twice.
     const escaped = json.replaceAll('/', '\\/');

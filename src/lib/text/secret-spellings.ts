@@ -3,7 +3,7 @@
 import { BACKSLASH, type Span } from './credential-kinds.ts';
 
 /** Shorter secrets would match parts of ordinary words. */
-const LEAST_SECRET = 8;
+const MIN_SECRET = 8;
 /** The first so many characters of a longer secret are searched for; after them it is masked as far as it matches. */
 const SOUGHT = 256;
 
@@ -15,7 +15,7 @@ const SOUGHT = 256;
  *   backslashes only as structure; for texts of JSON, and for secrets that a stranger chose
  */
 export function secretSpellings(secret: string, plain = true): readonly string[] {
-  if (secret.length < LEAST_SECRET) return [];
+  if (secret.length < MIN_SECRET) return [];
   const json = JSON.stringify(secret).slice(1, -1);
   const all = new Set([json, JSON.stringify(json).slice(1, -1)]);
   if (plain || json === secret) all.add(secret);

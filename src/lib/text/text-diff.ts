@@ -8,7 +8,7 @@ export interface TextPart {
 /** Most pairs of words that are compared with each other in all; what is beyond is told as removed and added. */
 const PAIRS = 4_000_000;
 /** How often a gap between anchors is divided again. */
-const DEEPEST = 12;
+const MAX_DEPTH = 12;
 
 /** Scripts without spaces are compared character by character. */
 const WORD =
@@ -60,7 +60,7 @@ function pairUp({ x: [x0, x1], y: [y0, y1] }: Range, depth: number, work: DiffWo
     byLongestCommon(rest, work);
     return;
   }
-  const anchors = depth < DEEPEST ? anchorsOf(rest, work) : [];
+  const anchors = depth < MAX_DEPTH ? anchorsOf(rest, work) : [];
   if (anchors.length === 0) {
     if (size > work.budget) return;
     work.budget -= size;

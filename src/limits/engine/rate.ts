@@ -3,8 +3,8 @@
 import type { RateLaw, Standing } from '../limits.ts';
 
 /** More units than any request has; keeps every product within the safe integers. */
-const MOST_UNITS = 1e11;
-const MOST_DEBT = 2 ** 52;
+const MAX_UNITS = 1e11;
+const MAX_DEBT = 2 ** 52;
 /** Refunds are summed up to here, and then from 0 again. */
 const WRAP = 2 ** 52;
 
@@ -52,7 +52,7 @@ export class RateState {
 
   /** Takes up what was written down: `debt` as it was `passed` milliseconds ago. */
   restore(debt: number, passed: number, now: number): void {
-    this.#debt = Math.min(MOST_DEBT, Math.max(0, debt));
+    this.#debt = Math.min(MAX_DEBT, Math.max(0, debt));
     this.#at = now - Math.max(0, passed);
     this.debt(now);
   }
@@ -119,7 +119,7 @@ export class RateState {
   }
 
   #owe(units: number): void {
-    const more = Math.min(units, MOST_UNITS) * this.law.periodMs;
-    this.#debt = Math.min(MOST_DEBT, this.#debt + more);
+    const more = Math.min(units, MAX_UNITS) * this.law.periodMs;
+    this.#debt = Math.min(MAX_DEBT, this.#debt + more);
   }
 }

@@ -10,7 +10,7 @@ const DEADLINE_MS = 5000;
 const CLOSE_MS = 2000;
 /** Rows of other processes of this machine are found by looking. */
 const LOOK_EVERY_MS = 200;
-const MOST_BACKOFF_MS = 5000;
+const MAX_BACKOFF_MS = 5000;
 /** The machine is heard so often, also when nothing is spent. */
 const HEARD_EVERY_MS = 10_000;
 
@@ -89,7 +89,7 @@ export class SpendForwarder {
     this.#running ??= this.#sendAll().finally(() => {
       this.#running = undefined;
       const backoff = LOOK_EVERY_MS * 2 ** Math.min(this.#failures, 8);
-      this.#schedule(this.#again ? 0 : Math.min(backoff, MOST_BACKOFF_MS));
+      this.#schedule(this.#again ? 0 : Math.min(backoff, MAX_BACKOFF_MS));
       this.#again = false;
     });
     return this.#running;

@@ -15,7 +15,7 @@ export interface LongText {
 }
 
 /** Shorter texts explain nothing and would cost a request. */
-const LEAST = 80;
+const MIN = 80;
 
 const TEXTS = new Set([
   'content',
@@ -39,7 +39,7 @@ export function longTexts(body: JsonObject, cut: Cut, protocol: ProtocolName): r
     const stub = stubFor(String(path.at(-1)), value, path.length);
     if (stub !== undefined) {
       const bytes = sizeOf(value);
-      if (bytes > LEAST) places.push({ pointer, value: value as string, bytes, stub });
+      if (bytes > MIN) places.push({ pointer, value: value as string, bytes, stub });
     } else if (Array.isArray(value)) {
       for (const [i, item] of value.entries()) walk(item, [...path, i]);
     } else if (isObject(value)) {

@@ -15,7 +15,7 @@ const CALIBRATE_REFUSAL = 1;
 const CALIBRATE_FLAKY = 6;
 /** Accepted probability that a candidate that can fail passes all its tries. */
 const MISSED = 0.02;
-const MOST_REPEATS = 12;
+const MAX_REPEATS = 12;
 
 class BudgetSpent extends Error {}
 
@@ -120,7 +120,7 @@ export async function bisect(options: BisectOptions): Promise<BisectReport> {
     if (tally.same === 0) return true;
     repeats = Math.max(repeatsFor(tally.same / (tally.same + tally.passes)), repeats + 1);
     await decide(candidate);
-    return repeats >= MOST_REPEATS;
+    return repeats >= MAX_REPEATS;
   };
 
   let result: BisectReport['result'] = 'partial';
@@ -160,7 +160,7 @@ function without(result: BisectReport['result']): string {
 /** The number of tries that a failing candidate rarely passes all. */
 function repeatsFor(rate: number): number {
   if (rate >= 1) return 1;
-  return Math.min(MOST_REPEATS, Math.max(2, Math.ceil(Math.log(MISSED) / Math.log(1 - rate))));
+  return Math.min(MAX_REPEATS, Math.max(2, Math.ceil(Math.log(MISSED) / Math.log(1 - rate))));
 }
 
 /** A key that identifies a body. */

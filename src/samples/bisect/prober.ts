@@ -30,8 +30,8 @@ export interface Prober {
 }
 
 /** Longest pause after a rate limit, in seconds. */
-const LONGEST_PAUSE = 30;
-const MOST_PAUSES = 4;
+const MAX_PAUSE = 30;
+const MAX_PAUSES = 4;
 
 export function createProber(options: ProberOptions): Prober {
   let last: SendResult | undefined;
@@ -68,8 +68,8 @@ async function sendWaitingOutLimits(
   const { gateway, protocol, like, signal } = options;
   for (let pause = 1; ; pause++) {
     const sent = await send(gateway, protocol, { ...like, body }, signal);
-    if (limited || sent.status !== 429 || pause > MOST_PAUSES) return sent;
-    await sleep(Math.min(LONGEST_PAUSE, sent.retryAfter ?? 2 ** pause) * 1000, undefined, {
+    if (limited || sent.status !== 429 || pause > MAX_PAUSES) return sent;
+    await sleep(Math.min(MAX_PAUSE, sent.retryAfter ?? 2 ** pause) * 1000, undefined, {
       signal,
     });
   }

@@ -14,7 +14,7 @@ import { compareMeaning, type Side } from './meaning.ts';
 import type { MeaningDiff } from './types.ts';
 
 /** Greatest depth of a node of a conversation in its body. */
-const DEEPEST = 12;
+const MAX_DEPTH = 12;
 
 const isRequest = (stage: string) => stage.endsWith('request');
 
@@ -45,7 +45,7 @@ function sideOf(
       const { conversation, value, problem } = readRequest(body, parts);
       if (value === undefined || (problem !== undefined && conversation === EMPTY))
         return undefined;
-      return { protocol, conversation, places: pointersIn(value, DEEPEST) };
+      return { protocol, conversation, places: pointersIn(value, MAX_DEPTH) };
     }
     const { reply, problem } = readReply(body, contextOf(store, meta, body, parts), parts);
     if (problem !== undefined) return undefined;

@@ -55,8 +55,8 @@ class Level {
   /** Its next member has this name. */
   name(bytes: Buffer, from: number, to: number): void {
     this.expectsKey = false;
-    this.numbers = stands(INDEX, bytes, to - INDEX.length, from) && this.index.length < LONGEST_KEY;
-    if (this.numbers) this.index += ` ${bytes.toString('latin1', from, to).slice(-LONGEST_KEY)} `;
+    this.numbers = stands(INDEX, bytes, to - INDEX.length, from) && this.index.length < MAX_KEY;
+    if (this.numbers) this.index += ` ${bytes.toString('latin1', from, to).slice(-MAX_KEY)} `;
     this.key = BY_LENGTH[to - from]?.find((name) => stands(name, bytes, from, from)) ?? '';
   }
 
@@ -77,9 +77,9 @@ function stands(name: string, bytes: Buffer, at: number, from: number): boolean 
 }
 
 /** Deeper values are passed over: no client reads a text there. */
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 /** Longer than any member name that is looked for, and than all numbers of one object. */
-const LONGEST_KEY = 64;
+const MAX_KEY = 64;
 
 const DATA = [...Buffer.from('data:')];
 const LF = 0x0a;
@@ -165,8 +165,8 @@ export class EventWalk {
     this.#escaped = at > bytes.length;
     const to = Math.min(at, bytes.length);
     if (at >= bytes.length) {
-      if (this.#key !== undefined && this.#key.length < LONGEST_KEY) {
-        this.#key += bytes.toString('latin1', from, Math.min(to, from + LONGEST_KEY));
+      if (this.#key !== undefined && this.#key.length < MAX_KEY) {
+        this.#key += bytes.toString('latin1', from, Math.min(to, from + MAX_KEY));
       }
       return to;
     }
@@ -193,16 +193,16 @@ export class EventWalk {
   }
 
   #value(byte: number, offset: number): void {
-    const level = this.#depth > DEEPEST ? undefined : this.#level;
+    const level = this.#depth > MAX_DEPTH ? undefined : this.#level;
     if (byte === QUOTE) {
       this.#place = STRING;
       if (level === undefined) return;
       if (level.expectsKey) this.#key = '';
       else if (level.key !== '') this.#pieceFrom = offset + 1;
     } else if (byte === 0x7b || byte === 0x5b) {
-      if (++this.#depth <= DEEPEST) this.#level = new Level(level, byte === 0x5b);
+      if (++this.#depth <= MAX_DEPTH) this.#level = new Level(level, byte === 0x5b);
     } else if (byte === 0x7d || byte === 0x5d) {
-      if (this.#depth === 0 || --this.#depth >= DEEPEST) return;
+      if (this.#depth === 0 || --this.#depth >= MAX_DEPTH) return;
       this.#level = this.#level?.above;
       if (this.#depth === 0) this.#eventEnd();
     } else if (level === undefined) return;
@@ -210,7 +210,7 @@ export class EventWalk {
       level.expectsKey = !level.list;
       level.numbers = false;
     } else if (level.numbers && byte >= 0x30 && byte <= 0x39) {
-      if (level.index.length < 2 * LONGEST_KEY) level.index += byte - 0x30;
+      if (level.index.length < 2 * MAX_KEY) level.index += byte - 0x30;
     }
   }
 

@@ -5,7 +5,7 @@ import type { Steps } from '../../lib/loop/steps.ts';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** Longer than any member name that is looked for. */
-const LONGEST_KEY = 64;
+const MAX_KEY = 64;
 
 /** Members whose strings are all texts, at any depth: arguments of calls, and results of Gemini's functions. */
 const TREES = new Set(['input', 'arguments', 'args', 'response']);
@@ -72,7 +72,7 @@ export function* eachString(
       }
       end = Math.min(end, to);
       if (level !== undefined && !level.list && expectsKey) {
-        level.key = bytes.toString('latin1', i + 1, Math.min(end, i + 1 + LONGEST_KEY));
+        level.key = bytes.toString('latin1', i + 1, Math.min(end, i + 1 + MAX_KEY));
         expectsKey = false;
       } else if (level !== undefined) {
         const work = visit(i + 1, end, level);

@@ -10,7 +10,7 @@ const PUBLIC_QUERY = new Set(['beta', 'api-version', 'alt', 'stream', 'version']
 const SCHEME = /^(?:Bearer|Basic|Token)\s+/i;
 
 /** Most learned values of one exchange: each costs a search through all bodies. */
-const MOST_LEARNED = 64;
+const MAX_LEARNED = 64;
 
 /** Values that are masked wherever they occur: in bodies, error texts, notes. */
 export class KnownSecrets {
@@ -31,7 +31,7 @@ export class KnownSecrets {
 
   /** A client may choose this value, so spellings that could match JSON structure are left out. */
   learn(secret: string): void {
-    if (this.#learned.has(secret) || this.#learned.size >= MOST_LEARNED) return;
+    if (this.#learned.has(secret) || this.#learned.size >= MAX_LEARNED) return;
     this.#learned.add(secret);
     for (const spelling of spellings(secret, false)) this.#known.add(spelling);
     this.#literals = undefined;

@@ -47,11 +47,11 @@ const NONE: readonly string[] = [];
  * in a few texts only: without this, their masks cost half of what a small exchange costs.
  */
 const plain = new Set<string>();
-const MOST_REMEMBERED = 4000;
-const MOST_REMEMBERED_CHARACTERS = 200;
+const MAX_REMEMBERED = 4000;
+const MAX_REMEMBERED_CHARACTERS = 200;
 
 function remember(text: string): void {
-  if (plain.size >= MOST_REMEMBERED) plain.clear();
+  if (plain.size >= MAX_REMEMBERED) plain.clear();
   plain.add(text);
 }
 
@@ -86,7 +86,7 @@ export class MetaMask {
   /** @param name of the member: `x-api-key-2` shows that the value is a key */
   #text(text: string, name: string): string {
     const literals = OWN.has(name) ? NONE : this.#literals;
-    const short = text.length <= MOST_REMEMBERED_CHARACTERS;
+    const short = text.length <= MAX_REMEMBERED_CHARACTERS;
     const whole = short ? `${name}":"${text}` : '';
     if (short && plain.has(whole) && maskSecrets(whole, literals) === whole) return text;
     const before = latin1Of(`${name}":"`);

@@ -4,11 +4,11 @@ import { EventWalk } from './event-walk.ts';
 import { TextMask } from './text-mask.ts';
 
 /** Bytes of the stream that are held back for a match that is open, or for the end of an event. */
-const MOST_HELD = 16_384;
+const MAX_HELD = 16_384;
 /** Texts of a stream that are followed by themselves; further ones are one text for each member. */
-const MOST_TEXTS = 32;
+const MAX_TEXTS = 32;
 /** Most pieces of one text that wait; then they are taken for a credential. */
-const MOST_PIECES = 16_384;
+const MAX_PIECES = 16_384;
 const STAR = 0x2a;
 const BACKSLASH = 0x5c;
 const NOTHING = Buffer.alloc(0);
@@ -129,12 +129,12 @@ export class SplitMask {
     this.#walk.walk(view, this.#end);
     this.#append(view);
     this.#read(false);
-    if (this.#end - this.#eventFrom > MOST_HELD) {
+    if (this.#end - this.#eventFrom > MAX_HELD) {
       this.#walk.endEarly(this.#end);
       this.#read(false);
     }
     const from = this.#heldFrom;
-    if (this.#end - from <= MOST_HELD) return this.#release(from);
+    if (this.#end - from <= MAX_HELD) return this.#release(from);
     this.#star();
     return this.#release(this.#eventFrom);
   }
@@ -177,20 +177,20 @@ export class SplitMask {
     for (const said of touched) {
       said.touched = false;
       said.decide(said.mask.settle(last), this.#write);
-      if (said.pieces > MOST_PIECES) said.decide(said.mask.give(), this.#write);
+      if (said.pieces > MAX_PIECES) said.decide(said.mask.give(), this.#write);
     }
   }
 
   #textOf(name: string, member: string): SplitText {
     const known = this.#texts.get(name);
     if (known !== undefined) return known;
-    if (!this.#full && this.#texts.size >= MOST_TEXTS) {
+    if (!this.#full && this.#texts.size >= MAX_TEXTS) {
       for (const [old, { mask, pieces }] of this.#texts) {
         if (pieces > 0) continue;
         this.#counted += mask.count;
         this.#texts.delete(old);
       }
-      this.#full = this.#texts.size >= MOST_TEXTS;
+      this.#full = this.#texts.size >= MAX_TEXTS;
     }
     // From then on for good: a text that changed over in the middle of a secret would show it.
     const own = this.#full ? member : name;

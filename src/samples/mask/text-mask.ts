@@ -9,7 +9,7 @@ const CONTEXT = 16;
 /** The part of them that shows where a word begins. */
 const BORDER = 6;
 /** A match that is still open after so many characters is taken for a credential. */
-const LONGEST_OPEN = 65_536;
+const MAX_OPEN = 65_536;
 /** An open match of so many characters is looked at again when it has grown by half: linear time. */
 const PATIENT_FROM = 256;
 
@@ -79,7 +79,7 @@ export class TextMask {
     if (!last) {
       // A credential is never cut, also where another one may begin within it.
       cut = Math.max(decided, beforeAny(found.open, known.wholes, found.wholes));
-      if (raw.length - cut > LONGEST_OPEN) {
+      if (raw.length - cut > MAX_OPEN) {
         masked = masked.slice(0, cut) + starred(raw.slice(cut));
         cut = raw.length;
         this.#inRun = true;

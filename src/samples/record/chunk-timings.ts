@@ -1,7 +1,7 @@
 /** When the bytes of a stream arrived: enough to play the stream again, small enough for the meta file. */
 
 /** Times that are kept; at this number every second one is dropped and later ones are taken farther apart. */
-const MOST = 400;
+const MAX = 400;
 
 /** Times of one body; `add` is called for each chunk. */
 export class ChunkTimings {
@@ -15,7 +15,7 @@ export class ChunkTimings {
     if (last !== undefined && ms - last < this.#gap) return;
     this.#bytes.push(bytes);
     this.#times.push(ms);
-    if (this.#times.length < MOST) return;
+    if (this.#times.length < MAX) return;
     this.#bytes = this.#bytes.filter((_, i) => i % 2 === 0);
     this.#times = this.#times.filter((_, i) => i % 2 === 0);
     this.#gap = Math.max(1, this.#gap * 2);

@@ -114,7 +114,7 @@ const LIMITS: RecorderLimits = {
 };
 
 /** Bytes that a stream must have for a write while it runs: what recording costs is writes (decision 40). */
-const LEAST = 8192;
+const MIN = 8192;
 /** Milliseconds that a reader waits for such a write. */
 const LOOK_MS = 250;
 
@@ -271,7 +271,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
 
   const writeCapture = async (capture: Capture): Promise<void> => {
     const readers = capture.takeReaders();
-    await writeHeld(capture, closed || readers.length > 0 ? 0 : LEAST);
+    await writeHeld(capture, closed || readers.length > 0 ? 0 : MIN);
     for (const go of readers) go();
   };
 

@@ -16,7 +16,7 @@ export interface RunningSamples {
 /** Milliseconds until watchers hear of an exchange: most are over by then. */
 const TELL_AFTER = 250;
 /** Rows that are made at once. */
-const MOST_ROWS = 500;
+const MAX_ROWS = 500;
 
 export class RunningExchanges implements RunningSamples {
   /** All exchanges that run or wait to be written. */
@@ -63,7 +63,7 @@ export class RunningExchanges implements RunningSamples {
   }
 
   #captures(): readonly Capture[] {
-    return [...this.open.all()].filter(isShown).reverse().slice(0, MOST_ROWS);
+    return [...this.open.all()].filter(isShown).reverse().slice(0, MAX_ROWS);
   }
 
   #rowOf(capture: Capture): SampleRow {

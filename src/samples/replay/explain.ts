@@ -37,8 +37,8 @@ function tooVague(
 type PathParts = readonly string[];
 
 /** Most notes that are matched, and most characters of a new element that are searched. */
-const MOST_RULES = 200;
-const MOST_SEARCHED = 20_000;
+const MAX_RULES = 200;
+const MAX_SEARCHED = 20_000;
 
 interface NoteRule {
   readonly name: string;
@@ -55,7 +55,7 @@ export function explainChanges(
   if (known.length === 0) return changes.map((change) => ({ ...change, rules: [] }));
   return changes.map((change) => {
     const text =
-      change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MOST_SEARCHED) : '';
+      change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MAX_SEARCHED) : '';
     const places = [change.at, ...(change.to === undefined ? [] : [change.to])].map(partsOf);
     const scored = known.map((note) => {
       const { name, parts } = note;
@@ -77,7 +77,7 @@ function rulesOf(notes: readonly Note[]): readonly NoteRule[] {
     if (where === undefined || where === '') continue;
     const key = JSON.stringify([name, where, what]);
     if (!known.has(key)) known.set(key, { name, what, parts: partsOf(where) });
-    if (known.size >= MOST_RULES) break;
+    if (known.size >= MAX_RULES) break;
   }
   return [...known.values()];
 }

@@ -19,8 +19,8 @@ const FORGOTTEN_MS = 15_000;
 /** After its end, an exchange stays until its sample comes; one that is not recorded goes then. */
 const AFTER_END_MS = 5000;
 /** Exchanges of one message, and those that are held. */
-const MOST_TOLD = 500;
-const MOST_HELD = 5000;
+const MAX_TOLD = 500;
+const MAX_HELD = 5000;
 
 export interface RunningElsewhereOptions {
   readonly cache: KeyValue;
@@ -124,7 +124,7 @@ export class RunningElsewhere {
       return;
     }
     // Under more load than that, the list is no use.
-    if (this.#own.size >= MOST_TOLD && !this.#own.has(row.id)) return;
+    if (this.#own.size >= MAX_TOLD && !this.#own.has(row.id)) return;
     this.#own.set(row.id, row);
     this.#changed.add(row.id);
     this.#tellSoon();
@@ -168,7 +168,7 @@ export class RunningElsewhere {
     for (const one of Array.isArray(said.rows) ? said.rows : []) {
       const row = one as unknown as SampleRow;
       if (!isObject(one) || !isId(row.id) || !ENTRIES.includes(row.entry)) continue;
-      if (this.#others.size >= MOST_HELD && !this.#others.has(row.id)) continue;
+      if (this.#others.size >= MAX_HELD && !this.#others.has(row.id)) continue;
       this.#others.set(row.id, { row, until: now + FORGOTTEN_MS });
       for (const watcher of this.#watchers) watcher.row(row);
     }

@@ -1,6 +1,6 @@
 /** Translates the filter of a list into conditions of an SQL query. */
 
-import { MOST_NANO_USD } from '../../money/cost.ts';
+import { MAX_NANO_USD } from '../../money/cost.ts';
 import type { SampleFilter } from '../sample.ts';
 import { sortSql } from './row-order.ts';
 
@@ -107,7 +107,7 @@ const sessionGlob = (session: string) => `${session.replace(/[[*?]/g, '[$&]')}*`
  * Cost in USD by the columns of `rates`; null where the tokens or the price are unknown. Integers until the last
  * division, as everywhere else: a page of the list begins behind the exact cost of the row before.
  */
-const COST = `CASE WHEN input_tokens IS NULL THEN NULL ELSE min(${MOST_NANO_USD}, CAST((
+const COST = `CASE WHEN input_tokens IS NULL THEN NULL ELSE min(${MAX_NANO_USD}, CAST((
   max(0, input_tokens - coalesce(cached_tokens, 0) - coalesce(cache_write_tokens, 0)) * rates.input
   + coalesce(cached_tokens, 0) * rates.cached
   + max(0, coalesce(cache_write_tokens, 0) - coalesce(cache_write_1h_tokens, 0)) * rates.write

@@ -38,25 +38,25 @@ END;
 `;
 
 /** Characters of one text, and of all texts of one exchange, that are searched. */
-const MOST_TEXT = 100_000;
-const MOST_OF_ALL = 2_000_000;
+const MAX_TEXT = 100_000;
+const MAX_IN_ALL = 2_000_000;
 /** Characters of a piece, and the numbers that the pieces of a text have. */
 const PIECE = 4000;
 const PIECES = 32;
 /** Rows that one step of a search looks up, and texts that fit after which a search ends. */
 const STEP = 100;
-const MOST_FOUND = 2000;
+const MAX_FOUND = 2000;
 /** The first letters of a word, which are looked up: the comparison decides about the rest. */
-const MOST_LETTERS = 42;
+const MAX_LETTERS = 42;
 /** Characters of the next piece that a piece has, too, so that one of both has those letters. */
-const OVERLAP = 2 * MOST_LETTERS;
+const OVERLAP = 2 * MAX_LETTERS;
 /** Pages that one step of a merge writes. */
 const MERGED_PAGES = 64;
 /** Pages that are merged after each piece: about three times what it adds to a table. */
 const MERGED_BEHIND = 16;
 const FULL_TEXT = ['text_parts', 'text_heads'] as const;
 /** Words of a query that count. */
-const MOST_WORDS = 8;
+const MAX_WORDS = 8;
 
 /** Scripts that write words without spaces. */
 const DENSE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u;
@@ -97,7 +97,7 @@ interface Said {
 
 /** Groups of three letters that a text with this word has, as a query. */
 function partsOf(word: string): string {
-  const letters = [...word].slice(0, MOST_LETTERS);
+  const letters = [...word].slice(0, MAX_LETTERS);
   const parts = letters.slice(2).map((_, i) => letters.slice(i, i + 3).join(''));
   return [...new Set(parts)].map((part) => `"${part.replaceAll('"', '""')}"`).join(' AND ');
 }
@@ -211,9 +211,9 @@ export function textsOf(db: Database): TextIndex {
   }).immediate;
   /** What SQLite does at once grows neither with the text nor with the exchange. */
   function* putInSteps(id: string, texts: Parameters<SampleTexts['put']>[1]) {
-    let room = MOST_OF_ALL;
+    let room = MAX_IN_ALL;
     for (const { text: said, added } of texts) {
-      const shown = said.slice(0, MOST_TEXT).toWellFormed();
+      const shown = said.slice(0, MAX_TEXT).toWellFormed();
       if (shown.trim() === '') continue;
       room -= shown.length;
       if (room < 0) break;
@@ -234,7 +234,7 @@ export function textsOf(db: Database): TextIndex {
     putInSteps,
     put: (id, texts) => runAtOnce(putInSteps(id, texts)),
     *find(words, owner): Generator<void, FoundTexts, void> {
-      const counted = words.slice(0, MOST_WORDS).filter((word) => word !== '');
+      const counted = words.slice(0, MAX_WORDS).filter((word) => word !== '');
       const long = counted.filter((word) => [...word].length >= 3);
       const by = new Map<string, number>();
       const terms =
@@ -246,7 +246,7 @@ export function textsOf(db: Database): TextIndex {
       const table = long.length > 0 ? 'text_parts' : 'text_heads';
       const compared = long.length > 0 ? counted.map((word) => word.toLowerCase()) : [];
       const count = of<{ rows: number }, [string]>(
-        `SELECT count(*) AS rows FROM (SELECT 1 FROM ${table} WHERE ${table} MATCH ? LIMIT ${MOST_FOUND})`,
+        `SELECT count(*) AS rows FROM (SELECT 1 FROM ${table} WHERE ${table} MATCH ? LIMIT ${MAX_FOUND})`,
       );
       const rows = terms.map((term) => ({ term, rows: count.get(term)!.rows }));
       const [rarest, ...others] = rows.toSorted((a, b) => a.rows - b.rows);
@@ -283,7 +283,7 @@ export function textsOf(db: Database): TextIndex {
           yield;
         }
         if (rows.length < STEP) return { by, partial: false };
-        if (found >= MOST_FOUND) return { by, partial: true };
+        if (found >= MAX_FOUND) return { by, partial: true };
         before = rows.at(-1)!.row;
       }
     },

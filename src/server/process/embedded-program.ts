@@ -11,8 +11,8 @@ export interface FileRange {
 const HEADER_BYTES = 64;
 const SECTION_BYTES = 64;
 /** Executables have some 40. */
-const MOST_SECTIONS = 200;
-const MOST_NAMES = 64 * 1024;
+const MAX_SECTIONS = 200;
+const MAX_NAMES = 64 * 1024;
 
 /** Undefined where there is none, and for a file of another kind. Layout: elf(5). */
 export function bundleIn(path: string): FileRange | undefined {
@@ -31,8 +31,7 @@ function section(file: number, wanted: string): FileRange | undefined {
   const header = read(file, 0, HEADER_BYTES);
   const isElf = header.subarray(0, 6).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]));
   const count = header.readUInt16LE(60);
-  if (!isElf || header.readUInt16LE(58) !== SECTION_BYTES || count > MOST_SECTIONS)
-    return undefined;
+  if (!isElf || header.readUInt16LE(58) !== SECTION_BYTES || count > MAX_SECTIONS) return undefined;
   const table = read(file, Number(header.readBigUInt64LE(40)), count * SECTION_BYTES);
   const rangeOf = (index: number): FileRange => {
     const at = index * SECTION_BYTES;
@@ -40,7 +39,7 @@ function section(file: number, wanted: string): FileRange | undefined {
     return { from, to: from + Number(table.readBigUInt64LE(at + 32)) };
   };
   const { from, to } = rangeOf(header.readUInt16LE(62));
-  const names = read(file, from, Math.min(to - from, MOST_NAMES)).toString('latin1');
+  const names = read(file, from, Math.min(to - from, MAX_NAMES)).toString('latin1');
   for (let index = 0; index < count; index++) {
     const at = table.readUInt32LE(index * SECTION_BYTES);
     if (names.slice(at, at + wanted.length + 1) === `${wanted}\0`) return rangeOf(index);

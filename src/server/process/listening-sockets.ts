@@ -24,7 +24,7 @@ const O_CLOEXEC = 0x80000;
 const EPOLL_CTL_ADD = 1;
 const EPOLL_CTL_DEL = 2;
 const EPOLL_CTL_MOD = 3;
-const LARGEST_SOCKADDR = 128;
+const MAX_SOCKADDR = 128;
 // The kernel packs `epoll_event` on x64 only.
 const DATA_AT = process.arch === 'x64' ? 4 : 8;
 
@@ -113,7 +113,7 @@ function listeningPort(calls: System, fd: number): number | undefined {
   const size = new Uint32Array([4]);
   const result = calls.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(size));
   if (result !== 0 || flag[0] !== 1) return undefined;
-  const name = new Uint8Array(LARGEST_SOCKADDR);
+  const name = new Uint8Array(MAX_SOCKADDR);
   size[0] = name.length;
   if (calls.getsockname(fd, ptr(name), ptr(size)) !== 0) return undefined;
   // `sockaddr_in` and `sockaddr_in6` have the port at the same place.

@@ -109,7 +109,7 @@ function send(worker: Bun.Subprocess, message: WorkerMessage): void {
 }
 
 const RESTART_MS = 1000;
-const LONGEST_MS = 30_000;
+const MAX_MS = 30_000;
 
 /** Starts the workers. One that dies is started again until `SIGTERM`; after failures at growing intervals. */
 export function startWorkers(options: WorkersOptions): Workers {
@@ -124,7 +124,7 @@ export function startWorkers(options: WorkersOptions): Workers {
   const startAgain = (why: Readonly<Record<string, unknown>>) => {
     if (stopping) return;
     event(log, 'worker.died', why, 'error');
-    const pause = Math.min(LONGEST_MS, RESTART_MS * 2 ** failures++);
+    const pause = Math.min(MAX_MS, RESTART_MS * 2 ** failures++);
     setTimeout(() => stopping || void start(), pause);
   };
   const start = (): Promise<void> => {

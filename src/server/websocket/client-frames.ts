@@ -59,8 +59,8 @@ const STREAM_ID = /^[A-Za-z0-9_.-]{1,256}$/;
 // Members of the frame that are not the body's, and those that a socket decides by itself.
 const OF_THE_FRAME = new Set(['type', 'stream_id', 'generate', 'stream', 'background']);
 // No name of an event and no id is longer.
-const MOST_OF_A_NAME = 1024;
-const MOST_OF_METADATA = 256 * 1024;
+const MAX_PER_NAME = 1024;
+const MAX_OF_METADATA = 256 * 1024;
 
 const COMMA = Buffer.from(',');
 const OPEN = Buffer.from('{');
@@ -117,7 +117,7 @@ function frameOf(bytes: Buffer, members: Members | undefined): ClientFrame | Unr
     const generate = textOf(bytes, members.get('generate')) !== 'false';
     const metadata = members.get('client_metadata');
     const state =
-      metadata && metadata.valueEnd - metadata.valueStart <= MOST_OF_METADATA
+      metadata && metadata.valueEnd - metadata.valueStart <= MAX_OF_METADATA
         ? takeTurnState(bytes.toString('utf8', metadata.valueStart, metadata.valueEnd))
         : undefined;
     const body = bodyOf(bytes, members, state?.rest);
@@ -164,8 +164,7 @@ const textOf = (bytes: Buffer, member: Member | undefined): string | undefined =
 
 /** A string of the length of a name. */
 function nameIn(bytes: Buffer, member: Member | undefined): string | undefined {
-  if (member === undefined || member.valueEnd - member.valueStart > MOST_OF_A_NAME)
-    return undefined;
+  if (member === undefined || member.valueEnd - member.valueStart > MAX_PER_NAME) return undefined;
   const value = tryParse(bytes.toString('utf8', member.valueStart, member.valueEnd));
   return typeof value === 'string' ? value : undefined;
 }

@@ -46,10 +46,10 @@ export interface SessionLimits {
 }
 
 // As the API has them, each for one connection.
-const MOST_AT_A_TIME = 16;
-const MOST_LANES = 32;
+const MAX_AT_A_TIME = 16;
+const MAX_LANES = 32;
 /** Of responses that wait for their turn. */
-const MOST_WAITING = 256;
+const MAX_WAITING = 256;
 
 /** Close codes (RFC 6455 §7.4, and the IANA registry). */
 const NORMAL = 1000;
@@ -201,21 +201,21 @@ export class SocketSession {
       return;
     }
     if (streamId !== undefined && !this.#lanes.has(streamId)) {
-      if (this.#lanes.size >= MOST_LANES) {
+      if (this.#lanes.size >= MAX_LANES) {
         this.#port.sendError(tooManyLanes(), streamId);
         return;
       }
       this.#lanes.add(streamId);
     }
     const run = new Run(creation);
-    const busy = this.#running.has(streamId) || this.#running.size >= MOST_AT_A_TIME;
+    const busy = this.#running.has(streamId) || this.#running.size >= MAX_AT_A_TIME;
     // What waits for this lane already comes first.
     if (!busy) this.#start(run);
     else this.#wait(run);
   }
 
   #wait(run: Run): void {
-    if (this.#waiting.length >= MOST_WAITING) {
+    if (this.#waiting.length >= MAX_WAITING) {
       this.#port.sendError(tooManyWaiting(), run.streamId);
     } else if (this.#held(run.body.length, run.streamId)) this.#waiting.push(run);
   }
@@ -238,7 +238,7 @@ export class SocketSession {
 
   /** A place is free: the first whose lane is free takes it. */
   #startNext(): void {
-    while (this.#running.size < MOST_AT_A_TIME) {
+    while (this.#running.size < MAX_AT_A_TIME) {
       const at = this.#waiting.findIndex((run) => !this.#running.has(run.streamId));
       if (at < 0) return;
       const [run] = this.#waiting.splice(at, 1);
@@ -263,14 +263,14 @@ const connectionLimit = (minutes: number) =>
 const tooManyLanes = () =>
   new GatewayError(
     'invalid_request',
-    `This connection has had ${MOST_LANES} named streams, which is the most. Use one of them, or create a new websocket connection.`,
+    `This connection has had ${MAX_LANES} named streams, which is the most. Use one of them, or create a new websocket connection.`,
     { param: 'stream_id', code: 'websocket_stream_limit_reached', retryable: false },
   );
 
 const tooManyWaiting = () =>
   new GatewayError(
     'rate_limit',
-    `${MOST_WAITING} requests wait for their turn on this connection, which is the most.`,
+    `${MAX_WAITING} requests wait for their turn on this connection, which is the most.`,
     { code: 'too_many_queued_responses', retryAfter: 1 },
   );
 

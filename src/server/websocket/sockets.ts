@@ -52,14 +52,14 @@ export interface SocketsOptions {
 const IDLE_S = 120;
 
 /** Characters of conversations that all connections together remember. */
-const MOST_REMEMBERED = 256 * 1024 * 1024;
+const MAX_REMEMBERED = 256 * 1024 * 1024;
 
 /** The runtime holds so much for a client that does not read before it gives it up; writers wait long before. */
-const MOST_BUFFERED = 256 * 1024 * 1024;
+const MAX_BUFFERED = 256 * 1024 * 1024;
 const LITTLE_BUFFERED = 64 * 1024;
 
 /** Of errors that a client has not read. */
-const MOST_UNREAD = 1024 * 1024;
+const MAX_UNREAD = 1024 * 1024;
 
 /** So much above the limit is read, so that it can be refused in words. */
 const ROOM_FOR_WORDS = 1024 * 1024;
@@ -90,7 +90,7 @@ export class Sockets {
     this.#options = options;
     this.#pool = new MemoryPool({
       most: () => options.limits().bodyBytes,
-      mostOfAll: MOST_REMEMBERED,
+      mostOfAll: MAX_REMEMBERED,
     });
     this.#idle = new IdleSockets(this.#open, {
       unfinishedBytes: () => options.limits().unfinishedBytes,
@@ -123,7 +123,7 @@ export class Sockets {
       // Compressing each event costs more than sending it, and memory for each socket.
       perMessageDeflate: false,
       maxPayloadLength: frameBytes(this.#options.limits()) + ROOM_FOR_WORDS,
-      backpressureLimit: MOST_BUFFERED,
+      backpressureLimit: MAX_BUFFERED,
       closeOnBackpressureLimit: true,
     };
   }
@@ -266,7 +266,7 @@ export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
     if (socket.getBufferedAmount() <= LITTLE_BUFFERED) this.#unread = 0;
     else {
       this.#unread += text.length;
-      if (this.#unread > MOST_UNREAD) socket.terminate();
+      if (this.#unread > MAX_UNREAD) socket.terminate();
     }
   }
 

@@ -19,7 +19,7 @@ export interface EventStreamOptions {
 }
 
 /** Most bytes that wait for a page that does not read; beyond it the stream ends and the page reconnects. */
-const MOST_WAITING = 8 * 2 ** 20;
+const MAX_WAITING = 8 * 2 ** 20;
 
 export function eventStream<E extends { readonly type: string }>(
   options: EventStreamOptions,
@@ -52,7 +52,7 @@ export function eventStream<E extends { readonly type: string }>(
       },
       cancel: close,
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING }),
+    new ByteLengthQueuingStrategy({ highWaterMark: MAX_WAITING }),
   );
   beat = setInterval(() => write(': \n\n'), options.heartbeat ?? 15_000);
   beat.unref();

@@ -8,10 +8,10 @@ import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { misfit } from './parameters.ts';
 
 /** Bytes of a request to this API. */
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** The JSON object that a request carries. @param most bytes @throws GatewayError invalid_request, too_large */
-export async function readJson(request: Request, most = MOST_BYTES): Promise<JsonObject> {
+export async function readJson(request: Request, most = MAX_BYTES): Promise<JsonObject> {
   const type = request.headers.get('content-type') ?? '';
   // A page of another site can send forms and plain text without asking first, but not JSON.
   if (!/^application\/json\b/i.test(type)) {

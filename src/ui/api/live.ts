@@ -20,9 +20,9 @@ export interface Live {
 }
 
 /** Most open event streams. */
-const MOST = 64;
+const MAX = 64;
 /** Of these, for one key that sees its own exchanges alone. */
-const MOST_OF_KEY = 8;
+const MAX_PER_KEY = 8;
 /** How many of the listed rows are watched, so that the page learns of their removal. */
 const SEEN = 2000;
 /** Milliseconds between two polls for rows of other processes, and how many of the newest are read. */
@@ -51,7 +51,7 @@ export function createLive(sources: LiveSources): Live {
   return {
     open(request, query, viewer) {
       const owned = [...streams.values()].filter((owner) => owner === viewer.owner).length;
-      if (streams.size >= MOST || (viewer.owner !== undefined && owned >= MOST_OF_KEY)) {
+      if (streams.size >= MAX || (viewer.owner !== undefined && owned >= MAX_PER_KEY)) {
         throw new GatewayError('overloaded', 'Too many pages follow the live list.', {
           retryAfter: 10,
         });

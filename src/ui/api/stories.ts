@@ -20,17 +20,17 @@ import type { ApiContext } from './context.ts';
 import { guard, type Viewer } from './guard.ts';
 
 /** Most exchanges of one request. */
-const MOST_IDS = 50;
+const MAX_IDS = 50;
 /** Characters of each text. */
-const MOST_CHARACTERS = 160;
+const MAX_CHARACTERS = 160;
 /** Read of a text: enough for the first words behind white space. */
-const MOST_READ = 2000;
+const MAX_READ = 2000;
 
 const STORIES_QUERY = Type.Object({
   ids: Type.String({
     title: 'ids',
-    description: `at most ${MOST_IDS} ids between commas`,
-    maxLength: MOST_IDS * 100,
+    description: `at most ${MAX_IDS} ids between commas`,
+    maxLength: MAX_IDS * 100,
   }),
 });
 
@@ -39,7 +39,7 @@ export const storyRoutes = (context: ApiContext) =>
     '/stories',
     async ({ query, viewer }) => {
       const stories: Story[] = [];
-      for (const id of new Set(query.ids.split(',').slice(0, MOST_IDS))) {
+      for (const id of new Set(query.ids.split(',').slice(0, MAX_IDS))) {
         const story = await storyOf(id, viewer, context);
         if (story !== undefined) stories.push(story);
         // A body takes milliseconds to decode: other requests come between two of them.
@@ -148,9 +148,9 @@ function saidIn(blocks: readonly Block[]): string {
 
 /** On one line, cut between characters. */
 export function firstWords(text: string): string {
-  const line = text.trimStart().slice(0, MOST_READ).split(/\s+/).join(' ').trim();
+  const line = text.trimStart().slice(0, MAX_READ).split(/\s+/).join(' ').trim();
   const characters = [...line];
-  return characters.length <= MOST_CHARACTERS
+  return characters.length <= MAX_CHARACTERS
     ? line
-    : `${characters.slice(0, MOST_CHARACTERS).join('')}…`;
+    : `${characters.slice(0, MAX_CHARACTERS).join('')}…`;
 }

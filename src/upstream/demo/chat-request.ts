@@ -29,7 +29,7 @@ export interface DemoRequest extends Tail {
 }
 
 /** Each is looked for in the answer; vendors take four to sixteen. */
-const MOST_STOPS = 64;
+const MAX_STOPS = 64;
 
 const missing = (param: string) =>
   new GatewayError('invalid_request', `Missing required parameter: '${param}'.`, {
@@ -61,7 +61,7 @@ export function readRequest(body: Json | undefined): DemoRequest {
     stop: Array.isArray(stop)
       ? stop
           .filter((one): one is string => typeof one === 'string' && one !== '')
-          .slice(0, MOST_STOPS)
+          .slice(0, MAX_STOPS)
       : [],
     format: readFormat(body.response_format),
     effort: typeof body.reasoning_effort === 'string' ? body.reasoning_effort : undefined,

@@ -3,7 +3,7 @@
 import { spend } from './effort.ts';
 
 /** Characters that the demo model makes for one value. */
-export const LONGEST_TEXT = 10_000;
+export const MAX_TEXT = 10_000;
 
 type Cursor = { readonly text: string; at: number; readonly more: number };
 
@@ -48,7 +48,7 @@ function sequence(c: Cursor): string | undefined {
     const piece = atom(c);
     const times = quantifier(c);
     if (times === 0) continue;
-    const long = (out?.length ?? 0) + (piece?.length ?? 0) * times > LONGEST_TEXT;
+    const long = (out?.length ?? 0) + (piece?.length ?? 0) * times > MAX_TEXT;
     if (piece === undefined || out === undefined || long) out = undefined;
     // What is nothing is nothing however often it comes.
     else if (piece !== '') out += piece.repeat(times);

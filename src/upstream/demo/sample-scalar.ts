@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { fitsPattern, satisfies } from './fits.ts';
-import { LONGEST_TEXT, samplePattern } from './sample-pattern.ts';
+import { MAX_TEXT, samplePattern } from './sample-pattern.ts';
 
 // One valid value a format (JSON Schema 2020-12, section 7.3, and what OpenAPI adds).
 const FORMATS: Readonly<Record<string, string>> = {
@@ -52,7 +52,7 @@ const FILLING = ' demo';
 function fitLength(text: string, schema: JsonObject): string | undefined {
   const min = typeof schema.minLength === 'number' ? schema.minLength : 0;
   const max = typeof schema.maxLength === 'number' ? schema.maxLength : Number.POSITIVE_INFINITY;
-  if (min > LONGEST_TEXT) return undefined;
+  if (min > MAX_TEXT) return undefined;
   const letters = [...text];
   const wanted = Math.max(min, Math.min(max, letters.length));
   const more = Math.max(0, Math.ceil((wanted - letters.length) / FILLING.length));

@@ -1,8 +1,8 @@
 /** Counts answers and failures of the last half minute, and decides when there are too many failures. */
 
 const SECONDS = 30;
-const MOST_IN_ROW = 5;
-const LEAST_COUNTED = 10;
+const MAX_IN_ROW = 5;
+const MIN_COUNTED = 10;
 
 /** Counts by whole seconds, in bounded memory. */
 export class FailureWindow {
@@ -25,8 +25,8 @@ export class FailureWindow {
   failed(now: number): boolean {
     this.#inRow++;
     this.#count(now, 1);
-    if (this.#inRow >= MOST_IN_ROW) return true;
-    return this.#all >= LEAST_COUNTED && this.#failed * 2 > this.#all;
+    if (this.#inRow >= MAX_IN_ROW) return true;
+    return this.#all >= MIN_COUNTED && this.#failed * 2 > this.#all;
   }
 
   clear(): void {

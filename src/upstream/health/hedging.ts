@@ -2,8 +2,8 @@
 
 // Of the latest streams of a model, and from how many on they tell what is usual.
 const KEPT = 64;
-const LEAST = 20;
-const MOST_MODELS = 200;
+const MIN = 20;
+const MAX_MODELS = 200;
 
 /** The times to the first content of a model's latest streams. */
 class FirstContents {
@@ -18,7 +18,7 @@ class FirstContents {
 
   /** Milliseconds in which 95 of 100 streams begin; undefined while there are too few. */
   get p95(): number | undefined {
-    if (this.#count < LEAST) return undefined;
+    if (this.#count < MIN) return undefined;
     if (this.#p95 === undefined) {
       const sorted = this.#times.slice(0, Math.min(this.#count, KEPT)).sort();
       this.#p95 = sorted[Math.ceil(0.95 * sorted.length) - 1]!;
@@ -29,7 +29,7 @@ class FirstContents {
 
 // One second request for twenty: five in a hundred.
 const COST = 20;
-const MOST_SAVED = 10 * COST;
+const MAX_SAVED = 10 * COST;
 
 /** What one provider needs for hedging. */
 export class Hedging {
@@ -40,7 +40,7 @@ export class Hedging {
   began(model: string, ms: number): void {
     let times = this.#models.get(model);
     if (times === undefined) {
-      if (this.#models.size >= MOST_MODELS) this.#models.clear();
+      if (this.#models.size >= MAX_MODELS) this.#models.clear();
       times = new FirstContents();
       this.#models.set(model, times);
     }
@@ -49,7 +49,7 @@ export class Hedging {
 
   /** A request is sent: after how many milliseconds a second one may be; undefined: never. */
   waitFor(model: string): number | undefined {
-    this.#saved = Math.min(this.#saved + 1, MOST_SAVED);
+    this.#saved = Math.min(this.#saved + 1, MAX_SAVED);
     return this.#models.get(model)?.p95;
   }
 

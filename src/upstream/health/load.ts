@@ -6,7 +6,7 @@ const FORGOTTEN_MS = 30_000;
 const LEAVE_AT = 2;
 const RETURN_AT = 1.5;
 /** Below this no difference is worth the vendor's prompt cache, which a session leaves behind. */
-const LEAST_MS = 50;
+const MIN_MS = 50;
 /** A fast refusal must not look like a fast server: it would attract traffic. */
 const FAILURE_MS = 5000;
 
@@ -48,7 +48,7 @@ export class Load {
   }
 
   get #expected(): number {
-    return Math.max(LEAST_MS, this.#average) * (this.waiting + 1);
+    return Math.max(MIN_MS, this.#average) * (this.waiting + 1);
   }
 
   #isUnknown(now: number): boolean {

@@ -30,7 +30,7 @@ const BACKOFF: Readonly<Record<RestReason, readonly [number, number]>> = {
 };
 
 /** What another replica tells takes time to arrive: a rest that is known is not made longer by that. */
-const LEAST_NEWS_MS = 250;
+const MIN_NEWS_MS = 250;
 
 /** Why something is to rest. */
 export interface Cause {
@@ -124,7 +124,7 @@ export class Rest {
 
   /** Another replica has seen it begin, or last longer: it rests here, too. Returns whether that is news. */
   adopt({ reason, status }: Cause, until: number, now: number): boolean {
-    if (until < this.until + LEAST_NEWS_MS) return false;
+    if (until < this.until + MIN_NEWS_MS) return false;
     if (this.until === 0) this.since = now;
     this.until = until;
     this.reason = reason;

@@ -22,11 +22,11 @@ const DEADLINE_MS = 1000;
 const LEASE_POLLS = 3;
 /** That a rest is over is told for so long. */
 const OVER_MS = 15_000;
-const MOST_RESTS = 2000;
-const MOST_NEWS = 1000;
-const MOST_SEEN = 10_000;
+const MAX_RESTS = 2000;
+const MAX_NEWS = 1000;
+const MAX_SEEN = 10_000;
 /** Clients choose the names of models. */
-const LONGEST_NAME = 200;
+const MAX_NAME = 200;
 /** Failures elsewhere may be those of that replica's network: an answer here that is not older counts for more. */
 const PROOF_MS = 5000;
 
@@ -102,7 +102,7 @@ export class SharedHealth {
     this.#unwatch?.();
     await this.#calling;
     const { cache, replica } = this.#options;
-    await cache.run(RESTS, KEYS, [replica, 0, MOST_RESTS], DEADLINE_MS).catch(() => {});
+    await cache.run(RESTS, KEYS, [replica, 0, MAX_RESTS], DEADLINE_MS).catch(() => {});
   }
 
   #newsOf(provider: string, rest: Rest, place: Place | undefined, key: Key): News {
@@ -118,11 +118,11 @@ export class SharedHealth {
   }
 
   #tell(news: News, ms: number): void {
-    if (this.#closed || (news.model?.length ?? 0) > LONGEST_NAME || ms <= 0) return;
+    if (this.#closed || (news.model?.length ?? 0) > MAX_NAME || ms <= 0) return;
     const name = nameOf(news);
     this.#news.delete(name);
     this.#news.set(name, { news, until: performance.now() + ms });
-    if (this.#news.size > MOST_NEWS) this.#news.delete(this.#news.keys().next().value!);
+    if (this.#news.size > MAX_NEWS) this.#news.delete(this.#news.keys().next().value!);
     void this.#call();
   }
 
@@ -151,7 +151,7 @@ export class SharedHealth {
   async #callOnce(): Promise<void> {
     const { cache, replica, pollMs = POLL_MS } = this.#options;
     const now = performance.now();
-    const args: (string | number)[] = [replica, pollMs * LEASE_POLLS, MOST_RESTS];
+    const args: (string | number)[] = [replica, pollMs * LEASE_POLLS, MAX_RESTS];
     const sent = [...this.#news].filter(([name, { until }]) => {
       if (until > now) return true;
       this.#news.delete(name);
@@ -185,7 +185,7 @@ export class SharedHealth {
     const { provider, key, model, reason, status, over } = news;
     if (over !== undefined) {
       if (this.#seen.has(over)) return;
-      if (this.#seen.size >= MOST_SEEN) this.#seen.clear();
+      if (this.#seen.size >= MAX_SEEN) this.#seen.clear();
       this.#seen.add(over);
     }
     const keys = this.#options.upstreams().named(provider)?.keys;

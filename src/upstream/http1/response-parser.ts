@@ -33,7 +33,7 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const COLON = 0x3a;
 // Lines, and characters of a name.
-const MOST_USUAL = 64;
+const MAX_USUAL = 64;
 const END_OF_HEAD = Buffer.from('\n\r\n');
 const BARE_END_OF_HEAD = '\n\n';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the same
@@ -341,7 +341,7 @@ function nameAt(text: string, from: number, stop: number, line: number): string 
   const colon = text.indexOf(':', from);
   if (colon < 0 || colon >= stop) throw new MalformedReply('a header line without a colon');
   const name = text.slice(from, colon);
-  if (line < MOST_USUAL && name.length < MOST_USUAL) usual[line] = name;
+  if (line < MAX_USUAL && name.length < MAX_USUAL) usual[line] = name;
   return name;
 }
 

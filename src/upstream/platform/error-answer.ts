@@ -92,7 +92,7 @@ export function exceptionName(named: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /**
  * An answer with an error, in Anthropic's form; what is none of the platform's stays as it is. What was fetched is masked: AWS
@@ -109,7 +109,7 @@ export function errorAnswer(answer: UpstreamAnswer): UpstreamAnswer {
     if (error !== undefined) return Buffer.from(JSON.stringify(messagesError(error, status)));
     return text === sent ? bytes : Buffer.from(text);
   };
-  return { ...answer, headers, body: new MappedBody(answer.body, MOST_BYTES, map) };
+  return { ...answer, headers, body: new MappedBody(answer.body, MAX_BYTES, map) };
 }
 
 /** A small body that is changed as a whole. */

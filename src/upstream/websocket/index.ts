@@ -25,12 +25,12 @@ export interface SocketTransportOptions {
 /** After a handshake failed, no other is tried for so long. */
 const WITHOUT_MS = 60_000;
 /** Vendors close a connection after an hour: an older one is not used again. */
-const MOST_AGE_MS = 55 * 60_000;
+const MAX_AGE_MS = 55 * 60_000;
 /** A socket that nothing asks on is closed. */
 const IDLE_MS = 5 * 60_000;
 /** Of one place (a client with its session, as a rule), and of all. */
-const MOST_IDLE = 16;
-const MOST_PLACES = 256;
+const MAX_IDLE = 16;
+const MAX_PLACES = 256;
 
 const BETA = 'openai-beta';
 const SOCKET_BETA = 'responses_websockets=2026-02-06';
@@ -115,7 +115,7 @@ class SocketTransport {
     if (sockets !== undefined && at >= 0) sockets.push(...sockets.splice(at, 1));
     for (let socket = sockets?.pop(); socket !== undefined; socket = sockets?.pop()) {
       if (sockets?.length === 0) this.#idle.delete(key);
-      if (socket.usable && performance.now() - socket.since < MOST_AGE_MS) return socket;
+      if (socket.usable && performance.now() - socket.since < MAX_AGE_MS) return socket;
       socket.close();
     }
     return undefined;
@@ -146,7 +146,7 @@ class SocketTransport {
   #keep(key: string, socket: VendorSocket): void {
     if (!socket.usable) return;
     const sockets = this.#idle.get(key) ?? [];
-    if (sockets.length >= MOST_IDLE || this.#idle.size >= MOST_PLACES) {
+    if (sockets.length >= MAX_IDLE || this.#idle.size >= MAX_PLACES) {
       socket.close();
       return;
     }

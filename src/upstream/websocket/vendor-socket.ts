@@ -35,7 +35,7 @@ export interface SocketPlace {
 export class NoSocketAnswer extends Error {}
 
 /** What may come before an answer: limits and the like. */
-const MOST_BEFORE = 64;
+const MAX_BEFORE = 64;
 
 interface Waiting {
   resolve(answer: UpstreamAnswer): void;
@@ -156,7 +156,7 @@ export class VendorSocket implements AbortListener {
   }
 
   #first(frame: VendorFrame, waiting: Waiting): void {
-    if (!isAnswer(frame) && this.#before.length < MOST_BEFORE) {
+    if (!isAnswer(frame) && this.#before.length < MAX_BEFORE) {
       this.#before.push(frame);
       return;
     }

@@ -113,7 +113,7 @@ const WORD = /[\p{L}\p{N}]/u;
 // A vendor's error inside another one: what stands behind these names is the vendor's.
 const OF_A_VENDOR =
   /(?:message|msg|code|type|status|reason|detail|error|raw)\\{0,4}["'] {0,4}: {0,4}\\{0,4}$/;
-const LONGEST_NAME = 24;
+const MAX_NAME = 24;
 
 /** The text with nothing between its quotation marks, except for a vendor's own members of an error that is quoted whole. */
 function unquoted(text: string): string {
@@ -132,11 +132,11 @@ function unquoted(text: string): string {
       at = end;
       continue;
     }
-    const before = text.slice(Math.max(0, at - LONGEST_NAME), at);
+    const before = text.slice(Math.max(0, at - MAX_NAME), at);
     const whole = end >= text.length;
     if (OF_A_VENDOR.test(before)) continue;
     // The name of a member says where its value comes from.
-    const named = /^["'] {0,4}:/.test(text.slice(end, end + 6)) && end - at < LONGEST_NAME;
+    const named = /^["'] {0,4}:/.test(text.slice(end, end + 6)) && end - at < MAX_NAME;
     if (named || (whole && close === "'")) {
       at = named ? end : at;
       continue;

@@ -33,7 +33,7 @@ const codeText = (value: Json | undefined) =>
   typeof value === 'number' ? String(value) : text(value);
 
 // Errors inside errors: OpenRouter's raw text, relays of relays.
-const MOST_WRAPPERS = 3;
+const MAX_WRAPPERS = 3;
 
 /**
  * OpenAI `{error:{message,type,param,code}}` (code a number at OpenRouter, a string number at Azure
@@ -79,7 +79,7 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
     flagged: list(metadata.reasons).length > 0 || metadata.flagged_input !== undefined,
     details: list(error.details).filter(isObject),
   };
-  const wrapped = depth < MOST_WRAPPERS ? wrappedError(metadata.raw, outer.message) : undefined;
+  const wrapped = depth < MAX_WRAPPERS ? wrappedError(metadata.raw, outer.message) : undefined;
   if (wrapped === undefined) return outer;
   if (typeof wrapped === 'string') return { ...outer, message: wrapped };
   const inner = readVendorError(wrapped, depth + 1);

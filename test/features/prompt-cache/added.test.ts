@@ -106,7 +106,7 @@ async function session(name: string, extension: JsonObject) {
 }
 
 /** In each turn: a question, an answer, and what was recalled. */
-const MOST_NEW = 1500;
+const MAX_NEW = 1500;
 
 for (const [name, memory, hops] of [
   ['recalled before each answer', { recall: 'always' }, 8],
@@ -116,7 +116,7 @@ for (const [name, memory, hops] of [
   test(`${name}: each turn pays for its news alone`, async () => {
     const { sent, fresh, share } = await session(name, { memory: { space: name, ...memory } });
     expect(sent).toBe(hops);
-    expect(fresh.slice(2).filter((tokens) => tokens > MOST_NEW)).toEqual([]);
+    expect(fresh.slice(2).filter((tokens) => tokens > MAX_NEW)).toEqual([]);
     expect(share).toBeLessThan(0.5);
   });
 }

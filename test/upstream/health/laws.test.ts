@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const restsOf = ({ key, modelRest, rest }: Place): readonly Rest[] => [key.rest, modelRest, rest];
 
-const LONGEST: Readonly<Record<string, number>> = {
+const MAX_LENGTH: Readonly<Record<string, number>> = {
   rate_limit: 300_000,
   overloaded: 300_000,
   key_refused: 3_600_000,
@@ -99,7 +99,7 @@ describe('requests that overlap in any way', () => {
                 expect(place.load.waiting).toBe(open.filter((loan) => loan.place === place).length);
                 for (const rest of restsOf(place)) {
                   if (rest.until === 0) continue;
-                  expect(rest.until - world.now).toBeLessThanOrEqual(LONGEST[rest.reason!]!);
+                  expect(rest.until - world.now).toBeLessThanOrEqual(MAX_LENGTH[rest.reason!]!);
                 }
               }
             }

@@ -179,7 +179,7 @@ function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, abou
   return finding(about, 'fail', 'there is no API key', hint);
 }
 
-const MOST_SHOWN = 12;
+const MAX_SHOWN = 12;
 
 /** The models of the vendor's list that the provider's patterns match. */
 function servedModels(
@@ -316,8 +316,8 @@ function listedModels(listed: readonly string[]): string | undefined {
 }
 
 function namesShown(names: readonly string[]): string {
-  const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
-  return names.slice(0, MOST_SHOWN).join(', ') + more;
+  const more = names.length > MAX_SHOWN ? ` and ${names.length - MAX_SHOWN} more` : '';
+  return names.slice(0, MAX_SHOWN).join(', ') + more;
 }
 
 const WRONG_ENDPOINT =

@@ -143,7 +143,7 @@ function providersWithKeys({ io }: Invocation): readonly ProviderAnswer[] {
 }
 
 /** The most models of a local server that are named in the file. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 /** The vendors with keys, and the model servers that answer on this machine. */
 async function detectProviders(invocation: Invocation): Promise<readonly ProviderAnswer[]> {
@@ -154,7 +154,7 @@ async function detectProviders(invocation: Invocation): Promise<readonly Provide
     ...servers.map(({ name, entry, models }): ProviderAnswer => {
       const { preset, base_url: baseUrl } = entry as { preset: string; base_url?: string };
       // The star also takes models that the server loads later.
-      const named = [...models.filter((model) => !/[*?]/.test(model)).slice(0, MOST_NAMED), '*'];
+      const named = [...models.filter((model) => !/[*?]/.test(model)).slice(0, MAX_NAMED), '*'];
       return { name, preset, ...(baseUrl === undefined ? {} : { baseUrl }), models: named };
     }),
   ];

@@ -100,7 +100,7 @@ function printAnswers(out: Terminal, runs: readonly ReplayedRequest[]): void {
     if (old === undefined || same) continue;
     const lines = wordLines(true, old, sent.answer, out.columns);
     // Two texts that have hardly a word in common are not told by their differences.
-    if (lines.length > MOST_LINES) continue;
+    if (lines.length > MAX_LINES) continue;
     out.line();
     out.line(out.paint('bold', 'Word by word'));
     for (const { kind, text } of lines)
@@ -109,7 +109,7 @@ function printAnswers(out: Terminal, runs: readonly ReplayedRequest[]): void {
 }
 
 /** Lines of differences that are printed. */
-const MOST_LINES = 40;
+const MAX_LINES = 40;
 
 function printAnswer(out: Terminal, title: string, text: string): void {
   out.line();

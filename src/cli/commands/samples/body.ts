@@ -8,7 +8,7 @@ import type { Invocation } from '../../command.ts';
 import { bytes as sizeText } from './units.ts';
 
 /** The longest string on a terminal without --full. */
-const MOST_CHARS = 300;
+const MAX_CHARS = 300;
 
 /**
  * On a terminal JSON is indented and long strings are cut, unless `--full` asks for all of it; other texts are
@@ -62,8 +62,8 @@ function textOf(body: Uint8Array): string | undefined {
 /** The value with long strings cut; `mark` gives what follows the rest of a string of this length. */
 function shortened(value: Json, mark: (length: number) => string): Json {
   return JSON.parse(JSON.stringify(value), (_, member: unknown) =>
-    typeof member === 'string' && member.length > MOST_CHARS
-      ? member.slice(0, MOST_CHARS) + mark(member.length)
+    typeof member === 'string' && member.length > MAX_CHARS
+      ? member.slice(0, MAX_CHARS) + mark(member.length)
       : member,
   ) as Json;
 }

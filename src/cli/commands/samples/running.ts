@@ -6,7 +6,7 @@ import type { SampleRow } from '../../../samples/sample.ts';
 import { askGateway } from '../../running-gateway.ts';
 
 /** The most that are asked for. */
-const MOST = 500;
+const MAX = 500;
 
 /** Newest first; none where no gateway answers. @param filter conditions as a command line gives them */
 export async function runningExchanges(
@@ -14,7 +14,7 @@ export async function runningExchanges(
   fetch: typeof globalThis.fetch,
   filter: Readonly<Record<string, string>> = {},
 ): Promise<readonly SampleRow[]> {
-  const query = new URLSearchParams({ ...filter, status: 'open', limit: String(MOST) });
+  const query = new URLSearchParams({ ...filter, status: 'open', limit: String(MAX) });
   const answer = await askGateway(config, fetch, `/ui/api/samples?${query}`);
   const rows = answer?.status === 200 ? answer.body?.rows : undefined;
   return Array.isArray(rows) ? (rows as readonly Json[]).filter(isRow) : [];

@@ -53,7 +53,7 @@ export function lintFields(
   }
 }
 
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 
 /** Reports keywords that Google's own schema language does not have. */
 export function lintSchema(
@@ -63,7 +63,7 @@ export function lintSchema(
   report: Report,
   depth = 0,
 ): void {
-  if (!isObject(schema) || depth > DEEPEST) return;
+  if (!isObject(schema) || depth > MAX_DEPTH) return;
   lintFields(schema, SCHEMA, at, place, report);
   const { properties, items, anyOf } = schema;
   if (isObject(properties)) {

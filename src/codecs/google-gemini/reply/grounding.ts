@@ -5,9 +5,9 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { compact, field, list, number, object, objects, text } from '../wire.ts';
 
 /** Sources of one answer are a few dozen at most; what a broken vendor sends beyond this is not read. */
-const MOST = 1000;
+const MAX = 1000;
 /** Characters of a cited text that are repeated beside its place. */
-const LONGEST_SEGMENT = 2000;
+const MAX_SEGMENT = 2000;
 
 /**
  * The sources of `groundingMetadata`: one citation for each support and chunk, else one for each chunk.
@@ -17,9 +17,9 @@ export function decodeGrounding(
   metadata: JsonObject,
   written: string | undefined,
 ): readonly Citation[] {
-  const chunks = objects(field(metadata, 'groundingChunks')).slice(0, MOST).map(sourceOf);
+  const chunks = objects(field(metadata, 'groundingChunks')).slice(0, MAX).map(sourceOf);
   if (chunks.length === 0) return [];
-  const supports = objects(field(metadata, 'groundingSupports')).slice(0, MOST);
+  const supports = objects(field(metadata, 'groundingSupports')).slice(0, MAX);
   if (written === undefined || supports.length === 0) return chunks.filter(isNamed);
   const spans = supports.map((support) => {
     const segment = object(support.segment) ?? {};
@@ -38,7 +38,7 @@ export function decodeGrounding(
   for (const { from, to, citedText, chunks: indices } of spans) {
     for (const index of indices) {
       const source = typeof index === 'number' ? chunks[index] : undefined;
-      if (source === undefined || !isNamed(source) || out.length >= MOST) continue;
+      if (source === undefined || !isNamed(source) || out.length >= MAX) continue;
       const [start, end] = [places.get(from), places.get(to)];
       const place = start === undefined || end === undefined ? {} : { start, end };
       out.push({ ...source, ...place, ...(citedText === undefined ? {} : { citedText }) });
@@ -94,7 +94,7 @@ export function encodeGrounding(
   queries: readonly string[],
   written: string | undefined,
 ): JsonObject | undefined {
-  const citations = all.slice(0, MOST);
+  const citations = all.slice(0, MAX);
   if (citations.length === 0 && queries.length === 0) return undefined;
   const chunks: JsonObject[] = [];
   const indices = new Map<string, number>();
@@ -118,7 +118,7 @@ export function encodeGrounding(
     const segment = {
       startIndex: places.get(from) ?? 0,
       endIndex: places.get(to) ?? 0,
-      text: written.slice(from, Math.min(to, from + LONGEST_SEGMENT)),
+      text: written.slice(from, Math.min(to, from + MAX_SEGMENT)),
     };
     supports.push({ segment, groundingChunkIndices: [index] });
   }

@@ -157,8 +157,8 @@ function written(
 }
 
 /** The largest budget that every one of Google's models takes. */
-const MOST_BUDGET = 24_576;
-const BUDGETS = { ...EFFORT_BUDGETS, xhigh: MOST_BUDGET, max: MOST_BUDGET };
+const MAX_BUDGET = 24_576;
+const BUDGETS = { ...EFFORT_BUDGETS, xhigh: MAX_BUDGET, max: MAX_BUDGET };
 
 const LEVELS: Readonly<Record<string, string>> = {
   minimal: 'MINIMAL',

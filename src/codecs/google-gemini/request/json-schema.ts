@@ -5,7 +5,7 @@ import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
 import { list, object, text } from '../wire.ts';
 
 /** No schema that a vendor takes is deeper; a deeper part is left open. */
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 
 const OWN_KEYS: Readonly<Record<string, string>> = {
   any_of: 'anyOf',
@@ -29,10 +29,10 @@ const COUNTS = new Set([
 /** Members of Google's schemas without a meaning in JSON Schema. */
 const NO_KEYWORDS = new Set(['nullable', 'propertyOrdering', 'example']);
 
-/** JSON Schema for a schema of Google's (`Schema`: `{type: "OBJECT", nullable, …}`). Bounded by {@link DEEPEST}. */
+/** JSON Schema for a schema of Google's (`Schema`: `{type: "OBJECT", nullable, …}`). Bounded by {@link MAX_DEPTH}. */
 export function jsonSchemaOf(schema: JsonObject, depth = 0): JsonObject {
   const out: Record<string, Json | undefined> = {};
-  if (depth > DEEPEST) return out;
+  if (depth > MAX_DEPTH) return out;
   for (const key in schema) {
     const value = schema[key];
     const name = memberOf(OWN_KEYS, key) ?? key;
@@ -117,7 +117,7 @@ export interface ReducedSchema {
 }
 
 // A reference that is used in many places is written out in each of them: so many nodes at most.
-const MOST_NODES = 20_000;
+const MAX_NODES = 20_000;
 
 /**
  * JSON Schema as Google's `Schema`, for where `parametersJsonSchema` is not taken: references are written out,
@@ -141,7 +141,7 @@ class Reduction {
 
   of(value: Json | undefined, depth: number): JsonObject {
     if (!isObject(value)) return { type: 'STRING' };
-    if (depth > DEEPEST || ++this.#nodes > MOST_NODES) {
+    if (depth > MAX_DEPTH || ++this.#nodes > MAX_NODES) {
       this.lost.add('depth');
       return { type: 'OBJECT' };
     }

@@ -5,7 +5,7 @@ import { put } from '../../../lib/json/json-members.ts';
 import { field, objects, text } from '../wire.ts';
 
 /** Arguments are not nested deeper; a deeper path is left out. */
-const DEEPEST = 32;
+const MAX_DEPTH = 32;
 
 type Tree = Record<string, unknown> | unknown[];
 
@@ -80,7 +80,7 @@ function keysOf(path: string): readonly (string | number)[] | undefined {
   )) {
     if (index !== undefined) keys.push(Number(index));
     else keys.push(name ?? quoted ?? '');
-    if (keys.length > DEEPEST) return undefined;
+    if (keys.length > MAX_DEPTH) return undefined;
   }
   return keys.length > 0 && typeof keys[0] === 'string' ? keys : undefined;
 }

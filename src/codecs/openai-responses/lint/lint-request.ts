@@ -6,7 +6,7 @@ import { FIELDS, MOVED } from './known-fields.ts';
 import { lintItems } from './lint-items.ts';
 
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
-const LEAST_OUTPUT = 16;
+const MIN_OUTPUT = 16;
 
 /** Everything in the body that the API refuses, and warnings of fields that no vendor is known to take. */
 export function lintRequest(body: Json): readonly Finding[] {
@@ -49,8 +49,8 @@ export function lintRequest(body: Json): readonly Finding[] {
 
 function lintParameters(body: JsonObject, report: Report): void {
   const cap = body.max_output_tokens;
-  if (typeof cap === 'number' && cap < LEAST_OUTPUT) {
-    const words = `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${LEAST_OUTPUT}, but got ${cap} instead.`;
+  if (typeof cap === 'number' && cap < MIN_OUTPUT) {
+    const words = `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${MIN_OUTPUT}, but got ${cap} instead.`;
     report('/max_output_tokens', 'max-output-tokens', words);
   }
   for (const [key, most] of [

@@ -15,7 +15,7 @@ import {
 } from '../../file/schema-types.ts';
 
 /** Nano-USD are exact in a number up to here. */
-const MOST_USD = 9_000_000;
+const MAX_USD = 9_000_000;
 /** Characters of a name or of a label's value. */
 const SHORT_TEXT = '^[^\\u0000-\\u001f\\u007f]{1,200}$';
 
@@ -35,7 +35,7 @@ export const labelMap = (description: string) =>
   named(shortText('The value of the label.'), description, '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$');
 
 const amount = {
-  usd: Type.Number({ minimum: 0, maximum: MOST_USD, description: 'The amount in USD.' }),
+  usd: Type.Number({ minimum: 0, maximum: MAX_USD, description: 'The amount in USD.' }),
   per: choice(
     PERIODS,
     'The calendar period of the amount; each period starts at zero. `total` never ends.',

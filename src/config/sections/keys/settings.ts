@@ -8,7 +8,7 @@ import { byDefault, closed, count, optional, text } from '../../file/schema-type
 import { type Budget, keyBudget, labelMap, type RouteNames, resolveKeyBudgets } from './budgets.ts';
 
 /** Entries of one list, characters of one pattern. */
-const MOST_PATTERNS = 200;
+const MAX_PATTERNS = 200;
 const LONG_PATTERN = 500;
 
 const patterns = (item: string, description: string) =>
@@ -155,8 +155,8 @@ export function least(values: readonly (number | undefined)[]): number | undefin
 
 function checkPatterns(list: readonly string[] | undefined, path: Path, findings: Findings): void {
   if (list === undefined) return;
-  if (list.length > MOST_PATTERNS) {
-    findings.problems.push({ path, message: `must hold at most ${MOST_PATTERNS} entries` });
+  if (list.length > MAX_PATTERNS) {
+    findings.problems.push({ path, message: `must hold at most ${MAX_PATTERNS} entries` });
   }
   if (list.some((glob) => glob.length > LONG_PATTERN)) {
     const message = `must hold no pattern of more than ${LONG_PATTERN} characters`;

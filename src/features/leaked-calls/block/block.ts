@@ -179,11 +179,11 @@ export class LeakBlock {
 /** The text ended behind a whole argument, perhaps within the call's closer. */
 function isUnclosed({ call, state, text, at }: BlockReading): boolean {
   if (state !== 'body' || call === undefined || call.pairs.length === 0) return false;
-  return !call.malformed && /^\s*(?:<[|｜\s]{0,6}\/|$)/.test(text.slice(at, at + LONGEST_REST));
+  return !call.malformed && /^\s*(?:<[|｜\s]{0,6}\/|$)/.test(text.slice(at, at + MAX_REST));
 }
 
 /** Maximum length of white space and the beginning of a closer. */
-const LONGEST_REST = 440;
+const MAX_REST = 440;
 
 function familyOf(opener: Opener): string {
   if (opener.type === 'tag') return opener.lexeme.word.family;

@@ -17,7 +17,7 @@ export interface Lexeme {
 export type LexResult = Lexeme | 'partial' | undefined;
 
 /** Maximum length of a tag. Bounds the text that is held back, and every scan inside a tag. */
-const LONGEST_TAG = 400;
+const MAX_TAG = 400;
 const M3_MARK = ']<]minimax[>[';
 
 const LESS = 0x3c;
@@ -36,7 +36,7 @@ const isWordChar = (code: number) =>
   code === 0x2581 ||
   code === 0x3a;
 
-/** The markup at `at` according to the lexicon. Reads at most {@link LONGEST_TAG} characters. */
+/** The markup at `at` according to the lexicon. Reads at most {@link MAX_TAG} characters. */
 export function lex(text: string, at: number, lexicon: Lexicon): LexResult {
   switch (text.charCodeAt(at)) {
     case LESS:
@@ -154,7 +154,7 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
     return lexXtml(text, at, i, name === 'close', lexicon);
   }
   if (i === text.length) {
-    if (i - at > LONGEST_TAG) return undefined;
+    if (i - at > MAX_TAG) return undefined;
     if (m3 && lexicon.nodes) return 'partial';
     if (setting === 'bars' && ('open'.startsWith(name) || 'close'.startsWith(name))) {
       return 'partial';
@@ -197,7 +197,7 @@ function lexTagEnd(
       if (isBar(text.charCodeAt(i))) bars++;
       i++;
     }
-    if (i === text.length) return i - at > LONGEST_TAG ? undefined : 'partial';
+    if (i === text.length) return i - at > MAX_TAG ? undefined : 'partial';
     if (bars === 0 || text.charCodeAt(i) !== GREATER) return undefined;
     return { word, closing, attributes: '', empty: false, end: i + 1 };
   }
@@ -207,7 +207,7 @@ function lexTagEnd(
   }
   const equals = word.nameIn === '=';
   let quote = 0;
-  for (const end = Math.min(text.length, at + LONGEST_TAG); i < end; i++) {
+  for (const end = Math.min(text.length, at + MAX_TAG); i < end; i++) {
     const here = text.charCodeAt(i);
     if (quote !== 0) {
       if (here === quote) quote = 0;
@@ -218,7 +218,7 @@ function lexTagEnd(
       return { word, closing, attributes: empty ? raw.slice(0, -1) : raw, empty, end: i + 1 };
     }
   }
-  return text.length - at < LONGEST_TAG ? 'partial' : undefined;
+  return text.length - at < MAX_TAG ? 'partial' : undefined;
 }
 
 const SEPARATOR = '<|sep|>';
@@ -242,10 +242,10 @@ function lexXtml(
   if (i === text.length) return lexicon.prefixes.has(key) ? 'partial' : undefined;
   const word = lexicon.words.get(key);
   if (word === undefined) return undefined;
-  const length = text.slice(i, at + LONGEST_TAG + SEPARATOR.length).indexOf(SEPARATOR);
+  const length = text.slice(i, at + MAX_TAG + SEPARATOR.length).indexOf(SEPARATOR);
   const end = i + length;
-  if (length < 0 || end - at > LONGEST_TAG) {
-    return length < 0 && text.length - at < LONGEST_TAG ? 'partial' : undefined;
+  if (length < 0 || end - at > MAX_TAG) {
+    return length < 0 && text.length - at < MAX_TAG ? 'partial' : undefined;
   }
   const attributes = text.slice(i, end);
   return { word, closing, attributes, empty: false, end: end + SEPARATOR.length };

@@ -15,7 +15,7 @@ import {
   unexpected,
 } from './reading.ts';
 
-const LONGEST_NAME = 128;
+const MAX_NAME = 128;
 /** A header without its tokens: the recipient, and perhaps the input type. */
 const BARE_HEADER = /^(?:assistant)?commentary to=[\w.-]*\s*[a-z]{0,8}\s*$/;
 
@@ -63,7 +63,7 @@ export function readName(b: BlockReading): boolean {
     const behind = b.head !== b.head.trimEnd() && b.head.trim() !== '';
     if (!/[\w.:/@\-\s]/.test(char) || (behind && /\S/.test(char))) return unexpected(b);
     b.head += char;
-    if (b.head.length > LONGEST_NAME) return unexpected(b);
+    if (b.head.length > MAX_NAME) return unexpected(b);
   }
   return false;
 }

@@ -184,14 +184,14 @@ export function closeValue(b: BlockReading, text: string): void {
 }
 
 /** Maximum nesting of arguments; a call with deeper ones is malformed. */
-const DEEPEST_TREE = 100;
+const MAX_TREE = 100;
 
 /** M3: opens or closes a key. */
 function applyNode(b: BlockReading, lexeme: Lexeme): void {
   b.call ??= newCall(undefined);
   const { word, closing } = lexeme;
   if (!closing) {
-    if (b.tree.length >= DEEPEST_TREE) b.call.malformed = true;
+    if (b.tree.length >= MAX_TREE) b.call.malformed = true;
     b.tree.push({ name: word.word, children: [], text: '' });
     b.state = 'tree';
     return;

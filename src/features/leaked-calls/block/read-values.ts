@@ -8,9 +8,9 @@ import { type BlockReading, finishCall, lexHere, MAX_JUNK, settle, skipSpace } f
 /** A tag whose key has other characters is part of the value around it. */
 const PLAUSIBLE_KEY = /^[\w.$-]+$/;
 /** Maximum white space between two tags of a call. */
-const LONGEST_GAP = 400;
+const MAX_GAP = 400;
 /** Maximum length of a fence with its language name. */
-const LONGEST_FENCE = 40;
+const MAX_FENCE = 40;
 
 export function readBody(b: BlockReading): boolean {
   const code = skipSpace(b);
@@ -60,7 +60,7 @@ function readFence(b: BlockReading): boolean {
   const fence = /`+(?:[A-Za-z]*)/y;
   fence.lastIndex = b.at;
   const end = b.at + fence.exec(b.text)![0].length;
-  if (end === b.text.length && end - b.at < LONGEST_FENCE && !b.final) return false;
+  if (end === b.text.length && end - b.at < MAX_FENCE && !b.final) return false;
   b.at = end;
   return true;
 }
@@ -110,7 +110,7 @@ function closes(b: BlockReading, found: Lexeme | undefined): 'own' | 'around' | 
   if (open.word.notation === 'xtml' || notation === 'bars') return 'no';
   // A tag of another grammar closes: only if more markup follows; otherwise the tag is part of the text.
   let next = found.end;
-  while (next - found.end < LONGEST_GAP && /\s/.test(b.text[next] ?? '')) next++;
+  while (next - found.end < MAX_GAP && /\s/.test(b.text[next] ?? '')) next++;
   if (next === b.text.length) return b.final ? (own ? 'own' : 'around') : 'wait';
   const behind = lexHere(b, next);
   if (behind === 'partial' && !b.final) return 'wait';

@@ -39,7 +39,7 @@ export const MAX_HELD = 8 * 1024 * 1024;
  */
 const WAITS =
   /^(?:(?:done|ok|okay|now)[,.!:;]? )?(?:(?:i am|i'm|i will|i'll|let me|let us|let's|we) )?(?:now )?(?:wait|waiting|awaiting)(?: (?:for|until|on)(?: [a-z]{1,12}){1,6})?[.!…]*$/i;
-const LONGEST_WAIT = 80;
+const MAX_WAIT = 80;
 const PARAGRAPH = /\n[ \t\r]*\n/;
 
 /** Markup followed so far only by markup. If that remains so, it is calls. */
@@ -84,11 +84,11 @@ export class CallRun {
 
   /** May the text after the run still say that the model waits? */
   #mayWait(): boolean {
-    if (!this.#first || this.tail.length > LONGEST_WAIT * 2) return false;
+    if (!this.#first || this.tail.length > MAX_WAIT * 2) return false;
     const gap = this.pieces.at(-1)!;
-    if (!gap.gap || !PARAGRAPH.test(gap.raw.slice(0, LONGEST_WAIT))) return false;
+    if (!gap.gap || !PARAGRAPH.test(gap.raw.slice(0, MAX_WAIT))) return false;
     const words = this.tail.trimEnd();
-    return words.length <= LONGEST_WAIT && !words.includes('\n');
+    return words.length <= MAX_WAIT && !words.includes('\n');
   }
 }
 

@@ -24,7 +24,7 @@ for (const char of BEFORE) BEFORE_HEADER[char.charCodeAt(0)] = 1;
 const TRIANGLE = 0x25c1;
 /** The start of a heredoc. Only quoted and capital tags count, since `a << b` is arithmetic. */
 const HEREDOC = /<<-?\s*(?:(["'])([A-Za-z_]\w*)\1|([A-Z_][A-Z0-9_]*)(?![\w(]))/;
-const LONGEST_LINE = 1000;
+const MAX_LINE = 1000;
 
 /** The first letters of a stripped header. */
 const HEADER_BEGINS = /^(?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
@@ -172,7 +172,7 @@ export class CodeMask {
 
   /** Reads one character and updates the state of quoting. */
   #read(code: number, kind: number): void {
-    if (this.#line !== undefined && code !== NEWLINE && this.#line.length < LONGEST_LINE) {
+    if (this.#line !== undefined && code !== NEWLINE && this.#line.length < MAX_LINE) {
       this.#line += String.fromCharCode(code);
     }
     if (this.#lead < Lead.Words && code !== NEWLINE) this.#lineBegins(code);

@@ -103,7 +103,7 @@ function tagAt(
 }
 
 /** Maximum white space between a call's tag and its name's. */
-const LONGEST_GAP = 80;
+const MAX_GAP = 80;
 /** A name up to the next tag. */
 const TAGGED_NAME = /\s{0,80}([\w.:/-]{0,128})\s{0,80}(<)?/y;
 
@@ -114,7 +114,7 @@ function nameBehind(
   lexicon: Lexicon,
 ): { readonly text: string } | 'partial' | undefined {
   let at = from;
-  while (at - from < LONGEST_GAP && /\s/.test(text[at] ?? '')) at++;
+  while (at - from < MAX_GAP && /\s/.test(text[at] ?? '')) at++;
   if (at === text.length) return 'partial';
   const found = text[at] === '<' ? lex(text, at, lexicon) : undefined;
   if (found === 'partial') return 'partial';

@@ -13,7 +13,7 @@ const MAX_COMPARED = 100_000;
 const WORD = /[A-Za-z_][\w▁.:-]{3,63}/;
 /** Closers at the end, which a model may add or lose. */
 const CLOSERS = /(?:\s*(?:<[/|｜]|\[\/|\]<\]minimax\[>\[<\/)[^<>]{0,60}>){1,6}\s*$/;
-const LONGEST_CLOSERS = 400;
+const MAX_CLOSERS = 400;
 
 /**
  * Returns a test: does the text of users or tools in these turns contain this markup word for word? White
@@ -26,7 +26,7 @@ export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolea
   return (markup) => {
     texts ??= textsOf(turns);
     if (texts.length === 0) return false;
-    const end = markup.length - LONGEST_CLOSERS;
+    const end = markup.length - MAX_CLOSERS;
     const tail = markup.slice(Math.max(0, end));
     const closers = CLOSERS.exec(tail);
     const core = closers === null ? markup : markup.slice(0, markup.length - closers[0].length);

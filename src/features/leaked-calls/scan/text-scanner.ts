@@ -22,9 +22,9 @@ import type { ScanRules, ScanVerdict } from './scan-rules.ts';
 import { endsInSpace, TextOut, type TextSegment } from './text-out.ts';
 
 /** A reply with more false starts is about markup, so the search stops. */
-const MOST_FAILURES = 64;
+const MAX_FAILURES = 64;
 /** Maximum characters of false starts that are read twice. */
-const MOST_REREAD = 1024 * 1024;
+const MAX_REREAD = 1024 * 1024;
 /** What a place costs where a closer stands, and one where a block is read; any other costs 1. */
 const CLOSER_WORK = 16;
 const BLOCK_WORK = 128;
@@ -262,7 +262,7 @@ export class TextScanner {
   }
 
   #found(buffer: string, at: number, blank: boolean): OpeningMatch {
-    if (this.#failures > MOST_FAILURES || this.#reread > MOST_REREAD) return undefined;
+    if (this.#failures > MAX_FAILURES || this.#reread > MAX_REREAD) return undefined;
     this.#rules.search.left--;
     const { previous, lineStart } = this.#mask;
     const start = !this.#out.spoken && this.#run === undefined && this.#out.isBlank && blank;
@@ -304,7 +304,7 @@ export class TextScanner {
     const raw = this.#raw.join('');
     this.#block = undefined;
     this.#raw = [];
-    this.#failures = MOST_FAILURES + 1;
+    this.#failures = MAX_FAILURES + 1;
     if (this.#run !== undefined) this.#quote();
     this.#stay(raw);
     this.leaks.push(leftInText(leakOf(family, this.#channel), 'unreadable'));

@@ -86,7 +86,7 @@ function addTypes(types: Set<JsonType>, schema: JsonObject, waiting: (Json | und
   };
   const named = Array.isArray(schema.type) ? (schema.type as readonly Json[]) : [schema.type];
   for (const name of named) {
-    if (typeof name !== 'string' || name.length > LONGEST_TYPE) continue;
+    if (typeof name !== 'string' || name.length > MAX_TYPE) continue;
     const type = ALIASES.find(([pattern]) => pattern.test(name.toLowerCase()))?.[1];
     if (type !== undefined) add(type);
   }
@@ -104,7 +104,7 @@ function addTypes(types: Set<JsonType>, schema: JsonObject, waiting: (Json | und
 }
 
 /** Longer names of types are ignored. */
-const LONGEST_TYPE = 64;
+const MAX_TYPE = 64;
 
 function typeOfValue(value: Json): JsonType {
   if (value === null) return 'null';

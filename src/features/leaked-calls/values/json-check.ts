@@ -15,7 +15,7 @@ const LITERALS = ['true', 'false', 'null'];
 // Prefixes of numbers are accepted too, since the rest may follow.
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 const NUMBER_SO_FAR = /^-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?)?$/;
-const LONGEST_SCALAR = 400;
+const MAX_SCALAR = 400;
 const LEAD = 4;
 /** A path of Windows whose backslashes are not escaped. */
 const DRIVE = /^[A-Za-z]:\\[^\\]/;
@@ -101,7 +101,7 @@ export class JsonCheck {
     if (this.#scalar !== '') {
       if (!isSpace(code) && code !== 0x2c && code !== 0x7d && code !== 0x5d) {
         this.#scalar += char;
-        this.#valid = this.#scalar.length < LONGEST_SCALAR && mayBecomeScalar(this.#scalar);
+        this.#valid = this.#scalar.length < MAX_SCALAR && mayBecomeScalar(this.#scalar);
         return;
       }
       this.#valid = LITERALS.includes(this.#scalar) || NUMBER.test(this.#scalar);

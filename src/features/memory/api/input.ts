@@ -187,7 +187,7 @@ export function readForget(body: Uint8Array): Static<typeof forget> {
 }
 
 const PAGE = 100;
-const LONGEST_PAGE = 1000;
+const MAX_PAGE = 1000;
 
 /** The query of a list of events. @throws GatewayError invalid_request that names the parameter */
 export function readList(search: URLSearchParams): ListQuery {
@@ -195,8 +195,8 @@ export function readList(search: URLSearchParams): ListQuery {
   const order = given('order') ?? 'desc';
   if (order !== 'asc' && order !== 'desc') throw invalid("'order' must be asc or desc.", 'order');
   const limit = Number(given('limit') ?? PAGE);
-  if (!Number.isInteger(limit) || limit < 1 || limit > LONGEST_PAGE) {
-    throw invalid(`'limit' must be a whole number from 1 to ${LONGEST_PAGE}.`, 'limit');
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
+    throw invalid(`'limit' must be a whole number from 1 to ${MAX_PAGE}.`, 'limit');
   }
   return {
     order,
@@ -209,13 +209,13 @@ export function readList(search: URLSearchParams): ListQuery {
 }
 
 const SPACE_PAGE = 100;
-const LONGEST_SPACE_PAGE = 1000;
+const MAX_SPACE_PAGE = 1000;
 
 /** The query of the list of spaces. @throws GatewayError invalid_request that names the parameter */
 export function readSpaces(search: URLSearchParams): { after: string; limit: number } {
   const limit = Number(search.get('limit') ?? SPACE_PAGE);
-  if (!Number.isInteger(limit) || limit < 1 || limit > LONGEST_SPACE_PAGE) {
-    throw invalid(`'limit' must be a whole number from 1 to ${LONGEST_SPACE_PAGE}.`, 'limit');
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_SPACE_PAGE) {
+    throw invalid(`'limit' must be a whole number from 1 to ${MAX_SPACE_PAGE}.`, 'limit');
   }
   return { after: search.get('after') ?? '', limit };
 }

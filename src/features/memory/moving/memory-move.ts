@@ -74,7 +74,7 @@ async function toEngines(
 }
 
 /** A message names at most so many spaces. */
-const MOST_NAMES = 5;
+const MAX_NAMES = 5;
 
 /** What is still in the engines of what was copied one way or the other, and removed from the file. */
 async function leftThere(file: FileEvents, engines: EngineEvents): Promise<readonly string[]> {
@@ -83,7 +83,7 @@ async function leftThere(file: FileEvents, engines: EngineEvents): Promise<reado
   const add = (found: Awaited<ReturnType<EngineEvents['have']>>) => {
     for (const one of found) {
       count += one.count;
-      if (names.size <= MOST_NAMES) names.add(printableLine(one.space, 100));
+      if (names.size <= MAX_NAMES) names.add(printableLine(one.space, 100));
     }
   };
   for await (const page of engines.moved()) {
@@ -91,8 +91,8 @@ async function leftThere(file: FileEvents, engines: EngineEvents): Promise<reado
   }
   for (const page of file.removed()) add(await engines.have(page, 'not moved'));
   if (count === 0) return [];
-  const told = [...names].slice(0, MOST_NAMES).join(', ');
-  const more = names.size > MOST_NAMES ? ' and more' : '';
+  const told = [...names].slice(0, MAX_NAMES).join(', ');
+  const more = names.size > MAX_NAMES ? ' and more' : '';
   return [
     `${count} that were on both sides were removed on this machine, and are still there, in ${told}${more}: delete there what must not stay.`,
   ];

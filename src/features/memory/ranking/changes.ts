@@ -49,11 +49,11 @@ export function changeTerms(terms: readonly string[]): readonly string[] {
 /** The share of the terms of the shorter of two texts that the other one has, from which they are about the same. */
 const ALIKE = 0.4;
 /** The share of the older one's score that the newer one has at least. */
-const LEAST_SCORE = 0.5;
+const MIN_SCORE = 0.5;
 /** The share of what the older one holds of the question that the newer one holds. */
-const LEAST_HELD = 0.4;
+const MIN_HELD = 0.4;
 /** The same where it tells of a change, whose topics count as held. */
-const LEAST_TOLD = 0.5;
+const MIN_TOLD = 0.5;
 
 /** A ranked statement, and what it holds of the question. */
 export interface Statement {
@@ -75,7 +75,7 @@ export interface QuestionTerms {
 export function raiseChanges(statements: readonly Statement[], terms: QuestionTerms): void {
   const inTime = statements.toSorted((a, b) => a.time - b.time);
   // Above a weak one nothing needs to be raised.
-  const least = LEAST_SCORE * Math.max(0, ...statements.map(({ score }) => score));
+  const least = MIN_SCORE * Math.max(0, ...statements.map(({ score }) => score));
   inTime.forEach((newer, at) => {
     const tells = newer.shares.subarray(terms.own).some((share) => share > 0);
     const isMarked = MARKER_HASHES.some((hash) => countIn(newer.digest, hash) > 0);
@@ -84,7 +84,7 @@ export function raiseChanges(statements: readonly Statement[], terms: QuestionTe
       if (older.score < Math.max(least, newer.score) || older.time === newer.time) continue;
       if (older.digest.source !== newer.digest.source) continue;
       const isReplaced =
-        (tells && heldOf(older, newer, terms, true) >= LEAST_TOLD) ||
+        (tells && heldOf(older, newer, terms, true) >= MIN_TOLD) ||
         (isMarked && isAboutTheSame(older, newer, terms));
       if (isReplaced) newer.score = older.score * 1.001;
     }
@@ -92,8 +92,8 @@ export function raiseChanges(statements: readonly Statement[], terms: QuestionTe
 }
 
 const isAboutTheSame = (older: Statement, newer: Statement, terms: QuestionTerms): boolean =>
-  newer.score >= LEAST_SCORE * older.score &&
-  heldOf(older, newer, terms, false) >= LEAST_HELD &&
+  newer.score >= MIN_SCORE * older.score &&
+  heldOf(older, newer, terms, false) >= MIN_HELD &&
   areAlike(older.digest, newer.digest);
 
 /** The share of what the older one holds of the question that the newer one holds, too. */

@@ -22,7 +22,7 @@ const TALK_MS = 60 * 60_000;
 /** What a neighbour adds of its own relevance, as far as that is above a share of the best one's. */
 const BEFORE = 0.4;
 const AFTER = 0.1;
-const LEAST_SHARE = 0.3;
+const MIN_SHARE = 0.3;
 /** What a talk adds of what its events hold together, as far as that is above a share of what the best one holds. */
 const TALK = 0.4;
 const TALK_ALONE = 0.5;
@@ -52,7 +52,7 @@ export function contextOf(events: readonly Placed[], terms: readonly WeighedTerm
       const other = place === undefined ? undefined : events[place];
       if (other === undefined || other.kind === 'filler') continue;
       if (!isNear(event, other, NEIGHBOUR_MS)) continue;
-      added[at]! += factor * Math.max(0, other.own - LEAST_SHARE * best);
+      added[at]! += factor * Math.max(0, other.own - MIN_SHARE * best);
     }
     added[at]! += TALK * talkAround(events, at, counted);
   });

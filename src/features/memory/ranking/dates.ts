@@ -206,7 +206,7 @@ const ANY =
 /** Years before the question that a date without a year may mean. */
 const YEARS_BACK = 3;
 /** Of one question. */
-const MOST_TIMES = 4;
+const MAX_TIMES = 4;
 
 /**
  * @param now milliseconds since 1970
@@ -225,7 +225,7 @@ export function namedTimes(query: string, now: number, ahead: number): NamedTime
   let rest = query;
   for (const { finds, reads } of PATTERNS) {
     rest = rest.replace(finds, (whole: string, ...groups: readonly unknown[]) => {
-      if (ranges.length >= MOST_TIMES * (YEARS_BACK + 1)) return whole;
+      if (ranges.length >= MAX_TIMES * (YEARS_BACK + 1)) return whole;
       const part = reads(groups.slice(0, 3) as readonly (string | undefined)[], today);
       const found = part === undefined ? [] : rangesOf(part, today);
       if (found.length === 0) return whole;

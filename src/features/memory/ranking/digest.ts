@@ -21,7 +21,7 @@ const KINDS: readonly EventKind[] = ['statement', 'request', 'filler', 'forget']
 // Little-endian: version, kind, bytes of the source (2), length (4), same (8), number of terms (4), hashes, counts, source.
 const VERSION = 1;
 const HEAD_BYTES = 20;
-const MOST_COUNT = 255;
+const MAX_COUNT = 255;
 
 /** A term as digests have it. */
 export const termHash = (term: string): number => Bun.hash.xxHash32(term);
@@ -47,7 +47,7 @@ export function digestOf(
   bytes.writeUInt32LE(hashes.length, 16);
   hashes.forEach((hash, at) => {
     bytes.writeUInt32LE(hash, HEAD_BYTES + at * 4);
-    bytes[HEAD_BYTES + hashes.length * 4 + at] = Math.min(MOST_COUNT, counts.get(hash)!);
+    bytes[HEAD_BYTES + hashes.length * 4 + at] = Math.min(MAX_COUNT, counts.get(hash)!);
   });
   source.copy(bytes, HEAD_BYTES + hashes.length * 5);
   return bytes;

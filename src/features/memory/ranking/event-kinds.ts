@@ -24,9 +24,9 @@ const HAN = /\p{Script=Han}/u;
 const FEW_WORDS = 2;
 const FEW_CHARACTERS = 4;
 /** A longer text contains statements even where it asks. */
-const LONGEST = 500;
+const MAX_LENGTH = 500;
 /** So long is a plea to forget at most: a longer text says something else, too. */
-const LONGEST_PLEA = 160;
+const MAX_PLEA = 160;
 
 export function kindOf(text: string): EventKind {
   if (asksToForget(text)) return 'forget';
@@ -37,7 +37,7 @@ export function kindOf(text: string): EventKind {
 /** Is the text nothing but questions and commands? In doubt it is a statement. */
 export function isRequest(text: string): boolean {
   const trimmed = text.trim();
-  if (trimmed.length > LONGEST) return false;
+  if (trimmed.length > MAX_LENGTH) return false;
   let asks = false;
   for (const sentence of trimmed.split(/(?<=[.!?。！？\n])/)) {
     const end = sentence.trim().at(-1) ?? '';
@@ -63,7 +63,7 @@ export function isRequest(text: string): boolean {
 /** "Please forget my PIN": it must never be found in the place of what was to be forgotten. */
 export function asksToForget(text: string): boolean {
   const trimmed = text.trim();
-  if (trimmed.length > LONGEST_PLEA) return false;
+  if (trimmed.length > MAX_PLEA) return false;
   if (!FORGETS.test(trimmed) && !FORGETS_CHINESE.test(trimmed)) return false;
   return !trimmed
     .split(/[,，;；.!?。！？\n]/)

@@ -5,7 +5,7 @@ import { STOP_WORDS } from './stop-words.ts';
 import { folded } from './terms.ts';
 
 /** A longer text is never taken for a filler. */
-const LONGEST = 120;
+const MAX_LENGTH = 120;
 
 const WORDS: ReadonlySet<string> = new Set(
   `ok okay okey k kk fine noted note sure great good gotcha got thanks thank thx ty yes yeah yep yup no nope not
@@ -23,7 +23,7 @@ const RUNS = /\p{Script=Han}+|[\p{L}\p{N}]+(?:['’][\p{L}]+)?/gu;
 
 /** Does the text consist of nothing but such words and of those that tell nothing? In doubt it does not. */
 export function isFiller(text: string): boolean {
-  if (text.length > LONGEST) return false;
+  if (text.length > MAX_LENGTH) return false;
   for (const [run] of folded(text).matchAll(RUNS)) {
     const known = HAN.test(run) ? CHINESE.test(run) : isEmptyWord(run.replace('’', "'"));
     if (!known) return false;

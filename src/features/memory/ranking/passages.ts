@@ -7,11 +7,11 @@ import { queryTerms } from './terms.ts';
 /** Tokens of an event beside its text: id, time, source, and the signs around them. */
 const AROUND = 30;
 /** What each event keeps of its text, as far as there is room. */
-const LEAST = 90;
+const MIN = 90;
 /** Characters within which a passage begins or ends with a sentence. */
 const SLACK = 60;
 /** Places of a word that are looked at. */
-const MOST_PLACES = 200;
+const MAX_PLACES = 200;
 /** A shorter word is looked for as it is, of a longer one the end may differ. */
 const LONG_WORD = 5;
 
@@ -29,7 +29,7 @@ export function withinTokens(
 ): readonly RecalledEvent[] {
   if (maxTokens === 0) return events;
   const sizes = events.map(({ text }) => tokensOf(text));
-  const needed = sizes.map((size) => AROUND + Math.min(size, LEAST));
+  const needed = sizes.map((size) => AROUND + Math.min(size, MIN));
   let count = 0;
   for (let sum = 0; count < events.length; count++) {
     sum += needed[count]!;
@@ -62,7 +62,7 @@ export function passageOf(text: string, words: readonly string[], characters: nu
   if (lower.length === text.length) {
     words.forEach((word, at) => {
       let place = lower.indexOf(word);
-      for (let found = 0; place >= 0 && found < MOST_PLACES; found++) {
+      for (let found = 0; place >= 0 && found < MAX_PLACES; found++) {
         places.push([place, at]);
         place = lower.indexOf(word, place + word.length);
       }

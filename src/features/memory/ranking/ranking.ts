@@ -16,11 +16,11 @@ const B = 0.4;
 const SINGLE_CHARACTER = 0.4;
 
 /** A small space counts as one of so many events, since it says little about how rare a term is. */
-const LEAST_EVENTS = 50;
+const MIN_EVENTS = 50;
 
 /** How rare a term is in its space, above 0. */
 export function rarityOf(having: number, events: number): number {
-  const all = Math.max(LEAST_EVENTS, events);
+  const all = Math.max(MIN_EVENTS, events);
   return Math.log(1 + (all - having + 0.5) / (having + 0.5));
 }
 

@@ -30,7 +30,7 @@ const ACCENTED =
   /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}\p{M}\p{N}]+$/u;
 const MARKS = /\p{Mn}/gu;
 /** Longer words are cut. */
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 
 /** Lower case, with compatible forms unified: ＡＢＣ and abc, ﬁ and fi, half-width kana. */
 export const folded = (text: string): string => text.toWellFormed().normalize('NFKC').toLowerCase();
@@ -66,7 +66,7 @@ export function termsOf(text: string): Terms {
 /** The stem of a word; where it mixes letters and digits, also the stems of its parts. */
 function wordsOf(run: string): readonly string[] {
   const plain = ACCENTED.test(run) ? run.normalize('NFD').replace(MARKS, '') : run;
-  const word = plain.length > LONGEST ? [...plain].slice(0, LONGEST).join('') : plain;
+  const word = plain.length > MAX_LENGTH ? [...plain].slice(0, MAX_LENGTH).join('') : plain;
   if (word === '') return [];
   const parts = /\p{N}/u.test(word) ? (word.match(PARTS) ?? []) : [];
   return parts.length > 1 ? [word, ...parts.map(stem)] : [stem(word)];

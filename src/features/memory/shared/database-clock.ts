@@ -13,7 +13,7 @@ interface Offset {
 const SPACING_MS = 5000;
 const ALIKE_MS = 100;
 /** They reach back for longer than an exchange takes. */
-const MOST_OFFSETS = 720;
+const MAX_OFFSETS = 720;
 
 export class DatabaseClock {
   readonly #offsets: Offset[] = [];
@@ -35,7 +35,7 @@ export class DatabaseClock {
       return;
     }
     this.#offsets.push({ at, ahead });
-    if (this.#offsets.length > MOST_OFFSETS) this.#offsets.shift();
+    if (this.#offsets.length > MAX_OFFSETS) this.#offsets.shift();
   }
 
   /** False until the first answer of the database. */

@@ -41,7 +41,7 @@ export interface BackFillOptions {
 
 const BATCH = 32;
 export const LEASE_MS = 60_000;
-const LONGEST_PAUSE = 600_000;
+const MAX_PAUSE = 600_000;
 /** Statuses for texts that the endpoint will never accept. */
 const REFUSED = new Set([400, 413, 422]);
 
@@ -81,7 +81,7 @@ export function backFill(options: BackFillOptions): BackFill {
     } catch (thrown) {
       if (stop.signal.aborted) return;
       onFailure(thrown);
-      pause = Math.min(LONGEST_PAUSE, pause === 0 ? retryAfter : pause * 2);
+      pause = Math.min(MAX_PAUSE, pause === 0 ? retryAfter : pause * 2);
       schedule(pause);
     }
   }

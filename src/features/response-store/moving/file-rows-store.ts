@@ -28,7 +28,7 @@ export interface FileRow {
 
 const PAGE = 500;
 /** The time of a response is that of its answer: its request came at most so much earlier. */
-const LONGEST_MS = 3_600_000;
+const MAX_MS = 3_600_000;
 
 interface ListedRow extends Omit<RowKey, 'began'> {
   readonly place: number;
@@ -73,7 +73,7 @@ export class FileRows {
       const page = rows.filter(({ id, previous }) => isUsable(id) && isUsable(previous ?? ''));
       this.unusable += rows.length - page.length;
       if (page.length > 0) {
-        yield page.map(({ created, ...row }) => ({ ...row, began: created * 1000 - LONGEST_MS }));
+        yield page.map(({ created, ...row }) => ({ ...row, began: created * 1000 - MAX_MS }));
       }
       if (rows.length < PAGE) return;
       last = rows.at(-1)!.place;

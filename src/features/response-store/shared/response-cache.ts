@@ -26,10 +26,10 @@ const ERASED_MS = 3_600_000;
 const READ_MS = 100;
 const WRITE_MS = 100;
 /** Characters; a larger entry is in the database alone. */
-const LARGEST = 4 * 2 ** 20;
+const MAX_ENTRY = 4 * 2 ** 20;
 /** Of one read; what is beyond that comes from the database. */
-const MOST_LINKS = 1000;
-const MOST_BYTES = 8 * 2 ** 20;
+const MAX_LINKS = 1000;
+const MAX_BYTES = 8 * 2 ** 20;
 const PAGE = 500;
 
 const ENTRY = '{hopgate}:response:';
@@ -111,7 +111,7 @@ export class ResponseCache {
   async read({ responses, chains, items }: Named, owner: string): Promise<CachedRows> {
     const heads = responses.map((id) => ENTRY + hashOf(owner, id));
     const keys = [...heads, ...items.map((item) => ITEM + hashOf(owner, item))];
-    const args = [CACHED_MS, heads.length, chains ? 1 : 0, MOST_LINKS, MOST_BYTES];
+    const args = [CACHED_MS, heads.length, chains ? 1 : 0, MAX_LINKS, MAX_BYTES];
     const flat = (await this.#cache.run(READ, keys, args, READ_MS)) as readonly string[];
     const rows = new Map<string, SharedRow>();
     const gone = new Set<string>();
@@ -132,7 +132,7 @@ export class ResponseCache {
     const hash = hashOf(owner, id);
     const before = previous === null ? '-' : hashOf(owner, previous);
     const value = `${before} ${space ?? '-'} ${began} ${rowText(row)}`;
-    if (value.length > LARGEST) return false;
+    if (value.length > MAX_ENTRY) return false;
     const keys = [ENTRY + hash, ...itemIds.map((item) => ITEM + hashOf(owner, item))];
     await this.#cache.run(WRITE, keys, [CACHED_MS, value, hash, space ?? '-', began], WRITE_MS);
     return true;

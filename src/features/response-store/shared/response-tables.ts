@@ -38,8 +38,8 @@ const READ_MS = 1000;
 const WRITE_MS = 5000;
 const UPKEEP_MS = 20_000;
 /** A chain that is longer is refused. */
-export const MOST_LINKS = 10_000;
-export const MOST_BYTES = 64 * 2 ** 20;
+export const MAX_LINKS = 10_000;
+export const MAX_BYTES = 64 * 2 ** 20;
 /** A replica that was away for longer must not bring its old queue. */
 const REMEMBERED = "interval '40 days'";
 
@@ -218,7 +218,7 @@ export class ResponseTables {
   /** One trip. The rows of a chain that are not named come without their response object. @throws EngineAway */
   async read({ responses, chains, items }: Named, owner: string): Promise<readonly SharedRow[]> {
     await this.#prepared();
-    const values = [owner, responses, items, chains, MOST_BYTES, MOST_LINKS];
+    const values = [owner, responses, items, chains, MAX_BYTES, MAX_LINKS];
     return this.#database.query<SharedRow>(READ, values, READ_MS);
   }
 

@@ -9,7 +9,7 @@ import type { NamedResponses, ResponseReads, ResponseStore } from '../response-s
 import { DEFAULT_LIMITS, type ResponseLimits, type StoredResponse } from '../stored-response.ts';
 import { FetchedResponses, responsesAway } from './fetched-responses.ts';
 import { type CachedRows, type Named, ResponseCache } from './response-cache.ts';
-import { MOST_BYTES, MOST_LINKS, ResponseTables } from './response-tables.ts';
+import { MAX_BYTES, MAX_LINKS, ResponseTables } from './response-tables.ts';
 import { RowQueue } from './row-queue.ts';
 import { openRow, type SharedRow, sharedRow } from './shared-row.ts';
 
@@ -38,8 +38,8 @@ const PRUNE_MS = 60_000;
 const CLOSE_MS = 3000;
 /** Times that a response is looked for which the cache has, and the database has not yet. */
 const CHANGE_LOOKS = 5;
-const MOST_THREADS = 10_000;
-const MOST_OWED = 10_000;
+const MAX_THREADS = 10_000;
+const MAX_OWED = 10_000;
 
 /** Did a gateway make this id: of the time and a random part? A vendor's has another form. */
 export const isOwnId = (id: string): boolean => /^resp_\d{13}_[0-9a-z]{6}$/.test(id);
@@ -314,7 +314,7 @@ export class SharedResponses implements ResponseStore {
     const mayCome =
       (owner !== '' && items.some((item) => !found.items.has(item))) ||
       lacking.some((id) => owner !== '' || isOwnId(id) || !named.responses.includes(id));
-    const isCut = named.chains && (bytes >= MOST_BYTES || read.length >= MOST_LINKS);
+    const isCut = named.chains && (bytes >= MAX_BYTES || read.length >= MAX_LINKS);
     return { ...NONE, found, mayCome, isCut };
   }
 
@@ -346,7 +346,7 @@ export class SharedResponses implements ResponseStore {
       await message(this.#cache);
     } catch (thrown) {
       this.#trouble('the cache does not take a deletion', thrown);
-      if (this.#owed.length < MOST_OWED) this.#owed.push(message);
+      if (this.#owed.length < MAX_OWED) this.#owed.push(message);
       this.#schedule(RETRY_MS);
     }
   }
@@ -422,7 +422,7 @@ export class SharedResponses implements ResponseStore {
     const key = `${owner}\n${id}`;
     this.#threads.delete(key);
     this.#threads.set(key, thread);
-    if (this.#threads.size > MOST_THREADS) {
+    if (this.#threads.size > MAX_THREADS) {
       this.#threads.delete(this.#threads.keys().next().value!);
     }
   }

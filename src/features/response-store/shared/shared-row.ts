@@ -28,10 +28,10 @@ export interface SharedRow {
 }
 
 /** A longer id fits into no index. */
-const MOST_ID = 512;
+const MAX_ID = 512;
 
 /** Can it be an id in the database? */
-export const isUsable = (id: string): boolean => id.length <= MOST_ID && !id.includes('\0');
+export const isUsable = (id: string): boolean => id.length <= MAX_ID && !id.includes('\0');
 
 /** Undefined: its id cannot be stored. */
 export function sharedRow(

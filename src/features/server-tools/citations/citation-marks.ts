@@ -21,7 +21,7 @@ const MARK = /^(?:\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,�
 const BEGUN = /^[[【][\d\s,，、]{0,40}$/;
 const NEXT = /[[【`\n]/g;
 /** A longer list of numbers is not a citation. */
-const LONGEST_MARK = 64;
+const MAX_MARK = 64;
 /** Blanks or backticks held until more text comes; longer runs are passed on. */
 const MAX_HELD = 64;
 /** Text that needs no blank before it: the blanks before a removed mark are removed too. */
@@ -90,7 +90,7 @@ export class CitationMarks {
         at++;
         continue;
       }
-      const rest = text.slice(at, at + LONGEST_MARK);
+      const rest = text.slice(at, at + MAX_MARK);
       const blanks = blanksBefore(text, from, at);
       const mark = MARK.exec(rest);
       if (mark === null) {

@@ -5,7 +5,7 @@ import { asBuffer, containsAny, needles } from '../../../lib/bytes/bytes.ts';
 // Kept of what was copied: so many frames of the longest kind that came, within these bounds. Five
 // hundred streams of small frames would else hold 8 MB, and need as much again when they all end.
 const FRAMES = 8;
-const LEAST_BYTES = 2 * 1024;
+const MIN_BYTES = 2 * 1024;
 const TAIL_BYTES = 16 * 1024;
 const LF = 0x0a;
 // A terminal that carries the whole answer is kept up to this size; beyond it usage goes unreported.
@@ -13,7 +13,7 @@ const TERMINAL_BYTES = 16 * 1024 * 1024;
 // What a chunk holds besides its bytes, about.
 const CHUNK_COST = 64;
 // So many chunks that are no longer kept are forgotten at once.
-const MOST_DROPPED = 1024;
+const MAX_DROPPED = 1024;
 
 // So many of the last chunks are held as they are: a short or a bursty stream is never copied.
 const HELD_CHUNKS = 3;
@@ -155,7 +155,7 @@ export class TailBuffer {
     if (ring !== undefined && this.#length + chunk.length <= size) return ring;
     const wanted = Math.min(TAIL_BYTES, this.#longest * FRAMES);
     if (ring !== undefined && size >= wanted) return ring;
-    let larger = Math.max(LEAST_BYTES, size);
+    let larger = Math.max(MIN_BYTES, size);
     while (larger < wanted) larger *= 2;
     const parts = this.#turned();
     this.#ring = Buffer.allocUnsafeSlow(larger);
@@ -177,7 +177,7 @@ export class TailBuffer {
       this.#length = 0;
       this.#cut = true;
     }
-    if (this.#afterAt < MOST_DROPPED || this.#afterAt * 2 < this.#after.length) return;
+    if (this.#afterAt < MAX_DROPPED || this.#afterAt * 2 < this.#after.length) return;
     this.#after = this.#after.slice(this.#afterAt);
     this.#afterAt = 0;
   }

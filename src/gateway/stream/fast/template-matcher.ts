@@ -109,7 +109,7 @@ function whole(bytes: Uint8Array): boolean {
 
 // What holds no id of its stream is short, and the same for all.
 const SHARED_CHARS = 128;
-const MOST_SHARED = 64;
+const MAX_SHARED = 64;
 const shared = new Map<string, Uint8Array>();
 
 /** The text's bytes: the very ones that another stream has, where that may be. */
@@ -118,7 +118,7 @@ function sharedBytes(text: string): Uint8Array {
   let bytes = shared.get(text);
   if (bytes === undefined) {
     bytes = encoder.encode(text);
-    if (shared.size === MOST_SHARED) shared.clear();
+    if (shared.size === MAX_SHARED) shared.clear();
     shared.set(text, bytes);
   }
   return bytes;

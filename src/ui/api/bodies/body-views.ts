@@ -19,11 +19,11 @@ import { offset, wholeNumber } from '../parameters.ts';
 import { blockViews, settingsView, textView, toolViews, turnViews } from './conversation-view.ts';
 
 /** Greatest depth of a block: message, content, tool result, its content. */
-const DEEPEST = 12;
+const MAX_DEPTH = 12;
 
 /** Most characters of a frame's data, and of the text of its events. */
-const MOST_RAW = 20_000;
-const MOST_TEXT = 2000;
+const MAX_RAW = 20_000;
+const MAX_TEXT = 2000;
 
 export const CONVERSATION_QUERY = Type.Object({
   text: wholeNumber('text', { least: 1, most: 10_000_000, fallback: 20_000 }),
@@ -41,7 +41,10 @@ export function conversationOf(
   const common = { protocol, finish: null, usage: null, complete: body.stageInfo.cut !== true };
   if (stage.endsWith('request')) {
     const { conversation, value, problem } = readRequest(body, parts);
-    const options = { most, places: value === undefined ? new Map() : pointersIn(value, DEEPEST) };
+    const options = {
+      most,
+      places: value === undefined ? new Map() : pointersIn(value, MAX_DEPTH),
+    };
     return {
       ...common,
       kind: 'request',
@@ -108,7 +111,7 @@ export function eventsView(
       name: frame.event,
       raw: textView(
         frame.data ?? new TextDecoder().decode(frame.bytes.subarray(frame.from, frame.to)),
-        MOST_RAW,
+        MAX_RAW,
       ),
       ...(time !== undefined && { at: time }),
       says,
@@ -133,7 +136,7 @@ function clockOf(pace: string): (offset: number) => number | undefined {
 
 const broken = ({ message }: GatewayError): EventPart => ({ type: 'broken', ...short(message) });
 
-const short = (text: string) => ({ text: textView(text, MOST_TEXT).text });
+const short = (text: string) => ({ text: textView(text, MAX_TEXT).text });
 
 /** The kind of the open block. */
 interface OpenBlock {

@@ -10,8 +10,8 @@ import type { ExplainedChange, SampleMeta, SampleStore } from '../../../samples/
 import type { ChangeView, DiffView } from '../api.ts';
 import { textView } from './conversation-view.ts';
 
-const MOST_CHANGES = 2000;
-const MOST_CHARS = 10_000;
+const MAX_CHANGES = 2000;
+const MAX_CHARS = 10_000;
 
 /** @throws GatewayError not_found, too_large */
 export function diffOf(
@@ -23,7 +23,7 @@ export function diffOf(
   const [first, second] = stagesToCompare(meta, stages.a, stages.b);
   // Refuses unknown stages and bodies that are too large to compare.
   for (const one of [first, second]) readableBody(store, meta, one);
-  const found = compareStages(store, meta, first, second, MOST_CHANGES);
+  const found = compareStages(store, meta, first, second, MAX_CHANGES);
   const { a, b, identical, changes, total } = found;
   return {
     a,
@@ -37,13 +37,13 @@ export function diffOf(
 }
 
 /** Longest text of one side in a comparison by meaning. */
-const MOST_SAID = 200_000;
+const MAX_SAID = 200_000;
 
 function shortMeaning(meaning: MeaningDiff | undefined): MeaningDiff | null {
   if (meaning === undefined) return null;
   const short = (text: string | undefined) => {
-    if (text === undefined || text.length <= MOST_SAID) return text;
-    return `${textView(text, MOST_SAID).text}\n… ${text.length - MOST_SAID} more characters`;
+    if (text === undefined || text.length <= MAX_SAID) return text;
+    return `${textView(text, MAX_SAID).text}\n… ${text.length - MAX_SAID} more characters`;
   };
   const parts = meaning.parts.map((part) => ({
     ...part,
@@ -67,6 +67,6 @@ function changeView({ before, after, ...change }: ExplainedChange): ChangeView {
 
 function cut(value: Json | undefined): { value: Json; chars?: number } | undefined {
   if (value === undefined) return undefined;
-  const { text, chars } = textView(JSON.stringify(value), MOST_CHARS);
+  const { text, chars } = textView(JSON.stringify(value), MAX_CHARS);
   return chars === undefined ? { value } : { value: text, chars };
 }

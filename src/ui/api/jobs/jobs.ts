@@ -45,7 +45,7 @@ interface Job {
 /** Finished jobs that are kept. */
 const REMEMBERED = 30;
 /** Jobs at a time of one key that sees its own exchanges alone. */
-const MOST_OF_KEY = 2;
+const MAX_PER_KEY = 2;
 
 export function createJobs(): Jobs {
   const jobs = new Map<string, Job>();
@@ -78,10 +78,10 @@ export function createJobs(): Jobs {
         );
       }
       const own = now.filter((job) => job.key === key).length;
-      if (owner !== undefined && own >= MOST_OF_KEY) {
+      if (owner !== undefined && own >= MAX_PER_KEY) {
         throw new GatewayError(
           'rate_limit',
-          `This key runs ${MOST_OF_KEY} jobs already; wait for one to end.`,
+          `This key runs ${MAX_PER_KEY} jobs already; wait for one to end.`,
         );
       }
       // Two bisections of the same request would write to the same files.

@@ -13,7 +13,7 @@ import type { SessionRow } from './api-sessions.ts';
 import { sessionView, totalsOf } from './session-view.ts';
 
 /** The newest exchanges whose sessions are listed. */
-const MOST_ROWS = 5000;
+const MAX_ROWS = 5000;
 
 export const sessionRoutes = (context: ApiContext) =>
   new Elysia()
@@ -33,7 +33,7 @@ export function sessionsOf(
   prices: Prices,
   owner: string | undefined,
 ): readonly SessionRow[] {
-  const rows = store.list({ ...(owner !== undefined && { owner }), limit: MOST_ROWS });
+  const rows = store.list({ ...(owner !== undefined && { owner }), limit: MAX_ROWS });
   const groups = Map.groupBy(
     rows.filter(({ session }) => session !== '').map((row) => priced(row, prices)),
     ({ session }) => session,

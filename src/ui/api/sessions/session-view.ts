@@ -23,8 +23,8 @@ import { cacheOf } from './cache-loss.ts';
 import { type Prompt, promptOf, sharedTurns } from './prompt.ts';
 
 /** Most exchanges of one view, and characters of one text. */
-const MOST_STEPS = 400;
-const MOST_TEXT = 4000;
+const MAX_STEPS = 400;
+const MAX_TEXT = 4000;
 
 interface Thread {
   readonly title: string;
@@ -50,7 +50,7 @@ export async function sessionView(
   }
   const steps: SessionStep[] = [];
   const threads: Thread[] = [];
-  for (const row of rows.slice(0, MOST_STEPS)) {
+  for (const row of rows.slice(0, MAX_STEPS)) {
     const meta = await context.sampleFor(row.id, viewer).catch(() => undefined);
     // It may have been removed meanwhile.
     if (meta !== undefined) steps.push(stepOf(meta, priced(row, context.prices), threads, context));
@@ -68,7 +68,7 @@ export async function sessionView(
       return { title, exchanges };
     }),
     totals: totalsOf(steps.map(({ row }) => row)),
-    more: rows.length > MOST_STEPS,
+    more: rows.length > MAX_STEPS,
   };
 }
 
@@ -80,7 +80,7 @@ function sessionRows(id: string, { owner }: Viewer, { store }: ApiContext): read
   const filter = { session: id, ...(owner !== undefined && { owner }) };
   const sort = { by: 'time', up: true } as const;
   return store
-    .list({ ...filter, sort, limit: MOST_STEPS + 1 })
+    .list({ ...filter, sort, limit: MAX_STEPS + 1 })
     .filter(({ session }) => session === id);
 }
 
@@ -95,7 +95,7 @@ function stepOf(meta: SampleMeta, row: UiRow, threads: Thread[], context: ApiCon
     return readReply(body, contextFor(sent ?? EMPTY, meta, body), options);
   });
   const blocks = reply?.reply.blocks ?? [];
-  const view = { most: MOST_TEXT, places: new Map() };
+  const view = { most: MAX_TEXT, places: new Map() };
   const placed = sent && place(sent, row, blocks.length > 0, threads);
   return {
     row,

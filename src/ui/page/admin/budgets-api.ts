@@ -29,10 +29,10 @@ export interface Budgets {
   readonly has_more: boolean;
 }
 
-const MOST = 1000;
+const MAX = 1000;
 
 export const getBudgets = (signal: AbortSignal) =>
-  adminJson<Budgets>('/budgets', { query: { limit: MOST }, signal });
+  adminJson<Budgets>('/budgets', { query: { limit: MAX }, signal });
 
 export const usedShare = ({ usd: amount, spent_usd, reserved_usd }: BudgetReport): number =>
   amount === 0 ? 1 : (spent_usd + reserved_usd) / amount;

@@ -15,7 +15,7 @@ import { usd } from './usd.ts';
 
 const ON_PAGE = 200;
 /** More keys than this are not shown with what they spent. */
-const MOST_SPENDERS = 2000;
+const MAX_SPENDERS = 2000;
 
 const listRoute = (query: Route['query'] = {}): Route => ({
   name: 'admin',
@@ -66,7 +66,7 @@ export function createKeysPage(): View {
       const wanted = { search: query.q, revoked: query.revoked, limit: ON_PAGE };
       const [page, usage] = await Promise.all([
         listKeys(wanted, signal),
-        getUsage({ by: 'key', from: '30d', limit: MOST_SPENDERS }, signal),
+        getUsage({ by: 'key', from: '30d', limit: MAX_SPENDERS }, signal),
       ]);
       keys = page.data;
       next = page.next;

@@ -40,7 +40,7 @@ const STEPS = ['hour', 'day', 'month'] as const;
 const NAMED = 7;
 const ROWS = 200;
 /** Rows of single tries that are fetched as one file. */
-const MOST_ROWS = 200_000;
+const MAX_ROWS = 200_000;
 
 export function createUsagePage(): View {
   const frame = pageFrame({
@@ -175,7 +175,7 @@ export function createUsagePage(): View {
         `by ${step}`,
         () => void save('/usage', { limit: '10000', step }, `usage-by-${step}.csv`),
       ),
-      tries <= MOST_ROWS
+      tries <= MAX_ROWS
         ? button('every try', () => void save('/spend', {}, 'spend.csv'))
         : h(
             'span',

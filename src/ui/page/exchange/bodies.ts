@@ -4,7 +4,7 @@ import type { Json } from '../../../lib/json/json.ts';
 import { type Body, getBody } from '../kit/api-calls.ts';
 
 /** Most bytes of a body that are loaded for a tree or a diff. */
-export const MOST = 4 * 1024 * 1024;
+export const MAX = 4 * 1024 * 1024;
 
 export interface Parsed {
   readonly body: Body;
@@ -18,7 +18,7 @@ export async function parsedBody(
   stream: boolean,
   signal: AbortSignal,
 ): Promise<Parsed> {
-  const body = await getBody(id, stage, MOST, signal);
+  const body = await getBody(id, stage, MAX, signal);
   if (stream) return { body, value: eventsOf(body.text) };
   if (!body.whole) return { body, value: undefined };
   return { body, value: parsed(body.text) };

@@ -6,7 +6,7 @@ import { getBody } from '../kit/api-calls.ts';
 import { button, type Child, h } from '../kit/dom.ts';
 import { bytes, count } from '../kit/format.ts';
 import { closeAll, jsonTree, openAll } from '../kit/json-tree.ts';
-import { MOST, parsedBody } from './bodies.ts';
+import { MAX, parsedBody } from './bodies.ts';
 import { isStream } from './stages.ts';
 
 /** Characters of a raw body that are shown at a time: browsers lay out very long texts slowly. */
@@ -23,7 +23,7 @@ export async function jsonBody(
   if (value === undefined) {
     const why = body.whole
       ? 'This body is not JSON.'
-      : `This body of ${bytes(body.bytes)} is too large for a tree. These are its first ${bytes(MOST)}.`;
+      : `This body of ${bytes(body.bytes)} is too large for a tree. These are its first ${bytes(MAX)}.`;
     return h('div', null, h('p', { class: 'soft' }, why), rawText(body.text));
   }
   const marks = new Map(
@@ -39,7 +39,7 @@ export async function jsonBody(
       button('Expand all', () => openAll(tree), { class: 'tiny' }),
       button('Collapse all', () => closeAll(tree), { class: 'tiny' }),
       !body.whole &&
-        h('span', { class: 'soft' }, `the first ${bytes(MOST)} of ${bytes(body.bytes)}`),
+        h('span', { class: 'soft' }, `the first ${bytes(MAX)} of ${bytes(body.bytes)}`),
     ),
     tree,
   );
@@ -50,11 +50,11 @@ export async function rawBody(
   stageInfo: SampleStage,
   signal: AbortSignal,
 ): Promise<HTMLElement> {
-  const { text, bytes: all, whole } = await getBody(id, stageInfo.stage, MOST, signal);
+  const { text, bytes: all, whole } = await getBody(id, stageInfo.stage, MAX, signal);
   return h(
     'div',
     null,
-    !whole && h('p', { class: 'soft' }, `The first ${bytes(MOST)} of ${bytes(all)}.`),
+    !whole && h('p', { class: 'soft' }, `The first ${bytes(MAX)} of ${bytes(all)}.`),
     rawText(text),
   );
 }

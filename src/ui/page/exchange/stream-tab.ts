@@ -11,7 +11,7 @@ import { isStream, stageInfoOf, stageTitle } from './stages.ts';
 import { eventText, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
 
 /** Most events that are loaded of one stage. */
-const MOST = 50_000;
+const MAX = 50_000;
 /** Lines of the tape before and after the current event. */
 const BEFORE = 9;
 const BEHIND = 5;
@@ -82,7 +82,7 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     for (;;) {
       const page = await getEvents(row.id, stage, events.length, stop.signal);
       events.push(...page.events);
-      if (page.events.length === 0 || events.length >= Math.min(page.total, MOST)) return events;
+      if (page.events.length === 0 || events.length >= Math.min(page.total, MAX)) return events;
     }
   }
 

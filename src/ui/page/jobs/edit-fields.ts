@@ -24,17 +24,17 @@ export interface TextPlace {
 }
 
 /** Larger bodies are not loaded into the form. */
-const MOST_BYTES = 2 * 2 ** 20;
+const MAX_BYTES = 2 * 2 ** 20;
 
 const ROOTS = ['system', 'instructions', 'systemInstruction', 'messages', 'input', 'contents'];
 const TEXTS = new Set(['text', 'content', 'output']);
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 /** The texts of instructions and messages, in order. */
 export function textPlaces(body: JsonObject): readonly TextPlace[] {
   const places: TextPlace[] = [];
   const visit = (value: Json | undefined, at: string, label: string, depth: number): void => {
-    if (depth > DEEPEST || value === undefined) return;
+    if (depth > MAX_DEPTH || value === undefined) return;
     if (Array.isArray(value)) {
       value.forEach((item: Json, i) => {
         const role = isObject(item) && typeof item.role === 'string' ? ` (${item.role})` : '';
@@ -112,7 +112,7 @@ export function editFields({ row }: SampleDetail, changed: () => void): EditFiel
     if (loaded === stage || stage === '') return;
     loaded = stage;
     try {
-      const { text, whole } = await getBody(row.id, stage, MOST_BYTES);
+      const { text, whole } = await getBody(row.id, stage, MAX_BYTES);
       const body = whole ? parsed(text) : undefined;
       if (isObject(body)) draw(body);
       else

@@ -1,7 +1,7 @@
 /** Marks the words of a search in what is shown, without changing the elements. */
 
 /** Most places that are marked. */
-const MOST = 500;
+const MAX = 500;
 
 /** The words of a query; quotes hold words together. */
 const wordsOf = (q: string): readonly string[] =>
@@ -28,12 +28,12 @@ export function highlight(root: Element, q: string, show: boolean): void {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (
     let node = walker.nextNode();
-    node !== null && ranges.length < MOST;
+    node !== null && ranges.length < MAX;
     node = walker.nextNode()
   ) {
     const text = (node as Text).data.toLowerCase();
     for (const word of words) {
-      for (let at = text.indexOf(word); at >= 0 && ranges.length < MOST; ) {
+      for (let at = text.indexOf(word); at >= 0 && ranges.length < MAX; ) {
         const range = new Range();
         const length = (node as Text).data.length;
         range.setStart(node, Math.min(at, length));

@@ -14,7 +14,7 @@ export interface StoryShelf {
 /** Milliseconds for which the list must not change: rows that are scrolled past are not asked for. */
 const STILL = 80;
 const BATCH = 25;
-const MOST_KEPT = 2000;
+const MAX_KEPT = 2000;
 
 /** @param come called when stories have come */
 export function createStoryShelf(come: () => void): StoryShelf {
@@ -44,7 +44,7 @@ export function createStoryShelf(come: () => void): StoryShelf {
           known.set(id, { state, story: told.get(id) });
         }
         for (const id of known.keys()) {
-          if (known.size <= MOST_KEPT) break;
+          if (known.size <= MAX_KEPT) break;
           known.delete(id);
         }
         come();

@@ -54,7 +54,7 @@ const none = () =>
   );
 
 /** Sessions whose first words are asked for, and of one request. */
-const MOST_TOLD = 200;
+const MAX_TOLD = 200;
 const BATCH = 25;
 
 /** Puts into each card what its session began with. */
@@ -67,7 +67,7 @@ async function tell(
     [...body.querySelectorAll<HTMLElement>('[data-first]')].map((one) => [one.dataset.first, one]),
   );
   try {
-    for (let at = 0; at < Math.min(sessions.length, MOST_TOLD); at += BATCH) {
+    for (let at = 0; at < Math.min(sessions.length, MAX_TOLD); at += BATCH) {
       const ids = sessions.slice(at, at + BATCH).map(({ first }) => first);
       const { stories } = await getStories(ids, signal);
       for (const { id, asked } of stories) if (asked !== '') replace(cards.get(id)!, asked);

@@ -7,7 +7,7 @@ import { clock, millis } from '../kit/format.ts';
 const WIDTH = 1000;
 const LANE = 22;
 /** Share of the busy time that a pause takes at most: a night between two turns must not hide them. */
-const MOST_PAUSE = 0.04;
+const MAX_PAUSE = 0.04;
 
 /** Places on a line where long pauses are cut short. */
 function scaleOf(steps: readonly SessionStep[]): (time: number) => number {
@@ -19,7 +19,7 @@ function scaleOf(steps: readonly SessionStep[]): (time: number) => number {
     else busy.push({ from: row.time, to });
   }
   const worked = busy.reduce((sum, { from, to }) => sum + to - from, 0);
-  const pause = Math.max(1, worked * MOST_PAUSE);
+  const pause = Math.max(1, worked * MAX_PAUSE);
   let at = 0;
   const parts = busy.map(({ from, to }, i) => {
     if (i > 0) at += Math.min(pause, from - busy[i - 1]!.to);

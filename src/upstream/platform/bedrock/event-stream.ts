@@ -18,7 +18,7 @@ const codec = new EventStreamCodec(
 /** Length of the message, length of its headers, checksum of both. */
 const PRELUDE = 12;
 /** The prelude and the checksum of the whole. */
-const LEAST = 16;
+const MIN = 16;
 
 /** What is no message of the format: nothing behind it can be read. */
 class BrokenEventStream extends Error {
@@ -74,7 +74,7 @@ export class MessageReader {
       throw new BrokenEventStream('the checksum of a prelude is wrong');
     }
     const length = view.getUint32(0);
-    if (length < LEAST || length > this.#mostBytes) {
+    if (length < MIN || length > this.#mostBytes) {
       throw new BrokenEventStream(`a message of ${length} bytes (limits.frame_bytes)`);
     }
     return length;

@@ -38,9 +38,9 @@ export const claude: Client = {
           `The context window of "${plan.answeringModel}", which answers, is not known here: Claude Code takes it for that of its own models. Pass --context N.`,
         );
       }
-      if (plan.context !== undefined && plan.context < LEAST_COMPACT_WINDOW) {
+      if (plan.context !== undefined && plan.context < MIN_COMPACT_WINDOW) {
         hints.push(
-          `Claude Code compacts a conversation with its own models at ${LEAST_COMPACT_WINDOW} tokens at the earliest, and "${plan.answeringModel}" has only ${plan.context}. Pass --model NAME, so that Claude Code asks for it by its name.`,
+          `Claude Code compacts a conversation with its own models at ${MIN_COMPACT_WINDOW} tokens at the earliest, and "${plan.answeringModel}" has only ${plan.context}. Pass --model NAME, so that Claude Code asks for it by its name.`,
         );
       }
       hints.push(
@@ -61,7 +61,7 @@ export const claude: Client = {
 };
 
 /** It takes a smaller window to compact at for this one, and says so at each start. */
-const LEAST_COMPACT_WINDOW = 100_000;
+const MIN_COMPACT_WINDOW = 100_000;
 
 /**
  * Claude Code looks at the first of these only for models that are not its own; the second one holds for every model
@@ -69,7 +69,7 @@ const LEAST_COMPACT_WINDOW = 100_000;
  */
 function setWindow(env: Record<string, string>, tokens: number): void {
   env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(tokens);
-  if (tokens >= LEAST_COMPACT_WINDOW) env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(tokens);
+  if (tokens >= MIN_COMPACT_WINDOW) env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(tokens);
 }
 
 function edits(plan: SetupPlan): readonly JsonEdit[] {
@@ -88,10 +88,10 @@ function edits(plan: SetupPlan): readonly JsonEdit[] {
     if (!isClaude(plan.model)) setWindow(env, plan.context ?? CAUTIOUS_CONTEXT);
   } else if (plan.answeringModel !== undefined && !isClaude(plan.answeringModel)) {
     // Claude Code shows and fills the window of the model it requests; another model answers.
-    if (plan.context !== undefined) setWindow(env, Math.max(plan.context, LEAST_COMPACT_WINDOW));
+    if (plan.context !== undefined) setWindow(env, Math.max(plan.context, MIN_COMPACT_WINDOW));
   } else if (plan.context !== undefined && plan.context < CLAUDE_CONTEXT) {
     // Claude Code fills the window of the model it requests; the model that answers has a smaller one.
-    env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(Math.max(plan.context, LEAST_COMPACT_WINDOW));
+    env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(Math.max(plan.context, MIN_COMPACT_WINDOW));
   }
   const edits = Object.entries(env).map(([name, value]): JsonEdit => [['env', name], value]);
   // Without the vendor's checks, Claude Code 2.1.332 refuses each action in auto mode; with CLAUDE_CODE_AUTO_MODE_SERVER=0

@@ -7,7 +7,7 @@ import type { Dial, McpServerOptions, McpSession } from './dial.ts';
 import type { McpTool } from './result.ts';
 
 const FIRST_PAUSE = 1000;
-const LONGEST_PAUSE = 60_000;
+const MAX_PAUSE = 60_000;
 /** Milliseconds: a server that ran this long has started well, so its failures are forgotten. */
 const STABLE_AFTER_MS = 30_000;
 /** Milliseconds: a call waits for the end of a pause this short. */
@@ -69,7 +69,7 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
 
   const fail = (why: string) => {
     failures++;
-    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1));
+    const pause = Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (failures - 1));
     state = { kind: 'down', until: now() + pause, why };
     log('down', { why, failures, pauseMs: pause });
   };

@@ -24,10 +24,10 @@ const RAW = new Set([
 /** Text comes in pieces of this length, so that no single step takes long. */
 const PIECE = 16_384;
 /** Attributes of an element that are read, and characters of a name. */
-const MOST_ATTRIBUTES = 64;
-const MOST_NAME = 64;
+const MAX_ATTRIBUTES = 64;
+const MAX_NAME = 64;
 /** A longer tag is not a real one: it is skipped up to the next ">". */
-const MOST_TAG = 65_536;
+const MAX_TAG = 65_536;
 
 const TAG = /<[a-zA-Z/!?]/g;
 /** Sticky: where no tag begins, a search would read on to the next tag, however far. */
@@ -100,7 +100,7 @@ export class HtmlTokens {
     NAME_END.lastIndex = from;
     const end = NAME_END.exec(this.#html)?.index ?? this.#html.length;
     this.#at = end;
-    return this.#html.slice(from, Math.min(end, from + MOST_NAME)).toLowerCase();
+    return this.#html.slice(from, Math.min(end, from + MAX_NAME)).toLowerCase();
   }
 
   #open(): HtmlToken | undefined {
@@ -119,7 +119,7 @@ export class HtmlTokens {
   #attributes(): Attributes {
     const html = this.#html;
     const found = new Map<string, string>();
-    for (const most = this.#at + MOST_TAG; ; ) {
+    for (const most = this.#at + MAX_TAG; ; ) {
       if (this.#at > most) {
         this.#skipPast('>');
         return found;
@@ -135,16 +135,16 @@ export class HtmlTokens {
       // A name may begin with "=".
       ATTRIBUTE_END.lastIndex = from + 1;
       this.#at = ATTRIBUTE_END.exec(html)?.index ?? html.length;
-      const name = html.slice(from, Math.min(this.#at, from + MOST_NAME)).toLowerCase();
+      const name = html.slice(from, Math.min(this.#at, from + MAX_NAME)).toLowerCase();
       const value = this.#value();
-      if (found.size < MOST_ATTRIBUTES && !found.has(name)) found.set(name, value);
+      if (found.size < MAX_ATTRIBUTES && !found.has(name)) found.set(name, value);
     }
   }
 
   /** The value after "=", which may have blanks around it. */
   #value(): string {
     const html = this.#html;
-    const most = Math.min(html.length, this.#at + MOST_TAG);
+    const most = Math.min(html.length, this.#at + MAX_TAG);
     let at = this.#at;
     while (at < most && /\s/.test(html[at]!)) at++;
     if (html[at] !== '=') return '';
