@@ -25,8 +25,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS text_heads USING fts5 (
   heads, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0', detail = none
 );
 -- By itself SQLite merges in the middle of a write, and as much as there is.
-INSERT INTO text_parts (text_parts, rank) VALUES ('automerge', 0), ('crisismerge', 1999), ('usermerge', 16);
-INSERT INTO text_heads (text_heads, rank) VALUES ('automerge', 0), ('crisismerge', 1999), ('usermerge', 16);
+INSERT INTO text_parts (text_parts, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
+INSERT INTO text_heads (text_heads, rank) VALUES ('automerge', 0), ('crisismerge', 500), ('usermerge', 16);
 CREATE TABLE IF NOT EXISTS said (
   sample INTEGER NOT NULL, text INTEGER NOT NULL, added INTEGER NOT NULL, PRIMARY KEY (sample, text)
 ) WITHOUT ROWID;

@@ -46,8 +46,11 @@ export interface TermIndex {
 /** Pages of the index that one step rewrites. */
 const STEP_PAGES = 16;
 
-/** By itself SQLite merges within a write, and as much as there is. */
-const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 1999 };
+/**
+ * By itself SQLite merges within a write, and as much as there is. Many small parts of one transaction are merged all the
+ * same: an index of 2,000 parts takes no more.
+ */
+const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 256 };
 
 const keyOf = (space: number, term: string) => `${space.toString(36)}:${term}`;
 
