@@ -37,23 +37,6 @@ test('nothing is merged within a write, and the index stays merged', () => {
   store.close();
 });
 
-test('writes of a thousand events do not fill the index', () => {
-  const limits = () => ({ ...DEFAULT_LIMITS, events: 1e6, bytes: 1e9 });
-  const store = openMemoryStore({ path: join(folder, 'many.db'), limits });
-  for (let write = 0; write < 4; write++) {
-    const events = Array.from({ length: 1000 }, (_, n) => ({
-      time: write * 1000 + n,
-      text: `word${write * 1000 + n} alpha${n % 97} beta${(write * 31 + n) % 1013} gamma${n}`,
-      source: '',
-      tags: [],
-      importance: 0.5,
-    }));
-    // An index of 2,000 parts takes no more.
-    expect(store.add('s', events)).toHaveLength(1000);
-  }
-  store.close();
-});
-
 test('pages are given back some at a time', () => {
   const store = openMemoryStore({ path: join(folder, 'v.db'), limits: () => DEFAULT_LIMITS });
   const event = { time: 0, text: 'x'.repeat(8000), source: '', tags: [], importance: 0.5 };
