@@ -50,7 +50,7 @@ browserSuite('finding exchanges', (browser) => {
     chinese = await chat('用户登录失败，怎么办？');
     setup.upstream.enqueue(
       say('Later.', {
-        delivery: { firstByteMs: 900 },
+        delivery: { firstByteMs: 4000 },
         usage: { input: 12, cached: 0, output: 3, reasoning: 0 },
       }),
     );
@@ -143,7 +143,7 @@ browserSuite('finding exchanges', (browser) => {
     await page
       .getByRole('textbox', { name: 'Slower than' })
       .or(page.getByLabel('Slower than'))
-      .fill('800ms');
+      .fill('3.9s');
     await page.keyboard.press('Enter');
     await until(async () => (await page.locator('.row').count()) === 1);
     expect(await ids(page)).toEqual([slow]);
