@@ -94,7 +94,7 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
     if (embeddings === undefined) return undefined;
     const { provider, model, dimensions, passagePrefix, timeoutMs } = embeddings;
     return embedder({
-      // What makes other vectors makes another name: those of the old one are replaced in the background.
+      // Another prefix makes other vectors, so it is part of the name: old ones are then replaced in the background.
       name: [provider, model, dimensions ?? '', ...(passagePrefix ? [passagePrefix] : [])].join(
         '/',
       ),

@@ -48,7 +48,7 @@ export interface ExampleSpec {
 
 export type CommandGroup = 'debug' | 'admin';
 
-/** What the commands of a group are for. */
+/** Groups of commands, with the purpose of each. */
 export const COMMAND_GROUPS: Readonly<Record<CommandGroup, string>> = {
   debug: 'look into recorded exchanges, and try requests again',
   admin: 'run it as a service, move its state, and more that is rarely needed',
@@ -60,7 +60,7 @@ export const isGroup = (word: string | undefined): word is CommandGroup =>
 /** One entry of the command table. */
 export interface CommandSpec {
   readonly name: string;
-  /** Its group, where it is not one that everybody needs: `hopgate debug replay`. The group may be left out. */
+  /** The group of a rarely needed command. Both `hopgate debug replay` and `hopgate replay` work. */
   readonly group?: CommandGroup;
   /** Half a line, for lists. */
   readonly summary: string;

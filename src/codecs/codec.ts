@@ -188,7 +188,7 @@ export interface Codec {
    */
   withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
-  /** Where answers and frames name the model; a frame without this member names none. */
+  /** Members that hold the model's name in answers and frames. */
   readonly modelAt: Readonly<Record<'answer' | 'frame', readonly string[]>>;
 
   /** Left out: answers say it in any case. */

@@ -14,7 +14,7 @@ import { type GatewayError, invalid } from './errors.ts';
 export type Members = ReadonlyMap<string, Member> & { readonly repeated?: string | undefined };
 
 /**
- * What this gateway goes by. Parsers in Go take any letter case of a name (https://pkg.go.dev/encoding/json#Unmarshal),
+ * Names that this gateway acts on. Parsers in Go accept any letter case of a name (https://pkg.go.dev/encoding/json#Unmarshal),
  * so `Model` is another model there, and `N` another number of answers.
  */
 const NAMES = [

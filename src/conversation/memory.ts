@@ -49,7 +49,7 @@ export interface RecallQuery {
   readonly payer?: Payer | undefined;
 }
 
-/** Where the same turn is captured again, its events take the place of those that it had before. */
+/** Identifies a captured turn: when it is captured again, its new events replace the old ones. */
 export interface CapturedTurn {
   readonly name: string;
   /** An app gave the name. Otherwise it is known by its words, and only for the time of `memory.dedupe`. */

@@ -195,7 +195,7 @@ export type Tool = FunctionTool | CustomTool | HostedTool;
 export type ToolChoice =
   | {
       readonly type: 'auto';
-      /** What was asked for, where the model cannot be forced: the prompt says it, and the answer is checked. */
+      /** The forced choice, if the model cannot be forced: the prompt asks for it, and the answer is checked. */
       readonly instead?: ToolChoice;
     }
   | { readonly type: 'none' | 'required' }

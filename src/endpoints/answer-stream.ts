@@ -33,7 +33,7 @@ export interface AnswerStreamOptions {
   readonly outlives: () => boolean;
   /** Called once, when nothing more will be written. `isRead`: {@link onRest} is still to come. */
   readonly onEnd: (error: GatewayError | undefined, isRead: boolean) => void;
-  /** What the client left behind has been read. */
+  /** Called when the rest of the stream was read after the client left. */
   readonly onRest: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** What the events of an endpoint's stream go through on their way to the client. */
+/** Transforms the events of an endpoint's stream. */
 
 import type { AskedUsage } from '../codecs/codec.ts';
 import { FrameEditor } from '../gateway/stream/edited-frames.ts';
@@ -11,7 +11,7 @@ import type { Upstream } from '../upstream/upstream.ts';
 export interface ChunkFilter {
   /** Undefined: nothing may go out yet. @throws GatewayError if it cannot be read */
   push(chunk: Uint8Array): Uint8Array | undefined;
-  /** What waits when the stream ends. */
+  /** The buffered rest at the end of the stream. */
   end(): Uint8Array | undefined;
 }
 

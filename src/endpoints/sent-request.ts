@@ -1,4 +1,4 @@
-/** What a try of an endpoint sends, and what is known of it beforehand. */
+/** The request of an endpoint's attempt, with its facts. */
 
 import type { AskedUsage } from '../codecs/codec.ts';
 import type { TryStart } from '../conversation/account/payer.ts';
@@ -18,7 +18,7 @@ export interface SentBody {
   readonly hides: AskedUsage | undefined;
 }
 
-/** Where a limit of the key needs the usage of a stream, the vendor is asked for it. */
+/** Asks the vendor for the usage of a stream if a limit of the key needs it. */
 export async function sentBody(
   { account, endpoint, request, exchange }: RunningEndpoint,
   target: Target,

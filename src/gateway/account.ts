@@ -46,7 +46,7 @@ export interface Account extends Payer {
   addHeaders(headers: FlatHeaders, whole: boolean): void;
   /** Nano-USD of all tries so far, estimates included; undefined: a price is unknown, or nothing was tried. */
   readonly cost: number | undefined;
-  /** Of the prompt: what a vendor's cache should have held and did not; undefined: nothing is known to be lost. */
+  /** Prompt tokens that the vendor's cache should have held and did not; undefined: no known loss. */
   readonly lost?: { readonly tokens: number; readonly nanoUsd: number } | undefined;
   /** Of the last try that has ended; undefined: it was not answered. */
   readonly spent: Spent | undefined;

@@ -34,7 +34,7 @@ const HISTORY = needles(
   '"function_response',
 );
 
-/** What another API's form of a request holds, which this one's decoder refuses. */
+/** Members that only another API's request has. */
 const FOREIGN = needles('"input"', '"custom"');
 
 const NONE: readonly Note[] = [];

@@ -51,7 +51,7 @@ export interface Summary extends ExchangeOutcome {
   readonly queue: number | undefined;
   /** Undefined: the body could not be read. */
   readonly request: SummarizedRequest | undefined;
-  /** Of the prompt: what a vendor's cache should have held and did not. */
+  /** Prompt tokens that the vendor's cache should have held and did not. */
   readonly lost?: { readonly tokens: number; readonly nanoUsd: number } | undefined;
   /** How the answer ended, where its protocol's ending came. */
   readonly finish: FinishReason | undefined;
@@ -92,7 +92,7 @@ export interface Attempt extends AttemptPlace {
   readonly refusal: GatewayError | undefined;
   /** Of the route that chose the target. */
   readonly routeName: string | undefined;
-  /** The name that the answer gives its model; left out: the vendor's own. */
+  /** The model name to show in the answer; undefined: the vendor's. */
   readonly shownModel?: string | undefined;
   readonly recording: Recording | undefined;
   /** The whole answer is needed when it is over. */

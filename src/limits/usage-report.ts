@@ -46,7 +46,7 @@ export interface UsageReport {
   readonly budgets: readonly BudgetReport[];
 }
 
-/** What was refused, in nano-USD, by the id of the budget. */
+/** Refused amounts in nano-USD, by budget id. */
 export type NeverFits = ReadonlyMap<string, number>;
 
 const budgetReport = (

@@ -150,7 +150,7 @@ class ExchangeAccount implements Account {
     return one;
   }
 
-  /** What the vendor says it has read of the prompt. Rounds of one exchange are counted together. */
+  /** Prompt tokens that the vendor reports as read, over all rounds of an exchange. */
   read(target: string, usage: Usage, rates: PicoRates | undefined): void {
     const { asked, principal } = this.about;
     if (asked === undefined) return;

@@ -1,4 +1,4 @@
-/** What a prompt cost more because the vendor did not find in its cache what the session's last request had left there. */
+/** The extra cost of a prompt whose cached prefix the vendor did not find again. */
 
 import { firstMessages } from '../conversation/session/first-messages.ts';
 import type { ProtocolName } from '../conversation/types.ts';

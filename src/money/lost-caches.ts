@@ -1,4 +1,4 @@
-/** What lost prompt caches cost the groups of a report: from rows, by the session of each. */
+/** The cost of lost prompt caches for each group of a report, computed from rows by session. */
 
 import { GatewayError } from '../conversation/errors.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';

@@ -402,7 +402,7 @@ export interface UsageNames {
   readonly nameOf?: (key: string) => string | undefined;
   /** How many requests the tries belong to. */
   readonly requests?: RequestCounts;
-  /** What lost prompt caches cost, in nano-USD. */
+  /** Cost of lost prompt caches, in nano-USD. */
   readonly lost?: {
     readonly groups: readonly (number | undefined)[];
     readonly total: number | undefined;

@@ -31,7 +31,7 @@ export interface RestingTarget {
   readonly passedOver: boolean;
   /** What rests, why and until when, as text. */
   readonly rests: readonly string[];
-  /** What the model has taught by refusing: requests are made so. */
+  /** Facts learnt from the model's refusals; requests follow them. */
   readonly learnt?: readonly string[];
 }
 

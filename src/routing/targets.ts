@@ -55,7 +55,7 @@ function promptCacheOf({ modelCaches, promptCache = 'auto' }: ProviderConfig, mo
 function hasBreakpoints({ breakpointsAt: host }: Profile, { baseUrl }: ProviderConfig): boolean {
   if (!host) return true;
   const { hostname } = new URL(baseUrl);
-  // Those of regions stand in front: eu.api.openai.com.
+  // Regional hosts have a prefix: eu.api.openai.com.
   return hostname === host || hostname.endsWith(`.${host}`);
 }
 

@@ -56,7 +56,7 @@ export class Connections implements TickTask {
   readonly #unfinished = new KeptBytes(() => this.#limits.unfinishedBytes);
   readonly #running = new KeptBytes(() => this.#limits.runningBytes);
   readonly #cutting = new AbortController();
-  /** What ends each body that is under way. */
+  /** Ends each body that is still being received. */
   readonly #uploads = new Set<(error: GatewayError) => void>();
   /** The number of this turn of the event loop; 0: no request has come in it. */
   #turn = 0;
@@ -128,7 +128,7 @@ export class Connections implements TickTask {
     for (const end of this.#uploads) end(error);
   }
 
-  /** What is read of a body; rejects with {@link cutAll}. */
+  /** Reads a body; rejects with {@link cutAll}. */
   uploaded<T>(reading: Promise<T>): Promise<T> {
     return new Promise((done, failed) => {
       this.#uploads.add(failed);

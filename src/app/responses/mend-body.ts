@@ -8,7 +8,7 @@ import { repairBody } from '../../features/tool-pairing/index.ts';
 import type { RepairBody } from '../../gateway/client-request.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
-/** What the decoder of this protocol can read; the same reference where nothing can be done. */
+/** Repairs a body so that its decoder accepts it; returns the same reference if it cannot. */
 export const mendBody: RepairBody = (body, protocol, notes) => {
   const own = protocol === 'openai-chat' ? chatBody(body, notes) : body;
   if (own === body) return repairBody(body, protocol, notes);

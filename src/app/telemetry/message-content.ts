@@ -1,4 +1,4 @@
-/** What was said in an exchange, as attributes of its span: opt-in, masked as samples are, and bounded. */
+/** Message content as span attributes: opt-in, bounded, and masked like samples. */
 
 import type { Config } from '../../config/config.ts';
 import { secretsIn } from '../../config/secret.ts';
@@ -21,7 +21,7 @@ const MAX_CONTENT = 65_536;
 /** Looked at behind the end of a text, so that a secret across it is masked whole. */
 const BEHIND = 4096;
 
-/** What the configuration says about samples holds for spans as well. */
+/** The settings that limit samples also limit spans. */
 export interface ContentRules {
   /** Routes of which nothing is to be recorded. `samples.mode` is about files, and off where a collector has them instead. */
   readonly unrecorded: ReadonlySet<string>;

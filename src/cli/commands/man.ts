@@ -141,7 +141,7 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
         .flatMap(({ name, summary }) => term(bold(name), summary)),
     ]),
     '.PP',
-    'The name of a group may be left out.',
+    'Commands also work without the name of their group.',
     '.SH OPTIONS OF EVERY COMMAND',
     ...COMMON_OPTIONS.flatMap(option),
     ...term(`${bold('-V')}, ${bold('--version')}`, 'same as "hopgate version"'),

@@ -16,7 +16,7 @@ import { writeWhole } from '../whole-file.ts';
 const MAX_BYTES = 5 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 
-/** Where releases put the newest file. */
+/** The address of the newest release of the file. */
 const NEWEST = new URL('models.jsonl', manifest.homepage).href;
 
 /** Exit 0 when the file is in force now, 1 when it was refused. */

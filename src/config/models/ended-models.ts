@@ -7,7 +7,7 @@ import { modelAt, modelsDate, predecessorOf } from './model-facts.ts';
 /** A model that ends within so many days is worth a word. */
 const SOON_DAYS = 30;
 
-/** Warnings, each with what to do. Asks nobody. @param now milliseconds since 1970 */
+/** Warnings about models that end, each with a remedy. Makes no request. @param now milliseconds since 1970 */
 export function modelWarnings(
   { providers, routes, aliases }: Config,
   now: number,

@@ -1,4 +1,4 @@
-/** What is known of models: the file that is in force, with the configuration's and the vendor's own words over it. */
+/** Facts of models: the configuration overrides the vendor's list, which overrides the models file in force. */
 
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ let stamp = '';
 export const modelsFile = (): ModelsFile =>
   (current ??= fromHome() ?? new ModelsFile(shippedText()));
 
-/** Where `hopgate models update` keeps a newer file. */
+/** The path of the file that `hopgate models update` installs. */
 export const homeModelsPath = (folder: string): string => join(folder, 'models.jsonl');
 
 /** Answers come from the home's file, too, if it is newer than the one of the program. Looks whether it has changed. */
@@ -99,7 +99,7 @@ export function modelFacts(vendor: string | undefined, model: string): ModelFact
   return before && { ...before.facts, name: model };
 }
 
-/** What is known of a model at this very vendor. */
+/** Facts of a model at exactly this vendor. */
 export const vendorFacts = (vendor: string | undefined, model: string): ModelFacts | undefined =>
   (modelAt(vendor, model) ?? predecessorOf(vendor, model))?.facts;
 
@@ -156,7 +156,7 @@ export function priceOf(
     : { ...own, source: 'configuration' };
 }
 
-/** What the file of models says that a model, or its predecessor, costs at a vendor. */
+/** The price of a model, or of its predecessor, in the models file. */
 export function cataloguePrice(vendor: string | undefined, model: string): Price | undefined {
   const known = modelAt(vendor, model);
   if (known !== undefined) return known.price;

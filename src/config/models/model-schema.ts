@@ -1,4 +1,4 @@
-/** What a file of models may hold; a file with anything else is refused whole. */
+/** The schema of a models file; unknown fields make the whole file invalid. */
 
 import { Type } from '@sinclair/typebox';
 import { isObject, tryParse } from '../../lib/json/json.ts';

@@ -36,7 +36,7 @@ interface Line {
   readonly next?: string;
 }
 
-/** What the file says of a model. */
+/** A model's entry in the file. */
 export interface KnownModel {
   readonly id: string;
   readonly facts: ModelFacts;
@@ -51,11 +51,11 @@ export interface KnownModel {
 interface Section {
   readonly start: number;
   readonly end: number;
-  /** Where the line of each id begins, by id in lower case. */
+  /** Offset of each model's line, by its id in lower case. */
   ids?: Map<string, number>;
 }
 
-/** Where a model stands, in the order of the file: a maker's vendors come first. */
+/** A model's position in the file, where a maker's own vendors come first. */
 interface Place {
   readonly vendor: string;
   readonly at: number;
@@ -155,9 +155,9 @@ export class ModelsFile {
       const found = { version, model: this.#model(at) };
       if (found.model.facts.tools !== true) continue;
       if (family === asked.family) {
-        // Of one version the plain name.
+        // Prefer the plain name of a version.
         if (newer > 0 || found.model.id.length < own!.model.id.length) own = found;
-        // Of equals the dearest: it has the most rules, and no budget is surprised.
+        // Prefer the most expensive of equals, so that no budget is surprised; it also has the most rules.
       } else if (newer > 0 || inputPrice(found) > inputPrice(others!)) others = found;
     }
     const isNewer = (than: Found | undefined): than is Found =>

@@ -5,7 +5,7 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 /** The public key of the releases, raw, in base64. Its private key is kept where releases are made (CONTRIBUTING.md). */
 const MODELS_KEY = 'ofPMV4rCeazYLdxKXpMT2GrE6Hthi/VhbdOVJRmMHJI=';
 
-/** What stands before the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
+/** The DER prefix of a 32-byte Ed25519 public key (RFC 8410). */
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex');
 
 export const rawPublicKey = (key: KeyObject): string =>
@@ -22,7 +22,7 @@ export function trustModelsKey(key = MODELS_KEY): void {
 
 /** The text without its signature; undefined: it has none, or another key's. */
 export function verifiedText(signed: string): string | undefined {
-  // The signature stands in the last 200 characters: nothing else is searched.
+  // The signature is within the last 200 characters, so only they are searched.
   const from = Math.max(0, signed.length - 200);
   const found = LAST_LINE.exec(signed.slice(from));
   if (found === null) return undefined;

@@ -357,7 +357,7 @@ function resolveForwardHeaders(
   return lower;
 }
 
-/** What a vendor speaks where the file does not say. */
+/** The default protocol of a vendor. */
 function protocolAt(
   address: string | undefined,
   preset: Preset | undefined,

@@ -21,7 +21,7 @@ interface AuthorizedUser {
   readonly refreshToken: string;
 }
 
-/** What Google's own library reads: identities of other clouds, and accounts that stand in for others. */
+/** Credentials that Google's library handles: identities of other clouds and impersonated accounts. */
 interface LibraryCredentials {
   readonly type: (typeof LIBRARY_TYPES)[number];
   readonly json: JsonObject;
@@ -35,7 +35,7 @@ const LIBRARY_TYPES = [
   'impersonated_service_account',
 ] as const;
 
-/** What each of them cannot do without. */
+/** Required members of each kind. */
 const NEEDED: Readonly<Record<(typeof LIBRARY_TYPES)[number], readonly string[]>> = {
   external_account: ['audience', 'subject_token_type', 'token_url', 'credential_source'],
   external_account_authorized_user: ['refresh_token', 'client_id', 'client_secret', 'token_url'],

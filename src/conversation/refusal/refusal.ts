@@ -24,7 +24,7 @@ export type HistoryRefusal =
       readonly kind: 'thinking';
       readonly at?: { readonly message: number; readonly block: number };
       readonly onwards?: boolean;
-      /** What holds for every later request, too. */
+      /** Facts that also hold for later requests. */
       readonly facts?: Partial<Profile>;
     }
   | { readonly kind: 'thinking-missing'; readonly message?: number }

@@ -2,7 +2,7 @@
 
 import type { SettingRefusal } from './refused-settings.ts';
 
-/** What is wrong with one mark, not with marks: on thinking or empty text, too many, a long one behind a short one. */
+/** Refusals of a single mark, not of marks in general: on thinking or empty text, too many, a long lifetime after a short one. */
 const ONE_MARK =
   /thinking\.cache_control|empty text|maximum of \d+ blocks|must not come after|(?:^| )tools\.[\d*]{1,6}\.(?:[a-z]{1,20}\.)?cache_control/;
 

@@ -10,7 +10,7 @@ import type { Continuation, Feature, Interceptor } from '../feature.ts';
 
 const CHOICES = needles('"tool_choice"', '"function_call"', '"toolConfig"', '"tool_config"');
 
-/** What is kept between the two hops of one exchange. */
+/** State that the two hops of an exchange share. */
 interface Asked {
   /** The hop that asks once more; 0: none does. */
   hop: number;

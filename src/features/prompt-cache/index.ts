@@ -12,7 +12,7 @@ import type { RequestTails } from './request-tails.ts';
 
 export { RequestTails } from './request-tails.ts';
 
-/** What is needed of the exchange. */
+/** The exchange, as far as it is needed here. */
 export interface Asker {
   readonly owner: string;
   /** The client's own; '' where it sends none. */
@@ -83,7 +83,7 @@ function withMarks(
   if (root === 'taken') return conversation;
   const mark = root ?? (target.promptCache === '1h' ? { ttl: '1h' } : {});
   const { tools, turns } = conversation;
-  // Nobody reads what a single question leaves behind.
+  // A single question is not cached: no later request would read it.
   if (root === undefined && tools.length === 0 && hop === 1 && !turns.some(isAnswer)) {
     return conversation;
   }

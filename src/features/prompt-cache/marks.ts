@@ -10,7 +10,7 @@ import { BYTES_PER_TOKEN } from '../../conversation/usage.ts';
 /** The end of: the request, the instructions, this turn, the tools. */
 export type Place = 'end' | 'instructions' | number | 'tools';
 
-/** Where it is not known of a model: that of most (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). */
+/** Default for models whose least length is unknown (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). */
 const USUAL_LEAST = 1024;
 
 // Where a prefix ends: behind the tools, behind `system`, or behind the turn of this index.

@@ -1,4 +1,4 @@
-/** Where earlier requests of a session to a target ended: up to there the vendor has kept the prompt. */
+/** The ends of earlier requests, by session and target: the vendor has cached the prompt up to there. */
 
 import type { Target } from '../../conversation/target.ts';
 import { targetName } from '../../conversation/target.ts';
@@ -6,7 +6,7 @@ import type { Block, Turn } from '../../conversation/types.ts';
 
 interface Tail {
   readonly turns: number;
-  /** Of the last turn: another history may be as long. */
+  /** Digest of the last turn: another history may have the same length. */
   readonly print: bigint;
 }
 
@@ -22,7 +22,7 @@ const MAX_TARGETS = 8;
 /** Of a session and target: what was recalled for a turn is gone in the next, and with it the newest ends. */
 const MAX_TAILS = 6;
 
-/** Of the sessions that were asked for last. What is not known here is taken from the history. */
+/** Keeps the most recent sessions; for others the history itself tells where requests ended. */
 export class RequestTails {
   readonly #sessions = new Map<string, Session>();
   readonly #open = new WeakMap<object, Session>();
@@ -80,7 +80,7 @@ const tailAt = (turns: readonly Turn[], at: number): Tail => ({
 const goesOn = (turns: readonly Turn[], { turns: length, print }: Tail): boolean =>
   length < turns.length && printOf(turns[length - 1]!) === print;
 
-/** The turn in front of the last answer: with it a request ended, whoever it was sent to. -1: there is none. */
+/** Index of the turn before the last answer, where the previous request ended, whatever its target. -1: none. */
 function endBeforeAnswer(turns: readonly Turn[]): number {
   let at = turns.findLastIndex(({ role }) => role === 'assistant');
   while (at >= 0 && turns[at]!.role === 'assistant') at--;

@@ -159,7 +159,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
   keeps(reason: unknown): boolean {
     if (this.#readUpTo !== undefined) return true;
     const { source, account, pipeline } = this.#answer ?? {};
-    // A job goes on at the vendor, and is settled when it is done.
+    // The vendor continues a background job, which is settled at its end.
     const ends = reason instanceof GatewayError || this.#over || pipeline?.digest.pending;
     if (source === undefined || ends || account?.outlives?.() !== true) return false;
     this.#readUpTo = this.#bytes + MAX_LEFTOVER_BYTES;

@@ -11,7 +11,7 @@ const encoder = new TextEncoder();
 
 /** Frames that stay as they are go on as their own bytes, each when it is whole. */
 export class FrameEditor {
-  /** What could not be read: nothing goes on. */
+  /** The error that ended reading. */
   broken: GatewayError | undefined;
   #parser: SseParser;
   readonly #edit: EditAnswer;
@@ -48,7 +48,7 @@ export class FrameEditor {
       : text.slice(0, at) + left + text.slice(at + data.length);
   }
 
-  /** What no blank line has ended; not the half of what is hidden. */
+  /** The bytes of an incomplete event, unless it holds what is hidden. */
   rest(): Output {
     const { pending } = this.#parser;
     this.#parser = new SseParser({ limit: this.#limit });

@@ -7,7 +7,7 @@ import type { HopRecording } from '../../samples/recording.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
 import { BodyTooLarge, type ChunkSink, type ResponseBody } from '../../upstream/transport.ts';
 
-// What a client leaves behind is read for its usage. Vendors go on with an answer until they are cut off, and that
+// After a client leaves, the stream is still read for its usage. Vendors continue an answer until they are cut off, and that
 // costs, too.
 const MAX_LEFTOVER_MS = 5000;
 export const MAX_LEFTOVER_BYTES = 1024 * 1024;
@@ -31,7 +31,7 @@ export class UpstreamBody implements ChunkSink {
   readonly #body: ResponseBody;
   readonly #options: UpstreamBodyOptions;
   #recording: HopRecording | undefined;
-  /** Nobody gets what comes. */
+  /** The client has left: the rest is read but not forwarded. */
   #leftover: ReturnType<typeof setTimeout> | undefined;
   #sink: ChunkSink | undefined;
   /** Made when there is something to wait for. */

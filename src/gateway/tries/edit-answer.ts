@@ -1,4 +1,4 @@
-/** What is changed in every answer before a client gets it: the name of its model, and usage that only the gateway asked for. */
+/** Edits every answer for the client: renames the model, and hides usage that only the gateway asked for. */
 
 import type { AskedUsage } from '../../codecs/codec.ts';
 import { splice } from '../../lib/bytes/bytes.ts';

@@ -8,7 +8,7 @@ import type { RoutedTarget } from '../../routing/index.ts';
 /** Clients choose the names of models: above this number of a provider's, all are forgotten. */
 const MAX_MODELS = 1000;
 
-/** What a target was known to be before, by what it has become. */
+/** The target before a refusal taught something, by the target after it. */
 const before = new WeakMap<Target, Target>();
 const learnt = new WeakMap<RoutedTarget['provider'], Map<string, Target>>();
 
@@ -39,7 +39,7 @@ export function canLearnFrom(
   return true;
 }
 
-/** What was learnt of the models of these providers, as text: facts of a profile, and fields that are left out. */
+/** Learnt facts of these providers' models as text: profile facts and omitted fields. */
 export function learntFacts(
   providers: Iterable<RoutedTarget['provider']>,
 ): readonly { readonly target: string; readonly facts: readonly string[] }[] {

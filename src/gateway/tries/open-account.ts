@@ -29,7 +29,7 @@ export function accountOf(
   });
 }
 
-/** What the body says beside the conversation decides what a limit or a list of the key allows. */
+/** Does the key have limits or lists that members outside the conversation could evade? */
 export const isPoliced = ({ principal }: Exchange, account: Account | undefined): boolean =>
   account?.needsUsage === true || !principal.policy.everyTool || !principal.policy.everyModel;
 

@@ -27,7 +27,7 @@ export function hasType(value: Json, type: unknown): boolean {
   }
 }
 
-/** What is compiled of a schema document, kept as long as the document is. */
+/** The compiled parts of a schema document, cached for its lifetime. */
 interface Compiled {
   readonly patterns: Map<string, LinearPattern | UnfitPattern>;
   named?: ReadonlyMap<string, JsonObject>;

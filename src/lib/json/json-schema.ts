@@ -21,7 +21,7 @@ const MAX_DEPTH = 256;
 export interface CheckOptions {
   /** The document that references point into; the schema itself by default. */
   readonly root?: Schema;
-  /** What the check may still do; counted down. */
+  /** The remaining work budget; the check counts it down. */
   readonly work?: { left: number };
 }
 

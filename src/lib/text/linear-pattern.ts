@@ -212,7 +212,7 @@ function write(node: Node, steps: Step[]): void {
       for (let i = 0; i < least; i++) {
         const before = steps.length;
         write(part, steps);
-        // What takes no step takes none however often it comes.
+        // A part without steps adds none, however often it repeats.
         if (steps.length === before) break;
       }
       if (most === Infinity) {

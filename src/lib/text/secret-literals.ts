@@ -71,7 +71,7 @@ export function noteFetched(owner: string, secrets: readonly string[]): void {
   for (const told of followers) told();
 }
 
-/** Those that are known now; another list where there are new ones. */
+/** The known secrets; a new list when one was added. */
 export const fetchedSecrets = (): readonly string[] => all;
 
 /** Calls this with new ones, for good. */

@@ -22,7 +22,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** What the zone's clocks show, as if it were UTC. */
+/** The local time of the zone, encoded as if it were UTC. */
 export function localTime(timeZone: string, instant: number): number {
   // The format has whole seconds, and rounds down before 1970 too.
   const whole = Math.floor(instant / SECOND) * SECOND;

@@ -19,7 +19,7 @@ interface Chunk {
   readonly until: number;
 }
 
-/** What the cache is to be told with the next call. */
+/** Changes to send to the cache with the next call. */
 interface News {
   readonly debt: number;
   readonly refunds: readonly Refund[];

@@ -142,7 +142,7 @@ function bytesToSend(
   return to === undefined ? own : withModel(own, to);
 }
 
-/** What a vendor answers to a request that it will never take. */
+/** Statuses of a request that the vendor will never accept. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 405, 413, 415, 422]);
 
 const keyOf = (body: JsonObject) =>

@@ -1,4 +1,4 @@
-/** Members of tools and of other fields that can be left out, one level at a time: the way into their schemas. */
+/** Removable members of tools and other fields, one level at a time, so that a bisection can enter schemas. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -21,7 +21,7 @@ export interface MemberLevel {
   readonly isDeepest: boolean;
 }
 
-/** What can be left out `depth` members below each field that is left, the history aside. */
+/** The removable members at this depth below each remaining field, except the history. */
 export function memberUnits(
   body: JsonObject,
   cut: Cut,

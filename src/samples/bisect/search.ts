@@ -34,7 +34,7 @@ export interface Candidate {
 export interface Subject {
   readonly body: JsonObject;
   readonly protocol: ProtocolName;
-  /** What the failure said, as far as it is known: the parts that it names are tried first. */
+  /** The failure's message, once known: parts that it names are tried first. */
   readonly failure: () => string;
 }
 
@@ -149,7 +149,7 @@ function* toolPhase(subject: Subject, start: Cut): Search {
   return cutTo(yield* minimized(subject, units, cutTo, 'tools'));
 }
 
-/** Where tools are left, they are to blame, probably: everything else goes at once. */
+/** If tools remain, they are probably to blame: removes everything else in one request. */
 function* allButTools(subject: Subject, start: Cut): Search {
   const { body, protocol } = subject;
   if (stillThere(start, toolUnits(body)).length === 0) return start;

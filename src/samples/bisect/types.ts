@@ -13,7 +13,7 @@ export interface ProbeReport {
   readonly verdict: Verdict;
   /** Requests sent by now. */
   readonly spent: number;
-  /** What is being left out: `messages`, `tools`, … */
+  /** The kind of part that is being removed: `messages`, `tools`, … */
   readonly phase: string;
   /** Bytes of the candidate, and of the smallest failing one so far. */
   readonly bytes: number;
@@ -32,7 +32,7 @@ export interface BisectOptions {
   readonly onProbe?: (probe: ProbeReport) => void;
   /** Asked when the budget is spent: how many more requests may be sent; 0 ends the search. */
   readonly more?: (spent: number) => Promise<number>;
-  /** What the failure said, once it is known. */
+  /** The failure's message, once known. */
   readonly failure?: () => string;
   /** The vendor refused the request itself: such a failure does not come and go, and is looked at once. */
   readonly isRefusal?: boolean;

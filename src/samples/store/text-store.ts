@@ -209,7 +209,7 @@ export function textsOf(db: Database): TextIndex {
     addPiece.run(number);
     return true;
   }).immediate;
-  /** What SQLite does at once grows neither with the text nor with the exchange. */
+  /** SQLite's work in one step grows neither with the text nor with the exchange. */
   function* putInSteps(id: string, texts: Parameters<SampleTexts['put']>[1]) {
     let room = MAX_IN_ALL;
     for (const { text: said, added } of texts) {

@@ -65,7 +65,7 @@ function printMeaning({ parts, otherRules }: MeaningDiff, out: Terminal, full: b
   if (otherRules.length > 0) out.line(out.paint('dim', `also noted: ${otherRules.join(', ')}`));
 }
 
-/** A value that stands in one line with another one, as a whole: names are no prose. */
+/** A name or number, not prose: it fits on one line beside its counterpart. */
 const isShort = (text: string | undefined): text is string =>
   text !== undefined && text !== '' && text.length <= MAX_SHORT && !/\p{Cc}/u.test(text);
 

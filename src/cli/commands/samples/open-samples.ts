@@ -88,7 +88,7 @@ export async function sampleNamed(
   return meta;
 }
 
-/** What reads the bodies of recorded exchanges. */
+/** The parts that decode recorded bodies. */
 export const readingParts = ({ protocols, pairing }: Invocation['deps']): ReadingParts => ({
   protocols,
   mend: pairing.mend,

@@ -69,7 +69,7 @@ export interface Client {
   readonly title: string;
   /** It asks for models of Claude by their names; where a route takes those, no model is set. */
   readonly asksForClaude?: true;
-  /** What `--protocol` may say, the default first. Left out: it speaks one. */
+  /** Values of `--protocol`, the default first. Undefined for a client that speaks one protocol. */
   readonly protocols?: readonly ProtocolName[];
   /** The files to change, the first one always. None: the client keeps its settings where no program may write. */
   readonly files: readonly SettingsFile[];

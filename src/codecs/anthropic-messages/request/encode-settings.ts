@@ -217,7 +217,7 @@ export function changedSettings(
   return out;
 }
 
-/** What the client itself asked for about thinking that belongs to another prefix stays. */
+/** Keeps the client's own choice for thinking that is bound to another prefix. */
 function withBinding(
   thinking: JsonObject | undefined,
   before: Json | undefined,

@@ -238,7 +238,7 @@ export function resultMessage(
   };
 }
 
-/** Puts the mark of a result on its last part. Breakpoints stand in messages of the user and the developer alone. */
+/** Puts a result's mark on its last part. Only user and developer messages can hold breakpoints. */
 function markResult(parts: JsonObject[], block: ToolResultBlock, context: MessageContext): boolean {
   if (context.target.profile.cacheMarks !== true || parts.length === 0) {
     noteCache(block, context);

@@ -51,7 +51,7 @@ export function encodeRequest(
       : [];
     for (let i = 0; i < leading; i++) noteLostName(conversation.turns[i]!, notes, `${at(i)}.name`);
     const input = encodeInput(turns, leading, context);
-    // What stands in `instructions` has no place for a breakpoint.
+    // `instructions` cannot hold a breakpoint.
     if (marked.some((part) => part.prompt_cache_breakpoint !== undefined)) {
       body.input = [{ type: 'message', role: 'developer', content: marked }, ...input];
     } else {

@@ -64,7 +64,7 @@ export interface VertexConfig {
   readonly project: string;
   readonly location: string;
   readonly credentialsFile: string;
-  /** Nobody named the file: where it is not there, Google's metadata server stands in. */
+  /** The path is the default one: if the file does not exist, Google's metadata server provides the tokens. */
   readonly metadata?: boolean;
 }
 

@@ -4,7 +4,7 @@ import { stem } from '../../../lib/text/stem.ts';
 import { countIn, type Digest, termHash } from './digest.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
-/** Words of questions, and words by which a change of what they ask for is told. */
+/** Words of questions, each with the words that announce a change of the answer. */
 const TOPICS: readonly (readonly [asked: string, told: string])[] = [
   ['live living reside home address city', 'move moved relocate relocated settled'],
   ['work job employer profession career company', 'hired quit resigned retired promoted'],
@@ -67,7 +67,7 @@ export interface Statement {
 export interface QuestionTerms {
   /** The number of the question's own terms. */
   readonly own: number;
-  /** Places of those whose change is told by other words. */
+  /** Indexes of terms that have such other words. */
   readonly topics: ReadonlySet<number>;
 }
 

@@ -1,4 +1,4 @@
-/** What the events around an event add to its relevance: an answer has few words of the question before it. */
+/** Relevance that an event gains from the events around it: an answer shares few words with its question. */
 
 import type { EventKind } from './event-kinds.ts';
 import type { WeighedTerm } from './ranking.ts';
@@ -19,11 +19,11 @@ export interface Placed {
 /** Milliseconds between neighbours that belong together, and between events of one talk. */
 const NEIGHBOUR_MS = 10 * 60_000;
 const TALK_MS = 60 * 60_000;
-/** What a neighbour adds of its own relevance, as far as that is above a share of the best one's. */
+/** Share of a neighbour's relevance that is added, counted above a share of the best relevance. */
 const BEFORE = 0.4;
 const AFTER = 0.1;
 const MIN_SHARE = 0.3;
-/** What a talk adds of what its events hold together, as far as that is above a share of what the best one holds. */
+/** Share of a conversation's joint relevance that is added, counted above a share of its best event's. */
 const TALK = 0.4;
 const TALK_ALONE = 0.5;
 /** Events on each side. */
@@ -37,7 +37,7 @@ function isNear({ time }: Placed, other: Placed, ms: number): boolean {
   return apart > 0 && apart <= ms;
 }
 
-/** What is added to each event. @param events in the order of time */
+/** The added relevance of each event. @param events in the order of time */
 export function contextOf(events: readonly Placed[], terms: readonly WeighedTerm[]): Float64Array {
   const added = new Float64Array(events.length);
   const best = Math.max(0, ...events.map(({ own }) => own));

@@ -42,7 +42,7 @@ interface CalendarPart {
 
 interface Pattern {
   readonly finds: RegExp;
-  /** What the groups of a match name. */
+  /** The period that the groups of a match name. */
   readonly reads: (
     found: readonly (string | undefined)[],
     today: Calendar,

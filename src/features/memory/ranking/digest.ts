@@ -1,4 +1,4 @@
-/** What the ranking needs to know of an event, kept beside it so that no recall reads and splits its text again. */
+/** The ranking's facts of an event, stored with it so that no recall has to read its text again. */
 
 import { type CheckedEvent, indexedText } from '../event.ts';
 import { type EventKind, kindOf } from './event-kinds.ts';

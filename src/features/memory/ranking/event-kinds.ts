@@ -1,4 +1,4 @@
-/** What kind of text an event is: statements carry information, requests ask for it, fillers have none. */
+/** The kind of an event's text: statements carry information, requests ask for it, fillers have none. */
 
 import { isFiller } from './fillers.ts';
 

@@ -6,7 +6,7 @@ import { queryTerms } from './terms.ts';
 
 /** Tokens of an event beside its text: id, time, source, and the signs around them. */
 const AROUND = 30;
-/** What each event keeps of its text, as far as there is room. */
+/** Tokens of text that each event keeps if there is room. */
 const MIN = 90;
 /** Characters within which a passage begins or ends with a sentence. */
 const SLACK = 60;

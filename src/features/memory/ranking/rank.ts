@@ -11,7 +11,7 @@ import { termsOf } from './terms.ts';
 
 /** Candidates whose terms are weighed. */
 export const POOL = 128;
-/** Of the first so many of them the events right before and after are candidates, too. */
+/** For this many of the first candidates, the events before and after are candidates, too. */
 export const WITH_NEIGHBOURS = 32;
 /** Events of a named day that are candidates whatever their words. */
 export const OF_A_TIME = 64;
@@ -25,7 +25,7 @@ export interface Candidate {
   readonly digest: Digest;
 }
 
-/** What a store finds for a question. */
+/** The candidates of a question, from either store. */
 export interface Found extends KnownTerms {
   /** Of the space. */
   readonly events: number;
@@ -69,11 +69,11 @@ const HINT = 0.1;
 const REQUEST = 0.25;
 const REPLY = 0.4;
 const OWN_WORDS = 0.8;
-/** Where the model's words are asked for, those of others. */
+/** Factor for other speakers' words if the question asks for the model's words. */
 const OTHERS_WORDS = 0.8;
-/** What the speaker's name in the question makes of the relevance. */
+/** Factor for the words of a speaker whom the question names. */
 const NAMED = 1.5;
-/** What an event of a named time gets, of the best relevance. */
+/** Share of the best relevance that an event of a named time gains. */
 const OF_TIME = 0.5;
 /** The weight of vectors beside words. */
 const VECTORS = 0.35;
@@ -253,7 +253,7 @@ function select(
       shares,
       score: scoreOf(relevance, candidate, now),
     }));
-  // What held at a named time is not replaced by what came later.
+  // A question about a named time wants what was true then, not what came later.
   if (question.times.length === 0) {
     raiseChanges(
       ranked.filter(({ isStatement }) => isStatement),

@@ -24,7 +24,7 @@ export function rarityOf(having: number, events: number): number {
   return Math.log(1 + (all - having + 0.5) / (having + 0.5));
 }
 
-/** What a term of a question is worth at most. */
+/** The largest weight of a term. */
 export const worthOf = (term: string, having: number, events: number): number =>
   (isSingleCharacter(term) ? SINGLE_CHARACTER : 1) * rarityOf(having, events);
 

@@ -120,7 +120,7 @@ async function candidatesOf(
     if (read !== undefined) candidates.push({ row, time, importance, digest: read });
   }
   if (made.length > 0) {
-    // What is not written is made again by the next recall that finds it.
+    // A digest that is not written is made again by the next recall that finds its event.
     store
       .query('SELECT hopgate.memory_digest($1)', [JSON.stringify(made)], WRITE_MS)
       .catch(() => {});
@@ -128,7 +128,7 @@ async function candidatesOf(
   return candidates;
 }
 
-/** Rows that are gone or cannot be read are left out. */
+/** Omits rows that are gone or cannot be read. */
 async function textsOf(
   store: SharedStore,
   sealed: SealedEvents,

@@ -1,4 +1,4 @@
-/** GitHub Copilot CLI: it takes its provider from variables alone, so they stand in a file that the shell reads. */
+/** GitHub Copilot CLI reads its provider only from environment variables, so `setup` writes a file that the shell loads. */
 
 import { join } from 'node:path';
 import type { Environment } from '../../../../config/environment.ts';

@@ -1,4 +1,4 @@
-/** Editors: Zed, Continue (models in `~/.continue/config.yaml`) and Cursor, which is told and not written. */
+/** Editors: Zed, Continue (`~/.continue/config.yaml`) and Cursor. For Cursor, `setup` prints the steps and writes nothing. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

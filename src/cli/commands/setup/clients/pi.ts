@@ -11,7 +11,7 @@ const APIS: Readonly<Record<string, string>> = {
   'google-gemini': 'google-generative-ai',
 };
 
-/** What pi appends its paths to. */
+/** The base path for pi by protocol; it appends its own paths. */
 const BASES: Readonly<Record<string, string>> = {
   'anthropic-messages': '',
   'google-gemini': '/v1beta',
