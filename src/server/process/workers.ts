@@ -54,8 +54,8 @@ export interface Workers {
   metrics(own: string): Promise<string>;
 }
 
-// A worker that is busy for longer is counted with its last answer.
-const ANSWER_MS = 1000;
+// A worker that is busy for longer is counted with its last answer. Prometheus gives up after ten seconds.
+const ANSWER_MS = 4000;
 
 /** The metrics of the workers: asks each, and keeps the last answer of those that have ended. */
 class WorkerMetrics {
@@ -117,8 +117,10 @@ export function startWorkers(options: WorkersOptions): Workers {
   let stopping = false;
   let failures = 0;
   const running = new Set<Bun.Subprocess>();
+  /** Those of them that answer: one that still starts has counted nothing. */
+  const ready = new Set<Bun.Subprocess>();
   const workerMetrics = new WorkerMetrics();
-  const metrics = (own: string) => workerMetrics.sum(own, running);
+  const metrics = (own: string) => workerMetrics.sum(own, ready);
   const started: Promise<void>[] = [];
 
   const startAgain = (why: Readonly<Record<string, unknown>>) => {
@@ -138,6 +140,7 @@ export function startWorkers(options: WorkersOptions): Workers {
           const request = workerMessage(message);
           if (request === undefined) {
             failures = 0;
+            ready.add(from);
             resolve();
           } else if ('question' in request) {
             const answer = limits.answer(request.question);
@@ -151,6 +154,7 @@ export function startWorkers(options: WorkersOptions): Workers {
         },
         onExit(_child, code) {
           running.delete(child);
+          ready.delete(child);
           workerMetrics.ended(child);
           limits.ended();
           resolve();
