@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import { Bank } from '../../src/limits/shared/bank.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { type DatabaseServer, startPostgres } from '../../test/support/engines/database-servers.ts';
 import { percentile } from '../statistics.ts';
 

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import { KeyChanges } from '../../src/keys/key-changes.ts';
 import { SharedKeys } from '../../src/keys/shared/shared-keys.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { startPostgres } from '../../test/support/engines/database-servers.ts';
 
 const KEYS = 20_000;

@@ -8,7 +8,6 @@ import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
-import type { Engines } from '../engines/open-engines.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
 import {
   type Embedder,
@@ -23,6 +22,7 @@ import {
 } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
 import { Throttle } from '../lib/loop/throttle.ts';
+import type { Engines } from '../state/engines/open-engines.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import type { Upstream } from '../upstream/upstream.ts';

@@ -23,10 +23,10 @@ import {
   type SharedDescriptionStore,
   sharedDescriptionStore,
 } from '../features/vision/index.ts';
-import type { KeyValue } from '../lib/store/engines.ts';
-import { nameHash } from '../lib/store/erasures.ts';
-import { SharedEntries } from '../lib/store/shared-entries.ts';
-import type { TextSeal } from '../lib/store/text-seal.ts';
+import type { KeyValue } from '../state/engines/engine.ts';
+import { nameHash } from '../state/erasures.ts';
+import { SharedEntries } from '../state/shared-entries.ts';
+import type { TextSeal } from '../state/text-seal.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 

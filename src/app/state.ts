@@ -1,7 +1,7 @@
 /** Logs what is wrong with the state on disk: a damaged database, a folder that other users may write to. */
 
 import { statSync } from 'node:fs';
-import { onSetAside } from '../lib/store/versioned-store.ts';
+import { onSetAside } from '../state/versioned-store.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
 /** Others than the owner may write there. */

@@ -8,7 +8,7 @@ import {
   type VisionOptions,
   visionFeature,
 } from '../features/vision/index.ts';
-import { type HashedName, nameHash } from '../lib/store/erasures.ts';
+import { type HashedName, nameHash } from '../state/erasures.ts';
 import { event } from '../telemetry/log.ts';
 import type { FeaturesOptions } from './exchange-setup.ts';
 

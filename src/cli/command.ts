@@ -7,10 +7,10 @@ import type { LoadOptions } from '../config/load.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
-import type { Engines } from '../engines/open-engines.ts';
 import type { Json } from '../lib/json/json.ts';
-import type { MoveDirection, StateMove } from '../lib/store/state-move.ts';
 import type { SampleServices } from '../samples/in-process-gateway.ts';
+import type { Engines } from '../state/engines/open-engines.ts';
+import type { MoveDirection, StateMove } from '../state/state-move.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {

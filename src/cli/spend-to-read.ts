@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfigFile } from '../config/load.ts';
-import { openEngines } from '../engines/open-engines.ts';
 import { openKeysToRead } from '../keys/file-key-store.ts';
 import type { KeyChange } from '../keys/key-store.ts';
 import { SharedKeyStore } from '../keys/shared/shared-key-store.ts';
@@ -11,6 +10,7 @@ import { redactText } from '../lib/text/redact.ts';
 import type { SpendReader } from '../money/schema.ts';
 import { sharedSpendReader } from '../money/shared/open-shared.ts';
 import { openSpendReader } from '../money/spend-store.ts';
+import { openEngines } from '../state/engines/open-engines.ts';
 import type { Invocation } from './command.ts';
 import { loadForCommand, reportProblems } from './load-config.ts';
 import { otherHome } from './running-gateway.ts';

@@ -1,8 +1,8 @@
 /** Keys made at run time in SQLite: their settings, digests of their secrets, and the audit entry of each change. */
 
 import type { Database } from 'bun:sqlite';
-import { openSource } from '../lib/store/moving/source-store.ts';
-import { openStateFile } from '../lib/store/versioned-store.ts';
+import { openSource } from '../state/moving/source-store.ts';
+import { openStateFile } from '../state/versioned-store.ts';
 import {
   type AuditEntry,
   ChainCheck,

@@ -1,7 +1,7 @@
 /** The file of limits, `state/limits.db`: what windows have counted, how rates stood, which warnings were sent. */
 
 import type { Database } from 'bun:sqlite';
-import { fileAt, isDamage, openStateFile, setAside } from '../lib/store/versioned-store.ts';
+import { fileAt, isDamage, openStateFile, setAside } from '../state/versioned-store.ts';
 import type { Bank, Draw } from './engine/bank.ts';
 import type { Clock, Reached } from './engine/local-limits.ts';
 

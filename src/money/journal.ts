@@ -2,8 +2,8 @@
 
 import { type Linked, LinkedList } from '../lib/loop/linked-list.ts';
 import { othersTurn } from '../lib/loop/steps.ts';
-import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
 import { randomBase36 } from '../lib/text/ids.ts';
+import { fileAt, isDamage, setAside } from '../state/versioned-store.ts';
 import type { OutputEstimate } from './estimate.ts';
 import type { SpendReader } from './schema.ts';
 import type { Spool } from './shared/spool-store.ts';

@@ -1,6 +1,6 @@
 /** The tables of `state/spend.db`: rows of tries, totals beside them, and the tries that run. */
 
-import type { Migration } from '../lib/store/versioned-store.ts';
+import type { Migration } from '../state/versioned-store.ts';
 
 /** Spans of totals. A range of time is made of whole months, days and hours. */
 export const HOUR = 0;

@@ -2,7 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { isRunning, startOf } from '../lib/process/running.ts';
-import { openStateFile, openToRead } from '../lib/store/versioned-store.ts';
+import { openStateFile, openToRead } from '../state/versioned-store.ts';
 import { BookedRows } from './booked-rows-store.ts';
 import type { LearnedAnswers } from './estimate.ts';
 import {

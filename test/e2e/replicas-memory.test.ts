@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { binary, type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import {
   type DatabaseServer,

@@ -2,8 +2,8 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import type { PostgresDatabase } from '../../src/engines/postgres.ts';
-import { openToRead } from '../../src/lib/store/versioned-store.ts';
+import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import { openToRead } from '../../src/state/versioned-store.ts';
 import { billFor, PRICE } from '../money/vendor.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import {

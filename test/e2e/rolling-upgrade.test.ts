@@ -10,7 +10,7 @@ import {
   test,
 } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { binary, type Gateway, startGateway } from '../support/binary.ts';
 import { cacheCommand, HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import {

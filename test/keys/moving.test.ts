@@ -11,8 +11,8 @@ import type { MovableKeys } from '../../src/keys/key-store.ts';
 import { auditMove } from '../../src/keys/moving/audit-move.ts';
 import { keysMove } from '../../src/keys/moving/keys-move.ts';
 import { SharedKeyStore } from '../../src/keys/shared/shared-key-store.ts';
-import type { Sql } from '../../src/lib/store/engines.ts';
-import type { MoveDirection } from '../../src/lib/store/state-move.ts';
+import type { Sql } from '../../src/state/engines/engine.ts';
+import type { MoveDirection } from '../../src/state/state-move.ts';
 import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 

@@ -14,13 +14,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
-import { ValkeyCache } from '../../src/engines/valkey.ts';
 import { KeyDirectory, type KeyLookup, sha256 } from '../../src/keys/directory.ts';
 import { KeyChanges } from '../../src/keys/key-changes.ts';
 import { isKeyText, newKeyId, newKeyText } from '../../src/keys/secret-format.ts';
 import { SharedKeys } from '../../src/keys/shared/shared-keys.ts';
-import { EngineAway, type SqlReader } from '../../src/lib/store/engines.ts';
+import { EngineAway, type SqlReader } from '../../src/state/engines/engine.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import { ValkeyCache } from '../../src/state/engines/valkey.ts';
 import { configWith } from '../support/access.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import {

@@ -5,15 +5,15 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type { Sql } from '../../src/lib/store/engines.ts';
-import type { MoveDirection } from '../../src/lib/store/state-move.ts';
-import { openStateFile } from '../../src/lib/store/versioned-store.ts';
 import { KeptLimits, SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
 import type { Admission, WindowLaw } from '../../src/limits/limits.ts';
 import { LIMITS_SCHEMA } from '../../src/limits/limits-store.ts';
 import { budgetsMove } from '../../src/limits/moving/budgets-move.ts';
 import { limitsTables } from '../../src/limits/shared/bank.ts';
 import { SharedWindows } from '../../src/limits/shared/shared-windows.ts';
+import type { Sql } from '../../src/state/engines/engine.ts';
+import type { MoveDirection } from '../../src/state/state-move.ts';
+import { openStateFile } from '../../src/state/versioned-store.ts';
 import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 

@@ -3,8 +3,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
 import type { GatewayError } from '../../src/conversation/errors.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
-import { ValkeyCache } from '../../src/engines/valkey.ts';
 import { type Principal, WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { LocalLimits } from '../../src/limits/engine/local-limits.ts';
@@ -13,6 +11,8 @@ import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
 import type { Limits } from '../../src/limits/limits.ts';
 import { openShared } from '../../src/limits/shared/open-shared.ts';
 import { type LimitsChannel, RemoteLimits, WorkerLimits } from '../../src/limits/worker-channel.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import { ValkeyCache } from '../../src/state/engines/valkey.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import { HAS_POSTGRES, startPostgres } from '../support/engines/database-servers.ts';
 

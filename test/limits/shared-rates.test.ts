@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import { ValkeyCache } from '../../src/engines/valkey.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
 import type { Admission, RateLaw, SlotsLaw, Ticket } from '../../src/limits/limits.ts';
 import { SharedRates } from '../../src/limits/shared/shared-rates.ts';
+import { ValkeyCache } from '../../src/state/engines/valkey.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import type { Server } from '../support/engines/processes.ts';
 import { until } from '../support/until.ts';

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import { Bank } from '../../src/limits/shared/bank.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,

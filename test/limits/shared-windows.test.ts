@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import type { Clock } from '../../src/limits/engine/local-limits.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
 import type { Admission, Ticket, WindowLaw } from '../../src/limits/limits.ts';
 import { SharedWindows } from '../../src/limits/shared/shared-windows.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,

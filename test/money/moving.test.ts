@@ -5,8 +5,6 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type { Sql } from '../../src/lib/store/engines.ts';
-import type { MoveDirection } from '../../src/lib/store/state-move.ts';
 import { spendMove } from '../../src/money/moving/spend-move.ts';
 import { readRowsQuery, spendCsv } from '../../src/money/rows.ts';
 import type { SpendReader } from '../../src/money/schema.ts';
@@ -14,6 +12,8 @@ import { openSharedSpend, sharedSpendReader } from '../../src/money/shared/open-
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
 import { openSpendReader, SpendStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
+import type { Sql } from '../../src/state/engines/engine.ts';
+import type { MoveDirection } from '../../src/state/state-move.ts';
 import { HAS_POSTGRES, newDatabase } from '../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 

@@ -6,10 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
-import type { Sql } from '../../src/lib/store/engines.ts';
-import { EngineAway } from '../../src/lib/store/engines.ts';
 import type { RunningPlace } from '../../src/money/journal.ts';
 import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
 import {
@@ -20,6 +17,9 @@ import {
 } from '../../src/money/shared/open-shared.ts';
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
+import type { Sql } from '../../src/state/engines/engine.ts';
+import { EngineAway } from '../../src/state/engines/engine.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,

@@ -5,13 +5,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import { SpendJournal } from '../../src/money/journal.ts';
 import type { SpendSource } from '../../src/money/reports.ts';
 import { openSharedSpend } from '../../src/money/shared/open-shared.ts';
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
 import { labelNames, readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import { usageCsv } from '../../src/money/usage-csv.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   HAS_BOUNCER,
   HAS_POSTGRES,

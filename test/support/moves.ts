@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PostgresDatabase } from '../../src/engines/postgres.ts';
-import type { Sql } from '../../src/lib/store/engines.ts';
-import type { StateMove } from '../../src/lib/store/state-move.ts';
+import type { Sql } from '../../src/state/engines/engine.ts';
+import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import type { StateMove } from '../../src/state/state-move.ts';
 import { type DatabaseServer, newDatabase, startPostgres } from './engines/database-servers.ts';
 
 const LONG = 20_000;

@@ -6,35 +6,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dir, '../..');
-/** Every file with migrations of shared tables. */
-const TABLES = [
-  'src/limits/shared/bank.ts',
-  'src/money/shared/tables.ts',
-  'src/engines/replicas.ts',
-  'src/features/response-store/shared/response-tables.ts',
-  'src/features/memory/shared/tables.ts',
-  'src/lib/store/shared-erasures.ts',
-  'src/keys/shared/shared-key-store.ts',
-  'src/samples/shared/shared-table.ts',
-];
-/** The list of migrations in such a file. */
-const MIGRATIONS =
-  /^(?:export )?const (?:MIGRATIONS|MEMORY_TABLES|SHARED_SPEND)\b[^=]*= \[.*?\];$/ms;
+/** A statement that changes shared tables, in whatever file it stands. */
+const CHANGE = '^(CREATE|ALTER|DROP) .*hopgate\\.';
 
 function git(...args: readonly string[]): string | undefined {
   const { success, stdout } = Bun.spawnSync(['git', ...args], { cwd: ROOT });
   return success ? stdout.toString().trim() : undefined;
 }
 
-/** The migrations of all tables, as a commit has them; undefined where it has none, or is not in this clone. */
-function migrationsAt(commit: string): string | undefined {
-  const lists = TABLES.map((path) => git('show', `${commit}:${path}`)?.match(MIGRATIONS)?.[0]);
-  return lists[0] && JSON.stringify(lists);
-}
+/** The statements of a commit that make and change the tables; undefined where it is not in this clone. */
+const migrationsAt = (commit: string): string | undefined =>
+  git('grep', '-hE', CHANGE, commit, '--', 'src')?.split('\n').sort().join('\n');
 
 /** Undefined where the clone has no such commit: it is shallow, or no clone. */
 export function olderCommit(): string | undefined {
-  const changes = git('rev-list', 'HEAD', '--', ...TABLES)?.split('\n') ?? [];
+  const changes = git('log', '--format=%H', '-M', '-G', CHANGE, '--', 'src')?.split('\n') ?? [];
   // In a shallow clone the oldest commit seems to bring everything, and has no parent.
   const before = (commit: string) => git('rev-parse', '--verify', '--quiet', `${commit}^`);
   // Most changes of these files leave the tables as they are.

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
-import { PostgresDatabase } from '../../src/engines/postgres.ts';
-import { ValkeyCache } from '../../src/engines/valkey.ts';
 import { SharedResponses } from '../../src/features/response-store/index.ts';
 import type { ResponseLimits } from '../../src/features/response-store/stored-response.ts';
-import { textSeal } from '../../src/lib/store/text-seal.ts';
+import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import { ValkeyCache } from '../../src/state/engines/valkey.ts';
+import { textSeal } from '../../src/state/text-seal.ts';
 
 export interface ReplicaOptions {
   /** Port of the cache; left out: none. */

@@ -6,7 +6,6 @@ import type { Payer, TryAccount, TryStart } from '../../conversation/account/pay
 import type { AccountStart, Accounts } from '../../gateway/account.ts';
 import type { Exchange } from '../../gateway/types.ts';
 import { WITHOUT_KEY } from '../../keys/principal.ts';
-import type { Sql } from '../../lib/store/engines.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import { type AccountsOptions, SpendAccounts } from '../../money/accounts.ts';
 import { OutputEstimate } from '../../money/estimate.ts';
@@ -14,6 +13,7 @@ import { type JournalOptions, SpendJournal } from '../../money/journal.ts';
 import { PriceBook } from '../../money/price.ts';
 import type { SpendSource } from '../../money/reports.ts';
 import { openSharedSpend } from '../../money/shared/open-shared.ts';
+import type { Sql } from '../../state/engines/engine.ts';
 import { clientName } from '../../telemetry/client-name.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';

@@ -1,8 +1,8 @@
 /** The shared engines of a process, and what is told of them: log lines, metrics, and `GET /health/engines`. */
 
 import type { Config } from '../../config/config.ts';
-import { type Engines, openEngines } from '../../engines/open-engines.ts';
-import type { EngineState } from '../../lib/store/engines.ts';
+import type { EngineState } from '../../state/engines/engine.ts';
+import { type Engines, openEngines } from '../../state/engines/open-engines.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 

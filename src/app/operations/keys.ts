@@ -2,11 +2,11 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engines } from '../../engines/open-engines.ts';
 import { FileKeyStore } from '../../keys/file-key-store.ts';
 import { FileKeys } from '../../keys/file-keys.ts';
 import type { RunTimeKeys } from '../../keys/run-time-keys.ts';
 import { SharedKeys, type SharedKeysReport } from '../../keys/shared/shared-keys.ts';
+import type { Engines } from '../../state/engines/open-engines.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 
 export interface KeyServices {

@@ -8,10 +8,10 @@ import { responsesMove } from '../../features/response-store/moving/responses-mo
 import { localActor } from '../../keys/local-actor.ts';
 import { auditMove } from '../../keys/moving/audit-move.ts';
 import { keysMove } from '../../keys/moving/keys-move.ts';
-import type { StateMove } from '../../lib/store/state-move.ts';
 import { budgetsMove } from '../../limits/moving/budgets-move.ts';
 import { spendMove } from '../../money/moving/spend-move.ts';
 import { samplesMove } from '../../samples/moving/samples-move.ts';
+import type { StateMove } from '../../state/state-move.ts';
 
 /** Those whose engines are configured, in the order in which they are moved. */
 export function stateMoves(options: StateMoveOptions): readonly StateMove[] {

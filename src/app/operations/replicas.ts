@@ -3,8 +3,8 @@
 import { hostname } from 'node:os';
 import type { Config } from '../../config/config.ts';
 import { configFingerprint } from '../../config/fingerprint.ts';
-import { Replicas } from '../../engines/replicas.ts';
-import type { Sql } from '../../lib/store/engines.ts';
+import type { Sql } from '../../state/engines/engine.ts';
+import { Replicas } from '../../state/engines/replicas.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 
 /** A replica as `GET /health/engines` has it. */

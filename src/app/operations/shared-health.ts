@@ -1,6 +1,6 @@
 /** Wires what rests at upstreams to its reports, and to the other replicas where there is a cache. */
 
-import type { KeyValue } from '../../lib/store/engines.ts';
+import type { KeyValue } from '../../state/engines/engine.ts';
 import { SharedHealth, type SharedHealthOptions } from '../../upstream/health/shared-health.ts';
 import type { PoolOptions } from '../../upstream/pool.ts';
 

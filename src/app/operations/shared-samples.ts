@@ -2,15 +2,15 @@
 
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
-import type { Engines } from '../../engines/open-engines.ts';
-import { EngineAway } from '../../lib/store/engines.ts';
-import type { HashedName } from '../../lib/store/erasures.ts';
-import { SharedErasures } from '../../lib/store/shared-erasures.ts';
 import type { Recorder } from '../../samples/index.ts';
 import type { SampleMeta, SampleWatcher } from '../../samples/sample.ts';
 import { RunningElsewhere } from '../../samples/shared/running-elsewhere.ts';
 import { Sharing } from '../../samples/shared/sharing.ts';
 import type { Retention } from '../../samples/store/retention.ts';
+import { EngineAway } from '../../state/engines/engine.ts';
+import type { Engines } from '../../state/engines/open-engines.ts';
+import type { HashedName } from '../../state/erasures.ts';
+import { SharedErasures } from '../../state/shared-erasures.ts';
 
 export interface SharedSamplesOptions {
   readonly engines: Engines;

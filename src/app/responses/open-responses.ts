@@ -6,7 +6,7 @@ import {
   type ResponseStore,
   SharedResponses,
 } from '../../features/response-store/index.ts';
-import { lazy } from '../../lib/store/lazy.ts';
+import { lazy } from '../../state/lazy.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 import type { EngineServices } from '../operations/engines.ts';

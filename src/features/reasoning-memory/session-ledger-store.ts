@@ -5,7 +5,7 @@ import {
   type LedgerOptions,
   openLedgerFile,
   TOTALS,
-} from '../../lib/store/ledger-store.ts';
+} from '../../state/ledger-store.ts';
 import { type LedgerEntry, memorySessionLedger, type SessionLedger } from './session-ledger.ts';
 
 const ANSWERS = `

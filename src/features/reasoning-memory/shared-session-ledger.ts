@@ -1,6 +1,6 @@
 /** The session ledger that all replicas share: the first entry of a key stays. */
 
-import type { RoomKind, SharedRoom } from '../../lib/store/shared-entries.ts';
+import type { RoomKind, SharedRoom } from '../../state/shared-entries.ts';
 import type { Prefetch } from '../feature.ts';
 import type { LedgerEntry, SessionLedger } from './session-ledger.ts';
 

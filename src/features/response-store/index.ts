@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { nameHash } from '../../lib/store/erasures.ts';
+import { nameHash } from '../../state/erasures.ts';
 import { type Chain, isVendorReference } from './chain.ts';
 import { type ItemPageQuery, pageOf } from './item-pages.ts';
 import type { ResponseReads, ResponseStore } from './response-store.ts';

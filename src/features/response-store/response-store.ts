@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
-import { nameHash, RecentErasures } from '../../lib/store/erasures.ts';
+import { nameHash, RecentErasures } from '../../state/erasures.ts';
 import { type Chain, chainSteps, walkChain } from './chain.ts';
 import { keyOf, type PendingWrite, PendingWrites } from './pending-writes.ts';
 import {

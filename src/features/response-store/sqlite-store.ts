@@ -1,9 +1,9 @@
 /** The database file of the response store: schema, batches in one transaction, pruning in small steps. */
 
 import type { Database, Statement } from 'bun:sqlite';
-import { ERASURES_KEPT_MS } from '../../lib/store/erasures.ts';
-import { movedInFile } from '../../lib/store/moving/moved-store.ts';
-import { openStateFile, waitForLastWrite } from '../../lib/store/versioned-store.ts';
+import { ERASURES_KEPT_MS } from '../../state/erasures.ts';
+import { movedInFile } from '../../state/moving/moved-store.ts';
+import { openStateFile, waitForLastWrite } from '../../state/versioned-store.ts';
 import {
   type ChainLink,
   type PackedRow,

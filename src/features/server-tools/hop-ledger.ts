@@ -7,7 +7,7 @@ import {
   type LedgerOptions,
   openLedgerFile,
   TOTALS,
-} from '../../lib/store/ledger-store.ts';
+} from '../../state/ledger-store.ts';
 import type { NumberedSource } from './citations/sources.ts';
 
 /** One answer as the upstream knows it: every turn from the first held call to the end of the answer. */

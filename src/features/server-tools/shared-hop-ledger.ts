@@ -1,6 +1,6 @@
 /** The hop ledger that all replicas share: what one answered, any other continues. */
 
-import type { RoomKind, SharedRoom } from '../../lib/store/shared-entries.ts';
+import type { RoomKind, SharedRoom } from '../../state/shared-entries.ts';
 import type { Prefetch } from '../feature.ts';
 import type { HopEntry, HopLedger } from './hop-ledger.ts';
 

@@ -1,6 +1,6 @@
 /** The ledger of short results that all replicas share: a result stays as short as it was sent first. */
 
-import type { RoomKind, SharedRoom } from '../../lib/store/shared-entries.ts';
+import type { RoomKind, SharedRoom } from '../../state/shared-entries.ts';
 import type { Prefetch } from '../feature.ts';
 import type { ShortResultLedger } from './short-result-ledger.ts';
 

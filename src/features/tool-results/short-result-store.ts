@@ -1,6 +1,6 @@
 /** The ledger of short results in a database file. New entries are written in batches. */
 
-import { openStateFile } from '../../lib/store/versioned-store.ts';
+import { openStateFile } from '../../state/versioned-store.ts';
 import {
   DEFAULT_ROWS,
   memoryShortResultLedger,

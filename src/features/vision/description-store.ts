@@ -7,8 +7,8 @@ import {
   type HashedName,
   nameHash,
   RecentErasures,
-} from '../../lib/store/erasures.ts';
-import { openStateFile } from '../../lib/store/versioned-store.ts';
+} from '../../state/erasures.ts';
+import { openStateFile } from '../../state/versioned-store.ts';
 
 export interface DescriptionStore {
   get(key: string): string | undefined;

@@ -1,7 +1,7 @@
 /** The image descriptions that all replicas share: one image, one description. Those of a memory space go with it. */
 
-import { nameHash } from '../../lib/store/erasures.ts';
-import type { RoomKind, SharedRoom } from '../../lib/store/shared-entries.ts';
+import { nameHash } from '../../state/erasures.ts';
+import type { RoomKind, SharedRoom } from '../../state/shared-entries.ts';
 import type { DescriptionStore } from './description-store.ts';
 
 export const SHARED_DESCRIPTIONS: RoomKind = {

@@ -2,7 +2,7 @@
 
 import { hostname } from 'node:os';
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { MoveComparison, StateMove } from '../../lib/store/state-move.ts';
+import type { MoveComparison, StateMove } from '../../state/state-move.ts';
 import type { MovableKeys } from '../key-store.ts';
 import { type KeySides, type KeysMoveOptions, openSides } from './key-sides.ts';
 

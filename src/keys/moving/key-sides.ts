@@ -1,8 +1,8 @@
 /** Both sides of a move of keys: the file of a machine and the database, each opened to be looked at or to be written. */
 
-import type { KeyValue, Sql } from '../../lib/store/engines.ts';
-import { tablesThere } from '../../lib/store/moving/moved-items.ts';
-import type { MoveDirection } from '../../lib/store/state-move.ts';
+import type { KeyValue, Sql } from '../../state/engines/engine.ts';
+import { tablesThere } from '../../state/moving/moved-items.ts';
+import type { MoveDirection } from '../../state/state-move.ts';
 import { FileKeyStore, openKeysToRead } from '../file-key-store.ts';
 import type { MovableKeys } from '../key-store.ts';
 import { SharedKeyStore } from '../shared/shared-key-store.ts';

@@ -1,7 +1,7 @@
 /** Moves keys with the digests of their secrets between the file of a machine and the database of all replicas. */
 
-import { type MovePass, pagedMove, type Standing } from '../../lib/store/moving/paged-move.ts';
-import type { StateMove } from '../../lib/store/state-move.ts';
+import { type MovePass, pagedMove, type Standing } from '../../state/moving/paged-move.ts';
+import type { StateMove } from '../../state/state-move.ts';
 import { auditView } from '../audited-keys.ts';
 import type { KeyChange, PlannedChange, SecretRecord } from '../key-store.ts';
 import { type KeySides, type KeysMoveOptions, openSides } from './key-sides.ts';

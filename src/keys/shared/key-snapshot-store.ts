@@ -2,7 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import { openStateFile } from '../../lib/store/versioned-store.ts';
+import { openStateFile } from '../../state/versioned-store.ts';
 import type { KeyChange } from '../key-store.ts';
 import type { News, Position } from './shared-key-store.ts';
 

@@ -1,7 +1,7 @@
 /** Keys made at run time in Postgres, for all replicas: one chain of audit entries, one change at a time. */
 
-import type { Sql, SqlReader } from '../../lib/store/engines.ts';
-import { type Prepared, prepared } from '../../lib/store/shared-tables.ts';
+import type { Sql, SqlReader } from '../../state/engines/engine.ts';
+import { type Prepared, prepared } from '../../state/shared-tables.ts';
 import { type AuditEntry, ChainCheck, type ChainedEntry, hashOf } from '../audit-chain.ts';
 import { keyFault, type LastEntry, missingKey } from '../audited-keys.ts';
 import { type AuditRow, auditValues, entryOf, type KeyRow, recordOf } from '../key-rows.ts';

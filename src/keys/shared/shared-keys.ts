@@ -1,6 +1,6 @@
 /** The keys of all replicas in memory: found without a query, brought up to date by a poll and by hints over the cache. */
 
-import { EngineAway, type KeyValue, type Sql } from '../../lib/store/engines.ts';
+import { EngineAway, type KeyValue, type Sql } from '../../state/engines/engine.ts';
 import { type LoadedKey, LoadedKeys, type LoadedSecret } from '../loaded-keys.ts';
 import type { RunTimeKeys } from '../run-time-keys.ts';
 import { KeySnapshotStore } from './key-snapshot-store.ts';

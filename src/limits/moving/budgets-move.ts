@@ -1,9 +1,9 @@
 /** Moves what budgets have counted between the file of a machine and the database of all replicas, each unit once. */
 
 import { existsSync } from 'node:fs';
-import type { Sql } from '../../lib/store/engines.ts';
-import { type MovePass, pagedMove } from '../../lib/store/moving/paged-move.ts';
-import type { MoveDirection, StateMove } from '../../lib/store/state-move.ts';
+import type { Sql } from '../../state/engines/engine.ts';
+import { type MovePass, pagedMove } from '../../state/moving/paged-move.ts';
+import type { MoveDirection, StateMove } from '../../state/state-move.ts';
 import type { Counted, CountSide } from './counts.ts';
 import { FileCounts } from './file-counts-store.ts';
 import { SharedCounts } from './shared-counts.ts';

@@ -1,9 +1,9 @@
 /** The file of limits as one side of a move: its windows, and what of them came from which database. */
 
 import type { Database } from 'bun:sqlite';
-import { openSource } from '../../lib/store/moving/source-store.ts';
-import { openStateFile } from '../../lib/store/versioned-store.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
+import { openSource } from '../../state/moving/source-store.ts';
+import { openStateFile } from '../../state/versioned-store.ts';
 import { LIMITS_SCHEMA } from '../limits-store.ts';
 import { type Count, type Counted, type CountSide, isCount, isNotice, PAGE } from './counts.ts';
 

@@ -1,7 +1,7 @@
 /** The windows of all replicas as one side of a move: what they have counted, and what of it came from which machine's file. */
 
-import type { Sql, SqlReader } from '../../lib/store/engines.ts';
-import { tablesThere } from '../../lib/store/moving/moved-items.ts';
+import type { Sql, SqlReader } from '../../state/engines/engine.ts';
+import { tablesThere } from '../../state/moving/moved-items.ts';
 import { limitsTables, WINDOWS_LOCK } from '../shared/bank.ts';
 import { type Count, type Counted, type CountSide, isCount, isNotice, PAGE } from './counts.ts';
 

@@ -1,7 +1,7 @@
 /** The windows of all replicas in Postgres: leases of money and tokens, settled in the transaction that grants more. */
 
-import type { Sql } from '../../lib/store/engines.ts';
-import { type Prepared, prepared } from '../../lib/store/shared-tables.ts';
+import type { Sql } from '../../state/engines/engine.ts';
+import { type Prepared, prepared } from '../../state/shared-tables.ts';
 
 /** Of a law in one period. */
 export interface WindowPlace {

@@ -1,6 +1,6 @@
 /** Puts the limits of this process and those of shared engines together. */
 
-import type { KeyValue, Sql } from '../../lib/store/engines.ts';
+import type { KeyValue, Sql } from '../../state/engines/engine.ts';
 import type { Reached } from '../engine/local-limits.ts';
 import { SYSTEM_CLOCK } from '../kept-limits.ts';
 import type { Limits } from '../limits.ts';

@@ -1,6 +1,6 @@
 /** The script that counts rates and slots in the cache for all replicas: one call for any number of laws. */
 
-import { script } from '../../lib/store/engines.ts';
+import { script } from '../../state/engines/engine.ts';
 
 /**
  * KEYS: the replicas, then one key for each law. ARGV: the name of this replica and the milliseconds for which it

@@ -1,7 +1,7 @@
 /** Rates and slots of all replicas: taken from the cache ahead of use, so that a request mostly asks nothing. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { EngineAway, type KeyValue } from '../../lib/store/engines.ts';
+import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { type Clock, LocalLimits } from '../engine/local-limits.ts';
 import type { Admission, Charge, Law, Limits, Refusal, Standing, Ticket } from '../limits.ts';
 import { TAKE } from './rate-script.ts';

@@ -1,7 +1,7 @@
 /** Budgets of all replicas: a lease of each window is drawn from the bank ahead of use, and never more than is left. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { EngineAway, type Sql } from '../../lib/store/engines.ts';
+import { EngineAway, type Sql } from '../../state/engines/engine.ts';
 import type { Clock, Reached } from '../engine/local-limits.ts';
 import type {
   Admission,

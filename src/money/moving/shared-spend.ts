@@ -1,8 +1,8 @@
 /** The spend of all replicas as one side of a move: takes rows and totals of a machine's file, and gives those of all others. */
 
-import type { Sql, SqlReader } from '../../lib/store/engines.ts';
-import { tablesThere } from '../../lib/store/moving/moved-items.ts';
-import { prepared } from '../../lib/store/shared-tables.ts';
+import type { Sql, SqlReader } from '../../state/engines/engine.ts';
+import { tablesThere } from '../../state/moving/moved-items.ts';
+import { prepared } from '../../state/shared-tables.ts';
 import { type HourTotals, type SessionTotals, SUM_COLUMNS } from '../schema.ts';
 import { type RowName, SAME, type SpoolEntry } from '../shared/spool-store.ts';
 import { ADDED, SHARED_SPEND, SPOOL_LOCK } from '../shared/tables.ts';

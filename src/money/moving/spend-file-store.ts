@@ -1,8 +1,8 @@
 /** The file of spend as one side of a move: its rows, and what its totals count beyond them. */
 
 import type { Database } from 'bun:sqlite';
-import { openSource } from '../../lib/store/moving/source-store.ts';
-import { openStateFile } from '../../lib/store/versioned-store.ts';
+import { openSource } from '../../state/moving/source-store.ts';
+import { openStateFile } from '../../state/versioned-store.ts';
 import {
   type HourTotals,
   MIGRATIONS,

@@ -2,9 +2,9 @@
 
 import { existsSync } from 'node:fs';
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import type { Sql } from '../../lib/store/engines.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../../lib/store/state-move.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
+import type { Sql } from '../../state/engines/engine.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../../state/state-move.ts';
 import { ENDED, type SpoolEntry, storedColumns } from '../shared/spool-store.ts';
 import type { SpendRow } from '../spend.ts';
 import { SpendStore } from '../spend-store.ts';

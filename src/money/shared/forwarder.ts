@@ -1,6 +1,6 @@
 /** Sends what the file of spend holds to the shared database: in batches, each row once whatever happens. */
 
-import { EngineAway, type Sql } from '../../lib/store/engines.ts';
+import { EngineAway, type Sql } from '../../state/engines/engine.ts';
 import type { SpendJournal } from '../journal.ts';
 import type { SpoolEntry } from './spool-store.ts';
 

@@ -1,7 +1,7 @@
 /** Puts the journal of a process and the shared database together. */
 
-import type { Sql } from '../../lib/store/engines.ts';
-import { prepared } from '../../lib/store/shared-tables.ts';
+import type { Sql } from '../../state/engines/engine.ts';
+import { prepared } from '../../state/shared-tables.ts';
 import { type JournalOptions, SpendJournal } from '../journal.ts';
 import type { SpendSource } from '../reports.ts';
 import type { SpendReader } from '../schema.ts';

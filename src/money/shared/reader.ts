@@ -1,7 +1,7 @@
 /** Reads what all replicas have spent, from the shared database. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { EngineAway, type Sql, type SqlValue } from '../../lib/store/engines.ts';
+import { EngineAway, type Sql, type SqlValue } from '../../state/engines/engine.ts';
 import type { RowsQuery, SpendNames, SpendReader, StoredRow } from '../schema.ts';
 import { SAME } from './spool-store.ts';
 

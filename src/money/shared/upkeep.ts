@@ -1,6 +1,6 @@
 /** What one replica at a time does for all: books what machines left that are gone, and deletes what is old. */
 
-import type { Sql } from '../../lib/store/engines.ts';
+import type { Sql } from '../../state/engines/engine.ts';
 
 const LOOK_EVERY_MS = 15_000;
 const LOST_AFTER_MS = 60_000;

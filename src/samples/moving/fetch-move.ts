@@ -3,18 +3,18 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import type { Objects, Sql } from '../../lib/store/engines.ts';
-import { tablesThere } from '../../lib/store/moving/moved-items.ts';
+import type { Objects, Sql } from '../../state/engines/engine.ts';
+import { tablesThere } from '../../state/moving/moved-items.ts';
 import {
   type MovePass,
   pagedMove,
   removedHere,
   type Standing,
   sealedElsewhere,
-} from '../../lib/store/moving/paged-move.ts';
-import { isErased } from '../../lib/store/shared-erasures.ts';
-import type { StateMove } from '../../lib/store/state-move.ts';
-import type { TextSeal } from '../../lib/store/text-seal.ts';
+} from '../../state/moving/paged-move.ts';
+import { isErased } from '../../state/shared-erasures.ts';
+import type { StateMove } from '../../state/state-move.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta } from '../sample.ts';
 import { fetchBodies, UnreadableBodies } from '../shared/bodies.ts';
 import { isUsable, LocalFolder } from '../shared/local-folder.ts';

@@ -1,7 +1,7 @@
 /** What a folder of samples knows of the shared list, only looked at. */
 
 import { join } from 'node:path';
-import { openSource } from '../../lib/store/moving/source-store.ts';
+import { openSource } from '../../state/moving/source-store.ts';
 import { SHARING_VERSION } from '../shared/sharing-store.ts';
 
 export interface KnownSamples {

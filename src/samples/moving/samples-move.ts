@@ -1,8 +1,8 @@
 /** Moves recorded exchanges between the folder of a machine and the engines of all replicas. */
 
-import type { Objects, Sql } from '../../lib/store/engines.ts';
-import type { MoveDirection, StateMove } from '../../lib/store/state-move.ts';
-import type { TextSeal } from '../../lib/store/text-seal.ts';
+import type { Objects, Sql } from '../../state/engines/engine.ts';
+import type { MoveDirection, StateMove } from '../../state/state-move.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import { fetchMove } from './fetch-move.ts';
 import { uploadMove } from './upload-move.ts';
 

@@ -1,17 +1,17 @@
 /** Uploads what a folder recorded before it had engines, as a gateway with engines does it: by that gateway, where one runs. */
 
 import { existsSync } from 'node:fs';
-import type { Objects, Sql } from '../../lib/store/engines.ts';
-import { clockAhead, tablesThere } from '../../lib/store/moving/moved-items.ts';
+import type { Objects, Sql } from '../../state/engines/engine.ts';
+import { clockAhead, tablesThere } from '../../state/moving/moved-items.ts';
 import {
   erasedThere,
   pagedMove,
   removedThere,
   type Standing,
-} from '../../lib/store/moving/paged-move.ts';
-import { erasureTables, isErased } from '../../lib/store/shared-erasures.ts';
-import type { StateMove } from '../../lib/store/state-move.ts';
-import type { TextSeal } from '../../lib/store/text-seal.ts';
+} from '../../state/moving/paged-move.ts';
+import { erasureTables, isErased } from '../../state/shared-erasures.ts';
+import type { StateMove } from '../../state/state-move.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import { Follower } from '../shared/follower.ts';
 import { LocalFolder } from '../shared/local-folder.ts';
 import { type SharedState, SharedTable } from '../shared/shared-table.ts';

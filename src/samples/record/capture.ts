@@ -6,7 +6,7 @@ import { targetName } from '../../conversation/target.ts';
 import { bytePieces } from '../../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { Linked } from '../../lib/loop/linked-list.ts';
-import { type HashedName, nameHash } from '../../lib/store/erasures.ts';
+import { type HashedName, nameHash } from '../../state/erasures.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
 import { round, sampleError } from '../meta-values.ts';

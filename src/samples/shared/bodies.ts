@@ -2,8 +2,8 @@
 
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Objects } from '../../lib/store/engines.ts';
-import type { TextSeal } from '../../lib/store/text-seal.ts';
+import type { Objects } from '../../state/engines/engine.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SharedBodies } from '../sample.ts';
 import { entryFolder, temporaryPath } from '../store/sample-files.ts';
 

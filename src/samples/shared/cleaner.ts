@@ -1,7 +1,7 @@
 /** Removes what is over the limits, and the objects of what was removed; one replica at a time does it for all. */
 
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
-import type { Objects } from '../../lib/store/engines.ts';
+import type { Objects } from '../../state/engines/engine.ts';
 import type { Retention } from '../store/retention.ts';
 import { removeBodies } from './bodies.ts';
 import type { SharedObject, SharedTable } from './shared-table.ts';

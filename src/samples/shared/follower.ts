@@ -1,7 +1,7 @@
 /** Follows the shared list: what other replicas recorded comes into this folder, what was removed leaves it. */
 
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import type { TextSeal } from '../../lib/store/text-seal.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SampleRow } from '../sample.ts';
 import { isUsable, type LocalFolder } from './local-folder.ts';
 import type { SharedRow, SharedTable } from './shared-table.ts';

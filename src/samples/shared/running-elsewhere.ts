@@ -1,10 +1,10 @@
 /** Exchanges that run on other replicas: each tells the others over the cache, as hints that expire with it. */
 
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import type { KeyValue } from '../../lib/store/engines.ts';
-import { type HashedName, nameHash } from '../../lib/store/erasures.ts';
-import type { TextSeal } from '../../lib/store/text-seal.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
+import type { KeyValue } from '../../state/engines/engine.ts';
+import { type HashedName, nameHash } from '../../state/erasures.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import { ENTRIES, isId } from '../store/sample-files.ts';
 

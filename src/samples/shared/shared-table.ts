@@ -1,13 +1,13 @@
 /** The shared list of samples in Postgres: what is uploaded, what is removed, in an order that every replica can follow. */
 
-import type { Sql, SqlReader } from '../../lib/store/engines.ts';
+import type { Sql, SqlReader } from '../../state/engines/engine.ts';
 import {
   beforeErasures,
   DATABASE_NOW,
   isErased,
   type SharedErasures,
-} from '../../lib/store/shared-erasures.ts';
-import { prepared } from '../../lib/store/shared-tables.ts';
+} from '../../state/shared-erasures.ts';
+import { prepared } from '../../state/shared-tables.ts';
 import type { Retention } from '../store/retention.ts';
 
 /**

@@ -3,8 +3,8 @@
 import type { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
-import { openPrivate, openStateFile } from '../../lib/store/versioned-store.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
+import { openPrivate, openStateFile } from '../../state/versioned-store.ts';
 
 /** `held`: bytes of its bodies on this disk; `used`: when they were written or read last, in ms since 1970. */
 const MIGRATIONS = [

@@ -1,9 +1,9 @@
 /** Samples of all replicas in every folder: uploads, follows, cleans and erases in the background, behind every request. */
 
 import { Repeating } from '../../lib/loop/repeating.ts';
-import { EngineAway, type KeyValue, type Objects, type Sql } from '../../lib/store/engines.ts';
-import type { SharedErasures } from '../../lib/store/shared-erasures.ts';
-import type { TextSeal } from '../../lib/store/text-seal.ts';
+import { EngineAway, type KeyValue, type Objects, type Sql } from '../../state/engines/engine.ts';
+import type { SharedErasures } from '../../state/shared-erasures.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SampleWatcher } from '../sample.ts';
 import type { Retention } from '../store/retention.ts';
 import { Cleaner } from './cleaner.ts';

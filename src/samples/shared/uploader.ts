@@ -1,7 +1,7 @@
 /** Uploads what this folder recorded: says so in the shared list, stores the bodies, lists the sample for all replicas. */
 
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
-import { HashedName, nameHash } from '../../lib/store/erasures.ts';
+import { HashedName, nameHash } from '../../state/erasures.ts';
 import type { SampleMeta, SharedBodies } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
 import { type BodyStore, planBodies, removeBodies, storeBodies } from './bodies.ts';

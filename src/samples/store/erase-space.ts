@@ -1,7 +1,7 @@
 /** Removes the samples of an erased memory space, and those that other processes still write later. */
 
 import type { Steps } from '../../lib/loop/steps.ts';
-import type { HashedName } from '../../lib/store/erasures.ts';
+import type { HashedName } from '../../state/erasures.ts';
 import type { SampleRow } from '../sample.ts';
 import type { SampleIndex } from './index-store.ts';
 import { removeFiles } from './retention.ts';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runInSlices } from '../../lib/loop/steps.ts';
-import type { HashedName } from '../../lib/store/erasures.ts';
+import type { HashedName } from '../../state/erasures.ts';
 import type { SampleMeta } from '../sample.ts';
 import { eraseSpace, putUnerased } from './erase-space.ts';
 import { onIndexRebuilt, openIndex, type SampleIndexFile } from './index-store.ts';

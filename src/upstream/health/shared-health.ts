@@ -1,6 +1,6 @@
 /** Rests that all replicas know: where one was told to wait, no other one asks. Also tells how many replicas there are. */
 
-import type { KeyValue } from '../../lib/store/engines.ts';
+import type { KeyValue } from '../../state/engines/engine.ts';
 import type { UpstreamPool } from '../pool.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Key, Place } from './place.ts';

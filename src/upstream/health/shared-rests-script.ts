@@ -1,6 +1,6 @@
 /** The script of shared rests: news go in, all that rests comes out, and each call is a sign of life. */
 
-import { script } from '../../lib/store/engines.ts';
+import { script } from '../../state/engines/engine.ts';
 
 /**
  * KEYS: the rests, the replicas. ARGV: the name of this replica, milliseconds for which it counts (0: it leaves), the

@@ -4,10 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
-import { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import { SpendJournal } from '../../../src/money/journal.ts';
 import { openSharedSpend } from '../../../src/money/shared/open-shared.ts';
 import { NO_TOKENS, type SpendRow } from '../../../src/money/spend.ts';
+import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { HAS_POSTGRES, startPostgres } from '../../support/engines/database-servers.ts';
 import { createWorld, type World } from '../world.ts';
 

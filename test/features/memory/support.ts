@@ -6,7 +6,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
-import { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import type { MemoryBackend, MemoryObserver } from '../../../src/features/memory/backend.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
 import { sharedMemory } from '../../../src/features/memory/shared/shared-memory.ts';
@@ -14,8 +13,9 @@ import {
   type EmbeddedOptions,
   embeddedMemory,
 } from '../../../src/features/memory/store/embedded-memory.ts';
-import type { Sql } from '../../../src/lib/store/engines.ts';
-import { textSeal } from '../../../src/lib/store/text-seal.ts';
+import type { Sql } from '../../../src/state/engines/engine.ts';
+import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
+import { textSeal } from '../../../src/state/text-seal.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,

@@ -11,7 +11,7 @@ import {
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { parseJson } from '../../../src/lib/json/json.ts';
 import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
-import { nameHash } from '../../../src/lib/store/erasures.ts';
+import { nameHash } from '../../../src/state/erasures.ts';
 import { HAS_CACHE, startCache } from '../../support/engines/cache-servers.ts';
 import {
   type DatabaseServer,

@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
-import { nameHash } from '../../../src/lib/store/erasures.ts';
+import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
+import { nameHash } from '../../../src/state/erasures.ts';
 import { cacheCommand, HAS_CACHE, startCache } from '../../support/engines/cache-servers.ts';
 import {
   type DatabaseServer,

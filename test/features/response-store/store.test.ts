@@ -12,7 +12,7 @@ import {
   openResponseStore,
 } from '../../../src/features/response-store/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { nameHash } from '../../../src/lib/store/erasures.ts';
+import { nameHash } from '../../../src/state/erasures.ts';
 
 const dirs: string[] = [];
 const open: LocalResponses[] = [];

@@ -4,15 +4,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ObjectStore } from '../../../src/engines/objects.ts';
-import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
-import type { Objects } from '../../../src/lib/store/engines.ts';
-import type { MoveDirection } from '../../../src/lib/store/state-move.ts';
-import { textSeal } from '../../../src/lib/store/text-seal.ts';
 import { openRecorder, openSampleStore } from '../../../src/samples/index.ts';
 import { samplesMove } from '../../../src/samples/moving/samples-move.ts';
 import { SharingStore } from '../../../src/samples/shared/sharing-store.ts';
 import { DEFAULT_RETENTION } from '../../../src/samples/store/retention.ts';
+import type { Objects } from '../../../src/state/engines/engine.ts';
+import type { ObjectStore } from '../../../src/state/engines/objects.ts';
+import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
+import type { MoveDirection } from '../../../src/state/state-move.ts';
+import { textSeal } from '../../../src/state/text-seal.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,

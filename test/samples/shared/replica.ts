@@ -4,14 +4,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
-import { ObjectStore } from '../../../src/engines/objects.ts';
-import { PostgresDatabase } from '../../../src/engines/postgres.ts';
-import { SharedErasures } from '../../../src/lib/store/shared-erasures.ts';
-import { textSeal } from '../../../src/lib/store/text-seal.ts';
 import { openRecorder, openSampleStore, type Recorder } from '../../../src/samples/index.ts';
 import type { SampleMeta, SampleStore } from '../../../src/samples/sample.ts';
 import { Sharing, type SharingOptions } from '../../../src/samples/shared/sharing.ts';
 import { DEFAULT_RETENTION, type Retention } from '../../../src/samples/store/retention.ts';
+import { ObjectStore } from '../../../src/state/engines/objects.ts';
+import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
+import { SharedErasures } from '../../../src/state/shared-erasures.ts';
+import { textSeal } from '../../../src/state/text-seal.ts';
 import type { DatabaseServer } from '../../support/engines/database-servers.ts';
 import {
   OBJECTS_KEY,

@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import { runAtOnce } from '../../../src/lib/loop/steps.ts';
 import { STEPS } from '../../../src/samples/shared/uploader.ts';
+import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,

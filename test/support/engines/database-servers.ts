@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
-import { PostgresDatabase } from '../../../src/engines/postgres.ts';
+import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import {
   asNobody,
   freePort,

@@ -1,9 +1,9 @@
 /** Replicas that share entries through one real cache, in this process. */
 
 import { Secret } from '../../../src/config/secret.ts';
-import { ValkeyCache } from '../../../src/engines/valkey.ts';
-import { SharedEntries, type SharedEntriesOptions } from '../../../src/lib/store/shared-entries.ts';
-import { textSeal } from '../../../src/lib/store/text-seal.ts';
+import { ValkeyCache } from '../../../src/state/engines/valkey.ts';
+import { SharedEntries, type SharedEntriesOptions } from '../../../src/state/shared-entries.ts';
+import { textSeal } from '../../../src/state/text-seal.ts';
 
 export interface TestReplica {
   readonly cache: ValkeyCache;

@@ -1,9 +1,9 @@
 /** Many replicas with many streams on one budget, in virtual time: the code of the leases, and a model of the bank behind them. */
 
-import { EngineAway, type Sql, type SqlReader } from '../../../src/lib/store/engines.ts';
 import { boundsAt } from '../../../src/limits/engine/calendar.ts';
 import type { Admission, Ticket, WindowLaw } from '../../../src/limits/limits.ts';
 import { SharedWindows } from '../../../src/limits/shared/shared-windows.ts';
+import { EngineAway, type Sql, type SqlReader } from '../../../src/state/engines/engine.ts';
 import { BankModel } from './bank-model.ts';
 import { VirtualTime } from './virtual-time.ts';
 

@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { restEvents } from '../../../src/app/operations/shared-health.ts';
 import { environmentFrom } from '../../../src/config/environment.ts';
 import { parseConfig } from '../../../src/config/load.ts';
-import type { ValkeyCache } from '../../../src/engines/valkey.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
+import type { ValkeyCache } from '../../../src/state/engines/valkey.ts';
 import { AWAKE, RESTING } from '../../../src/upstream/health/rest.ts';
 import { SharedHealth } from '../../../src/upstream/health/shared-health.ts';
 import { UpstreamPool } from '../../../src/upstream/pool.ts';

@@ -2,11 +2,11 @@
 
 import type { Config } from '../../../config/config.ts';
 import { configFingerprint } from '../../../config/fingerprint.ts';
-import { openEngines } from '../../../engines/open-engines.ts';
-import { liveReplicas } from '../../../engines/replicas.ts';
-import type { Sql } from '../../../lib/store/engines.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import type { Sql } from '../../../state/engines/engine.ts';
+import { openEngines } from '../../../state/engines/open-engines.ts';
+import { liveReplicas } from '../../../state/engines/replicas.ts';
 import type { CommandServices } from '../../command.ts';
 import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';

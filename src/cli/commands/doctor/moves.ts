@@ -1,8 +1,8 @@
 /** Looks for what files of this machine hold and the engines lack: it was kept before there were engines. */
 
-import { EngineAway } from '../../../lib/store/engines.ts';
-import type { MoveComparison, StateMove } from '../../../lib/store/state-move.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import { EngineAway } from '../../../state/engines/engine.ts';
+import type { MoveComparison, StateMove } from '../../../state/state-move.ts';
 import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
 

@@ -3,7 +3,6 @@
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
-import { openEngines } from '../../../engines/open-engines.ts';
 import { FileKeyStore } from '../../../keys/file-key-store.ts';
 import { type IssuedKey, KeyChanges, type KeysPlace } from '../../../keys/key-changes.ts';
 import type { AuditReport } from '../../../keys/key-store.ts';
@@ -12,6 +11,7 @@ import { SharedKeyStore } from '../../../keys/shared/shared-key-store.ts';
 import { KEYS_CHANNEL } from '../../../keys/shared/shared-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import { openEngines } from '../../../state/engines/open-engines.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadToLook } from '../../load-config.ts';
 import { otherHome } from '../../running-gateway.ts';

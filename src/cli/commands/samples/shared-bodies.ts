@@ -10,7 +10,7 @@ export function fetchFor({ engines }: Config, root: string): SampleStore['fetch'
   return async (meta) => {
     if (meta.object === undefined) return;
     const [{ openEngines }, { BodyFetcher }, { SharingStore }] = await Promise.all([
-      import('../../../engines/open-engines.ts'),
+      import('../../../state/engines/open-engines.ts'),
       import('../../../samples/shared/fetcher.ts'),
       import('../../../samples/shared/sharing-store.ts'),
     ]);

@@ -1,9 +1,9 @@
 /** `hopgate state move`: copies what was kept before into the shared engines, or back into the files of this machine. */
 
-import { openEngines } from '../../../engines/open-engines.ts';
-import { EngineAway } from '../../../lib/store/engines.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import { EngineAway } from '../../../state/engines/engine.ts';
+import { openEngines } from '../../../state/engines/open-engines.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../../../state/state-move.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';

@@ -1,8 +1,8 @@
 /** The memory of all replicas as one side of a move: its events, how an event stands there, and how events are written. */
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import type { Sql, SqlReader } from '../../../lib/store/engines.ts';
-import { nameHash } from '../../../lib/store/erasures.ts';
+import type { Sql, SqlReader } from '../../../state/engines/engine.ts';
+import { nameHash } from '../../../state/erasures.ts';
 import {
   type ClockAhead,
   clockAhead,
@@ -13,11 +13,11 @@ import {
   noteMoved,
   notMovedFrom,
   tablesThere,
-} from '../../../lib/store/moving/moved-items.ts';
-import type { Standing } from '../../../lib/store/moving/paged-move.ts';
-import { beforeErasures, erasureTables, isErased } from '../../../lib/store/shared-erasures.ts';
-import { prepared } from '../../../lib/store/shared-tables.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
+} from '../../../state/moving/moved-items.ts';
+import type { Standing } from '../../../state/moving/paged-move.ts';
+import { beforeErasures, erasureTables, isErased } from '../../../state/shared-erasures.ts';
+import { prepared } from '../../../state/shared-tables.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import { type MemoryLimits, memoryIsFull, spaceIsFull } from '../event.ts';
 import { type ReadEvent, SealedEvents } from '../shared/sealed-events.ts';
 import { MEMORY_TABLES } from '../shared/tables.ts';

@@ -1,10 +1,10 @@
 /** The file of the memory as one side of a move: its events, how an event stands in it, and how events are written. */
 
 import type { Database } from 'bun:sqlite';
-import { nameHash } from '../../../lib/store/erasures.ts';
-import { type MovedInFile, movedInFile } from '../../../lib/store/moving/moved-store.ts';
-import type { Standing } from '../../../lib/store/moving/paged-move.ts';
-import { openSource } from '../../../lib/store/moving/source-store.ts';
+import { nameHash } from '../../../state/erasures.ts';
+import { type MovedInFile, movedInFile } from '../../../state/moving/moved-store.ts';
+import type { Standing } from '../../../state/moving/paged-move.ts';
+import { openSource } from '../../../state/moving/source-store.ts';
 import type { MemoryLimits } from '../event.ts';
 import { type EventRow, eventOfRow } from '../store/event-row-store.ts';
 import { openMemoryStore, VERSION } from '../store/memory-store.ts';

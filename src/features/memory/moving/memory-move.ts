@@ -1,7 +1,8 @@
 /** Moves the memory between the file of a machine and the database of all replicas. */
 
-import type { Sql } from '../../../lib/store/engines.ts';
-import { batchesOf, originOf } from '../../../lib/store/moving/moved-items.ts';
+import { printableLine } from '../../../lib/text/printable-text.ts';
+import type { Sql } from '../../../state/engines/engine.ts';
+import { batchesOf, originOf } from '../../../state/moving/moved-items.ts';
 import {
   erasedHere,
   erasedThere,
@@ -11,10 +12,9 @@ import {
   removedHere,
   removedThere,
   sealedElsewhere,
-} from '../../../lib/store/moving/paged-move.ts';
-import type { MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
-import { printableLine } from '../../../lib/text/printable-text.ts';
+} from '../../../state/moving/paged-move.ts';
+import type { MoveDirection, StateMove } from '../../../state/state-move.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import type { MemoryLimits } from '../event.ts';
 import { EngineEvents, vectorKey } from './engine-events.ts';
 import { FileEvents, fileEventWriter } from './file-events-store.ts';

@@ -1,8 +1,8 @@
 /** An event on its way between the file of a machine and the database of all replicas, and how its two forms compare. */
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import { nameHash } from '../../../lib/store/erasures.ts';
-import type { Standing } from '../../../lib/store/moving/paged-move.ts';
+import { nameHash } from '../../../state/erasures.ts';
+import type { Standing } from '../../../state/moving/paged-move.ts';
 
 export interface MovedEvent {
   readonly space: string;

@@ -2,9 +2,9 @@
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { nameHash } from '../../../lib/store/erasures.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
+import { nameHash } from '../../../state/erasures.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import { type CheckedEvent, type EventTurn, fingerprint, indexedText } from '../event.ts';
 import { digestOf } from '../ranking/digest.ts';
 import { termsOf } from '../ranking/terms.ts';

@@ -3,8 +3,8 @@
 import { asGatewayError, GatewayError } from '../../../conversation/errors.ts';
 import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
-import { EngineAway, type Sql } from '../../../lib/store/engines.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
+import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
 import {

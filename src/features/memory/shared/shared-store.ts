@@ -2,9 +2,9 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import { EngineAway, type Sql, type SqlValue } from '../../../lib/store/engines.ts';
-import { nameHash } from '../../../lib/store/erasures.ts';
-import { prepared } from '../../../lib/store/shared-tables.ts';
+import { EngineAway, type Sql, type SqlValue } from '../../../state/engines/engine.ts';
+import { nameHash } from '../../../state/erasures.ts';
+import { prepared } from '../../../state/shared-tables.ts';
 import type { SpaceCount } from '../backend.ts';
 import {
   type CheckedEvent,

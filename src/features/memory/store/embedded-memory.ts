@@ -3,7 +3,7 @@
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
-import { fileAt, isDamage, setAside } from '../../../lib/store/versioned-store.ts';
+import { fileAt, isDamage, setAside } from '../../../state/versioned-store.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
 import {

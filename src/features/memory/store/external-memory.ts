@@ -5,7 +5,7 @@ import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts
 import { readUpTo } from '../../../lib/http/read-up-to.ts';
 import { type Json, tryParse } from '../../../lib/json/json.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
-import { RecentErasures } from '../../../lib/store/erasures.ts';
+import { RecentErasures } from '../../../state/erasures.ts';
 import type { MemoryBackend, MemoryObserver } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
 import {

@@ -3,9 +3,9 @@
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import type { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import { ERASURES_KEPT_MS } from '../../../lib/store/erasures.ts';
-import { openStateFile, waitForLastWrite } from '../../../lib/store/versioned-store.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
+import { ERASURES_KEPT_MS } from '../../../state/erasures.ts';
+import { openStateFile, waitForLastWrite } from '../../../state/versioned-store.ts';
 import {
   type CheckedEvent,
   type EventTurn,

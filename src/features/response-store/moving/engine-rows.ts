@@ -1,6 +1,6 @@
 /** The responses of all replicas as one side of a move: what is there, how a row stands there, and how rows are written. */
 
-import type { Sql, SqlReader } from '../../../lib/store/engines.ts';
+import type { Sql, SqlReader } from '../../../state/engines/engine.ts';
 import {
   type ClockAhead,
   clockAhead,
@@ -11,10 +11,10 @@ import {
   noteMoved,
   notMovedFrom,
   tablesThere,
-} from '../../../lib/store/moving/moved-items.ts';
-import type { Standing } from '../../../lib/store/moving/paged-move.ts';
-import { beforeErasures, erasureTables, isErased } from '../../../lib/store/shared-erasures.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
+} from '../../../state/moving/moved-items.ts';
+import type { Standing } from '../../../state/moving/paged-move.ts';
+import { beforeErasures, erasureTables, isErased } from '../../../state/shared-erasures.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import { columnsOf, ResponseTables } from '../shared/response-tables.ts';
 import { openRow, type SharedRow, sharedRow } from '../shared/shared-row.ts';
 import type { StoredResponse } from '../stored-response.ts';

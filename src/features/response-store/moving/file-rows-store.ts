@@ -1,8 +1,8 @@
 /** The file of responses as one side of a move: its rows in the order in which they were written, and how a row stands in it. */
 
-import { type MovedInFile, movedInFile } from '../../../lib/store/moving/moved-store.ts';
-import type { Standing } from '../../../lib/store/moving/paged-move.ts';
-import { openSource, type SourceFile } from '../../../lib/store/moving/source-store.ts';
+import { type MovedInFile, movedInFile } from '../../../state/moving/moved-store.ts';
+import type { Standing } from '../../../state/moving/paged-move.ts';
+import { openSource, type SourceFile } from '../../../state/moving/source-store.ts';
 import { isUsable } from '../shared/shared-row.ts';
 import { VERSION } from '../sqlite-store.ts';
 import { type StoredResponse, unpack } from '../stored-response.ts';

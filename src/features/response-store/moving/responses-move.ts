@@ -1,7 +1,7 @@
 /** Moves stored responses between the file of a machine and the database of all replicas. */
 
-import type { Sql } from '../../../lib/store/engines.ts';
-import { batchesOf, originOf } from '../../../lib/store/moving/moved-items.ts';
+import type { Sql } from '../../../state/engines/engine.ts';
+import { batchesOf, originOf } from '../../../state/moving/moved-items.ts';
 import {
   erasedHere,
   erasedThere,
@@ -11,9 +11,9 @@ import {
   removedHere,
   removedThere,
   sealedElsewhere,
-} from '../../../lib/store/moving/paged-move.ts';
-import type { MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
+} from '../../../state/moving/paged-move.ts';
+import type { MoveDirection, StateMove } from '../../../state/state-move.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import { openResponseFile, type TakenRow } from '../sqlite-store.ts';
 import { pack } from '../stored-response.ts';
 import { type EngineKey, EngineRows } from './engine-rows.ts';

@@ -1,7 +1,7 @@
 /** What was fetched for one request, to be read at once: responses, their chains, and items by their ids. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import { type Chain, chainSteps, walkChain } from '../chain.ts';
 import type { KnownItem, ResponseReads } from '../response-store.ts';
 import type { KnownResponse } from '../sqlite-store.ts';

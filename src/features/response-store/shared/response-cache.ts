@@ -1,6 +1,6 @@
 /** Stored responses in the cache for ten minutes: written before the client has its answer, read with their chain in one trip. */
 
-import { type KeyValue, script } from '../../../lib/store/engines.ts';
+import { type KeyValue, script } from '../../../state/engines/engine.ts';
 import { rowOf, rowText, type SharedRow } from './shared-row.ts';
 
 /** What the cache says. */

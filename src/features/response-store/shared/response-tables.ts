@@ -1,8 +1,8 @@
 /** Stored responses in Postgres: written in batches, read with their chain in one trip, pruned by one replica at a time. */
 
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
-import type { Sql, SqlReader } from '../../../lib/store/engines.ts';
-import { type Prepared, prepared } from '../../../lib/store/shared-tables.ts';
+import type { Sql, SqlReader } from '../../../state/engines/engine.ts';
+import { type Prepared, prepared } from '../../../state/shared-tables.ts';
 import type { ResponseLimits } from '../stored-response.ts';
 import type { Named } from './response-cache.ts';
 import type { SharedRow } from './shared-row.ts';

@@ -1,7 +1,7 @@
 /** The file that keeps what cannot be written to the database for longer: sealed rows, found by owner and id. */
 
 import type { Database } from 'bun:sqlite';
-import { openStateFile } from '../../../lib/store/versioned-store.ts';
+import { openStateFile } from '../../../state/versioned-store.ts';
 import type { ResponseLimits } from '../stored-response.ts';
 import { rowOf, rowText, type SharedRow } from './shared-row.ts';
 

@@ -1,10 +1,10 @@
 /** The response store of many replicas: the cache first, then Postgres; each request's ids in one trip. */
 
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
-import { EngineAway, type KeyValue, type Sql } from '../../../lib/store/engines.ts';
-import { nameHash, RecentErasures } from '../../../lib/store/erasures.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
+import { EngineAway, type KeyValue, type Sql } from '../../../state/engines/engine.ts';
+import { nameHash, RecentErasures } from '../../../state/erasures.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import type { NamedResponses, ResponseReads, ResponseStore } from '../response-store.ts';
 import { DEFAULT_LIMITS, type ResponseLimits, type StoredResponse } from '../stored-response.ts';
 import { FetchedResponses, responsesAway } from './fetched-responses.ts';

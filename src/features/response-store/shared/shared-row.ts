@@ -1,7 +1,7 @@
 /** A stored response as the shared engines hold it: its texts compressed and sealed, beside what it is found by. */
 
 import { isObject, type JsonObject, parseJson, tryParse } from '../../../lib/json/json.ts';
-import type { TextSeal } from '../../../lib/store/text-seal.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
 import { itemIdsOf, type StoredResponse } from '../stored-response.ts';
 
 export interface SharedRow {

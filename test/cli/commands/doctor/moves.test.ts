@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test';
 import { checkMoves } from '../../../../src/cli/commands/doctor/moves.ts';
-import { EngineAway } from '../../../../src/lib/store/engines.ts';
-import type { MoveComparison, StateMove } from '../../../../src/lib/store/state-move.ts';
+import { EngineAway } from '../../../../src/state/engines/engine.ts';
+import type { MoveComparison, StateMove } from '../../../../src/state/state-move.ts';
 
 const move = (
   name: string,

@@ -1,11 +1,11 @@
 /** The memory of several replicas on a real Postgres: stored once, erased for good, sealed, and none the worse for faults. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import type { PostgresDatabase } from '../../../../src/engines/postgres.ts';
 import { DEFAULT_LIMITS } from '../../../../src/features/memory/event.ts';
 import { sharedMemory } from '../../../../src/features/memory/shared/shared-memory.ts';
 import { type Embedder, embedder } from '../../../../src/features/memory/store/embedder.ts';
-import { textSeal } from '../../../../src/lib/store/text-seal.ts';
+import type { PostgresDatabase } from '../../../../src/state/engines/postgres.ts';
+import { textSeal } from '../../../../src/state/text-seal.ts';
 import {
   type DatabaseServer,
   HAS_BOUNCER,

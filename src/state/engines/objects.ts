@@ -1,0 +1,197 @@
+/** A store that speaks S3 as the shared object store. The client, which signs requests, is loaded with the first use. */
+
+import type { AwsClient } from 'aws4fetch';
+import type { ObjectsAddress } from '../../config/sections/operations/engines.ts';
+import { readEntities } from '../../lib/http/html-entities.ts';
+import type { EngineFinding, EngineState, ObjectInfo, Objects } from './engine.ts';
+import { clockFinding, latencyFinding } from './findings.ts';
+import { EngineWatch } from './watch.ts';
+
+const PING_MS = 1000;
+const EXAMINE_MS = 10_000;
+const STEP_MS = 2000;
+
+/** The store refused; its status and code. */
+class ObjectsRefusal extends Error {
+  override readonly name = 'ObjectsRefusal';
+  readonly status: number;
+
+  constructor(status: number, code: string) {
+    super(`HTTP ${status}${code === '' ? '' : ` ${code}`}`);
+    this.status = status;
+  }
+}
+
+/** What refuses every call until the configuration or the store is mended. */
+const UNUSABLE =
+  / (NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed)$/;
+
+export class ObjectStore implements Objects {
+  readonly #address: ObjectsAddress;
+  readonly #watch: EngineWatch;
+  #client: Promise<AwsClient> | undefined;
+
+  constructor(address: ObjectsAddress, onChange: (state: EngineState) => void) {
+    this.#address = address;
+    this.#watch = new EngineWatch({
+      name: 'objects',
+      ping: () => this.#list('', '', PING_MS),
+      isAway: (thrown) =>
+        !(thrown instanceof ObjectsRefusal) ||
+        thrown.status >= 500 ||
+        UNUSABLE.test(thrown.message),
+      onChange,
+    });
+  }
+
+  get state(): EngineState {
+    return this.#watch.state;
+  }
+
+  put(key: string, body: Uint8Array, deadlineMs: number): Promise<void> {
+    return this.#watch.use(deadlineMs, async () => {
+      await this.#send('PUT', key, deadlineMs, { body });
+    });
+  }
+
+  get(
+    key: string,
+    range: readonly [number, number] | undefined,
+    deadlineMs: number,
+  ): Promise<Uint8Array | undefined> {
+    return this.#watch.use(deadlineMs, async () => {
+      const headers =
+        range === undefined ? undefined : { range: `bytes=${range[0]}-${range[1] - 1}` };
+      try {
+        const answer = await this.#send('GET', key, deadlineMs, headers && { headers });
+        return new Uint8Array(await answer.arrayBuffer());
+      } catch (thrown) {
+        if (thrown instanceof ObjectsRefusal && thrown.status === 404) return undefined;
+        throw thrown;
+      }
+    });
+  }
+
+  list(prefix: string, after: string, deadlineMs: number): Promise<readonly ObjectInfo[]> {
+    return this.#watch.use(deadlineMs, () => this.#list(prefix, after, deadlineMs));
+  }
+
+  remove(key: string, deadlineMs: number): Promise<void> {
+    return this.#watch.use(deadlineMs, async () => {
+      await this.#send('DELETE', key, deadlineMs);
+    });
+  }
+
+  open(): Promise<void> {
+    return this.#watch.open();
+  }
+
+  examine(): Promise<readonly EngineFinding[]> {
+    return this.#watch.use(EXAMINE_MS, async () => {
+      const key = `doctor-${crypto.randomUUID()}`;
+      const body = crypto.getRandomValues(new Uint8Array(64));
+      const times: number[] = [];
+      const timed = async <T>(work: () => Promise<T>): Promise<T> => {
+        const began = performance.now();
+        const result = await work();
+        times.push(performance.now() - began);
+        return result;
+      };
+      const put = await timed(() => this.#send('PUT', key, STEP_MS, { body }));
+      const skew = Date.parse(put.headers.get('date') ?? '') - Date.now();
+      const back = await timed(() => this.#send('GET', key, STEP_MS));
+      const same = Buffer.from(await back.arrayBuffer()).equals(body);
+      const listed = (await timed(() => this.#list('doctor-', '', STEP_MS))).some(
+        (one) => one.key === key,
+      );
+      await timed(() => this.#send('DELETE', key, STEP_MS));
+      const { bucket, prefix } = this.#address;
+      const where = `${bucket}/${prefix}`;
+      return [
+        same && listed
+          ? {
+              status: 'ok',
+              message: `objects in ${where} can be written, read, listed and removed`,
+            }
+          : { status: 'fail', message: `an object in ${where} was written and is not there` },
+        ...(Number.isNaN(skew) ? [] : [clockFinding(skew, 1000)]),
+        latencyFinding(times),
+      ];
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#watch.close();
+  }
+
+  async #list(prefix: string, after: string, deadlineMs: number): Promise<readonly ObjectInfo[]> {
+    const own = this.#address.prefix;
+    const query = new URLSearchParams({ 'list-type': '2', prefix: own + prefix });
+    if (after !== '') query.set('start-after', own + after);
+    const answer = await this.#send('GET', undefined, deadlineMs, { query: `?${query}` });
+    return contentsOf(await answer.text()).map(({ key, bytes }) => ({
+      key: key.slice(own.length),
+      bytes,
+    }));
+  }
+
+  /** @throws ObjectsRefusal, or the network's error */
+  async #send(
+    method: string,
+    key: string | undefined,
+    deadlineMs: number,
+    more: { body?: Uint8Array; headers?: Record<string, string>; query?: string } = {},
+  ): Promise<Response> {
+    const { bucket, prefix, endpoint, region, accessKeyId, secretAccessKey, sessionToken } =
+      this.#address;
+    this.#client ??= import('aws4fetch').then(
+      ({ AwsClient }) =>
+        new AwsClient({
+          accessKeyId,
+          secretAccessKey: secretAccessKey.reveal(),
+          ...(sessionToken !== undefined && { sessionToken: sessionToken.reveal() }),
+          service: 's3',
+          region,
+          retries: 0,
+        }),
+    );
+    const path =
+      key === undefined ? '' : `/${(prefix + key).split('/').map(encodeURIComponent).join('/')}`;
+    const client = await this.#client;
+    const answer = await client
+      .fetch(`${endpoint}/${bucket}${path}${more.query ?? ''}`, {
+        method,
+        signal: AbortSignal.timeout(deadlineMs),
+        ...(more.headers !== undefined && { headers: more.headers }),
+        ...(more.body !== undefined && { body: more.body as Uint8Array<ArrayBuffer> }),
+      })
+      .catch(refuseToConnect);
+    if (answer.ok) return answer;
+    const code = /<Code>([^<]{1,100})<\/Code>/.exec(await answer.text())?.[1] ?? '';
+    throw new ObjectsRefusal(answer.status, code);
+  }
+}
+
+/** The runtime asks in its message whether the computer can reach the URL; the code says more. */
+function refuseToConnect(thrown: unknown): never {
+  const { code } = thrown as { code?: unknown };
+  if (typeof code !== 'string') throw thrown;
+  throw new Error(`the object store cannot be reached (${code})`, { cause: thrown });
+}
+
+/** The objects of a list in XML. */
+function contentsOf(xml: string): readonly ObjectInfo[] {
+  return xml
+    .split('<Contents>')
+    .slice(1)
+    .map((part) => ({
+      key: readEntities(between(part, '<Key>', '</Key>')),
+      bytes: Number(between(part, '<Size>', '</Size>')),
+    }));
+}
+
+function between(text: string, open: string, close: string): string {
+  const start = text.indexOf(open);
+  const end = text.indexOf(close, start);
+  return start < 0 || end < 0 ? '' : text.slice(start + open.length, end);
+}

@@ -1,0 +1,140 @@
+/** What moves wrote into the database, and from where: what is removed afterwards does not come with the next move. */
+
+import { hostname } from 'node:os';
+import type { Sql, SqlReader } from '../engines/engine.ts';
+import { nameHash } from '../erasures.ts';
+import { type Prepared, prepared } from '../shared-tables.ts';
+
+/** `form`: what the item said then, where it can change. `origin`: whose file it came from. */
+const MIGRATIONS = [
+  `CREATE TABLE hopgate.moved_items (
+  kind text NOT NULL, owner text NOT NULL, id text NOT NULL, form text NOT NULL, origin text NOT NULL,
+  PRIMARY KEY (kind, owner, id)
+)
+CREATE INDEX moved_items_origin ON hopgate.moved_items (kind, origin, owner, id)`,
+];
+
+/** The table is there once this has resolved. */
+export const movedItems = (database: Sql): Prepared => prepared(database, 'moves', MIGRATIONS);
+
+export interface MovedItem {
+  readonly owner: string;
+  readonly id: string;
+  readonly form: string;
+}
+
+/** In the transaction that writes the items. */
+export async function noteMoved(
+  inside: SqlReader,
+  kind: string,
+  origin: string,
+  items: readonly MovedItem[],
+): Promise<void> {
+  await inside.query(
+    `INSERT INTO hopgate.moved_items (kind, owner, id, form, origin)
+       SELECT $1, owner, id, form, $2 FROM unnest($3::text[], $4::text[], $5::text[]) AS g (owner, id, form)
+       ON CONFLICT (kind, owner, id) DO UPDATE SET form = excluded.form`,
+    [
+      kind,
+      origin,
+      items.map(({ owner }) => owner),
+      items.map(({ id }) => id),
+      items.map(({ form }) => form),
+    ],
+  );
+}
+
+export interface SqlCondition {
+  /** ` WHERE …`, or nothing. */
+  readonly sql: string;
+  /** Of its parameters. */
+  readonly values: readonly string[];
+}
+
+export const NO_CONDITION: SqlCondition = { sql: '', values: [] };
+
+/**
+ * The item `g` (with owner and id) was not moved from this file. The table is there.
+ * @param first number of the first of its parameters
+ */
+export const notMovedFrom = (kind: string, origin: string, first: number): SqlCondition => ({
+  sql: ` WHERE NOT EXISTS (SELECT 1 FROM hopgate.moved_items m
+    WHERE m.kind = $${first} AND m.origin = $${first + 1} AND m.owner = g.owner AND m.id = g.id)`,
+  values: [kind, origin],
+});
+
+const PAGE = 1000;
+const READ_MS = 10_000;
+
+/** Pages of what was moved from this file, in the order of owners and ids. The table is there. @throws EngineAway */
+export async function* movedFrom(
+  database: Sql,
+  kind: string,
+  origin: string,
+): AsyncGenerator<readonly MovedItem[]> {
+  let last: MovedItem | undefined;
+  for (;;) {
+    const page: readonly MovedItem[] = await database.query<MovedItem>(
+      `SELECT owner, id, form FROM hopgate.moved_items
+         WHERE kind = $1 AND origin = $2 AND (owner, id) > ($3, $4) ORDER BY owner, id LIMIT ${PAGE}`,
+      [kind, origin, last?.owner ?? '', last?.id ?? ''],
+      READ_MS,
+    );
+    if (page.length > 0) yield page;
+    if (page.length < PAGE) return;
+    last = page.at(-1);
+  }
+}
+
+/** Which file it is, on which machine: a hash. */
+export const originOf = (path: string): string => nameHash(`${hostname()}\n${path}`).slice(0, 32);
+
+/** Those of these tables of the schema `hopgate` that are there. @throws EngineAway */
+export async function tablesThere(
+  database: Sql,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await database.query<{ name: string }>(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'hopgate' AND tablename = ANY($1::text[])",
+    [names],
+    READ_MS,
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Milliseconds by which the database's clock is ahead of this one's: at least, and at most. */
+export interface ClockAhead {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** @throws EngineAway */
+export async function clockAhead(database: Sql): Promise<ClockAhead> {
+  const before = Date.now();
+  const [row] = await database.query<{ now: number }>(
+    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
+    [],
+    READ_MS,
+  );
+  return { least: row!.now - Date.now(), most: row!.now - before };
+}
+
+/** Lists of at most so many items and so many bytes together; a larger item is a list of its own. */
+export function* batchesOf<Item extends { readonly bytes: number }>(
+  items: readonly Item[],
+  mostItems: number,
+  mostBytes: number,
+): Generator<readonly Item[]> {
+  let batch: Item[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    if (batch.length === mostItems || (batch.length > 0 && bytes + item.bytes > mostBytes)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(item);
+    bytes += item.bytes;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,345 @@
+/** Entries that all replicas share through the cache: read ahead in one trip, then at once; written behind. */
+
+import { preciseNow } from '../lib/loop/precise-time.ts';
+import type { KeyValue } from './engines/engine.ts';
+import { LocalEntries, type LocalLimits } from './local-entries.ts';
+import { headOf, packed } from './packed-entry.ts';
+import { EPOCH, GROUP_MS, KEEP } from './shared-scripts.ts';
+import type { TextSeal } from './text-seal.ts';
+import { type GroupKeys, type WaitingEntry, WriteBehind } from './write-behind.ts';
+
+/** What a room of entries has in common. */
+export interface RoomKind {
+  /** In the keys, and in metrics. */
+  readonly name: string;
+  /** Milliseconds that an entry stays after its last use, about. */
+  readonly ttlMs: number;
+  /** Which entry a key that is put twice leads to. */
+  readonly keep: 'first' | 'newest';
+}
+
+export interface SharedEntriesOptions {
+  readonly cache: KeyValue;
+  readonly seal: TextSeal;
+  /** Entries that other replicas will never see: there were too many while the cache was away, or one was too large. */
+  readonly onDropped?: (room: string, count: number) => void;
+  /** The cache answers, but does not take what it is given. */
+  readonly onProblem?: (message: string) => void;
+  readonly local?: LocalLimits;
+  /** What waits at most while the cache is away. */
+  readonly waiting?: LocalLimits;
+  /** Milliseconds that only grow. */
+  readonly clock?: () => number;
+}
+
+const READ_MS = 100;
+const BACKGROUND_MS = 1000;
+/** Of one trip; the last ones of a history count. */
+const MAX_KEYS = 20_000;
+const MAX_GROUPS = 10_000;
+const MAX_ENTRY = 4 * 2 ** 20;
+const LOCAL: LocalLimits = { entries: 50_000, bytes: 64 * 2 ** 20 };
+const WAITING: LocalLimits = { entries: 5000, bytes: 16 * 2 ** 20 };
+/** An entry that was written this part of its time ago is kept for longer when it is used. */
+const KEEP_AFTER = 0.25;
+
+/** An epoch that is known here alone: the cache was away when it was to be read. */
+const HERE = 'here:';
+
+interface Group {
+  readonly epoch: string;
+  /** When the cache told it. */
+  readonly at: number;
+}
+
+interface Asked {
+  readonly kind: RoomKind;
+  readonly group: string | undefined;
+}
+
+interface Batch {
+  readonly keys: Map<string, Asked>;
+  readonly groups: Set<string>;
+  readonly done: Promise<void>;
+}
+
+const hashed = (text: string): string =>
+  new Bun.CryptoHasher('sha256').update(text).digest('base64url').slice(0, 32);
+
+const groupKeys = (group: string): GroupKeys => ({
+  epoch: `{hopgate}:epoch:${hashed(group)}`,
+  members: `{hopgate}:members:${hashed(group)}`,
+});
+
+/** No method throws, and no promise rejects: without the cache, what is here is all there is. */
+export class SharedEntries {
+  readonly #options: SharedEntriesOptions;
+  readonly #clock: () => number;
+  readonly #local: LocalEntries;
+  readonly #writes: WriteBehind;
+  readonly #groups = new Map<string, Group>();
+  /** By key: the trips that are under way. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  #next: Batch | undefined;
+  #reported = '';
+
+  constructor(options: SharedEntriesOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? (() => performance.now());
+    this.#local = new LocalEntries(options.local ?? LOCAL);
+    this.#writes = new WriteBehind({
+      cache: options.cache,
+      limits: options.waiting ?? WAITING,
+      onDropped: (room, count) => options.onDropped?.(room, count),
+      onRefused: (entry, isVoid) => this.#refused(entry, isVoid),
+      onProblem: (message) => this.#problem(message),
+    });
+  }
+
+  room<Entry>(kind: RoomKind): SharedRoom<Entry> {
+    return new SharedRoom(this, kind);
+  }
+
+  /** As {@link WriteBehind.sent}. */
+  sent(deadlineMs: number): Promise<boolean> {
+    return this.#writes.sent(deadlineMs);
+  }
+
+  /** Voids the entries of a group for all replicas, those included that are being written, and deletes them. */
+  eraseGroup(group: string): void {
+    const known = this.#groups.get(group);
+    if (known !== undefined) this.#local.deleteEpoch(known.epoch);
+    const epoch = crypto.randomUUID();
+    this.#remember(group, epoch, this.#clock());
+    this.#writes.erase({ keys: groupKeys(group), epoch });
+  }
+
+  close(): Promise<void> {
+    return this.#writes.close();
+  }
+
+  // For rooms.
+
+  /** What is asked for in one turn of the microtasks is one trip. Undefined: everything is here. */
+  prefetch(
+    kind: RoomKind,
+    keys: readonly string[],
+    group: string | undefined,
+  ): Promise<void> | undefined {
+    const waits = new Set<Promise<void>>();
+    const ask = (): Batch => {
+      this.#next ??= this.#newBatch();
+      waits.add(this.#next.done);
+      return this.#next;
+    };
+    if (group !== undefined) {
+      const known = this.#groups.get(group);
+      const isUnknown = known === undefined || known.epoch.startsWith(HERE);
+      if (isUnknown || keys.length > 0) ask().groups.add(group);
+    }
+    for (const key of keys) {
+      const full = fullKey(kind, key);
+      // The newest entry may be another replica's.
+      if (kind.keep === 'first' && this.#local.has(full)) continue;
+      // Of a trip that has begun, it may be older than what was written since.
+      const running = kind.keep === 'first' ? this.#underWay.get(full) : undefined;
+      if (running !== undefined) waits.add(running);
+      else ask().keys.set(full, { kind, group });
+    }
+    if (waits.size === 0) return undefined;
+    return Promise.all(waits).then(() => {});
+  }
+
+  get(kind: RoomKind, key: string, group: string | undefined): unknown {
+    const epoch = group === undefined ? '' : this.epochOf(group);
+    return epoch === undefined ? undefined : this.#local.get(fullKey(kind, key), epoch);
+  }
+
+  put(
+    kind: RoomKind,
+    keys: readonly string[],
+    value: unknown,
+    group: string | undefined,
+    epoch: string,
+  ): void {
+    if (group !== undefined && this.epochOf(group) !== epoch) return;
+    const free =
+      kind.keep === 'newest' ? keys : keys.filter((key) => !this.#holds(kind, key, epoch));
+    if (free.length === 0) return;
+    const bytes = packed(value, epoch, preciseNow());
+    for (const key of free) {
+      const full = fullKey(kind, key);
+      this.#local.set(full, bytes);
+      if (epoch.startsWith(HERE)) continue;
+      if (bytes.length > MAX_ENTRY) this.#options.onDropped?.(kind.name, 1);
+      else this.#writes.put(this.#waiting(full, kind, bytes, group, epoch));
+    }
+  }
+
+  /** Undefined: it was not read yet. */
+  epochOf(group: string): string | undefined {
+    return this.#groups.get(group)?.epoch;
+  }
+
+  #holds(kind: RoomKind, key: string, epoch: string): boolean {
+    return this.#local.get(fullKey(kind, key), epoch) !== undefined;
+  }
+
+  #waiting(
+    key: string,
+    kind: RoomKind,
+    bytes: Uint8Array,
+    group: string | undefined,
+    epoch: string,
+  ): WaitingEntry {
+    return {
+      key,
+      room: kind.name,
+      value: () => this.#options.seal.seal(bytes, key),
+      size: bytes.length,
+      ttlMs: kind.ttlMs,
+      onlyIfAbsent: kind.keep === 'first',
+      ...(group !== undefined && { group: { keys: groupKeys(group), epoch } }),
+    };
+  }
+
+  #newBatch(): Batch {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const batch: Batch = { keys: new Map(), groups: new Set(), done: promise };
+    queueMicrotask(() => {
+      this.#next = undefined;
+      void this.#read(batch).then(resolve);
+    });
+    return batch;
+  }
+
+  async #read({ keys: asked, groups, done }: Batch): Promise<void> {
+    const keys = [...asked.keys()].slice(-MAX_KEYS);
+    const epochs = [...groups];
+    const began = this.#clock();
+    for (const key of keys) this.#underWay.set(key, done);
+    const { cache } = this.#options;
+    try {
+      const all = [...epochs.map((group) => groupKeys(group).epoch), ...keys];
+      const values = await cache.getMany(all, READ_MS);
+      await Promise.all(epochs.map((group, i) => this.#learn(group, values[i], began)));
+      const used: [string, RoomKind][] = [];
+      keys.forEach((key, i) => {
+        const { kind, group } = asked.get(key)!;
+        const value = values[epochs.length + i];
+        if (this.#take(key, value, kind, group !== undefined)) used.push([key, kind]);
+      });
+      if (used.length > 0) void this.#keep(used);
+    } catch (thrown) {
+      for (const group of epochs) this.#remember(group, HERE + crypto.randomUUID(), began);
+      if (cache.state.status !== 'down') this.#problem(messageOf(thrown));
+    } finally {
+      for (const key of keys) this.#underWay.delete(key);
+    }
+  }
+
+  async #learn(group: string, value: Uint8Array | undefined, began: number): Promise<void> {
+    let epoch = value && Buffer.from(value).toString('latin1');
+    epoch ??= String(
+      await this.#options.cache.run(
+        EPOCH,
+        [groupKeys(group).epoch],
+        [crypto.randomUUID(), GROUP_MS],
+        READ_MS,
+      ),
+    );
+    // An erasure of this replica, still on its way or later than the question, counts.
+    const isOld = (this.#groups.get(group)?.at ?? Number.NEGATIVE_INFINITY) > began;
+    if (isOld || this.#writes.isErasing(groupKeys(group))) return;
+    this.#remember(group, epoch, this.#clock());
+  }
+
+  #remember(group: string, epoch: string, at: number): void {
+    this.#groups.delete(group);
+    this.#groups.set(group, { epoch, at });
+    if (this.#groups.size > MAX_GROUPS) this.#groups.delete(this.#groups.keys().next().value!);
+  }
+
+  /** @returns it is to be kept for longer */
+  #take(key: string, value: Uint8Array | undefined, kind: RoomKind, grouped: boolean): boolean {
+    // What was put here meanwhile is newer, or is going to be told apart by the cache.
+    if (this.#writes.has(key)) return false;
+    const sealed = value && grouped ? Buffer.from(Buffer.from(value).toString(), 'base64') : value;
+    const bytes = sealed && this.#options.seal.open(sealed, key);
+    const head = bytes && headOf(bytes);
+    if (bytes === undefined || head === undefined) return false;
+    this.#local.set(key, bytes);
+    return preciseNow() / 1000 - head.writtenAt > (kind.ttlMs / 1000) * KEEP_AFTER;
+  }
+
+  async #keep(used: readonly (readonly [string, RoomKind])[]): Promise<void> {
+    const byTime = Map.groupBy(used, ([, { ttlMs }]) => ttlMs);
+    for (const [ttlMs, entries] of byTime) {
+      const keys = entries.slice(0, 1000).map(([key]) => key);
+      await this.#options.cache.run(KEEP, keys, [ttlMs], BACKGROUND_MS).catch(() => {});
+    }
+  }
+
+  #refused({ key, group }: WaitingEntry, isVoid: boolean): void {
+    this.#local.delete(key);
+    if (!isVoid || group === undefined) return;
+    for (const [name, { epoch }] of this.#groups) {
+      if (epoch === group.epoch) this.#groups.delete(name);
+    }
+  }
+
+  #problem(message: string): void {
+    if (this.#reported === message) return;
+    this.#reported = message;
+    this.#options.onProblem?.(message);
+  }
+}
+
+/** Keys hold no text: those who read the keys of a cache learn nothing of what was said. */
+const fullKey = ({ name }: RoomKind, key: string): string => `{hopgate}:${name}:${hashed(key)}`;
+
+const messageOf = (thrown: unknown): string =>
+  thrown instanceof Error ? thrown.message : String(thrown);
+
+/** Entries of one kind. A group of them can be erased as a whole; its names are part of the keys. */
+export class SharedRoom<Entry> {
+  readonly #entries: SharedEntries;
+  readonly #kind: RoomKind;
+
+  constructor(entries: SharedEntries, kind: RoomKind) {
+    this.#entries = entries;
+    this.#kind = kind;
+  }
+
+  /** Undefined: nothing has to be waited for. With a group: also reads the group's epoch. */
+  prefetch(keys: readonly string[], group?: string): Promise<void> | undefined {
+    return this.#entries.prefetch(this.#kind, named(keys, group), group);
+  }
+
+  /** What was read ahead, or put here. */
+  get(key: string, group?: string): Entry | undefined {
+    return this.#entries.get(this.#kind, named([key], group)[0]!, group) as Entry | undefined;
+  }
+
+  /**
+   * Stores an entry under all of the keys; at once for this process, soon for others.
+   * @param epoch of the group ({@link epochOf}) when the work on the entry began: an erasure since voids it
+   */
+  put(keys: readonly string[], entry: Entry, group?: string, epoch = ''): void {
+    this.#entries.put(this.#kind, named(keys, group), entry, group, epoch);
+  }
+
+  /** Of a group, once it was read ahead. */
+  epochOf(group: string): string | undefined {
+    return this.#entries.epochOf(group);
+  }
+
+  /** Resolves when `get` gives what all replicas give: where another one was faster, its entry. */
+  async settled(key: string, group?: string): Promise<void> {
+    await this.#entries.sent(BACKGROUND_MS);
+    if (this.get(key, group) === undefined) await this.prefetch([key], group);
+  }
+}
+
+const named = (keys: readonly string[], group: string | undefined): readonly string[] =>
+  group === undefined ? keys : keys.map((key) => `${group}\0${key}`);
