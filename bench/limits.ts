@@ -1,4 +1,4 @@
-/** What limits cost a request: admission and settlement, with 20,000 keys of seven laws each. */
+/** The cost of limits per request: admission and settlement, with 20,000 keys of seven limits each. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** What sessions cost by the documented rules of vendors' prompt caches, as tables: `npx bun bench/prompt-caches.ts`. */
+/** The cost of sessions by the documented rules of vendors' prompt caches, as tables: `npx bun bench/prompt-caches.ts`. */
 
 import { billOf, CLIENTS, VENDORS } from '../test/support/prompt-caches/bill.ts';
 import { SESSIONS } from '../test/support/prompt-caches/sessions.ts';

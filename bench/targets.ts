@@ -1,4 +1,4 @@
-/** What is measured: the mock itself, the bare relay, nginx, the product in its several ways, and two peers. */
+/** The targets of the benchmark: the mock itself, the bare relay, nginx, the product in its several ways, and two peers. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { announcedPort, freePort, startChild, waitForHttp } from './children.ts';

@@ -1,4 +1,4 @@
-/** What shared state costs a request: trips, delays and CPU, beside a gateway without engines: `bun bench/replicas/requests.ts`. */
+/** The cost of shared state per request: trips, delays and CPU, beside a gateway without engines: `bun bench/replicas/requests.ts`. */
 
 import { startGateway } from '../../test/support/binary.ts';
 import { startCache } from '../../test/support/engines/cache-servers.ts';

@@ -1,4 +1,4 @@
-/** What a coding agent is to these runs, and those that are pointed at the gateway by hand: Claude Code and Codex. */
+/** A coding agent as these runs see it, and those that are pointed at the gateway by hand: Claude Code and Codex. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What a request must look like for single models: facts by profile and glob, which `scripts/models.ts` writes into the file of models. */
+/** Rules for requests to single models: facts by profile and glob, which `scripts/models.ts` writes into the file of models. */
 
 import type { Facts } from '../../src/vendors/vendor.ts';
 

@@ -1,4 +1,4 @@
-/** What is in an archive beside the executable: papers, completions, the manual page, the service's file, monitoring. */
+/** The files of an archive beside the executable: papers, completions, the manual page, the service file, monitoring. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What commands and the page need to work on samples: codecs, folders of samples, gateways without a port. */
+/** Codecs, folders of samples and gateways without a port, for commands and pages that work on samples. */
 
 import type { Environment } from '../config/environment.ts';
 import type { SampleServices } from '../samples/in-process-gateway.ts';

@@ -1,4 +1,4 @@
-/** What a command is: data for parsing, help and completions, and a function that runs it. */
+/** A command is data for parsing, help and completions, and a function that runs it. */
 
 import type { Finding, Linter } from '../codecs/lint.ts';
 import type { Config } from '../config/config.ts';

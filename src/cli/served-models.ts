@@ -1,5 +1,3 @@
-/** What clients need to know of a configuration: the model names that it serves, and the gateway's address. */
-
 import type { Config } from '../config/config.ts';
 import { type Listen, schemeOf } from '../config/sections/listen.ts';
 import type { ProtocolName } from '../conversation/types.ts';

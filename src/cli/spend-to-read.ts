@@ -1,4 +1,4 @@
-/** What commands read about spend, and the names of its keys: of the shared database, or of the files of this machine. */
+/** Spend and the names of its keys, for commands: from the shared database, or from the files of this machine. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

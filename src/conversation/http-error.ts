@@ -1,4 +1,4 @@
-/** What the status and headers of an HTTP error answer mean, in every protocol. */
+/** The meaning of status and headers of an HTTP error answer, the same in every protocol. */
 
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { ErrorKind } from './errors.ts';

@@ -1,4 +1,4 @@
-/** What the steps of an endpoint's exchange hand to each other. */
+/** Values that the steps of an endpoint's exchange hand to each other. */
 
 import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Notes } from '../conversation/notes.ts';

@@ -1,4 +1,4 @@
-/** What a feature is: a pure pass over the conversation, and an interceptor of the events that come back. */
+/** A feature: a pure pass over the conversation, and an interceptor of the events that come back. */
 
 import type { Payer } from '../conversation/account/payer.ts';
 import type { GatewayError } from '../conversation/errors.ts';

@@ -1,4 +1,4 @@
-/** What an exchange may use and what each of its tries costs, as the gateway sees it. */
+/** Permissions of an exchange and the cost of each of its tries, as the gateway sees them. */
 
 import type { Payer, Spent } from '../conversation/account/payer.ts';
 import type { GatewayError } from '../conversation/errors.ts';

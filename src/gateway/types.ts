@@ -1,4 +1,4 @@
-/** What the steps of an exchange hand to each other: the exchange, its hops, attempts and outcomes. */
+/** Values that the steps of an exchange hand to each other: the exchange, its hops, attempts and outcomes. */
 
 import type { AskedUsage, ClientContext, Codec, Digest, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';

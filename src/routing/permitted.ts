@@ -1,4 +1,4 @@
-/** What a key may not use: models, routes and targets, each refused by a message that names it. */
+/** Refuses models, routes and targets that a key may not use, with a message that names them. */
 
 import { GatewayError } from '../conversation/errors.ts';
 import { targetName } from '../conversation/target.ts';

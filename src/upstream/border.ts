@@ -1,4 +1,4 @@
-/** What crosses between clients and vendors of one protocol: lists of what may, so that nothing unknown does. */
+/** Lists of the headers and fields that may cross between clients and vendors of one protocol; nothing unknown does. */
 
 import { NEVER_FORWARDED } from '../config/sections/providers.ts';
 

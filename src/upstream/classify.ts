@@ -1,4 +1,4 @@
-/** What to do about a try that failed before the client got anything. */
+/** Decides what to do about a try that failed before the client got anything. */
 
 import type { ErrorKind, GatewayError } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';

@@ -1,4 +1,4 @@
-/** What an error means by the vendor's own code, where its profile knows that better than the protocol does. */
+/** The meaning of an error by the vendor's own code, where its profile knows that better than the protocol does. */
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
 import type { Profile, Target } from '../conversation/target.ts';

@@ -1,4 +1,4 @@
-/** What the admin API works on: keys, spend, budgets. */
+/** The keys, spend and budgets behind the admin API. */
 
 import { configuredKeys } from '../../admin/configured-keys.ts';
 import type { AdminOptions } from '../../admin/plugin.ts';

@@ -1,4 +1,4 @@
-/** What answers on the routes of Responses beside `POST /v1/responses`. */
+/** Answers on the routes of Responses beside `POST /v1/responses`. */
 
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import type { ResponsesOptions } from '../../codecs/openai-responses/plugin.ts';

@@ -1,4 +1,4 @@
-/** What a Gemini request says outside its body: model and method in the path, form and key in the query. */
+/** The parts of a Gemini request outside its body: model and method in the path, form and key in the query. */
 
 import { ByteList, firstBytes, piecesFrom, wholeBytes } from '../../lib/bytes/byte-list.ts';
 import { asBuffer, needles } from '../../lib/bytes/bytes.ts';

@@ -1,4 +1,4 @@
-/** What a response store needs: the items of bodies, and a conversation with earlier items prepended. */
+/** Items of bodies for a response store, and conversations with earlier items prepended. */
 
 import type { Conversation } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json/json.ts';

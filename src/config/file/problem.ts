@@ -1,4 +1,4 @@
-/** What is wrong with a configuration: where (paths into the file), what (issues), and the text for people. */
+/** Problems of a configuration: where they are (paths into the file), and their text for people. */
 
 /** The keys and list positions that lead from the top of the file to a value. */
 export type Path = readonly (string | number)[];

@@ -1,4 +1,4 @@
-/** What is known of a model, and how the OpenAI APIs list models. */
+/** Facts about a model, and how the OpenAI APIs list models. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import { withoutTrailing } from '../../lib/text/trim-end.ts';

@@ -1,4 +1,4 @@
-/** What the turns of a session have in common where the client sends no session id: their first messages. */
+/** First messages identify a session whose client sends no session id. */
 
 import { asBuffer } from '../../lib/bytes/bytes.ts';
 import { isObject, type Json, MemberScan, tryParse } from '../../lib/json/json.ts';

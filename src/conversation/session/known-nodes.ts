@@ -1,4 +1,4 @@
-/** What was decoded from values that a session keeps, and what encoders made of it; by the value itself. An entry goes when its value does. */
+/** Nodes decoded from values that a session keeps, and what encoders made of them; an entry goes when its value does. */
 
 import { Notes } from '../notes.ts';
 import type { Tool, Turn } from '../types.ts';

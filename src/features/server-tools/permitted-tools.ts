@@ -1,4 +1,4 @@
-/** What a key may use of the server tools, and of the tools that vendors run. */
+/** Restricts server tools, and tools that vendors run, to those that the key may use. */
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Conversation, HostedTool, ProtocolName } from '../../conversation/types.ts';

@@ -1,4 +1,4 @@
-/** What each protocol requires of a history with tools, as data. */
+/** Requirements of each protocol for a history with tools, as data. */
 
 import type { Target } from '../../conversation/target.ts';
 import { MESSAGES_CALL_ID } from '../../conversation/tools/call-ids.ts';

@@ -1,4 +1,4 @@
-/** What a request for a count is: a body without the limit of the output that every other request has, and an address. */
+/** A request for a count: a body without the output limit that every other request has, and an address. */
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';

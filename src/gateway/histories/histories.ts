@@ -1,4 +1,4 @@
-/** What is kept of the last turn of each session, so that a turn costs what it adds. Nothing depends on its being found. */
+/** The last turn of each session, kept so that a turn costs only what it adds. Everything works without it. */
 
 import { firstMessages } from '../../conversation/session/first-messages.ts';
 import { KnownNodes } from '../../conversation/session/known-nodes.ts';

@@ -1,4 +1,4 @@
-/** What targets have taught by refusing: kept for a provider's model as long as its configuration stands. */
+/** Facts learnt from refusals, kept for a provider's model as long as its configuration stays the same. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import { canActOn, targetLearning } from '../../conversation/refusal/refusal.ts';

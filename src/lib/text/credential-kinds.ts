@@ -1,4 +1,4 @@
-/** What credentials look like: one table, each kind found by a scan that reads no character twice. */
+/** Forms of credentials: one table, each kind found by a scan that reads no character twice. */
 
 /** The offsets of a credential. */
 export type Span = readonly [start: number, end: number];

@@ -1,4 +1,4 @@
-/** What the connections remember of their conversations, within a bound for all of them. */
+/** Conversations that connections remember, within one bound for all of them. */
 
 import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json/json.ts';

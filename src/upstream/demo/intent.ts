@@ -1,4 +1,4 @@
-/** What the user asks for, as far as the demo model can tell: a handful of plain patterns, no more. */
+/** Guesses the wish of the user by a handful of plain patterns. */
 
 export type Intent =
   | { readonly kind: 'say'; readonly text: string }

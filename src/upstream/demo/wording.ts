@@ -1,4 +1,4 @@
-/** What the demo model says, in English and in Chinese. */
+/** Texts of the demo model, in English and in Chinese. */
 
 import type { DemoRequest } from './chat-request.ts';
 import type { ToolOutcome } from './chat-tail.ts';

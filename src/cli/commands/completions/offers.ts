@@ -1,4 +1,4 @@
-/** What a shell may offer as the next word of a command line, read from the command table. */
+/** Words that a shell may offer next on a command line, read from the command table. */
 
 import {
   type ArgumentSpec,

@@ -1,4 +1,4 @@
-/** What failures of the network and refusals of vendors mean, and what to do about them. */
+/** Causes of network failures and refusals of vendors, and advice about them. */
 
 import { tryParse } from '../../../lib/json/json.ts';
 import { redactText } from '../../../lib/text/redact.ts';

@@ -1,4 +1,4 @@
-/** What `setup` needs to know of a client: how to change the text of its settings, and how to change it back. */
+/** A client as `setup` sees it: how to change the text of its settings, and how to change it back. */
 
 import type { Environment } from '../../../config/environment.ts';
 import type { ProtocolName } from '../../../conversation/types.ts';

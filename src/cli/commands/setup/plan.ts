@@ -1,4 +1,4 @@
-/** What `setup` writes for a client, from the configuration and the flags. */
+/** The settings that `setup` writes for a client, from the configuration and the flags. */
 
 import type { Config } from '../../../config/config.ts';
 import { models as listed, plainRequest, route, routingTable } from '../../../routing/index.ts';

@@ -1,4 +1,4 @@
-/** What Gemini chunks with nothing but text look like, so that most of them need no parse. */
+/** Recognises Gemini chunks with nothing but text, so that most of them need no parse. */
 
 import { isObject } from '../../../lib/json/json.ts';
 import { JsonTemplate } from '../../../lib/json/json-template.ts';

@@ -1,4 +1,4 @@
-/** What a Chat client gets of an answer: vendor fields, tool names, the form of calls, and media. */
+/** The answer as a Chat client gets it: vendor fields, tool names, the form of calls, and media. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import { openaiServiceTier } from '../../../conversation/openai-fields.ts';

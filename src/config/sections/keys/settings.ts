@@ -1,4 +1,4 @@
-/** What a gateway key may use and how much: the part that keys of the file and keys of the admin API share. */
+/** Permissions and limits of a gateway key: the part that keys of the file and keys of the admin API share. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { isDay } from '../../../lib/text/calendar-day.ts';

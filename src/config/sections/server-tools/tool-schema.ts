@@ -1,4 +1,4 @@
-/** What the schemas of tools under `server_tools` share: timeouts, keywords, and records of secrets. */
+/** Schema parts that tools under `server_tools` share: timeouts, keywords, and records of secrets. */
 
 import { Type } from '@sinclair/typebox';
 import { optional, text } from '../../file/schema-types.ts';

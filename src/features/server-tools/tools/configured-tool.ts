@@ -1,4 +1,4 @@
-/** What configured tools (HTTP and MCP) share: when they are offered, and how their credentials are handled. */
+/** Shared by HTTP and MCP tools of the configuration: when they are offered, and how their credentials are handled. */
 
 import type { ServerTool } from '../tool.ts';
 

@@ -1,4 +1,4 @@
-/** What the Messages API checks beyond pairing: blocks, thinking, empty turns and cache marks. */
+/** Checks of the Messages API beyond pairing: blocks, thinking, empty turns and cache marks. */
 
 export { cleanSystem, cleanTurn } from './blocks.ts';
 export { limitCacheMarks } from './cache-marks.ts';

@@ -1,4 +1,4 @@
-/** What the Chat and Responses APIs check beyond pairing: messages, items, arguments of calls. */
+/** Checks of the Chat and Responses APIs beyond pairing: messages, items, arguments of calls. */
 
 export { parsableInputs } from './call-inputs.ts';
 export { cleanChat } from './chat-messages.ts';
