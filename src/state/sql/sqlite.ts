@@ -1,0 +1,124 @@
+/** The SQLite driver: a file of this machine, by calls that end at once. */
+
+import type { Database } from 'bun:sqlite';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSource } from '../moving/source-store.ts';
+import { bringUpToDate, type Migration, openStateFile } from '../versioned-store.ts';
+import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue } from './sql.ts';
+
+export interface SqliteOptions {
+  readonly path: string;
+  /** Milliseconds to wait for another process's write, on the event loop. */
+  readonly busyMs?: number;
+  /** A commit survives a power cut. */
+  readonly durable?: boolean;
+}
+
+/** @throws SQLiteError, or an Error with a message for people when the file cannot be used */
+export function openSqlite(
+  schema: SqlSchema,
+  { path, busyMs, durable }: SqliteOptions,
+): SqlDatabase {
+  const migrations = migrationsOf(schema);
+  const db = openStateFile({ path, migrations, ...(busyMs !== undefined && { busy: busyMs }) });
+  if (durable === true) db.run('PRAGMA synchronous = FULL');
+  return new SqliteDatabase(db);
+}
+
+/**
+ * A file to look at, which stays as it is. One of an older version is copied to a temporary file, and the copy brought
+ * up to date.
+ * @returns undefined where there is no file, or nothing in it yet
+ * @throws Error with a message for people where a newer version made the file, or it cannot be read
+ */
+export function openSqliteToRead(schema: SqlSchema, path: string): SqlDatabase | undefined {
+  const migrations = migrationsOf(schema);
+  const source = openSource(path, migrations.length);
+  if (source === undefined) return undefined;
+  if (source.version === migrations.length) return new SqliteDatabase(source.db);
+  const folder = mkdtempSync(join(tmpdir(), 'hopgate-'));
+  try {
+    const copy = join(folder, 'copy.db');
+    // The copy is another file, which the pragma keeps from being written, too.
+    source.db.run('PRAGMA query_only = OFF');
+    source.db.query('VACUUM INTO ?').run(copy);
+    const db = openStateFile({ path: copy, migrations: migrations.slice(0, source.version) });
+    bringUpToDate(db, copy, migrations);
+    return new SqliteDatabase(db, () => rmSync(folder, { recursive: true }));
+  } catch (thrown) {
+    rmSync(folder, { recursive: true, force: true });
+    throw thrown;
+  } finally {
+    source.db.close();
+  }
+}
+
+const migrationsOf = ({ sqlite }: SqlSchema): readonly Migration[] =>
+  sqlite.map((step) => (typeof step === 'string' ? ownTables(step) : step));
+
+/** A file has no schemas: it is the room's own. */
+const ownTables = (sql: string): string => sql.replaceAll('hopgate.', '');
+
+class SqliteDatabase implements SqlDatabase {
+  readonly form = 'file';
+  readonly now = `CAST(unixepoch('subsec') * 1000 AS integer)`;
+  readonly #db: Database;
+  readonly #onClose: (() => void) | undefined;
+  /** Statements as they were written, and as SQLite reads them. */
+  readonly #texts = new Map<string, string>();
+  /** Resolves with the transaction that is open: others must not get into it. */
+  #open: Promise<void> | undefined;
+
+  constructor(db: Database, onClose?: () => void) {
+    this.#db = db;
+    this.#onClose = onClose;
+  }
+
+  async query<Row>(sql: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    while (this.#open !== undefined) await this.#open;
+    return this.#all<Row>(sql, values);
+  }
+
+  transaction<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
+    return this.#within('BEGIN IMMEDIATE', work);
+  }
+
+  snapshot<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
+    return this.#within('BEGIN', work);
+  }
+
+  close(): void {
+    this.#db.close();
+    this.#onClose?.();
+  }
+
+  async #within<T>(begin: string, work: (inside: SqlStatements) => Promise<T>): Promise<T> {
+    while (this.#open !== undefined) await this.#open;
+    this.#db.run(begin);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#open = promise;
+    try {
+      const result = await work({ query: async (sql, values = []) => this.#all(sql, values) });
+      this.#db.run('COMMIT');
+      return result;
+    } catch (thrown) {
+      // Some errors, a full disk among them, have undone everything already.
+      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+      throw thrown;
+    } finally {
+      this.#open = undefined;
+      resolve();
+    }
+  }
+
+  #all<Row>(sql: string, values: readonly SqlValue[]): Row[] {
+    let text = this.#texts.get(sql);
+    if (text === undefined) {
+      text = ownTables(sql).replaceAll(/\$(\d+)/g, '?$1');
+      this.#texts.set(sql, text);
+    }
+    return this.#db.query<Row, SqlValue[]>(text).all(...values);
+  }
+}
