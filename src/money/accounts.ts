@@ -199,6 +199,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   readonly #account: ExchangeAccount;
   readonly #start: TryStart;
   /** Of the configuration in force when it began: a price that is removed meanwhile still counts. */
+  readonly #prices: PriceBook;
+  readonly #began = Date.now();
   readonly #price: PriceVersion | undefined;
   #place: RunningPlace | undefined;
   #hold: TryHold | undefined;
@@ -213,7 +215,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     this.target = targetName(start.target);
     this.protocol = start.target.protocol;
     this.stream = start.stream;
-    this.#price = account.options.prices().of(this.target).at(Date.now());
+    this.#prices = account.options.prices();
+    this.#price = this.#prices.of(this.target).at(this.#began);
   }
 
   begun(hold: TryHold | undefined): void {
@@ -272,8 +275,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     };
   }
 
-  #applied(usage: Usage) {
-    const price = this.#price;
+  #applied(usage: Usage, price = this.#price) {
     if (price === undefined || (searchesOf(usage) > 0 && !price.pricesSearches)) return undefined;
     const tier = price.hasServiceTiers ? (usage.serviceTier ?? this.#start.serviceTier) : undefined;
     const { rates, json } = price.applied(totalInput(usage), tier);
@@ -287,8 +289,11 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const { estimate, journal, onCost } = this.#account.options;
     const usage = this.#used(result);
     const exact = usage === undefined || result.final;
-    const isUnknown = result.unmeasured === true && this.#price?.pricesUnmeasured !== true;
-    const applied = usage === undefined || isUnknown ? undefined : this.#applied(usage);
+    const price = result.model
+      ? this.#prices.ofAnswer(this.target, result.model).at(this.#began)
+      : this.#price;
+    const isUnknown = result.unmeasured === true && price?.pricesUnmeasured !== true;
+    const applied = usage === undefined || isUnknown ? undefined : this.#applied(usage, price);
     // What was not answered costs nothing, whatever the price.
     const whole = usage === undefined ? 0 : applied?.cost;
     const before = this.#start.settles?.spent;

@@ -1,6 +1,7 @@
 /** Which price applies to a try: that of the configuration, else the one that hopgate knows of the model. */
 
 import { cataloguePrice } from '../config/models/model-facts.ts';
+import { isSameModel, MAX_NAME } from '../config/models/names.ts';
 import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { PicoRates } from './cost.ts';
@@ -22,6 +23,8 @@ export interface PriceVersion {
   readonly pricesSearches: boolean;
   /** What an answer costs that is not measured in tokens is known. */
   readonly pricesUnmeasured: boolean;
+  /** It stands in the configuration. */
+  readonly isConfigured: boolean;
   readonly model: ModelPrice;
 }
 
@@ -56,6 +59,8 @@ export interface KnownPrice {
 export interface PricedProvider {
   /** Its name in the catalogue of models; undefined: the catalogue has none of its prices. */
   readonly vendor?: string | undefined;
+  /** A cloud: names are those of deployments and of profiles there, and answers name the model behind them. */
+  readonly platform?: unknown;
   readonly prices: readonly ModelPrice[];
 }
 
@@ -67,6 +72,8 @@ const MAX_TARGETS = 5000;
 export class PriceBook {
   readonly #providers: Readonly<Record<string, PricedProvider>>;
   readonly #known = new Map<string, KnownPrice>();
+  /** By target and model that answered. */
+  readonly #answered = new Map<string, KnownPrice>();
 
   constructor({ providers }: { readonly providers: Readonly<Record<string, PricedProvider>> }) {
     this.#providers = providers;
@@ -81,6 +88,38 @@ export class PriceBook {
       this.#known.set(target, known);
     }
     return known;
+  }
+
+  /**
+   * The price of the model that answered, where that is another one and its price is known; else that of the target.
+   * @param model as the vendor's answer names it
+   */
+  ofAnswer(target: string, model: string): KnownPrice {
+    const asked = target.slice(target.indexOf('/') + 1);
+    if (model === asked || model.length > MAX_NAME) return this.of(target);
+    const key = `${target} ${model}`;
+    let known = this.#answered.get(key);
+    if (known === undefined) {
+      known = isSameModel(asked, model) ? this.of(target) : this.#findAnswer(target, model);
+      if (this.#answered.size >= MAX_TARGETS) this.#answered.clear();
+      this.#answered.set(key, known);
+    }
+    return known;
+  }
+
+  #findAnswer(target: string, model: string): KnownPrice {
+    const name = target.slice(0, target.indexOf('/'));
+    const asked = this.of(target);
+    const answered = this.of(`${name}/${model}`);
+    const isDeployed = this.#providers[name]?.platform !== undefined;
+    return {
+      at(time) {
+        const [own, other] = [asked.at(time), answered.at(time)];
+        // What the owner has written of a deployment counts before the list price of what it holds.
+        const written = isDeployed && own?.isConfigured === true && other?.isConfigured !== true;
+        return written ? own : (other ?? own);
+      },
+    };
   }
 
   /** Undefined: none is known. */
@@ -118,6 +157,7 @@ class VersionedPrice implements PriceVersion {
   readonly hasServiceTiers: boolean;
   readonly pricesSearches: boolean;
   readonly pricesUnmeasured: boolean;
+  readonly isConfigured: boolean;
   readonly model: ModelPrice;
   readonly #source: string;
   readonly #usual: AppliedPrice;
@@ -127,7 +167,8 @@ class VersionedPrice implements PriceVersion {
     this.effectiveFrom = price.effectiveFrom;
     this.hasServiceTiers = price.tiers.some((tier) => tier.serviceTier !== undefined);
     // In a file a price that is left out is nothing; the catalogue does not know it.
-    this.pricesSearches = source === 'config' || price.search > 0;
+    this.isConfigured = source === 'config';
+    this.pricesSearches = this.isConfigured || price.search > 0;
     this.pricesUnmeasured = price.request > 0 || (price.input === 0 && price.output === 0);
     this.model = price;
     this.#source = source;

@@ -22,6 +22,7 @@ const PROTOCOLS: readonly Spoken[] = [
   'anthropic-messages',
   'google-gemini',
 ];
+const DEAR = { input: 30, output: 150, cached: 3 };
 /** Words of an answer. */
 const WORDS = 150;
 // The vendor counts what it says: answers that came whole show how many bytes make a token.
@@ -50,7 +51,7 @@ beforeAll(async () => {
     base_url: vendor.url + VERSIONS[protocol],
     keys: ['k'],
     models: ['*'],
-    prices: { m: PRICE },
+    prices: { m: PRICE, 'maker/other-4': DEAR },
     timeouts: { first_byte: 1, idle: 1 },
   });
   gateway = await startInProcess({
@@ -191,6 +192,17 @@ const expectAllOutput = ({ output }: Row): void =>
   expect(Math.abs(output / TOKENS - 1)).toBeLessThan(0.1);
 
 describe.each(pairs)('%s → %s', (client, upstream) => {
+  test.each([true, false])(
+    'an answer of another model than was asked costs what that model costs (stream: %p)',
+    async (stream) => {
+      const { rows } = await ask(client, upstream, stream, [
+        { ending: 'done', counted: COUNTED, model: 'maker/other-4' },
+      ]);
+      expect(rows).toHaveLength(1);
+      expect(rows[0]).toMatchObject({ target: `${upstream}/m`, cost: 10 * billFor(COUNTED) });
+    },
+  );
+
   test.each([true, false])(
     'an answer with usage is billed to the nano (stream: %p)',
     async (stream) => {

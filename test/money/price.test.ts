@@ -76,3 +76,49 @@ test.each([
 ])('CSV: %p', (value, text) => {
   expect(cell(value)).toBe(text);
 });
+
+test.each([
+  // The provider, what was asked, what answered, the price of the input.
+  ['router', 'cheap', 'anthropic/claude-opus-4.7', 5],
+  ['router', 'openrouter/auto', 'anthropic/claude-opus-4.7', 5],
+  ['router', 'cheap', 'cheap', 1],
+  ['router', 'cheap', 'cheap-20250929', 1],
+  ['router', 'cheap', 'CHEAP', 1],
+  ['router', 'cheap', 'cheap-001', 1],
+  ['router', 'cheap', 'cheap-preview-05-20', 1],
+  ['router', 'cheap:free', 'cheap', 0],
+  ['router', 'cheap', 'cheap-4', 1],
+  ['router', 'cheap', 'nobody knows it', 1],
+  ['router', 'cheap', '', 1],
+  ['router', 'cheap', 'x'.repeat(10_000), 1],
+  ['router', 'unpriced', 'cheap', 1],
+  ['maker', 'claude-opus-4-1', 'claude-haiku-4-5-20251001', 1],
+  ['maker', 'claude-haiku-4-5', 'claude-haiku-4-5-20251001', 1],
+  ['cloud', 'our-deployment', 'gpt-4o-2024-08-06', 7],
+  ['cloud', 'another-deployment', 'gpt-4o-2024-08-06', 2.5],
+  ['relay', 'a', 'b', 2],
+  ['relay', 'a', 'gpt-4o', 1],
+] as const)('at %s, %s that answered as %s costs %d', (provider, asked, answered, input) => {
+  const book = new PriceBook({
+    providers: {
+      router: {
+        vendor: 'openrouter',
+        prices: resolvePrices({
+          cheap: { input: 1, output: 1 },
+          'cheap:free': { input: 0, output: 0 },
+        }),
+      },
+      maker: { vendor: 'anthropic', prices: [] },
+      cloud: {
+        vendor: 'azure',
+        platform: {},
+        prices: resolvePrices({ 'our-deployment': { input: 7, output: 7 } }),
+      },
+      relay: { prices: resolvePrices({ a: { input: 1, output: 1 }, b: { input: 2, output: 2 } }) },
+    },
+  });
+  for (const _ of ['asked for', 'remembered']) {
+    const price = book.ofAnswer(`${provider}/${asked}`, answered).at(Date.now())!;
+    expect(price.model.input).toBe(input);
+  }
+});

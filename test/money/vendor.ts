@@ -33,6 +33,8 @@ export interface Script {
   readonly counted?: Counted;
   /** Pieces of text, one event each. */
   readonly words?: number;
+  /** The model that its answers name; left out: `m`. */
+  readonly model?: string;
 }
 
 /** USD per million tokens. */
@@ -108,7 +110,7 @@ function protocolOf(path: string): Spoken {
 
 function answer(
   protocol: Spoken,
-  { ending, counted, words = 150 }: Script,
+  { ending, counted, words = 150, model = 'm' }: Script,
   stream: boolean,
   streams: { cancelled: number; held(): Promise<void> },
 ): Response | Promise<Response> {
@@ -120,7 +122,12 @@ function answer(
   const usage =
     ending === 'zero-usage' ? { input: 0, cached: 0, output: 0, reasoning: 0 } : counted;
   const told = ending === 'no-usage' ? undefined : usage;
-  if (!stream) return Response.json(WHOLE[protocol](WORD.repeat(words), told));
+  const named = (json: string) =>
+    json.replace(/"(model|modelVersion)":"m"/g, `"$1":${JSON.stringify(model)}`);
+  if (!stream) {
+    const body = named(JSON.stringify(WHOLE[protocol](WORD.repeat(words), told)));
+    return new Response(body, { headers: { 'content-type': 'application/json' } });
+  }
   const events = EVENTS[protocol](words, told);
   const complete = ending === 'done' || ending === 'no-usage' || ending === 'zero-usage';
   const sent = complete
@@ -128,7 +135,7 @@ function answer(
     : [...events.head, ...events.text];
   if (ending === 'error-event') sent.push(events.error);
   const utf8 = new TextEncoder();
-  const pending = [...sent];
+  const pending = sent.map(named);
   let held = streams.held;
   let rest = ending === 'held' ? events.end.join('') : events.text[0]!;
   return new Response(

@@ -35,7 +35,7 @@ export async function settleJob(
   if (!isObject(response as JsonObject)) return false;
   const value = response as JsonObject;
   if (value.id !== id || typeof value.status !== 'string' || isUnderWay(value)) return false;
-  const { usage } = openaiResponses.digestReply(value);
+  const { usage, model } = openaiResponses.digestReply(value);
   const answer = { response: value, reportsUsage: usage !== undefined };
   const job = await finishJob(store, { id, owner }, answer, outputItems);
   if (job === undefined || usage === undefined) return true;
@@ -60,7 +60,7 @@ export async function settleJob(
       settles: due ?? { request: id, session: undefined, spent: undefined },
     });
     one.answered(200);
-    one.end({ ended: 'done', usage, final: true, content: true, bytes: 0 });
+    one.end({ ended: 'done', usage, model, final: true, content: true, bytes: 0 });
   } catch (thrown) {
     // It is still to be settled.
     await store.change(id, owner, (now) => ({ ...now, response: withDue(row.response, due) }));

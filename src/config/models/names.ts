@@ -27,6 +27,16 @@ export function plainName(model: string): string {
   return own.replace(VERSION, '').replaceAll('.', '-');
 }
 
+/** What a vendor's answer may add to a name, and it is the same model: `-0613`, `-001`, `-preview-05-20`, `-1106-preview`. */
+const ADDED = /^(?:-\d{3,8}|-preview|-exp)(?:-\d{2,4}|-preview|-exp)*$/;
+
+/** These name one model: they differ only in what {@link plainName} leaves out, or in a version of it. */
+export function isSameModel(a: string, b: string): boolean {
+  if (a === b) return true;
+  const [short, long] = [plainName(a), plainName(b)].sort((x, y) => x.length - y.length);
+  return long!.startsWith(short!) && (long === short || ADDED.test(long!.slice(short!.length)));
+}
+
 /**
  * A name in parts: `claude-opus-5-5` is `claude-opus` in version 5.5. Numbers behind the word that follows a version are
  * dates and sizes.

@@ -57,6 +57,11 @@ export interface TryResult {
   readonly ended: TryEnd;
   /** What the vendor said; undefined: nothing. */
   readonly usage: Usage | undefined;
+  /**
+   * The model that answered, as the vendor names it: a router, or a fallback of the vendor, may answer with another one
+   * than was asked, and is paid for that. Left out, or '': as was asked.
+   */
+  readonly model?: string | undefined;
   /** `usage` counts the whole answer, and not only what was known when it began. */
   readonly final: boolean;
   /** Text, reasoning or a call has come. */

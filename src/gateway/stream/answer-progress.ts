@@ -26,6 +26,8 @@ export class AnswerProgress {
   /** The error that came is none in the client's protocol. */
   unsaid = false;
   usage: Usage | undefined;
+  /** That answered, as the vendor names it. */
+  model: string | undefined;
   finish: FinishReason | undefined;
   #open: BlockHead['type'] | undefined;
 
@@ -39,6 +41,7 @@ export class AnswerProgress {
         break;
       case 'start':
         this.usage = event.usage ?? this.usage;
+        this.model = event.model;
         return;
       case 'usage':
         this.usage = event.usage;

@@ -267,8 +267,8 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 
   get digest(): Digest {
-    const { ended, semantic, answered, usage, finish, error } = this;
-    return { complete: ended, semantic, answered, usage, finish, error };
+    const { ended, semantic, answered, usage, model, finish, error } = this;
+    return { complete: ended, semantic, answered, usage, model, finish, error };
   }
 
   get finalAnswer(): FinalAnswer | undefined {

@@ -58,7 +58,10 @@ export class StartOfTry implements TryStart {
 }
 
 /** What is known of an answer, in the terms of a digest or of a pipeline. */
-type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish' | 'counted' | 'pending'> & {
+type Progress = Pick<
+  Digest,
+  'complete' | 'semantic' | 'finish' | 'counted' | 'pending' | 'model'
+> & {
   readonly usage?: Usage | undefined;
 };
 
@@ -66,12 +69,13 @@ type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish' | 'counted' | 'p
 export function endTry(
   account: TryAccount,
   ended: TryEnd,
-  { complete, semantic, finish, counted, pending, usage }: Progress,
+  { complete, semantic, finish, counted, pending, usage, model }: Progress,
   bytes: number,
 ): void {
   account.end({
     ended,
     usage,
+    model,
     // Messages counts the prompt when an answer begins, and the output when it ends.
     final:
       usage !== undefined &&

@@ -96,6 +96,7 @@ function replyFromStream(reading: Reading, bytes: Uint8Array): WholeReply {
     semantic: reply.blocks.some(says),
     answered: reply.blocks.some((block) => block.type !== 'reasoning' && says(block)),
     usage: reply.usage,
+    model: reply.model,
     finish: reply.finish,
     error,
   };

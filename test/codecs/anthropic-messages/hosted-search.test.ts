@@ -120,6 +120,7 @@ describe('digests', () => {
       semantic: false,
       usage: { input: 5, output: 9 },
       counted: true,
+      model: 'm',
       finish: 'stop',
     });
   });

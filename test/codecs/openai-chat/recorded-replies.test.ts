@@ -136,6 +136,7 @@ else {
           semantic: reply.blocks.length > 0,
           answered: reply.blocks.some((block) => block.type !== 'reasoning'),
           finish: reply.finish,
+          model: reply.model,
           ...(reply.usage === undefined ? {} : { usage: reply.usage }),
         });
       }

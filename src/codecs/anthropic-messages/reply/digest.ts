@@ -7,7 +7,7 @@ import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import type { Digest } from '../../codec.ts';
-import { objects } from '../wire.ts';
+import { objects, string } from '../wire.ts';
 import { decodeErrorBody } from './errors.ts';
 import { decodeFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
@@ -27,6 +27,7 @@ export function digestReply(body: Json): Digest {
     answered: objects(body.content).some((block) => hasContent(block) && !isThinking(block)),
     ...(complete ? { texts: plainTexts(body.content) } : {}),
     ...(usage === undefined ? {} : { usage }),
+    model: string(body.model),
     ...(complete ? { finish: decodeFinish(body.stop_reason) } : {}),
   };
 }
@@ -58,13 +59,16 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   let counted = false;
   let semantic = false;
   let finish: FinishReason | undefined;
+  let model: string | undefined;
   let error: GatewayError | undefined;
   for (const { data } of frames) {
     const event = data === undefined ? undefined : tryParse(data);
     if (!isObject(event)) continue;
     switch (event.type) {
       case 'message_start':
-        if (isObject(event.message)) usage = mergeUsage(usage, event.message.usage);
+        if (!isObject(event.message)) break;
+        usage = mergeUsage(usage, event.message.usage);
+        model = string(event.message.model);
         break;
       case 'content_block_start':
         semantic ||= isObject(event.content_block) && hasContent(event.content_block);
@@ -94,6 +98,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     complete,
     semantic,
     ...(counts === undefined ? {} : { usage: counts, counted }),
+    ...(model === undefined ? {} : { model }),
     ...(finish === undefined ? {} : { finish }),
     ...(error === undefined ? {} : { error }),
   };

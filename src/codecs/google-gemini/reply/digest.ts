@@ -17,6 +17,7 @@ class AnswerFacts {
   #reason: string | undefined;
   #message: string | undefined;
   #usage: Digest['usage'];
+  #model: string | undefined;
   #searches = 0;
   #error: Digest['error'];
   #unsaid = false;
@@ -29,6 +30,7 @@ class AnswerFacts {
       this.#unsaid = this.#error !== undefined && !chunk.error;
     }
     this.#usage = decodeUsage(field(chunk, 'usageMetadata')) ?? this.#usage;
+    this.#model = text(field(chunk, 'modelVersion')) ?? this.#model;
     const candidates = objects(chunk.candidates);
     if (candidates.length === 0 && blockDetails(chunk) !== undefined) {
       this.#reason ??= 'PROHIBITED_CONTENT';
@@ -85,6 +87,7 @@ class AnswerFacts {
       ...(this.#usage === undefined
         ? {}
         : { usage: { ...this.#usage, ...hosted }, counted: reason !== undefined }),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
       ...(complete ? { finish: decodeFinish(reason!, this.#calls) } : {}),
       ...(error === undefined ? {} : { error }),
       ...(this.#unsaid ? { unsaid: true } : {}),

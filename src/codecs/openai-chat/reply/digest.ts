@@ -84,6 +84,7 @@ export function digestReply(body: Json): Digest {
       decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
       reply.service_tier,
     ),
+    model: text(reply.model),
     ...(failure && { counted: true }),
     error: failure,
   };
@@ -97,6 +98,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   let tier: Json | undefined;
   let error: Digest['error'];
   let unsaid = false;
+  let model: string | undefined;
   const found = { visible: false, refusal: false, calls: false };
   for (const frame of frames) {
     if (frame.data === undefined) continue;
@@ -112,6 +114,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
       unsaid = !isSaid(chunk, frame.event);
     }
     tier = chunk.service_tier ?? tier;
+    model = text(chunk.model) || model;
     usage = decodeUsage(chunk.usage) ?? decodeUsage(object(chunk.x_groq)?.usage) ?? usage;
     for (const value of list(chunk.choices) ?? []) {
       const choice = object(value) ?? {};
@@ -129,6 +132,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     complete,
     semantic: found.visible || found.refusal || found.calls,
     ...(usage === undefined ? {} : { usage: withServiceTier(usage, tier)!, counted: true }),
+    ...(model === undefined ? {} : { model }),
     ...(complete ? { finish: decodeFinish(reason ?? '', found) } : {}),
     ...(error === undefined ? {} : { error }),
     ...(unsaid ? { unsaid } : {}),

@@ -39,6 +39,7 @@ function digestResponse(response: JsonObject, status: string): Digest {
       (item) => item.type !== 'reasoning' && hasContent(item),
     ),
     ...(usage === undefined ? {} : { usage, counted: true }),
+    model: text(response, 'model'),
     ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
     ...(error === undefined ? {} : { error }),
   };
