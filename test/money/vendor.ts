@@ -33,7 +33,7 @@ export interface Script {
   readonly counted?: Counted;
   /** Pieces of text, one event each. */
   readonly words?: number;
-  /** The model that its answers name; left out: `m`. */
+  /** The model that its answers name; left out: the one that was asked. */
   readonly model?: string;
 }
 
@@ -76,11 +76,11 @@ export function startVendor(): Vendor {
     async fetch(request) {
       requests++;
       const { pathname } = new URL(request.url);
-      const body = (await request.json()) as { readonly stream?: boolean };
+      const body = (await request.json()) as { readonly stream?: boolean; readonly model?: string };
       const script = scripts.length > 1 ? scripts.shift()! : scripts[0]!;
       const protocol = protocolOf(pathname);
       const stream = body.stream === true || pathname.endsWith(':streamGenerateContent');
-      return answer(protocol, script, stream, streams);
+      return answer(protocol, { model: body.model, ...script }, stream, streams);
     },
   });
   return {
