@@ -3,8 +3,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileKeyStore } from '../src/keys/file-key-store.ts';
 import { KeyChanges } from '../src/keys/key-changes.ts';
+import { openKeyFile } from '../src/keys/run-time-keys.ts';
 import { SpendStore } from '../src/money/spend-store.ts';
 import { startInProcess } from '../test/support/in-process.ts';
 import { type BenchKey, spendRows } from './spend-rows.ts';
@@ -18,7 +18,7 @@ const ADMIN = 'an-admin-key-of-the-bench';
 const home = mkdtempSync(join(tmpdir(), 'hopgate-admin-pages-'));
 mkdirSync(join(home, 'state'));
 
-const keyStore = new FileKeyStore(join(home, 'state', 'keys.db'));
+const keyStore = openKeyFile(join(home, 'state', 'keys.db'));
 const changes = new KeyChanges({
   place: { store: keyStore, changed: () => {} },
   routes: () => [],

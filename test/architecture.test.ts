@@ -351,8 +351,6 @@ const STILL_SHARED = [
   'src/features/server-tools/shared-hop-ledger.ts',
   'src/features/tool-results/shared-short-results.ts',
   'src/features/vision/shared-descriptions.ts',
-  'src/keys/moving',
-  'src/keys/shared',
   'src/limits/moving',
   'src/limits/shared',
   'src/money/moving',
@@ -371,7 +369,6 @@ const STILL_SHARED = [
 ];
 const STILL_WHAT = [
   'src/features/response-store/shared/fetched-responses.ts',
-  'src/keys/shared/key-snapshot-store.ts',
   'src/limits/engine/bank.ts',
   'src/limits/moving/counts.ts',
   'src/limits/shared/bank-session.ts',

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
 import { KeyChanges } from '../../src/keys/key-changes.ts';
-import { SharedKeys } from '../../src/keys/shared/shared-keys.ts';
+import { databaseSource, RunTimeKeys } from '../../src/keys/run-time-keys.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { startPostgres } from '../../test/support/engines/database-servers.ts';
 
@@ -16,13 +16,11 @@ const server = await startPostgres();
 const database = new PostgresDatabase({ url: new Secret(server.url) }, () => {});
 const folder = mkdtempSync(join(tmpdir(), 'hopgate-load-keys-'));
 
-function replica(name: string, onLoaded?: () => void): SharedKeys {
-  return new SharedKeys({
-    database,
-    cache: undefined,
-    path: join(folder, `${name}.db`),
+function replica(name: string, onLoaded?: () => void): RunTimeKeys {
+  return new RunTimeKeys({
+    source: databaseSource(database),
+    snapshot: join(folder, `${name}.db`),
     warn: (message) => console.error(message),
-    onSnapshot: () => {},
     ...(onLoaded !== undefined && { onLoaded }),
   });
 }

@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfigFile } from '../config/load.ts';
-import { openKeysToRead } from '../keys/file-key-store.ts';
-import type { KeyChange } from '../keys/key-store.ts';
-import { SharedKeyStore } from '../keys/shared/shared-key-store.ts';
+import type { KeyChange } from '../keys/key-records.ts';
+import { keyFileToRead } from '../keys/move.ts';
+import { keysInDatabase } from '../keys/run-time-keys.ts';
 import { redactText } from '../lib/text/redact.ts';
 import type { SpendReader } from '../money/schema.ts';
 import { sharedSpendReader } from '../money/shared/open-shared.ts';
@@ -38,7 +38,7 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
     const engines = openEngines({ database, onError: 'local', seal: [] }, () => {});
     return {
       ...sharedSpendReader(engines.database!),
-      keyNames: namesFrom((ids) => new SharedKeyStore(engines.database!).many(ids), err),
+      keyNames: namesFrom((ids) => keysInDatabase(engines.database!).many(ids), err),
       close: () => engines.close(),
     };
   }
@@ -60,10 +60,10 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
   }
 }
 
-function keysOfFile(path: string, ids: readonly string[]): readonly KeyChange[] {
-  const file = openKeysToRead(path);
+async function keysOfFile(path: string, ids: readonly string[]): Promise<readonly KeyChange[]> {
+  const file = keyFileToRead(path);
   try {
-    return file?.many(ids) ?? [];
+    return (await file?.many(ids)) ?? [];
   } finally {
     file?.close();
   }
@@ -72,7 +72,7 @@ function keysOfFile(path: string, ids: readonly string[]): readonly KeyChange[] 
 /** A key of the configuration has its name for an id, and a person has no other name. */
 const namesFrom =
   (
-    many: (ids: readonly string[]) => readonly KeyChange[] | Promise<readonly KeyChange[]>,
+    many: (ids: readonly string[]) => Promise<readonly KeyChange[]>,
     err: Invocation['err'],
   ): SpendToRead['keyNames'] =>
   async (ids) => {

@@ -2,8 +2,10 @@
 
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { type ChainFault, sorted } from './audit-chain.ts';
-import { NO_SETTINGS } from './key-rows.ts';
-import type { KeyChange, KeyRecord, SecretRecord } from './key-store.ts';
+import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
+
+/** Of a key that says nothing of its own. */
+export const NO_SETTINGS: KeyRecord['settings'] = { labels: {}, limits: {}, budgets: [] };
 
 const isoTime = (time: number) => new Date(time).toISOString();
 

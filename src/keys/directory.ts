@@ -60,7 +60,7 @@ export class KeyDirectory {
   }
 
   /**
-   * At once for every key that is known; a promise where the database of the keys is asked for one that is not.
+   * At once for every key that is known; a promise where the store is asked for one that is not.
    * @param presented the key as the client sent it
    * @param digest its SHA-256; may be written over after the call
    * @param now milliseconds since 1970
@@ -77,10 +77,8 @@ export class KeyDirectory {
     if (known !== undefined) return this.#judged(known, digest, now);
     // The checksum keeps what is no key of ours from the store.
     if (!isKeyText(presented)) return 'unknown';
-    const found = runTime.findAnew(hex);
-    if (!(found instanceof Promise)) return this.#foundAnew(runTime, found, digest, now);
     const kept = digest.slice();
-    return found.then((secret) => this.#foundAnew(runTime, secret, kept, now));
+    return runTime.findAnew(hex).then((secret) => this.#foundAnew(runTime, secret, kept, now));
   }
 
   #foundAnew(

@@ -15,14 +15,13 @@ import type { Json, JsonObject } from '../lib/json/json.ts';
 import type { ChainedEntry } from './audit-chain.ts';
 import { auditView } from './audited-keys.ts';
 import { hexOf, sha256 } from './directory.ts';
+import type { KeyChange, KeyRecord } from './key-records.ts';
 import {
   type AuditFilter,
   type AuditReport,
   type ChangedKey,
   type ChangePlan,
-  type KeyChange,
   type KeyPage,
-  type KeyRecord,
   type KeyStore,
   type RequestMark,
   RequestReused,
@@ -318,7 +317,7 @@ export class KeyChanges {
     return changed;
   }
 
-  async #read<T>(work: (store: KeyStore) => T | Promise<T>): Promise<T> {
+  async #read<T>(work: (store: KeyStore) => Promise<T>): Promise<T> {
     let store: KeyStore | undefined;
     try {
       store = this.#options.place.store;

@@ -1,6 +1,6 @@
 /** Keys made at run time in memory: found by the digest of a secret, without a query. */
 
-import type { KeyChange, KeyRecord, SecretRecord } from './key-store.ts';
+import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
 
 /** A key, and what another part has made of it. */
 export interface LoadedKey {

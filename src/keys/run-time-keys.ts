@@ -1,26 +1,311 @@
-/** The keys made at run time as a process knows them: in memory, following the file or the database that has them. */
+/** The keys made at run time in memory: found without a query, brought up to date by a poll, by hints over the cache, and when one is unknown. */
 
-import type { KeyStore } from './key-store.ts';
-import type { LoadedKey, LoadedSecret } from './loaded-keys.ts';
+import { existsSync } from 'node:fs';
+import { EngineAway, type KeyValue, type Sql } from '../state/engines/engine.ts';
+import { openPostgres } from '../state/sql/postgres.ts';
+import { openSqlite } from '../state/sql/sqlite.ts';
+import { KeySnapshotStore } from './key-snapshot-store.ts';
+import { BEGINNING, KeyStore, type News, type Position } from './key-store.ts';
+import { type LoadedKey, LoadedKeys, type LoadedSecret } from './loaded-keys.ts';
+import { KEYS_SCHEMA } from './schema.ts';
+
+/** A message without content: look at the database. */
+export const KEYS_CHANNEL = 'hopgate:keys';
+/** Milliseconds between two looks without a hint. */
+const POLL_MS = 2000;
+/** Unknown keys of all clients together cost the database one look in so many milliseconds. */
+const LOOK_MS = 250;
+/** Between two looks, for unknown keys, at what could not be read. */
+const RETRY_MS = 1000;
+const DEADLINE_MS = 1000;
+/** Milliseconds to wait for another process's write to the file. */
+const BUSY_MS = 2000;
+
+/** Where the keys are kept. */
+export interface KeySource {
+  /** What messages call it. */
+  readonly form: KeyStore['form'];
+  /** Milliseconds between two looks for unknown keys. */
+  readonly lookMs: number;
+  /** It is known that a look would be in vain. */
+  readonly isAway: boolean;
+  /** Undefined: no key was made yet. @throws when it cannot be used */
+  found(): KeyStore | undefined;
+  /** For changes: made where there is none. @throws when it cannot be used */
+  opened(): KeyStore;
+  close(): void;
+}
+
+/** A key that was revoked does not come back with a power cut. @throws as {@link openSqlite} */
+export const openKeyFile = (path: string): KeyStore =>
+  new KeyStore(openSqlite(KEYS_SCHEMA, { path, busyMs: BUSY_MS, durable: true }));
+
+export const keysInDatabase = (database: Sql): KeyStore =>
+  new KeyStore(openPostgres(database, KEYS_SCHEMA));
+
+/** The file of this machine, made with the first key. */
+export function fileSource(path: string): KeySource {
+  let store: KeyStore | undefined;
+  const opened = (): KeyStore => {
+    store ??= openKeyFile(path);
+    return store;
+  };
+  return {
+    form: 'file',
+    lookMs: 0,
+    isAway: false,
+    found: () => (store === undefined && !existsSync(path) ? undefined : opened()),
+    opened,
+    close() {
+      store?.close();
+      store = undefined;
+    },
+  };
+}
+
+/** The database of all replicas. */
+export function databaseSource(database: Sql): KeySource {
+  const store = keysInDatabase(database);
+  return {
+    form: 'database',
+    lookMs: LOOK_MS,
+    get isAway() {
+      return database.state.status === 'down';
+    },
+    found: () => store,
+    opened: () => store,
+    close() {},
+  };
+}
+
+export interface RunTimeKeysOptions {
+  readonly source: KeySource;
+  /** Tells of changes at once; without it, the poll does. */
+  readonly cache?: KeyValue | undefined;
+  /** The file of what was known last: a replica starts with it while the database is away. */
+  readonly snapshot?: string;
+  /** Trouble with the keys or the snapshot, once until it is over. An engine that is away is told elsewhere. */
+  readonly warn: (message: string) => void;
+  /** The database is away, and the keys are those of the snapshot. */
+  readonly onSnapshot?: (snapshot: { readonly keys: number; readonly time: number }) => void;
+  /** The database was read for the first time. */
+  readonly onLoaded?: () => void;
+  readonly pollMs?: number;
+}
+
+/** What `GET /health/engines` says of the keys. */
+export interface KeysReport {
+  /** `none`: neither the database nor a snapshot could be read yet. */
+  readonly source: 'database' | 'snapshot' | 'none';
+  readonly keys: number;
+  /** The last audit entry that is in force here. */
+  readonly entry: number;
+  /** ISO 8601: when the database was read last; of a snapshot, when it was written. */
+  readonly as_of?: string;
+}
 
 /** What is in memory stays valid while the store cannot be read. */
-export interface RunTimeKeys {
-  /** Follows the changes of other processes from now on. Called again, it does nothing. */
-  follow(): void;
-  /** @param digest SHA-256 in hex */
-  find(digest: string): LoadedSecret | undefined;
-  /** The same after a look at the store, which another process may have changed a moment ago. */
-  findAnew(digest: string): LoadedSecret | undefined | Promise<LoadedSecret | undefined>;
-  /** The store could not be read when it was last looked at: it may have keys that are not known here. */
-  readonly unreadable: boolean;
-  /** Why no key can be known yet; undefined: they are known. */
-  readonly unready: string | undefined;
-  byId(id: string): LoadedKey | undefined;
-  /** All that are in memory, revoked ones too. */
-  readonly all: Iterable<LoadedKey>;
+export class RunTimeKeys {
+  readonly #options: RunTimeKeysOptions;
+  readonly #keys = new LoadedKeys();
+  #position: Position = BEGINNING;
+  #source: KeysReport['source'] = 'none';
+  /** Of {@link KeysReport.as_of}, in milliseconds since 1970. */
+  #time: number | undefined;
+  #unreadable = false;
+  /** What was told of each, until it is over. */
+  readonly #warned = new Map<'keys' | 'snapshot', string>();
+  #looked = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #waiting: Promise<void> | undefined;
+  #snapshot: KeySnapshotStore | undefined;
+  #isBehind = false;
+  #saving: Promise<void> = Promise.resolve();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #unwatch: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: RunTimeKeysOptions) {
+    this.#options = options;
+  }
+
   /** For changes; call {@link changed} after each. @throws when it cannot be used */
-  readonly store: KeyStore;
+  get store(): KeyStore {
+    return this.#options.source.opened();
+  }
+
+  /** The store could not be read when it was last looked at: it may have keys that are not known here. */
+  get unreadable(): boolean {
+    return this.#unreadable;
+  }
+
+  /** Why no key can be known yet; undefined: they are known. Of a file that is at hand, each look tells. */
+  get unready(): string | undefined {
+    return this.#source === 'none' && this.#options.source.form === 'database'
+      ? 'the keys were not read yet: no database, and no snapshot of it'
+      : undefined;
+  }
+
+  get report(): KeysReport {
+    return {
+      source: this.#source,
+      keys: this.#keys.size,
+      entry: this.#position.seq,
+      ...(this.#time !== undefined && { as_of: new Date(this.#time).toISOString() }),
+    };
+  }
+
+  /** Follows the changes of other processes from now on. Called again, it does nothing. */
+  follow(): void {
+    if (this.#timer !== undefined || this.#closed) return;
+    this.#readSnapshot();
+    this.#timer = setInterval(() => void this.refresh(), this.#options.pollMs ?? POLL_MS);
+    this.#timer.unref();
+    this.#unwatch = this.#options.cache?.watch(KEYS_CHANNEL, () => void this.refresh());
+    void this.refresh();
+  }
+
+  /** @param digest SHA-256 in hex */
+  find(digest: string): LoadedSecret | undefined {
+    return this.#keys.find(digest);
+  }
+
+  /** The same after a look at the store, which another process may have changed a moment ago. Never rejects. */
+  async findAnew(digest: string): Promise<LoadedSecret | undefined> {
+    // The first request may come before anything was read.
+    this.follow();
+    const known = this.#keys.find(digest);
+    if (known !== undefined) return known;
+    this.#waiting ??= this.#look();
+    await this.#waiting;
+    return this.#keys.find(digest);
+  }
+
+  byId(id: string): LoadedKey | undefined {
+    return this.#keys.byId(id);
+  }
+
+  /** All that are in memory, revoked ones too. */
+  get all(): Iterable<LoadedKey> {
+    return this.#keys.all;
+  }
+
   /** This process has changed the store. Resolves when the change is in force here. */
-  changed(): void | Promise<void>;
-  close(): void | Promise<void>;
+  async changed(): Promise<void> {
+    void this.#options.cache?.publish(KEYS_CHANNEL, '', DEADLINE_MS).catch(() => {});
+    await this.refresh();
+  }
+
+  /** Resolves after a look that began after this call. Never rejects. */
+  refresh(): Promise<void> {
+    if (this.#running === undefined) {
+      this.#running = this.#takeOver().finally(() => {
+        this.#running = undefined;
+      });
+      return this.#running;
+    }
+    // The look that has begun may have missed the change of now.
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return this.refresh();
+    });
+    return this.#next;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#unwatch?.();
+    await this.#saving;
+    this.#snapshot?.close();
+    this.#snapshot = undefined;
+    this.#options.source.close();
+  }
+
+  /** A look for all who wait at the moment. */
+  async #look(): Promise<void> {
+    const { lookMs, isAway } = this.#options.source;
+    const since = performance.now() - this.#looked;
+    // Never at once: the caller has to note this look before it begins.
+    await (isAway || lookMs <= since ? undefined : Bun.sleep(lookMs - since));
+    // Who comes from now on may know of a change that this look misses.
+    this.#waiting = undefined;
+    if (this.#unreadable && since < RETRY_MS) return;
+    await this.refresh();
+  }
+
+  async #takeOver(): Promise<void> {
+    if (this.#closed) return;
+    this.#looked = performance.now();
+    try {
+      const { source } = this.#options;
+      const news = await source.found()?.news(this.#position, DEADLINE_MS);
+      if (this.#closed) return;
+      this.#unreadable = false;
+      this.#warned.delete('keys');
+      this.#time = Date.now();
+      if (news !== undefined) {
+        if (news.whole) this.#keys.clear();
+        this.#keys.take(news.keys);
+        this.#position = news.position;
+        this.#saving = this.#saving.then(() => this.#save(news));
+      }
+      const isFirst = this.#source !== 'database';
+      this.#source = 'database';
+      if (isFirst) this.#options.onLoaded?.();
+    } catch (thrown) {
+      if (!this.#closed) this.#isAway(thrown);
+    }
+  }
+
+  #isAway(thrown: unknown): void {
+    if (!this.#unreadable && this.#source === 'snapshot') {
+      this.#options.onSnapshot?.({ keys: this.#keys.size, time: this.#time! });
+    }
+    this.#unreadable = true;
+    if (!(thrown instanceof EngineAway)) this.#warn('keys', messageOf(thrown));
+  }
+
+  #readSnapshot(): void {
+    const { snapshot: path } = this.#options;
+    if (path === undefined) return;
+    try {
+      this.#snapshot = new KeySnapshotStore(path);
+      const found = this.#snapshot.read();
+      // What the database has said meanwhile is newer.
+      if (found === undefined || this.#source !== 'none') return;
+      this.#keys.take(found.keys);
+      this.#position = found.position;
+      this.#time = found.time;
+      this.#source = 'snapshot';
+    } catch (thrown) {
+      this.#warn('snapshot', `${this.#options.snapshot}: ${messageOf(thrown)}`);
+    }
+  }
+
+  /** Never rejects. */
+  async #save(news: News): Promise<void> {
+    try {
+      await this.#snapshot?.write(this.#isBehind ? this.#all() : news);
+      this.#isBehind = false;
+      this.#warned.delete('snapshot');
+    } catch (thrown) {
+      this.#isBehind = true;
+      this.#warn('snapshot', `${this.#options.snapshot}: ${messageOf(thrown)}`);
+    }
+  }
+
+  #all(): News {
+    return { keys: [...this.#keys.all], position: this.#position, whole: true };
+  }
+
+  #warn(about: 'keys' | 'snapshot', message: string): void {
+    if (this.#warned.get(about) === message) return;
+    this.#warned.set(about, message);
+    this.#options.warn(message);
+  }
 }
+
+const messageOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -14,10 +14,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { FileKeyStore } from '../../src/keys/file-key-store.ts';
 import { KeyChanges } from '../../src/keys/key-changes.ts';
 import type { KeyStore } from '../../src/keys/key-store.ts';
-import { SharedKeyStore } from '../../src/keys/shared/shared-key-store.ts';
+import { keysInDatabase, openKeyFile } from '../../src/keys/run-time-keys.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import {
   type DatabaseServer,
@@ -55,7 +54,7 @@ const SECRET = 'a secret';
 async function filePlace(): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-changes-'));
   const path = join(folder, 'keys.db');
-  const store = new FileKeyStore(path);
+  const store = openKeyFile(path);
   const forger = new Database(path);
   cleanups.push(
     () => rmSync(folder, { recursive: true, force: true }),
@@ -80,7 +79,8 @@ async function filePlace(): Promise<Place> {
         return messageOf(thrown);
       }
     },
-    addSecret: (id) => `INSERT INTO secrets VALUES ('${'a'.repeat(64)}', '${id}', 1, NULL)`,
+    addSecret: (id) =>
+      `UPDATE keys SET secrets = '[{"digest":"${'a'.repeat(64)}","created":1,"until":null}]' WHERE id = '${id}'`,
     async fill() {
       forger.run(
         "CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'disk full'); END",
@@ -103,7 +103,7 @@ async function sharedPlace(): Promise<Place> {
   const onTable = (sql: string) =>
     sql.replace(/\baudit\b/, 'hopgate.audit').replace(/(?<=FROM |UPDATE )keys\b/, 'hopgate.keys');
   return {
-    store: new SharedKeyStore(database),
+    store: keysInDatabase(database),
     async content() {
       const tables = ['keys', 'key_requests', 'audit', 'audit_head'];
       const rows = await Promise.all(tables.map((name) => run(`SELECT * FROM hopgate.${name}`)));

@@ -5,12 +5,10 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hexOf, sha256 } from '../../src/keys/directory.ts';
-import { FileKeyStore } from '../../src/keys/file-key-store.ts';
 import { KeyChanges } from '../../src/keys/key-changes.ts';
-import type { MovableKeys } from '../../src/keys/key-store.ts';
-import { auditMove } from '../../src/keys/moving/audit-move.ts';
-import { keysMove } from '../../src/keys/moving/keys-move.ts';
-import { SharedKeyStore } from '../../src/keys/shared/shared-key-store.ts';
+import type { KeyStore } from '../../src/keys/key-store.ts';
+import { auditMove, keysMove } from '../../src/keys/move.ts';
+import { keysInDatabase, openKeyFile } from '../../src/keys/run-time-keys.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
 import type { MoveDirection } from '../../src/state/state-move.ts';
 import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
@@ -26,9 +24,9 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
   function machine() {
     const folder = newFolder();
     const path = join(folder, 'keys.db');
-    let store: FileKeyStore | undefined;
+    let store: KeyStore | undefined;
     const opened = () => {
-      store ??= new FileKeyStore(path);
+      store ??= openKeyFile(path);
       return store;
     };
     const close = () => {
@@ -38,7 +36,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     afterTest(close);
     return { folder, path, close, opened };
   }
-  const changesOf = (store: MovableKeys) =>
+  const changesOf = (store: KeyStore) =>
     new KeyChanges({ place: { store, changed: () => {} }, routes: () => [] });
   const moves = (database: Sql, path: string, to: MoveDirection) => {
     const options = { database, cache: undefined, path, to, actor };
@@ -48,12 +46,12 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     const { keys, audit } = moves(database, path, to);
     return [await keys.copy(() => {}), await audit.copy(() => {})];
   }
-  const all = async (store: MovableKeys) =>
+  const all = async (store: KeyStore) =>
     (await store.page('', 1000)).map(({ record, secrets }) => ({
       record,
       secrets: secrets.toSorted((a, b) => (a.digest < b.digest ? -1 : 1)),
     }));
-  const actionsOf = async (store: MovableKeys) =>
+  const actionsOf = async (store: KeyStore) =>
     (await store.audit({ limit: 1000 })).map(({ action }) => action).reverse();
 
   test('keys come with their secrets, settings and ends, once, and the chain of the machine is vouched for', async () => {
@@ -65,7 +63,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     const b = await here.create({ name: 'b', blocked: true }, by);
     await here.revoke((await here.create({ name: 'c' }, by)).view.id, by);
     const before = await all(opened());
-    const chain = opened().verifyAudit();
+    const chain = await opened().verifyAudit();
     close();
 
     const { keys, audit } = moves(database, path, 'engines');
@@ -77,7 +75,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     expect(filesIn(folder)).toEqual(files);
 
     expect(await run(database, path, 'engines')).toEqual([3, 5]);
-    const shared = new SharedKeyStore(database);
+    const shared = keysInDatabase(database);
     expect(await all(shared)).toEqual(before);
     const dump = await dumpOf(database);
     expect(await keys.compare()).toMatchObject({ items: 3, missing: 0, conflicts: 0 });
@@ -110,7 +108,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     const ids: Record<string, string> = {};
     for (const name of names) ids[name] = (await here.create({ name }, by)).view.id;
     await run(database, path, 'engines');
-    const shared = new SharedKeyStore(database);
+    const shared = keysInDatabase(database);
     const there = changesOf(shared);
     const id = (name: string) => ids[name]!;
 
@@ -135,11 +133,11 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     expect(await keys.compare()).toMatchObject({ missing: 0, conflicts: 1 });
 
     const newer = await shared.get(id('newer here'));
-    expect(newer).toEqual(opened().get(id('newer here')));
+    expect(newer).toEqual(await opened().get(id('newer here')));
     expect(newer!.secrets.map(({ digest }) => digest)).toContain(hexOf(sha256(rotated.key)));
     expect((await shared.get(id('newer there')))!.record.blocked).toBe(true);
     const revoked = (await shared.get(id('revoked here')))!;
-    expect(revoked.record.revoked).toBe(opened().get(id('revoked here'))!.record.revoked!);
+    expect(revoked.record.revoked).toBe((await opened().get(id('revoked here')))!.record.revoked!);
     expect(revoked.record.settings.labels).toEqual({ n: '2' });
     expect(revoked.secrets).toEqual([]);
     expect((await shared.get(id('revoked there')))!.record.revoked).toBeDefined();
@@ -150,14 +148,14 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     // The way back takes the rest.
     const back = moves(database, path, 'embedded').keys;
     expect(await back.copy(() => {})).toBe(3);
-    expect(opened().get(id('newer there'))!.record.blocked).toBe(true);
-    expect(opened().get(id('revoked there'))!.record.revoked).toBeDefined();
+    expect((await opened().get(id('newer there')))!.record.blocked).toBe(true);
+    expect((await opened().get(id('revoked there')))!.record.revoked).toBeDefined();
     expect(await back.compare()).toMatchObject({ missing: 0, conflicts: 1 });
     // What had been changed here beside the revocation there.
     expect(await keys.copy(() => {})).toBe(1);
     expect(await keys.compare()).toMatchObject({ missing: 0, conflicts: 1 });
     expect(await back.compare()).toMatchObject({ missing: 0, conflicts: 1 });
-    expect(opened().verifyAudit().fault).toBeUndefined();
+    expect((await opened().verifyAudit()).fault).toBeUndefined();
   });
 
   test('what a cut leaves is finished by the next copy, and nothing is written twice', async () => {
@@ -177,7 +175,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
         await expect(cut.copy(() => {})).rejects.toThrow('cut');
       }
       await run(database, path, 'engines');
-      const shared = new SharedKeyStore(database);
+      const shared = keysInDatabase(database);
       expect(await all(shared)).toEqual(await all(opened()));
       const actions = await actionsOf(shared);
       expect(actions.filter((one) => one === 'key.import')).toHaveLength(30);
@@ -198,7 +196,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     expect(await back.audit.compare()).toMatchObject({ items: 8, missing: 8 });
     expect(existsSync(third.path)).toBe(false);
     expect(await run(database, third.path, 'embedded')).toEqual([6, 8]);
-    expect(await all(third.opened())).toEqual(await all(new SharedKeyStore(database)));
+    expect(await all(third.opened())).toEqual(await all(keysInDatabase(database)));
     expect(await run(database, third.path, 'embedded')).toEqual([0, 0]);
     // Its own changes go there once more; then there is nothing to tell on either way.
     await changesOf(third.opened()).create({ name: 'new' }, by);
@@ -207,8 +205,8 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     await run(database, third.path, 'engines');
     expect(await run(database, third.path, 'embedded')).toEqual([0, 0]);
     expect(await run(database, third.path, 'engines')).toEqual([0, 0]);
-    expect((await new SharedKeyStore(database).verifyAudit()).fault).toBeUndefined();
-    expect(third.opened().verifyAudit().fault).toBeUndefined();
+    expect((await keysInDatabase(database).verifyAudit()).fault).toBeUndefined();
+    expect((await third.opened().verifyAudit()).fault).toBeUndefined();
   });
 
   test('an audit that was changed, or is another one than before, is not vouched for', async () => {
@@ -226,7 +224,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     // The last entry goes, and the note of the end with it: whole in itself.
     raw.run('DELETE FROM audit WHERE seq = 3');
     raw.run('DELETE FROM keys WHERE id NOT IN (SELECT target FROM audit)');
-    raw.run('UPDATE head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)');
+    raw.run('UPDATE audit_head SET seq = 2, hash = (SELECT hash FROM audit WHERE seq = 2)');
     await expect(audit.compare()).rejects.toThrow('not the one that the other side knows');
     raw.run("UPDATE audit SET actor = 'nobody' WHERE seq = 2");
     await expect(audit.compare()).rejects.toThrow('entry 2 was changed');
@@ -239,7 +237,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     const here = changesOf(opened());
     const ids: string[] = [];
     for (let i = 0; i < 40; i++) ids.push((await here.create({ name: `k${i}` }, by)).view.id);
-    const shared = new SharedKeyStore(database);
+    const shared = keysInDatabase(database);
     const there = changesOf(shared);
     const copying = run(database, path, 'engines');
     for (const [i, id] of ids.entries()) {

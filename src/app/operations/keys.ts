@@ -1,18 +1,23 @@
 /** The keys made at run time, in the file of this machine or in the database of all replicas, and what is told of them. */
 
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { FileKeyStore } from '../../keys/file-key-store.ts';
-import { FileKeys } from '../../keys/file-keys.ts';
-import type { RunTimeKeys } from '../../keys/run-time-keys.ts';
-import { SharedKeys, type SharedKeysReport } from '../../keys/shared/shared-keys.ts';
+import { BEGINNING } from '../../keys/key-store.ts';
+import { keyFileToRead } from '../../keys/move.ts';
+import {
+  databaseSource,
+  fileSource,
+  type KeysReport,
+  RunTimeKeys,
+} from '../../keys/run-time-keys.ts';
 import type { Engines } from '../../state/engines/open-engines.ts';
 import { event, type Log } from '../../telemetry/log.ts';
+
+const READ_MS = 5000;
 
 export interface KeyServices {
   readonly keys: RunTimeKeys;
   /** Of shared ones. */
-  report(): SharedKeysReport | undefined;
+  report(): KeysReport | undefined;
 }
 
 /** @param home the folder of the state */
@@ -24,36 +29,34 @@ export function keyServices(
   const warn = (message: string) => event(log, 'keys.problem', { message }, 'warn');
   const path = (name: string) => join(home, 'state', name);
   if (database === undefined) {
-    return { keys: new FileKeys({ path: path('keys.db'), warn }), report: () => undefined };
+    const source = fileSource(path('keys.db'));
+    return { keys: new RunTimeKeys({ source, warn }), report: () => undefined };
   }
-  const keys: SharedKeys = new SharedKeys({
-    database,
+  const keys: RunTimeKeys = new RunTimeKeys({
+    source: databaseSource(database),
     cache,
-    path: path('shared-keys.db'),
+    snapshot: path('shared-keys.db'),
     warn,
     onSnapshot: ({ keys, time }) =>
       event(log, 'keys.snapshot', { keys, as_of: new Date(time).toISOString() }, 'warn'),
-    onLoaded() {
-      const left = keysLeft(path('keys.db'), keys);
+    async onLoaded() {
+      const left = await keysLeft(path('keys.db'), keys);
       if (left > 0) event(log, 'keys.left', { keys: left, path: path('keys.db') }, 'warn');
     },
   });
   return { keys, report: () => keys.report };
 }
 
-/** How many keys of the file of this machine are not in the database: they do not work any more. */
-function keysLeft(path: string, keys: RunTimeKeys): number {
-  if (!existsSync(path)) return 0;
+/** How many keys of the file of this machine are not in the database: they do not work any more. Never rejects. */
+async function keysLeft(path: string, keys: RunTimeKeys): Promise<number> {
   try {
-    const file = new FileKeyStore(path);
-    try {
-      const all = file.changesSince(0).keys;
-      return all.filter(
-        ({ record: { id, revoked } }) => revoked === undefined && keys.byId(id) === undefined,
-      ).length;
-    } finally {
-      file.close();
-    }
+    const file = keyFileToRead(path);
+    const all = await file?.news(BEGINNING, READ_MS);
+    file?.close();
+    const left = (all?.keys ?? []).filter(
+      ({ record: { id, revoked } }) => revoked === undefined && keys.byId(id) === undefined,
+    );
+    return left.length;
   } catch {
     // A file that cannot be read is told by the command that takes its keys over.
     return 0;

@@ -1,7 +1,7 @@
 /** `hopgate audit verify`: checks that no entry of the audit was changed, removed or moved, and no key without one. */
 
-import { openKeysToRead } from '../../keys/file-key-store.ts';
 import type { AuditReport } from '../../keys/key-store.ts';
+import { keyFileToRead } from '../../keys/move.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../command.ts';
 import { jsonOption } from '../shared-options.ts';
 import { URL_OPTION, withAccess } from './keys/index.ts';
@@ -48,12 +48,12 @@ async function runAudit(invocation: Invocation): Promise<number> {
   return withAccess(invocation, async (access) => told(await access.verifyAudit(), invocation));
 }
 
-function verifyFile(path: string, invocation: Invocation): number {
+async function verifyFile(path: string, invocation: Invocation): Promise<number> {
   try {
-    const file = openKeysToRead(path);
+    const file = keyFileToRead(path);
     if (file === undefined) throw new Error(`there is no audit in ${path}`);
     try {
-      const { count, head, fault } = file.verifyAudit();
+      const { count, head, fault } = await file.verifyAudit();
       return told({ count, head, fault: fault?.message ?? null }, invocation);
     } finally {
       file.close();

@@ -76,10 +76,14 @@ class SqliteDatabase implements SqlDatabase {
     this.#onClose = onClose;
   }
 
-  async query<Row>(sql: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+  // Statements are handed on as `{ query }`.
+  readonly query: SqlStatements['query'] = async <Row>(
+    sql: string,
+    values: readonly SqlValue[] = [],
+  ) => {
     while (this.#open !== undefined) await this.#open;
     return this.#all<Row>(sql, values);
-  }
+  };
 
   transaction<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
     return this.#within('BEGIN IMMEDIATE', work);

@@ -3,12 +3,10 @@
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
-import { FileKeyStore } from '../../../keys/file-key-store.ts';
 import { type IssuedKey, KeyChanges, type KeysPlace } from '../../../keys/key-changes.ts';
-import type { AuditReport } from '../../../keys/key-store.ts';
+import type { AuditReport, KeyStore } from '../../../keys/key-store.ts';
 import { localActor } from '../../../keys/local-actor.ts';
-import { SharedKeyStore } from '../../../keys/shared/shared-key-store.ts';
-import { KEYS_CHANNEL } from '../../../keys/shared/shared-keys.ts';
+import { KEYS_CHANNEL, keysInDatabase, openKeyFile } from '../../../keys/run-time-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
@@ -71,7 +69,7 @@ function onFile(path: string, config: Config): KeysAccess {
 function onDatabase(config: Config): KeysAccess {
   const { cache, database, close } = openEngines(config.engines, () => {});
   const place: KeysPlace = {
-    store: new SharedKeyStore(database!),
+    store: keysInDatabase(database!),
     async changed() {
       await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
     },
@@ -121,9 +119,9 @@ function onPlace(place: KeysPlace, config: Config, close: KeysAccess['close']): 
   };
 }
 
-function opened(path: string): FileKeyStore {
+function opened(path: string): KeyStore {
   try {
-    return new FileKeyStore(path);
+    return openKeyFile(path);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new KeysProblem(`${path} cannot be used: ${why}`, { cause: thrown });

@@ -16,8 +16,8 @@ import { Secret } from '../../src/config/secret.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { KeyDirectory, type KeyLookup, sha256 } from '../../src/keys/directory.ts';
 import { KeyChanges } from '../../src/keys/key-changes.ts';
+import { databaseSource, RunTimeKeys } from '../../src/keys/run-time-keys.ts';
 import { isKeyText, newKeyId, newKeyText } from '../../src/keys/secret-format.ts';
-import { SharedKeys } from '../../src/keys/shared/shared-keys.ts';
 import { EngineAway, type SqlReader } from '../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { ValkeyCache } from '../../src/state/engines/valkey.ts';
@@ -101,10 +101,10 @@ describe.skipIf(!HAS_POSTGRES)('keys of several replicas', () => {
     const snapshots: number[] = [];
     const path = join(home, 'shared-keys.db');
     const keys = onCleanup(
-      new SharedKeys({
-        database,
+      new RunTimeKeys({
+        source: databaseSource(database),
         cache: own,
-        path,
+        snapshot: path,
         warn: (message) => warnings.push(message),
         onSnapshot: (told) => snapshots.push(told.keys),
         pollMs,

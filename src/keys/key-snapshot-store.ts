@@ -1,10 +1,10 @@
-/** What a machine last knew of the shared keys, in a file of its own: a replica starts with it while the database is away. */
+/** A copy of the keys in a file of this machine: a replica starts with it while the database is away. */
 
 import type { Database } from 'bun:sqlite';
-import { isObject, tryParse } from '../../lib/json/json.ts';
-import { openStateFile } from '../../state/versioned-store.ts';
-import type { KeyChange } from '../key-store.ts';
-import type { News, Position } from './shared-key-store.ts';
+import { isObject, tryParse } from '../lib/json/json.ts';
+import { openStateFile } from '../state/versioned-store.ts';
+import type { KeyChange } from './key-records.ts';
+import type { News, Position } from './key-store.ts';
 
 // Rows may be newer than the head, never older: what is read after it is taken over once more.
 const SCHEMA = `

@@ -1,0 +1,283 @@
+/** Moves keys with the digests of their secrets, and what vouches for the audit, between the file of a machine and the database of all replicas. */
+
+import { hostname } from 'node:os';
+import type { JsonObject } from '../lib/json/json.ts';
+import type { KeyValue, Sql } from '../state/engines/engine.ts';
+import { type MovePass, pagedMove, type Standing } from '../state/moving/paged-move.ts';
+import { openPostgresToRead } from '../state/sql/postgres.ts';
+import { openSqliteToRead } from '../state/sql/sqlite.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../state/state-move.ts';
+import { auditView } from './audited-keys.ts';
+import type { KeyChange, SecretRecord } from './key-records.ts';
+import { KeyStore, type PlannedChange } from './key-store.ts';
+import { KEYS_CHANNEL, keysInDatabase, openKeyFile } from './run-time-keys.ts';
+import { KEYS_SCHEMA } from './schema.ts';
+
+export interface KeysMoveOptions {
+  readonly database: Sql;
+  /** Replicas that run hear of changes by it. */
+  readonly cache: KeyValue | undefined;
+  /** The file of this machine. */
+  readonly path: string;
+  readonly to: MoveDirection;
+  /** For the audit: who moves. */
+  readonly actor: string;
+}
+
+/** Undefined: there is nothing yet on that side. */
+interface KeySides {
+  readonly source: KeyStore | undefined;
+  readonly target: KeyStore | undefined;
+  /** Gateways that run are told of changes. */
+  changed(): Promise<void>;
+  close(): void;
+}
+
+/** Milliseconds in which the cache must take the hint. */
+const HINT_MS = 2000;
+
+/** The file to look at, which stays as it is; undefined: there is none. @throws Error with a message for people */
+export function keyFileToRead(path: string): KeyStore | undefined {
+  const file = openSqliteToRead(KEYS_SCHEMA, path);
+  return file && new KeyStore(file);
+}
+
+/** @param writes the target is made where there is none; else nothing is written */
+async function openSides(options: KeysMoveOptions, writes: boolean): Promise<KeySides> {
+  const { database, cache, path, to } = options;
+  const isTarget = (side: MoveDirection) => writes && side === to;
+  const file = isTarget('embedded') ? openKeyFile(path) : keyFileToRead(path);
+  try {
+    const there = isTarget('engines') ? keysInDatabase(database) : await keysThere(database);
+    const [source, target] = to === 'engines' ? [file, there] : [there, file];
+    return {
+      source,
+      target,
+      async changed() {
+        if (to === 'engines') await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
+      },
+      close: () => file?.close(),
+    };
+  } catch (thrown) {
+    file?.close();
+    throw thrown;
+  }
+}
+
+async function keysThere(database: Sql): Promise<KeyStore | undefined> {
+  const tables = await openPostgresToRead(database, KEYS_SCHEMA, 'keys');
+  return tables && new KeyStore(tables);
+}
+
+const KEYS_PAGE = 500;
+/** Ids that a note names. */
+const MAX_NAMED = 10;
+
+export const keysMove = (options: KeysMoveOptions): StateMove =>
+  pagedMove<KeyChange>({
+    name: 'keys',
+    item: 'key',
+    engine: 'database',
+    open: async (writes) => passOver(await openSides(options, writes), options),
+  });
+
+function passOver(sides: KeySides, { actor }: KeysMoveOptions): MovePass<KeyChange> {
+  const { source, target } = sides;
+  /** The first ones that differ. */
+  const named: string[] = [];
+  return {
+    count: () => source?.count() ?? 0,
+    async *pages() {
+      for (let after = ''; source !== undefined; ) {
+        const page = await source.page(after, KEYS_PAGE);
+        if (page.length > 0) yield page;
+        if (page.length < KEYS_PAGE) return;
+        after = page.at(-1)!.record.id;
+      }
+    },
+    async standings(page) {
+      const there = (await target?.many(page.map(({ record: { id } }) => id))) ?? [];
+      const byId = new Map(there.map((one) => [one.record.id, one]));
+      return page.map((one) => {
+        const standing = standingOf(one, byId.get(one.record.id));
+        if (standing === 'differs' && named.length < MAX_NAMED) named.push(one.record.id);
+        return standing;
+      });
+    },
+    async write(missing) {
+      let written = 0;
+      for (const one of missing) {
+        try {
+          await target!.change(one.record.id, (now) => planFor(one, now, actor));
+          written++;
+        } catch (thrown) {
+          if (!(thrown instanceof Overtaken)) throw thrown;
+        }
+      }
+      await sides.changed();
+      return written;
+    },
+    notes: ({ differs }) =>
+      differs === 0
+        ? []
+        : [
+            `${differs} were changed on both sides since they were the same, and stay as they are on each (${named.join(', ')}${differs > named.length ? ' …' : ''}). A change on one side makes that one the newer.`,
+          ],
+    close: () => sides.close(),
+  };
+}
+
+/** Between the comparison and the change, the target got what it lacked. */
+class Overtaken extends Error {
+  override readonly name = 'Overtaken';
+}
+
+/**
+ * A revoked key stays revoked. Else the greater version is the newer one. Two machines' clocks are not compared: a
+ * key that was changed as often on both sides is left alone.
+ */
+function standingOf(ours: KeyChange, theirs: KeyChange | undefined): Standing {
+  if (theirs === undefined) return 'missing';
+  const [own, other] = [ours.record, theirs.record];
+  if (own.revoked !== undefined && other.revoked === undefined) return 'missing';
+  if (own.revoked === undefined && other.revoked !== undefined) return 'there';
+  if (own.version !== other.version) return own.version > other.version ? 'missing' : 'there';
+  return isSameKey(ours, theirs) ? 'there' : 'differs';
+}
+
+function planFor(ours: KeyChange, now: KeyChange | undefined, actor: string): PlannedChange {
+  if (standingOf(ours, now) !== 'missing') throw new Overtaken('nothing is missing any more');
+  const { record, secrets } = now === undefined ? ours : replaced(ours, now);
+  const before = now === undefined ? null : auditView(now);
+  const audit = {
+    time: Date.now(),
+    actor,
+    action: 'key.import',
+    before,
+    after: auditView({ record, secrets }),
+  };
+  return { record, secrets, audit };
+}
+
+/** What was changed after the revocation on the other side stays, but the key is revoked. */
+function replaced(ours: KeyChange, now: KeyChange): KeyChange {
+  if (ours.record.version >= now.record.version) return ours;
+  const { revoked } = ours.record;
+  const version = now.record.version + 1;
+  return { record: { ...now.record, version, updated: Date.now(), revoked }, secrets: [] };
+}
+
+const isSameKey = (one: KeyChange, other: KeyChange): boolean =>
+  Bun.deepEquals(one.record, other.record) &&
+  Bun.deepEquals(one.secrets.map(factsOf).sort(), other.secrets.map(factsOf).sort());
+
+const factsOf = ({ digest, created, until }: SecretRecord) =>
+  `${digest} ${created} ${until ?? 'always'}`;
+
+const IMPORT = 'audit.import';
+const ENTRIES_PAGE = 1000;
+
+/** A chain as it was read, whole. */
+interface Chain {
+  /** What notes of it in other chains are about: its first entry tells it from all others. */
+  readonly name: string;
+  readonly entries: number;
+  readonly head: string;
+}
+
+/** What the target's chain says of the source's, and what has come since. */
+interface ChainState {
+  readonly chain: Chain | undefined;
+  readonly noted: JsonObject | null;
+  readonly news: number;
+}
+
+/**
+ * Two chains cannot become one: each entry holds the hash of the one before it. The entries stay where they are, and
+ * the target's chain gets an entry with their number and their last hash. It proves later that they are the same.
+ */
+export function auditMove(options: KeysMoveOptions): StateMove {
+  async function using<T>(writes: boolean, work: (sides: KeySides) => Promise<T>): Promise<T> {
+    const sides = await openSides(options, writes);
+    try {
+      return await work(sides);
+    } finally {
+      sides.close();
+    }
+  }
+  return {
+    name: 'audit',
+    item: 'entry',
+    engine: 'database',
+    compare: () =>
+      using(false, async (sides): Promise<MoveComparison> => {
+        const { chain, news } = await stateOf(sides);
+        if (chain === undefined) return { items: 0, missing: 0, conflicts: 0 };
+        const notes = [noteOn(options, sides)];
+        return { items: chain.entries, missing: news, conflicts: 0, notes };
+      }),
+    copy: (onProgress) =>
+      using(true, async (sides) => {
+        const { chain, noted, news } = await stateOf(sides);
+        if (chain === undefined || news === 0) return 0;
+        const { entries, head, name } = chain;
+        await sides.target!.note({
+          time: Date.now(),
+          actor: options.actor,
+          action: IMPORT,
+          target: name,
+          before: noted,
+          after: { from: sides.source!.form, machine: hostname(), entries, head },
+        });
+        onProgress(entries, entries);
+        return news;
+      }),
+  };
+}
+
+const noteOn = ({ path, to }: KeysMoveOptions, { source }: KeySides): string =>
+  to === 'engines'
+    ? `the entries stay in ${path}: keep that file. "hopgate audit verify --file" checks it, and its last hash is in the audit of the database.`
+    : `the entries stay in the ${source!.form}, and their last hash is in the audit of this machine.`;
+
+async function stateOf({ source, target }: KeySides): Promise<ChainState> {
+  const nothing = { chain: undefined, noted: null, news: 0 };
+  if (source === undefined) return nothing;
+  const { count, head, fault } = await source.verifyAudit();
+  if (fault !== undefined) {
+    throw new Error(`the audit of the ${source.form} is not whole: ${fault.message}`);
+  }
+  if (count === 0) return nothing;
+  const [first] = await source.audit({ before: 2, limit: 1 });
+  const name = `audit:${first!.hash.slice(0, 16)}`;
+  const chain = { name, entries: count, head };
+  const [note] = (await target?.audit({ target: name, limit: 1 })) ?? [];
+  const noted = note?.after ?? null;
+  const known = Number(noted?.entries ?? 0);
+  await refuseOther(source, known, noted);
+  return { chain, noted, news: (await hasNews(source, known, count)) ? count - known : 0 };
+}
+
+/** What was noted must still be there. */
+async function refuseOther(
+  source: KeyStore,
+  known: number,
+  noted: JsonObject | null,
+): Promise<void> {
+  if (noted === null) return;
+  const [entry] = await source.audit({ before: known + 1, limit: 1 });
+  if (entry?.seq === known && entry.hash === noted.head) return;
+  throw new Error(
+    `the audit of the ${source.form} is not the one that the other side knows: entry ${known} is another one, or missing`,
+  );
+}
+
+/** Notes about the other chain are no reason for one more note there. */
+async function hasNews(source: KeyStore, known: number, count: number): Promise<boolean> {
+  for (let before = count + 1; before > known + 1; ) {
+    const page = await source.audit({ before, limit: ENTRIES_PAGE });
+    if (page.some(({ seq, action }) => seq > known && action !== IMPORT)) return true;
+    before = page.at(-1)?.seq ?? 0;
+  }
+  return false;
+}
