@@ -5,6 +5,7 @@ import type { Note } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { JsonObject } from '../lib/json/json.ts';
+import type { Steps } from '../lib/loop/steps.ts';
 
 /** `open`: still running; `cut`: the process that recorded it died before the end; `done`: complete. */
 export type SampleState = 'open' | 'cut' | 'done';
@@ -392,7 +393,7 @@ export interface SampleStore {
   read(meta: SampleMeta, stage: string): Uint8Array | undefined;
   /** The file of a stage. */
   path(meta: SampleMeta, stage: string): string;
-  export(meta: SampleMeta, redact: boolean): ExportedSample;
+  export(meta: SampleMeta, redact: boolean): Steps<ExportedSample>;
   /** Masks credentials once more. @throws Error for anything but an exported sample */
   import(sample: ExportedSample): SampleMeta;
   remove(meta: SampleMeta): void;

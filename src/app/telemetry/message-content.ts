@@ -7,6 +7,7 @@ import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { Summary } from '../../gateway/types.ts';
 import { type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { runAtOnce } from '../../lib/loop/steps.ts';
 import { secretSpellings } from '../../lib/text/secret-spellings.ts';
 import { readReply } from '../../samples/decode/decode-body.ts';
 import { maskText } from '../../samples/mask/body-mask.ts';
@@ -85,7 +86,8 @@ function answerOf({ trace, protocol }: Summary['exchange'], sent: Conversation):
   };
   const target = { provider: '', model: '', protocol: protocol.name, profile: NO_PROFILE };
   const context = { sent, target, notes: new Notes() };
-  return readReply(body, context, { protocols: CODECS, mend: mendBody }).reply.blocks;
+  const { reply } = runAtOnce(readReply(body, context, { protocols: CODECS, mend: mendBody }));
+  return reply.blocks;
 }
 
 class Parts {

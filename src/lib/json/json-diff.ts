@@ -1,5 +1,6 @@
 /** Compares two JSON values by structure: what was added, removed and changed, and where. */
 
+import { runAtOnce, type Steps } from '../loop/steps.ts';
 import { isObject, type Json } from './json.ts';
 import { memberOf } from './json-members.ts';
 import { type Path, pointerOf } from './pointer.ts';
@@ -18,9 +19,12 @@ export interface Change {
  * with equal ones, so that a removed element is one change and not a shift of all later ones; elements between two
  * pairs are compared one by one.
  */
-export function diffJson(a: Json, b: Json): readonly Change[] {
+export const diffJson = (a: Json, b: Json): readonly Change[] => runAtOnce(diffSteps(a, b));
+
+/** {@link diffJson} in steps. */
+export function* diffSteps(a: Json, b: Json): Steps<readonly Change[]> {
   const work: DiffState = { changes: [], cells: CELLS };
-  compare(a, b, [], [], work);
+  yield* compare(a, b, [], [], work);
   return work.changes;
 }
 
@@ -35,14 +39,14 @@ interface DiffState {
   cells: number;
 }
 
-function compare(a: Json, b: Json, at: Path, to: Path, work: DiffState): void {
+function* compare(a: Json, b: Json, at: Path, to: Path, work: DiffState): Steps<void> {
   const deep = at.length < MAX_DEPTH && to.length < MAX_DEPTH;
-  if (deep && Array.isArray(a) && Array.isArray(b)) compareLists(a, b, at, to, work);
+  if (deep && Array.isArray(a) && Array.isArray(b)) yield* compareLists(a, b, at, to, work);
   else if (deep && isObject(a) && isObject(b)) {
     for (const key of Object.keys(a)) {
       const now = memberOf(b, key);
       if (now === undefined) removed(a[key]!, [...at, key], work);
-      else compare(a[key]!, now, [...at, key], [...to, key], work);
+      else if (a[key] !== now) yield* compare(a[key]!, now, [...at, key], [...to, key], work);
     }
     for (const key of Object.keys(b)) {
       if (memberOf(a, key) === undefined && b[key] !== undefined) added(b[key], [...to, key], work);
@@ -60,13 +64,13 @@ const removed = (before: Json, at: Path, { changes }: DiffState) =>
 const added = (after: Json, at: Path, { changes }: DiffState) =>
   changes.push({ kind: 'added', at: pointerOf(at), after });
 
-function compareLists(
+function* compareLists(
   a: readonly Json[],
   b: readonly Json[],
   at: Path,
   to: Path,
   work: DiffState,
-): void {
+): Steps<void> {
   // Numbers for texts: those are compared a few million times.
   const numbers = new Map<string, number>();
   const numberOf = (value: Json): number => {
@@ -76,14 +80,16 @@ function compareLists(
     numbers.set(text, numbers.size);
     return numbers.size - 1;
   };
-  const x = a.map(numberOf);
-  const y = b.map(numberOf);
+  const x = yield* numbered(a, numberOf);
+  const y = yield* numbered(b, numberOf);
+  const pairs = yield* equalPairs(x, y, work);
   let i = 0;
   let j = 0;
-  for (const [nextI, nextJ] of [...equalPairs(x, y, work), [a.length, b.length] as const]) {
+  for (const [nextI, nextJ] of [...pairs, [a.length, b.length] as const]) {
+    if (nextI % ITEMS_A_STEP === 0) yield;
     // Between two equal pairs: as many as both have are changed, the others added or removed.
     for (; i < nextI && j < nextJ; i++, j++) {
-      if (comparable(a[i]!, b[j]!)) compare(a[i]!, b[j]!, [...at, i], [...to, j], work);
+      if (comparable(a[i]!, b[j]!)) yield* compare(a[i]!, b[j]!, [...at, i], [...to, j], work);
       else {
         removed(a[i]!, [...at, i], work);
         added(b[j]!, [...to, j], work);
@@ -96,6 +102,16 @@ function compareLists(
   }
 }
 
+const ITEMS_A_STEP = 64;
+
+function* numbered(list: readonly Json[], numberOf: (value: Json) => number): Steps<number[]> {
+  const numbers: number[] = [];
+  for (const value of list) {
+    if (numbers.push(numberOf(value)) % ITEMS_A_STEP === 0) yield;
+  }
+  return numbers;
+}
+
 /** Whether to compare two values inside: both of one kind, with the same role and type if they have one. */
 function comparable(a: Json, b: Json): boolean {
   if (isObject(a) && isObject(b)) return a.role === b.role && a.type === b.type;
@@ -103,11 +119,11 @@ function comparable(a: Json, b: Json): boolean {
 }
 
 /** Indexes of a longest common subsequence, in order. */
-function equalPairs(
+function* equalPairs(
   x: readonly number[],
   y: readonly number[],
   work: DiffState,
-): readonly (readonly [number, number])[] {
+): Steps<readonly (readonly [number, number])[]> {
   let head = 0;
   while (head < x.length && head < y.length && x[head] === y[head]) head++;
   let tail = 0;
@@ -119,19 +135,19 @@ function equalPairs(
   for (let i = 0; i < head; i++) pairs.push([i, i]);
   if (rows * columns <= work.cells) {
     work.cells -= rows * columns;
-    for (const pair of middlePairs(x, y, head, rows, columns)) pairs.push(pair);
+    for (const pair of yield* middlePairs(x, y, head, rows, columns)) pairs.push(pair);
   }
   for (let i = tail; i > 0; i--) pairs.push([x.length - i, y.length - i]);
   return pairs;
 }
 
-function middlePairs(
+function* middlePairs(
   x: readonly number[],
   y: readonly number[],
   head: number,
   rows: number,
   columns: number,
-): (readonly [number, number])[] {
+): Steps<(readonly [number, number])[]> {
   const width = columns + 1;
   const table = new Uint32Array((rows + 1) * width);
   for (let i = rows - 1; i >= 0; i--) {
@@ -141,6 +157,7 @@ function middlePairs(
           ? table[(i + 1) * width + j + 1]! + 1
           : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
     }
+    if (i % ITEMS_A_STEP === 0) yield;
   }
   const pairs: (readonly [number, number])[] = [];
   for (let i = 0, j = 0; i < rows && j < columns; ) {

@@ -1,5 +1,6 @@
 /** JSON pointers (RFC 6901): writes and reads them, and finds the value that one points to. */
 
+import type { Steps } from '../loop/steps.ts';
 import type { Json } from './json.ts';
 
 export type Path = readonly (string | number)[];
@@ -38,15 +39,23 @@ export function dotted(pointer: string): string {
 }
 
 /** The pointer of each object and list of a value, down to `deepest` levels. */
-export function pointersIn(root: Json, deepest: number): ReadonlyMap<unknown, string> {
+export function* pointersIn(root: Json, deepest: number): Steps<ReadonlyMap<unknown, string>> {
   const places = new Map<unknown, string>();
-  const visit = (value: Json | undefined, at: string, depth: number) => {
-    if (typeof value !== 'object' || value === null || depth > deepest) return;
-    places.set(value, at);
-    for (const [key, item] of Object.entries(value)) {
-      visit(item as Json, at + pointerOf([key]), depth + 1);
+  // What is left to visit, the next one last.
+  const open: [value: object, at: string, depth: number][] = [];
+  const put = (value: unknown, at: string, depth: number) => {
+    if (typeof value === 'object' && value !== null && depth <= deepest) {
+      open.push([value, at, depth]);
     }
   };
-  visit(root, '', 0);
+  put(root, '', 0);
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, at, depth] = next;
+    places.set(value, at);
+    if (places.size % OBJECTS_A_STEP === 0) yield;
+    for (const [key, item] of Object.entries(value)) put(item, at + pointerOf([key]), depth + 1);
+  }
   return places;
 }
+
+const OBJECTS_A_STEP = 500;

@@ -1,5 +1,7 @@
 /** Compares two texts word by word: equal, removed and added parts, in nearly linear time. */
 
+import { runAtOnce, type Steps } from '../loop/steps.ts';
+
 export interface TextPart {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;
@@ -34,13 +36,13 @@ interface DiffWork {
 export function diffText(a: string, b: string): readonly TextPart[] {
   if (a === b) return a === '' ? [] : [{ kind: 'same', text: a }];
   const [x, y] = [wordsOf(a), wordsOf(b)];
-  return partsOf(x, y, pairEqual(x, y));
+  return partsOf(x, y, runAtOnce(pairEqual(x, y)));
 }
 
 /** For each item of `x` the place of an equal one in `y`, in the same order on both sides; -1: none. */
-export function pairEqual(x: readonly string[], y: readonly string[]): Int32Array {
+export function* pairEqual(x: readonly string[], y: readonly string[]): Steps<Int32Array> {
   const pairs = new Int32Array(x.length).fill(-1);
-  pairUp({ x: [0, x.length], y: [0, y.length] }, 0, { x, y, pairs, budget: PAIRS });
+  yield* pairUp({ x: [0, x.length], y: [0, y.length] }, 0, { x, y, pairs, budget: PAIRS });
   return pairs;
 }
 
@@ -48,7 +50,7 @@ export function pairEqual(x: readonly string[], y: readonly string[]): Int32Arra
  * Pairs the equal ends of a range. What is left is compared word with word where it is small; a larger one is
  * divided at words that occur once on each side.
  */
-function pairUp({ x: [x0, x1], y: [y0, y1] }: Range, depth: number, work: DiffWork): void {
+function* pairUp({ x: [x0, x1], y: [y0, y1] }: Range, depth: number, work: DiffWork): Steps<void> {
   const { x, y, pairs } = work;
   while (x0 < x1 && y0 < y1 && x[x0] === y[y0]) pairs[x0++] = y0++;
   while (x0 < x1 && y0 < y1 && x[x1 - 1] === y[y1 - 1]) pairs[--x1] = --y1;
@@ -57,27 +59,29 @@ function pairUp({ x: [x0, x1], y: [y0, y1] }: Range, depth: number, work: DiffWo
   const size = (x1 - x0) * (y1 - y0);
   if (size <= SMALL && size <= work.budget) {
     work.budget -= size;
-    byLongestCommon(rest, work);
+    yield* byLongestCommon(rest, work);
     return;
   }
+  yield;
   const anchors = depth < MAX_DEPTH ? anchorsOf(rest, work) : [];
   if (anchors.length === 0) {
     if (size > work.budget) return;
     work.budget -= size;
-    byLongestCommon(rest, work);
+    yield* byLongestCommon(rest, work);
     return;
   }
   let [fromX, fromY] = [x0, y0];
   for (const [i, j] of anchors) {
-    pairUp({ x: [fromX, i], y: [fromY, j] }, depth + 1, work);
+    yield* pairUp({ x: [fromX, i], y: [fromY, j] }, depth + 1, work);
     pairs[i] = j;
     [fromX, fromY] = [i + 1, j + 1];
   }
-  pairUp({ x: [fromX, x1], y: [fromY, y1] }, depth + 1, work);
+  yield* pairUp({ x: [fromX, x1], y: [fromY, y1] }, depth + 1, work);
 }
 
 /** Gaps of at most so many pairs are compared word with word at once. */
 const SMALL = 10_000;
+const ROWS_A_STEP = 32;
 
 /** Words that occur once on each side and stand in the same order on both: the longest such row. */
 function anchorsOf(
@@ -117,7 +121,10 @@ function anchorsOf(
 }
 
 /** Pairs the words of a longest common subsequence. */
-function byLongestCommon({ x: [x0, x1], y: [y0, y1] }: Range, { x, y, pairs }: DiffWork): void {
+function* byLongestCommon(
+  { x: [x0, x1], y: [y0, y1] }: Range,
+  { x, y, pairs }: DiffWork,
+): Steps<void> {
   const width = y1 - y0 + 1;
   const table = new Uint32Array((x1 - x0 + 1) * width);
   const at = (i: number, j: number) => (i - x0) * width + (j - y0);
@@ -128,6 +135,7 @@ function byLongestCommon({ x: [x0, x1], y: [y0, y1] }: Range, { x, y, pairs }: D
           ? table[at(i + 1, j + 1)]! + 1
           : Math.max(table[at(i + 1, j)]!, table[at(i, j + 1)]!);
     }
+    if (i % ROWS_A_STEP === 0) yield;
   }
   for (let [i, j] = [x0, y0]; i < x1 && j < y1; ) {
     if (x[i] === y[j]) pairs[i++] = j++;

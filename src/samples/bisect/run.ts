@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { Principal } from '../../keys/principal.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
+import { runAtOnce } from '../../lib/loop/steps.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
 import { checkRecorded, checkTarget } from '../replay/known-target.ts';
 import { type AnswerFailure, outcomeOf, type RequestOutcome } from '../replay/outcome.ts';
@@ -159,7 +160,7 @@ function storeSamples(
   const copySample = (id: string | undefined, about: string): string | null => {
     const meta = id === undefined ? undefined : probes.find(id);
     if (meta === undefined) return null;
-    const exported = probes.export(meta, false);
+    const exported = runAtOnce(probes.export(meta, false));
     // Not a turn of the session: the request is not the client's.
     const { session: _, ...own } = exported.meta;
     const copiedMeta = { ...own, owner: as?.name, about, made_by: 'bisect' } as const;

@@ -5,6 +5,7 @@ import type { Conversation, ProtocolName, Settings } from '../../conversation/ty
 import { canonicalText } from '../../lib/json/canonical.ts';
 import type { Json } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 import { pairEqual } from '../../lib/text/text-diff.ts';
 import { RuleFinder } from './rules-of.ts';
 import type { MeaningChange, MeaningDiff, MeaningPart } from './types.ts';
@@ -25,21 +26,22 @@ export interface Side extends Said {
 }
 
 /** @param answers both are answers, not requests */
-export function compareMeaning(
+export function* compareMeaning(
   a: Side,
   b: Side,
   notes: readonly Note[],
   answers = false,
-): MeaningDiff {
+): Steps<MeaningDiff> {
   const rules = new RuleFinder(notes);
   const translated = a.protocol !== b.protocol;
   const form = translated ? 'the same, in another form' : 'the same';
-  const units = { a: messageUnits(a), b: messageUnits(b) };
+  const tools = [yield* toolUnits(a), yield* toolUnits(b)] as const;
+  const units = [yield* messageUnits(a), yield* messageUnits(b)] as const;
   const parts = [
     modelPart(a, b, rules),
     systemPart(a, b, rules, form),
-    unitPart('tools', toolUnits(a), toolUnits(b), rules, form),
-    unitPart(answers ? 'answer' : 'messages', units.a, units.b, rules, form),
+    yield* unitPart('tools', tools, rules, form),
+    yield* unitPart(answers ? 'answer' : 'messages', units, rules, form),
     answers ? endPart(a, b) : settingsPart(a, b, rules),
   ];
   return {
@@ -84,23 +86,25 @@ function systemPart(a: Side, b: Side, rules: RuleFinder, form: string): MeaningP
 
 const NOUNS = { tools: 'tool', messages: 'message', answer: 'part' } as const;
 
-function unitPart(
+function* unitPart(
   name: keyof typeof NOUNS,
-  a: readonly Unit[],
-  b: readonly Unit[],
+  [a, b]: readonly [readonly Unit[], readonly Unit[]],
   rules: RuleFinder,
   form: string,
-): MeaningPart | undefined {
+): Steps<MeaningPart | undefined> {
   if (a.length === 0 && b.length === 0) return undefined;
-  const pairs = name === 'tools' ? pairsByName(a, b) : pairsInOrder(a, b);
-  const changes = pairs.flatMap(([x, y]) => changeOf(x, y, rules));
+  const pairs = name === 'tools' ? pairsByName(a, b) : yield* pairsInOrder(a, b);
+  const changes: MeaningChange[] = [];
+  const changed: Unit[] = [];
+  for (const [x, y] of pairs) {
+    yield;
+    if (isSame(x, y)) continue;
+    changes.push(changeOf(x, y, rules));
+    if (x !== undefined) changed.push(x);
+  }
   const counted = (units: readonly Unit[]) =>
     name === 'messages' ? new Set(units.map(({ message }) => message)).size : units.length;
-  const touched = new Set(
-    pairs
-      .flatMap(([x, y]) => (isSame(x, y) || x === undefined ? [] : [x]))
-      .map((unit) => (name === 'messages' ? unit.message : unit)),
-  );
+  const touched = new Set(changed.map((unit) => (name === 'messages' ? unit.message : unit)));
   const all = counted(a);
   const same = all - touched.size;
   const noun = NOUNS[name];
@@ -126,8 +130,8 @@ function pairsByName(a: readonly Unit[], b: readonly Unit[]): readonly Pair[] {
 }
 
 /** Equal units are pairs; between two pairs, the next unit of the same kind is what one became. */
-function pairsInOrder(a: readonly Unit[], b: readonly Unit[]): readonly Pair[] {
-  const equal = pairEqual(
+function* pairsInOrder(a: readonly Unit[], b: readonly Unit[]): Steps<readonly Pair[]> {
+  const equal = yield* pairEqual(
     a.map(({ key }) => key),
     b.map(({ key }) => key),
   );
@@ -137,12 +141,12 @@ function pairsInOrder(a: readonly Unit[], b: readonly Unit[]): readonly Pair[] {
     let end = i;
     while (end < a.length && equal[end] === -1) end++;
     const to = end < a.length ? equal[end]! : b.length;
-    pairs.push(...gap(a.slice(i, end), b.slice(j, to)));
+    for (const pair of gap(a.slice(i, end), b.slice(j, to))) pairs.push(pair);
     if (end < a.length) pairs.push([a[end], b[to]]);
     i = end + 1;
     j = to + 1;
   }
-  pairs.push(...b.slice(j).map((unit): Pair => [undefined, unit]));
+  for (; j < b.length; j++) pairs.push([undefined, b[j]]);
   return pairs;
 }
 
@@ -165,8 +169,7 @@ function gap(left: readonly Unit[], right: readonly Unit[]): readonly Pair[] {
 const isSame = (a: Unit | undefined, b: Unit | undefined) =>
   a !== undefined && b !== undefined && a.key === b.key && sameJoined(a.pieces, b.pieces);
 
-function changeOf(a: Unit | undefined, b: Unit | undefined, rules: RuleFinder): MeaningChange[] {
-  if (isSame(a, b)) return [];
+function changeOf(a: Unit | undefined, b: Unit | undefined, rules: RuleFinder): MeaningChange {
   const kind = a === undefined ? 'added' : b === undefined ? 'removed' : 'changed';
   const { label, message, role } = (a ?? b)!;
   const text = (unit: Unit | undefined) => unit?.pieces.join('\n');
@@ -180,9 +183,8 @@ function changeOf(a: Unit | undefined, b: Unit | undefined, rules: RuleFinder): 
     ...(before !== undefined && { before }),
     ...(after !== undefined && { after }),
   } as const;
-  return [
-    { ...change, rules: rules.of(kind, [named, a?.at, b?.at], after ?? '', label === 'reasoning') },
-  ];
+  const found = rules.of(kind, [named, a?.at, b?.at], after ?? '', label === 'reasoning');
+  return { ...change, rules: found };
 }
 
 /** Names of settings in the protocols and in notes. */

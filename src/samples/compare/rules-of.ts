@@ -3,7 +3,7 @@
 import type { Note } from '../../conversation/notes.ts';
 import type { Change } from '../../lib/json/json-diff.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import { explainChanges } from '../replay/explain.ts';
+import { type PlacedRule, placedRules, rulesBehind } from '../replay/explain.ts';
 
 /** Roots of the same part in different protocols. */
 const ROOTS: Readonly<Record<string, string>> = {
@@ -27,13 +27,19 @@ const REASONING = /reasoning|thinking/;
 
 /** A reader of the notes of one exchange. */
 export class RuleFinder {
-  readonly #notes: readonly Note[];
+  readonly #names: ReadonlySet<string>;
+  readonly #seen: readonly PlacedRule[];
+  /** The seen ones that are not about reasoning. */
+  readonly #plain: readonly PlacedRule[];
   readonly #told = new Set<string>();
 
   constructor(notes: readonly Note[]) {
-    this.#notes = notes.map((note) =>
-      note.where === undefined ? note : { ...note, where: common(note.where) },
-    );
+    this.#names = new Set(notes.map(({ name }) => name));
+    const seen = notes
+      .filter(({ name }) => !UNSEEN.test(name))
+      .map((note) => (note.where === undefined ? note : { ...note, where: common(note.where) }));
+    this.#seen = placedRules(seen);
+    this.#plain = placedRules(seen.filter(({ name }) => !REASONING.test(name)));
   }
 
   /** Rules of a change at any of these places; the first place that has rules decides. @param reasons it may be about reasoning */
@@ -43,13 +49,10 @@ export class RuleFinder {
     text: string,
     reasons = true,
   ): readonly string[] {
-    const notes = this.#notes.filter(
-      ({ name }) => !UNSEEN.test(name) && (reasons || !REASONING.test(name)),
-    );
     for (const place of places) {
       if (place === undefined) continue;
       const change = { kind, at: common(place), after: text } as const;
-      const rules = explainChanges([change], notes)[0]?.rules ?? [];
+      const rules = rulesBehind(change, reasons ? this.#seen : this.#plain);
       if (rules.length === 0) continue;
       for (const rule of rules) this.#told.add(rule);
       return rules;
@@ -59,7 +62,6 @@ export class RuleFinder {
 
   /** Rules that explained nothing so far. */
   get others(): readonly string[] {
-    const all = new Set(this.#notes.map(({ name }) => name));
-    return [...all].filter((name) => !this.#told.has(name));
+    return [...this.#names].filter((name) => !this.#told.has(name));
   }
 }

@@ -1,6 +1,7 @@
 /** Compares two stages of an exchange by meaning: both bodies are decoded with the codecs of their protocols. */
 
 import { pointersIn } from '../../lib/json/pointer.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 import {
   contextOf,
   EMPTY,
@@ -19,35 +20,37 @@ const MAX_DEPTH = 12;
 const isRequest = (stage: string) => stage.endsWith('request');
 
 /** Undefined where a body cannot be decoded, or one is a request and the other an answer. */
-export function stageMeaning(
+export function* stageMeaning(
   store: SampleStore,
   meta: SampleMeta,
   a: string,
   b: string,
   parts: ReadingParts,
-): MeaningDiff | undefined {
+): Steps<MeaningDiff | undefined> {
   if (isRequest(a) !== isRequest(b)) return undefined;
-  const [left, right] = [sideOf(store, meta, a, parts), sideOf(store, meta, b, parts)];
+  const left = yield* sideOf(store, meta, a, parts);
+  const right = yield* sideOf(store, meta, b, parts);
   if (left === undefined || right === undefined) return undefined;
-  return compareMeaning(left, right, meta.notes, !isRequest(a));
+  return yield* compareMeaning(left, right, meta.notes, !isRequest(a));
 }
 
-function sideOf(
+function* sideOf(
   store: SampleStore,
   meta: SampleMeta,
   stage: string,
   parts: ReadingParts,
-): Side | undefined {
+): Steps<Side | undefined> {
   try {
     const body = readableBody(store, meta, stage);
     const { protocol } = body;
     if (isRequest(stage)) {
-      const { conversation, value, problem } = readRequest(body, parts);
+      const { conversation, value, problem } = yield* readRequest(body, parts);
       if (value === undefined || (problem !== undefined && conversation === EMPTY))
         return undefined;
-      return { protocol, conversation, places: pointersIn(value, MAX_DEPTH) };
+      return { protocol, conversation, places: yield* pointersIn(value, MAX_DEPTH) };
     }
-    const { reply, problem } = readReply(body, contextOf(store, meta, body, parts), parts);
+    const context = yield* contextOf(store, meta, body, parts);
+    const { reply, problem } = yield* readReply(body, context, parts);
     if (problem !== undefined) return undefined;
     const turns = [{ role: 'assistant', blocks: reply.blocks }] as const;
     const conversation = { ...EMPTY, model: reply.model, turns };

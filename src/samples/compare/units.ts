@@ -3,6 +3,7 @@
 import type { Block, Conversation, Role, Tool, Wire } from '../../conversation/types.ts';
 import { canonicalText } from '../../lib/json/canonical.ts';
 import { type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 
 /** The smallest thing that is compared. */
 export interface Unit {
@@ -39,12 +40,25 @@ const placeOf = ({ wire }: Node, { places }: Said) =>
 const JOINTS = ['\n\n', '\n', '', ' '];
 
 /** A key that is the same however the pieces were joined: white space at joints does not count. */
-const textKey = (pieces: readonly string[]) => pieces.join('').replace(/\s+/g, '');
+function* textKey(pieces: readonly string[]): Steps<string> {
+  let key = '';
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += CHARS_A_STEP) {
+      key += piece.slice(at, at + CHARS_A_STEP).replace(/\s+/g, '');
+      if (piece.length > CHARS_A_STEP) yield;
+    }
+  }
+  return key;
+}
+
+const CHARS_A_STEP = 100_000;
 
 /** Whether two texts with the same key are the same but for their joints. */
 export function sameJoined(a: readonly string[], b: readonly string[]): boolean {
-  const ways = new Set(JOINTS.map((joint) => a.join(joint).trim()));
-  return JOINTS.some((joint) => ways.has(b.join(joint).trim()));
+  const waysOf = (pieces: readonly string[]) =>
+    (pieces.length > 1 ? JOINTS : ['']).map((joint) => pieces.join(joint).trim());
+  const ways = waysOf(a);
+  return waysOf(b).some((text) => ways.includes(text));
 }
 
 const isInstruction = (role: Role) => role === 'system' || role === 'developer';
@@ -63,7 +77,7 @@ export function instructions({ conversation }: Said): readonly string[] {
 }
 
 /** What the messages hold, in order. Neighbours of one role are one message; texts of one message are one unit. */
-export function messageUnits(said: Said): readonly Unit[] {
+export function* messageUnits(said: Said): Steps<readonly Unit[]> {
   const { conversation } = said;
   const units: Unit[] = [];
   const calls = new Map<string, string>();
@@ -86,16 +100,17 @@ export function messageUnits(said: Said): readonly Unit[] {
       role,
     });
   };
-  const flush = () => {
+  function* flush(): Steps<void> {
     if (texts === undefined) return;
     const { pieces, at } = texts;
     texts = undefined;
-    put(['text', `text ${textKey(pieces)}`, 'text'], pieces, at);
-  };
+    put(['text', `text ${yield* textKey(pieces)}`, 'text'], pieces, at);
+  }
   for (const turn of conversation.turns.slice(leadingTurns(conversation))) {
     const role = turn.role === 'developer' ? 'system' : turn.role;
+    yield;
     if (role !== last) {
-      flush();
+      yield* flush();
       message++;
       last = role;
     }
@@ -107,18 +122,22 @@ export function messageUnits(said: Said): readonly Unit[] {
         texts.pieces.push(block.text);
         continue;
       }
-      flush();
+      yield* flush();
+      yield;
       const pieces =
         block.type === 'tool-result' ? block.content.map(blockText) : [blockText(block)];
-      put(namesOf(block, calls), pieces, at);
+      put(yield* namesOf(block, calls), pieces, at);
     }
   }
-  flush();
+  yield* flush();
   return units;
 }
 
 /** Kind, key and label of a block that is not text. @param calls what each call says, by its id */
-function namesOf(block: Block, calls: Map<string, string>): readonly [string, string, string] {
+function* namesOf(
+  block: Block,
+  calls: Map<string, string>,
+): Steps<readonly [string, string, string]> {
   switch (block.type) {
     case 'tool-call': {
       const input = tryParse(block.input);
@@ -132,12 +151,12 @@ function namesOf(block: Block, calls: Map<string, string>): readonly [string, st
       const name = calls.get(block.callId)?.split(' ', 1)[0];
       const label = name === undefined ? 'tool result' : `result of ${name}`;
       const failed = block.isError ? 'error ' : '';
-      return [label, `result ${failed}${call} ${textKey([blockText(block)])}`, label];
+      return [label, `result ${failed}${call} ${yield* textKey([blockText(block)])}`, label];
     }
     case 'media':
       return [block.media, `${block.media} ${canonicalText(asJson(block.source))}`, block.media];
     case 'reasoning':
-      return ['reasoning', `reasoning ${textKey([block.text])}`, 'reasoning'];
+      return ['reasoning', `reasoning ${yield* textKey([block.text])}`, 'reasoning'];
     case 'opaque':
       return [block.name, `${block.name} ${canonicalText(block.wire.value)}`, block.name];
     default:
@@ -184,14 +203,18 @@ function mediaText({ media, source }: Extract<Block, { type: 'media' }>): string
 }
 
 /** The tools, by their names. */
-export function toolUnits(said: Said): readonly Unit[] {
-  return said.conversation.tools.map((tool) => {
+export function* toolUnits(said: Said): Steps<readonly Unit[]> {
+  const units: Unit[] = [];
+  for (const tool of said.conversation.tools) {
     const says = toolJson(tool);
     const name = `tool ${tool.name}`;
     const at = placeOf(tool as Node, said);
     const key = `${name} ${canonicalText(says)}`;
-    return { key, kind: name, label: name, pieces: [indented(says)], at, message: 0, role: '' };
-  });
+    const pieces = [indented(says)];
+    units.push({ key, kind: name, label: name, pieces, at, message: 0, role: '' });
+    yield;
+  }
+  return units;
 }
 
 /** What a tool is in every protocol: declarations differ in the envelope only. */

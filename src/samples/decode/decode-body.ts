@@ -8,7 +8,9 @@ import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
+import { bodyPieces } from '../../lib/json/body-pieces.ts';
 import { type Json, parseJson } from '../../lib/json/json.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
 import type { SampleError, SampleMeta, SampleStore } from '../sample.ts';
 import { type ReadableBody, readableBody } from './readable-body.ts';
@@ -29,7 +31,7 @@ export const EMPTY: Conversation = {
 export interface ReadRequest {
   readonly conversation: Conversation;
   /** The value that it was decoded from. */
-  readonly value: ReturnType<typeof parseJson> | undefined;
+  readonly value: Json | undefined;
   readonly problem: SampleError | undefined;
 }
 
@@ -48,20 +50,43 @@ const sampleProblem = ({ kind, message, status, code }: GatewayError): SampleErr
 
 const textOf = ({ bytes }: ReadableBody) => new TextDecoder().decode(bytes);
 
+/** A smaller body is parsed in one. */
+const LARGE = 256 * 1024;
+
+/** The JSON of a body, a large one piece by piece. @throws SyntaxError */
+export function* jsonSteps(bytes: Uint8Array): Steps<Json> {
+  if (bytes.length > LARGE) {
+    try {
+      const pieces = yield* bodyPieces(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+      if (pieces !== undefined) return yield* pieces.valueSteps();
+    } catch {
+      // The whole says what is wrong with it.
+    }
+  }
+  const text = new TextDecoder().decode(bytes);
+  yield;
+  return parseJson(text);
+}
+
 /** Decodes a request. A history that the decoder refuses is repaired first, and the refusal is returned as the problem. */
-export function readRequest(body: ReadableBody, { protocols, mend }: ReadingParts): ReadRequest {
+export function* readRequest(
+  body: ReadableBody,
+  { protocols, mend }: ReadingParts,
+): Steps<ReadRequest> {
   const protocol = protocols[body.protocol];
-  let value: ReturnType<typeof parseJson>;
+  let value: Json;
   try {
-    value = parseJson(textOf(body));
+    value = yield* jsonSteps(body.bytes);
   } catch {
     const problem = { kind: 'invalid_request', message: 'The body is not valid JSON.' };
     return { conversation: EMPTY, value: undefined, problem };
   }
+  yield;
   try {
     return { conversation: protocol.decodeRequest(value), value, problem: undefined };
   } catch (thrown) {
     const problem = sampleProblem(asGatewayError(thrown));
+    yield;
     try {
       const mended = mend(value, body.protocol, new Notes());
       return { conversation: protocol.decodeRequest(mended), value: mended, problem };
@@ -72,16 +97,16 @@ export function readRequest(body: ReadableBody, { protocols, mend }: ReadingPart
 }
 
 /** The context of an answer's decoder: the request that was answered. */
-export function contextOf(
+export function* contextOf(
   store: SampleStore,
   meta: SampleMeta,
   body: ReadableBody,
   parts: ReadingParts,
-): UpstreamContext {
+): Steps<UpstreamContext> {
   const stage = body.stageInfo.stage.replace(/(response|error)$/, 'request');
   const hasRequest = meta.edges.some((stageInfo) => stageInfo.stage === stage);
   const sent = hasRequest
-    ? readRequest(readableBody(store, meta, stage), parts).conversation
+    ? (yield* readRequest(readableBody(store, meta, stage), parts)).conversation
     : EMPTY;
   return contextFor(sent, meta, body);
 }
@@ -101,10 +126,19 @@ export function contextFor(
   return { sent, target, notes: new Notes() };
 }
 
-export const framesOf = (bytes: Uint8Array): readonly SseFrame[] => {
+/** Bytes of a stream between two yields. */
+const STREAM_STEP = 64 * 1024;
+
+/** The frames of a stream. */
+export function* framesOf(bytes: Uint8Array): Steps<readonly SseFrame[]> {
   const parser = new SseParser();
-  return [...parser.push(bytes), ...parser.end()];
-};
+  const frames: SseFrame[] = [];
+  for (let at = 0; at < bytes.length; at += STREAM_STEP) {
+    for (const frame of parser.push(bytes.subarray(at, at + STREAM_STEP))) frames.push(frame);
+    yield;
+  }
+  return [...frames, ...parser.end()];
+}
 
 /** The events of a frame, or the error with which the decoder refuses it. */
 export function eventsOf(
@@ -119,11 +153,11 @@ export function eventsOf(
 }
 
 /** Decodes an answer, streamed or not, as far as possible. */
-export function readReply(
+export function* readReply(
   body: ReadableBody,
   context: UpstreamContext,
   parts: ReadingParts,
-): ReadReply {
+): Steps<ReadReply> {
   const protocol = parts.protocols[body.protocol];
   const { stageInfo } = body;
   const nothing: ReadReply = {
@@ -136,9 +170,11 @@ export function readReply(
     const error = protocol.decodeError(stageInfo.status ?? 500, textOf(body), new Headers());
     return { ...nothing, problem: sampleProblem(error) };
   }
-  if (body.sse) return foldStream(body, context, parts);
+  if (body.sse) return yield* foldStream(body, context, parts);
   try {
-    const reply = protocol.decodeReply(parseJson(textOf(body)), context);
+    const value = yield* jsonSteps(body.bytes);
+    yield;
+    const reply = protocol.decodeReply(value, context);
     return { reply, complete: stageInfo.cut !== true, problem: undefined };
   } catch (thrown) {
     const problem =
@@ -149,12 +185,18 @@ export function readReply(
   }
 }
 
-function foldStream(body: ReadableBody, context: UpstreamContext, parts: ReadingParts): ReadReply {
+function* foldStream(
+  body: ReadableBody,
+  context: UpstreamContext,
+  parts: ReadingParts,
+): Steps<ReadReply> {
   const decoder = parts.protocols[body.protocol].decodeStream(context);
   const fold = new ReplyBuilder();
   let open: number | undefined;
   let problem: SampleError | undefined;
-  for (const frame of [...framesOf(body.bytes), undefined]) {
+  const frames = yield* framesOf(body.bytes);
+  for (const frame of [...frames, undefined]) {
+    yield;
     const events = eventsOf(decoder, frame);
     if (!Array.isArray(events)) {
       problem ??= sampleProblem(events as GatewayError);

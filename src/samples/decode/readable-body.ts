@@ -3,7 +3,6 @@
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { protocolOf } from '../../conversation/models/endpoint-names.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { stageBytes } from '../replay/compare-stages.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../sample.ts';
 
 /** Largest body that is decoded; larger ones can only be shown raw. */
@@ -44,4 +43,14 @@ export function readableBody(store: SampleStore, meta: SampleMeta, stage: string
     protocol,
     sse: stageInfo.file.endsWith('.sse'),
   };
+}
+
+/** The body of a stage. @throws GatewayError not_found */
+export function stageBytes(store: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
+  const bytes = store.read(meta, stage);
+  if (bytes === undefined) {
+    const names = meta.edges.map((stageInfo) => stageInfo.stage).join(', ');
+    throw new GatewayError('not_found', `${meta.id} has no stage "${stage}". It has: ${names}.`);
+  }
+  return bytes;
 }

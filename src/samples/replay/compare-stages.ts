@@ -1,11 +1,13 @@
 /** Compares the bodies of two stages of an exchange, and names the rules behind each change. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { SseParser } from '../../lib/bytes/sse.ts';
 import { type Json, tryParse } from '../../lib/json/json.ts';
-import { diffJson } from '../../lib/json/json-diff.ts';
+import { diffSteps } from '../../lib/json/json-diff.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
+import { framesOf, jsonSteps } from '../decode/decode-body.ts';
+import { stageBytes } from '../decode/readable-body.ts';
 import type { ExplainedChange, SampleMeta, SampleStore } from '../sample.ts';
-import { explainChanges } from './explain.ts';
+import { placedRules, rulesBehind } from './explain.ts';
 
 export interface StageDiff {
   /** Stages. */
@@ -37,18 +39,25 @@ const sentRequest = (meta: SampleMeta) =>
  * @param most number of changes to return, the first ones
  * @throws GatewayError not_found for an unknown stage, too_large for values that are nested too deep
  */
-export function compareStages(
+export function* compareStages(
   store: SampleStore,
   meta: SampleMeta,
   a: string,
   b: string,
   most = Number.POSITIVE_INFINITY,
-): StageDiff {
+): Steps<StageDiff> {
   const [from, to] = [stageBytes(store, meta, a), stageBytes(store, meta, b)];
   if (Buffer.from(from).equals(to)) return { a, b, identical: true, changes: [], total: 0 };
   try {
-    const all = diffJson(shownAs(from, store.path(meta, a)), shownAs(to, store.path(meta, b)));
-    const changes = explainChanges(all.slice(0, most), meta.notes);
+    const was = yield* shownAs(from, store.path(meta, a));
+    const is = yield* shownAs(to, store.path(meta, b));
+    const all = yield* diffSteps(was, is);
+    const rules = placedRules(meta.notes);
+    const changes: ExplainedChange[] = [];
+    for (const change of all.slice(0, most)) {
+      changes.push({ ...change, rules: rulesBehind(change, rules) });
+      yield;
+    }
     return { a, b, identical: false, changes, total: all.length };
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
@@ -56,27 +65,20 @@ export function compareStages(
   }
 }
 
-/** The body of a stage. @throws GatewayError not_found */
-export function stageBytes(store: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
-  const bytes = store.read(meta, stage);
-  if (bytes === undefined) {
-    const names = meta.edges.map((stageInfo) => stageInfo.stage).join(', ');
-    throw new GatewayError('not_found', `${meta.id} has no stage "${stage}". It has: ${names}.`);
-  }
-  return bytes;
-}
-
 /** A body as JSON; an event stream becomes the list of its events. */
-function shownAs(bytes: Uint8Array, path: string): Json {
+function* shownAs(bytes: Uint8Array, path: string): Steps<Json> {
   if (path.endsWith('.sse')) {
-    const parser = new SseParser();
-    return [...parser.push(bytes), ...parser.end()]
-      .filter(({ data }) => data !== undefined)
-      .map(({ event, data }) => ({
-        ...(event !== '' && { event }),
-        data: tryParse(data!) ?? data!,
-      }));
+    const events: Json[] = [];
+    for (const { event, data } of yield* framesOf(bytes)) {
+      yield;
+      if (data === undefined) continue;
+      events.push({ ...(event !== '' && { event }), data: tryParse(data) ?? data });
+    }
+    return events;
   }
-  const text = new TextDecoder().decode(bytes);
-  return tryParse(text) ?? text;
+  try {
+    return yield* jsonSteps(bytes);
+  } catch {
+    return new TextDecoder().decode(bytes);
+  }
 }

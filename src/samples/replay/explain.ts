@@ -24,7 +24,7 @@ function fit(note: readonly string[], place: readonly string[]): number {
  * in the element: the element may come from something else that was done to the list.
  */
 function tooVague(
-  { parts, what }: NoteRule,
+  { parts, what }: PlacedRule,
   { kind }: Change,
   place: PathParts,
   text: string,
@@ -40,7 +40,7 @@ type PathParts = readonly string[];
 const MAX_RULES = 200;
 const MAX_SEARCHED = 20_000;
 
-interface NoteRule {
+export interface PlacedRule {
   readonly name: string;
   readonly parts: readonly string[];
   readonly what: string | undefined;
@@ -51,28 +51,31 @@ export function explainChanges(
   changes: readonly Change[],
   notes: readonly Note[],
 ): readonly ExplainedChange[] {
-  const known = rulesOf(notes);
-  if (known.length === 0) return changes.map((change) => ({ ...change, rules: [] }));
-  return changes.map((change) => {
-    const text =
-      change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MAX_SEARCHED) : '';
-    const places = [change.at, ...(change.to === undefined ? [] : [change.to])].map(partsOf);
-    const scored = known.map((note) => {
-      const { name, parts } = note;
-      if (tooVague(note, change, places[0]!, text)) return { name, score: 0 };
-      const direct = Math.max(...places.map((place) => fit(parts, place)));
-      const named = parts.length === 1 && places.some((place) => place.includes(parts[0]!));
-      return { name, score: direct > 0 ? direct : named ? 0.5 : 0 };
-    });
-    const best = Math.max(0, ...scored.map(({ score }) => score));
-    const rules = scored.filter(({ score }) => score > 0 && score === best).map(({ name }) => name);
-    return { ...change, rules: [...new Set(rules)] };
+  const known = placedRules(notes);
+  return changes.map((change) => ({ ...change, rules: rulesBehind(change, known) }));
+}
+
+/** Names of the rules whose place fits a change best. */
+export function rulesBehind(change: Change, known: readonly PlacedRule[]): readonly string[] {
+  if (known.length === 0) return [];
+  const text =
+    change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MAX_SEARCHED) : '';
+  const places = [change.at, ...(change.to === undefined ? [] : [change.to])].map(partsOf);
+  const scored = known.map((note) => {
+    const { name, parts } = note;
+    if (tooVague(note, change, places[0]!, text)) return { name, score: 0 };
+    const direct = Math.max(...places.map((place) => fit(parts, place)));
+    const named = parts.length === 1 && places.some((place) => place.includes(parts[0]!));
+    return { name, score: direct > 0 ? direct : named ? 0.5 : 0 };
   });
+  const best = Math.max(0, ...scored.map(({ score }) => score));
+  const rules = scored.filter(({ score }) => score > 0 && score === best).map(({ name }) => name);
+  return [...new Set(rules)];
 }
 
 /** Notes that name a place, each once. */
-function rulesOf(notes: readonly Note[]): readonly NoteRule[] {
-  const known = new Map<string, NoteRule>();
+export function placedRules(notes: readonly Note[]): readonly PlacedRule[] {
+  const known = new Map<string, PlacedRule>();
   for (const { name, where, what } of notes) {
     if (where === undefined || where === '') continue;
     const key = JSON.stringify([name, where, what]);

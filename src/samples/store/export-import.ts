@@ -2,7 +2,8 @@
 
 import { join } from 'node:path';
 import { isObject } from '../../lib/json/json.ts';
-import { blankBody } from '../mask/blank-body.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
+import { blankBodyInSteps } from '../mask/blank-body.ts';
 import { maskText } from '../mask/body-mask.ts';
 import { countMasked } from '../mask/text-mask.ts';
 import type { ExportedSample, SampleMeta, SampleStage } from '../sample.ts';
@@ -18,17 +19,21 @@ import {
 } from './sample-files.ts';
 
 /** @param redact also blanks texts and images, keeping structure and lengths */
-export function exportSample(
+export function* exportSample(
   meta: SampleMeta,
   read: (stage: string) => Uint8Array | undefined,
   redact: boolean,
-): ExportedSample {
-  const files = meta.edges.flatMap(({ stage, file }) => {
+): Steps<ExportedSample> {
+  const files: ExportedSample['files'][number][] = [];
+  for (const { stage, file } of meta.edges) {
+    yield;
     const bytes = read(stage);
-    if (bytes === undefined) return [];
-    const shown = redact ? blankBody(bytes, file.endsWith('.sse')) : bytes;
-    return [{ stage, name: file, ...content(shown) }];
-  });
+    if (bytes === undefined) continue;
+    const shown = redact
+      ? yield* blankBodyInSteps(Buffer.from(bytes), file.endsWith('.sse'), ['texts', 'images'])
+      : bytes;
+    files.push({ stage, name: file, ...content(shown) });
+  }
   const own = withoutObject(meta);
   const exportedMeta = redact ? { ...own, redacted: ['texts', 'images'] } : own;
   return { hopgate_sample: 1, meta: exportedMeta, files };

@@ -3,7 +3,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { publicOrigin } from '../../lib/http/public-origin.ts';
-import { json, plain } from './answers.ts';
+import { json, jsonInSlices, plain } from './answers.ts';
 import {
   CONVERSATION_QUERY,
   conversationOf,
@@ -40,7 +40,7 @@ export const sampleRoutes = (context: ApiContext) =>
         .get('', ({ meta }) => json(detailOf(context.store, meta, context.prices, context.options)))
         .get(
           '/diff',
-          ({ meta, query }) => json(diffOf(context.store, meta, query, context.options)),
+          ({ meta, query }) => jsonInSlices(diffOf(context.store, meta, query, context.options)),
           {
             query: Type.Object({
               a: Type.Optional(Type.String()),
@@ -64,7 +64,7 @@ export const sampleRoutes = (context: ApiContext) =>
             const redact = query.redact === '1';
             const name = `${meta.id}${redact ? '-redacted' : ''}.json`;
             const disposition = { 'content-disposition': `attachment; filename="${name}"` };
-            return json(context.store.export(meta, redact), 200, disposition);
+            return jsonInSlices(context.store.export(meta, redact), disposition);
           },
           { query: Type.Object({ redact: Type.Optional(Type.String()) }) },
         )
@@ -81,13 +81,17 @@ export const sampleRoutes = (context: ApiContext) =>
               .get(
                 '/conversation',
                 ({ meta, params, query }) =>
-                  json(conversationOf(context.store, meta, params.stage, query, context.options)),
+                  jsonInSlices(
+                    conversationOf(context.store, meta, params.stage, query, context.options),
+                  ),
                 queryOf(CONVERSATION_QUERY),
               )
               .get(
                 '/events',
                 ({ meta, params, query }) =>
-                  json(eventsView(context.store, meta, params.stage, query, context.options)),
+                  jsonInSlices(
+                    eventsView(context.store, meta, params.stage, query, context.options),
+                  ),
                 queryOf(EVENTS_QUERY),
               ),
         ),

@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
+import { runInSlices } from '../../lib/loop/steps.ts';
 import { clientName } from '../../samples/client-name.ts';
 import {
   contextFor,
@@ -58,13 +59,13 @@ async function storyOf(
 ): Promise<Story | undefined> {
   try {
     const meta = await context.sampleFor(id, viewer);
-    const sent = conversationOf(context.store, meta, context.options);
+    const sent = await conversationOf(context.store, meta, context.options);
     const request = meta.edges.find(({ stage }) => stage === 'client-request');
     return {
       id: meta.id,
       client: clientName(request?.headers?.['user-agent'] ?? ''),
       asked: firstWords(sent === undefined ? '' : askedIn(sent)),
-      answered: firstWords(answerOf(meta, sent, context)),
+      answered: firstWords(await answerOf(meta, sent, context)),
     };
   } catch (thrown) {
     const away = ['not_found', 'overloaded'];
@@ -74,14 +75,14 @@ async function storyOf(
 }
 
 /** Undefined for a body that is missing or too large. */
-export function conversationOf(
+export async function conversationOf(
   store: SampleStore,
   meta: SampleMeta,
   parts: ReadingParts,
-): Conversation | undefined {
+): Promise<Conversation | undefined> {
   try {
     const body = readableBody(store, meta, 'client-request');
-    return readRequest(body, parts).conversation;
+    return (await runInSlices(readRequest(body, parts))).conversation;
   } catch (thrown) {
     if (thrown instanceof GatewayError) return undefined;
     throw thrown;
@@ -118,17 +119,18 @@ export function askedIn({ turns }: Conversation): string {
 }
 
 /** The answer's first text, else the calls that it makes, else what went wrong. */
-function answerOf(meta: SampleMeta, sent: Conversation | undefined, context: ApiContext): string {
+async function answerOf(
+  meta: SampleMeta,
+  sent: Conversation | undefined,
+  context: ApiContext,
+): Promise<string> {
   if (meta.edges.every(({ stage }) => stage !== 'client-response')) {
     return meta.error?.message ?? '';
   }
   try {
     const body = readableBody(context.store, meta, 'client-response');
-    const { reply, problem } = readReply(
-      body,
-      contextFor(sent ?? EMPTY, meta, body),
-      context.options,
-    );
+    const about = contextFor(sent ?? EMPTY, meta, body);
+    const { reply, problem } = await runInSlices(readReply(body, about, context.options));
     return saidIn(reply.blocks) || problem?.message || meta.error?.message || '';
   } catch (thrown) {
     if (thrown instanceof GatewayError) return '';

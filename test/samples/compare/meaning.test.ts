@@ -6,6 +6,7 @@ import type { Note } from '../../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 import { pointersIn } from '../../../src/lib/json/pointer.ts';
+import { runAtOnce } from '../../../src/lib/loop/steps.ts';
 import { compareMeaning, type Side } from '../../../src/samples/compare/meaning.ts';
 import type { MeaningDiff } from '../../../src/samples/compare/types.ts';
 import type { SampleRow } from '../../../src/samples/sample.ts';
@@ -114,11 +115,13 @@ describe('what a gateway recorded', () => {
 
 function side(protocol: ProtocolName, value: Json): Side {
   const conversation = CODECS[protocol].decodeRequest(value);
-  return { protocol, conversation, places: pointersIn(value, 12) };
+  return { protocol, conversation, places: runAtOnce(pointersIn(value, 12)) };
 }
 
 const compare = (a: object, b: object, ...notes: Note[]) =>
-  compareMeaning(side('anthropic-messages', a as Json), side('openai-chat', b as Json), notes);
+  runAtOnce(
+    compareMeaning(side('anthropic-messages', a as Json), side('openai-chat', b as Json), notes),
+  );
 
 const MESSAGES = {
   model: 'm',
@@ -238,6 +241,6 @@ test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'])
         places: new Map(),
         conversation: codec.decodeRequest(JSON.parse(text(value))),
       }) as unknown as Side;
-    expect(() => compareMeaning(side(1), side(2), [])).not.toThrow();
+    expect(() => runAtOnce(compareMeaning(side(1), side(2), []))).not.toThrow();
   },
 );

@@ -2,7 +2,7 @@
 
 import { type Json, tryParse } from '../../../lib/json/json.ts';
 import { printableLines } from '../../../lib/text/printable-text.ts';
-import { stageBytes } from '../../../samples/replay/compare-stages.ts';
+import { stageBytes } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { bytes as sizeText } from './units.ts';

@@ -1,6 +1,7 @@
 /** `hopgate samples diff`: what changed in a body between two stages, by meaning or as JSON, and which rule changed it. */
 
 import type { Json } from '../../../lib/json/json.ts';
+import { runAtOnce } from '../../../lib/loop/steps.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
 import type { MeaningDiff } from '../../../samples/compare/types.ts';
@@ -17,10 +18,10 @@ export async function runDiff(
   { out, err, flag, deps }: Invocation,
 ): Promise<number> {
   const meta = await sampleNamed(store, id, 'samples diff');
-  const diff = compareStages(store, meta, ...stagesToCompare(meta, first, second));
+  const diff = runAtOnce(compareStages(store, meta, ...stagesToCompare(meta, first, second)));
   const { a, b, identical, changes } = diff;
   const parts = { protocols: deps.protocols, mend: deps.pairing.mend };
-  const meaning = identical ? undefined : stageMeaning(store, meta, a, b, parts);
+  const meaning = identical ? undefined : runAtOnce(stageMeaning(store, meta, a, b, parts));
   if (flag('json')) {
     const all = { id: meta.id, a, b, identical, changes, meaning: meaning ?? null };
     out.line(JSON.stringify(all, null, 2));

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { runAtOnce } from '../../../lib/loop/steps.ts';
 import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { sampleNamed } from './open-samples.ts';
@@ -14,7 +15,7 @@ export async function exportSamples(
   { out, err, flag, text, io }: Invocation,
 ): Promise<number> {
   const meta = await sampleNamed(store, id, 'samples export');
-  const content = JSON.stringify(store.export(meta, flag('redact')), null, 1);
+  const content = JSON.stringify(runAtOnce(store.export(meta, flag('redact'))), null, 1);
   const file = text('output');
   if (file === undefined || file === '-') {
     out.line(content);

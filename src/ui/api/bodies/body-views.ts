@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
 import { pointersIn } from '../../../lib/json/pointer.ts';
+import type { Steps } from '../../../lib/loop/steps.ts';
 import {
   contextOf,
   eventsOf,
@@ -29,34 +30,35 @@ export const CONVERSATION_QUERY = Type.Object({
   text: wholeNumber('text', { least: 1, most: 10_000_000, fallback: 20_000 }),
 });
 
-export function conversationOf(
+export function* conversationOf(
   store: SampleStore,
   meta: SampleMeta,
   stage: string,
   { text: most }: Static<typeof CONVERSATION_QUERY>,
   parts: ReadingParts,
-): ConversationView {
+): Steps<ConversationView> {
   const body = readableBody(store, meta, stage);
   const { protocol } = body;
   const common = { protocol, finish: null, usage: null, complete: body.stageInfo.cut !== true };
   if (stage.endsWith('request')) {
-    const { conversation, value, problem } = readRequest(body, parts);
+    const { conversation, value, problem } = yield* readRequest(body, parts);
     const options = {
       most,
-      places: value === undefined ? new Map() : pointersIn(value, MAX_DEPTH),
+      places: value === undefined ? new Map() : yield* pointersIn(value, MAX_DEPTH),
     };
     return {
       ...common,
       kind: 'request',
       model: conversation.model,
       system: blockViews(conversation.system, options),
-      turns: turnViews(conversation.turns, options),
+      turns: yield* turnViews(conversation.turns, options),
       tools: toolViews(conversation.tools),
       settings: settingsView(conversation),
       problem: problem ?? null,
     };
   }
-  const { reply, complete, problem } = readReply(body, contextOf(store, meta, body, parts), parts);
+  const context = yield* contextOf(store, meta, body, parts);
+  const { reply, complete, problem } = yield* readReply(body, context, parts);
   const blocks = blockViews(reply.blocks, { most, places: new Map() });
   return {
     ...common,
@@ -79,25 +81,27 @@ export const EVENTS_QUERY = Type.Object({
   limit: wholeNumber('limit', { least: 1, most: 2000, fallback: 500 }),
 });
 
-export function eventsView(
+export function* eventsView(
   store: SampleStore,
   meta: SampleMeta,
   stage: string,
   { from, limit }: Static<typeof EVENTS_QUERY>,
   parts: ReadingParts,
-): EventsView {
+): Steps<EventsView> {
   const body = readableBody(store, meta, stage);
   const { protocol } = body;
   const none = { protocol, stream: false, total: 0, events: [] };
   if (!body.sse) return none;
-  const decoder = parts.protocols[protocol].decodeStream(contextOf(store, meta, body, parts));
-  const frames = framesOf(body.bytes);
+  const context = yield* contextOf(store, meta, body, parts);
+  const decoder = parts.protocols[protocol].decodeStream(context);
+  const frames = yield* framesOf(body.bytes);
   const at = clockOf(body.stageInfo.pace ?? '');
   const events: EventView[] = [];
   const open: OpenBlock = {};
   let end = 0;
   // A decoder has state: it must see all frames before the requested ones.
   for (const [n, frame] of frames.slice(0, from + limit).entries()) {
+    yield;
     const decoded = eventsOf(decoder, frame);
     const says =
       decoded instanceof GatewayError

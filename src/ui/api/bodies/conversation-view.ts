@@ -2,6 +2,7 @@
 
 import type { Block, Conversation, Tool, Turn, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import type { Steps } from '../../../lib/loop/steps.ts';
 import type { BlockView, TextView, ToolView, TurnView } from '../api.ts';
 
 export interface ViewOptions {
@@ -23,13 +24,21 @@ function atOf({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) {
   return at === undefined ? {} : { at };
 }
 
-/** Turns and instructions of a conversation. */
-export function turnViews(turns: readonly Turn[], options: ViewOptions): readonly TurnView[] {
-  return turns.map((turn) => ({
-    role: turn.role,
-    blocks: blockViews(turn.blocks, options),
-    ...atOf(turn, options),
-  }));
+/** Turns of a conversation. */
+export function* turnViews(
+  turns: readonly Turn[],
+  options: ViewOptions,
+): Steps<readonly TurnView[]> {
+  const views: TurnView[] = [];
+  for (const turn of turns) {
+    const blocks: BlockView[] = [];
+    for (const block of turn.blocks) {
+      blocks.push(...blockViews([block], options));
+      yield;
+    }
+    views.push({ role: turn.role, blocks, ...atOf(turn, options) });
+  }
+  return views;
 }
 
 export function blockViews(blocks: readonly Block[], options: ViewOptions): readonly BlockView[] {

@@ -1,6 +1,7 @@
 /** `…/diff`: the changes between the bodies of two stages, with long values cut. */
 
 import type { Json } from '../../../lib/json/json.ts';
+import type { Steps } from '../../../lib/loop/steps.ts';
 import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
 import type { MeaningDiff } from '../../../samples/compare/types.ts';
 import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
@@ -14,16 +15,16 @@ const MAX_CHANGES = 2000;
 const MAX_CHARS = 10_000;
 
 /** @throws GatewayError not_found, too_large */
-export function diffOf(
+export function* diffOf(
   store: SampleStore,
   meta: SampleMeta,
   stages: { readonly a?: string; readonly b?: string },
   parts: ReadingParts,
-): DiffView {
+): Steps<DiffView> {
   const [first, second] = stagesToCompare(meta, stages.a, stages.b);
   // Refuses unknown stages and bodies that are too large to compare.
   for (const one of [first, second]) readableBody(store, meta, one);
-  const found = compareStages(store, meta, first, second, MAX_CHANGES);
+  const found = yield* compareStages(store, meta, first, second, MAX_CHANGES);
   const { a, b, identical, changes, total } = found;
   return {
     a,
@@ -32,7 +33,7 @@ export function diffOf(
     changes: changes.map(changeView),
     total,
     notes: meta.notes,
-    meaning: identical ? null : shortMeaning(stageMeaning(store, meta, a, b, parts)),
+    meaning: identical ? null : shortMeaning(yield* stageMeaning(store, meta, a, b, parts)),
   };
 }
 

@@ -1,8 +1,7 @@
 /** The raw-body route: the bytes of a recorded stage, or a part of them. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { requireStage } from '../../../samples/decode/readable-body.ts';
-import { stageBytes } from '../../../samples/replay/compare-stages.ts';
+import { requireStage, stageBytes } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { plain } from '../answers.ts';
 import { BODY_BYTES_HEADER } from '../api.ts';

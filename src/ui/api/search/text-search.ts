@@ -120,7 +120,8 @@ export class TextSearch {
         await recent!.read(id);
         const meta = recent!.find(id)?.meta;
         if (meta === undefined) continue;
-        texts = textsOf(store(), meta, parts).flatMap(({ text, added }) => (added ? [text] : []));
+        const said = await runInSlices(textsOf(store(), meta, parts));
+        texts = said.flatMap(({ text, added }) => (added ? [text] : []));
         if (state !== 'open') this.#recent.set(id, texts);
       }
       await rest();
@@ -165,7 +166,8 @@ export class TextSearch {
             };
             const meta = store().find(id);
             if (meta !== undefined && !(await this.#bring(meta))) return this.#readLater();
-            const texts = meta === undefined ? [] : textsOf(store(), meta, parts);
+            const texts =
+              meta === undefined ? [] : await runInSlices(textsOf(store(), meta, parts));
             await pause();
             for (const _ of store().texts.putInSteps(id, texts)) {
               await pause();

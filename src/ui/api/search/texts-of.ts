@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Block, Conversation } from '../../../conversation/types.ts';
+import type { Steps } from '../../../lib/loop/steps.ts';
 import {
   contextFor,
   EMPTY,
@@ -13,10 +14,14 @@ import { readableBody } from '../../../samples/decode/readable-body.ts';
 import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 
 /** Bodies that are missing, too large or of another endpoint have no texts. */
-export function textsOf(store: SampleStore, meta: SampleMeta, parts: ReadingParts): SaidText[] {
-  const sent = decoded(() => {
+export function* textsOf(
+  store: SampleStore,
+  meta: SampleMeta,
+  parts: ReadingParts,
+): Steps<SaidText[]> {
+  const sent = yield* decoded(function* () {
     const body = readableBody(store, meta, 'client-request');
-    return readRequest(body, parts).conversation;
+    return (yield* readRequest(body, parts)).conversation;
   });
   const texts: SaidText[] = [];
   if (sent !== undefined) {
@@ -24,9 +29,9 @@ export function textsOf(store: SampleStore, meta: SampleMeta, parts: ReadingPart
     const from = newTurns(sent);
     for (const [i, turn] of sent.turns.entries()) addBlocks(turn.blocks, i >= from, texts);
   }
-  const reply = decoded(() => {
+  const reply = yield* decoded(function* () {
     const body = readableBody(store, meta, 'client-response');
-    return readReply(body, contextFor(sent ?? EMPTY, meta, body), parts);
+    return yield* readReply(body, contextFor(sent ?? EMPTY, meta, body), parts);
   });
   if (reply !== undefined) {
     addBlocks(reply.reply.blocks, true, texts);
@@ -36,9 +41,10 @@ export function textsOf(store: SampleStore, meta: SampleMeta, parts: ReadingPart
   return texts;
 }
 
-function decoded<T>(read: () => T): T | undefined {
+/** Undefined for what has no body that can be read. */
+export function* decoded<T>(read: () => Steps<T>): Steps<T | undefined> {
   try {
-    return read();
+    return yield* read();
   } catch (thrown) {
     if (thrown instanceof GatewayError) return undefined;
     throw thrown;

@@ -1,6 +1,7 @@
 /** A prompt as marks of its parts, so that the prompts of a session can be compared: which one continues which. */
 
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
+import type { Steps } from '../../../lib/loop/steps.ts';
 import { blockViews, type ViewOptions } from '../bodies/conversation-view.ts';
 
 /** The parts of a prompt in the order in which vendors cache them. */
@@ -16,7 +17,12 @@ const WHOLE: ViewOptions = { most: Number.MAX_SAFE_INTEGER, places: new Map() };
 const markOf = (value: unknown): string => Bun.hash(JSON.stringify(value)).toString(36);
 
 /** Marks say what a part says, whatever cache points and other fields stand beside it. */
-export function promptOf(conversation: Conversation): Prompt {
+export function* promptOf(conversation: Conversation): Steps<Prompt> {
+  const turns: string[] = [];
+  for (const turn of conversation.turns) {
+    turns.push(turnMark(turn));
+    yield;
+  }
   return {
     tools: new Map(
       conversation.tools.map((tool) => {
@@ -25,7 +31,7 @@ export function promptOf(conversation: Conversation): Prompt {
       }),
     ),
     system: textOf(conversation.system),
-    turns: conversation.turns.map(turnMark),
+    turns,
   };
 }
 

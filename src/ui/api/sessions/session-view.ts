@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Conversation } from '../../../conversation/types.ts';
-import { othersTurn } from '../../../lib/loop/steps.ts';
+import { othersTurn, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
 import { contextFor, EMPTY, readReply, readRequest } from '../../../samples/decode/decode-body.ts';
 import { readableBody } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleRow } from '../../../samples/sample.ts';
@@ -11,6 +11,7 @@ import { blockViews, turnViews } from '../bodies/conversation-view.ts';
 import type { ApiContext } from '../context.ts';
 import type { Viewer } from '../guard.ts';
 import { priced } from '../list.ts';
+import { decoded } from '../search/texts-of.ts';
 import { askedIn, firstWords } from '../stories.ts';
 import type {
   SessionSpan,
@@ -53,7 +54,10 @@ export async function sessionView(
   for (const row of rows.slice(0, MAX_STEPS)) {
     const meta = await context.sampleFor(row.id, viewer).catch(() => undefined);
     // It may have been removed meanwhile.
-    if (meta !== undefined) steps.push(stepOf(meta, priced(row, context.prices), threads, context));
+    if (meta !== undefined) {
+      const step = stepOf(meta, priced(row, context.prices), threads, context);
+      steps.push(await runInSlices(step));
+    }
     await othersTurn();
   }
   const longest = [...threads.keys()].toSorted(
@@ -84,29 +88,30 @@ function sessionRows(id: string, { owner }: Viewer, { store }: ApiContext): read
     .filter(({ session }) => session === id);
 }
 
-function stepOf(meta: SampleMeta, row: UiRow, threads: Thread[], context: ApiContext): SessionStep {
+function* stepOf(
+  meta: SampleMeta,
+  row: UiRow,
+  threads: Thread[],
+  context: ApiContext,
+): Steps<SessionStep> {
   const { store, options } = context;
-  const sent = attempt(() => {
+  const sent = yield* decoded(function* () {
     const body = readableBody(store, meta, 'client-request');
-    return readRequest(body, options).conversation;
+    return (yield* readRequest(body, options)).conversation;
   });
-  const reply = attempt(() => {
+  const reply = yield* decoded(function* () {
     const body = readableBody(store, meta, 'client-response');
-    return readReply(body, contextFor(sent ?? EMPTY, meta, body), options);
+    return yield* readReply(body, contextFor(sent ?? EMPTY, meta, body), options);
   });
   const blocks = reply?.reply.blocks ?? [];
   const view = { most: MAX_TEXT, places: new Map() };
-  const placed = sent && place(sent, row, blocks.length > 0, threads);
+  const prompt = sent && (yield* promptOf(sent));
+  const placed = prompt && place(sent, prompt, row, blocks.length > 0, threads);
+  const added = placed && (yield* turnViews(sent!.turns.slice(placed.from), view));
   return {
     row,
     thread: placed?.thread ?? 0,
-    added:
-      sent === undefined
-        ? []
-        : turnViews(sent.turns.slice(placed!.from), view).map((turn, i) => ({
-            ...turn,
-            index: placed!.from + i,
-          })),
+    added: added?.map((turn, i) => ({ ...turn, index: placed!.from + i })) ?? [],
     answered: blockViews(blocks, view),
     problem: meta.error?.message ?? reply?.problem?.message ?? null,
     spans: spansOf(meta),
@@ -114,18 +119,14 @@ function stepOf(meta: SampleMeta, row: UiRow, threads: Thread[], context: ApiCon
   };
 }
 
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return undefined;
-    throw thrown;
-  }
-}
-
 /** Finds the conversation that a request continues, or begins one; says which of its turns are new. */
-function place(sent: Conversation, row: UiRow, answered: boolean, threads: Thread[]) {
-  const prompt = promptOf(sent);
+function place(
+  sent: Conversation,
+  prompt: Prompt,
+  row: UiRow,
+  answered: boolean,
+  threads: Thread[],
+) {
   let best: { readonly index: number; readonly shared: number } | undefined;
   for (const [index, thread] of threads.entries()) {
     const shared = sharedTurns(thread.prompt, prompt);
