@@ -214,6 +214,8 @@ export interface SampleFilter {
   readonly found?: readonly string[];
   /** Newest first when left out. */
   readonly sort?: SampleSort;
+  /** What its patterns fit, once they are looked up: {@link SampleStore.named}. */
+  readonly names?: FittingNames;
   /** Behind this one; `value` is its value in a sorted list. */
   readonly before?: {
     readonly time: number;
@@ -222,6 +224,11 @@ export interface SampleFilter {
   };
   readonly limit?: number;
 }
+
+/** Names of the index that fit the patterns of a filter, by the filter's member. */
+export type FittingNames = Readonly<
+  Partial<Record<'model' | 'target' | 'client' | 'note', readonly string[]>>
+>;
 
 /** What a list can be sorted by. */
 export const SAMPLE_SORTS = [
@@ -297,53 +304,11 @@ export interface FoundTexts {
   readonly partial: boolean;
 }
 
-/** Sums over the samples of one bucket and target. */
-export interface SampleSums {
-  /** Number of the bucket, from 0. */
-  readonly bucket: number;
-  readonly target: string;
-  readonly requests: number;
-  readonly failed: number;
-  /** Requests with known token counts. */
-  readonly counted: number;
-  readonly input_tokens: number;
-  readonly cached_tokens: number;
-  readonly cache_write_tokens: number;
-  readonly cache_write_1h_tokens: number;
-  readonly output_tokens: number;
-  readonly reasoning_tokens: number;
-  /** Input tokens of requests whose vendor reports cache use. */
-  readonly cacheable_tokens: number;
-}
-
-/** How often a value occurs in a bucket at a target. */
-export interface SampleCount {
-  readonly bucket: number;
-  readonly target: string;
-  readonly name: string;
-  readonly count: number;
-}
-
 /** Nearest-rank percentiles in milliseconds; null where nothing was measured. */
 export interface SamplePercentiles {
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
-}
-
-/** Which times a statistic groups by: single buckets, single targets, or all together. */
-export type SampleGrouping = 'bucket' | 'target' | 'all';
-
-/** Statistics over a folder of samples; each method is one query of the index. */
-export interface SampleStatistics {
-  sums(): readonly SampleSums[];
-  /** By status, kind of error, and text of notes (`name=count,…`); '' is left out. */
-  counts(of: 'status' | 'error' | 'notes'): readonly SampleCount[];
-  /** By number of the bucket, name of the target, or ''. */
-  percentiles(
-    of: 'first_byte_ms' | 'total_ms',
-    by: SampleGrouping,
-  ): ReadonlyMap<number | string, SamplePercentiles>;
 }
 
 /** Is notified of exchanges while they are recorded. */
@@ -370,14 +335,13 @@ export interface ExportedSample {
 export interface SampleStore {
   readonly root: string;
   list(filter?: SampleFilter): readonly SampleRow[];
+  /** The filter with the names that its patterns fit: lists with it compare no pattern. */
+  named(filter: SampleFilter): Steps<SampleFilter>;
+  /** All that fit, newest first, a page at a time; without those that are in memory only. */
+  pages(filter: SampleFilter): Iterable<readonly SampleRow[]>;
   /** All targets that samples went to. */
   targets(): readonly string[];
   readonly texts: SampleTexts;
-  /** Samples from `since` to `until` in buckets of `bucketMs`. */
-  statistics(
-    filter: SampleFilter & { readonly since: number; readonly until: number },
-    bucketMs: number,
-  ): SampleStatistics;
   /** By id, or by a part that only one id has. Undefined: no such sample, or several. */
   find(id: string): SampleMeta | undefined;
   /** At most `limit` samples whose ids contain this text, newest first. */

@@ -1,16 +1,25 @@
 /** The page's API on the largest bodies that it reads: other requests have their turn meanwhile. */
 
 import { describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CODECS } from '../../src/app/codecs.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { jsonTextSteps } from '../../src/lib/json/write-steps.ts';
 import { runAtOnce, runInSlices, type Steps } from '../../src/lib/loop/steps.ts';
 import type { ReadingParts } from '../../src/samples/decode/decode-body.ts';
+import { pricesOf } from '../../src/samples/replay/cost.ts';
 import type { SampleMeta, SampleStore } from '../../src/samples/sample.ts';
 import { exportSample } from '../../src/samples/store/export-import.ts';
+import { openIndex } from '../../src/samples/store/index-store.ts';
+import { openSampleStore } from '../../src/samples/store/sample-store.ts';
 import { conversationOf, eventsView } from '../../src/ui/api/bodies/body-views.ts';
 import { diffOf } from '../../src/ui/api/bodies/diff-view.ts';
+import { samplesPage } from '../../src/ui/api/list.ts';
 import { textsOf } from '../../src/ui/api/search/texts-of.ts';
+import { statsFor } from '../../src/ui/api/stats.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 
 const PARTS: ReadingParts = { protocols: CODECS, mend: (body) => body };
@@ -141,6 +150,71 @@ describe('no turn of the event loop takes most of the work', () => {
     );
   }
 });
+
+test('neither the list nor the figures compare all names with a pattern in one go', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'hopgate-patterns-'));
+  const index = openIndex(root);
+  const name = 'a'.repeat(500);
+  index.put(
+    Array.from({ length: 10_000 }, (_, i) => ({
+      ...ROW,
+      id: `req_${i}_a`,
+      time: NOW + i,
+      model: `${name}${i}`,
+      target: `p/${name}${i}`,
+    })),
+  );
+  index.close();
+  const book = openSampleStore(root, true);
+  try {
+    const query = {
+      model: `*${'a'.repeat(90)}b*`,
+      since: String(NOW),
+      until: String(NOW + 10_000),
+    };
+    const viewer = { principal: WITHOUT_KEY, key: '', owner: undefined };
+    const prices = pricesOf({ providers: {} });
+    const list = () => samplesPage(book, { ...query, limit: 100 }, viewer, prices);
+    await expectSlices('the list', list);
+    await expectSlices('the figures', () =>
+      statsFor(book, { ...query, buckets: 60 }, viewer, prices),
+    );
+    expect((await list()).rows).toEqual([]);
+    const fitting = { ...query, model: `*${'a'.repeat(90)}*7`, buckets: 60 };
+    expect((await statsFor(book, fitting, viewer, prices)).all.requests).toBe(1000);
+  } finally {
+    book.close();
+    rmSync(root, { recursive: true, force: true });
+  }
+}, 60_000);
+
+const NOW = 1_800_000_000_000;
+
+const ROW = {
+  entry: 'openai-chat',
+  state: 'done',
+  status: 200,
+  error: '',
+  failed: false,
+  stream: false,
+  tries: 1,
+  hops: 1,
+  notes: '',
+  input_tokens: null,
+  output_tokens: null,
+  cached_tokens: null,
+  cache_write_tokens: null,
+  cache_write_1h_tokens: null,
+  reasoning_tokens: null,
+  first_byte_ms: 1,
+  total_ms: 2,
+  session: '',
+  owner: '',
+  client: '',
+  made_by: '',
+  memory_space: '',
+  bytes: 10,
+} as const;
 
 test('JSON that is written in steps is what JSON.stringify writes', () => {
   const long = `${'a😀"\\\n\u2028'.repeat(30_000)}\ud83d`;

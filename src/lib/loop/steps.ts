@@ -48,5 +48,8 @@ export class Rests {
   };
 }
 
+// The page's types do not have it; what the page uses of this file runs at once.
+declare function setImmediate(resolve: () => void): void;
+
 /** Other work has a turn of the event loop first: for long work, between its slices. */
 export const othersTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,15 +1,28 @@
-/** Globs over names and texts: `*` is any text, `?` one character; with or without regard to case. */
+/** Globs over names and texts: `*` is any text, `?` one character (code point); with or without regard to case. */
 
 /** A test for one pattern; case does not matter. Its work grows with the text, however many stars the pattern has. */
-export function globTest(pattern: string): (text: string) => boolean {
-  const wanted = pattern.toLowerCase();
-  if (/^\*+$/.test(wanted)) return () => true;
-  if (!isGlob(wanted)) return (text) => lowered(text) === wanted;
-  const pieces = wanted.split('*').map(pieceOf);
-  // One piece alone has no star: the text is as long as it is.
-  if (pieces.length === 1) return (text) => isAt(pieces[0]!, lowered(text), 0, true);
-  return (text) => matches(pieces, lowered(text));
+export const globTest = (pattern: string): ((text: string) => boolean) =>
+  testOf(pattern.toLowerCase(), lowered);
+
+/** @param cased what of a text is compared with the pattern */
+function testOf(pattern: string, cased: (text: string) => string): (text: string) => boolean {
+  if (/^\*+$/.test(pattern)) return () => true;
+  if (!isGlob(pattern)) return (text) => cased(text) === pattern;
+  const pieces = pattern.split('*').map(pieceOf);
+  if (!pattern.includes('?')) return (text) => matches(pieces, cased(text));
+  const wide = widened(pattern).replaceAll('\udc00*', '*').replaceAll('\udc00?', '??');
+  const widePieces = wide.split('*').map(pieceOf);
+  return (text) =>
+    PAIR.test(text) ? matches(widePieces, widened(cased(text))) : matches(pieces, cased(text));
 }
+
+const PAIR = /[\ud800-\udfff]/;
+
+/** Each character as two units, so that `?` is one character, and not half of one. No text begins inside of a character. */
+const widened = (text: string): string =>
+  Array.from(text, (character) => (character.length === 2 ? character : `\udc00${character}`)).join(
+    '',
+  );
 
 /** A test for any of several patterns; case does not matter. */
 export function anyGlob(patterns: readonly string[]): (text: string) => boolean {
@@ -17,41 +30,10 @@ export function anyGlob(patterns: readonly string[]): (text: string) => boolean 
   return (text) => tests.some((test) => test(text));
 }
 
-/** A test for one pattern that tells upper and lower case apart; `?` is one code point. */
-export function exactGlobTest(pattern: string): (text: string) => boolean {
-  if (/^\*+$/.test(pattern)) return () => true;
-  if (!isGlob(pattern)) return (text) => text === pattern;
-  const stem = pattern.slice(0, -1);
-  if (pattern.endsWith('*') && !isGlob(stem)) return (text) => text.startsWith(stem);
-  const wanted = [...pattern];
-  return (text) => walks(wanted, [...text]);
-}
-
-/** A test for any of several patterns as {@link exactGlobTest}. */
+/** A test for any of several patterns; upper and lower case differ. */
 export function anyExactGlob(patterns: readonly string[]): (text: string) => boolean {
-  const tests = patterns.map(exactGlobTest);
+  const tests = patterns.map((pattern) => testOf(pattern, (text) => text));
   return (text) => tests.some((test) => test(text));
-}
-
-/** Walks both texts, and goes back to the last star only: its work is at most the product of their lengths. */
-function walks(pattern: readonly string[], text: readonly string[]): boolean {
-  let at = 0;
-  let star = -1;
-  let resume = 0;
-  for (let i = 0; i < text.length; ) {
-    if (pattern[at] === '*') {
-      star = at++;
-      resume = i;
-    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === text[i])) {
-      at++;
-      i++;
-    } else if (star >= 0) {
-      at = star + 1;
-      i = ++resume;
-    } else return false;
-  }
-  while (pattern[at] === '*') at++;
-  return at === pattern.length;
 }
 
 export const isGlob = (name: string): boolean => /[*?]/.test(name);
@@ -119,6 +101,8 @@ function find(piece: Piece, text: string, from: number): number {
 // The first piece matches at the beginning and the last at the end; each one between as far left as possible.
 function matches(pieces: readonly Piece[], text: string): boolean {
   const first = pieces[0]!;
+  // One piece alone has no star: the text is as long as it is.
+  if (pieces.length === 1) return isAt(first, text, 0, true);
   const last = pieces.at(-1)!;
   const end = text.length - last.text.length;
   if (end < first.text.length || !isAt(first, text, 0) || !isAt(last, text, end)) return false;

@@ -1,7 +1,9 @@
 /** Translates the filter of a list into conditions of an SQL query. */
 
+import type { Steps } from '../../lib/loop/steps.ts';
+import { globTest, isGlob } from '../../lib/text/glob.ts';
 import { MAX_NANO_USD } from '../../money/cost.ts';
-import type { SampleFilter } from '../sample.ts';
+import type { FittingNames, SampleFilter } from '../sample.ts';
 import { sortSql } from './row-order.ts';
 
 export interface Conditions {
@@ -10,14 +12,76 @@ export interface Conditions {
   readonly values: readonly (string | number)[];
 }
 
-/** Whether a column fits a pattern of `*` and `?`; a plain word may occur anywhere. The value is {@link globValue}. */
-const fitsGlob = (column: string, words: string): string =>
-  isGlob(words) ? `lower(${column}) GLOB ?` : `instr(lower(${column}), ?) > 0`;
+/** A test for a pattern of `*` and `?` as filters have it: a plain word may occur anywhere. */
+export function nameTest(words: string): (name: string) => boolean {
+  if (isGlob(words)) return globTest(words);
+  const wanted = words.toLowerCase();
+  return (name) => name.toLowerCase().includes(wanted);
+}
 
-const isGlob = (words: string) => /[*?]/.test(words);
+/** The same for the name of a note: a plain word is the whole name. The text is `name` or `name=count` between commas. */
+export function noteTest(words: string): (notes: string) => boolean {
+  const fits = globTest(words);
+  return (notes) =>
+    notes.split(',').some((note) => {
+      const name = note.split('=')[0]!;
+      return name !== '' && fits(name);
+    });
+}
 
-const globValue = (words: string): string =>
-  isGlob(words) ? words.toLowerCase().replace(/\[/g, '[[]') : words.toLowerCase();
+/** What a row has that patterns are about. */
+export interface NamedRow {
+  readonly number: number;
+  readonly model: string;
+  readonly target: string;
+  readonly client: string;
+  readonly notes: string;
+}
+
+/**
+ * Looks up what the patterns of a filter fit. SQL would compare each row with them, in one go and in time that a
+ * hostile name multiplies.
+ * @param rowsAfter a page of rows, in the order of their numbers; an empty one is the end
+ */
+export function* named(
+  filter: SampleFilter,
+  rowsAfter: (number: number) => readonly NamedRow[],
+): Steps<SampleFilter> {
+  if (filter.names !== undefined) return filter;
+  const { model, target, client, note } = filter;
+  const looks: Look[] = [];
+  const look = (of: keyof FittingNames, columns: readonly Column[], fits: Look['fits']) =>
+    looks.push({ of, columns, fits, seen: new Set(), found: [] });
+  if (model !== undefined && isGlob(model)) look('model', ['model', 'target'], nameTest(model));
+  if (target !== undefined && isGlob(target)) look('target', ['target'], nameTest(target));
+  if (client !== undefined && isGlob(client)) look('client', ['client'], nameTest(client));
+  if (note !== undefined) look('note', ['notes'], noteTest(note));
+  let rows = looks.length === 0 ? [] : rowsAfter(0);
+  for (; rows.length > 0; rows = rowsAfter(rows.at(-1)!.number)) {
+    for (const row of rows) for (const one of looks) lookAt(row, one);
+    yield;
+  }
+  return { ...filter, names: Object.fromEntries(looks.map(({ of, found }) => [of, found])) };
+}
+
+type Column = Exclude<keyof NamedRow, 'number'>;
+
+interface Look {
+  readonly of: keyof FittingNames;
+  readonly columns: readonly Column[];
+  readonly fits: (name: string) => boolean;
+  readonly seen: Set<string>;
+  readonly found: string[];
+}
+
+function lookAt(row: NamedRow, { columns, seen, found, fits }: Look): void {
+  for (const column of columns) {
+    const name = row[column];
+    if (seen.has(name)) continue;
+    seen.add(name);
+    if (fits(name)) found.push(name);
+  }
+}
 
 function statusCondition(wanted: string): Conditions {
   const parts: string[] = [];
@@ -42,7 +106,7 @@ function statusCondition(wanted: string): Conditions {
   return { where: `(${parts.join(' OR ')})`, values };
 }
 
-/** All given conditions must hold. */
+/** All given conditions must hold. @param filter with the names of its patterns: {@link named} */
 export function conditionsOf(filter: SampleFilter): Conditions {
   const parts: string[] = [];
   const values: (string | number)[] = [];
@@ -57,8 +121,22 @@ export function conditionsOf(filter: SampleFilter): Conditions {
   if (filter.error !== undefined) add('error = ?', filter.error);
   if (filter.owner !== undefined) add('owner = ?', filter.owner);
   if (filter.key !== undefined) add('owner = ?', filter.key);
-  if (filter.client !== undefined) add(fitsGlob('client', filter.client), globValue(filter.client));
-  if (filter.target !== undefined) add(fitsGlob('target', filter.target), globValue(filter.target));
+  const { names = {} } = filter;
+  /** @param of a member with a name or pattern about these columns */
+  const addName = (of: 'model' | 'target' | 'client', columns: readonly string[]) => {
+    const wanted = filter[of];
+    if (wanted === undefined) return;
+    const among = names[of];
+    const one = (column: string) =>
+      among === undefined
+        ? `instr(lower(${column}), ?) > 0`
+        : `${column} IN (SELECT value FROM json_each(?))`;
+    const value = among === undefined ? wanted.toLowerCase() : JSON.stringify(among);
+    add(`(${columns.map(one).join(' OR ')})`, ...columns.map(() => value));
+  };
+  addName('client', ['client']);
+  addName('target', ['target']);
+  addName('model', ['model', 'target']);
   if (filter.made !== undefined) add('made_by = ?', filter.made === 'traffic' ? '' : filter.made);
   if (filter.slower !== undefined) add('total_ms >= ?', filter.slower);
   if (filter.cost !== undefined) add('cost >= ?', filter.cost);
@@ -84,14 +162,7 @@ export function conditionsOf(filter: SampleFilter): Conditions {
     );
   }
   if (filter.note !== undefined) {
-    // A note is `name` or `name=count` between commas.
-    const name = filter.note.toLowerCase().replace(/\[/g, '[[]');
-    add(`(',' || replace(notes, '=', ',') || ',') GLOB ?`, `*,${name},*`);
-  }
-  if (filter.model !== undefined) {
-    const { model } = filter;
-    const value = globValue(model);
-    add(`(${fitsGlob('model', model)} OR ${fitsGlob('target', model)})`, value, value);
+    add('notes IN (SELECT value FROM json_each(?))', JSON.stringify(names.note ?? []));
   }
   if (filter.status !== undefined) {
     const status = statusCondition(filter.status);

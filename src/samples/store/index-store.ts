@@ -4,12 +4,12 @@ import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
+import { runAtOnce } from '../../lib/loop/steps.ts';
 import { HashedName, nameHash } from '../../state/erasures.ts';
 import { fileAt, isDamage, openPrivate } from '../../state/versioned-store.ts';
 import { hashedSpace } from '../mask/meta-mask.ts';
-import type { SampleFilter, SampleRow, SampleStatistics, SampleStore } from '../sample.ts';
-import { conditionsOf, orderOf, sourceOf } from './index-query.ts';
-import { statisticsOf } from './index-statistics.ts';
+import type { SampleFilter, SampleRow, SampleStore } from '../sample.ts';
+import { conditionsOf, type NamedRow, named, orderOf, sourceOf } from './index-query.ts';
 import { TEXT_SCHEMA, type TextIndex, textsOf } from './text-store.ts';
 
 const VERSION = 8;
@@ -99,7 +99,7 @@ export interface SampleIndex {
   list(filter: SampleFilter): readonly SampleRow[];
   /** Samples whose ids contain this text, newest first. */
   matching(part: string, limit: number): readonly SampleRow[];
-  statistics: SampleStore['statistics'];
+  named: SampleStore['named'];
   targets: SampleStore['targets'];
   readonly texts: TextIndex;
   /** A page of ids of an entry with their states: those after `id`, in order. */
@@ -192,15 +192,7 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
     remove: (ids) => run((of) => of.remove(ids)),
     list: (filter) => run((of) => of.list(filter)),
     matching: (part, limit) => run((of) => of.matching(part, limit)),
-    statistics: (filter, bucketMs) => {
-      const now = <T>(query: (of: SampleStatistics) => T) =>
-        run((of) => query(of.statistics(filter, bucketMs)));
-      return {
-        sums: () => now((of) => of.sums()),
-        counts: (what) => now((of) => of.counts(what)),
-        percentiles: (what, by) => now((of) => of.percentiles(what, by)),
-      };
-    },
+    named: (filter) => run((of) => of.named(filter)),
     targets: () => run((of) => of.targets()),
     texts: {
       unread: (limit) => run((of) => of.texts.unread(limit)),
@@ -287,6 +279,9 @@ const ERASURES_KEPT = 86_400_000;
 const hashIn = (space: string) =>
   space.startsWith('sha256:') ? space.slice('sha256:'.length) : nameHash(space);
 
+/** Rows between two yields where patterns are compared. */
+const NAMES_A_STEP = 200;
+
 function indexOf(db: Database): SampleIndex {
   const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<Row, Args>;
@@ -301,6 +296,10 @@ function indexOf(db: Database): SampleIndex {
     `SELECT ${ROW} FROM samples WHERE instr(id, ?) > 0 ORDER BY time DESC, id DESC LIMIT ?`,
   );
   const targets = of<{ target: string }, []>(`SELECT DISTINCT target FROM samples`);
+  const names = of<NamedRow, [number, number]>(
+    'SELECT number, model, target, client, notes FROM samples WHERE number > ? ORDER BY number LIMIT ?',
+  );
+  const namesAfter = (number: number) => names.all(number, NAMES_A_STEP);
   const totals = of<Totals, [number]>('SELECT count, bytes FROM totals WHERE failed = ?');
   const oldest = of<StoredRow, [number, number]>(
     `SELECT ${ROW} FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
@@ -344,7 +343,9 @@ function indexOf(db: Database): SampleIndex {
     remove: (gone) => {
       if (gone.length > 0) removeAll.immediate(gone);
     },
-    list: (filter) => {
+    named: (filter) => named(filter, namesAfter),
+    list: (given) => {
+      const filter = runAtOnce(named(given, namesAfter));
       const source = sourceOf(filter);
       const { where, values } = conditionsOf(filter);
       const sql = `SELECT ${ROW} FROM ${source.from} ${where} ${orderOf(filter)} LIMIT ?`;
@@ -352,12 +353,6 @@ function indexOf(db: Database): SampleIndex {
         .all(...source.values, ...values, filter.limit ?? -1)
         .map(rowOf);
     },
-    statistics: (filter, bucketMs) =>
-      statisticsOf(
-        (sql, values) => of<never, SQLQueryBindings[]>(sql).all(...values),
-        filter,
-        bucketMs,
-      ),
     targets: () => targets.all().map(({ target }) => target),
     texts: textsOf(db),
     matching: (part, limit) => matching.all(part, limit).map(rowOf),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { runAtOnce } from '../../lib/loop/steps.ts';
-import type { SampleMeta, SampleStore } from '../sample.ts';
+import type { SampleFilter, SampleMeta, SampleStore } from '../sample.ts';
 import { eraseSpace } from './erase-space.ts';
 import { exportSample, importSample } from './export-import.ts';
 import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
@@ -14,6 +14,9 @@ import { readMeta, readWhole } from './read-meta.ts';
 import { reconcile } from './reconcile.ts';
 import { removeFiles } from './retention.ts';
 import { ENTRIES, filesOf, isId } from './sample-files.ts';
+
+/** Rows of one query of {@link SampleStore.pages}. */
+const PAGE = 500;
 
 /**
  * Opens the samples of a folder; a missing folder is an empty store. Never throws.
@@ -74,7 +77,17 @@ export function openSampleStore(
     get texts() {
       return ready().texts;
     },
-    statistics: (filter, bucketMs) => ready().statistics(filter, bucketMs),
+    named: (filter) => ready().named(filter),
+    *pages(filter) {
+      let before: SampleFilter['before'];
+      for (;;) {
+        const rows = ready().list({ ...filter, ...(before && { before }), limit: PAGE });
+        yield rows;
+        if (rows.length < PAGE) return;
+        const { time, id } = rows.at(-1)!;
+        before = { time, id };
+      }
+    },
     find(id) {
       const found = isId(id) ? among(ENTRIES, id) : undefined;
       if (found !== undefined) return found;

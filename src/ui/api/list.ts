@@ -2,6 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
+import { runInSlices } from '../../lib/loop/steps.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
 import { checkGlob, FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
 import { rateTable } from '../../samples/replay/rate-table.ts';
@@ -12,6 +13,7 @@ import {
   type SampleSort,
   type SampleStore,
 } from '../../samples/sample.ts';
+import { nameTest, noteTest } from '../../samples/store/index-query.ts';
 import { type Placed, sortValue } from '../../samples/store/row-order.ts';
 import type { SamplesPage, UiRow } from './api.ts';
 import type { Viewer } from './guard.ts';
@@ -139,19 +141,20 @@ function cursorOf(cursor: string): SampleFilter['before'] {
  * @param found what the search in texts found for `q`
  * @throws GatewayError invalid_request
  */
-export function samplesPage(
+export async function samplesPage(
   store: SampleStore,
   { limit, cursor = '', ...query }: Static<typeof LIST_QUERY>,
   viewer: Viewer,
   prices: Prices,
   found?: Found,
-): SamplesPage {
+): Promise<SamplesPage> {
   const filter = filterOfQuery(query, viewer);
   const before = cursor === '' ? undefined : cursorOf(cursor);
   const byCost = filter.cost !== undefined || filter.sort?.by === 'cost';
+  const named = await runInSlices(store.named(filter));
   // One row more than requested shows whether there are more.
   const rows = store.list({
-    ...filter,
+    ...named,
     ...(byCost && { rates: rateTable(prices, store.targets()) }),
     ...(found && { found: found.ids }),
     ...(before && { before }),
@@ -191,34 +194,6 @@ function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: 
   });
 }
 
-/** Matches the glob of a filter like the index does: a plain word may occur anywhere. */
-function matchesFilterGlob(pattern: string, text: string): boolean {
-  const [glob, lower] = [pattern.toLowerCase(), text.toLowerCase()];
-  if (!/[*?]/.test(glob)) return lower.includes(glob);
-  return matches([...glob], [...lower]);
-}
-
-/** Matches a glob of `*` and `?` against a whole text. Only the last star is retried, so the time is at most glob × text. */
-function matches(glob: readonly string[], text: readonly string[]): boolean {
-  let g = 0;
-  let star = -1;
-  let from = 0;
-  for (let t = 0; t < text.length; ) {
-    if (glob[g] === '*') {
-      star = g++;
-      from = t;
-    } else if (g < glob.length && (glob[g] === '?' || glob[g] === text[t])) {
-      g++;
-      t++;
-    } else if (star >= 0) {
-      g = star + 1;
-      t = ++from;
-    } else return false;
-  }
-  while (glob[g] === '*') g++;
-  return g === glob.length;
-}
-
 /** Whether a single row, which may not be in the index yet, matches a filter. */
 export function fits(
   row: SampleRow & { readonly cost?: number | null },
@@ -226,7 +201,6 @@ export function fits(
 ): boolean {
   const { since, until, entry, session, error, owner, note, model, status, q } = filter;
   const { key, client, target, made, slower, cost, found } = filter;
-  const names = row.notes.split(',').map((one) => one.split('=')[0]);
   const pattern = [row.id, row.model, row.target, row.session, row.error, row.notes];
   return (
     (since === undefined || row.time >= since) &&
@@ -235,14 +209,12 @@ export function fits(
     (session === undefined || row.session.startsWith(session)) &&
     (error === undefined || row.error === error) &&
     (owner === undefined || row.owner === owner) &&
-    (note === undefined || names.some((name) => name !== '' && likesWhole(note, name!))) &&
-    (model === undefined ||
-      matchesFilterGlob(model, row.model) ||
-      matchesFilterGlob(model, row.target)) &&
+    (note === undefined || noteTest(note)(row.notes)) &&
+    (model === undefined || [row.model, row.target].some(nameTest(model))) &&
     (status === undefined || hasStatus(row, status)) &&
     (key === undefined || row.owner === key) &&
-    (client === undefined || matchesFilterGlob(client, row.client)) &&
-    (target === undefined || matchesFilterGlob(target, row.target)) &&
+    (client === undefined || nameTest(client)(row.client)) &&
+    (target === undefined || nameTest(target)(row.target)) &&
     (made === undefined || row.made_by === (made === 'traffic' ? '' : made)) &&
     (slower === undefined || (row.total_ms ?? -1) >= slower) &&
     (cost === undefined || (row.cost ?? -1) >= cost) &&
@@ -251,7 +223,3 @@ export function fits(
       pattern.some((text) => text.toLowerCase().includes(q.toLowerCase())))
   );
 }
-
-/** Matches the whole name of a note; `*` and `?` stand for anything. */
-const likesWhole = (note: string, name: string) =>
-  /[*?]/.test(note) ? matchesFilterGlob(note, name) : note.toLowerCase() === name;

@@ -27,7 +27,7 @@ export const sampleRoutes = (context: ApiContext) =>
       async ({ query, viewer }) => {
         const q = query.q?.trim() ?? '';
         const found = q === '' ? undefined : await context.texts.find(q, viewer.owner);
-        const page = samplesPage(context.store, query, viewer, context.prices, found);
+        const page = await samplesPage(context.store, query, viewer, context.prices, found);
         return json(found === undefined ? page : { ...page, unread: found.unread });
       },
       queryOf(LIST_QUERY),

@@ -1,11 +1,13 @@
-/** `GET /ui/api/stats`: figures over time and by target, computed from a few queries of the index. */
+/** `GET /ui/api/stats`: figures over time and by target, summed from the rows of the index, a page at a time. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { invalid } from '../../conversation/errors.ts';
-import { costOf, type Prices } from '../../samples/replay/cost.ts';
+import { memberOf, put } from '../../lib/json/json-members.ts';
+import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
+import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
 import { rateTable } from '../../samples/replay/rate-table.ts';
-import type { SamplePercentiles, SampleStore, SampleSums } from '../../samples/sample.ts';
+import type { SamplePercentiles, SampleRow, SampleStore } from '../../samples/sample.ts';
 import { json } from './answers.ts';
 import type { Stats, StatsFigures } from './api.ts';
 import type { ApiContext } from './context.ts';
@@ -14,9 +16,6 @@ import { FILTER_QUERY, filterOfQuery } from './list.ts';
 import { queryOf, wholeNumber } from './parameters.ts';
 
 const DAY = 86_400_000;
-
-/** Yields to the event loop between two queries. */
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const STATS_QUERY = Type.Object({
   ...FILTER_QUERY.properties,
@@ -49,41 +48,28 @@ export async function statsFor(
   // Whole milliseconds, so that the index computes the same buckets.
   const bucketMs = Math.ceil((until - since) / wanted);
   const rates = filter.cost === undefined ? undefined : rateTable(prices, store.targets());
-  const index = store.statistics({ ...filter, since, until, ...(rates && { rates }) }, bucketMs);
+  const asked = { ...filter, since, until, ...(rates && { rates }) };
+  const { before: _, sort: __, limit: ___, ...named } = await runInSlices(store.named(asked));
 
-  const buckets = Array.from({ length: Math.ceil((until - since) / bucketMs) }, () =>
-    emptySum(prices),
+  const buckets = Array.from(
+    { length: Math.ceil((until - since) / bucketMs) },
+    () => new FigureSum(),
   );
   const targets = new Map<string, FigureSum>();
-  const all = emptySum(prices);
-  const groups = (bucket: number, target: string): readonly FigureSum[] => {
-    let own = targets.get(target);
-    if (own === undefined) {
-      own = emptySum(prices);
-      targets.set(target, own);
+  const all = new FigureSum();
+  for (const rows of store.pages(named)) {
+    for (const row of rows) {
+      let own = targets.get(row.target);
+      if (own === undefined) {
+        own = new FigureSum();
+        targets.set(row.target, own);
+      }
+      const cost = costAt(prices, row.target, tokensCounted(row));
+      for (const sum of [buckets[Math.floor((row.time - since) / bucketMs)]!, own, all]) {
+        sum.add(row, cost);
+      }
     }
-    return [buckets[bucket]!, own, all];
-  };
-
-  for (const sums of index.sums()) {
-    for (const group of groups(sums.bucket, sums.target)) group.add(sums);
-  }
-  for (const of of ['status', 'error', 'notes'] as const) {
-    await turn();
-    for (const { bucket, target, name, count } of index.counts(of)) {
-      for (const group of groups(bucket, target)) group.count(of, name, count);
-    }
-  }
-  for (const of of ['first_byte_ms', 'total_ms'] as const) {
-    await turn();
-    for (const [bucket, ranks] of index.percentiles(of, 'bucket'))
-      buckets[Number(bucket)]![of] = ranks;
-    await turn();
-    for (const [target, ranks] of index.percentiles(of, 'target')) {
-      targets.get(String(target))![of] = ranks;
-    }
-    await turn();
-    all[of] = index.percentiles(of, 'all').get('') ?? null;
+    await othersTurn();
   }
 
   return {
@@ -98,67 +84,7 @@ export async function statsFor(
   };
 }
 
-type Counted = 'status' | 'error' | 'notes';
-
-/** The figures of one group while they are summed. */
-interface FigureSum {
-  /** Set when the percentiles are known. */
-  first_byte_ms: SamplePercentiles | null;
-  total_ms: SamplePercentiles | null;
-  add(sums: SampleSums): void;
-  count(of: Counted, name: string, count: number): void;
-  figures(): StatsFigures;
-}
-
-const NAMED = { status: 'statuses', error: 'errors', notes: 'notes' } as const;
-
-function emptySum(prices: Prices): FigureSum {
-  let total = NOTHING;
-  let cacheable = 0;
-  const counts = { statuses: {}, errors: {}, notes: {} } as Record<
-    (typeof NAMED)[Counted],
-    Record<string, number>
-  >;
-  const sum: FigureSum = {
-    first_byte_ms: null,
-    total_ms: null,
-    add(more) {
-      const price = prices.of(more.target);
-      const cost = price === undefined || more.counted === 0 ? null : costOf(tokensIn(more), price);
-      cacheable += more.cacheable_tokens;
-      total = {
-        requests: total.requests + more.requests,
-        failed: total.failed + more.failed,
-        input_tokens: total.input_tokens + more.input_tokens,
-        cached_tokens: total.cached_tokens + more.cached_tokens,
-        cache_write_tokens: total.cache_write_tokens + more.cache_write_tokens,
-        output_tokens: total.output_tokens + more.output_tokens,
-        reasoning_tokens: total.reasoning_tokens + more.reasoning_tokens,
-        cost: cost === null ? total.cost : (total.cost ?? 0) + cost,
-        unpriced: total.unpriced + (price === undefined ? more.counted : 0),
-      };
-    },
-    count(of, name, count) {
-      const own = counts[NAMED[of]];
-      const parts = of === 'notes' ? name.split(',') : [name];
-      for (const part of parts) {
-        // A note that was made several times is `name=count`.
-        const [key = '', times = '1'] = of === 'notes' ? part.split('=') : [part];
-        own[key] = (Object.hasOwn(own, key) ? own[key]! : 0) + Number(times) * count;
-      }
-    },
-    figures: () => ({
-      ...total,
-      ...counts,
-      first_byte_ms: sum.first_byte_ms,
-      total_ms: sum.total_ms,
-      cache_hit_rate: cacheable > 0 ? total.cached_tokens / cacheable : null,
-    }),
-  };
-  return sum;
-}
-
-const NOTHING = {
+const emptyTotals = () => ({
   requests: 0,
   failed: 0,
   input_tokens: 0,
@@ -168,12 +94,69 @@ const NOTHING = {
   reasoning_tokens: 0,
   cost: null as number | null,
   unpriced: 0,
-};
-
-const tokensIn = (sums: SampleSums) => ({
-  input: sums.input_tokens,
-  cached: sums.cached_tokens,
-  cacheWrite: sums.cache_write_tokens,
-  cacheWrite1h: sums.cache_write_1h_tokens,
-  output: sums.output_tokens,
 });
+
+/** The figures of one group while they are summed. */
+class FigureSum {
+  readonly #total = emptyTotals();
+  /** Input tokens of requests whose vendor reports cache use. */
+  #cacheable = 0;
+  readonly #counts = { statuses: {}, errors: {}, notes: {} };
+  readonly #times = { first_byte_ms: [] as number[], total_ms: [] as number[] };
+
+  add(row: SampleRow, cost: number | null): void {
+    const total = this.#total;
+    total.requests++;
+    if (row.failed) total.failed++;
+    for (const name of TOKENS) total[name] += row[name] ?? 0;
+    if (row.cached_tokens !== null) this.#cacheable += row.input_tokens ?? 0;
+    if (cost !== null) total.cost = (total.cost ?? 0) + cost;
+    else if (row.input_tokens !== null) total.unpriced++;
+    const { statuses, errors, notes } = this.#counts;
+    if (row.status !== 0) count(statuses, String(row.status));
+    if (row.error !== '') count(errors, row.error);
+    if (row.notes !== '') {
+      for (const note of row.notes.split(',')) {
+        // A note that was made several times is `name=count`.
+        const [name = '', times = '1'] = note.split('=');
+        count(notes, name, Number(times));
+      }
+    }
+    for (const name of TIMES) {
+      const time = row[name];
+      if (time !== null) this.#times[name].push(time);
+    }
+  }
+
+  figures(): StatsFigures {
+    const total = this.#total;
+    return {
+      ...total,
+      ...this.#counts,
+      first_byte_ms: percentilesOf(this.#times.first_byte_ms),
+      total_ms: percentilesOf(this.#times.total_ms),
+      cache_hit_rate: this.#cacheable > 0 ? total.cached_tokens / this.#cacheable : null,
+    };
+  }
+}
+
+const TOKENS = [
+  'input_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+] as const;
+const TIMES = ['first_byte_ms', 'total_ms'] as const;
+
+function count(counts: Record<string, number>, name: string, times = 1): void {
+  put(counts, name, (memberOf(counts, name) ?? 0) + times);
+}
+
+/** By nearest rank: the smallest value with at least p % of all at or below it. */
+function percentilesOf(values: readonly number[]): SamplePercentiles | null {
+  if (values.length === 0) return null;
+  const sorted = Float64Array.from(values).sort();
+  const rank = (percent: number) => sorted[Math.ceil((sorted.length * percent) / 100) - 1]!;
+  return { p50: rank(50), p95: rank(95), p99: rank(99) };
+}

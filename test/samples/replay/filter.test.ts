@@ -1,8 +1,9 @@
 /** Filters of exchanges: what they ask of the index is bounded, and what is too much is said in words. */
 
 import { expect, test } from 'bun:test';
+import { runAtOnce } from '../../../src/lib/loop/steps.ts';
 import { parseFilter } from '../../../src/samples/replay/filter.ts';
-import { conditionsOf } from '../../../src/samples/store/index-query.ts';
+import { conditionsOf, named } from '../../../src/samples/store/index-query.ts';
 
 test.each([
   { status: Array(1000).fill('200').join(',') },
@@ -25,11 +26,21 @@ test.each([
 
 test('a plain word is looked for as it is, and only a pattern as one', () => {
   expect(conditionsOf({ target: 'GLM[1]' })).toEqual({
-    where: 'WHERE instr(lower(target), ?) > 0',
+    where: 'WHERE (instr(lower(target), ?) > 0)',
     values: ['glm[1]'],
   });
-  expect(conditionsOf({ target: 'GLM[1]*' })).toEqual({
-    where: 'WHERE lower(target) GLOB ?',
-    values: ['glm[[]1]*'],
+  const pattern = { target: 'GLM[1]*' };
+  const rows = ['a/glm[1]', 'glm[1]/a', 'glm1', 'glm[1]/a'].map((target, i) => ({
+    number: i + 1,
+    target,
+    model: '',
+    client: '',
+    notes: '',
+  }));
+  const filter = runAtOnce(named(pattern, (after) => rows.slice(after, after + 1)));
+  expect(filter).toEqual({ ...pattern, names: { target: ['glm[1]/a'] } });
+  expect(conditionsOf(filter)).toEqual({
+    where: 'WHERE (target IN (SELECT value FROM json_each(?)))',
+    values: ['["glm[1]/a"]'],
   });
 });

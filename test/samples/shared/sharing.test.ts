@@ -118,10 +118,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('samples of several replicas', ()
         none: store.list({ status: 'failed' }),
         targets: store.targets(),
         matching: store.matching(ids[0]!.slice(0, -2), 5),
-        sums: store
-          .statistics({ since, until: end }, 3_600_000)
-          .sums()
-          .map((sum) => sum.requests),
+        pages: [...store.pages({ since, until: end })],
         rows: metas.map((meta) => store.row(meta)),
         bodies: metas.map((meta) =>
           meta.edges.map(({ stage }) => Buffer.from(store.read(meta, stage)!).toString()),

@@ -274,9 +274,9 @@ describe('the filter of the live feed', () => {
 });
 
 describe('pages of the list', () => {
-  test('pages together show every row once, newest first, including rows of the same millisecond', () => {
-    fc.assert(
-      fc.property(rowsOf, fc.integer({ min: 1, max: 7 }), (rows, limit) => {
+  test('pages together show every row once, newest first, including rows of the same millisecond', async () => {
+    await fc.assert(
+      fc.asyncProperty(rowsOf, fc.integer({ min: 1, max: 7 }), async (rows, limit) => {
         // Many rows share a time: the cursor must separate them.
         const crowded = rows.map((one) => ({ ...one, time: NOW - (one.status % 3) }));
         const book = bookWith(crowded);
@@ -284,7 +284,7 @@ describe('pages of the list', () => {
         let cursor: string | undefined;
         do {
           const query = { limit, ...(cursor && { cursor }) };
-          const page = samplesPage(book, query, EVERYBODY, prices);
+          const page = await samplesPage(book, query, EVERYBODY, prices);
           ids.push(...page.rows.map(({ id }) => id));
           cursor = page.cursor;
         } while (cursor !== undefined);
@@ -298,16 +298,16 @@ describe('pages of the list', () => {
     );
   });
 
-  test('every order lists every row once over its pages, by its value, with unknown ones last', () => {
+  test('every order lists every row once over its pages, by its value, with unknown ones last', async () => {
     const sorts = fc.constantFrom(...SAMPLE_SORTS);
-    fc.assert(
-      fc.property(rowsOf, sorts, fc.boolean(), (rows, by, up) => {
+    await fc.assert(
+      fc.asyncProperty(rowsOf, sorts, fc.boolean(), async (rows, by, up) => {
         const book = bookWith(rows);
         const listed: UiRow[] = [];
         let cursor: string | undefined;
         do {
           const query = { limit: 4, sort: up ? `${by}:up` : by, ...(cursor && { cursor }) };
-          const page = samplesPage(book, query, EVERYBODY, prices);
+          const page = await samplesPage(book, query, EVERYBODY, prices);
           listed.push(...page.rows);
           cursor = page.cursor;
         } while (cursor !== undefined);
