@@ -3,7 +3,7 @@
 import type { Spent, TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { type Target, targetName } from '../conversation/target.ts';
-import { totalInput, type Usage } from '../conversation/usage.ts';
+import { addUsage, totalInput, type Usage } from '../conversation/usage.ts';
 import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
@@ -12,7 +12,7 @@ import { type PicoRates, searchesOf, wholeTokens } from './cost.ts';
 import type { AnswerKind, OutputEstimate } from './estimate.ts';
 import type { RunningPlace, RunningTry, SpendJournal } from './journal.ts';
 import { LastPrompts, type Lost } from './lost-cache.ts';
-import type { PriceBook, PriceVersion } from './price.ts';
+import { BATCH_TIER, type PriceBook, type PriceVersion } from './price.ts';
 import { NO_TOKENS, type SpendRow, type SpendTokens } from './spend.ts';
 
 /** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
@@ -206,6 +206,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   #hold: TryHold | undefined;
   #status: number | undefined;
   #over = false;
+  /** Of a batch, so far; without a cost once one of its answers has no known price. */
+  #counted: { usage: Usage; cost: number | undefined; json: string | undefined } | undefined;
   /** `refused`: its client has left, and nothing more is read of it. */
   #outlives: 'yes' | 'refused' | undefined;
 
@@ -275,11 +277,34 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     };
   }
 
-  #applied(usage: Usage, price = this.#price) {
+  /** @param requests that the usage is of: prices depend on the length of each */
+  #applied(usage: Usage, price = this.#price, requests = this.#start.batch ?? 1) {
     if (price === undefined || (searchesOf(usage) > 0 && !price.pricesSearches)) return undefined;
-    const tier = price.hasServiceTiers ? (usage.serviceTier ?? this.#start.serviceTier) : undefined;
-    const { rates, json } = price.applied(totalInput(usage), tier);
+    const { batch, serviceTier } = this.#start;
+    const own = price.hasServiceTiers ? (usage.serviceTier ?? serviceTier) : undefined;
+    const tier = batch === undefined ? own : BATCH_TIER;
+    const { rates, json } = price.applied(totalInput(usage) / requests, tier);
     return { cost: rates.costOf(usage), json, rates };
+  }
+
+  #priceOf(model: string | undefined): PriceVersion | undefined {
+    return model ? this.#prices.ofAnswer(this.target, model).at(this.#began) : this.#price;
+  }
+
+  count(usage: Usage, model: string | undefined): void {
+    const applied = this.#applied(usage, this.#priceOf(model), 1);
+    const before = this.#counted;
+    this.#counted =
+      before === undefined
+        ? { usage, cost: applied?.cost, json: applied?.json }
+        : {
+            usage: addUsage(before.usage, usage),
+            cost:
+              before.cost === undefined || applied === undefined
+                ? undefined
+                : before.cost + applied.cost,
+            json: before.json,
+          };
   }
 
   end(result: TryResult): void {
@@ -287,18 +312,19 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     this.#over = true;
     if (this.#outlives === 'yes') this.#leftOutliving();
     const { estimate, journal, onCost } = this.#account.options;
-    const usage = this.#used(result);
+    const counted = this.#counted;
+    const usage = counted?.usage ?? this.#used(result);
     const exact = usage === undefined || result.final;
-    const price = result.model
-      ? this.#prices.ofAnswer(this.target, result.model).at(this.#began)
-      : this.#price;
+    const price = this.#priceOf(result.model);
     const isUnknown = result.unmeasured === true && price?.pricesUnmeasured !== true;
-    const applied = usage === undefined || isUnknown ? undefined : this.#applied(usage, price);
+    const known = usage === undefined || isUnknown ? undefined : this.#applied(usage, price);
+    const applied = counted ?? known;
     // What was not answered costs nothing, whatever the price.
     const whole = usage === undefined ? 0 : applied?.cost;
     const before = this.#start.settles?.spent;
     const cost = whole === undefined ? undefined : whole - (before?.nanoUsd ?? 0);
-    if (result.ended === 'done' && result.final && result.usage !== undefined) {
+    const isOne = this.#start.batch === undefined;
+    if (isOne && result.ended === 'done' && result.final && result.usage !== undefined) {
       estimate.learn(this, result.bytes, result.usage.output + (result.usage.reasoning ?? 0));
     }
     const place = this.#place;
@@ -310,8 +336,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       tokens: Math.max(0, tokens),
       nanoUsd: cost === undefined ? undefined : Math.max(0, cost),
     });
-    if (exact && usage?.cacheRead !== undefined)
-      this.#account.read(this.target, usage, applied?.rates);
+    if (isOne && exact && usage?.cacheRead !== undefined)
+      this.#account.read(this.target, usage, known?.rates);
     this.#account.ended(this, cost, usage);
   }
 

@@ -13,6 +13,14 @@ export interface AppliedPrice {
   readonly json: string;
 }
 
+/** The service tier of batches. */
+export const BATCH_TIER = 'batch';
+/**
+ * Where a price has no tier for them: half of it (https://platform.claude.com/docs/en/build-with-claude/batch-processing,
+ * https://developers.openai.com/api/docs/guides/batch).
+ */
+const BATCH_SHARE = 0.5;
+
 /** A model's price at one time. */
 export interface PriceVersion {
   /** @param inputTokens all prompt tokens, cached ones included */
@@ -63,6 +71,15 @@ export interface PricedProvider {
   readonly platform?: unknown;
   readonly prices: readonly ModelPrice[];
 }
+
+const TOKEN_RATES = [
+  'input',
+  'output',
+  'cached',
+  'cacheWrite',
+  'cacheWrite1h',
+  'reasoning',
+] as const satisfies readonly (keyof Rates)[];
 
 const NO_PRICE: KnownPrice = { at: () => undefined };
 /** Targets that are remembered. Clients may name any model where a provider takes all. */
@@ -162,6 +179,7 @@ class VersionedPrice implements PriceVersion {
   readonly #source: string;
   readonly #usual: AppliedPrice;
   readonly #tiers: readonly AppliedPrice[];
+  readonly #halves = new Map<number, AppliedPrice>();
 
   constructor(price: ModelPrice, source: string) {
     this.effectiveFrom = price.effectiveFrom;
@@ -179,7 +197,28 @@ class VersionedPrice implements PriceVersion {
   }
 
   applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice {
-    return this.#tiers[tierOf(this.model.tiers, inputTokens, serviceTier)] ?? this.#usual;
+    const { tiers } = this.model;
+    const index = tierOf(tiers, inputTokens, serviceTier);
+    if (serviceTier === BATCH_TIER && tiers[index]?.serviceTier !== BATCH_TIER) {
+      return this.#halfOf(index);
+    }
+    return this.#tiers[index] ?? this.#usual;
+  }
+
+  /** Tokens alone are cheaper in a batch. */
+  #halfOf(index: number): AppliedPrice {
+    let half = this.#halves.get(index);
+    if (half === undefined) {
+      const tier = this.model.tiers[index];
+      const { search, request, ...tokens } = tier?.rates ?? this.model;
+      const halved = Object.fromEntries(
+        TOKEN_RATES.map((kind) => [kind, tokens[kind] * BATCH_SHARE]),
+      ) as Omit<Rates, 'search' | 'request'>;
+      const about = { above: tier?.above, service_tier: BATCH_TIER };
+      half = this.#applied({ ...halved, search, request }, about);
+      this.#halves.set(index, half);
+    }
+    return half;
   }
 
   #applied(rates: Rates, tier: object): AppliedPrice {

@@ -90,7 +90,6 @@ test.each([
   ['router', 'cheap', 'cheap-4', 1],
   ['router', 'cheap', 'nobody knows it', 1],
   ['router', 'cheap', '', 1],
-  ['router', 'cheap', 'x'.repeat(10_000), 1],
   ['router', 'unpriced', 'cheap', 1],
   ['maker', 'claude-opus-4-1', 'claude-haiku-4-5-20251001', 1],
   ['maker', 'claude-haiku-4-5', 'claude-haiku-4-5-20251001', 1],
@@ -121,4 +120,31 @@ test.each([
     const price = book.ofAnswer(`${provider}/${asked}`, answered).at(Date.now())!;
     expect(price.model.input).toBe(input);
   }
+  const endless = book.ofAnswer(`${provider}/${asked}`, 'x'.repeat(10_000));
+  expect(endless).toBe(book.of(`${provider}/${asked}`));
+});
+
+test('a batch costs what its tier says, else half; searches and requests cost the same', () => {
+  const prices = resolvePrices({
+    told: { input: 10, output: 20, tiers: [{ service_tier: 'batch', input: 6, output: 7 }] },
+    halved: {
+      input: 10,
+      output: 20,
+      search: 10,
+      request: 4,
+      tiers: [
+        { above: 1000, input: 30 },
+        { service_tier: 'flex', input: 1 },
+      ],
+    },
+  });
+  const book = new PriceBook({ providers: { up: { prices } } });
+  const rates = (model: string, input: number) => {
+    const { rates, json } = book.of(`up/${model}`).at(Date.now())!.applied(input, 'batch');
+    return { ...rates, tier: JSON.parse(json).service_tier };
+  };
+  expect(rates('told', 1)).toMatchObject({ input: 6e6, output: 7e6, tier: 'batch' });
+  const half = { output: 10e6, search: 10e9, request: 4e9, tier: 'batch' };
+  expect(rates('halved', 1)).toMatchObject({ input: 5e6, ...half });
+  expect(rates('halved', 1001)).toMatchObject({ input: 15e6, ...half });
 });

@@ -46,6 +46,8 @@ export interface TryStart {
   readonly choices?: number;
   /** As the request that goes out names it (flex, priority, …); what the answer names counts before it. */
   readonly serviceTier: string | undefined;
+  /** It is a batch of so many requests, at the price of batches. Left out: it is one request. */
+  readonly batch?: number;
   /** It settles another try: only what differs from that is counted, and no limit or budget refuses it. */
   readonly settles?: CountedBefore;
 }
@@ -83,6 +85,12 @@ export interface TryAccount {
    * exchange. Left out: no.
    */
   outlives?(): boolean;
+  /**
+   * Of a batch: what one of its requests has used. These together are then what the try has used, each at the price of
+   * its own length.
+   * @param model as {@link TryResult.model}
+   */
+  count?(usage: Usage, model: string | undefined): void;
   /** Once; later calls do nothing. */
   end(result: TryResult): void;
 }
