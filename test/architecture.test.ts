@@ -410,7 +410,6 @@ const STILL_ONE_CLASS = [
   'Patience',
   'PendingResponse',
   'PlaceEvents',
-  'PriceVersion',
   'RetryContext',
   'RunningSamples',
   'SessionPort',

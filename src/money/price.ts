@@ -21,21 +21,6 @@ export const BATCH_TIER = 'batch';
  */
 const BATCH_SHARE = 0.5;
 
-/** A model's price at one time. */
-export interface PriceVersion {
-  /** @param inputTokens all prompt tokens, cached ones included */
-  applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice;
-  /** The price depends on the `service_tier`. */
-  readonly hasServiceTiers: boolean;
-  /** What a search of the vendor's own tool costs is known. */
-  readonly pricesSearches: boolean;
-  /** What an answer costs that is not measured in tokens is known. */
-  readonly pricesUnmeasured: boolean;
-  /** It stands in the configuration. */
-  readonly isConfigured: boolean;
-  readonly model: ModelPrice;
-}
-
 /** What one request with so many prompt tokens pays: the last tier that fits, else the usual prices. */
 export function ratesFor(
   price: ModelPrice,
@@ -158,9 +143,9 @@ export class PriceBook {
     if (!Object.hasOwn(this.#providers, name)) return NO_PRICE;
     const provider = this.#providers[name]!;
     const own = provider.prices.filter((price) => globTest(price.model)(model));
-    const prices = own.map((price) => new VersionedPrice(price, 'config'));
+    const prices = own.map((price) => new PriceVersion(price, 'config'));
     const builtIn = cataloguePrice(provider.vendor, model);
-    if (builtIn !== undefined) prices.push(new VersionedPrice(builtIn, builtIn.source));
+    if (builtIn !== undefined) prices.push(new PriceVersion(builtIn, builtIn.source));
     return prices.length === 0
       ? NO_PRICE
       : {
@@ -169,11 +154,16 @@ export class PriceBook {
   }
 }
 
-class VersionedPrice implements PriceVersion {
+/** A model's price at one time. */
+export class PriceVersion {
   readonly effectiveFrom: number;
+  /** The price depends on the `service_tier`. */
   readonly hasServiceTiers: boolean;
+  /** What a search of the vendor's own tool costs is known. */
   readonly pricesSearches: boolean;
+  /** What an answer costs that is not measured in tokens is known. */
   readonly pricesUnmeasured: boolean;
+  /** It stands in the configuration. */
   readonly isConfigured: boolean;
   readonly model: ModelPrice;
   readonly #source: string;
@@ -196,6 +186,7 @@ class VersionedPrice implements PriceVersion {
     );
   }
 
+  /** @param inputTokens all prompt tokens of one request, cached ones included */
   applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice {
     const { tiers } = this.model;
     const index = tierOf(tiers, inputTokens, serviceTier);
