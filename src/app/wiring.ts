@@ -51,7 +51,7 @@ import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
 import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
-import { adminOptions } from './operations/admin.ts';
+import { adminOptions, openReports } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
 import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
@@ -318,6 +318,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     watch: (watcher) => recorder.watch(watcher),
     recorder,
     replicas: sharing,
+    reports: openReports({ current: () => current, keys: runTimeKeys, spend: money.spend }),
   });
   const catalogue = modelCatalogue({
     services,

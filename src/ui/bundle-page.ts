@@ -16,7 +16,7 @@ export function bundlePage(): Record<string, string> {
   const out = mkdtempSync(join(tmpdir(), 'hopgate-page-'));
   try {
     // Bun.build would deadlock: it waits for the bundler, which waits for this macro. Another process does not.
-    const options = ['--target=browser', '--minify', '--public-path=/ui/', `--outdir=${out}`];
+    const options = ['--target=browser', '--production', '--public-path=/ui/', `--outdir=${out}`];
     const { success, stderr } = Bun.spawnSync(
       [process.execPath, 'build', 'index.html', ...options],
       { cwd: FOLDER, stdout: 'ignore', stderr: 'pipe' },

@@ -113,7 +113,7 @@ browserSuite('the pages for administrators', (browser) => {
   async function makeKey(page: Page, name: string): Promise<string> {
     await page.getByRole('link', { name: 'New key' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill(name);
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     return (await page.locator('.secret-text').textContent())!;
   }
 
@@ -153,8 +153,48 @@ browserSuite('the pages for administrators', (browser) => {
     expect(new URL(visit.page.url()).hash).toBe('#/keys');
   });
 
-  test('without admin keys in the configuration every page says how to switch the API on', async () => {
-    for (const hash of ['#/keys', '#/budgets', '#/usage', '#/health', '#/audit']) {
+  test('a single user without keys sees usage and health, and nothing that needs an administrator', async () => {
+    const answer = await fetch(`${off.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'glm/m1', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    const { page, open: openPage } = await browser.visit(off.url);
+    await openPage('#/usage');
+    const row = page.locator('tbody tr').first();
+    await row.waitFor();
+    expect(await row.locator('td[data-label="Cost"]').textContent()).toBe('$0.002');
+    const places = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    expect(await places.allTextContents()).toEqual([
+      'Exchanges',
+      'Sessions',
+      'Charts',
+      'Usage',
+      'Health',
+    ]);
+    await places.last().click();
+    await page.getByRole('region', { name: 'glm' }).waitFor();
+    expect(await page.getByRole('navigation', { name: 'Administration' }).count()).toBe(0);
+  });
+
+  test('a key that sees its own exchanges alone is shown no place of administrators', async () => {
+    const visit = await browser.visit(gateway.url);
+    await visit.open('#/');
+    await visit.page.getByLabel('Key of this gateway').fill(CLIENT);
+    await visit.page.keyboard.press('Enter');
+    const places = visit.page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    await places.first().waitFor();
+    expect(await places.allTextContents()).toEqual(['Exchanges', 'Sessions', 'Charts']);
+    const asked = await fetch(`${gateway.url}/ui/api/reports/usage`, {
+      headers: { authorization: `Bearer ${CLIENT}` },
+    });
+    expect(asked.status).toBe(403);
+  });
+
+  test('without admin keys in the configuration what needs one says how to switch the API on', async () => {
+    for (const hash of ['#/keys', '#/budgets', '#/audit']) {
       const visit = await browser.visit(off.url);
       await visit.open(hash);
       await visit.page.getByRole('heading', { name: 'The admin API is off' }).waitFor();
@@ -167,14 +207,14 @@ browserSuite('the pages for administrators', (browser) => {
     await page.getByRole('link', { name: 'New key' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Ann');
     await page.getByLabel('Labels').fill('team=web, env');
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('alert').getByText('“env” is no label').waitFor();
     await page.getByLabel('Labels').fill('team=research');
     await page.getByLabel('Models').fill('glm/*');
     await page.getByLabel('Requests a minute').fill('50');
     await page.getByRole('button', { name: 'Add a budget' }).click();
     await page.getByLabel('USD').fill('0.01');
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     const first = (await page.locator('.secret-text').textContent())!;
     expect(first).toMatch(/^hk_/);
     expect([await chat(first), await chat(first, 'spare/demo')]).toEqual([200, 403]);
@@ -218,7 +258,7 @@ browserSuite('the pages for administrators', (browser) => {
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'fixed' }).waitFor();
     expect(await page.getByRole('link', { name: 'Ann' }).count()).toBe(0);
-    await page.getByLabel('revoked, too').check();
+    await page.getByLabel('Show revoked keys').check();
     await page.getByRole('link', { name: 'Ann' }).waitFor();
     const id = hash.split('/').at(-1)!;
     await page.goto(`${gateway.url}/ui#/audit?key=${id}`);
@@ -230,7 +270,7 @@ browserSuite('the pages for administrators', (browser) => {
       'changed a key',
       'changed a key',
       'changed a key',
-      'made a key',
+      'created a key',
     ]);
     const changes = page.locator('tbody tr').nth(4).locator('.changes');
     expect(await changes.textContent()).toContain('limits.concurrent 4');
@@ -320,7 +360,7 @@ browserSuite('the pages for administrators', (browser) => {
     // The page looks again by itself.
     await glm.getByText('rate limit of the vendor (429), until').waitFor();
     await glm.getByText('Too many requests of this organization').waitFor();
-    expect(await glm.locator('header .state').textContent()).toBe('resting');
+    expect(await glm.locator('header .state').textContent()).toBe('cooling down');
     const spare = page.getByRole('region', { name: 'spare' });
     expect(await spare.locator('header').textContent()).toContain('needs no key');
   });
@@ -400,7 +440,7 @@ browserSuite('the pages for administrators', (browser) => {
     }
     await page.keyboard.press('g');
     await page.keyboard.press('k');
-    await page.locator('table.data').waitFor();
+    await page.locator('table.data').first().waitFor();
     await page.keyboard.press('n');
     await page.getByLabel('Name', { exact: true }).waitFor();
     await page.keyboard.type('by keyboard');

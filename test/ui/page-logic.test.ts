@@ -10,9 +10,8 @@ import { diffText } from '../../src/lib/text/text-diff.ts';
 import type { EventPart, EventView, UiRow } from '../../src/ui/api/api.ts';
 import { dayLabels, roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
 import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
-import { cost } from '../../src/ui/page/exchange/money.ts';
 import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/exchange/tape.ts';
-import { bytes, count, millis, percent, short } from '../../src/ui/page/kit/format.ts';
+import { bytes, count, millis, percent, short, usd } from '../../src/ui/page/kit/format.ts';
 import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
 import { statusLabel, toneOf } from '../../src/ui/page/list/status.ts';
 
@@ -307,7 +306,7 @@ describe('figures', () => {
     expect([940, 12_345, 4_100_000].map(short)).toEqual(['940', '12.3k', '4.1M']);
     expect(count(1_234_567)).toBe('1\u202f234\u202f567');
     expect([0, 0.034, 0.62, 1].map(percent)).toEqual(['0 %', '3.4 %', '62 %', '100 %']);
-    expect([null, 0, 0.0000421, 0.0042, 1.274, 1234.5].map(cost)).toEqual([
+    expect([null, 0, 0.0000421, 0.0042, 1.274, 1234.5].map(usd)).toEqual([
       '–',
       '$0',
       '$0.000042',
@@ -376,15 +375,16 @@ describe('axes', () => {
 describe('the sources of the page', () => {
   const files = readdirSync(FOLDER, { recursive: true }).map(String);
   const sources = files
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => [name, readFileSync(join(FOLDER, name), 'utf8')] as const);
   const isOwn = (name: string, from: string) =>
     from.startsWith('.') && files.includes(normalize(join(dirname(name), from)));
 
   // The terminal shows changed words as well.
-  const shared = (from: string) => from === '../../../lib/text/text-diff.ts';
+  const shared = (from: string) =>
+    ['../../../lib/text/text-diff.ts', 'preact', 'preact/hooks'].includes(from);
 
-  test('the sources import only each other, the comparison of texts, and types from elsewhere', () => {
+  test('the sources import only each other, Preact, the comparison of texts, and types from elsewhere', () => {
     const foreign = sources.flatMap(([name, text]) =>
       [...text.matchAll(/^(import|export)( type)?[^;]*? from '([^']+)';/gm)]
         .filter(([, , type, from]) => type === undefined && !isOwn(name, from!) && !shared(from!))
@@ -423,8 +423,8 @@ describe('the sources of the page', () => {
       .replace(/^\s*(?:\/\/|\/?\*).*$/gm, '');
     // Words of sentences are none: a list of classes has small letters alone.
     const wordsIn = (text: string) =>
-      [...text.matchAll(/'([^'\n]*)'/g), ...text.matchAll(/`([^`\n]*)`/g)]
-        .map(([, one]) => one!)
+      [...text.matchAll(/(['"])(.*?)\1/g), ...text.matchAll(/(`)([^`\n]*)`/g)]
+        .map(([, , one]) => one!)
         .filter((one) => /^[a-z* ][\w* -]*$/.test(one))
         .flatMap((one) => one.split(' '));
     const words = [...wordsIn(code), ...wordsIn(code.replace(/\$\{[^{}`]*\}/g, '*'))];

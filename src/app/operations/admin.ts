@@ -24,8 +24,24 @@ export interface AdminServices {
   readonly address: AdminOptions['address'];
 }
 
+/** What the page shows a single user, too. */
+export const openReports = ({
+  current,
+  keys,
+  spend,
+}: Pick<AdminServices, 'current' | 'keys' | 'spend'>) => ({
+  ...spendReports(spend, (id) => keys.byId(id)?.record.name),
+  health(query: URLSearchParams) {
+    onlyNames(query, []);
+    const { services, upstreams } = current();
+    const { providers, workers } = services.table.config;
+    const report = healthReport(Object.values(providers), upstreams.known);
+    return Response.json({ ...report, workers });
+  },
+});
+
 export function adminOptions(services: AdminServices): AdminOptions {
-  const { current, keys, spend, limits, log, address } = services;
+  const { current, keys, limits, log, address } = services;
   const config = () => current().services.table.config;
   return {
     admin: (headers) => current().admin(headers),
@@ -33,14 +49,7 @@ export function adminOptions(services: AdminServices): AdminOptions {
     keys: new KeyChanges({ place: keys, routes: () => config().routes.map(({ name }) => name) }),
     configured: () => configuredKeys(config().auth.keys),
     reports: {
-      ...spendReports(spend, (id) => keys.byId(id)?.record.name),
-      health(query) {
-        onlyNames(query, []);
-        const { services, upstreams } = current();
-        const { providers, workers } = services.table.config;
-        const report = healthReport(Object.values(providers), upstreams.known);
-        return Response.json({ ...report, workers });
-      },
+      ...openReports(services),
       async budgets(query) {
         onlyNames(query, ['limit']);
         const limit = wholeNumber(query, 'limit', USUAL_BUDGETS, MAX_BUDGETS);

@@ -77,6 +77,8 @@ export interface Info {
   };
   /** Keys are configured. */
   readonly auth: boolean;
+  /** There are admin keys, so that the admin API is on. Without any keys, `GET /ui/api/reports/` has usage, spend and health. */
+  readonly admin: boolean;
   /** Name of the caller's key; '' without keys. */
   readonly key: string;
   /** Whose exchanges are shown. */

@@ -11,6 +11,7 @@ import { jobRoutes } from './jobs/job-routes.ts';
 import { liveRoutes } from './live.ts';
 import type { UiOptions } from './options.ts';
 import { misfit } from './parameters.ts';
+import { reportRoutes } from './reports.ts';
 import { sampleRoutes } from './sample-routes.ts';
 import { sessionRoutes } from './sessions/session-routes.ts';
 import { statsRoutes } from './stats.ts';
@@ -42,6 +43,7 @@ export function createApi(options: UiOptions): Api {
     .use(sessionRoutes(context))
     .use(liveRoutes(context.live, options))
     .use(statsRoutes(context))
+    .use(reportRoutes(options))
     .use(jobRoutes(context))
     .use(guard(options))
     // Last: a request without a valid key learns nothing about which paths exist.

@@ -90,6 +90,7 @@ function infoFor({ key, owner, principal }: Viewer, options: UiOptions): Info {
       redact: samples.redact,
     },
     auth: needsKey(auth),
+    admin: auth.adminKeys.length > 0,
     key,
     sees: owner === undefined ? 'all' : 'own',
     targets: targetsOf(options, principal),

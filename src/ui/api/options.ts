@@ -32,6 +32,10 @@ export interface UiOptions extends SampleServices {
   mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
   /** Its mode may be switched here, and the exchanges that it holds in memory are shown. */
   readonly recorder: Pick<Recorder, 'mode' | 'switchMode' | 'recent' | 'running' | 'look'>;
+  /** `usage`, `spend` and `health`, as the admin API answers them. */
+  readonly reports: Readonly<
+    Record<string, (query: URLSearchParams) => Response | Promise<Response>>
+  >;
   /** Exchanges of other replicas. */
   readonly replicas?: ReplicaSamples;
   /** Calls the watcher for every exchange that this process records, until the returned function is called. */

@@ -1,5 +1,6 @@
 /** The entry of the page at `/ui`, which shows recorded exchanges and administers the gateway in the browser. */
 
+import './kit/safe.ts';
 import type { Info } from '../api/api.ts';
 import { createExchangePage } from './exchange/exchange-page.ts';
 import { getInfo } from './kit/api-calls.ts';
@@ -13,7 +14,7 @@ import { applyTheme } from './kit/theme.ts';
 import type { ExchangeRoute, View } from './kit/view.ts';
 import { createListPage } from './list/list-page.ts';
 import { askFirstRows } from './list/rows.ts';
-import { createPage, pageName } from './pages.ts';
+import { createPage, pageName } from './pages.tsx';
 import { createShell, type Shell } from './shell.ts';
 
 let running: { close(): void } | undefined;

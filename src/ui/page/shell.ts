@@ -2,7 +2,7 @@
 
 import type { Info } from '../api/api.ts';
 import { button, h, replace } from './kit/dom.ts';
-import { PLACES, placeOf } from './kit/places.ts';
+import { placesFor, titleOf } from './kit/places.ts';
 import { hashOf, type Route } from './kit/route.ts';
 import { themeSwitch } from './kit/theme.ts';
 import type { Feed } from './list/rows.ts';
@@ -91,8 +91,7 @@ export function createShell(info: Info | undefined, help: () => void): Shell {
       node.dataset.place = route.name;
       replace(
         places,
-        PLACES.map((place, i) => [
-          place.admin && PLACES[i - 1]?.admin === false && h('i', { class: 'parting' }),
+        placesFor(info).map((place) =>
           h(
             'a',
             {
@@ -101,13 +100,13 @@ export function createShell(info: Info | undefined, help: () => void): Shell {
             },
             place.title,
           ),
-        ]),
+        ),
       );
       // In a narrow window the places are a strip that scrolls.
       places
         .querySelector('[aria-current]')
         ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-      const what = route.name === 'exchange' ? route.id : placeOf(route).title;
+      const what = route.name === 'exchange' ? route.id : titleOf(route);
       document.title = `${what} · hopgate`;
     },
     feed(state) {

@@ -1,10 +1,9 @@
 /** The chart of usage over time, from the steps that the admin API gives. */
 
 import type { ChartData, Series } from '../charts/chart-series.ts';
-import { count, short } from '../kit/format.ts';
+import { count, short, usd } from '../kit/format.ts';
 import type { Query } from '../kit/route.ts';
-import { tokensOf, type Usage, type UsageGroup } from './usage-api.ts';
-import { usd } from './usd.ts';
+import { tokensIn, tokensOut, type Usage, type UsageGroup } from './api.ts';
 
 export const MEASURES = [
   ['cost', 'Cost'],
@@ -12,7 +11,7 @@ export const MEASURES = [
   ['tries', 'Tries'],
 ] as const;
 export type Measure = (typeof MEASURES)[number][0];
-type Step = 'hour' | 'day' | 'month';
+export type Step = 'hour' | 'day' | 'month';
 
 const DAY_MS = 86_400_000;
 const STEP_MS: Readonly<Record<Step, number>> = {
@@ -47,7 +46,7 @@ export function stepOf({ from, to, step, by }: Query, usual: string, now = Date.
 
 export const VALUES: Readonly<Record<Measure, (group: UsageGroup) => number>> = {
   cost: ({ cost_usd }) => cost_usd,
-  tokens: tokensOf,
+  tokens: (group) => tokensIn(group) + tokensOut(group),
   tries: ({ tries }) => tries,
 };
 const FORMATS: Readonly<Record<Measure, (value: number) => string>> = {

@@ -1,8 +1,8 @@
 /** The charts of the page, built from the figures of the API. */
 
 import type { Stats, StatsFigures } from '../../api/api.ts';
-import { cost } from '../exchange/money.ts';
-import { count, millis, percent, short } from '../kit/format.ts';
+
+import { count, millis, percent, short, usd } from '../kit/format.ts';
 import type { ChartData, Series } from './chart-series.ts';
 
 type Bucket = Stats['buckets'][number];
@@ -77,8 +77,8 @@ export function chartsOf(stats: Stats, priced: boolean): readonly ChartData[] {
     ),
     ...(priced
       ? [
-          chart('Cost', 'bars', [of('USD', 'money', (bucket) => bucket.cost)], cost, {
-            total: cost(all.cost),
+          chart('Cost', 'bars', [of('USD', 'money', (bucket) => bucket.cost)], usd, {
+            total: usd(all.cost),
           }),
         ]
       : []),

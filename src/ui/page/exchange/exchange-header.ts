@@ -2,7 +2,8 @@
 
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { getCurl, getExport } from '../kit/api-calls.ts';
-import { announce, copyButton, saveFile } from '../kit/copy.ts';
+import { announce, saveFile } from '../kit/copy.tsx';
+import { copyButton } from '../kit/copy-dom.ts';
 import { button, type Child, h } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { bytes, count, millis, moment, several } from '../kit/format.ts';

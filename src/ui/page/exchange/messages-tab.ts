@@ -2,7 +2,7 @@
 
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { getBody, getConversation } from '../kit/api-calls.ts';
-import { copyButton } from '../kit/copy.ts';
+import { copyButton } from '../kit/copy-dom.ts';
 import { button, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { bytes } from '../kit/format.ts';

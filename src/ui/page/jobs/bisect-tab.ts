@@ -3,7 +3,7 @@
 import type { Json } from '../../../lib/json/json.ts';
 import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '../../api/api.ts';
 import { planBisect, startBisect } from '../kit/api-calls.ts';
-import { copyButton } from '../kit/copy.ts';
+import { copyButton } from '../kit/copy-dom.ts';
 import { type Child, h } from '../kit/dom.ts';
 import { bytes, count, percent } from '../kit/format.ts';
 import { jsonTree } from '../kit/json-tree.ts';

@@ -2,7 +2,7 @@
 
 import type { JobEvent } from '../../api/api.ts';
 import { cancelJob, followJob } from '../kit/api-calls.ts';
-import { announce } from '../kit/copy.ts';
+import { announce } from '../kit/copy.tsx';
 import { failureText } from '../kit/fetching.ts';
 
 export interface Followed {

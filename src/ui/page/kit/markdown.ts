@@ -1,6 +1,6 @@
 /** Markdown as elements, in one pass over the lines: what models write most. Nothing becomes a link or markup. */
 
-import { copyButton } from './copy.ts';
+import { copyButton } from './copy-dom.ts';
 import { type Child, h } from './dom.ts';
 import { boxedTable } from './table.ts';
 

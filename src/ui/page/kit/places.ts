@@ -1,57 +1,85 @@
-/** The places of the page: what the navigation shows, in its order, with the keys that lead there. */
+/** The places of the page: what the navigation shows to whom, and the keys that lead there. */
 
-import { ADMIN_PAGES, type AdminPage, filtersOf, type Query, type Route } from './route.ts';
+import type { Info } from '../../api/api.ts';
+import { adminKey } from './fetching.ts';
+import { type AdminPage, filtersOf, type Query, type Route } from './route.ts';
 
 export interface Place {
   readonly title: string;
   /** Typed after `g`. */
   readonly key: string;
-  /** Needs an admin key; these places stand apart. */
-  readonly admin: boolean;
   /** Its address, with the filters that hold there too. */
   at(query: Query): Route;
   holds(route: Route): boolean;
 }
 
-const ADMIN_TITLES: Readonly<Record<AdminPage, readonly [title: string, key: string]>> = {
-  keys: ['Keys', 'k'],
-  budgets: ['Budgets', 'b'],
-  usage: ['Usage', 'u'],
-  health: ['Health', 'h'],
-  audit: ['Audit', 'a'],
-};
+const adminPlace = (title: string, key: string, page: AdminPage): Place => ({
+  title,
+  key,
+  at: () => ({ name: 'admin', page, id: '', query: {} }),
+  holds: (route) => route.name === 'admin' && route.page === page,
+});
 
-export const PLACES: readonly Place[] = [
+const OPEN: readonly Place[] = [
   {
     title: 'Exchanges',
     key: 'l',
-    admin: false,
     at: (query) => ({ name: 'list', query: filtersOf(query) }),
     holds: ({ name }) => name === 'list' || name === 'exchange',
   },
   {
     title: 'Sessions',
     key: 's',
-    admin: false,
     at: () => ({ name: 'sessions', query: {} }),
     holds: ({ name }) => name === 'sessions' || name === 'session',
   },
   {
     title: 'Charts',
     key: 'c',
-    admin: false,
     at: (query) => ({ name: 'charts', query: filtersOf(query) }),
     holds: ({ name }) => name === 'charts',
   },
-  ...ADMIN_PAGES.map(
-    (page): Place => ({
-      title: ADMIN_TITLES[page][0],
-      key: ADMIN_TITLES[page][1],
-      admin: true,
-      at: () => ({ name: 'admin', page, id: '', query: {} }),
-      holds: (route) => route.name === 'admin' && route.page === page,
-    }),
-  ),
+];
+const USAGE = adminPlace('Usage', 'u', 'usage');
+const HEALTH = adminPlace('Health', 'h', 'health');
+
+/** The pages of the place Admin. */
+export const ADMIN_PLACES: readonly Place[] = [
+  adminPlace('Keys and budgets', 'k', 'keys'),
+  HEALTH,
+  adminPlace('Audit', 'a', 'audit'),
 ];
 
-export const placeOf = (route: Route): Place => PLACES.find((place) => place.holds(route))!;
+const ADMIN: Place = {
+  ...ADMIN_PLACES[0]!,
+  title: 'Admin',
+  holds: (route) => ADMIN_PLACES.some((place) => place.holds(route)),
+};
+
+/** Everything that a key leads to. */
+export const PLACES: readonly Place[] = [...OPEN, USAGE, ...ADMIN_PLACES];
+
+/**
+ * `single`: no key is needed, and usage and health are open. `admin`: an admin key is at hand or may be. `own`: a
+ * key that sees its own exchanges alone.
+ */
+export type Reader = 'single' | 'admin' | 'own';
+
+/** @param info undefined: only an admin key is at hand */
+export function readerOf(info: Info | undefined): Reader {
+  if (info?.auth === false) return 'single';
+  if (info === undefined || adminKey.get() !== '') return 'admin';
+  return info.admin && info.sees === 'all' ? 'admin' : 'own';
+}
+
+const SHOWN: Readonly<Record<Reader, readonly Place[]>> = {
+  single: [...OPEN, USAGE, HEALTH],
+  admin: [...OPEN, USAGE, ADMIN],
+  own: OPEN,
+};
+
+/** What the navigation shows. */
+export const placesFor = (info: Info | undefined): readonly Place[] => SHOWN[readerOf(info)];
+
+export const titleOf = (route: Route): string =>
+  PLACES.find((place) => place.holds(route))?.title ?? '';

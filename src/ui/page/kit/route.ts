@@ -11,8 +11,8 @@ export const TABS: readonly Tab[] = [
   'bisect',
 ];
 
-/** Pages for those who administer the gateway: they take an admin key. */
-export const ADMIN_PAGES = ['keys', 'budgets', 'usage', 'health', 'audit'] as const;
+/** Pages for those who administer the gateway; usage and health are there for a single user, too. */
+export const ADMIN_PAGES = ['keys', 'usage', 'health', 'audit'] as const;
 export type AdminPage = (typeof ADMIN_PAGES)[number];
 
 /** The query part of the URL; filters of the list stay in it while an exchange is open. */
@@ -63,6 +63,7 @@ export function readRoute(hash: string): Route {
   if (first === 's' && id !== undefined && id !== '') {
     return { name: 'session', id: decoded(id), query };
   }
+  if (first === 'budgets') return { name: 'admin', page: 'keys', id: '', query: { at: 'budgets' } };
   const page = ADMIN_PAGES.find((one) => one === first);
   if (page !== undefined) return { name: 'admin', page, id: decoded(id ?? ''), query };
   if (first !== 'x' || id === undefined || id === '') return { name: 'list', query };

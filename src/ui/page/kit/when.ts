@@ -1,6 +1,5 @@
-/** Moments as people say them: how long ago, how long until, with the exact time as the title. */
+/** Moments as people say them: how long ago, how long until. */
 
-import { type Child, h } from './dom.ts';
 import { clock, day } from './format.ts';
 
 const MINUTE = 60_000;
@@ -28,10 +27,4 @@ export function fromNow(time: number, now = Date.now()): string {
   const ms = time - now;
   if (Math.abs(ms) < 5000) return 'just now';
   return ms > 0 ? `in ${lasting(ms)}` : `${lasting(-ms)} ago`;
-}
-
-/** A moment in words, with the exact one as the title. @param iso as the API gives it */
-export function when(iso: string, words: (time: number) => Child = fromNow): HTMLElement {
-  const time = Date.parse(iso);
-  return h('time', { datetime: iso, title: `${day(time)} ${clock(time)}` }, words(time));
 }

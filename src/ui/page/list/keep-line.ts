@@ -2,7 +2,7 @@
 
 import type { Info } from '../../api/api.ts';
 import { switchRecording } from '../kit/api-calls.ts';
-import { announce } from '../kit/copy.ts';
+import { announce } from '../kit/copy.tsx';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { bytes, several } from '../kit/format.ts';

@@ -1,6 +1,6 @@
 /** The filters above the list: search, status, time, chips for what is in force, further ones, and the look of the list. */
 
-import { copyButton } from '../kit/copy.ts';
+import { copyButton } from '../kit/copy-dom.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import type { FilterName, Query } from '../kit/route.ts';
 import { filterFields } from './filter-fields.ts';

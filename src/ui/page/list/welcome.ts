@@ -1,7 +1,7 @@
 /** The empty list: how to switch on recording, and how to send a first request. */
 
 import type { Info } from '../../api/api.ts';
-import { copyButton } from '../kit/copy.ts';
+import { copyButton } from '../kit/copy-dom.ts';
 import { h } from '../kit/dom.ts';
 
 const code = (text: string) =>

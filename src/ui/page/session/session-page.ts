@@ -4,7 +4,7 @@ import type { SessionStep, SessionView } from '../../api/api.ts';
 import { answerBlocks, oneTurn } from '../exchange/conversation.ts';
 import { cost } from '../exchange/money.ts';
 import { getConversation, getSession } from '../kit/api-calls.ts';
-import { copyButton } from '../kit/copy.ts';
+import { copyButton } from '../kit/copy-dom.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { clock, count, day, millis, percent, several, short } from '../kit/format.ts';

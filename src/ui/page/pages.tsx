@@ -1,8 +1,11 @@
 /** The places that fill the whole page: the view behind each of them. */
 
 import type { Info } from '../api/api.ts';
-import { createAdminPage } from './admin/admin-page.ts';
-import { createChartsPage } from './charts/charts-page.ts';
+import { AdminPage } from './admin/admin-page.tsx';
+import { reportsWithoutKey } from './admin/api.ts';
+import { ChartsPage } from './charts/charts-page.tsx';
+import { viewOf } from './kit/mount.ts';
+import { readerOf } from './kit/places.ts';
 import type { Route } from './kit/route.ts';
 import type { View } from './kit/view.ts';
 import { createSessionPage } from './session/session-page.ts';
@@ -17,9 +20,17 @@ export function pageName(route: Route): string | undefined {
 
 /** @param info undefined: there is no key for the exchanges, and only the admin pages are shown */
 export function createPage(route: Route, info: Info | undefined): View | undefined {
-  if (route.name === 'admin') return createAdminPage(route.page);
+  if (route.name === 'admin') {
+    reportsWithoutKey(info?.auth === false);
+    return viewOf((now) => (
+      <AdminPage
+        route={now.name === 'admin' ? now : route}
+        tabs={route.page !== 'usage' && readerOf(info) === 'admin'}
+      />
+    ));
+  }
   if (info === undefined) return undefined;
   if (route.name === 'sessions') return createSessionsPage();
   if (route.name === 'session') return createSessionPage(route.id);
-  return createChartsPage(info);
+  return viewOf((now) => <ChartsPage info={info} route={now} />);
 }

@@ -1,0 +1,90 @@
+/** The pages that take an admin key: asks for it once, says how to switch the admin API on, then shows the page. */
+
+import type { VNode } from 'preact';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { adminKey } from '../kit/fetching.ts';
+import { KeyForm } from '../kit/key-form.tsx';
+import { ADMIN_PLACES } from '../kit/places.ts';
+import { hashOf, type AdminPage as PageName, type Route } from '../kit/route.ts';
+import { Blank, DocLink, Tabs } from '../kit/ui.tsx';
+import { type Closed, whenClosed } from './api.ts';
+import { AuditPage } from './audit-page.tsx';
+import { HealthPage } from './health-page.tsx';
+import { KeysPage } from './keys-page.tsx';
+import { UsagePage } from './usage-page.tsx';
+
+type AdminRoute = Route & { readonly name: 'admin' };
+
+const PAGES: Readonly<Record<PageName, (props: { route: AdminRoute }) => VNode>> = {
+  keys: KeysPage,
+  usage: UsagePage,
+  health: HealthPage,
+  audit: AuditPage,
+};
+
+interface AdminPageProps {
+  readonly route: AdminRoute;
+  /** The other pages for administrators are shown as tabs. */
+  readonly tabs: boolean;
+}
+
+export function AdminPage({ route, tabs }: AdminPageProps) {
+  const [closed, setClosed] = useState<Closed>();
+  useLayoutEffect(() => {
+    whenClosed((next) => {
+      adminKey.set('');
+      setClosed(next);
+    });
+    return () => whenClosed(() => {});
+  }, []);
+  const Page = PAGES[route.page];
+  return (
+    <section class="admin-page">
+      {tabs && (
+        <Tabs
+          label="Administration"
+          links={ADMIN_PLACES.map((place) => [
+            place.title,
+            hashOf(place.at({})),
+            place.holds(route),
+          ])}
+        />
+      )}
+      {closed === undefined ? (
+        <Page route={route} />
+      ) : closed.why === 'off' ? (
+        <Off />
+      ) : (
+        <div class="admin-closed">
+          <KeyForm
+            title="Admin key"
+            label="Admin key of this gateway"
+            help="One of auth.admin_keys in its configuration. It is kept in this tab until the tab is closed."
+            problem={closed.why === 'missing' ? undefined : closed.message}
+            entered={(entered) => {
+              adminKey.set(entered);
+              setClosed(undefined);
+              // What the navigation shows depends on it.
+              dispatchEvent(new HashChangeEvent('hashchange'));
+            }}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+const Off = () => (
+  <Blank title="The admin API is off">
+    <p>
+      Keys, budgets and the audit need an admin key. Set the variable, add this to the configuration
+      and restart the gateway:
+    </p>
+    <div class="snippet">
+      <pre>{`auth:\n  admin_keys: ["\${HOPGATE_ADMIN_KEY}"]`}</pre>
+    </div>
+    <p class="soft">
+      From then on clients need a key, too. <DocLink to="keys">Keys in the manual</DocLink>
+    </p>
+  </Blank>
+);

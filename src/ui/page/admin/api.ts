@@ -1,0 +1,276 @@
+/** The calls of the admin API that the page makes, with the admin key of this tab. */
+
+import { type Ask, adminKey, Refused, ROOT, send } from '../kit/fetching.ts';
+
+/** Why the admin API cannot be used: it wants a key, refused the one that was sent, or is switched off. */
+export interface Closed {
+  readonly why: 'missing' | 'refused' | 'off';
+  readonly message: string;
+}
+
+let onClosed: (closed: Closed) => void = () => {};
+
+/** Called when a request is refused for its key, or because the admin API is off. */
+export function whenClosed(handler: (closed: Closed) => void): void {
+  onClosed = handler;
+}
+
+/** @throws Refused; AbortError when the signal ends it */
+export async function admin(path: string, options: Ask = {}): Promise<Response> {
+  const sent = adminKey.get();
+  try {
+    return await send(`/admin/v1${path}`, sent, options);
+  } catch (thrown) {
+    if (thrown instanceof Refused) {
+      // Meanwhile the user has entered another key.
+      if (adminKey.get() !== sent) return admin(path, options);
+      const { status, code, message } = thrown;
+      if (code === 'admin_off') onClosed({ why: 'off', message });
+      else if (status === 401) onClosed({ why: sent === '' ? 'missing' : 'refused', message });
+      else if (code === 'not_an_admin_key') onClosed({ why: 'refused', message });
+    }
+    throw thrown;
+  }
+}
+
+/** @throws Refused */
+async function adminJson<T>(path: string, options?: Ask): Promise<T> {
+  return (await (await admin(path, options)).json()) as T;
+}
+
+let single = false;
+
+/** Where no key is needed, usage and health are there without an admin key. */
+export function reportsWithoutKey(without: boolean): void {
+  single = without;
+}
+
+/** Usage, spend or health. @throws Refused; AbortError when the signal ends it */
+export const report = (path: string, options: Ask = {}): Promise<Response> =>
+  single ? send(`${ROOT}/reports${path}`, '', options) : admin(path, options);
+
+async function reportJson<T>(path: string, options?: Ask): Promise<T> {
+  return (await (await report(path, options)).json()) as T;
+}
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+export interface BudgetFields {
+  readonly name?: string;
+  readonly usd: number;
+  readonly per: string;
+  readonly time_zone?: string;
+  readonly warn?: readonly number[];
+  readonly over?: string;
+  readonly webhook?: string;
+}
+
+/** What can be set of a key. */
+export interface KeySettings {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly models?: readonly string[];
+  readonly tools?: readonly string[];
+  readonly routes?: readonly string[];
+  readonly spaces?: readonly string[];
+  readonly expires?: string;
+  readonly limits?: Readonly<Record<string, number | undefined>>;
+  readonly budgets?: readonly BudgetFields[];
+}
+
+export interface KeyView extends KeySettings {
+  readonly id: string;
+  readonly source: 'configuration' | 'admin';
+  /** Left out for a key of the configuration. */
+  readonly version?: number;
+  readonly blocked?: boolean;
+  readonly created?: string;
+  readonly updated?: string;
+  readonly revoked?: string;
+  readonly secrets?: readonly { readonly created: string; readonly until: string | null }[];
+}
+
+export interface KeysPage {
+  readonly data: readonly KeyView[];
+  readonly next: string | null;
+}
+
+type Issued = KeyView & { readonly key: string };
+type KeyFields = Readonly<Record<string, unknown>>;
+
+const keyPath = (id: string) => `/keys/${encodeURIComponent(id)}`;
+
+export const listKeys = (query: Query, signal?: AbortSignal) =>
+  adminJson<KeysPage>('/keys', { query, signal });
+
+export const getKey = (id: string, signal?: AbortSignal) =>
+  adminJson<KeyView>(keyPath(id), { signal });
+
+/** A request that is sent again by accident makes no second key. */
+function once(): Readonly<Record<string, string>> {
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  return {
+    'idempotency-key': [...random].map((byte) => byte.toString(16).padStart(2, '0')).join(''),
+  };
+}
+
+const seen = ({ version }: KeyView) => ({ 'if-match': `"${version}"` });
+
+/** What is null is left out: there is nothing to take away. */
+export const createKey = (fields: KeyFields) =>
+  adminJson<Issued>('/keys', {
+    method: 'POST',
+    body: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)),
+    headers: once(),
+  });
+
+export const changeKey = (key: KeyView, fields: KeyFields) =>
+  adminJson<KeyView>(keyPath(key.id), { method: 'PATCH', body: fields, headers: seen(key) });
+
+/** @param grace seconds for which the old secret still works */
+export const rotateKey = (key: KeyView, grace: number) =>
+  adminJson<Issued>(`${keyPath(key.id)}/rotate`, {
+    method: 'POST',
+    body: { grace },
+    headers: { ...once(), ...seen(key) },
+  });
+
+export const revokeKey = (key: KeyView) =>
+  adminJson<KeyView>(keyPath(key.id), { method: 'DELETE', headers: seen(key) });
+
+export interface BudgetReport {
+  readonly id: string;
+  readonly name: string;
+  readonly usd: number;
+  readonly per: string;
+  readonly over: string;
+  readonly spent_usd: number;
+  readonly reserved_usd: number;
+  readonly never_fits_usd: number | null;
+  readonly resets_at: string | null;
+  readonly warn: readonly number[];
+  readonly key: string | null;
+  readonly key_name: string | null;
+  readonly labels: Readonly<Record<string, string>> | null;
+}
+
+export interface Budgets {
+  readonly data: readonly BudgetReport[];
+  readonly has_more: boolean;
+}
+
+export const getBudgets = (signal: AbortSignal) =>
+  adminJson<Budgets>('/budgets', { query: { limit: 1000 }, signal });
+
+export interface UsageGroup {
+  /** Null: tries without this label, or all others. */
+  readonly name: string | null;
+  readonly key_name?: string;
+  readonly others?: boolean;
+  /** Where the step begins; left out without steps. */
+  readonly from?: string;
+  readonly tries: number;
+  readonly tokens: {
+    readonly input: number;
+    readonly output: number;
+    readonly cache_read: number;
+    readonly cache_write: number;
+    readonly reasoning: number;
+  };
+  readonly cost_usd: number;
+  readonly unpriced: number;
+  readonly estimated: number;
+}
+
+export interface Usage {
+  readonly from: string;
+  readonly to: string;
+  readonly labels: readonly string[];
+  readonly data: readonly UsageGroup[];
+}
+
+export const getUsage = (query: Query, signal: AbortSignal) =>
+  reportJson<Usage>('/usage', { query, signal });
+
+/** The prompt, the part from the cache included. */
+export const tokensIn = ({ tokens }: UsageGroup): number =>
+  tokens.input + tokens.cache_read + tokens.cache_write;
+
+/** The answer, reasoning included. */
+export const tokensOut = ({ tokens }: UsageGroup): number => tokens.output + tokens.reasoning;
+
+export type HealthState = 'serving' | 'no_model' | 'half_open' | 'resting';
+
+export interface Cooldown {
+  readonly reason: string;
+  readonly status: number;
+  readonly since: string;
+  readonly until: string;
+  readonly probing: boolean;
+}
+
+export interface KeySlot {
+  readonly key: string | null;
+  readonly state: HealthState;
+  readonly rest: Cooldown | null;
+  readonly waiting: number;
+  readonly quotas_seen: string | null;
+  readonly quotas: readonly {
+    readonly kind: string;
+    readonly limit: number | null;
+    readonly remaining: number;
+    readonly resets_at: string | null;
+  }[];
+  readonly last_failure: {
+    readonly time: string;
+    readonly status: number;
+    readonly kind: string;
+    readonly message: string;
+  } | null;
+}
+
+export interface ProviderHealth {
+  readonly provider: string;
+  readonly protocol: string;
+  /** Of the configuration; 0: it needs none. */
+  readonly keys: number;
+  readonly resting_keys: readonly (Cooldown & { readonly key: string | null })[];
+  readonly targets: readonly {
+    readonly target: string;
+    readonly state: HealthState;
+    readonly rest: Cooldown | null;
+    readonly places: readonly KeySlot[];
+  }[];
+}
+
+export const getHealth = (signal: AbortSignal) =>
+  reportJson<{ readonly data: readonly ProviderHealth[]; readonly workers: number }>('/health', {
+    signal,
+  });
+
+export interface AuditEntry {
+  readonly seq: number;
+  readonly time: string;
+  readonly actor: string;
+  readonly action: string;
+  /** The id of a key. */
+  readonly target: string;
+  readonly before: KeyFields | null;
+  readonly after: KeyFields | null;
+}
+
+export const getAudit = (query: Query, signal?: AbortSignal) =>
+  adminJson<{ readonly data: readonly AuditEntry[]; readonly next: number | null }>('/audit', {
+    query,
+    signal,
+  });
+
+export interface ChainReport {
+  readonly valid: boolean;
+  readonly entries: number;
+  readonly head: string;
+  readonly fault: string | null;
+}
+
+export const verifyAudit = (signal: AbortSignal) =>
+  adminJson<ChainReport>('/audit/verify', { signal });

@@ -1,0 +1,154 @@
+/** Budgets: how much of each is spent, as a table and as a line beside a key. */
+
+import { percent, usd } from '../kit/format.ts';
+import { hashOf } from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
+import { Facts, Soft, When } from '../kit/ui.tsx';
+import type { BudgetReport, Budgets } from './api.ts';
+
+const usedShare = ({ usd: amount, spent_usd, reserved_usd }: BudgetReport): number =>
+  amount === 0 ? 1 : (spent_usd + reserved_usd) / amount;
+
+/** `ok`, `warn` past its first mark, `bad` when it is spent. */
+function toneOf(budget: BudgetReport): 'ok' | 'warn' | 'bad' {
+  const share = usedShare(budget);
+  if (share >= 1) return 'bad';
+  if (budget.never_fits_usd !== null) return 'warn';
+  return budget.warn.some((mark) => share >= mark) ? 'warn' : 'ok';
+}
+
+export const periodText = ({ usd: amount, per }: { usd: number; per: string }): string =>
+  per === 'total' ? `${usd(amount)} in all` : `${usd(amount)} a ${per}`;
+
+/** What is spent and reserved of a budget, with a mark at each warning. */
+function Bar({ budget }: { budget: BudgetReport }) {
+  const { usd: amount, spent_usd, reserved_usd, warn } = budget;
+  const width = (value: number) =>
+    `${Math.min(100, amount === 0 ? 100 : (value / amount) * 100).toFixed(2)}%`;
+  const marks = warn.map((mark) => percent(mark)).join(' and ') || 'no share';
+  return (
+    <svg
+      class="budget-bar"
+      data-tone={toneOf(budget)}
+      role="img"
+      aria-label={`${percent(usedShare(budget))} used, warnings at ${marks}`}
+    >
+      <rect class="whole" width="100%" height={8} y={3} rx={4} />
+      <rect class="reserved" width={width(spent_usd + reserved_usd)} height={8} y={3} rx={4} />
+      <rect class="spent" width={width(spent_usd)} height={8} y={3} rx={4} />
+      {warn
+        .filter((mark) => mark > 0 && mark < 1)
+        .map((mark) => (
+          <line key={mark} class="mark-line" x1={`${mark * 100}%`} x2={`${mark * 100}%`} y2={14} />
+        ))}
+    </svg>
+  );
+}
+
+/** Such a budget shows nothing as spent, and refuses all the same. */
+const NeverFits = ({ never_fits_usd }: BudgetReport) =>
+  never_fits_usd === null ? null : (
+    <small class="problem">
+      {`refuses requests of ${usd(never_fits_usd)}: more than all of it`}
+    </small>
+  );
+
+/** In a narrow place: amounts above the bar. */
+export const BudgetLine = ({ budget }: { budget: BudgetReport }) => (
+  <div class="budget-line">
+    <div class="split">
+      <b>{usd(budget.spent_usd)}</b>
+      <Soft>of {periodText(budget)}</Soft>
+    </div>
+    <Bar budget={budget} />
+    <NeverFits {...budget} />
+    {budget.resets_at !== null && (
+      <small>
+        resets <When iso={budget.resets_at} />
+      </small>
+    )}
+  </div>
+);
+
+/** All budgets, the fullest first. */
+export function BudgetList({ data, has_more }: Budgets) {
+  const number = (tone: string) => data.filter((budget) => toneOf(budget) === tone).length;
+  const [warned, spent] = [number('warn'), number('bad')];
+  return (
+    <>
+      <Facts
+        class="figures"
+        items={[
+          ['Budgets', data.length],
+          ['Past a warning', warned, { 'data-tone': warned > 0 ? 'warn' : undefined }],
+          ['Used up', spent, { 'data-tone': spent > 0 ? 'bad' : undefined }],
+        ]}
+      />
+      <Table
+        cards
+        label="Budgets"
+        rows={data}
+        rowProps={(budget) => ({ 'data-tone': toneOf(budget) })}
+        columns={[
+          { title: 'Budget', cell: nameOf, class: 'wraps' },
+          { title: 'For', cell: (budget) => <Owner {...budget} />, class: 'wraps' },
+          { title: 'Used', cell: (budget) => <Used {...budget} />, class: 'used' },
+          { title: 'Spent', cell: ({ spent_usd }) => usd(spent_usd), num: true },
+          {
+            title: 'Reserved',
+            cell: ({ reserved_usd }) => (reserved_usd === 0 ? '–' : usd(reserved_usd)),
+            num: true,
+          },
+          { title: 'Limit', cell: periodText, num: true },
+          {
+            title: 'Resets',
+            cell: ({ resets_at }) =>
+              resets_at === null ? <Soft>never</Soft> : <When iso={resets_at} />,
+          },
+          {
+            title: 'When spent',
+            cell: ({ over }) =>
+              over === 'refuse' ? 'refuse' : over === 'warn' ? 'warn only' : `route ${over}`,
+          },
+        ]}
+      />
+      {has_more && <p class="soft admin-more">There are more budgets, with less of them used.</p>}
+    </>
+  );
+}
+
+/** A key's budget has its key's name in front. */
+const nameOf = ({ name, key_name }: BudgetReport): string =>
+  key_name !== null && name.startsWith(`${key_name}: `) ? name.slice(key_name.length + 2) : name;
+
+function Owner({ key: id, key_name, labels }: BudgetReport) {
+  if (id !== null) {
+    return (
+      <>
+        key <a href={hashOf({ name: 'admin', page: 'keys', id, query: {} })}>{key_name ?? id}</a>
+      </>
+    );
+  }
+  const pairs = Object.entries(labels ?? {});
+  if (pairs.length === 0) return <>all requests</>;
+  return (
+    <>
+      keys with <Labels all={labels ?? {}} />
+    </>
+  );
+}
+
+export const Labels = ({ all }: { all: Readonly<Record<string, string>> }) =>
+  Object.entries(all).map(([name, value]) => (
+    <span key={name} class="label">{`${name}: ${value}`}</span>
+  ));
+
+const Used = (budget: BudgetReport) => (
+  <>
+    <div class="used-bar">
+      <Bar budget={budget} />
+      <span class="num">{percent(usedShare(budget))}</span>
+    </div>
+    <NeverFits {...budget} />
+  </>
+);

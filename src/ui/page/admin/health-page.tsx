@@ -1,0 +1,180 @@
+/** The health of providers, targets and keys: what cools down, why and until when, what the vendor says remains, last errors. */
+
+import { count, several, short } from '../kit/format.ts';
+import { useLoad } from '../kit/hooks.ts';
+import { Table } from '../kit/table.tsx';
+import { Blank, DocLink, Soft, State, When } from '../kit/ui.tsx';
+import {
+  type Cooldown,
+  getHealth,
+  type HealthState,
+  type KeySlot,
+  type ProviderHealth,
+} from './api.ts';
+import { PageFrame } from './page-frame.tsx';
+
+const RELOAD_AFTER = 3000;
+
+const REASONS: Readonly<Record<string, string>> = {
+  rate_limit: 'rate limit of the vendor',
+  overloaded: 'the vendor has no capacity',
+  key_refused: 'the vendor refuses the key',
+  quota: 'plan or balance is used up',
+  failures: 'failures in a row',
+};
+
+const STATES: Readonly<Record<HealthState, readonly [text: string, tone: string]>> = {
+  serving: ['serving', 'ok'],
+  no_model: ['no such model', 'warn'],
+  half_open: ['being tried again', 'warn'],
+  resting: ['cooling down', 'bad'],
+};
+
+export function HealthPage() {
+  const loaded = useLoad(getHealth, [], RELOAD_AFTER);
+  const { data: found } = loaded;
+  return (
+    <PageFrame
+      title="Health"
+      about="Which vendors are serving, and which are cooling down and until when. Routing skips a vendor that cools down while another one can answer."
+      loaded={loaded}
+    >
+      {found && found.workers > 1 && (
+        <p class="soft admin-filter">
+          {`As one of ${count(found.workers)} processes sees it; each learns for itself.`}
+        </p>
+      )}
+      {found?.data.length === 0 && (
+        <Blank title="No provider is configured">
+          <p>
+            Requests go to providers. <DocLink to="configuration">Configure one</DocLink>.
+          </p>
+        </Blank>
+      )}
+      {found?.data.map((one) => (
+        <Provider key={one.provider} {...one} />
+      ))}
+    </PageFrame>
+  );
+}
+
+/** One line for a key of a target. */
+interface Line extends KeySlot {
+  readonly target: string;
+  readonly cooldowns: readonly Cooldown[];
+}
+
+/** A name that some client made up says nothing of the others. */
+function stateOf({ targets }: ProviderHealth): readonly [text: string, tone?: string] {
+  const states = targets.map(({ state }) => state).filter((one) => one !== 'no_model');
+  const first = states[0] ?? targets[0]?.state;
+  if (first === undefined) return ['not used yet'];
+  const same = states.every((one) => one === first) && first !== 'half_open';
+  return same ? STATES[first] : ['serving in part', 'warn'];
+}
+
+function Provider(one: ProviderHealth) {
+  const { provider, protocol, keys, resting_keys, targets } = one;
+  const [state, tone] = stateOf(one);
+  const lines = targets.flatMap(({ target, rest, places }) =>
+    places.map((slot): Line => {
+      const ofKey = resting_keys.find(({ key }) => key === slot.key) ?? null;
+      return {
+        ...slot,
+        target: target.slice(provider.length + 1),
+        cooldowns: [slot.rest, rest, ofKey].filter((each) => each !== null),
+      };
+    }),
+  );
+  return (
+    <section class="panel provider" aria-label={provider}>
+      <header>
+        <h2>{provider}</h2>
+        <State tone={tone}>{state}</State>
+        <Soft>{protocol}</Soft>
+        <Soft>{keys === 0 ? 'needs no key' : several(keys, 'key')}</Soft>
+      </header>
+      {lines.length === 0 ? (
+        <p class="soft">No request has been sent here since the gateway started.</p>
+      ) : (
+        <Table
+          cards
+          label={`Targets of ${provider}`}
+          rows={lines}
+          columns={[
+            { title: 'Model', cell: ({ target }) => target, class: 'wraps' },
+            {
+              title: 'Key',
+              cell: ({ key }) =>
+                key === null ? <Soft>none</Soft> : <code class="nowrap">{key}</code>,
+            },
+            { title: 'State', cell: (line) => <LineState {...line} /> },
+            { title: 'Remaining', cell: (line) => <Quotas {...line} /> },
+            { title: 'Last error', cell: (line) => <Failure {...line} />, class: 'wide' },
+          ]}
+        />
+      )}
+    </section>
+  );
+}
+
+const LineState = ({ state, cooldowns, waiting }: Line) => (
+  <>
+    <State tone={STATES[state][1]}>{STATES[state][0]}</State>
+    {waiting > 0 && <Soft> · {several(waiting, 'request')} waiting</Soft>}
+    {cooldowns.map(({ reason, status, probing, until }) => (
+      <div class="soft small" key={reason}>
+        {REASONS[reason] ?? reason}
+        {status > 0 && ` (${status})`}
+        {probing ? ', one request is trying it' : [', until ', <When key="until" iso={until} />]}
+      </div>
+    ))}
+  </>
+);
+
+const KINDS: Readonly<Record<string, string>> = {
+  input_tokens: 'input tokens',
+  output_tokens: 'output tokens',
+  all: 'of its limit',
+};
+
+function Quotas({ quotas, quotas_seen }: Line) {
+  if (quotas_seen === null) return <Soft>not reported</Soft>;
+  return (
+    <>
+      {quotas.map(({ kind, limit, remaining, resets_at }) => (
+        <div
+          class="quota"
+          key={kind}
+          data-low={limit !== null && remaining < limit / 10 ? '' : undefined}
+        >
+          <b>{short(remaining)}</b>
+          {limit !== null && ` of ${short(limit)}`}
+          {` ${KINDS[kind] ?? kind}`}
+          {resets_at !== null && Date.parse(resets_at) > Date.now() && (
+            <Soft>
+              , whole <When iso={resets_at} />
+            </Soft>
+          )}
+        </div>
+      ))}
+      <div class="soft small">
+        seen <When iso={quotas_seen} />
+      </div>
+    </>
+  );
+}
+
+function Failure({ last_failure: failure }: Line) {
+  if (failure === null) return <Soft>none</Soft>;
+  const { time, status, kind, message } = failure;
+  return (
+    <>
+      <div class="wraps">{message}</div>
+      <div class="soft small">
+        <When iso={time} />
+        {`, ${status > 0 ? `${status} ` : ''}${kind}`}
+      </div>
+    </>
+  );
+}

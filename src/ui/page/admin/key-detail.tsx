@@ -1,0 +1,311 @@
+/** One key: its settings as a form, a new secret shown once, and what can be done with it. */
+
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { act, announce, CopyButton } from '../kit/copy.tsx';
+import { Refused } from '../kit/fetching.ts';
+import { Ask, Form, Options, type Question } from '../kit/form.tsx';
+import { count, several, usd } from '../kit/format.ts';
+import { useLoad } from '../kit/hooks.ts';
+import { go, hashOf } from '../kit/route.ts';
+import { Button, Facts, State, When } from '../kit/ui.tsx';
+import {
+  type BudgetReport,
+  changeKey,
+  createKey,
+  getBudgets,
+  getKey,
+  getUsage,
+  type KeySettings,
+  type KeyView,
+  revokeKey,
+  rotateKey,
+} from './api.ts';
+import { BudgetLine, periodText } from './budgets.tsx';
+import { KeyFields, LIMITS, labelsText, readFields, stateOf } from './key-fields.tsx';
+import { PageFrame } from './page-frame.tsx';
+
+/** Secrets that were just issued, until their page is left. */
+const issued = new Map<string, string>();
+
+const GRACES = [
+  ['0', 'not at all'],
+  ['3600', 'for 1 hour'],
+  ['86400', 'for 24 hours'],
+  ['604800', 'for 7 days'],
+] as const;
+
+const AllKeys = () => <a href="#/keys">Keys</a>;
+
+interface SettingsFormProps {
+  readonly of: KeySettings;
+  readonly does: string;
+  readonly save: (fields: Readonly<Record<string, unknown>>) => Promise<void>;
+}
+
+const SettingsForm = ({ of, does, save }: SettingsFormProps) => (
+  <Form
+    class="key-form"
+    does={does}
+    run={async (data) => {
+      try {
+        await save(readFields(data));
+      } catch (thrown) {
+        if (!(thrown instanceof Refused) || thrown.code !== 'version_mismatch') throw thrown;
+        throw new Error(
+          'Another administrator has changed this key meanwhile. Reload the page to see the change.',
+        );
+      }
+    }}
+  >
+    <KeyFields of={of} />
+  </Form>
+);
+
+export function NewKey() {
+  useLayoutEffect(() => document.querySelector<HTMLElement>('.key-form input')?.focus(), []);
+  return (
+    <PageFrame
+      title="New key"
+      about={['All of this can be changed later. ', <AllKeys key="all" />]}
+    >
+      <div class="key-grid">
+        <section class="panel">
+          <SettingsForm
+            of={{ name: '' }}
+            does="Create key"
+            save={async (fields) => {
+              const made = await createKey(fields);
+              issued.set(made.id, made.key);
+              go({ name: 'admin', page: 'keys', id: made.id, query: {} }, true);
+            }}
+          />
+        </section>
+      </div>
+    </PageFrame>
+  );
+}
+
+export function KeyDetail({ id }: { id: string }) {
+  const loaded = useLoad(
+    async (signal) => {
+      const [key, usage, budgets] = await Promise.all([
+        getKey(id, signal),
+        getUsage({ by: 'model', from: '30d', key: id, limit: 8 }, signal),
+        getBudgets(signal),
+      ]);
+      const own = budgets.data.filter((budget) => budget.key === id || isShared(budget, key));
+      return { key, usage: usage.data, budgets: own };
+    },
+    [id],
+  );
+  const [secret, setSecret] = useState(issued.get(id));
+  const [question, setQuestion] = useState<Question>();
+  useLayoutEffect(() => () => void issued.delete(id), [id]);
+  const { data: found } = loaded;
+  const name = found?.key.name;
+  useLayoutEffect(() => {
+    if (name !== undefined) document.title = `${name} · hopgate`;
+  }, [name]);
+  if (found === undefined) {
+    return (
+      <PageFrame title="Key" about={<AllKeys />} loaded={loaded}>
+        {null}
+      </PageFrame>
+    );
+  }
+  const { key, usage, budgets } = found;
+  const [state, tone] = stateOf(key);
+  const changeable = key.source === 'admin' && key.revoked === undefined;
+  const block = (blocked: boolean) =>
+    act(async () => {
+      await changeKey(key, { blocked });
+      announce(blocked ? 'The key is blocked.' : 'The key works again.');
+      loaded.reload();
+    });
+  const rotate: Question = {
+    title: `Rotate the key ${key.name}?`,
+    does: 'Rotate',
+    children: (
+      <>
+        <p>
+          It gets a new secret, which is shown once. Its limits, its budgets and what was spent
+          stay.
+        </p>
+        <label for="grace">The old secret still works </label>
+        <select id="grace" name="grace" value="86400">
+          <Options all={GRACES} />
+        </select>
+      </>
+    ),
+    async run(data) {
+      const { key: next } = await rotateKey(key, Number(data.get('grace')));
+      setSecret(next);
+      loaded.reload();
+    },
+  };
+  const revoke: Question = {
+    title: `Revoke the key ${key.name}?`,
+    does: 'Revoke',
+    dangerous: true,
+    children: (
+      <p>It never works again. To stop it for a while, block it. What was spent stays on record.</p>
+    ),
+    async run() {
+      await revokeKey(key);
+      announce('The key is revoked.');
+      loaded.reload();
+    },
+  };
+  return (
+    <PageFrame
+      title={key.name}
+      about={[<AllKeys key="all" />, ' / ', <code key="id">{key.id}</code>]}
+      loaded={loaded}
+    >
+      {question && <Ask {...question} close={() => setQuestion(undefined)} />}
+      {secret !== undefined && <Secret secret={secret} hide={() => setSecret(undefined)} />}
+      <div class="key-grid">
+        <section class="panel" aria-label="Settings">
+          {changeable ? (
+            <SettingsForm
+              key={key.version}
+              of={key}
+              does="Save"
+              save={async (fields) => {
+                await changeKey(key, fields);
+                announce('Saved.');
+                loaded.reload();
+              }}
+            />
+          ) : (
+            <FixedSettings {...key} />
+          )}
+        </section>
+        <div class="key-side">
+          <section class="panel">
+            <h2>State</h2>
+            <p>
+              <State tone={tone}>{state}</State>
+            </p>
+            <KeyFacts {...key} />
+            {changeable && (
+              <div class="key-actions">
+                <Button onClick={() => setQuestion(rotate)}>Rotate</Button>
+                <Button onClick={() => void block(key.blocked !== true)}>
+                  {key.blocked === true ? 'Unblock' : 'Block'}
+                </Button>
+                <Button class="danger" onClick={() => setQuestion(revoke)}>
+                  Revoke
+                </Button>
+              </div>
+            )}
+          </section>
+          {budgets.length > 0 && (
+            <section class="panel">
+              <h2>Budgets</h2>
+              {budgets.map((budget) => (
+                <>
+                  {budget.key === null && <p class="soft">{`${budget.name} (shared)`}</p>}
+                  <BudgetLine budget={budget} />
+                </>
+              ))}
+            </section>
+          )}
+          <section class="panel">
+            <h2>Last 30 days</h2>
+            {usage.length === 0 && <p class="soft">Nothing was used.</p>}
+            <Facts
+              class="fact-list"
+              items={usage.map(({ name: model, cost_usd, tries }) => [
+                model || '(no model)',
+                `${usd(cost_usd)}, ${several(tries, 'try', 'tries')}`,
+              ])}
+            />
+            <p>
+              <a
+                href={hashOf({
+                  name: 'admin',
+                  page: 'usage',
+                  id: '',
+                  query: { by: 'model', key: key.id },
+                })}
+              >
+                Usage over time
+              </a>
+            </p>
+          </section>
+        </div>
+      </div>
+    </PageFrame>
+  );
+}
+
+/** A shared budget counts for every key that has its labels. */
+const isShared = ({ key: owner, labels }: BudgetReport, { labels: own = {} }: KeyView): boolean =>
+  owner === null && Object.entries(labels ?? {}).every(([label, value]) => own[label] === value);
+
+const Secret = ({ secret, hide }: { secret: string; hide: () => void }) => (
+  <section class="secret" aria-label="The new key">
+    <h2>Copy this key now</h2>
+    <p>It is shown this once. The gateway keeps only a digest of it.</p>
+    <div class="snippet">
+      <code class="secret-text">{secret}</code>
+      <CopyButton class="primary" read={() => secret}>
+        Copy
+      </CopyButton>
+    </div>
+    <Button class="tiny" onClick={hide}>
+      I have it
+    </Button>
+  </section>
+);
+
+function KeyFacts({ id, source, expires, created, updated, revoked, secrets = [] }: KeyView) {
+  const moment = (name: string, iso: string | null | undefined) =>
+    iso != null && ([name, <When key={name} iso={iso} />] as const);
+  const changes = { name: 'admin', page: 'audit', id: '', query: { key: id } } as const;
+  return (
+    <Facts
+      class="fact-list"
+      items={[
+        moment('Expires', expires),
+        moment('Created', created),
+        updated !== created && moment('Changed', updated),
+        moment('Revoked', revoked),
+        ...secrets.map(({ until }) => moment('Old secret ends', until)),
+        source === 'admin' && [
+          'Audit',
+          <a key="audit" href={hashOf(changes)}>
+            its changes
+          </a>,
+        ],
+      ]}
+    />
+  );
+}
+
+/** A key that cannot be changed here. */
+function FixedSettings(key: KeyView) {
+  const list = (values: readonly string[] | undefined) => values?.join(', ') ?? 'all';
+  return (
+    <>
+      <p class="soft">
+        {key.revoked === undefined
+          ? 'This key stands in the configuration. Change it there; the gateway takes it over without a restart.'
+          : 'This key was revoked and never works again.'}
+      </p>
+      <Facts
+        class="fact-list"
+        items={[
+          ['Labels', labelsText(key.labels ?? {}) || 'none'],
+          ['Models', list(key.models)],
+          ['Server tools', list(key.tools)],
+          ['Routes', list(key.routes)],
+          ['Memory spaces', list(key.spaces)],
+          ...LIMITS.map(({ name, field }) => [field, count(key.limits?.[name] ?? null)] as const),
+          ['Budgets', key.budgets?.map(periodText).join(', ') || 'none'],
+        ]}
+      />
+    </>
+  );
+}

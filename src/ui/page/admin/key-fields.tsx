@@ -1,0 +1,259 @@
+/** The fields of a key as a form: what is typed becomes the members of the admin API, and the other way round. */
+
+import { useRef, useState } from 'preact/hooks';
+import { Field, Options, Word } from '../kit/form.tsx';
+import { count, short } from '../kit/format.ts';
+import { Button } from '../kit/ui.tsx';
+import type { BudgetFields, KeySettings, KeyView } from './api.ts';
+
+/** Its state in a word, and the tone of it. */
+export function stateOf(key: KeyView, now = Date.now()): readonly [text: string, tone: string] {
+  if (key.revoked !== undefined) return ['revoked', ''];
+  if (key.blocked === true) return ['blocked', 'bad'];
+  const left = key.expires === undefined ? undefined : Date.parse(key.expires) - now;
+  if (left !== undefined && left <= 0) return ['expired', 'bad'];
+  if (left !== undefined && left < 7 * 86_400_000) return ['expires soon', 'warn'];
+  return ['active', 'ok'];
+}
+
+/** The limits: `field` in forms and lists, `line` in the table of keys. */
+export const LIMITS = [
+  {
+    name: 'requests_per_minute',
+    field: 'Requests a minute',
+    line: (limit: number) => `${short(limit)} requests/min`,
+  },
+  {
+    name: 'tokens_per_minute',
+    field: 'Tokens a minute',
+    line: (limit: number) => `${short(limit)} tokens/min`,
+  },
+  {
+    name: 'concurrent',
+    field: 'Requests at the same time',
+    line: (limit: number) => `${count(limit)} at a time`,
+  },
+] as const;
+
+const MODELS = [
+  'models',
+  'Models',
+  'glm/*, claude-*',
+  'Names as clients send them, or provider/model. Empty: all.',
+] as const;
+const FURTHER = [
+  ['tools', 'Server tools', 'web_search', 'Empty: all.'],
+  ['routes', 'Routes', 'cheap, eu-*', 'Empty: all.'],
+  ['spaces', 'Memory spaces', 'team-*', 'Empty: all.'],
+] as const;
+const LISTS = [MODELS, ...FURTHER];
+
+const PERIODS = ['minute', 'hour', 'day', 'week', 'month', 'total'] as const;
+/** In the order in which new budgets take them. */
+const FREE = ['month', 'day', 'week', 'hour', 'total', 'minute'] as const;
+
+interface FieldsProps {
+  /** What the fields show at first. */
+  readonly of: KeySettings;
+}
+
+export function KeyFields({ of }: FieldsProps) {
+  const list = ([name, title, placeholder, hint]: (typeof LISTS)[number]) => (
+    <Field label={title} hint={hint} key={name}>
+      <Word name={name} placeholder={placeholder} value={of[name]?.join(', ')} />
+    </Field>
+  );
+  return (
+    <div class="fields">
+      <Field label="Name" hint="For people: who or what uses it.">
+        <Word name="name" required maxlength={200} value={of.name} />
+      </Field>
+      <Field label="Labels" hint="Budgets choose keys by them, and usage is summed by them.">
+        <Word name="labels" placeholder="team=web, env=prod" value={labelsText(of.labels ?? {})} />
+      </Field>
+      {list(MODELS)}
+      <Field label="Expires" hint="Empty: never.">
+        <Word name="expires" type="datetime-local" value={localTime(of.expires)} />
+      </Field>
+      <fieldset class="row-of-fields">
+        <legend>Limits</legend>
+        {LIMITS.map(({ name, field }) => (
+          <Field label={field} key={name}>
+            <Word
+              name={name}
+              type="number"
+              min={1}
+              step={1}
+              placeholder="no limit"
+              value={String(of.limits?.[name] ?? '')}
+            />
+          </Field>
+        ))}
+      </fieldset>
+      <BudgetRows first={of.budgets ?? []} />
+      <details open={FURTHER.some(([name]) => (of[name]?.length ?? 0) > 0)}>
+        <summary>Tools, routes and memory spaces</summary>
+        <div class="fields">{FURTHER.map(list)}</div>
+      </details>
+    </div>
+  );
+}
+
+/** What is typed; what is empty is null, so that a change takes it away. @throws Error with a message for people */
+export function readFields(data: FormData): Readonly<Record<string, unknown>> {
+  const text = (name: string) => String(data.get(name) ?? '').trim();
+  const given = LIMITS.filter(({ name }) => text(name) !== '');
+  return {
+    name: text('name'),
+    labels: readLabels(text('labels')),
+    expires: text('expires') === '' ? null : new Date(text('expires')).toISOString(),
+    limits: Object.fromEntries(given.map(({ name }) => [name, Number(text(name))])),
+    budgets: readBudgets(data),
+    ...Object.fromEntries(LISTS.map(([name]) => [name, readList(text(name))])),
+  };
+}
+
+function readBudgets(data: FormData): readonly BudgetFields[] {
+  const column = (name: string) => data.getAll(name).map((value) => String(value).trim());
+  const [usd, per, over, warn, zone, kept] = [
+    'usd',
+    'per',
+    'over',
+    'warn',
+    'time_zone',
+    'kept',
+  ].map(column) as [string[], string[], string[], string[], string[], string[]];
+  return usd.map((amount, i) => ({
+    ...(JSON.parse(kept[i]!) as object),
+    usd: Number(amount),
+    per: per[i]!,
+    over: over[i] || 'refuse',
+    warn: (readList(warn[i]!) ?? []).map((share) => Number(share) / 100),
+    time_zone: zone[i] || 'UTC',
+  }));
+}
+
+/** `2027-01-01T00:00` in the time of this browser. */
+function localTime(iso: string | undefined): string {
+  if (iso === undefined) return '';
+  const time = Date.parse(iso);
+  const shift = new Date(time).getTimezoneOffset() * 60_000;
+  return new Date(time - shift).toISOString().slice(0, 16);
+}
+
+export const labelsText = (labels: Readonly<Record<string, string>>): string =>
+  Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+
+function readLabels(text: string): Readonly<Record<string, string>> {
+  const parts = text.split(',').filter((part) => part.trim() !== '');
+  return Object.fromEntries(
+    parts.map((part) => {
+      const [name = '', value = ''] = part.split(/=(.*)/s).map((side) => side.trim());
+      if (name === '' || value === '') {
+        throw new Error(`Labels: “${part.trim()}” is no label. Write name=value.`);
+      }
+      return [name, value];
+    }),
+  );
+}
+
+function readList(text: string): readonly string[] | null {
+  const all = text
+    .split(/[,\n]/)
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  return all.length === 0 ? null : all;
+}
+
+interface Row {
+  readonly id: number;
+  readonly budget: Partial<BudgetFields>;
+}
+
+function BudgetRows({ first }: { first: readonly BudgetFields[] }) {
+  const box = useRef<HTMLFieldSetElement>(null);
+  const [rows, setRows] = useState<readonly Row[]>(first.map((budget, id) => ({ id, budget })));
+  /** Budgets without a name differ by their period. */
+  const add = () => {
+    const selects = box.current!.querySelectorAll<HTMLSelectElement>('select[name=per]');
+    const taken = [...selects].map(({ value }) => value);
+    const per = FREE.find((one) => !taken.includes(one)) ?? 'month';
+    setRows([...rows, { id: Date.now(), budget: { per } }]);
+  };
+  const remove = (id: number) => {
+    setRows(rows.filter((row) => row.id !== id));
+    box.current!.querySelector<HTMLElement>('.another')?.focus();
+  };
+  return (
+    <fieldset class="budgets-field" ref={box}>
+      <legend>Budgets</legend>
+      {rows.length === 0 && <p class="soft">No amount of money limits this key.</p>}
+      <div class="budget-rows">
+        {rows.map(({ id, budget }) => (
+          <BudgetRow key={id} budget={budget} remove={() => remove(id)} />
+        ))}
+      </div>
+      <Button class="another" onClick={add}>
+        Add a budget
+      </Button>
+      <datalist id="over-choices">
+        <Options
+          all={[
+            ['refuse', ''],
+            ['warn', ''],
+          ]}
+        />
+      </datalist>
+      <small>
+        When the amount is spent: refuse, warn, or the name of a route to something cheaper.
+      </small>
+    </fieldset>
+  );
+}
+
+function BudgetRow({ budget, remove }: { budget: Partial<BudgetFields>; remove: () => void }) {
+  const { name, webhook, usd, per, over = 'refuse', warn = [0.5, 0.8], time_zone = 'UTC' } = budget;
+  return (
+    <div class="budget-row" role="group" aria-label="Budget">
+      <input type="hidden" name="kept" value={JSON.stringify({ name, webhook })} />
+      <Field label="USD">
+        <Word
+          name="usd"
+          type="number"
+          min={0}
+          step="any"
+          required
+          autofocus={usd === undefined}
+          value={String(usd ?? '')}
+        />
+      </Field>
+      <Field label="per">
+        <select name="per">
+          {PERIODS.map((period) => (
+            <option key={period} value={period} selected={period === per}>
+              {period}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Field label="then">
+        <Word name="over" placeholder="refuse" list="over-choices" value={over} />
+      </Field>
+      <Field label="warn at %">
+        <Word
+          name="warn"
+          placeholder="50, 80"
+          value={warn.map((share) => share * 100).join(', ')}
+        />
+      </Field>
+      <Field label="time zone">
+        <Word name="time_zone" placeholder="UTC" value={time_zone} />
+      </Field>
+      <Button class="tiny" aria-label="Remove this budget" onClick={remove}>
+        Remove
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,246 @@
+/** The keys with what they spent, and the budgets; or one key with its settings. */
+
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { count, usd } from '../kit/format.ts';
+import { useKeys, useLoad } from '../kit/hooks.ts';
+import { go, hashOf, type Query, type Route } from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
+import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
+import { getBudgets, getUsage, type KeyView, listKeys, type UsageGroup } from './api.ts';
+import { BudgetList, Labels, periodText } from './budgets.tsx';
+import { KeyDetail, NewKey } from './key-detail.tsx';
+import { LIMITS, stateOf } from './key-fields.tsx';
+import { PageFrame } from './page-frame.tsx';
+
+const ON_PAGE = 200;
+/** More keys than this are not shown with what they spent. */
+const MAX_SPENDERS = 2000;
+
+const EXAMPLE = `budgets:
+  - name: web-team
+    keys: { team: web }
+    usd: 200
+    per: month
+    warn: [0.5, 0.8]
+    over: refuse`;
+
+type AdminRoute = Route & { readonly name: 'admin' };
+
+const listRoute = (query: Query = {}): Route => ({ name: 'admin', page: 'keys', id: '', query });
+const keyLink = (id: string): string => hashOf({ name: 'admin', page: 'keys', id, query: {} });
+
+export function KeysPage({ route }: { route: AdminRoute }) {
+  const { id, query } = route;
+  useKeys(({ key }) => {
+    if (id !== '' && key === 'Escape') go(listRoute());
+    else if (id === '' && key === 'n') go({ name: 'admin', page: 'keys', id: 'new', query: {} });
+    else return false;
+    return true;
+  });
+  if (id === 'new') return <NewKey />;
+  return id === '' ? <KeyList query={query} /> : <KeyDetail key={id} id={id} />;
+}
+
+function KeyList({ query }: { query: Query }) {
+  const search = useRef<HTMLInputElement>(null);
+  const budgets = useRef<HTMLElement>(null);
+  const timer = useRef(0);
+  const wanted = { search: query.q, revoked: query.revoked, limit: ON_PAGE };
+  const loaded = useLoad(
+    async (signal) => {
+      const [page, usage, limits] = await Promise.all([
+        listKeys(wanted, signal),
+        getUsage({ by: 'key', from: '30d', limit: MAX_SPENDERS }, signal),
+        getBudgets(signal),
+      ]);
+      const spent = new Map(usage.data.map((group) => [group.name ?? '', group]));
+      return { ...page, spent, limits };
+    },
+    [query.q, query.revoked],
+  );
+  const { data: found } = loaded;
+  const asked = query.at === 'budgets' && found !== undefined;
+  useLayoutEffect(() => {
+    if (asked) budgets.current?.scrollIntoView();
+  }, [asked]);
+  useKeys(({ key }) => {
+    if (key === '/') search.current?.focus();
+    return key === '/';
+  }, 1);
+  const change = (changes: Query) => go(listRoute({ ...query, ...changes }), true);
+  const more = async () => {
+    if (found === undefined) return;
+    const page = await listKeys({ ...wanted, after: found.next ?? undefined });
+    loaded.set({ ...found, data: [...found.data, ...page.data], next: page.next });
+  };
+  const actions = (
+    <>
+      <input
+        ref={search}
+        type="search"
+        placeholder="Search names, labels, models"
+        aria-label="Search keys"
+        spellcheck={false}
+        defaultValue={query.q ?? ''}
+        onInput={({ currentTarget }) => {
+          clearTimeout(timer.current);
+          timer.current = window.setTimeout(() => change({ q: currentTarget.value.trim() }), 250);
+        }}
+      />
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={query.revoked === 'true'}
+          onChange={({ currentTarget }) => change({ revoked: currentTarget.checked ? 'true' : '' })}
+        />
+        Show revoked keys
+      </label>
+      <a class="button primary" href={keyLink('new')}>
+        New key
+      </a>
+    </>
+  );
+  return (
+    <PageFrame
+      title="Keys and budgets"
+      about="Who may use this gateway, and what each key may use and spend."
+      actions={actions}
+      loaded={loaded}
+    >
+      {found && (
+        <>
+          {found.data.length > 0 ? (
+            <KeyTable keys={found.data} spent={found.spent} />
+          ) : query.q ? (
+            <Blank title="No key fits this search">
+              <Button onClick={() => go(listRoute())}>Show all</Button>
+            </Blank>
+          ) : (
+            <Blank title="There are no keys yet">
+              <p>
+                Create one for each person, program or team that uses this gateway. Each has its own
+                limits, budget and bill.
+              </p>
+              <a class="button primary" href={keyLink('new')}>
+                New key
+              </a>
+            </Blank>
+          )}
+          {found.next !== null && (
+            <p class="admin-more">
+              <Button onClick={() => void more()}>More keys</Button>
+            </p>
+          )}
+          <section ref={budgets} class="budgets" aria-label="Budgets">
+            <h2>Budgets</h2>
+            {found.limits.data.length > 0 ? (
+              <BudgetList {...found.limits} />
+            ) : (
+              <>
+                <p class="soft">
+                  There are none yet. Give a key its own on its page, or let several keys share one
+                  in the configuration: <DocLink to="limits">Budgets in the manual</DocLink>
+                </p>
+                <div class="snippet">
+                  <pre>{EXAMPLE}</pre>
+                </div>
+              </>
+            )}
+          </section>
+        </>
+      )}
+    </PageFrame>
+  );
+}
+
+interface KeyTableProps {
+  readonly keys: readonly KeyView[];
+  readonly spent: ReadonlyMap<string, UsageGroup>;
+}
+
+const KeyTable = ({ keys, spent }: KeyTableProps) => (
+  <Table
+    cards
+    label="Keys"
+    rows={keys}
+    rowProps={(key) => ({ 'data-off': stateOf(key)[0] === 'revoked' ? '' : undefined })}
+    columns={[
+      { title: 'Name', cell: (key) => <Name {...key} />, class: 'wraps' },
+      { title: 'State', cell: (key) => <KeyState {...key} /> },
+      { title: 'Models', cell: ({ models }) => <Models list={models} />, class: 'wraps' },
+      {
+        title: 'Limits',
+        cell: ({ limits }) => (
+          <Lines
+            all={LIMITS.flatMap(({ name, line }) => {
+              const amount = limits?.[name];
+              return amount === undefined ? [] : [line(amount)];
+            })}
+          />
+        ),
+      },
+      { title: 'Budget', cell: ({ budgets = [] }) => <Lines all={budgets.map(periodText)} /> },
+      {
+        title: '30 days',
+        cell: ({ id }) => usd(spent.get(id)?.cost_usd ?? null),
+        num: true,
+      },
+      { title: 'Tries', cell: ({ id }) => count(spent.get(id)?.tries ?? 0), num: true },
+    ]}
+  />
+);
+
+const Name = ({ id, name, source, labels = {} }: KeyView) => (
+  <>
+    <a class="name" href={keyLink(id)}>
+      {name}
+    </a>
+    {source === 'configuration' && (
+      <span class="plain-tag" title="It stands in the configuration">
+        configuration
+      </span>
+    )}
+    {Object.keys(labels).length > 0 && (
+      <div class="label-line">
+        <Labels all={labels} />
+      </div>
+    )}
+  </>
+);
+
+function KeyState(key: KeyView) {
+  const [text, tone] = stateOf(key);
+  return (
+    <>
+      <State tone={tone}>{text}</State>
+      {key.expires !== undefined && text !== 'revoked' && (
+        <div class="soft small">
+          {text === 'expired' ? '' : 'expires '}
+          <When iso={key.expires} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Models({ list }: { list: readonly string[] | undefined }) {
+  if (list === undefined) return <Soft>all</Soft>;
+  const rest = list.length - 2;
+  return (
+    <>
+      {list.slice(0, 2).join(', ')}
+      {rest > 0 && <span class="soft" title={list.join(', ')}>{` and ${rest} more`}</span>}
+    </>
+  );
+}
+
+const Lines = ({ all }: { all: readonly string[] }): Child =>
+  all.length === 0 ? (
+    <Soft>none</Soft>
+  ) : (
+    all.map((line) => (
+      <div key={line} class="nowrap">
+        {line}
+      </div>
+    ))
+  );

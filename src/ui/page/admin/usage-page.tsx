@@ -1,0 +1,298 @@
+/** Usage over time: cost, tokens or tries by key, model, target, session or label, as a chart, a table and CSV. */
+
+import { Chart } from '../charts/chart.tsx';
+import { act, saveFile } from '../kit/copy.tsx';
+import { count, percent, short, usd } from '../kit/format.ts';
+import { useLoad } from '../kit/hooks.ts';
+import { go, hashOf, type Query, type Route, withQuery } from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
+import { Blank, Button, DocLink, Facts, Segments, Soft } from '../kit/ui.tsx';
+import { getUsage, report, tokensIn, tokensOut, type UsageGroup } from './api.ts';
+import { PageFrame } from './page-frame.tsx';
+import {
+  MEASURES,
+  measureOf,
+  nameOf,
+  type Step,
+  stepOf,
+  usageChart,
+  VALUES,
+} from './usage-chart.ts';
+
+const BY = [
+  ['key', 'Key'],
+  ['model', 'Model'],
+  ['target', 'Target'],
+  ['session', 'Session'],
+] as const;
+const RANGES = [
+  ['24h', '24 h'],
+  ['7d', '7 days'],
+  ['30d', '30 days'],
+  ['90d', '90 days'],
+  ['365d', '1 year'],
+] as const;
+const RANGE = '30d';
+const STEPS = ['hour', 'day', 'month'] as const;
+/** Series with their own colour. */
+const NAMED = 7;
+const ROWS = 200;
+/** Rows of single tries that are fetched as one file. */
+const MAX_ROWS = 200_000;
+
+/** The parameters of the API for a state of the page. */
+const asked = ({ by = 'key', from = RANGE, to, key }: Query) => ({ by, from, to, key });
+
+export function UsagePage({ route }: { route: Route }) {
+  const { query } = route;
+  const step = stepOf(query, RANGE);
+  const loaded = useLoad(
+    async (signal) => {
+      const wanted = asked(query);
+      const [totals, over] = await Promise.all([
+        getUsage({ ...wanted, limit: ROWS }, signal),
+        getUsage({ ...wanted, step, top: NAMED }, signal),
+      ]);
+      return { query, step, totals, over };
+    },
+    [JSON.stringify(query)],
+  );
+  const { data: found } = loaded;
+  const { from = '', to = '', data = [], labels = [] } = found?.totals ?? {};
+  return (
+    <PageFrame
+      title="Usage"
+      about="What was used and what it cost. Days and hours are in UTC."
+      loaded={loaded}
+    >
+      <Bar route={route} labels={labels} step={step} />
+      {found && data.length === 0 && (
+        <Blank title="Nothing was used in this time">
+          <p>
+            Each request that reaches a vendor appears here within a second, with its tokens and
+            cost. Choose a longer period, or send a request.
+          </p>
+          <p>
+            <DocLink to="money">Costs in the manual</DocLink>
+          </p>
+        </Blank>
+      )}
+      {found && data.length > 0 && (
+        <>
+          <Figures data={data} />
+          <div class="usage-chart">
+            <Chart
+              data={usageChart(found.over, {
+                measure: measureOf(found.query.show),
+                step: found.step,
+                from,
+                to,
+              })}
+            />
+          </div>
+          <Groups query={found.query} data={data} />
+          <Downloads query={found.query} step={found.step} data={data} />
+        </>
+      )}
+    </PageFrame>
+  );
+}
+
+interface BarProps {
+  readonly route: Route;
+  readonly labels: readonly string[];
+  readonly step: Step;
+}
+
+function Bar({ route, labels, step }: BarProps) {
+  const { query } = route;
+  const change = (changes: Query) => go(withQuery(route, changes), true);
+  const date = (name: 'from' | 'to', label: string) => (
+    <input
+      type="date"
+      aria-label={label}
+      value={/^\d{4}-\d{2}-\d{2}/.test(query[name] ?? '') ? query[name]!.slice(0, 10) : ''}
+      onChange={({ currentTarget }) => change({ [name]: currentTarget.value })}
+    />
+  );
+  const by = query.by ?? 'key';
+  return (
+    <div class="usage-bar">
+      <Segments
+        label="Sum by"
+        options={[...BY, ...labels.map((name) => [`label.${name}`, `${name} (label)`] as const)]}
+        value={by}
+        choose={(next) => change({ by: next })}
+      />
+      <Segments
+        label="Show"
+        options={MEASURES}
+        value={measureOf(query.show)}
+        choose={(show) => change({ show })}
+      />
+      <i class="break" />
+      <Segments
+        label="Time"
+        options={RANGES}
+        value={query.to === undefined ? (query.from ?? RANGE) : ''}
+        choose={(from) => change({ to: '', step: '', from })}
+      />
+      <div class="dates">
+        {date('from', 'From')} – {date('to', 'To')}
+      </div>
+      <Segments
+        label="Step"
+        options={STEPS.filter((one) => one !== 'hour' || by !== 'session').map(
+          (one) => [one, one] as const,
+        )}
+        value={step}
+        choose={(next) => change({ step: next })}
+      />
+      {query.key !== undefined && (
+        <span class="chip">
+          key <code>{query.key}</code>
+          <Button class="tiny" aria-label="Show all keys" onClick={() => change({ key: '' })}>
+            ×
+          </Button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Figures({ data }: { data: readonly UsageGroup[] }) {
+  const sum = (of: (group: UsageGroup) => number) =>
+    data.reduce((all, group) => all + of(group), 0);
+  const input = sum(tokensIn);
+  const cached = sum(({ tokens }) => tokens.cache_read);
+  const unpriced = sum((group) => group.unpriced);
+  const estimated = sum((group) => group.estimated);
+  return (
+    <Facts
+      class="figures"
+      items={[
+        ['Cost', usd(sum((group) => group.cost_usd))],
+        ['Tries', count(sum((group) => group.tries))],
+        ['Tokens in', short(input)],
+        ['From the cache', input === 0 ? '–' : percent(cached / input)],
+        ['Tokens out', short(sum(tokensOut))],
+        unpriced > 0 && [
+          'Without a price',
+          count(unpriced),
+          {
+            'data-tone': 'warn',
+            title: 'Tries of models whose price is not known: their cost is missing here',
+          },
+        ],
+        estimated > 0 && [
+          'Estimated',
+          count(estimated),
+          { title: 'Tries whose tokens the vendor did not report' },
+        ],
+      ]}
+    />
+  );
+}
+
+function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) {
+  const by = query.by ?? 'key';
+  const of = VALUES[measureOf(query.show)];
+  const all = data.reduce((sum, group) => sum + of(group), 0);
+  const most = Math.max(...data.map(of), 0);
+  return (
+    <Table
+      cards
+      label="Usage in all"
+      rows={data.toSorted((a, b) => of(b) - of(a))}
+      columns={[
+        {
+          title: BY.find(([value]) => value === by)?.[1] ?? by.replace('label.', ''),
+          cell: (group) => <GroupName by={by} group={group} />,
+          class: 'wraps',
+        },
+        {
+          title: 'Share',
+          class: 'used',
+          cell: (group) => (
+            <div class="used-bar">
+              <meter min={0} max={most || 1} value={of(group)} aria-hidden="true" />
+              <span class="num">{all === 0 ? '–' : percent(of(group) / all)}</span>
+            </div>
+          ),
+        },
+        { title: 'Cost', cell: (group) => <Cost {...group} />, num: true },
+        { title: 'Tries', cell: ({ tries }) => count(tries), num: true },
+        { title: 'Tokens in', cell: (group) => short(tokensIn(group)), num: true },
+        {
+          title: 'Cached',
+          cell: (group) =>
+            tokensIn(group) === 0 ? '–' : percent(group.tokens.cache_read / tokensIn(group)),
+          num: true,
+        },
+        { title: 'Tokens out', cell: (group) => short(tokensOut(group)), num: true },
+      ]}
+    />
+  );
+}
+
+function GroupName({ by, group }: { by: string; group: UsageGroup }) {
+  const { name } = group;
+  const text = nameOf(group);
+  if (name === null || name === '') return <Soft>{text}</Soft>;
+  if (by !== 'key' || name.startsWith('jwt:')) return <>{text}</>;
+  return <a href={hashOf({ name: 'admin', page: 'keys', id: name, query: {} })}>{text}</a>;
+}
+
+function Cost({ cost_usd, unpriced, tries }: UsageGroup) {
+  if (unpriced === tries) {
+    return (
+      <span class="soft" title="No price is known">
+        no price
+      </span>
+    );
+  }
+  const title = unpriced === 1 ? '1 try has no price' : `${count(unpriced)} tries have no price`;
+  return (
+    <>
+      {usd(cost_usd)}
+      {unpriced > 0 && (
+        <span class="soft" title={title}>
+          {' +'}
+        </span>
+      )}
+    </>
+  );
+}
+
+interface DownloadsProps {
+  readonly query: Query;
+  readonly step: string;
+  readonly data: readonly UsageGroup[];
+}
+
+function Downloads({ query, step, data }: DownloadsProps) {
+  const save = (path: string, more: Query, name: string) => () =>
+    void act(async () => {
+      const { by, ...wanted } = asked(query);
+      const answer = await report(path, {
+        query: { format: 'csv', ...wanted, ...(path === '/usage' && { by }), ...more },
+      });
+      saveFile(name, await answer.blob());
+    });
+  const tries = data.reduce((sum, group) => sum + group.tries, 0);
+  return (
+    <p class="admin-more downloads">
+      CSV: <Button onClick={save('/usage', { limit: '10000' }, 'usage.csv')}>these totals</Button>
+      <Button onClick={save('/usage', { limit: '10000', step }, `usage-by-${step}.csv`)}>
+        by {step}
+      </Button>
+      {tries <= MAX_ROWS ? (
+        <Button onClick={save('/spend', {}, 'spend.csv')}>every try</Button>
+      ) : (
+        <Soft>
+          every try: choose a shorter time, or use <code>hopgate usage --csv</code>
+        </Soft>
+      )}
+    </p>
+  );
+}

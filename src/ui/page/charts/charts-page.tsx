@@ -1,0 +1,156 @@
+/** The charts page: figures over time for the exchanges that match the filters. */
+
+import { useMemo, useState } from 'preact/hooks';
+import type { Info, Stats } from '../../api/api.ts';
+import { getStats } from '../kit/api-calls.ts';
+import { DomNode } from '../kit/dom-node.tsx';
+import { count, millis, percent, short, usd } from '../kit/format.ts';
+import { useKeys, useLoad } from '../kit/hooks.ts';
+import {
+  currentRoute,
+  filtersOf,
+  go,
+  hashOf,
+  type Query,
+  type Route,
+  withQuery,
+} from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
+import { type Fact, Facts, Problem, Segments } from '../kit/ui.tsx';
+import { createKeepLine } from '../list/keep-line.ts';
+import { createFilters } from '../list/list-filters.ts';
+import { Chart } from './chart.tsx';
+import { chartsOf } from './chart-data.ts';
+
+const RANGES = [
+  ['15m', '15 min'],
+  ['1h', '1 h'],
+  ['6h', '6 h'],
+  ['24h', '24 h'],
+  ['7d', '7 days'],
+] as const;
+const RANGE = '1h';
+const BUCKETS = 60;
+/** Milliseconds between two reloads. */
+const RELOAD_AFTER = 10_000;
+
+const change = (changes: Query) => go(withQuery(currentRoute(), changes), true);
+
+export function ChartsPage({ info, route }: { info: Info; route: Route }) {
+  const query = filtersOf(route.query);
+  const [current, setCurrent] = useState(info);
+  const pointer = useState<number>();
+  const filters = useMemo(() => createFilters(change), []);
+  // What is drawn is what is recorded.
+  const keeps = useMemo(() => createKeepLine(setCurrent), []);
+  filters.show(query);
+  keeps.show(current);
+  const { data: stats, problem } = useLoad(
+    (signal) => getStats({ ...query, since: query.since ?? RANGE }, BUCKETS, signal),
+    [JSON.stringify(query)],
+    RELOAD_AFTER,
+  );
+  useKeys(({ key }) => {
+    if (key === '/') filters.search();
+    return key === '/';
+  });
+  const choose = (index: number) => {
+    const bucket = stats?.buckets[index];
+    if (bucket === undefined) return;
+    const [since, until] = [bucket.time, bucket.time + stats!.bucket_ms];
+    go({ name: 'list', query: { ...query, since: String(since), until: String(until) } });
+  };
+  return (
+    <section class="charts-page" aria-label="Charts">
+      <h1 class="sr">Charts</h1>
+      <div class="charts-bar">
+        <Segments
+          label="Time"
+          options={RANGES}
+          value={query.since ?? RANGE}
+          choose={(since) => change({ since, until: '' })}
+        />
+        <DomNode node={filters.node} />
+      </div>
+      <DomNode node={keeps.node} />
+      <Problem text={problem} />
+      {stats && (
+        <>
+          <Facts class="figures" items={figuresOf(stats, current.samples.mode)} />
+          <div class="chart-grid">
+            {chartsOf(stats, info.priced).map((data) => (
+              <Chart key={data.title} data={data} pointer={pointer} choose={choose} />
+            ))}
+          </div>
+          <Targets stats={stats} priced={info.priced} query={query} />
+        </>
+      )}
+    </section>
+  );
+}
+
+/** Without successes, a share of what is recorded says nothing of all requests. */
+function figuresOf({ all }: Stats, mode: Info['samples']['mode']): readonly Fact[] {
+  // An exchange that failed has an error; one that a later try made good has none.
+  const failed = Object.values(all.errors).reduce((sum, one) => sum + one, 0);
+  const share = (of: number) => {
+    if (mode !== 'all') return count(of);
+    return all.requests === 0 ? '–' : `${count(of)} (${percent(of / all.requests)})`;
+  };
+  const both = (times: Stats['all']['total_ms']) =>
+    times === null ? '–' : `${millis(times.p50)} / ${millis(times.p95)}`;
+  return [
+    [mode === 'all' ? 'Requests' : 'Recorded', count(all.requests)],
+    ['Failed', share(failed), { 'data-tone': failed > 0 ? 'bad' : undefined }],
+    ['Retried', share(Math.max(0, all.failed - failed))],
+    ['First byte p50 / p95', both(all.first_byte_ms)],
+    ['Total p50 / p95', both(all.total_ms)],
+    ['Cache hits', all.cache_hit_rate === null ? '–' : percent(all.cache_hit_rate)],
+    ['Tokens in / out', `${short(all.input_tokens)} / ${short(all.output_tokens)}`],
+    all.cost !== null && ['Cost', usd(all.cost)],
+  ];
+}
+
+interface TargetsProps {
+  readonly stats: Stats;
+  readonly priced: boolean;
+  readonly query: Query;
+}
+
+const Targets = ({ stats: { targets }, priced, query }: TargetsProps) =>
+  targets.length === 0 ? null : (
+    <section class="targets">
+      <h2>By target</h2>
+      <Table
+        rows={targets}
+        columns={[
+          {
+            title: 'Target',
+            cell: ({ target }) => (
+              <a href={hashOf({ name: 'list', query: { ...query, model: target } })}>
+                {target || '(none)'}
+              </a>
+            ),
+          },
+          { title: 'Requests', num: true, cell: ({ requests }) => count(requests) },
+          {
+            title: 'Failed',
+            num: true,
+            cell: ({ failed }) => count(failed),
+            tone: ({ failed }) => (failed > 0 ? 'bad' : undefined),
+          },
+          { title: 'First byte p50', num: true, cell: (one) => millis(one.first_byte_ms?.p50) },
+          { title: 'Total p50', num: true, cell: (one) => millis(one.total_ms?.p50) },
+          { title: 'Total p95', num: true, cell: (one) => millis(one.total_ms?.p95) },
+          {
+            title: 'Cache hits',
+            num: true,
+            cell: ({ cache_hit_rate: rate }) => (rate === null ? '–' : percent(rate)),
+          },
+          { title: 'Tokens in', num: true, cell: ({ input_tokens }) => short(input_tokens) },
+          { title: 'Tokens out', num: true, cell: ({ output_tokens }) => short(output_tokens) },
+          priced && { title: 'Cost', num: true, cell: ({ cost }) => usd(cost) },
+        ]}
+      />
+    </section>
+  );

@@ -1,0 +1,127 @@
+/** Forms, their fields, and dialogs that ask before something is done. */
+
+import { cloneElement, type VNode } from 'preact';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { failureText } from './fetching.ts';
+import { Button, type Child, Problem } from './ui.tsx';
+
+interface FieldProps {
+  readonly label: string;
+  readonly hint?: string;
+  /** The control. */
+  readonly children: VNode<object>;
+}
+
+export function Field({ label, hint, children }: FieldProps) {
+  const id = useId();
+  const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {cloneElement(children, { id, ...described })}
+      {hint !== undefined && <small id={`${id}-hint`}>{hint}</small>}
+    </div>
+  );
+}
+
+type InputProps = {
+  readonly name?: string;
+  readonly value?: string | undefined;
+  readonly [attribute: string]: unknown;
+};
+
+/** A field for a word: nothing is completed or corrected. `value` is what it holds at first. */
+export const Word = ({ value, ...rest }: InputProps) => (
+  <input autocomplete="off" spellcheck={false} defaultValue={value ?? ''} {...rest} />
+);
+
+export const Options = ({ all }: { all: readonly (readonly [string, string])[] }) =>
+  all.map(([value, text]) => (
+    <option key={value} value={value}>
+      {text}
+    </option>
+  ));
+
+interface FormProps {
+  readonly class?: string;
+  /** What the button says. */
+  readonly does: string;
+  readonly dangerous?: boolean | undefined;
+  /** Rejects with what went wrong: the form stays and shows it. */
+  readonly run: (data: FormData) => Promise<void>;
+  readonly cancel?: (() => void) | undefined;
+  readonly children: Child;
+}
+
+export function Form({ class: cls, does, dangerous, run, cancel, children }: FormProps) {
+  const [{ busy, problem }, set] = useState<{ busy: boolean; problem?: string | undefined }>({
+    busy: false,
+  });
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    set({ busy: true });
+    try {
+      await run(new FormData(event.target as HTMLFormElement));
+      set({ busy: false });
+    } catch (thrown) {
+      set({ busy: false, problem: failureText(thrown) });
+    }
+  };
+  return (
+    <form class={cls} onSubmit={(event) => void submit(event)}>
+      {children}
+      <Problem text={problem} />
+      <div class="form-end">
+        {cancel && <Button onClick={cancel}>Cancel</Button>}
+        <button type="submit" class={dangerous ? 'danger' : 'primary'} disabled={busy}>
+          {does}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface DialogProps {
+  readonly title: string;
+  readonly class: string;
+  readonly close: () => void;
+  readonly children: Child;
+}
+
+/** A dialog over the page; Escape and a click beside it close it. */
+export function Dialog({ title, class: cls, close, children }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => ref.current!.showModal(), []);
+  return (
+    <dialog
+      ref={ref}
+      class={cls}
+      aria-label={title}
+      onClose={close}
+      onClick={(event) => event.target === ref.current && close()}
+    >
+      {children}
+    </dialog>
+  );
+}
+
+export interface Question extends Omit<FormProps, 'cancel' | 'class'> {
+  readonly title: string;
+}
+
+/** Asks before something is done. */
+export const Ask = ({ title, run, close, children, ...rest }: Question & { close: () => void }) => (
+  <Dialog title={title} class="question" close={close}>
+    <Form
+      {...rest}
+      cancel={close}
+      run={async (data) => {
+        await run(data);
+        close();
+      }}
+    >
+      <h2>{title}</h2>
+      <div class="dialog-body">{children}</div>
+    </Form>
+  </Dialog>
+);

@@ -1,0 +1,81 @@
+/** Hooks that views share: loading with reloads, and keys. */
+
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { failureText } from './fetching.ts';
+
+export interface Loaded<T> {
+  /** Undefined until it is there; while more is loaded, what there was. */
+  readonly data: T | undefined;
+  readonly problem: string | undefined;
+  readonly busy: boolean;
+  reload(): void;
+  set(data: T): void;
+}
+
+/**
+ * Loads what a view shows, and again when `deps` change.
+ * @param every milliseconds after which it is loaded again; undefined: it is not
+ */
+export function useLoad<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  deps: readonly unknown[],
+  every?: number | ((data: T) => number | undefined),
+): Loaded<T> {
+  const [state, setState] = useState<{ data?: T; problem?: string | undefined; busy: boolean }>({
+    busy: true,
+  });
+  const again = useRef(() => {});
+  useLayoutEffect(() => {
+    let stop = new AbortController();
+    let timer = 0;
+    const run = async () => {
+      clearTimeout(timer);
+      stop.abort();
+      stop = new AbortController();
+      const { signal } = stop;
+      setState((old) => ({ ...old, busy: true }));
+      let after = typeof every === 'number' ? every : undefined;
+      try {
+        const data = await load(signal);
+        if (signal.aborted) return;
+        setState({ data, busy: false });
+        if (typeof every === 'function') after = every(data);
+      } catch (thrown) {
+        if (signal.aborted) return;
+        setState((old) => ({ ...old, problem: failureText(thrown), busy: false }));
+      }
+      if (after !== undefined) timer = window.setTimeout(() => void run(), after);
+    };
+    again.current = () => void run();
+    void run();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, deps);
+  return {
+    data: state.data,
+    problem: state.problem,
+    busy: state.busy,
+    reload: () => again.current(),
+    set: (data) => setState({ data, busy: false }),
+  };
+}
+
+/** Handles a key press; true: it was used. */
+export type Press = (event: KeyboardEvent) => boolean;
+
+const handlers = new Map<object, { readonly level: number; readonly press: Press }>();
+
+/** Takes keys while the component is shown. @param level of several, the highest is asked first */
+export function useKeys(press: Press, level = 0): void {
+  const own = useRef({});
+  useLayoutEffect(() => {
+    handlers.set(own.current, { level, press });
+  });
+  useLayoutEffect(() => () => void handlers.delete(own.current), []);
+}
+
+/** Gives a key to the views that are shown. */
+export const pressed: Press = (event) =>
+  [...handlers.values()].sort((a, b) => b.level - a.level).some(({ press }) => press(event));

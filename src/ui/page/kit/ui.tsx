@@ -1,0 +1,116 @@
+/** Small parts that every view is made of. */
+
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
+import { clock, day } from './format.ts';
+import { fromNow } from './when.ts';
+
+export type Child = ComponentChildren;
+
+export const Button = (props: ButtonHTMLAttributes) => <button type="button" {...props} />;
+
+/** A pair of name and value; the third part: attributes of the pair. What is false is left out. */
+export type Fact = readonly [name: string, value: Child, more?: object] | false | null | undefined;
+
+/** Pairs of names and values. */
+export const Facts = ({ items, ...rest }: { items: readonly Fact[]; class: string }) => (
+  <dl {...rest}>
+    {items.map(
+      (item) =>
+        item && (
+          <div key={item[0]} {...item[2]}>
+            <dt>{item[0]}</dt>
+            <dd>{item[1]}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);
+
+export const Problem = ({ text }: { text: Child }) =>
+  text === undefined || text === null || text === '' ? null : (
+    <p class="problem" role="alert">
+      {text}
+    </p>
+  );
+
+/** What is shown where there is nothing yet: what it would be, and what to do. */
+export const Blank = ({ title, children }: { title: string; children?: Child }) => (
+  <div class="blank">
+    <h2>{title}</h2>
+    {children}
+  </div>
+);
+
+export const DocLink = ({ to, children }: { to: string; children: Child }) => (
+  <a href={`/docs/${to}`} target="_blank" rel="noopener">
+    {children}
+  </a>
+);
+
+/** A moment in words, with the exact one as the title. */
+export function When({ iso, words = fromNow }: { iso: string; words?: (time: number) => Child }) {
+  const time = Date.parse(iso);
+  return (
+    <time dateTime={iso} title={`${day(time)} ${clock(time)}`}>
+      {words(time)}
+    </time>
+  );
+}
+
+/** One word with a coloured dot. */
+export const State = ({ tone, children }: { tone?: string | undefined; children: Child }) => (
+  <span class="state" data-tone={tone}>
+    {children}
+  </span>
+);
+
+export const Soft = ({ children }: { children: Child }) => <span class="soft">{children}</span>;
+
+interface SegmentsProps<V extends string> {
+  readonly label: string;
+  readonly options: readonly (readonly [V, string])[];
+  readonly value: string;
+  readonly choose: (value: V) => void;
+  readonly keys?: string;
+}
+
+/** Buttons of which one is pressed. */
+export const Segments = <V extends string>({
+  label,
+  options,
+  value,
+  choose,
+  keys,
+}: SegmentsProps<V>) => (
+  <div class="segments" role="group" aria-label={label}>
+    {options.map(([one, text]) => (
+      <Button
+        key={one}
+        data-value={one}
+        aria-pressed={one === value}
+        aria-keyshortcuts={keys}
+        onClick={() => choose(one)}
+      >
+        {text}
+      </Button>
+    ))}
+  </div>
+);
+
+type TabLink = readonly [title: string, href: string, isCurrent: boolean];
+
+/** Links to views of the same thing. */
+export const Tabs = ({ label, links }: { label: string; links: readonly TabLink[] }) => (
+  <nav class="tabs" aria-label={label}>
+    {links.map(([title, href, isCurrent], i) => (
+      <a
+        key={title}
+        href={href}
+        aria-current={isCurrent ? 'page' : undefined}
+        aria-keyshortcuts={String(i + 1)}
+      >
+        {title}
+      </a>
+    ))}
+  </nav>
+);
