@@ -2,30 +2,15 @@
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Schema } from '../src/config/file/schema.ts';
 import { fileSchema } from '../src/config/sections/index.ts';
 import { PRESET_ALIASES, PRESETS } from '../src/vendors/index.ts';
 import { COMMENTS, DEFAULTS, HEAD as HEAD_CHINESE, MEANINGS } from './docs-chinese.ts';
 
-/** The parts of a JSON Schema that the page shows. */
-interface SchemaNode {
-  readonly type?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly 'x-default'?: string;
-  readonly const?: unknown;
-  readonly anyOf?: readonly SchemaNode[];
-  readonly items?: SchemaNode;
-  readonly properties?: Readonly<Record<string, SchemaNode>>;
-  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
-  readonly required?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-}
-
 const cell = (text: string) => text.replaceAll('\n', ' ').replaceAll('|', '\\|');
 const code = (text: string) => `\`${text}\``;
 
-const namedValue = (node: SchemaNode): SchemaNode | undefined =>
+const namedValue = (node: Schema): Schema | undefined =>
   Object.values(node.patternProperties ?? {})[0];
 
 /** What a page says in its language. */
@@ -57,7 +42,7 @@ interface Words {
 }
 
 /** The type in words: `integer`, `"a" or "b"`, `list of strings`. */
-function typeOf(node: SchemaNode, words: Words): string {
+function typeOf(node: Schema, words: Words): string {
   if (node.const !== undefined) return code(String(node.const));
   if (node.anyOf !== undefined) {
     // A value or a list of such values is one type on the page, also where the value is a choice.
@@ -74,7 +59,7 @@ function typeOf(node: SchemaNode, words: Words): string {
   return words.type(node.type ?? 'anything');
 }
 
-function defaultOf(node: SchemaNode, required: boolean, words: Words): string {
+function defaultOf(node: Schema, required: boolean, words: Words): string {
   if (required) return words.needed;
   if (node['x-default'] !== undefined) return cell(words.byDefault(node['x-default']));
   const value = node.default;
@@ -87,12 +72,12 @@ function defaultOf(node: SchemaNode, required: boolean, words: Words): string {
 
 export interface ConfigRow {
   readonly key: string;
-  readonly node: SchemaNode;
+  readonly node: Schema;
   readonly required: boolean;
 }
 
 /** Every key below a node, depth first, each with its full name. */
-function rowsOf(prefix: string, node: SchemaNode): readonly ConfigRow[] {
+function rowsOf(prefix: string, node: Schema): readonly ConfigRow[] {
   const inner = inside(node);
   return [
     ...Object.entries(inner.node.properties ?? {}).flatMap(
@@ -106,7 +91,7 @@ function rowsOf(prefix: string, node: SchemaNode): readonly ConfigRow[] {
 }
 
 /** The mapping inside lists, named entries and alternatives, and the part of the key that leads to it. */
-function inside(node: SchemaNode): { readonly node: SchemaNode; readonly keys: string } {
+function inside(node: Schema): { readonly node: Schema; readonly keys: string } {
   if (node.properties !== undefined) return { node, keys: '' };
   if (node.type === 'array' && node.items !== undefined) {
     const item = inside(node.items);
@@ -150,17 +135,17 @@ export const configSections = (): readonly {
   readonly rows: readonly ConfigRow[];
   readonly examples: readonly string[];
 }[] =>
-  Object.entries((fileSchema as unknown as SchemaNode).properties ?? {}).map(([name, node]) => ({
+  Object.entries(fileSchema.properties ?? {}).map(([name, node]) => ({
     name,
     rows: shownRows(name, node),
     examples: examplesOf(name),
   }));
 
 // The facts about single models are the same as about all models, and listed once.
-const shownRows = (name: string, node: SchemaNode): readonly ConfigRow[] =>
+const shownRows = (name: string, node: Schema): readonly ConfigRow[] =>
   rowsOf(name, node).filter(({ key }) => !key.startsWith('profiles.NAME.models.NAME.'));
 
-function section(name: string, node: SchemaNode, words: Words): readonly string[] {
+function section(name: string, node: Schema, words: Words): readonly string[] {
   const rows = shownRows(name, node);
   const examples = examplesOf(name)
     .map((yaml) => yaml.replace(/# (.*)$/gm, (_, comment: string) => `# ${words.comment(comment)}`))
@@ -294,7 +279,7 @@ function chinese(lookUp: (table: Readonly<Record<string, string>>, text: string)
 }
 
 function pageIn(words: Words): string {
-  const root = fileSchema as unknown as SchemaNode;
+  const root = fileSchema;
   const sections = Object.entries(root.properties ?? {}).flatMap(([name, node]) =>
     section(name, node, words),
   );

@@ -125,7 +125,7 @@ function accessOf(
 }
 
 export const socketLimits = ({ limits, keepAliveMs }: Config): SocketLimits => ({
-  connectionMs: limits.websocketMs,
+  connectionMs: limits.websocketMinutes * 60_000,
   bodyBytes: limits.bodyBytes,
   unfinishedBytes: limits.unfinishedBytes,
   endMs: limits.drainMs,

@@ -2,23 +2,16 @@
 
 import type { Environment } from './environment.ts';
 import type { Findings } from './file/problem.ts';
-import { ms } from './file/schema-types.ts';
+import { type FileForm, inProgram } from './file/schema.ts';
 import { type AuthConfig, resolveAuth } from './sections/auth.ts';
-import { type CategorySettings, resolveCategories } from './sections/categories.ts';
-import type { ConversationConfig } from './sections/conversation.ts';
-import type { FileConfig } from './sections/index.ts';
+import { fileSchema, type OwnConfig } from './sections/index.ts';
 import { resolveBudgets, type SharedBudget } from './sections/keys/budgets.ts';
-import { type LimitsConfig, resolveLimits } from './sections/limits.ts';
-import { type Listen, resolveListen } from './sections/listen.ts';
 import { type MemoryConfig, resolveMemory } from './sections/memory.ts';
-import { type Aliases, resolveAliases } from './sections/models.ts';
-import { type EnginesConfig, resolveEngines } from './sections/operations/engines.ts';
-import { resolveSpend, type SpendConfig } from './sections/operations/money.ts';
+import { type Aliases, checkAliases } from './sections/models.ts';
 import { type Profiles, resolveProfiles } from './sections/profiles.ts';
 import { type ProviderConfig, resolveProviders } from './sections/providers.ts';
 import { type RetryConfig, resolveRetry } from './sections/retry.ts';
 import { type RouteConfig, resolveRoutes } from './sections/routes.ts';
-import { resolveSamples, type SamplesConfig } from './sections/samples.ts';
 import { resolveServerTools, type ServerToolsConfig } from './sections/server-tools/index.ts';
 import type { ProviderNames } from './sections/targets.ts';
 import { resolveTelemetry, type TelemetryConfig } from './sections/telemetry.ts';
@@ -32,87 +25,69 @@ export type ConfigSource =
   /** Nothing was found: the built-in `demo`. */
   | { readonly kind: 'demo'; readonly path?: string };
 
-export interface Config {
+/** What the file says; some sections with what presets, the environment and other sections fill in. */
+export interface Config
+  extends Omit<OwnConfig, 'version' | 'timeouts' | keyof Resolved>,
+    Resolved {}
+
+interface Resolved {
   readonly source: ConfigSource;
-  readonly listen: Listen;
   /** By name, in the order of the file. Never empty. */
   readonly providers: Readonly<Record<string, ProviderConfig>>;
   readonly routes: readonly RouteConfig[];
   readonly aliases: Aliases;
-  readonly modelList: { readonly claudeAliases: boolean };
-  /** The name that answers give their model. */
-  readonly answerModel: 'vendor' | 'requested';
-  readonly categories: CategorySettings;
   readonly auth: AuthConfig;
-  /** Models without a price. */
-  readonly unpriced: 'count' | 'refuse';
-  readonly spend: SpendConfig;
-  readonly engines: EnginesConfig;
   /** Budgets that keys share. */
   readonly budgets: readonly SharedBudget[];
-  readonly samples: SamplesConfig;
   readonly serverTools: ServerToolsConfig;
-  readonly limits: LimitsConfig;
   readonly retry: RetryConfig;
-  /** Silence on a client's stream after which a ping is sent; 0 = never. */
-  readonly keepAliveMs: number;
-  /** Processes that share the port; 1 = one. */
-  readonly workers: number;
-  /** Which streams are checked against their protocol as clients get them. */
-  readonly validate: 'off' | 'sample' | 'all';
   readonly memory: MemoryConfig;
-  readonly conversation: ConversationConfig;
   readonly telemetry: TelemetryConfig;
-  readonly log: { readonly level: LogLevel; readonly format: 'auto' | 'json' | 'pretty' };
   /** Vendor facts by profile name: the built-in profiles with those of the file laid over them. */
   readonly profiles: Profiles;
 }
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+export type LogLevel = Config['log']['level'];
 
 /** The Config, deeply frozen. It may only be used when no problem was found. */
 export function resolveConfig(
-  file: FileConfig,
+  file: FileForm<typeof fileSchema>,
   source: ConfigSource,
   environment: Environment,
   findings: Findings,
 ): Config {
-  const profiles = resolveProfiles(file.profiles, findings);
-  const providers = resolveProviders(file, profiles, environment, findings);
+  const {
+    version: _,
+    timeouts,
+    ...own
+  } = inProgram(fileSchema, file, {
+    path: [],
+    environment,
+    findings,
+  });
+  const profiles = resolveProfiles(own.profiles, findings);
+  const providers = resolveProviders({ timeouts, ...own }, profiles, environment, findings);
   // Also providers that have a problem of their own: routes to them are not at fault.
-  const names: ProviderNames = new Set(Object.keys(file.providers));
-  const listen = resolveListen(file.listen, environment, findings);
-  const routes = resolveRoutes(file.routes, names, providers, findings);
+  const names: ProviderNames = new Set(Object.keys(own.providers));
+  const routes = resolveRoutes(own.routes, names, providers, findings);
   const routeNames = new Set(routes.map(({ name }) => name));
-  const auth = resolveAuth(file.auth, environment, routeNames, findings);
+  const auth = resolveAuth(own.auth, environment, routeNames, findings);
+  const { listen } = own;
   warnOfServing({ listen, auth }, findings);
   warnOfOwnAddress(listen, providers, findings);
   checkOrigins({ listen, auth }, findings);
+  checkAliases(own.aliases, names, findings);
   return freeze({
+    ...own,
     source,
-    listen,
     providers,
     routes,
-    aliases: resolveAliases(file.aliases, names, findings),
-    modelList: { claudeAliases: file.model_list.claude_aliases },
-    answerModel: file.answer_model,
-    categories: resolveCategories(file.categories),
     auth,
-    unpriced: file.unpriced,
-    spend: resolveSpend(file.spend),
-    engines: resolveEngines(file.engines, environment, findings),
-    budgets: resolveBudgets(file.budgets, routeNames, findings),
-    samples: resolveSamples(file.samples, environment),
-    serverTools: resolveServerTools(file.server_tools, names, environment, findings),
-    limits: resolveLimits(file.limits, environment),
-    retry: resolveRetry({}, file.retry),
-    keepAliveMs: ms(file.keep_alive),
-    workers: file.workers,
-    validate: file.validate,
-    memory: resolveMemory(file.memory, file.providers, environment, findings),
-    conversation: file.conversation,
-    telemetry: resolveTelemetry(file.telemetry, environment, findings),
-    log: file.log,
+    budgets: resolveBudgets(own.budgets, routeNames, findings),
+    serverTools: resolveServerTools(own.serverTools, names, environment, findings),
+    retry: resolveRetry({}, own.retry),
+    memory: resolveMemory(own.memory, own.providers, findings),
+    telemetry: resolveTelemetry(own.telemetry, environment, findings),
     profiles,
   });
 }

@@ -4,14 +4,15 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, type ConfigSource, resolveConfig } from './config.ts';
 import { type Environment, expandHome } from './environment.ts';
-import { check, type Schema } from './file/check.ts';
+import { check } from './file/check.ts';
 import { readYaml, type YamlDocument } from './file/document.ts';
 import type { ConfigMigration, Form } from './file/migrations.ts';
 import { type Issue, MAX_PROBLEMS, type Path, type Problem, pathText } from './file/problem.ts';
 import { type Referenced, resolveReferences } from './file/references.ts';
+import type { FileForm } from './file/schema.ts';
 import { MAX_TEXT, TOO_LARGE } from './file/yaml-bounds.ts';
 import { followModels } from './models/model-facts.ts';
-import { type FileConfig, fileSchema } from './sections/index.ts';
+import { fileSchema } from './sections/index.ts';
 import { type Discovery, discover, discoverKeys, type Fetch } from './vendors/discover.ts';
 
 export type { Fetch } from './vendors/discover.ts';
@@ -161,13 +162,17 @@ function readDraft(
 
 function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   const { document, referenced, file, environment } = draft;
-  const located = (issue: Issue): Problem => ({
-    path: pathText(issue.path),
-    ...(file === undefined ? { line: 0, column: 0 } : document.locate(issue.path, issue.key)),
-    message: issue.message,
-    ...(issue.suggestion === undefined ? {} : { suggestion: issue.suggestion }),
-    ...(issue.environment === true ? { environment: true } : {}),
-  });
+  const value = discovered === undefined ? referenced.value : merge(referenced.value, discovered);
+  const located = (issue: Issue): Problem => {
+    const path = asWritten(issue.path, value);
+    return {
+      path: pathText(path),
+      ...(file === undefined ? { line: 0, column: 0 } : document.locate(path, issue.key)),
+      message: issue.message,
+      ...(issue.suggestion === undefined ? {} : { suggestion: issue.suggestion }),
+      ...(issue.environment === true ? { environment: true } : {}),
+    };
+  };
   const fail = (problems: readonly Problem[], warnings: readonly Issue[]): LoadResult => ({
     ok: false,
     problems,
@@ -178,8 +183,7 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   const { form } = document;
   if (form.kind === 'newer') return fail([located(newerForm(form))], []);
   const outdated = form.kind === 'older' ? [olderForm(form)] : [];
-  const value = discovered === undefined ? referenced.value : merge(referenced.value, discovered);
-  const checked = check(fileSchema as Schema, value, referenced.from);
+  const checked = check(fileSchema, value, referenced.from);
   const found = [...referenced.problems, ...checked.problems];
   const warnings = [...outdated, ...referenced.warnings];
   const findings = { problems: [] as Issue[], warnings, origins: referenced.origins };
@@ -188,10 +192,20 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
     path: file,
   } as ConfigSource;
   if (found.length > 0) {
-    const more = furtherProblems(checked.value as FileConfig, source, environment, found);
+    const more = furtherProblems(
+      checked.value as FileForm<typeof fileSchema>,
+      source,
+      environment,
+      found,
+    );
     return fail(inOrder([...found, ...more].slice(0, MAX_PROBLEMS).map(located)), warnings);
   }
-  const config = resolveConfig(checked.value as FileConfig, source, environment, findings);
+  const config = resolveConfig(
+    checked.value as FileForm<typeof fileSchema>,
+    source,
+    environment,
+    findings,
+  );
   return findings.problems.length > 0
     ? fail(inOrder(findings.problems.slice(0, MAX_PROBLEMS).map(located)), findings.warnings)
     : { ok: true, config, warnings: inOrder(findings.warnings.map(located)) };
@@ -202,7 +216,7 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
  * everything at once. Without those of a part that has a problem already.
  */
 function furtherProblems(
-  value: FileConfig,
+  value: FileForm<typeof fileSchema>,
   source: ConfigSource,
   environment: Environment,
   found: readonly Issue[],
@@ -220,6 +234,16 @@ function furtherProblems(
   }
   const known = found.map(({ path }) => path);
   return findings.problems.filter(({ path }) => !known.some((other) => areRelated(path, other)));
+}
+
+/** The path in the file: where a list may also be written as its only item, there is no position in it. */
+function asWritten(path: Path, root: unknown): Path {
+  let value = root;
+  return path.filter((step) => {
+    if (typeof step === 'number' && !Array.isArray(value)) return false;
+    value = (value as Readonly<Record<string, unknown>> | undefined)?.[step];
+    return true;
+  });
 }
 
 /** Whether one path is a parent of the other or of its neighbour. */

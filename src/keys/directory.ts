@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { AuthKey } from '../config/sections/auth.ts';
 import type { SharedBudget } from '../config/sections/keys/budgets.ts';
-import { resolveKeySettings } from '../config/sections/keys/settings.ts';
+import { readKeySettings } from '../config/sections/keys/settings.ts';
 import type { LoadedKey, LoadedSecret } from './loaded-keys.ts';
 import { makePrincipal } from './make-principal.ts';
 import type { Principal } from './principal.ts';
@@ -110,7 +110,7 @@ export class KeyDirectory {
     if (principal === undefined) {
       const { id, name, settings } = key.record;
       const findings = { problems: [], warnings: [] };
-      const resolved = resolveKeySettings(settings, { id, name, path: [] }, this.#routes, findings);
+      const resolved = readKeySettings(settings, { id, name, path: [] }, this.#routes, findings);
       principal = makePrincipal(
         { id, name, sees: 'own', settings: [resolved] },
         this.#config.budgets,

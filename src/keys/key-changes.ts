@@ -1,14 +1,13 @@
 /** Changes of keys at run time, for the admin API and for commands: checked, written with their audit entry, seen at once. */
 
-import { Type } from '@sinclair/typebox';
-import { check, type Schema } from '../config/file/check.ts';
+import { check } from '../config/file/check.ts';
 import { pathText, problemText } from '../config/file/problem.ts';
-import { byDefault, closed, flag } from '../config/file/schema-types.ts';
+import { byDefault, closed, flag, number } from '../config/file/schema.ts';
 import { shortText } from '../config/sections/keys/budgets.ts';
 import {
   type FileKeySettings,
   keySettings,
-  resolveKeySettings,
+  readKeySettings,
 } from '../config/sections/keys/settings.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
@@ -65,20 +64,19 @@ const members = {
   blocked: byDefault(flag('The key is refused until this is false again.'), false),
   ...keySettings,
 };
-const keySchema = closed(members, 'A key.') as Schema;
+const keySchema = closed(members, 'A key.');
 const rotationSchema = closed(
   {
     grace: byDefault(
-      Type.Number({
+      number('Seconds for which the old secret still works.', {
         minimum: 0,
         maximum: 90 * 24 * 3600,
-        description: 'Seconds for which the old secret still works.',
       }),
       24 * 3600,
     ),
   },
   'A rotation.',
-) as Schema;
+);
 
 /** A secret that was just issued is given again to the same request for so long, from memory. */
 const REPEAT_MS = 10 * 60_000;
@@ -247,7 +245,7 @@ export class KeyChanges {
     } & FileKeySettings;
     const findings = { problems: [], warnings: [] };
     const routes = new Set(this.#options.routes());
-    resolveKeySettings(settings, { id: 'hk_', name, path: [] }, routes, findings);
+    readKeySettings(settings, { id: 'hk_', name, path: [] }, routes, findings);
     throwIfAny(findings.problems);
     return { name, blocked, settings };
   }

@@ -7,34 +7,7 @@ import { isDay } from '../../lib/text/calendar-day.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { type Issue, MAX_PROBLEMS, type Path } from './problem.ts';
 import { DROPPED } from './references.ts';
-
-/** The parts of JSON Schema that our own schema is made of. */
-export interface Schema {
-  readonly type?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly const?: unknown;
-  readonly anyOf?: readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly patternProperties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-  readonly minItems?: number;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly pattern?: string;
-  /** The message for a text that the pattern does not fit; left out: what was expected. */
-  readonly 'x-mismatch'?: string;
-  /** What was probably meant by a text that the pattern does not fit; `{}` stands for the text. */
-  readonly 'x-meant'?: string;
-  /** The text has the form of a date, and must be a day of the calendar. */
-  readonly 'x-date'?: boolean;
-  /** What the number counts. */
-  readonly 'x-unit'?: 'seconds';
-  /** The text is a URL, or the beginning of URLs, which has no query of its own. */
-  readonly 'x-url'?: 'whole' | 'base';
-}
+import { literalsOf, type Schema, takes } from './schema.ts';
 
 export interface Checked {
   /** The value with defaults filled in; of use only without problems. */
@@ -213,25 +186,6 @@ function urlProblem(text: string, kind: 'whole' | 'base'): string | undefined {
 }
 
 const isMapping = (schema: Schema) => schema.type === 'object';
-
-/** The values of a union of literals; undefined for any other schema. */
-function literalsOf(schema: Schema): readonly string[] | undefined {
-  return schema.anyOf?.every((branch) => typeof branch.const === 'string')
-    ? schema.anyOf.map((branch) => branch.const as string)
-    : undefined;
-}
-
-/** Whether a branch of a union is for values of this kind. */
-function takes(schema: Schema, node: unknown): boolean {
-  if (literalsOf(schema) !== undefined) return typeof node === 'string';
-  if (schema.anyOf !== undefined) return schema.anyOf.some((branch) => takes(branch, node));
-  if (schema.type === 'array') return Array.isArray(node);
-  if (schema.type === 'object') {
-    return typeof node === 'object' && node !== null && !Array.isArray(node);
-  }
-  if (schema.type === 'integer') return typeof node === 'number';
-  return typeof node === schema.type;
-}
 
 function mismatch(schema: Schema, node: unknown): string {
   return `must be ${expected(schema)}, not ${kindOf(node)}`;

@@ -1,15 +1,24 @@
 /** The schema of a models file; unknown fields make the whole file invalid. */
 
-import { Type } from '@sinclair/typebox';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { isDay } from '../../lib/text/calendar-day.ts';
-import { check, type Schema } from '../file/check.ts';
-import { closed, count, optional } from '../file/schema-types.ts';
+import { check } from '../file/check.ts';
+import {
+  closed,
+  count,
+  integer,
+  list,
+  type Node,
+  number,
+  optional,
+  string,
+  text,
+} from '../file/schema.ts';
 import { profileFacts } from '../vendors/profile-schema.ts';
 
-const text = (description: string) => Type.String({ minLength: 1, description });
-const some = <T extends Parameters<typeof optional>[0]>(schema: T) => optional(schema, 'unknown');
-const usd = some(Type.Number({ minimum: 0, maximum: 1_000_000, description: 'a price in USD' }));
+const some = <N extends Node>(node: N) => optional(node, 'unknown');
+const price = number('a price in USD', { minimum: 0, maximum: 1_000_000 });
+const usd = some(price);
 
 /** USD per million tokens; `search` per thousand searches. */
 const RATES = {
@@ -33,7 +42,7 @@ const tier = closed(
   'other prices for some requests',
 );
 
-const LINES: Readonly<Record<string, Schema>> = {
+const LINES: Readonly<Record<string, Node>> = {
   rule: closed(
     {
       rule: text('a glob of model names'),
@@ -41,25 +50,25 @@ const LINES: Readonly<Record<string, Schema>> = {
       facts: closed(profileFacts, 'facts of a profile'),
     },
     'a rule',
-  ) as Schema,
-  vendor: closed({ vendor: text('the vendor of the models that follow') }, 'a vendor') as Schema,
+  ),
+  vendor: closed({ vendor: text('the vendor of the models that follow') }, 'a vendor'),
   id: closed(
     {
       id: text('the name of a model'),
       name: some(text('its name for people')),
       context: some(count('tokens of the window', 1)),
       output: some(count('tokens of an answer', 1)),
-      can: some(Type.String({ pattern: '^t?r?$', description: 'abilities: t tools, r reasoning' })),
-      cannot: some(Type.String({ pattern: '^t?r?$', description: 'abilities that it lacks' })),
+      can: some(string('abilities: t tools, r reasoning', { pattern: '^t?r?$' })),
+      cannot: some(string('abilities that it lacks', { pattern: '^t?r?$' })),
       in: some(text('kinds of input')),
       cache: some(count('the least prompt tokens that are cached', 1)),
       usd: some(
         closed(
           {
             ...RATES,
-            input: Type.Number({ minimum: 0, maximum: 1_000_000, description: 'a price in USD' }),
-            output: Type.Number({ minimum: 0, maximum: 1_000_000, description: 'a price in USD' }),
-            tiers: some(Type.Array(tier)),
+            input: price,
+            output: price,
+            tiers: some(list(tier)),
           },
           'prices',
         ),
@@ -68,16 +77,16 @@ const LINES: Readonly<Record<string, Schema>> = {
       next: some(text('its successor')),
     },
     'a model',
-  ) as Schema,
+  ),
 };
 const HEAD = closed(
   {
-    format: Type.Integer({ minimum: 1, maximum: 1, description: 'the form of the file' }),
+    format: integer('the form of the file', 1, 1),
     date: text('the day of its data'),
-    sources: some(Type.Array(Type.String())),
+    sources: some(list(string())),
   },
   'the first line',
-) as Schema;
+);
 
 const MAX_LINES = 50_000;
 

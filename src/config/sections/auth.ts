@@ -1,48 +1,53 @@
 /** The section `auth`: the keys that clients must send, and what each of them may see. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import type { Environment } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';
-import { byDefault, choice, closed, credential, optional, text } from '../file/schema-types.ts';
+import {
+  byDefault,
+  choice,
+  closed,
+  credential,
+  either,
+  list,
+  optional,
+  type ProgramForm,
+  text,
+} from '../file/schema.ts';
 import { Secret } from '../secret.ts';
 import type { RouteNames } from './keys/budgets.ts';
 import { type JwtConfig, jwt, resolveJwt } from './keys/jwt.ts';
 import { type KeySettings, keySettings, resolveKeySettings } from './keys/settings.ts';
 
+const key = closed(
+  {
+    name: text('A name for logs.'),
+    key: credential('The key.'),
+    sees: byDefault(
+      choice(
+        ['own', 'all'],
+        'Which recorded exchanges the key shows in the browser: those made with it, or all.',
+      ),
+      'own',
+    ),
+    ...keySettings,
+  },
+  'A key with a name.',
+);
+
 export const auth = closed(
   {
     keys: byDefault(
-      Type.Array(
-        Type.Union([
-          credential('A key that clients must send.'),
-          closed(
-            {
-              name: text('A name for logs.'),
-              key: credential('The key.'),
-              sees: byDefault(
-                choice(
-                  ['own', 'all'],
-                  'Which recorded exchanges the key shows in the browser: those made with it, or all.',
-                ),
-                'own',
-              ),
-              ...keySettings,
-            },
-            'A key with a name.',
-          ),
-        ]),
-        {
-          description:
-            'Keys that clients may use; none = every client that reaches the port is served.',
-        },
+      list(
+        either([credential('A key that clients must send.'), key]),
+        'Keys that clients may use; none = every client that reaches the port is served.',
       ),
       [],
     ),
     admin_keys: byDefault(
-      Type.Array(credential('A key that only the admin API takes.'), {
-        description:
-          'Keys for the admin API (/admin/v1), never for model requests; none = it is switched off. With one, clients need a key: one of auth.keys, or one made at run time.',
-      }),
+      list(
+        credential('A key that only the admin API takes.'),
+        'Keys for the admin API (/admin/v1), never for model requests; none = it is switched off. With one, clients need a key: one of auth.keys, or one made at run time.',
+      ),
       [],
     ),
     jwt: optional(jwt, 'no tokens of people'),
@@ -57,17 +62,14 @@ export const auth = closed(
   'Who may use the gateway.',
 );
 
-export interface AuthKey extends KeySettings {
-  readonly name: string;
-  readonly key: Secret;
-  /** Which recorded exchanges it shows. */
-  readonly sees: 'own' | 'all';
-}
+type Own = ProgramForm<typeof auth>;
 
-export interface AuthConfig {
+export interface AuthKey
+  extends KeySettings,
+    Pick<ProgramForm<typeof key>, 'name' | 'key' | 'sees'> {}
+
+export interface AuthConfig extends Omit<Own, 'keys' | 'jwt' | 'metrics'> {
   readonly keys: readonly AuthKey[];
-  /** For the admin API alone. */
-  readonly adminKeys: readonly Secret[];
   readonly jwt?: JwtConfig;
   /** Who reads metrics and health beside operators. */
   readonly metrics?: 'keys' | 'open';
@@ -83,7 +85,7 @@ export const needsKey = ({ keys, adminKeys, jwt }: AuthConfig): boolean =>
 const NO_SETTINGS: KeySettings = { labels: {}, limits: {}, budgets: [] };
 
 export function resolveAuth(
-  { keys, admin_keys, jwt, metrics }: Static<typeof auth>,
+  { keys, adminKeys, jwt, metrics }: Own,
   environment: Environment,
   routes: RouteNames,
   findings: Findings,
@@ -93,37 +95,39 @@ export function resolveAuth(
   return {
     keys: keys.map((entry, index): AuthKey => {
       const path: Path = ['auth', 'keys', index];
-      checkKey(keyOf(entry), typeof entry === 'string' ? path : [...path, 'key'], findings);
-      if (typeof entry === 'string') {
-        return { ...NO_SETTINGS, name: `key ${index + 1}`, key: new Secret(entry), sees: 'own' };
+      const key = keyOf(entry);
+      checkKey(key, entry instanceof Secret ? path : [...path, 'key'], findings);
+      if (entry instanceof Secret) {
+        return { ...NO_SETTINGS, name: `key ${index + 1}`, key, sees: 'own' };
       }
-      const { name, key, sees } = entry;
+      const { name, sees } = entry;
       checkName(name, [...path, 'name'], names, findings);
       const settings = resolveKeySettings(entry, { id: name, name, path }, routes, findings);
-      return { ...settings, name, key: new Secret(key), sees };
+      return { ...settings, name, key, sees };
     }),
-    adminKeys: admin_keys.map((key, index) => {
+    adminKeys: adminKeys.map((key, index) => {
       const path: Path = ['auth', 'admin_keys', index];
       checkKey(key, path, findings);
       if (clientKeys.has(digestOf(key))) {
         const message = 'is also one of auth.keys: an admin key is for the admin API alone';
         findings.problems.push({ path, message });
       }
-      return new Secret(key);
+      return key;
     }),
     ...(jwt !== undefined && { jwt: resolveJwt(jwt, environment, routes, findings) }),
     ...(metrics !== 'operators' && { metrics }),
   };
 }
 
-const keyOf = (entry: Static<typeof auth>['keys'][number]) =>
-  typeof entry === 'string' ? entry : entry.key;
+const keyOf = (entry: Own['keys'][number]): Secret => (entry instanceof Secret ? entry : entry.key);
 
 /** The same for a key and for its `sha256:` form. */
-const digestOf = (key: string) =>
-  /^sha256:/i.test(key)
+const digestOf = (secret: Secret): string => {
+  const key = secret.reveal();
+  return /^sha256:/i.test(key)
     ? key.slice('sha256:'.length).toLowerCase()
     : new Bun.CryptoHasher('sha256').update(key).digest('hex');
+};
 
 /** What is stored belongs to a name: those of keys made at run time and of people are not free. */
 function checkName(name: string, path: Path, names: Set<string>, findings: Findings): void {
@@ -147,7 +151,8 @@ const EMPTY_DIGEST = `sha256:${new Bun.CryptoHasher('sha256').update('').digest(
 const SHORT_KEY = 8;
 
 /** Reports a key that every client or no client could send, and one that can be guessed. Never repeats it. */
-function checkKey(written: string, path: Path, { problems, warnings }: Findings): void {
+function checkKey(secret: Secret, path: Path, { problems, warnings }: Findings): void {
+  const written = secret.reveal();
   const key = written.trim();
   if (key === '') problems.push({ path, message: 'is blank' });
   else if (key.toLowerCase() === EMPTY_DIGEST) {

@@ -1,22 +1,27 @@
 /** The `when` of a route: the conditions a request must meet, and how ranges, patterns and times are read. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { EFFORTS } from '../../conversation/models/efforts.ts';
-import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
-import type { Findings, Path } from '../file/problem.ts';
 import {
   byDefault,
   choice,
   closed,
+  either,
   flag,
-  listOf,
+  integer,
+  list,
+  lowerCased,
   named,
   oneOrMore,
   optional,
+  type ProgramForm,
+  type Reading,
+  reads,
+  string,
   text,
-} from '../file/schema-types.ts';
-import { CATEGORIES, type Category } from './categories.ts';
+} from '../file/schema.ts';
+import { CATEGORIES } from './categories.ts';
 
 const anything = 'any';
 const RANGE =
@@ -25,23 +30,31 @@ const RANGE =
 /** A range, or a share of a window. */
 const SIZE = `^\\s*<=?\\s*\\d+(\\.\\d+)?\\s*%\\s*$|${RANGE}`;
 
+const size = integer(undefined, 0);
+
 const howMany = (what: string) =>
-  Type.Union([Type.Boolean(), Type.Integer({ minimum: 0 }), Type.String({ pattern: RANGE })], {
-    description: `${what}: true = some, false = none, or a range such as ">10".`,
-  });
+  reads(
+    either(
+      [flag(), size, string(undefined, { pattern: RANGE })],
+      `${what}: true = some, false = none, or a range such as ">10".`,
+    ),
+    rangeOf,
+  );
 const HOURS = '^\\s*\\d{1,2}:\\d{2}\\s*-\\s*\\d{1,2}:\\d{2}\\s*$';
-const hours = Type.String({
+const hours = string('Start and end, such as "22:00-06:00"; the end is excluded.', {
   pattern: HOURS,
-  description: 'Start and end, such as "22:00-06:00"; the end is excluded.',
 });
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
-export const when = closed(
+const conditions = closed(
   {
     model: optional(
       oneOrMore(
-        text('A glob ("claude-*"; case does not matter) or a "/regular expression/".'),
+        reads(
+          text('A glob ("claude-*"; case does not matter) or a "/regular expression/".'),
+          checkedPattern,
+        ),
         'The model name that the client asked for, after aliases.',
       ),
       anything,
@@ -55,10 +68,10 @@ export const when = closed(
       anything,
     ),
     tokens: optional(
-      Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: SIZE })], {
-        description:
-          'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.',
-      }),
+      either(
+        [size, string(undefined, { pattern: SIZE })],
+        'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.',
+      ),
       anything,
     ),
     stream: optional(flag('Whether the client asked for a stream.'), anything),
@@ -83,9 +96,19 @@ export const when = closed(
       anything,
     ),
     headers: optional(
-      named(
-        Type.Union([Type.Boolean(), Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
-        'Header name → globs; true = present, false = absent.',
+      lowerCased(
+        named(
+          reads(
+            either([flag(), string(), list(string(), undefined, { minItems: 1 })]),
+            (value): readonly string[] | false =>
+              typeof value === 'boolean'
+                ? value && ['*']
+                : typeof value === 'string'
+                  ? [value]
+                  : value,
+          ),
+          'Header name → globs; true = present, false = absent.',
+        ),
       ),
       anything,
     ),
@@ -94,31 +117,45 @@ export const when = closed(
       anything,
     ),
     time: optional(
-      Type.Union(
-        [
-          hours,
-          closed(
-            {
-              hours: byDefault(hours, '00:00-24:00'),
-              days: optional(
-                oneOrMore(choice(DAYS, 'A day.'), 'Days on which the window begins.'),
-                'every day',
-              ),
-              zone: optional(text('IANA time zone, such as "Europe/Berlin".'), "the machine's"),
-            },
-            'A window of time.',
-          ),
-        ],
-        {
-          description:
-            'A time of day such as "22:00-06:00", or a mapping with hours, days and zone.',
-        },
+      reads(
+        either(
+          [
+            hours,
+            closed(
+              {
+                hours: byDefault(hours, '00:00-24:00'),
+                days: optional(
+                  oneOrMore(choice(DAYS, 'A day.'), 'Days on which the window begins.'),
+                  'every day',
+                ),
+                zone: optional(text('IANA time zone, such as "Europe/Berlin".'), "the machine's"),
+              },
+              'A window of time.',
+            ),
+          ],
+          'A time of day such as "22:00-06:00", or a mapping with hours, days and zone.',
+        ),
+        windowOf,
       ),
       anything,
     ),
   },
   'Conditions; all that are given must hold.',
 );
+
+/**
+ * All conditions that are given must hold; of a list, one entry must. Globs know `*` and `?` and ignore
+ * case.
+ */
+export const when = reads(conditions, ({ tokens, ...more }, { path, findings }) => {
+  const windowShare = parseShare(tokens);
+  const at = { path: [...path, 'tokens'], findings };
+  return {
+    ...more,
+    ...(windowShare !== undefined && { windowShare }),
+    ...(tokens !== undefined && windowShare === undefined && { tokens: rangeOf(tokens, at) }),
+  };
+});
 
 /** Whole numbers, both ends included. */
 export interface NumberRange {
@@ -127,36 +164,10 @@ export interface NumberRange {
   readonly max: number;
 }
 
-/**
- * All conditions that are given must hold; of a list, one entry must. Globs know `*` and `?` and ignore
- * case.
- */
-export interface WhenConfig {
-  /** Globs, or `/regular expressions/`. */
-  readonly model?: readonly string[];
-  readonly protocol?: readonly ProtocolName[];
-  readonly category?: readonly Category[];
-  readonly tokens?: NumberRange;
+export interface WhenConfig extends Omit<ProgramForm<typeof conditions>, 'tokens'> {
+  readonly tokens?: NumberRange | undefined;
   /** The largest prompt, as a share of the context window of the route's first target: 0.8. */
   readonly windowShare?: number;
-  readonly stream?: boolean;
-  /** How many; `true` in the file is 1 and more, `false` none. */
-  readonly images?: NumberRange;
-  readonly documents?: NumberRange;
-  /** The client's own tools and hosted ones together. */
-  readonly tools?: NumberRange;
-  /** Globs over the names of the client's own tools. */
-  readonly toolNames?: readonly string[];
-  /** Globs over canonical names of hosted tools. */
-  readonly hostedTools?: readonly string[];
-  readonly thinking?: boolean;
-  readonly effort?: readonly string[];
-  readonly background?: boolean;
-  /** Header name (lower case) → globs over its value; false: the header is absent. */
-  readonly headers?: Readonly<Record<string, readonly string[] | false>>;
-  /** Globs over the text of the last user turn. */
-  readonly text?: readonly string[];
-  readonly time?: TimeWindow;
 }
 
 export interface TimeWindow {
@@ -169,53 +180,22 @@ export interface TimeWindow {
   readonly zone?: string;
 }
 
-type FileWhen = Static<typeof when>;
-
-/** @param route the path of the route that the conditions belong to */
-export function resolveWhen(written: FileWhen, route: Path, findings: Findings): WhenConfig {
-  const path: Path = [...route, 'when'];
-  const rangeOf = (key: 'tokens' | 'images' | 'documents' | 'tools') => {
-    const value = written[key];
-    if (value === undefined) return undefined;
-    const parsed = parseRange(value);
-    if (parsed === undefined) {
-      findings.problems.push({ path: [...path, key], message: 'is a range that holds no number' });
-    }
-    return parsed;
-  };
-  const windowShare = parseShare(written.tokens);
-  const model = listOf(written.model);
-  for (const [index, pattern] of (model ?? []).entries()) {
-    if (pattern.startsWith('/') && compileRegex(pattern) === undefined) {
-      findings.problems.push({
-        path: Array.isArray(written.model) ? [...path, 'model', index] : [...path, 'model'],
-        message: 'is not a regular expression',
-      });
-    }
+function checkedPattern(pattern: string, { path, findings }: Reading): string {
+  if (pattern.startsWith('/') && compileRegex(pattern) === undefined) {
+    findings.problems.push({ path, message: 'is not a regular expression' });
   }
-  return withoutUndefined({
-    model,
-    protocol: listOf(written.protocol),
-    category: listOf(written.category),
-    tokens: windowShare === undefined ? rangeOf('tokens') : undefined,
-    windowShare,
-    stream: written.stream,
-    images: rangeOf('images'),
-    documents: rangeOf('documents'),
-    tools: rangeOf('tools'),
-    toolNames: listOf(written.tool_names),
-    hostedTools: listOf(written.hosted_tools),
-    thinking: written.thinking,
-    effort: listOf(written.effort),
-    background: written.background,
-    headers: written.headers === undefined ? undefined : resolveHeaders(written.headers),
-    text: listOf(written.text),
-    time: written.time === undefined ? undefined : resolveTime(written.time, path, findings),
-  });
+  return pattern;
 }
 
-function withoutUndefined(conditions: WhenConfig): WhenConfig {
-  return Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined));
+function rangeOf(
+  value: string | number | boolean,
+  { path, findings }: Pick<Reading, 'path' | 'findings'>,
+): NumberRange | undefined {
+  const range = parseRange(value);
+  if (range === undefined) {
+    findings.problems.push({ path, message: 'is a range that holds no number' });
+  }
+  return range;
 }
 
 const UNITS: Readonly<Record<string, number>> = { k: 1000, m: 1_000_000 };
@@ -275,23 +255,19 @@ export function compileRegex(text: string): RegExp | undefined {
   }
 }
 
-function resolveHeaders(headers: NonNullable<FileWhen['headers']>): WhenConfig['headers'] {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name.toLowerCase(),
-      value === false ? false : value === true ? ['*'] : (listOf(value) ?? []),
-    ]),
-  );
+interface WrittenWindow {
+  readonly hours: string;
+  readonly days?: readonly (typeof DAYS)[number][];
+  readonly zone?: string;
 }
 
-function resolveTime(
-  written: NonNullable<FileWhen['time']>,
-  parent: Path,
-  findings: Findings,
+function windowOf(
+  written: string | WrittenWindow,
+  { path, findings }: Reading,
 ): TimeWindow | undefined {
-  const path: Path = [...parent, 'time'];
-  const window = typeof written === 'string' ? { hours: written } : written;
-  const [from, to] = window.hours.split('-').map(minutes);
+  const { hours, days, zone }: WrittenWindow =
+    typeof written === 'string' ? { hours: written } : written;
+  const [from, to] = hours.split('-').map(minutes);
   if (from === undefined || to === undefined || from === to) {
     findings.problems.push({
       path: typeof written === 'string' ? path : [...path, 'hours'],
@@ -299,8 +275,6 @@ function resolveTime(
     });
     return undefined;
   }
-  const days = 'days' in window ? listOf(window.days) : undefined;
-  const zone = 'zone' in window ? window.zone : undefined;
   if (zone !== undefined && !isZone(zone)) {
     findings.problems.push({
       path: [...path, 'zone'],
@@ -309,12 +283,7 @@ function resolveTime(
     });
     return undefined;
   }
-  return {
-    from,
-    to,
-    ...(days === undefined ? {} : { days: days.map((day) => DAYS.indexOf(day)) }),
-    ...(zone === undefined ? {} : { zone }),
-  };
+  return { from, to, days: days?.map((day) => DAYS.indexOf(day)), zone };
 }
 
 function minutes(text: string): number | undefined {

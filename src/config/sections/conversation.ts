@@ -1,6 +1,6 @@
 /** The section `conversation`: language and texts of the tools that a chat app's conversation offers to models. */
 
-import { byDefault, choice, closed, optional, text } from '../file/schema-types.ts';
+import { asWritten, byDefault, choice, closed, optional, text } from '../file/schema.ts';
 
 /** The texts that can be replaced. */
 const TEXTS = {
@@ -18,8 +18,6 @@ const TEXTS = {
   recall_limit: 'The sentence about the limit of recalls; {max} is the number.',
 };
 
-const replacement = (description: string) => optional(text(description), "the locale's text");
-
 export const conversation = closed(
   {
     locale: byDefault(
@@ -30,21 +28,19 @@ export const conversation = closed(
       'auto',
     ),
     texts: byDefault(
-      closed(
-        Object.fromEntries(
-          Object.entries(TEXTS).map(([key, description]) => [key, replacement(description)]),
-        ) as Record<keyof typeof TEXTS, ReturnType<typeof replacement>>,
-        'Your own texts in place of the built-in ones.',
+      asWritten(
+        closed(
+          Object.fromEntries(
+            Object.entries(TEXTS).map(([key, description]) => [
+              key,
+              optional(text(description), "the locale's text"),
+            ]),
+          ),
+          'Your own texts in place of the built-in ones.',
+        ),
       ),
       {},
     ),
   },
   'Conversation tools of chat apps.',
 );
-
-/** The section as it stands: nothing of it needs resolving. */
-export interface ConversationConfig {
-  readonly locale: 'auto' | 'zh' | 'en';
-  /** Texts in place of the locale's, by name. */
-  readonly texts: Readonly<Record<string, string | undefined>>;
-}

@@ -2,7 +2,7 @@
 
 import type { Environment } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';
-import { ONE_LINE } from '../file/schema-types.ts';
+import { ONE_LINE } from '../file/schema.ts';
 import { Secret } from '../secret.ts';
 
 /**

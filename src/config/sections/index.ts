@@ -1,8 +1,7 @@
 /** The schema of `hopgate.yaml`, put together from its sections: keys, types, defaults and descriptions. */
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { CONFIG_VERSION, OLDEST_VERSION } from '../file/migrations.ts';
-import { byDefault, choice, closed } from '../file/schema-types.ts';
+import { byDefault, choice, closed, integer, type ProgramForm } from '../file/schema.ts';
 import { auth } from './auth.ts';
 import { categories } from './categories.ts';
 import { conversation } from './conversation.ts';
@@ -22,10 +21,10 @@ import { serverTools } from './server-tools/index.ts';
 import { telemetry } from './telemetry.ts';
 import { timeouts } from './timeouts.ts';
 
-const version = Type.Integer({
-  minimum: OLDEST_VERSION,
-  description: `The version of this file's format; the newest is ${CONFIG_VERSION}. Older formats are still read, and "hopgate migrate" rewrites them; a newer one is refused.`,
-});
+const version = integer(
+  `The version of this file's format; the newest is ${CONFIG_VERSION}. Older formats are still read, and "hopgate migrate" rewrites them; a newer one is refused.`,
+  OLDEST_VERSION,
+);
 
 const log = closed(
   {
@@ -77,8 +76,8 @@ export const fileSchema = closed(
   'The configuration of hopgate.',
 );
 
-/** The file's content once defaults are filled in. */
-export type FileConfig = Static<typeof fileSchema>;
+/** What the file says, as the program has it. */
+export type OwnConfig = ProgramForm<typeof fileSchema>;
 
 /** A JSON Schema (draft 2020-12) of the file, for editors. */
 export function jsonSchema(): Record<string, unknown> {
@@ -89,13 +88,17 @@ export function jsonSchema(): Record<string, unknown> {
   };
 }
 
-/** Literals in a union as `enum`, which editors complete better, and without TypeBox's symbols. */
-function plain(node: TSchema | unknown): unknown {
+/** Literals in a union as `enum`, which editors complete better, and without what is for the program alone. */
+function plain(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(plain);
   if (typeof node !== 'object' || node === null) return node;
-  const { anyOf, ...rest } = node as { anyOf?: { const?: unknown }[] };
+  const {
+    anyOf,
+    program: _,
+    ...rest
+  } = node as { anyOf?: { const?: unknown }[]; program?: unknown };
   const out: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(rest)) out[key] = plain(value);
+  for (const [key, value] of Object.entries(rest)) if (value !== undefined) out[key] = plain(value);
   if (anyOf === undefined) return out;
   return anyOf.every((branch) => branch.const !== undefined)
     ? { ...out, type: 'string', enum: anyOf.map((branch) => branch.const) }

@@ -1,8 +1,15 @@
 /** The section `limits`: sizes, numbers and times that no request, response or stop may exceed. */
 
-import { type Static, Type } from '@sinclair/typebox';
-import type { Environment } from '../environment.ts';
-import { byDefault, closed, count, ms, optional, seconds } from '../file/schema-types.ts';
+import {
+  byDefault,
+  closed,
+  count,
+  number,
+  orElse,
+  type ProgramForm,
+  seconds,
+  secondsFrom,
+} from '../file/schema.ts';
 
 const DEFAULT_BODY_BYTES = 52_428_800;
 const DEFAULT_TOOL_TEXT = 8192;
@@ -10,8 +17,7 @@ const DEFAULT_TOOL_TEXT = 8192;
 const DEFAULT_BLOCKS = 20_000;
 
 // The runtime's own timer of a connection holds no more.
-const connectionSeconds = (description: string) =>
-  Type.Number({ minimum: 0, maximum: 255, description });
+const connectionSeconds = (description: string) => secondsFrom(0, 255, description);
 
 export const limits = closed(
   {
@@ -61,9 +67,10 @@ export const limits = closed(
       count("The largest number of header lines in an upstream's response.", 16),
       256,
     ),
-    tool_text: optional(
+    tool_text: orElse(
       count("Characters of a tool result's text, for vendors that need it short; 0 = no limit."),
       `$HOPGATE_TOOL_TEXT_LIMIT (or its older name $RCC_TOOL_TEXT_LIMIT), else ${DEFAULT_TOOL_TEXT}`,
+      ({ environment }) => environment.toolTextLimit ?? DEFAULT_TOOL_TEXT,
     ),
     concurrency: byDefault(count('Requests at the same time over all providers; 0 = no limit.'), 0),
     idle_connection: byDefault(
@@ -97,12 +104,10 @@ export const limits = closed(
       268_435_456,
     ),
     websocket_minutes: byDefault(
-      Type.Number({
-        minimum: 0,
-        maximum: 10_000,
-        description:
-          'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.',
-      }),
+      number(
+        'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.',
+        { minimum: 0, maximum: 10_000 },
+      ),
       60,
     ),
     drain_delay: byDefault(
@@ -116,74 +121,4 @@ export const limits = closed(
   'Limits on sizes, concurrency and waiting times.',
 );
 
-export interface LimitsConfig {
-  /** Follow-up hops of server tools. */
-  readonly toolRounds: number;
-  readonly bodyBytes: number;
-  /** Of a form. */
-  readonly formBytes: number;
-  /** Of a form that are kept until the request is over. */
-  readonly formSpoolBytes: number;
-  /** Messages, content blocks and tools of a request that is decoded; 0 = no limit. */
-  readonly blocks: number;
-  /** Characters of a tool result's text, for vendors that need it short; 0 = no limit. */
-  readonly toolText: number;
-  /** Requests at the same time over all providers; 0 = no limit. */
-  readonly concurrency: number;
-  /** A client's connection without a request; 0 = no limit. */
-  readonly idleConnectionMs: number;
-  /** Until the next 64 KB of a request's body; 0 = no limit. */
-  readonly idleBodyMs: number;
-  /** Of bodies that are still arriving or being decompressed, of all clients together; 0 = no limit. */
-  readonly unfinishedBytes: number;
-  /** Of large bodies whose requests run, of all clients together; 0 = no limit. */
-  readonly runningBytes: number;
-  /** For the last turns of sessions; 0 = nothing is kept. */
-  readonly historyBytes: number;
-  /** A WebSocket, whatever happens on it; 0 = no limit. */
-  readonly websocketMs: number;
-  /** How long a server that got SIGTERM still takes requests, as one that is not ready. */
-  readonly drainDelayMs: number;
-  /** How long SIGTERM waits for open streams. */
-  readonly drainMs: number;
-}
-
-/** How large an upstream's response may be. */
-export interface AnswerLimits {
-  /** Of a response that is read as a whole, and of the text of one that is translated; decompressed. */
-  readonly bytes: number;
-  /** Of one event of a stream, and of everything in a stream that is no content. */
-  readonly frameBytes: number;
-  /** Of all header lines, those of informational responses included. */
-  readonly headerBytes: number;
-  /** How many header lines there may be. */
-  readonly headers: number;
-}
-
-export const resolveLimits = (
-  own: Static<typeof limits>,
-  { toolTextLimit }: Environment,
-): LimitsConfig => ({
-  toolRounds: own.tool_rounds,
-  bodyBytes: own.body_bytes,
-  formBytes: own.form_bytes,
-  formSpoolBytes: own.form_spool_bytes,
-  blocks: own.blocks,
-  historyBytes: own.history_bytes,
-  toolText: own.tool_text ?? toolTextLimit ?? DEFAULT_TOOL_TEXT,
-  concurrency: own.concurrency,
-  idleConnectionMs: ms(own.idle_connection),
-  idleBodyMs: ms(own.idle_body),
-  unfinishedBytes: own.unfinished_bytes,
-  runningBytes: own.running_bytes,
-  websocketMs: ms(own.websocket_minutes * 60),
-  drainDelayMs: ms(own.drain_delay),
-  drainMs: ms(own.drain),
-});
-
-export const resolveAnswerLimits = (own: Static<typeof limits>): AnswerLimits => ({
-  bytes: own.answer_bytes,
-  frameBytes: own.frame_bytes,
-  headerBytes: own.header_bytes,
-  headers: own.headers,
-});
+export type LimitsConfig = ProgramForm<typeof limits>;

@@ -1,8 +1,7 @@
 /** The section `memory`: where events are kept, how they are found, and how many there may be. */
 
-import { type Static, Type } from '@sinclair/typebox';
+import { join } from 'node:path';
 import { suggest } from '../../lib/text/did-you-mean.ts';
-import { type Environment, homePath } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';
 import {
   byDefault,
@@ -11,12 +10,15 @@ import {
   credential,
   flag,
   httpUrl,
-  ms,
+  integer,
   optional,
+  orElse,
+  type ProgramForm,
+  path,
   seconds,
+  string,
   text,
-} from '../file/schema-types.ts';
-import { Secret } from '../secret.ts';
+} from '../file/schema.ts';
 
 const embeddings = closed(
   {
@@ -25,24 +27,17 @@ const embeddings = closed(
     ),
     model: text('The embedding model, as the vendor spells it.'),
     dimensions: optional(
-      Type.Integer({
-        minimum: 8,
-        maximum: 8192,
-        description: 'Dimensions of the vectors that the model is asked for.',
-      }),
+      integer('Dimensions of the vectors that the model is asked for.', 8, 8192),
       "the model's own",
     ),
     query_prefix: optional(
-      Type.String({
-        description: 'Put before each question, for models that want it: "query: " (e5).',
-      }),
+      string('Put before each question, for models that want it: "query: " (e5).'),
       'none',
     ),
     passage_prefix: optional(
-      Type.String({
-        description:
-          'Put before each text that is stored: "passage: " (e5). Another prefix makes all vectors anew, in the background.',
-      }),
+      string(
+        'Put before each text that is stored: "passage: " (e5). Another prefix makes all vectors anew, in the background.',
+      ),
       'none',
     ),
     timeout: byDefault(
@@ -71,7 +66,9 @@ export const memory = closed(
       flag('Whether the memory is on: its API, and recalls in conversations.'),
       true,
     ),
-    path: optional(text('The database file.'), '$HOPGATE_HOME/memory.db'),
+    path: orElse(path('The database file.'), '$HOPGATE_HOME/memory.db', ({ environment }) =>
+      join(environment.home, 'memory.db'),
+    ),
     dedupe: byDefault(
       seconds('Seconds within which the same text from the same source is stored once.'),
       86_400,
@@ -100,97 +97,40 @@ export const memory = closed(
   'The memory, which stores events that conversations recall.',
 );
 
-export interface MemoryConfig {
-  readonly enabled: boolean;
-  /** Of the database. */
-  readonly path: string;
-  /** Within this time the same text from the same source is stored once. */
-  readonly dedupeMs: number;
-  /** Of one recall in a conversation; 0: no limit. */
-  readonly maxTokens: number;
-  readonly limits: {
-    /** Characters of a text. */
-    readonly text: number;
-    /** Of one event. */
-    readonly tags: number;
-    /** Of one space. */
-    readonly events: number;
-    /** Bytes of all texts of all spaces. */
-    readonly bytes: number;
-  };
-  readonly embeddings?: {
-    readonly provider: string;
-    readonly model: string;
-    readonly dimensions?: number;
-    readonly queryPrefix?: string;
-    readonly passagePrefix?: string;
-    /** For the query of a recall. */
-    readonly timeoutMs: number;
-  };
+type Own = ProgramForm<typeof memory>;
+
+export interface MemoryConfig extends Omit<Own, 'url' | 'captureUrl' | 'key' | 'timeoutMs'> {
   /** A store elsewhere that takes the database's place. */
-  readonly external?: {
-    readonly url: string;
-    readonly captureUrl: string;
-    readonly key?: Secret;
-    readonly timeoutMs: number;
-  };
+  readonly external?: Required<Pick<Own, 'url' | 'captureUrl' | 'timeoutMs'>> & Pick<Own, 'key'>;
 }
 
 /** The providers of the file, as far as the check of the embeddings needs them. */
 type Providers = Readonly<Record<string, { readonly protocol?: string }>>;
 
 export function resolveMemory(
-  own: Static<typeof memory>,
+  { url, key, captureUrl, timeoutMs, ...own }: Own,
   providers: Providers,
-  environment: Environment,
   findings: Findings,
 ): MemoryConfig {
-  const { embeddings, url, key, capture_url: captureUrl } = own;
+  const { embeddings } = own;
   if (embeddings !== undefined) checkProvider(embeddings.provider, providers, findings);
   if (url === undefined) {
-    for (const name of ['capture_url', 'key'] as const) {
-      if (own[name] === undefined) continue;
+    for (const [name, value] of [
+      ['capture_url', captureUrl],
+      ['key', key],
+    ] as const) {
+      if (value === undefined) continue;
       findings.problems.push({ path: ['memory', name], message: 'needs the key "url" beside it' });
     }
-  } else if (embeddings !== undefined) {
+    return own;
+  }
+  if (embeddings !== undefined) {
     findings.warnings.push({
       path: ['memory', 'embeddings'],
       message: 'has no effect with memory.url: the external store ranks by itself',
     });
   }
-  return {
-    enabled: own.enabled,
-    path: homePath(own.path, 'memory.db', environment),
-    dedupeMs: ms(own.dedupe),
-    maxTokens: own.max_tokens,
-    limits: own.limits,
-    ...(embeddings === undefined
-      ? {}
-      : {
-          embeddings: {
-            provider: embeddings.provider,
-            model: embeddings.model,
-            ...(embeddings.dimensions === undefined ? {} : { dimensions: embeddings.dimensions }),
-            ...(embeddings.query_prefix === undefined
-              ? {}
-              : { queryPrefix: embeddings.query_prefix }),
-            ...(embeddings.passage_prefix === undefined
-              ? {}
-              : { passagePrefix: embeddings.passage_prefix }),
-            timeoutMs: ms(embeddings.timeout),
-          },
-        }),
-    ...(url === undefined
-      ? {}
-      : {
-          external: {
-            url,
-            captureUrl: captureUrl ?? url,
-            ...(key === undefined ? {} : { key: new Secret(key) }),
-            timeoutMs: ms(own.timeout),
-          },
-        }),
-  };
+  return { ...own, external: { url, captureUrl: captureUrl ?? url, key, timeoutMs } };
 }
 
 function checkProvider(name: string, providers: Providers, { problems }: Findings): void {

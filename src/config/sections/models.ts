@@ -1,7 +1,7 @@
 /** The keys `aliases`, `model_list` and `answer_model`: other names for models, what GET /v1/models shows, and what answers say. */
 
 import type { Findings, Path } from '../file/problem.ts';
-import { byDefault, choice, closed, flag, named, text } from '../file/schema-types.ts';
+import { byDefault, choice, closed, flag, named, text } from '../file/schema.ts';
 import type { ProviderNames } from './targets.ts';
 
 export const aliases = named(
@@ -32,12 +32,8 @@ export const answerModel = byDefault(
 /** Name that a client may ask for → `provider/model`, a plain model name, or another alias. */
 export type Aliases = Readonly<Record<string, string>>;
 
-/** The aliases; reports circles, and names that can have no effect. */
-export function resolveAliases(
-  aliases: Aliases,
-  providers: ProviderNames,
-  findings: Findings,
-): Aliases {
+/** Reports circles, and names that can have no effect. */
+export function checkAliases(aliases: Aliases, providers: ProviderNames, findings: Findings): void {
   const circular = namesInCircles(aliases);
   for (const name of Object.keys(aliases)) {
     const path: Path = ['aliases', name];
@@ -51,7 +47,6 @@ export function resolveAliases(
       });
     }
   }
-  return { ...aliases };
 }
 
 /** The names that lead into a circle. Each name is visited once. */

@@ -1,10 +1,22 @@
 /** The `prices` of a provider: what its models cost. */
 
-import { Type } from '@sinclair/typebox';
-import { closed, date, named, oneOrMore, optional } from '../file/schema-types.ts';
+import {
+  closed,
+  date,
+  type FileForm,
+  inProgram,
+  integer,
+  list,
+  named,
+  number,
+  oneOrMore,
+  optional,
+  type ProgramForm,
+  reads,
+  text,
+} from '../file/schema.ts';
 
-const usd = (unit: string) =>
-  Type.Number({ minimum: 0, maximum: 1_000_000, description: `USD per ${unit}` });
+const usd = (unit: string) => number(`USD per ${unit}`, { minimum: 0, maximum: 1_000_000 });
 const million = (what: string) => usd(`million ${what}`);
 const thousand = (what: string) => usd(`thousand ${what}`);
 
@@ -23,19 +35,17 @@ const KINDS = {
 const tier = closed(
   {
     above: optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'Only for requests with more prompt tokens than this, cached ones included.',
-      }),
+      integer(
+        'Only for requests with more prompt tokens than this, cached ones included.',
+        0,
+        Number.MAX_SAFE_INTEGER,
+      ),
       'any length',
     ),
     service_tier: optional(
-      Type.String({
-        minLength: 1,
-        description:
-          'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.',
-      }),
+      text(
+        'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.',
+      ),
       'any',
     ),
     input: optional(million('prompt tokens.'), "the model's"),
@@ -51,65 +61,31 @@ const price = closed(
     output: million('generated tokens, reasoning included.'),
     ...KINDS,
     tiers: optional(
-      Type.Array(tier, {
-        description: 'Other prices for some requests. The last tier that applies is used.',
-      }),
+      list(tier, 'Other prices for some requests. The last tier that applies is used.'),
       'none',
     ),
-    effective_from: optional(date('The day (UTC) from which this price applies.'), 'always'),
+    effective_from: optional(
+      reads(date('The day (UTC) from which this price applies.'), (day) =>
+        Date.parse(`${day}T00:00:00Z`),
+      ),
+      'always',
+    ),
   },
   'What a model costs.',
 );
 
-interface FileKinds {
-  readonly cached?: number;
-  readonly cache_write?: number;
-  readonly cache_write_1h?: number;
-  readonly reasoning?: number;
-  readonly search?: number;
-  readonly request?: number;
-}
+export type FilePrice = FileForm<typeof price>;
+export type FileTier = FileForm<typeof tier>;
+type OwnTier = ProgramForm<typeof tier>;
+type OwnPrice = ProgramForm<typeof price>;
 
-export interface FileTier extends FileKinds {
-  readonly above?: number;
-  readonly service_tier?: string;
-  readonly input?: number;
-  readonly output?: number;
-}
-
-export interface FilePrice extends FileKinds {
-  readonly input: number;
-  readonly output: number;
-  readonly tiers?: readonly FileTier[];
-  readonly effective_from?: string;
-}
-
-/** What `prices` holds, written out because TypeScript cannot work out a schema this deep. */
-type FilePrices = Readonly<Record<string, FilePrice | readonly FilePrice[]>>;
-
-export const prices = Type.Unsafe<FilePrices>(
-  named(
-    oneOrMore(
-      price,
-      'A price, or a list of prices of which each counts from its `effective_from`.',
-    ),
-    'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.',
-  ),
+export const prices = named(
+  oneOrMore(price, 'A price, or a list of prices of which each counts from its `effective_from`.'),
+  'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.',
 );
 
 /** USD per million tokens; `search` and `request` per thousand. */
-export interface Rates {
-  readonly input: number;
-  readonly output: number;
-  /** Prompt tokens read from the vendor's cache. */
-  readonly cached: number;
-  /** Prompt tokens written to the cache, and those written for one hour. */
-  readonly cacheWrite: number;
-  readonly cacheWrite1h: number;
-  readonly reasoning: number;
-  readonly search: number;
-  readonly request: number;
-}
+export type Rates = Required<Omit<OwnPrice, 'tiers' | 'effectiveFrom'>>;
 
 export interface PriceTier {
   /** Prompt tokens; the tier counts for longer requests. Undefined: for all. */
@@ -128,54 +104,63 @@ export interface ModelPrice extends Rates {
 }
 
 /** Exact names first; of one name the newest price first. A price that is left out is that of an ordinary token. */
-export function resolvePrices(written: FilePrices): readonly ModelPrice[] {
+export function resolvePrices(written: ProgramForm<typeof prices>): readonly ModelPrice[] {
   const isGlob = (model: string) => /[*?]/.test(model);
   return Object.entries(written)
-    .map(([model, one]) =>
-      (Array.isArray(one) ? (one as readonly FilePrice[]) : [one as FilePrice])
-        .map((price) => modelPrice(model, price))
+    .map(([model, all]) =>
+      all
+        .map((price) => priceOf(model, price))
         .toSorted((a, b) => b.effectiveFrom - a.effectiveFrom),
     )
     .toSorted(([a], [b]) => Number(isGlob(a!.model)) - Number(isGlob(b!.model)))
     .flat();
 }
 
-/** One price of a model. */
-export function modelPrice(model: string, price: FilePrice): ModelPrice {
-  const { tiers = [], effective_from: from } = price;
+/** One price of a model, as the file has it. */
+export const modelPrice = (model: string, written: FilePrice): ModelPrice =>
+  priceOf(model, inProgram(price, written));
+
+function priceOf(model: string, price: OwnPrice): ModelPrice {
+  const { tiers = [], effectiveFrom = 0 } = price;
   return {
     model,
     ...ratesOf(price),
     tiers: tiers.map((tier) => ({
       above: tier.above,
-      serviceTier: tier.service_tier,
+      serviceTier: tier.serviceTier,
       rates: tierRates(price, tier),
     })),
-    effectiveFrom: from === undefined ? 0 : Date.parse(`${from}T00:00:00Z`),
+    effectiveFrom,
   };
 }
 
 /** A tier's own `input` and `output` are the defaults of the kinds that follow them. */
-function tierRates(price: FilePrice, tier: FileTier) {
-  const { cached, cache_write, cache_write_1h, reasoning, ...rest } = price;
+function tierRates(price: OwnPrice, tier: OwnTier): Rates {
+  const { cached, cacheWrite, cacheWrite1h, reasoning, ...rest } = price;
   return ratesOf({
     ...rest,
-    ...(tier.input === undefined ? definedOf({ cached, cache_write, cache_write_1h }) : {}),
-    ...(tier.output === undefined ? definedOf({ reasoning }) : {}),
+    ...(tier.input === undefined && { cached, cacheWrite, cacheWrite1h }),
+    ...(tier.output === undefined && { reasoning }),
     ...tier,
   });
 }
 
-const definedOf = (kinds: Readonly<Record<string, number | undefined>>): FileKinds =>
-  Object.fromEntries(Object.entries(kinds).filter(([, price]) => price !== undefined));
-
-const ratesOf = ({ input, output, cached = input, cache_write = input, ...more }: FilePrice) => ({
+const ratesOf = ({
+  input,
+  output,
+  cached = input,
+  cacheWrite = input,
+  cacheWrite1h = cacheWrite,
+  reasoning = output,
+  search = 0,
+  request = 0,
+}: OwnPrice): Rates => ({
   input,
   output,
   cached,
-  cacheWrite: cache_write,
-  cacheWrite1h: more.cache_write_1h ?? cache_write,
-  reasoning: more.reasoning ?? output,
-  search: more.search ?? 0,
-  request: more.request ?? 0,
+  cacheWrite,
+  cacheWrite1h,
+  reasoning,
+  search,
+  request,
 });

@@ -1,12 +1,11 @@
 /** The section `profiles`: vendor facts of the file, laid over the built-in profiles. */
 
-import type { Static } from '@sinclair/typebox';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import type { ProfileFacts } from '../../vendors/vendor.ts';
 import type { Findings, Path } from '../file/problem.ts';
-import { closed, named, optional, text } from '../file/schema-types.ts';
+import { closed, named, optional, type ProgramForm, text } from '../file/schema.ts';
 import { profileFacts } from '../vendors/profile-schema.ts';
 
 export const profiles = named(
@@ -37,7 +36,7 @@ export type Profiles = Readonly<Record<string, ProfileFacts>>;
 const MAX_PARENTS = 50;
 
 /** The built-in profiles with those of the file laid over them. */
-export function resolveProfiles(own: Static<typeof profiles>, findings: Findings): Profiles {
+export function resolveProfiles(own: ProgramForm<typeof profiles>, findings: Findings): Profiles {
   const done: Record<string, ProfileFacts> = { ...PROFILES };
   const resolved = new Map<string, ProfileFacts>();
   const resolve = (name: string, seen: readonly string[]): ProfileFacts => {

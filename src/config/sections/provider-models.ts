@@ -1,6 +1,5 @@
 /** The keys `models` and `prices` of a provider: which models it serves, what is known of them, and what they cost. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import type { ModelFacts } from '../../conversation/models/model-entry.ts';
 import { catalogueVendor } from '../../vendors/index.ts';
 import type { Preset } from '../../vendors/vendor.ts';
@@ -9,12 +8,14 @@ import {
   choice,
   closed,
   count,
+  either,
   flag,
-  listOf,
+  list,
   oneOrMore,
   optional,
+  type ProgramForm,
   text,
-} from '../file/schema-types.ts';
+} from '../file/schema.ts';
 import { type ModelPrice, prices, resolvePrices } from './prices.ts';
 
 /** Where a fact of a model comes from that is not stated. */
@@ -35,20 +36,19 @@ const model = closed(
       "the provider's",
     ),
     input: optional(
-      Type.Array(choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'), {
-        description: 'Kinds of input that it accepts.',
-      }),
+      list(
+        choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'),
+        'Kinds of input that it accepts.',
+      ),
       CATALOGUE,
     ),
   },
   'A model with facts that are not known here, or not right.',
 );
 
-type FileModel = string | Static<typeof model>;
-
 export const models = optional(
   oneOrMore(
-    Type.Union([text('A model name or a glob; "*" = any.'), model]),
+    either([text('A model name or a glob; "*" = any.'), model]),
     'Models that this provider serves, as the vendor spells them; with their facts if necessary.',
   ),
   "the preset's, else none (reachable through routes and as provider/model)",
@@ -73,27 +73,26 @@ export interface ProviderModels {
 /** @param presetName of the preset that fills in what the file leaves out */
 export function resolveModels(
   own: {
-    readonly models?: FileModel | readonly FileModel[] | undefined;
-    readonly prices: Parameters<typeof resolvePrices>[0];
+    readonly models?: ProgramForm<typeof models>;
+    readonly prices: ProgramForm<typeof modelPrices>;
   },
   presetName: string | undefined,
   preset: Preset | undefined,
   baseUrl: string,
 ): ProviderModels {
-  const written: readonly FileModel[] = listOf<FileModel>(own.models) ?? preset?.models ?? [];
-  const stated = written.flatMap((one) => {
-    if (typeof one === 'string') return [];
-    const { name, prompt_cache: _, ...facts } = one;
-    return [[name, facts] as const];
-  });
-  const caches = written.flatMap((one) =>
-    typeof one === 'string' || one.prompt_cache === undefined
-      ? []
-      : [[one.name, one.prompt_cache] as const],
+  const all: NonNullable<typeof own.models> = own.models ?? preset?.models ?? [];
+  const written = all.map(
+    (one): ProgramForm<typeof model> => (typeof one === 'string' ? { name: one } : one),
+  );
+  const stated = written.flatMap(({ name, promptCache: _, ...facts }) =>
+    Object.keys(facts).length === 0 ? [] : [[name, facts] as const],
+  );
+  const caches = written.flatMap(({ name, promptCache }) =>
+    promptCache === undefined ? [] : [[name, promptCache] as const],
   );
   return {
     vendor: catalogueVendor(presetName, baseUrl),
-    models: [...new Set(written.map((one) => (typeof one === 'string' ? one : one.name)))],
+    models: [...new Set(written.map(({ name }) => name))],
     facts: Object.fromEntries(stated),
     ...(caches.length > 0 && { modelCaches: Object.fromEntries(caches) }),
     prices: resolvePrices(own.prices),

@@ -1,6 +1,5 @@
 /** The section `providers`: upstreams, with what a preset, a profile and the top level fill in. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import { isLocalNetwork } from '../../lib/http/local-address.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
@@ -20,16 +19,20 @@ import {
   count,
   credential,
   flag,
-  headerValue,
-  listOf,
+  headerMap,
+  list,
   named,
   oneOrMore,
   optional,
+  type ProgramForm,
+  reads,
+  secret,
+  string,
   text,
-} from '../file/schema-types.ts';
-import { Secret } from '../secret.ts';
+} from '../file/schema.ts';
+import type { Secret } from '../secret.ts';
 import { keyFromEnvironment } from './environment-keys.ts';
-import { type AnswerLimits, type limits, resolveAnswerLimits } from './limits.ts';
+import type { LimitsConfig } from './limits.ts';
 import {
   baseUrlOf,
   type PlatformConfig,
@@ -42,7 +45,6 @@ import {
   modelPrices,
   models,
   PROMPT_CACHES,
-  type PromptCache,
   type ProviderModels,
   resolveModels,
 } from './provider-models.ts';
@@ -57,18 +59,23 @@ import {
 /** Legal provider names: they stand before a slash in model ids and never look like a number. */
 const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
 
-const forwardHeaders = byDefault(
-  Type.Array(
-    Type.String({
+const forwardHeaders = reads(
+  list(
+    string(undefined, {
       pattern: "^[A-Za-z0-9!#$%&'+.^_`|~-]+\\*?$",
       'x-mismatch': 'must be the name of a header, or its beginning and a *',
     }),
-    {
-      description:
-        'What else of a client goes on to this upstream where it speaks its protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
-    },
+    'What else of a client goes on to this upstream where it speaks its protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
   ),
-  [],
+  (names, { path, findings }) =>
+    names.map((written, index) => {
+      const name = written.toLowerCase();
+      if (NEVER_FORWARDED.test(name)) {
+        const message = 'belongs to one connection or to this gateway and cannot go on';
+        findings.problems.push({ path: [...path, index], message });
+      }
+      return name;
+    }),
 );
 
 const provider = closed(
@@ -83,14 +90,15 @@ const provider = closed(
     ),
     ...platformKeys,
     base_url: optional(
-      Type.String({
-        pattern: '^(https?://.+|demo:)$',
-        'x-mismatch': 'must begin with https:// or http://',
-        'x-meant': 'https://{}',
-        'x-url': 'base',
-        description:
-          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).",
-      }),
+      string(
+        "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).",
+        {
+          pattern: '^(https?://.+|demo:)$',
+          'x-mismatch': 'must begin with https:// or http://',
+          'x-meant': 'https://{}',
+          'x-url': 'base',
+        },
+      ),
       "the preset's; needed without one",
     ),
     keys: optional(
@@ -119,15 +127,11 @@ const provider = closed(
       'auto',
     ),
     headers: byDefault(
-      named(
-        headerValue(),
-        'Header name → value, sent with every request.',
-        "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-      ),
+      headerMap('Header name → value, sent with every request.', "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"),
       {},
     ),
-    forward_headers: forwardHeaders,
-    query: byDefault(named(Type.String(), 'Parameter → value, appended to the URL.'), {}),
+    forward_headers: byDefault(forwardHeaders, []),
+    query: byDefault(named(secret(string()), 'Parameter → value, appended to the URL.'), {}),
     trace_headers: optional(
       flag(
         'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.',
@@ -137,11 +141,12 @@ const provider = closed(
     timeouts: byDefault(providerTimeouts, {}),
     retry: byDefault(providerRetry, {}),
     proxy: optional(
-      Type.String({
-        pattern: '^https?://.+$',
-        description:
+      secret(
+        string(
           'An HTTP proxy for this upstream. The no_proxy of the environment applies to it, too.',
-      }),
+          { pattern: '^https?://.+$' },
+        ),
+      ),
       'a direct connection',
     ),
     http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
@@ -175,7 +180,11 @@ const provider = closed(
 
 export const providers = named(provider, 'Upstreams by name.', PROVIDER_NAME);
 
-export interface ProviderConfig extends ProviderModels {
+type Own = ProgramForm<typeof provider>;
+
+export interface ProviderConfig
+  extends ProviderModels,
+    Pick<Own, 'headers' | 'query' | 'promptCache' | 'forwardHeaders'> {
   readonly name: string;
   readonly protocol: ProtocolName;
   /** Undefined: the vendor itself, or a server that is reached as one. */
@@ -187,14 +196,6 @@ export interface ProviderConfig extends ProviderModels {
   readonly auth: AuthStyle;
   /** `name: 'none'` when there is none. */
   readonly profile: Profiles[string];
-  /** Left out: `auto`. */
-  readonly promptCache?: PromptCache;
-  /** Sent with every request; they replace headers that the gateway would send. */
-  readonly headers: Readonly<Record<string, Secret>>;
-  /** Names in lower case, `x-team-*` too, that go on from clients beside those that always do. */
-  readonly forwardHeaders?: readonly string[];
-  /** Appended to the URL; may hold a key. */
-  readonly query: Readonly<Record<string, Secret>>;
   /** The context of the trace goes to this upstream. */
   readonly traceHeaders: boolean;
   readonly timeouts: TimeoutsConfig;
@@ -203,30 +204,19 @@ export interface ProviderConfig extends ProviderModels {
   readonly transport: TransportConfig;
 }
 
-export interface TransportConfig {
-  /** `http://…` proxy for this provider; may hold a password. */
-  readonly proxy?: Secret;
-  readonly http2: boolean;
-  /** The upstream's own WebSocket, before HTTP. */
-  readonly websocket: boolean;
-  /** Requests at the same time; 0 = no limit. */
-  readonly concurrency: number;
-  readonly tls: {
-    readonly verify: boolean;
-    readonly caFile?: string;
-    readonly certFile?: string;
-    readonly keyFile?: string;
-  };
+/** How large an upstream's response may be: `limits.answer_bytes`, `frame_bytes`, `header_bytes` and `headers`. */
+interface AnswerLimits extends Pick<LimitsConfig, 'frameBytes' | 'headerBytes' | 'headers'> {
+  readonly bytes: number;
 }
 
-type FileProvider = Static<typeof provider>;
+export type TransportConfig = Pick<Own, 'proxy' | 'http2' | 'websocket' | 'concurrency' | 'tls'>;
 
 /** The sections of the file that providers are made of. */
 interface ProviderSections {
-  readonly providers: Readonly<Record<string, FileProvider>>;
-  readonly timeouts: Static<typeof timeouts>;
-  readonly retry: Static<typeof retry>;
-  readonly limits: Static<typeof limits>;
+  readonly providers: Readonly<Record<string, Own>>;
+  readonly timeouts: ProgramForm<typeof timeouts>;
+  readonly retry: ProgramForm<typeof retry>;
+  readonly limits: LimitsConfig;
 }
 
 /** The providers by name, without those that lack something needed (each of these is a problem). */
@@ -246,7 +236,7 @@ export function resolveProviders(
 
 function resolveProvider(
   name: string,
-  own: FileProvider,
+  own: Own,
   file: ProviderSections,
   profiles: Profiles,
   environment: Environment,
@@ -263,7 +253,7 @@ function resolveProvider(
     });
     return undefined;
   }
-  const protocol = own.protocol ?? protocolAt(own.base_url, preset);
+  const protocol = own.protocol ?? protocolAt(own.baseUrl, preset);
   const endpoint = protocol === undefined ? undefined : preset?.endpoints[protocol];
   if (protocol === undefined) findings.problems.push(missing(path, 'protocol', name));
   const keys = resolveKeys(own, preset, environment, path, findings);
@@ -279,9 +269,9 @@ function resolveProvider(
   );
   // What it lacks has been reported.
   if (platformName !== undefined && platform === undefined) return undefined;
-  const baseUrl = baseUrlOf(own.base_url ?? endpoint?.baseUrl, protocol, platform);
+  const baseUrl = baseUrlOf(own.baseUrl ?? endpoint?.baseUrl, protocol, platform);
   if (baseUrl === undefined) findings.problems.push(missing(path, 'base_url', name, preset));
-  const base = baseOf(own.base_url);
+  const base = baseOf(own.baseUrl);
   if (base !== undefined) {
     findings.warnings.push({
       path: [...path, 'base_url'],
@@ -311,6 +301,8 @@ function resolveProvider(
   if (keys.length === 0 && auth !== 'none' && !sendsOwn && !isLocalServer(baseUrl)) {
     findings.warnings.push(withoutKey(own, preset, path));
   }
+  const { proxy, http2, websocket, concurrency, tls } = own;
+  const { answerBytes, frameBytes, headerBytes, headers } = file.limits;
   return {
     name,
     protocol,
@@ -319,43 +311,22 @@ function resolveProvider(
     keys,
     auth,
     profile,
-    ...(own.prompt_cache !== 'auto' && { promptCache: own.prompt_cache }),
+    promptCache: own.promptCache,
     ...resolveModels(own, presetName, preset, baseUrl),
-    headers: Object.fromEntries(
-      Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
-    ),
-    ...(own.forward_headers.length > 0 && {
-      forwardHeaders: resolveForwardHeaders(own.forward_headers, path, findings),
-    }),
-    query: Object.fromEntries(
-      Object.entries(own.query).map(([key, value]) => [key, new Secret(value)]),
-    ),
-    traceHeaders: own.trace_headers ?? isLocalServer(baseUrl),
+    headers: own.headers,
+    forwardHeaders: own.forwardHeaders,
+    query: own.query,
+    traceHeaders: own.traceHeaders ?? isLocalServer(baseUrl),
     timeouts: resolveTimeouts(own.timeouts, file.timeouts),
     retry: resolveRetry(own.retry, file.retry),
-    answers: resolveAnswerLimits(file.limits),
-    transport: resolveTransport(own),
+    answers: { bytes: answerBytes, frameBytes, headerBytes, headers },
+    transport: { proxy, http2, websocket, concurrency, tls },
   };
 }
 
 /** Of this hop, of the body as it is sent anew, or the client's credentials for this gateway: no list lets them through. */
 export const NEVER_FORWARDED =
   /^(?:accept-encoding|api-key|authorization|baggage|cdn-loop|connection|content-(?:encoding|length|type)|cookie2?|expect|forwarded|hopgate-loop|host|keep-alive|origin|proxy-.*|referer|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|via|x-api-key|x-forwarded-.*|x-goog-api-key|x-hopgate-.*|x-real-ip)$/;
-
-/** @param path of the provider */
-function resolveForwardHeaders(
-  names: readonly string[],
-  path: Path,
-  { problems }: Findings,
-): readonly string[] {
-  const lower = names.map((name) => name.toLowerCase());
-  for (const [index, name] of lower.entries()) {
-    if (!NEVER_FORWARDED.test(name)) continue;
-    const message = 'belongs to one connection or to this gateway and cannot go on';
-    problems.push({ path: [...path, 'forward_headers', index], message });
-  }
-  return lower;
-}
 
 /** The default protocol of a vendor. */
 function protocolAt(
@@ -371,13 +342,13 @@ const profileOf = (preset: Preset | undefined, protocol: ProtocolName | undefine
   (protocol === undefined ? undefined : preset?.profileOf?.[protocol]) ?? preset?.profile;
 
 /** The preset that is meant; a provider without an address has the preset of its name. */
-function presetNameOf(name: string, own: FileProvider): string | undefined {
+function presetNameOf(name: string, own: Own): string | undefined {
   if (own.preset !== undefined) return own.preset;
   if (own.platform !== undefined) return presetOfPlatform(own.platform, own.protocol);
-  return own.base_url === undefined ? name : undefined;
+  return own.baseUrl === undefined ? name : undefined;
 }
 
-function withoutKey(own: FileProvider, preset: Preset | undefined, path: Path): Issue {
+function withoutKey(own: Own, preset: Preset | undefined, path: Path): Issue {
   const isMissing = own.keys === undefined;
   const wanted = preset?.variables.join(' or ');
   return {
@@ -386,19 +357,6 @@ function withoutKey(own: FileProvider, preset: Preset | undefined, path: Path): 
     key: isMissing,
   };
 }
-
-const resolveTransport = (own: FileProvider): ProviderConfig['transport'] => ({
-  ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
-  http2: own.http2,
-  websocket: own.websocket,
-  concurrency: own.concurrency,
-  tls: {
-    verify: own.tls.verify,
-    caFile: own.tls.ca_file,
-    certFile: own.tls.cert_file,
-    keyFile: own.tls.key_file,
-  },
-});
 
 /** The header that carries the key where the file does not say. */
 export const USUAL_AUTH: Readonly<Record<ProtocolName, AuthStyle>> = {
@@ -437,21 +395,15 @@ function missing(path: Path, key: string, name: string, preset?: Preset): Issue 
 }
 
 function resolveKeys(
-  own: FileProvider,
+  own: Own,
   preset: Preset | undefined,
   environment: Environment,
   path: Path,
   findings: Findings,
 ): readonly Secret[] {
-  const written = listOf(own.keys);
-  if (written === undefined) {
-    const key = keyFromEnvironment(preset?.variables ?? [], environment, path, findings);
-    return key === undefined ? [] : [key];
-  }
-  return written.map((key, index) => {
-    const at = Array.isArray(own.keys) ? [...path, 'keys', index] : [...path, 'keys'];
-    return new Secret(key, findings.origins?.get(JSON.stringify(at)));
-  });
+  if (own.keys !== undefined) return own.keys;
+  const key = keyFromEnvironment(preset?.variables ?? [], environment, path, findings);
+  return key === undefined ? [] : [key];
 }
 
 /** Whether a server is on this machine or in its network, where servers usually want no key. */

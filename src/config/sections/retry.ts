@@ -1,16 +1,15 @@
 /** The section `retry`, and a provider's own: how often a request is tried, and how long to wait between. */
 
-import type { Static } from '@sinclair/typebox';
 import {
   byDefault,
   closed,
   count,
   flag,
   inherited,
-  ms,
   optional,
+  type ProgramForm,
   seconds,
-} from '../file/schema-types.ts';
+} from '../file/schema.ts';
 
 const keys = {
   attempts: count(
@@ -40,31 +39,20 @@ export const retry = closed(
 
 export const providerRetry = closed(inherited(keys), 'Retries of this upstream.');
 
-export interface RetryConfig {
-  /** Tries on one target before the next one, the first included. */
-  readonly attempts: number;
-  readonly baseDelayMs: number;
-  readonly maxDelayMs: number;
-  /** The longest rest that a vendor can ask for. */
-  readonly maxCooldownMs: number;
-  /** The longest rest of any kind. */
+export interface RetryConfig extends Required<ProgramForm<typeof retry>> {
+  /** The longest rest of any kind; `maxCooldownMs` is the longest that a vendor can ask for. */
   readonly maxRestMs: number;
-  /** A second request beside a slow one. */
-  readonly hedge: boolean;
 }
 
 /** A provider's retries, with those of the top level where it has none. */
 export function resolveRetry(
-  own: Static<typeof providerRetry>,
-  base: Static<typeof retry>,
+  own: ProgramForm<typeof providerRetry>,
+  base: ProgramForm<typeof retry>,
 ): RetryConfig {
-  const longest = own.max_cooldown ?? base.max_cooldown;
+  const all = { ...base, ...own };
   return {
-    attempts: own.attempts ?? base.attempts,
-    baseDelayMs: ms(own.base_delay ?? base.base_delay),
-    maxDelayMs: ms(own.max_delay ?? base.max_delay),
-    maxCooldownMs: ms(longest ?? 300),
-    maxRestMs: ms(longest ?? 3600),
-    hedge: own.hedge ?? base.hedge,
+    ...all,
+    maxCooldownMs: all.maxCooldownMs ?? 300_000,
+    maxRestMs: all.maxCooldownMs ?? 3_600_000,
   };
 }

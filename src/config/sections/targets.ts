@@ -1,15 +1,14 @@
 /** Texts of the file that name a target, `provider/model`: their schema, and checks against the providers. */
 
-import { Type } from '@sinclair/typebox';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../../lib/text/glob.ts';
 import { type Findings, MAX_PROBLEMS, type Path } from '../file/problem.ts';
+import { string } from '../file/schema.ts';
 
-export const targetText = Type.String({
+export const targetText = string('provider/model; provider/* keeps the name that was requested.', {
   pattern: '^[^/\\s]+/.+$',
   'x-mismatch': 'must be provider/model; provider/* keeps the name that was requested',
   'x-meant': '{}/*',
-  description: 'provider/model; provider/* keeps the name that was requested.',
 });
 
 /** The names of the file's providers, including those of providers with a problem of their own. */

@@ -1,6 +1,5 @@
 /** The section `telemetry`: where traces and metrics go by OTLP, with what the standard variables fill in. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { withoutTrailing } from '../../lib/text/trim-end.ts';
 import type { Environment } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';
@@ -9,11 +8,12 @@ import {
   choice,
   closed,
   flag,
-  headerValue,
+  headerMap,
   httpUrl,
-  named,
+  number,
   optional,
-} from '../file/schema-types.ts';
+  type ProgramForm,
+} from '../file/schema.ts';
 import { Secret } from '../secret.ts';
 
 const otlp = closed(
@@ -25,18 +25,16 @@ const otlp = closed(
       '$OTEL_EXPORTER_OTLP_ENDPOINT, else nothing is sent',
     ),
     headers: byDefault(
-      named(
-        headerValue(),
+      headerMap(
         'Header name → value, sent to the collector. Added to those of $OTEL_EXPORTER_OTLP_HEADERS.',
         "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
       ),
       {},
     ),
     traces: optional(
-      Type.Number({
+      number('The share of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.', {
         minimum: 0,
         maximum: 1,
-        description: 'The share of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.',
       }),
       '$OTEL_TRACES_SAMPLER and $OTEL_TRACES_SAMPLER_ARG, else 1',
     ),
@@ -97,7 +95,7 @@ const DEFAULT_INTERVAL_MS = 60_000;
 
 /** The variables' names are those of the OpenTelemetry specification. A key of the file wins over its variable. */
 export function resolveTelemetry(
-  { otlp: own }: Static<typeof telemetry>,
+  { otlp: own }: ProgramForm<typeof telemetry>,
   environment: Environment,
   findings: Findings,
 ): TelemetryConfig {
@@ -111,7 +109,7 @@ export function resolveTelemetry(
   if (variables.text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return common;
   const sampler = samplerOf(variables);
   const ratio = own.traces ?? sampler.ratio;
-  const trustSampled = own.trust_sampled ?? sampler.trustSampled;
+  const trustSampled = own.trustSampled ?? sampler.trustSampled;
   const traces = variables.sends('TRACES') || own.traces !== undefined;
   const metrics = own.metrics ?? variables.sends('METRICS');
   const tracesTo = targetOf('TRACES', own, variables);
@@ -135,7 +133,7 @@ export function resolveTelemetry(
 
 function targetOf(
   signal: 'TRACES' | 'METRICS',
-  own: Static<typeof otlp>,
+  own: ProgramForm<typeof otlp>,
   variables: OtelVariables,
 ): OtlpTarget | undefined {
   const base = own.endpoint ?? variables.url('OTEL_EXPORTER_OTLP_ENDPOINT');
@@ -149,10 +147,10 @@ function targetOf(
   const given = {
     ...variables.pairs('OTEL_EXPORTER_OTLP_HEADERS'),
     ...variables.pairs(`OTEL_EXPORTER_OTLP_${signal}_HEADERS`),
-    ...own.headers,
   };
   for (const [name, value] of Object.entries(given))
     headers[name.toLowerCase()] = new Secret(value);
+  Object.assign(headers, own.headers);
   const ofExporter = (what: string) =>
     variables.text(`OTEL_EXPORTER_OTLP_${signal}_${what}`) ??
     variables.text(`OTEL_EXPORTER_OTLP_${what}`);

@@ -1,7 +1,13 @@
 /** The section `timeouts`, and a provider's own: how long an upstream may take. */
 
-import type { Static } from '@sinclair/typebox';
-import { byDefault, closed, inherited, ms, optional, seconds } from '../file/schema-types.ts';
+import {
+  byDefault,
+  closed,
+  inherited,
+  optional,
+  type ProgramForm,
+  seconds,
+} from '../file/schema.ts';
 
 const keys = {
   connect: seconds(
@@ -28,32 +34,14 @@ export const timeouts = closed(
 
 export const providerTimeouts = closed(inherited(keys), 'How long this upstream may take.');
 
-/** Milliseconds; 0 = no limit. */
-export interface TimeoutsConfig {
-  /** Until a new connection is established, TLS included. */
-  readonly connectMs: number;
-  /** Until the response headers are here. */
-  readonly firstByteMs: number;
-  /** Between two chunks of a stream. */
-  readonly idleMs: number;
-  /** Without content once a response has begun, whatever keeps the connection alive. */
-  readonly contentMs: number;
-  readonly totalMs: number;
-}
+export type TimeoutsConfig = Required<ProgramForm<typeof timeouts>>;
 
 /** A provider's timeouts, with those of the top level where it has none. */
 export function resolveTimeouts(
-  own: Static<typeof providerTimeouts>,
-  base: Static<typeof timeouts>,
+  own: ProgramForm<typeof providerTimeouts>,
+  base: ProgramForm<typeof timeouts>,
 ): TimeoutsConfig {
-  const firstByteMs = ms(own.first_byte ?? base.first_byte);
-  const content = own.content ?? base.content;
-  return {
-    connectMs: ms(own.connect ?? base.connect),
-    firstByteMs,
-    idleMs: ms(own.idle ?? base.idle),
-    // A vendor that answers only with comments has not begun to answer.
-    contentMs: content === undefined ? firstByteMs : ms(content),
-    totalMs: ms(own.total ?? base.total),
-  };
+  const all = { ...base, ...own };
+  // A vendor that answers only with comments has not begun to answer.
+  return { ...all, contentMs: all.contentMs ?? all.firstByteMs };
 }

@@ -1,12 +1,23 @@
 /** The facts of a vendor profile as the file may state them; a test checks that the keys are those of `Profile`. */
 
-import { Type } from '@sinclair/typebox';
 import { EFFORTS } from '../../conversation/models/efforts.ts';
-import { choice, closed, named } from '../file/schema-types.ts';
+import {
+  flag as boolean,
+  choice,
+  closed,
+  integer,
+  list,
+  named,
+  number,
+  optional,
+  string,
+} from '../file/schema.ts';
 
-const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
-const oneOf = <const T extends readonly string[]>(values: T, description: string) =>
-  Type.Optional(choice(values, description));
+const flag = (description: string) => optional(boolean(description));
+const oneOf = <const T extends string>(values: readonly T[], description: string) =>
+  optional(choice(values, description));
+const texts = (description: string) => optional(list(string(), description));
+const least = (minimum: number, description: string) => optional(integer(description, minimum));
 
 const TOOL_CHOICES = ['auto', 'none', 'required', 'tool'] as const;
 
@@ -30,15 +41,14 @@ const ERROR_KINDS = [
 ] as const;
 
 const range = (description: string) =>
-  Type.Optional(
+  optional(
     closed(
-      {
-        min: Type.Number({ description: 'The minimum, included.' }),
-        max: Type.Number({ description: 'The maximum, included.' }),
-      },
+      { min: number('The minimum, included.'), max: number('The maximum, included.') },
       description,
     ),
   );
+
+const ANY_NAME = '^(.*)$';
 
 // What a key may use is checked under these names, before a profile changes any.
 const UNCHECKED =
@@ -46,76 +56,44 @@ const UNCHECKED =
 
 /** The facts of a profile without its name. Their names are in camelCase, as the manual lists them. */
 export const profileFacts = {
-  dropParams: Type.Optional(
-    Type.Array(Type.String(), { description: 'Top-level body keys that the vendor refuses.' }),
-  ),
-  renameParams: Type.Optional(
-    Type.Record(
-      Type.String(),
-      Type.String({
-        pattern: UNCHECKED,
-        description: 'no name under which it is checked what a key may use',
-      }),
-      {
-        description: 'Top-level body keys that have another name at this vendor.',
-      },
+  dropParams: texts('Top-level body keys that the vendor refuses.'),
+  renameParams: optional(
+    named(
+      string('no name under which it is checked what a key may use', { pattern: UNCHECKED }),
+      'Top-level body keys that have another name at this vendor.',
+      ANY_NAME,
     ),
   ),
-  betas: Type.Optional(
-    Type.Array(Type.String(), {
-      description:
-        'Messages: beta flags (globs) that the vendor takes; others are dropped, with the fields that belong to them.',
-    }),
+  betas: texts(
+    'Messages: beta flags (globs) that the vendor takes; others are dropped, with the fields that belong to them.',
   ),
-  betaFields: Type.Optional(
-    Type.Array(Type.String(), {
-      description: 'Messages: fields of betas that the vendor takes without the flag, by path.',
-    }),
-  ),
-  renameBetas: Type.Optional(
-    Type.Record(Type.String(), Type.String(), {
-      description: 'Messages: beta flags that have another name at this vendor.',
-    }),
+  betaFields: texts('Messages: fields of betas that the vendor takes without the flag, by path.'),
+  renameBetas: optional(
+    named(string(), 'Messages: beta flags that have another name at this vendor.', ANY_NAME),
   ),
   maxTokensParam: oneOf(
     ['max_tokens', 'max_completion_tokens'],
     'Chat: the name of the output cap.',
   ),
-  defaultMaxTokens: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      description: 'Messages: the output cap when the client sets none.',
-    }),
+  defaultMaxTokens: least(1, 'Messages: the output cap when the client sets none.'),
+  maxOutput: least(
+    1,
+    'The largest output cap that the vendor accepts; larger ones are lowered to it. `output` of a model sets it, too.',
   ),
-  maxOutput: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      description:
-        'The largest output cap that the vendor accepts; larger ones are lowered to it. `output` of a model sets it, too.',
-    }),
+  leastMaxTokens: least(1, 'Responses: the smallest output cap that the vendor accepts.'),
+  toolChoices: optional(
+    list(choice(TOOL_CHOICES, 'A tool choice.'), 'Tool choices that the vendor accepts.'),
   ),
-  leastMaxTokens: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      description: 'Responses: the smallest output cap that the vendor accepts.',
-    }),
-  ),
-  toolChoices: Type.Optional(
-    Type.Array(choice(TOOL_CHOICES, 'A tool choice.'), {
-      description: 'Tool choices that the vendor accepts.',
-    }),
-  ),
-  thinkingToolChoices: Type.Optional(
-    Type.Array(choice(TOOL_CHOICES, 'A tool choice.'), {
-      description: 'Tool choices that the vendor accepts while the model reasons.',
-    }),
+  thinkingToolChoices: optional(
+    list(
+      choice(TOOL_CHOICES, 'A tool choice.'),
+      'Tool choices that the vendor accepts while the model reasons.',
+    ),
   ),
   temperature: range('Temperatures that the vendor accepts.'),
   topP: range('Values of top_p that the vendor accepts.'),
   temperatureWithTopP: flag('Messages: accepts temperature and top_p in one request.'),
-  maxStops: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'How many stop sequences the vendor accepts.' }),
-  ),
+  maxStops: least(0, 'How many stop sequences the vendor accepts.'),
   samplingWhileThinking: flag(
     'Accepts temperature, top_p, penalties and log-probabilities while the model reasons.',
   ),
@@ -174,10 +152,11 @@ export const profileFacts = {
     ['on', 'off', 'always'],
     'Whether the model reasons when the request does not say; always: it cannot be switched off.',
   ),
-  efforts: Type.Optional(
-    Type.Array(choice(EFFORTS, 'An effort.'), {
-      description: 'Reasoning efforts that are accepted; others become the nearest one.',
-    }),
+  efforts: optional(
+    list(
+      choice(EFFORTS, 'An effort.'),
+      'Reasoning efforts that are accepted; others become the nearest one.',
+    ),
   ),
   reasoningReplay: oneOf(
     ['calls', 'all'],
@@ -187,13 +166,12 @@ export const profileFacts = {
     "Takes Anthropic's cache marks (cache_control): on blocks of Messages, on parts of Chat.",
   ),
   rootCacheMark: flag('Messages: takes a cache mark at the top of the body.'),
-  breakpointsAt: Type.Optional(
-    Type.String({
-      description:
-        'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
-    }),
+  breakpointsAt: optional(
+    string(
+      'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
+    ),
   ),
-  errors: Type.Optional(
+  errors: optional(
     named(
       closed(
         {
@@ -205,7 +183,7 @@ export const profileFacts = {
       "The vendor's own error codes.",
     ),
   ),
-  errorWords: Type.Optional(
+  errorWords: optional(
     named(
       closed(
         {
@@ -217,14 +195,8 @@ export const profileFacts = {
       "The same by a part of the error's message, for errors without a code of their own.",
     ),
   ),
-  leakFamilies: Type.Optional(
-    Type.Array(Type.String(), {
-      description: 'Families of leaked tool calls to look for; empty: none.',
-    }),
-  ),
-  hostedTools: Type.Optional(
-    Type.Array(Type.String(), { description: 'Hosted tools that the vendor serves itself.' }),
-  ),
+  leakFamilies: texts('Families of leaked tool calls to look for; empty: none.'),
+  hostedTools: texts('Hosted tools that the vendor serves itself.'),
   storesResponses: flag('Responses: keeps responses for previous_response_id.'),
   compaction: flag('Responses: compacts conversations itself (input item compaction_trigger).'),
   countTokens: flag('Messages: has /v1/messages/count_tokens.'),

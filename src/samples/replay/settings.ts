@@ -1,7 +1,7 @@
 /** Settings to compare in a replay: `profile.shortToolResults=true`, `to=glm/glm-4.6`, `body.temperature=0`. */
 
-import { Value } from '@sinclair/typebox/value';
 import type { Config } from '../../config/config.ts';
+import { check } from '../../config/file/check.ts';
 import { NO_AUTH } from '../../config/sections/auth.ts';
 import type { ProviderConfig } from '../../config/sections/providers.ts';
 import { profileFacts } from '../../config/vendors/profile-schema.ts';
@@ -71,7 +71,7 @@ function checkFact(profile: JsonObject, fact: string, written: string): void {
   if (!Object.hasOwn(profileFacts, fact)) throw invalid(`There is no fact "${fact}" of a profile.`);
   const value = profile[fact];
   const schema = profileFacts[fact as keyof typeof profileFacts];
-  if (value === undefined || Value.Check(schema, value)) return;
+  if (value === undefined || check(schema, value, new Set()).problems.length === 0) return;
   throw invalid(`"${written}": this is no value of ${fact}.`);
 }
 

@@ -1,23 +1,20 @@
 /** The published schema is complete, and the loader agrees with it. */
 
 import { describe, expect, test } from 'bun:test';
-import { FormatRegistry, type Static, type TObject, type TSchema } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
 import fc from 'fast-check';
-import { check, type Schema } from '../../../src/config/file/check.ts';
+import { check } from '../../../src/config/file/check.ts';
+import { closed, type ProgramForm } from '../../../src/config/file/schema.ts';
 import { jsonSchema } from '../../../src/config/index.ts';
 import { fileSchema } from '../../../src/config/sections/index.ts';
-import type { profileFacts } from '../../../src/config/vendors/profile-schema.ts';
+import { profileFacts } from '../../../src/config/vendors/profile-schema.ts';
 import type { Profile } from '../../../src/conversation/target.ts';
+import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { violation } from '../../../src/lib/json/json-schema.ts';
 import { good } from '../support.ts';
 
 // Both directions, at compile time: a fact added on one side only does not type-check.
-type ReadonlyLists<T> = {
-  readonly [K in keyof T]: NonNullable<T[K]> extends (infer Item)[]
-    ? readonly Item[] | Exclude<T[K], Item[]>
-    : T[K];
-};
-type Facts = ReadonlyLists<Static<TObject<typeof profileFacts>>>;
+const facts = closed(profileFacts, 'Facts.');
+type Facts = ProgramForm<typeof facts>;
 const toProfile = (facts: Facts & { name: string }): Profile => facts;
 const toFacts = (profile: Omit<Profile, 'name'>): Facts => profile;
 type SameKeys = [
@@ -72,7 +69,7 @@ describe('the published schema', () => {
     for (const [path, { properties }] of all) {
       for (const [key, child] of Object.entries(properties ?? {})) {
         if (!('default' in child)) continue;
-        const { problems } = check(child as Schema, structuredClone(child.default), new Set());
+        const { problems } = check(child, structuredClone(child.default), new Set());
         expect([`${path}/${key}`, problems]).toEqual([`${path}/${key}`, []]);
       }
     }
@@ -86,8 +83,8 @@ describe('the published schema', () => {
 });
 
 describe('the loader and the schema agree', () => {
-  FormatRegistry.Clear();
-  const compiled = TypeCompiler.Compile(fileSchema as TSchema);
+  const isLegal = (value: unknown, schema: object) =>
+    violation(value as Json, schema as JsonObject) === undefined;
   // Mostly right files with something wrong in them: keys and values of the real vocabulary, shuffled.
   const keys = new Set<string>(['nope', 'glm', '9x']);
   const values: unknown[] = [0, 1, -1, 1.5, true, false, '', 'x', 'glm/x', '22:00-06:00', '>5', []];
@@ -114,8 +111,8 @@ describe('the loader and the schema agree', () => {
   test('on files of known keys and values in any order', () => {
     fc.assert(
       fc.property(root, (file) => {
-        const { problems } = check(fileSchema as Schema, structuredClone(file), new Set());
-        expect(problems.length === 0).toBe(compiled.Check(file));
+        const { problems } = check(fileSchema, structuredClone(file), new Set());
+        expect(problems.length === 0).toBe(isLegal(file, fileSchema));
       }),
       { numRuns: 400 },
     );
@@ -124,11 +121,10 @@ describe('the loader and the schema agree', () => {
   test('on each part of the schema by itself', () => {
     for (const [, part] of objects(fileSchema)) {
       for (const [key, child] of Object.entries(part.properties ?? {})) {
-        const own = TypeCompiler.Compile(child as unknown as TSchema);
         fc.assert(
           fc.property(node, (value) => {
-            const { problems } = check(child as Schema, structuredClone(value), new Set());
-            expect([key, problems.length === 0]).toEqual([key, own.Check(value)]);
+            const { problems } = check(child, structuredClone(value), new Set());
+            expect([key, problems.length === 0]).toEqual([key, isLegal(value, child)]);
           }),
           { numRuns: 25 },
         );
@@ -137,9 +133,9 @@ describe('the loader and the schema agree', () => {
   });
 
   test('a value with its defaults filled in is still legal', () => {
-    const filled = check(fileSchema as Schema, { providers: { glm: null } }, new Set());
+    const filled = check(fileSchema, { providers: { glm: null } }, new Set());
     expect(filled.problems).toEqual([]);
-    expect(compiled.Check(filled.value)).toBe(true);
+    expect(isLegal(filled.value, fileSchema)).toBe(true);
     expect(good('providers: { glm: {} }').workers).toBe(1);
   });
 });

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import type { HttpToolConfig } from '../../../src/config/sections/server-tools/http-tools.ts';
+import type { WebFetchConfig } from '../../../src/config/sections/server-tools/index.ts';
 import type { McpServerConfig } from '../../../src/config/sections/server-tools/mcp-servers.ts';
-import type { WebFetchConfig } from '../../../src/config/sections/server-tools/web-fetch.ts';
 import type { HttpToolOptions } from '../../../src/features/server-tools/tools/http/index.ts';
 import type { McpToolsServer } from '../../../src/features/server-tools/tools/mcp/index.ts';
 import type { WebFetchOptions } from '../../../src/features/server-tools/tools/web-fetch/index.ts';

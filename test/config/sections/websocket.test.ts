@@ -4,10 +4,10 @@ import { expect, test } from 'bun:test';
 import { bad, good, PROVIDER } from '../support.ts';
 
 test('a connection lasts an hour, another time in minutes, or for ever', () => {
-  const ms = (own: string) => good(`${PROVIDER}${own}`).limits.websocketMs;
-  expect(ms('')).toBe(3_600_000);
-  expect(ms('limits: { websocket_minutes: 0.5 }')).toBe(30_000);
-  expect(ms('limits: { websocket_minutes: 0 }')).toBe(0);
+  const minutes = (own: string) => good(`${PROVIDER}${own}`).limits.websocketMinutes;
+  expect(minutes('')).toBe(60);
+  expect(minutes('limits: { websocket_minutes: 0.5 }')).toBe(0.5);
+  expect(minutes('limits: { websocket_minutes: 0 }')).toBe(0);
   expect(bad(`${PROVIDER}limits: { websocket_minutes: -1 }`)[0]).toMatchObject({
     path: 'limits.websocket_minutes',
   });

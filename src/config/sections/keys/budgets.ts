@@ -1,6 +1,5 @@
 /** The section `budgets`, and the budgets of a key: amounts of money for a period. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { isTimeZone } from '../../../lib/text/time-zone.ts';
 import type { Findings, Path } from '../../file/problem.ts';
@@ -9,10 +8,15 @@ import {
   choice,
   closed,
   httpUrl,
+  list,
   named,
+  number,
   optional,
+  type ProgramForm,
+  reads,
+  string,
   text,
-} from '../../file/schema-types.ts';
+} from '../../file/schema.ts';
 
 /** Nano-USD are exact in a number up to here. */
 const MAX_USD = 9_000_000;
@@ -24,30 +28,40 @@ export type BudgetPeriod = (typeof PERIODS)[number];
 
 /** A text of one line for names and labels. */
 export const shortText = (description: string) =>
-  Type.String({
+  string(description, {
     minLength: 1,
     pattern: SHORT_TEXT,
     'x-mismatch': 'must be one line of at most 200 characters',
-    description,
   });
 
 export const labelMap = (description: string) =>
   named(shortText('The value of the label.'), description, '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$');
 
 const amount = {
-  usd: Type.Number({ minimum: 0, maximum: MAX_USD, description: 'The amount in USD.' }),
+  usd: number('The amount in USD.', { minimum: 0, maximum: MAX_USD }),
   per: choice(
     PERIODS,
     'The calendar period of the amount; each period starts at zero. `total` never ends.',
   ),
   time_zone: byDefault(
-    text('The IANA time zone in which periods begin, such as "Europe/Berlin".'),
+    reads(
+      text('The IANA time zone in which periods begin, such as "Europe/Berlin".'),
+      (zone, { path, findings }) => {
+        if (!isTimeZone(zone))
+          findings.problems.push({ path, message: 'is not an IANA time zone' });
+        return zone;
+      },
+    ),
     'UTC',
   ),
   warn: byDefault(
-    Type.Array(Type.Number({ minimum: 0, maximum: 1 }), {
-      description: 'Shares of the amount at which a warning is sent, each once per period.',
-    }),
+    reads(
+      list(
+        number(undefined, { minimum: 0, maximum: 1 }),
+        'Shares of the amount at which a warning is sent, each once per period.',
+      ),
+      (shares): readonly number[] => [...new Set(shares)].sort((a, b) => a - b),
+    ),
     [0.5, 0.8],
   ),
   over: byDefault(
@@ -69,7 +83,7 @@ export const keyBudget = closed(
   'An amount of money for a period.',
 );
 
-export const budgets = Type.Array(
+export const budgets = list(
   closed(
     {
       name: shortText('A name for messages. Spend is counted under it.'),
@@ -81,30 +95,23 @@ export const budgets = Type.Array(
     },
     'An amount of money that several keys share.',
   ),
-  {
-    description: 'Budgets that keys share. A budget without `keys` is shared by all requests.',
-  },
+  'Budgets that keys share. A budget without `keys` is shared by all requests.',
 );
 
+type Amount = ProgramForm<typeof keyBudget>;
+
 /** An amount of money for one period. */
-export interface Budget {
+export interface Budget extends Omit<Amount, 'name' | 'usd' | 'over'> {
   /** Stable: what was spent belongs to it. */
   readonly id: string;
   /** For messages. */
   readonly name: string;
   /** 1e-9 USD, an integer. */
   readonly nanoUsd: number;
-  readonly per: BudgetPeriod;
-  /** IANA name; where calendar periods begin. */
-  readonly timeZone: string;
-  /** Shares of the amount, ascending: 0.5, 0.8. */
-  readonly warn: readonly number[];
   /** What happens when it is used up; a route's name sends requests there. */
   readonly over:
     | { readonly action: 'refuse' | 'warn' }
     | { readonly action: 'route'; readonly route: string };
-  /** Gets a POST for each warning. */
-  readonly webhook?: string;
 }
 
 /** A budget of the section, and the labels of the keys that share it. */
@@ -115,10 +122,8 @@ export interface SharedBudget extends Budget {
 /** The names of the routes, for budgets that send requests to one. */
 export type RouteNames = ReadonlySet<string>;
 
-type Amount = Static<typeof keyBudget>;
-
 export function resolveBudgets(
-  written: Static<typeof budgets>,
+  written: ProgramForm<typeof budgets>,
   routes: RouteNames,
   findings: Findings,
 ): readonly SharedBudget[] {
@@ -164,14 +169,11 @@ export function resolveKeyBudgets(
 }
 
 function resolveAmount(
-  { usd, per, time_zone, warn, over, webhook }: Amount,
+  { usd, per, timeZone, warn, over, webhook }: Amount,
   { id, name, path }: { readonly id: string; readonly name: string; readonly path: Path },
   routes: RouteNames,
   { problems }: Findings,
 ): Budget {
-  if (!isTimeZone(time_zone)) {
-    problems.push({ path: [...path, 'time_zone'], message: 'is not an IANA time zone' });
-  }
   const action = over === 'refuse' || over === 'warn' ? over : undefined;
   if (action === undefined && !routes.has(over)) {
     problems.push({
@@ -185,8 +187,8 @@ function resolveAmount(
     name,
     nanoUsd: Math.round(usd * 1e9),
     per,
-    timeZone: time_zone,
-    warn: [...new Set(warn)].sort((a, b) => a - b),
+    timeZone,
+    warn,
     over: action === undefined ? { action: 'route', route: over } : { action },
     ...(webhook !== undefined && { webhook }),
   };

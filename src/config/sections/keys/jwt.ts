@@ -1,17 +1,19 @@
 /** The part `auth.jwt`: people who show a token of an identity provider instead of a gateway key. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { type Environment, expandHome } from '../../environment.ts';
 import type { Findings } from '../../file/problem.ts';
 import {
   byDefault,
   choice,
   closed,
+  list,
   named,
+  oneOrMore,
   optional,
+  type ProgramForm,
   seconds,
   text,
-} from '../../file/schema-types.ts';
+} from '../../file/schema.ts';
 import type { RouteNames } from './budgets.ts';
 import { type KeySettings, keySettings, resolveKeySettings } from './settings.ts';
 
@@ -35,15 +37,18 @@ const claim = (what: string) =>
 export const jwt = closed(
   {
     issuer: text('The `iss` that a token must have.'),
-    audience: Type.Union([text('One audience.'), Type.Array(text('One audience.'))], {
-      description: 'The `aud` that a token must have; of a list, one is enough.',
-    }),
+    audience: oneOrMore(
+      text('One audience.'),
+      'The `aud` that a token must have; of a list, one is enough.',
+      0,
+    ),
     jwks: text('The key set (JWKS) of the issuer: an https:// URL or a file.'),
     algorithms: byDefault(
-      Type.Array(choice(JWT_ALGORITHMS, 'A signature algorithm.'), {
-        minItems: 1,
-        description: 'Algorithms that are accepted; those with shared secrets never are.',
-      }),
+      list(
+        choice(JWT_ALGORITHMS, 'A signature algorithm.'),
+        'Algorithms that are accepted; those with shared secrets never are.',
+        { minItems: 1 },
+      ),
       ['RS256', 'PS256', 'ES256', 'EdDSA'],
     ),
     clock_skew: byDefault(seconds("Seconds by which the issuer's clock may differ."), 60),
@@ -69,27 +74,23 @@ export const jwt = closed(
   'People with a token from an identity provider. The settings of a key given here apply to each of them.',
 );
 
-export interface JwtConfig {
-  readonly issuer: string;
-  readonly audience: readonly string[];
+type Own = ProgramForm<typeof jwt>;
+
+/** The settings of a key apply to each person; {@link settingsOfPerson} resolves them. */
+export interface JwtConfig extends Omit<Own, 'jwks'> {
   readonly jwks: { readonly url: string } | { readonly file: string };
-  readonly algorithms: readonly (typeof JWT_ALGORITHMS)[number][];
-  readonly clockSkewMs: number;
-  readonly claims: Static<typeof jwt>['claims'];
-  /** What applies to each person; {@link settingsOfPerson} resolves it. */
-  readonly written: Static<typeof jwt>;
 }
 
 export function resolveJwt(
-  written: Static<typeof jwt>,
+  own: Own,
   environment: Environment,
   routes: RouteNames,
   findings: Findings,
 ): JwtConfig {
   const path = ['auth', 'jwt'];
-  const { issuer, audience, jwks, algorithms, clock_skew, claims } = written;
+  const { jwks } = own;
   // Each person's settings are resolved with their first token: here only what is wrong is wanted.
-  resolveKeySettings(written, { id: 'jwt:', name: 'jwt', path }, routes, findings);
+  resolveKeySettings(own, { id: 'jwt:', name: 'jwt', path }, routes, findings);
   if (/^http:/i.test(jwks)) {
     const host = URL.canParse(jwks) ? new URL(jwks).hostname : '';
     if (host !== 'localhost' && host !== '127.0.0.1' && host !== '[::1]') {
@@ -102,23 +103,18 @@ export function resolveJwt(
     findings.problems.push({ path: [...path, 'jwks'], message: 'is not a URL' });
   }
   return {
-    issuer,
-    audience: typeof audience === 'string' ? [audience] : audience,
+    ...own,
     jwks: isUrl ? { url: jwks } : { file: expandHome(jwks, environment.userHome) },
-    algorithms,
-    clockSkewMs: Math.round(clock_skew * 1000),
-    claims,
-    written,
   };
 }
 
 /** What applies to one person; the configuration has been checked. */
 export function settingsOfPerson(
-  { written }: JwtConfig,
+  config: JwtConfig,
   id: string,
   name: string,
   routes: RouteNames,
 ): KeySettings {
   const findings: Findings = { problems: [], warnings: [] };
-  return resolveKeySettings(written, { id, name, path: [] }, routes, findings);
+  return resolveKeySettings(config, { id, name, path: [] }, routes, findings);
 }

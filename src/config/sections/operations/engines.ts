@@ -1,36 +1,58 @@
 /** The section `engines`: a shared cache, database and object store, with which several machines are one gateway. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import type { Environment } from '../../environment.ts';
-import type { Findings } from '../../file/problem.ts';
-import { byDefault, choice, closed, optional } from '../../file/schema-types.ts';
+import {
+  byDefault,
+  choice,
+  closed,
+  list,
+  optional,
+  type ProgramForm,
+  reads,
+  secret,
+  string,
+} from '../../file/schema.ts';
 import { Secret } from '../../secret.ts';
 
-const address = (description: string) =>
-  optional(Type.String({ minLength: 1, description }), 'none: this state stays on each machine');
+const address = <T>(parse: (text: string, environment: Environment) => T, description: string) =>
+  optional(
+    reads(string(description, { minLength: 1 }), (text, { path, environment, findings }) => {
+      try {
+        return parse(text, environment);
+      } catch (thrown) {
+        // Only messages of this file: that of another parser could quote a password.
+        const message = thrown instanceof AddressProblem ? thrown.message : 'is no URL';
+        findings.problems.push({ path, message });
+        return undefined;
+      }
+    }),
+    'none: this state stays on each machine',
+  );
 
 export const engines = closed(
   {
     cache: address(
+      cacheAddress,
       'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is the password of the sentinels, if they have one.',
     ),
     database: address(
+      databaseAddress,
       'Postgres, for keys made at run time, budgets, spend, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.',
     ),
     objects: address(
+      objectsAddress,
       'A store with the S3 API, for bodies of recorded exchanges; it also needs `database`: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for your own store. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
     ),
     seal: byDefault(
-      Type.Array(
-        Type.String({
-          pattern: '^[^\\u0000\\r\\n]{32,}$',
-          'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
-        }),
-        {
-          maxItems: 8,
-          description:
-            'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.',
-        },
+      list(
+        secret(
+          string(undefined, {
+            pattern: '^[^\\u0000\\r\\n]{32,}$',
+            'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
+          }),
+        ),
+        'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.',
+        { maxItems: 8 },
       ),
       [],
     ),
@@ -79,42 +101,7 @@ export interface ObjectsAddress {
   readonly sessionToken?: Secret;
 }
 
-export interface EnginesConfig {
-  readonly cache?: CacheAddress;
-  readonly database?: DatabaseAddress;
-  readonly objects?: ObjectsAddress;
-  readonly onError: 'local' | 'open' | 'closed';
-  /** The first one encrypts, all of them decrypt. */
-  readonly seal: readonly Secret[];
-}
-
-export function resolveEngines(
-  own: Static<typeof engines>,
-  environment: Environment,
-  findings: Findings,
-): EnginesConfig {
-  const read = <T>(name: string, text: string | undefined, parse: (text: string) => T) => {
-    if (text === undefined) return undefined;
-    try {
-      return parse(text);
-    } catch (thrown) {
-      // Only messages of this file: that of another parser could quote a password.
-      const message = thrown instanceof AddressProblem ? thrown.message : 'is no URL';
-      findings.problems.push({ path: ['engines', name], message });
-      return undefined;
-    }
-  };
-  const cache = read('cache', own.cache, cacheAddress);
-  const database = read('database', own.database, databaseAddress);
-  const objects = read('objects', own.objects, (text) => objectsAddress(text, environment));
-  return {
-    ...(cache !== undefined && { cache }),
-    ...(database !== undefined && { database }),
-    ...(objects !== undefined && { objects }),
-    onError: own.on_error,
-    seal: own.seal.map((secret) => new Secret(secret)),
-  };
-}
+export type EnginesConfig = ProgramForm<typeof engines>;
 
 class AddressProblem extends Error {}
 

@@ -1,7 +1,6 @@
 /** The keys `unpriced` and `spend`: what happens to models without a price, and how long spend rows are kept. */
 
-import type { Static } from '@sinclair/typebox';
-import { byDefault, choice, closed, count } from '../../file/schema-types.ts';
+import { byDefault, choice, closed, count } from '../../file/schema.ts';
 
 export const unpriced = byDefault(
   choice(
@@ -26,15 +25,3 @@ export const spend = closed(
   },
   'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`, and in `engines.database` where there is one.',
 );
-
-export interface SpendConfig {
-  /** Of the rows; 0 = for ever. */
-  readonly keepDays: number;
-  /** Of the totals; 0 = for ever. */
-  readonly keepTotalsDays: number;
-}
-
-export const resolveSpend = (own: Static<typeof spend>): SpendConfig => ({
-  keepDays: own.keep_days,
-  keepTotalsDays: own.keep_totals_days,
-});

@@ -1,17 +1,15 @@
 /** The keys of a provider on Azure: its resource, and who asks for tokens of Entra ID where there is no API key. */
 
-import { Type } from '@sinclair/typebox';
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
-import { optional, text } from '../../file/schema-types.ts';
+import { optional, string, text } from '../../file/schema.ts';
 import { Secret } from '../../secret.ts';
 
 export const azureKeys = {
   resource: optional(
-    Type.String({
+    string('azure: the name of the resource, from which its address follows.', {
       pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
       'x-mismatch': 'must hold only a–z, 0–9 and -',
-      description: 'azure: the name of the resource, from which its address follows.',
     }),
     'AZURE_OPENAI_ENDPOINT or AZURE_RESOURCE_NAME; not needed with base_url',
   ),
@@ -56,10 +54,10 @@ export interface AzureConfig {
 }
 
 interface Written {
-  readonly base_url?: string | undefined;
+  readonly baseUrl?: string | undefined;
   readonly resource?: string | undefined;
-  readonly tenant_id?: string | undefined;
-  readonly client_id?: string | undefined;
+  readonly tenantId?: string | undefined;
+  readonly clientId?: string | undefined;
   readonly scope?: string | undefined;
 }
 
@@ -88,12 +86,12 @@ export function resolveAzure(
 ): AzureConfig | undefined {
   const { variable } = environment;
   const named =
-    own.resource ?? (own.base_url === undefined ? variable('AZURE_RESOURCE_NAME') : undefined);
+    own.resource ?? (own.baseUrl === undefined ? variable('AZURE_RESOURCE_NAME') : undefined);
   const endpoint =
-    own.resource === undefined && own.base_url === undefined
+    own.resource === undefined && own.baseUrl === undefined
       ? (variable('AZURE_OPENAI_ENDPOINT') ?? addressOf(named))
       : addressOf(named);
-  const address = own.base_url ?? endpoint;
+  const address = own.baseUrl ?? endpoint;
   if (address === undefined) {
     const message =
       'needs the key "resource" or "base_url" (or AZURE_OPENAI_ENDPOINT or AZURE_RESOURCE_NAME in the environment)';
@@ -115,8 +113,8 @@ const addressOf = (resource: string | undefined): string | undefined =>
 
 /** In the order of Azure's own libraries: an application's secret or certificate, a token of its workload, the machine. */
 function identityOf(own: Written, authority: string, { variable }: Environment): EntraIdentity {
-  const tenantId = own.tenant_id ?? variable('AZURE_TENANT_ID');
-  const clientId = own.client_id ?? variable('AZURE_CLIENT_ID');
+  const tenantId = own.tenantId ?? variable('AZURE_TENANT_ID');
+  const clientId = own.clientId ?? variable('AZURE_CLIENT_ID');
   const secret = variable('AZURE_CLIENT_SECRET');
   const certificateFile = variable('AZURE_CLIENT_CERTIFICATE_PATH');
   const tokenFile = variable('AZURE_FEDERATED_TOKEN_FILE');

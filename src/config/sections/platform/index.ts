@@ -1,13 +1,20 @@
 /** The keys of a provider that is reached through a cloud's platform: Google Vertex AI, Amazon Bedrock or Azure. */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { type Static, Type } from '@sinclair/typebox';
 import type { ProtocolName } from '../../../conversation/protocol-names.ts';
 import { withoutTrailing } from '../../../lib/text/trim-end.ts';
 import { PLATFORM_NAMES, type PlatformName } from '../../../vendors/vendor.ts';
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
-import { choice, optional, text } from '../../file/schema-types.ts';
+import {
+  choice,
+  closed,
+  optional,
+  type ProgramForm,
+  programName,
+  string,
+  text,
+} from '../../file/schema.ts';
 import {
   type GoogleCredentials,
   googleCredentials,
@@ -17,7 +24,7 @@ import { type AzureConfig, azureBaseUrl, azureKeys, resolveAzure } from './azure
 
 /** These names become parts of a host or of a path. */
 const part = (description: string, pattern: string, mismatch: string) =>
-  Type.String({ pattern, 'x-mismatch': mismatch, description });
+  string(description, { pattern, 'x-mismatch': mismatch });
 const place = (description: string) =>
   part(description, '^[a-z0-9-]{1,40}$', 'must hold only a–z, 0–9 and -');
 
@@ -55,9 +62,8 @@ export const platformKeys = {
   ...azureKeys,
 };
 
-type FilePlatform = { readonly base_url?: string | undefined } & {
-  readonly [K in keyof typeof platformKeys]?: Static<(typeof platformKeys)[K]> | undefined;
-};
+const platform = closed(platformKeys, 'How a cloud is reached.');
+type OwnPlatform = ProgramForm<typeof platform> & { readonly baseUrl?: string | undefined };
 
 export interface VertexConfig {
   readonly name: 'vertex';
@@ -100,7 +106,7 @@ export const presetOfPlatform = (
 
 /** The platform of a provider; undefined for one without, and (each time with a problem) where something is missing. */
 export function resolvePlatform(
-  own: FilePlatform,
+  own: OwnPlatform,
   name: PlatformName | undefined,
   protocol: ProtocolName | undefined,
   hasKeys: boolean,
@@ -111,7 +117,7 @@ export function resolvePlatform(
   for (const platform of PLATFORM_NAMES) {
     if (platform === name) continue;
     for (const key of KEYS[platform]) {
-      if (own[key] === undefined) continue;
+      if (own[programName(key, platformKeys[key]) as keyof OwnPlatform] === undefined) continue;
       const message = `is only for providers with platform: ${platform}`;
       findings.problems.push({ path: [...path, key], message });
     }
@@ -136,9 +142,9 @@ export function resolvePlatform(
     const region = own.region ?? variable(REGIONS) ?? needed('region', REGIONS);
     return region === undefined
       ? undefined
-      : { name, region: checked(region, 'region', path, findings), awsProfile: own.aws_profile };
+      : { name, region: checked(region, 'region', path, findings), awsProfile: own.awsProfile };
   }
-  const { file, isNamed } = googleCredentialsFile(own.credentials_file, environment);
+  const { file, isNamed } = googleCredentialsFile(own.credentialsFile, environment);
   const metadata = !isNamed;
   const credentials =
     hasKeys || (metadata && isAtGoogle(file, environment))
@@ -163,10 +169,7 @@ const PROJECTS = ['GOOGLE_CLOUD_PROJECT', 'ANTHROPIC_VERTEX_PROJECT_ID'];
 
 /** A value that may come from the environment or a credentials file, which no schema has seen. */
 function checked(value: string, key: keyof typeof platformKeys, path: Path, findings: Findings) {
-  const { pattern, 'x-mismatch': mismatch } = platformKeys[key] as unknown as {
-    readonly pattern: string;
-    readonly 'x-mismatch': string;
-  };
+  const { pattern = '', 'x-mismatch': mismatch } = platformKeys[key];
   if (!new RegExp(pattern).test(value)) {
     findings.problems.push({ path, key: true, message: `its ${key} ${mismatch}` });
   }
@@ -188,11 +191,11 @@ function isAtGoogle(file: string, environment: Environment): boolean {
 /** What is in the credentials file. One that is not there yet is a warning: it is read for each token. */
 function readable(
   file: string,
-  own: FilePlatform,
+  own: OwnPlatform,
   path: Path,
   findings: Findings,
 ): GoogleCredentials | undefined {
-  const isNamed = own.credentials_file !== undefined;
+  const isNamed = own.credentialsFile !== undefined;
   const at = isNamed ? [...path, 'credentials_file'] : path;
   let text: string;
   try {

@@ -1,43 +1,42 @@
 /** The `http` of `server_tools`: the operator's own tools, each of them one HTTP request. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { schemaProblems } from '../../../lib/json/json-schema-problems.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {
+  anything,
   byDefault,
   choice,
   closed,
   count,
-  headerValue,
-  ms,
+  headerMap,
   named,
   optional,
+  type ProgramForm,
+  string,
   text,
-} from '../../file/schema-types.ts';
-import type { Secret } from '../../secret.ts';
-import { keywords, lowerCase, secrets, toolTimeout } from './tool-schema.ts';
+} from '../../file/schema.ts';
+import { keywords, secrets, toolTimeout } from './tool-schema.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 const httpTool = closed(
   {
     description: text('The description that the model gets: what the tool does.'),
-    url: Type.String({
+    url: string('Its address; {name} after the host is replaced by that argument.', {
       pattern: '^https?://.+$',
-      description: 'Its address; {name} after the host is replaced by that argument.',
     }),
     method: byDefault(choice(METHODS, 'The HTTP method.'), 'GET'),
     schema: optional(
       named(
-        Type.Unknown(),
+        anything(),
         'JSON Schema of the arguments. Those not in the URL go into the query (GET, DELETE) or the JSON body; x-in: query or body on a property decides otherwise, x-name renames it.',
       ),
       'no arguments',
     ),
-    headers: byDefault(named(headerValue(), 'Headers; may hold keys.'), {}),
-    query: byDefault(named(Type.String(), 'Query parameters of every call; may hold keys.'), {}),
+    headers: byDefault(headerMap('Headers; may hold keys.'), {}),
+    query: byDefault(secrets('Query parameters of every call; may hold keys.'), {}),
     keywords,
     timeout: byDefault(toolTimeout('Seconds for one call.'), 30),
     max_bytes: byDefault(count('Bytes of the response that the model gets.', 1), 262_144),
@@ -45,62 +44,35 @@ const httpTool = closed(
   'A tool that is one HTTP request.',
 );
 
-export const httpTools = byDefault(
-  named(httpTool, 'Tools that are HTTP requests, by name.', '^[A-Za-z0-9_-]{1,64}$'),
-  {},
+export const httpTools = named(
+  httpTool,
+  'Tools that are HTTP requests, by name.',
+  '^[A-Za-z0-9_-]{1,64}$',
 );
 
+type OwnTool = ProgramForm<typeof httpTool>;
+
 /** A tool that is one HTTP request. */
-export interface HttpToolConfig {
+export interface HttpToolConfig extends OwnTool {
   readonly name: string;
-  /** Offered where the latest text of the user contains one of these; always when left out. */
-  readonly keywords?: readonly string[];
-  readonly description: string;
-  readonly method: (typeof METHODS)[number];
-  /** `{name}` after the host stands for that argument. */
-  readonly url: string;
   /** JSON Schema of the arguments, with `x-in` and `x-name` on its properties. */
   readonly schema: JsonObject;
-  /** By lower-case name. */
-  readonly headers: Readonly<Record<string, Secret>>;
-  readonly query: Readonly<Record<string, Secret>>;
-  readonly timeoutMs: number;
-  readonly maxBytes: number;
 }
 
-type FileHttpTool = Static<typeof httpTool>;
 type ArgumentSchema = Readonly<Record<string, unknown>>;
 
 /** @param path of `http` in the file */
 export const resolveHttpTools = (
-  tools: Readonly<Record<string, FileHttpTool>>,
+  tools: ProgramForm<typeof httpTools>,
   path: Path,
   findings: Findings,
 ): readonly HttpToolConfig[] =>
-  Object.entries(tools).map(([name, own]) => resolveHttpTool(name, own, [...path, name], findings));
-
-function resolveHttpTool(
-  name: string,
-  own: FileHttpTool,
-  path: Path,
-  findings: Findings,
-): HttpToolConfig {
-  const schema = own.schema ?? { type: 'object', properties: {} };
-  checkUrl(own.url, schema, [...path, 'url'], findings);
-  checkSchema(own, schema, [...path, 'schema'], findings);
-  return {
-    name,
-    ...(own.keywords === undefined ? {} : { keywords: own.keywords }),
-    description: own.description,
-    method: own.method,
-    url: own.url,
-    schema: schema as JsonObject,
-    headers: secrets(own.headers, lowerCase),
-    query: secrets(own.query),
-    timeoutMs: ms(own.timeout),
-    maxBytes: own.max_bytes,
-  };
-}
+  Object.entries(tools).map(([name, own]) => {
+    const schema = own.schema ?? { type: 'object', properties: {} };
+    checkUrl(own.url, schema, [...path, name, 'url'], findings);
+    checkSchema(own, schema, [...path, name, 'schema'], findings);
+    return { name, ...own, schema: schema as JsonObject };
+  });
 
 /** An argument in a URL: `{name}`, or `{+name}` which keeps its slashes. */
 const PLACEHOLDER = /\{\+?([^{}]*)\}/g;
@@ -127,7 +99,7 @@ function checkUrl(url: string, schema: ArgumentSchema, path: Path, findings: Fin
 }
 
 function checkSchema(
-  { url, method }: FileHttpTool,
+  { url, method }: OwnTool,
   schema: ArgumentSchema,
   path: Path,
   findings: Findings,

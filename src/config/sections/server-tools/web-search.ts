@@ -1,6 +1,5 @@
 /** The `web_search` of `server_tools`: search engines in fallback order. */
 
-import { type Static, Type } from '@sinclair/typebox';
 import { withoutTrailing } from '../../../lib/text/trim-end.ts';
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
@@ -10,15 +9,20 @@ import {
   closed,
   count,
   credential,
-  listOf,
-  ms,
+  either,
+  flag,
+  list,
   named,
+  number,
   oneOrMore,
   optional,
+  type ProgramForm,
+  reads,
   seconds,
+  string,
   text,
-} from '../../file/schema-types.ts';
-import { Secret } from '../../secret.ts';
+} from '../../file/schema.ts';
+import type { Secret } from '../../secret.ts';
 import { keyFromEnvironment } from '../environment-keys.ts';
 import { checkTarget, type ProviderNames } from '../targets.ts';
 
@@ -42,7 +46,9 @@ const engine = closed(
     type: choice(SEARCH_ENGINES, 'What kind of engine; docs = this manual.'),
     name: optional(text('A name for logs.'), 'its type'),
     base_url: optional(
-      Type.String({ pattern: '^https?://.+$', description: 'Its address.' }),
+      reads(string('Its address.', { pattern: '^https?://.+$' }), (url) =>
+        withoutTrailing(url, '/'),
+      ),
       "the vendor's address; searxng needs one",
     ),
     keys: optional(
@@ -54,10 +60,7 @@ const engine = closed(
       'none',
     ),
     options: byDefault(
-      named(
-        Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
-        "Further parameters of the engine's API.",
-      ),
+      named(either([string(), number(), flag()]), "Further parameters of the engine's API."),
       {},
     ),
   },
@@ -73,31 +76,23 @@ export const webSearch = closed(
       ),
       'declared',
     ),
-    engines: byDefault(Type.Array(engine, { description: 'Engines in fallback order.' }), []),
+    engines: byDefault(list(engine, 'Engines in fallback order.'), []),
     max_results: byDefault(count('Results handed to the model.', 1), 8),
     timeout: byDefault(seconds('Seconds for one search.'), 15),
   },
   'Web search for models that have none.',
 );
 
-export interface SearchEngine {
+type OwnEngine = ProgramForm<typeof engine>;
+
+export interface SearchEngine extends OwnEngine {
   readonly name: string;
-  readonly type: SearchEngineType;
-  readonly baseUrl?: string;
   readonly keys: readonly Secret[];
-  /** `type: model`: the provider/model that searches with its own hosted tool. */
-  readonly target?: string;
-  /** Engine-specific parameters, sent as they are. */
-  readonly options: Readonly<Record<string, string | number | boolean>>;
 }
 
-export interface WebSearchConfig {
-  /** force: always offered; selective: when the request looks like it needs one; declared: when the client declared it. */
-  readonly inject: 'force' | 'selective' | 'declared';
+export interface WebSearchConfig extends Omit<ProgramForm<typeof webSearch>, 'engines'> {
   /** In fallback order. */
   readonly engines: readonly SearchEngine[];
-  readonly maxResults: number;
-  readonly timeoutMs: number;
 }
 
 /** Where the engines' keys usually stand. */
@@ -112,32 +107,28 @@ const ENGINE_VARIABLES: Readonly<Partial<Record<SearchEngineType, readonly strin
 const NEEDS_KEY = new Set<SearchEngineType>(['tavily', 'brave', 'exa', 'serper', 'zhipu']);
 
 /** @param path of `web_search` in the file */
-export function resolveWebSearch(
-  own: Static<typeof webSearch>,
+export const resolveWebSearch = (
+  own: ProgramForm<typeof webSearch>,
   path: Path,
   providers: ProviderNames,
   environment: Environment,
   findings: Findings,
-): WebSearchConfig {
-  return {
-    inject: own.inject,
-    engines: own.engines.map((one, index) =>
-      resolveEngine(one, [...path, 'engines', index], providers, environment, findings),
-    ),
-    maxResults: own.max_results,
-    timeoutMs: ms(own.timeout),
-  };
-}
+): WebSearchConfig => ({
+  ...own,
+  engines: own.engines.map((one, index) =>
+    resolveEngine(one, [...path, 'engines', index], providers, environment, findings),
+  ),
+});
 
 function resolveEngine(
-  own: Static<typeof engine>,
+  own: OwnEngine,
   path: Path,
   providers: ProviderNames,
   environment: Environment,
   findings: Findings,
 ): SearchEngine {
   const { type, target } = own;
-  if (type === 'searxng' && own.base_url === undefined) {
+  if (type === 'searxng' && own.baseUrl === undefined) {
     findings.problems.push({ path, message: 'searxng needs the key "base_url"' });
   }
   if (type === 'model' && target === undefined) {
@@ -145,20 +136,11 @@ function resolveEngine(
   } else if (type === 'model' && target !== undefined) {
     checkTarget(target, [...path, 'target'], providers, findings);
   }
-  const written = listOf(own.keys)?.map((key) => new Secret(key));
-  const variables = ENGINE_VARIABLES[type] ?? [];
-  const usual =
-    written === undefined ? keyFromEnvironment(variables, environment, path, findings) : undefined;
-  const keys = written ?? (usual === undefined ? [] : [usual]);
+  const variables = own.keys === undefined ? (ENGINE_VARIABLES[type] ?? []) : [];
+  const usual = keyFromEnvironment(variables, environment, path, findings);
+  const keys = own.keys ?? (usual === undefined ? [] : [usual]);
   if (keys.length === 0 && NEEDS_KEY.has(type)) {
     findings.warnings.push({ path, message: `${type} has no key` });
   }
-  return {
-    name: own.name ?? type,
-    type,
-    baseUrl: own.base_url && withoutTrailing(own.base_url, '/'),
-    keys,
-    target,
-    options: own.options,
-  };
+  return { ...own, name: own.name ?? type, keys };
 }
