@@ -47,8 +47,6 @@ interface Resolved {
   readonly profiles: Profiles;
 }
 
-export type LogLevel = Config['log']['level'];
-
 /** The Config, deeply frozen. It may only be used when no problem was found. */
 export function resolveConfig(
   file: FileForm<typeof fileSchema>,

@@ -75,10 +75,3 @@ export function expandHome(path: string, userHome: string): string {
   if (path === '~') return userHome;
   return path.startsWith('~/') ? join(userHome, path.slice(2)) : path;
 }
-
-/** A path of the file; where it names none, `fallback` below the program's own folder. */
-export const homePath = (
-  written: string | undefined,
-  fallback: string,
-  { home, userHome }: Environment,
-): string => (written === undefined ? join(home, fallback) : expandHome(written, userHome));

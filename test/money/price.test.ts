@@ -43,10 +43,10 @@ test('the last tier that fits counts, and a price from the day on which it begin
         output: 12,
         tiers: [
           { above: 200_000, input: 4 },
-          { serviceTier: 'flex', input: 1 },
+          { service_tier: 'flex', input: 1 },
         ],
       },
-      { input: 3, output: 12, effectiveFrom: Date.parse('2027-01-01') },
+      { input: 3, output: 12, effective_from: '2027-01-01' },
     ],
   });
   const book = new PriceBook({ providers: { up: { prices } } });

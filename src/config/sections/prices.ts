@@ -79,11 +79,6 @@ export type FileTier = FileForm<typeof tier>;
 type OwnTier = ProgramForm<typeof tier>;
 type OwnPrice = ProgramForm<typeof price>;
 
-export const prices = named(
-  oneOrMore(price, 'A price, or a list of prices of which each counts from its `effective_from`.'),
-  'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.',
-);
-
 /** USD per million tokens; `search` and `request` per thousand. */
 export type Rates = Required<Omit<OwnPrice, 'tiers' | 'effectiveFrom'>>;
 
@@ -103,8 +98,13 @@ export interface ModelPrice extends Rates {
   readonly effectiveFrom: number;
 }
 
+const written = named(
+  oneOrMore(price, 'A price, or a list of prices of which each counts from its `effective_from`.'),
+  'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.',
+);
+
 /** Exact names first; of one name the newest price first. A price that is left out is that of an ordinary token. */
-export function resolvePrices(written: ProgramForm<typeof prices>): readonly ModelPrice[] {
+export const prices = reads(written, (written): readonly ModelPrice[] => {
   const isGlob = (model: string) => /[*?]/.test(model);
   return Object.entries(written)
     .map(([model, all]) =>
@@ -114,7 +114,10 @@ export function resolvePrices(written: ProgramForm<typeof prices>): readonly Mod
     )
     .toSorted(([a], [b]) => Number(isGlob(a!.model)) - Number(isGlob(b!.model)))
     .flat();
-}
+});
+
+export const resolvePrices = (written: FileForm<typeof prices>): readonly ModelPrice[] =>
+  inProgram(prices, written);
 
 /** One price of a model, as the file has it. */
 export const modelPrice = (model: string, written: FilePrice): ModelPrice =>

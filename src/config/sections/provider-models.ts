@@ -16,7 +16,7 @@ import {
   type ProgramForm,
   text,
 } from '../file/schema.ts';
-import { type ModelPrice, prices, resolvePrices } from './prices.ts';
+import { type ModelPrice, prices } from './prices.ts';
 
 /** Where a fact of a model comes from that is not stated. */
 const CATALOGUE = "the vendor's list, or the model catalogue";
@@ -95,6 +95,6 @@ export function resolveModels(
     models: [...new Set(written.map(({ name }) => name))],
     facts: Object.fromEntries(stated),
     ...(caches.length > 0 && { modelCaches: Object.fromEntries(caches) }),
-    prices: resolvePrices(own.prices),
+    prices: own.prices,
   };
 }

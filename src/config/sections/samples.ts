@@ -1,16 +1,7 @@
 /** The section `samples`: which exchanges are recorded, where, and for how long. */
 
 import { join } from 'node:path';
-import {
-  byDefault,
-  choice,
-  closed,
-  count,
-  list,
-  orElse,
-  type ProgramForm,
-  path,
-} from '../file/schema.ts';
+import { byDefault, choice, closed, count, list, orElse, path } from '../file/schema.ts';
 
 export const SAMPLE_MODES = ['off', 'errors', 'all'] as const;
 export type SampleMode = (typeof SAMPLE_MODES)[number];
@@ -51,5 +42,3 @@ export const samples = closed(
   },
   'Recording of exchanges.',
 );
-
-export type SamplesConfig = ProgramForm<typeof samples>;

@@ -24,7 +24,6 @@ const MAX_USD = 9_000_000;
 const SHORT_TEXT = '^[^\\u0000-\\u001f\\u007f]{1,200}$';
 
 export const PERIODS = ['minute', 'hour', 'day', 'week', 'month', 'total'] as const;
-export type BudgetPeriod = (typeof PERIODS)[number];
 
 /** A text of one line for names and labels. */
 export const shortText = (description: string) =>
