@@ -22,6 +22,7 @@ import type { ServerTool } from '../features/server-tools/tool.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/types.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { bothAhead, renamed } from '../state/key-value/room.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
 export interface ConversationSetup {
@@ -100,13 +101,9 @@ export function withConversationTools(
   };
 }
 
-/** The keys of an answer that is kept for one conversation alone. */
-export const scopedKeys = (keys: readonly string[], scope: string): readonly string[] =>
-  keys.map((key) => `${scope}\0${key}`);
-
 /**
  * The ledger of one conversation. What was recalled stays out of the one on disk: another space must
- * never see it, and an erased space must be gone. It is kept in memory for a turn that goes on with the
+ * never see it, and an erased space must be gone. It is kept apart for a turn that goes on with the
  * client's own calls, under this conversation's name.
  */
 export function turnLedger(
@@ -116,7 +113,7 @@ export function turnLedger(
   scope: string,
 ): HopLedger {
   const names = new Set(tools.map(({ name }) => name));
-  const scoped = (keys: readonly string[]) => scopedKeys(keys, scope);
+  const own = renamed(turns, (key) => `${scope}\0${key}`);
   const isOurs = ({ turns: said }: HopEntry) =>
     said.some(({ blocks }) =>
       blocks.some((block) => block.type === 'tool-call' && names.has(block.name)),
@@ -125,12 +122,12 @@ export function turnLedger(
     get empty() {
       return disk.empty && turns.empty;
     },
-    find: (keys) => turns.find(scoped(keys)) ?? disk.find(keys),
+    prefetch: bothAhead(disk.prefetch, own.prefetch),
+    find: (keys) => own.find(keys) ?? disk.find(keys),
     put(keys, entry) {
       if (!isOurs(entry)) disk.put(keys, entry);
-      else if (entry.clientCalls.length > 0) turns.put(scoped(keys), entry);
+      else if (entry.clientCalls.length > 0) own.put(keys, entry);
     },
-    flush: () => disk.flush(),
-    close: () => {},
+    settled: (keys) => disk.settled(keys),
   };
 }

@@ -12,7 +12,7 @@ import type { Exchange } from '../gateway/types.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { ExchangeState, SharedState } from './shared-state.ts';
+import type { ExchangeLedgers, Ledgers } from './ledgers.ts';
 
 /** Asks a model (`provider/model`) through this gateway, on the account of `payer`. */
 export type AskModel = (
@@ -28,8 +28,7 @@ export interface FeaturesOptions {
   readonly metrics: GatewayMetrics;
   readonly version: string;
   readonly ask: AskModel;
-  /** Undefined: the state is on this machine. */
-  readonly shared: SharedState | undefined;
+  readonly ledgers: Ledgers;
   /** Undefined while `memory.enabled` is off. Read it anew for each exchange: a reload changes it. */
   readonly memory: Memory | undefined;
 }
@@ -45,6 +44,5 @@ export interface ExchangeSetup {
   readonly registry: ToolRegistry;
   /** On whose account calls to other models go. */
   readonly payer: Payer | undefined;
-  /** The state that is shared with other replicas; undefined: it is on this machine. */
-  readonly state: ExchangeState | undefined;
+  readonly ledgers: ExchangeLedgers;
 }

@@ -1,6 +1,5 @@
 /** The features in the order in which they act on an exchange, with the stores that they share. */
 
-import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
@@ -8,21 +7,19 @@ import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { forcedChoice } from '../features/forced-choice/index.ts';
 import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
-import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
+import { reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
-import { memoryLedger, openHopLedger, permittedTools } from '../features/server-tools/index.ts';
+import { permittedTools } from '../features/server-tools/index.ts';
 import { toolPairing } from '../features/tool-pairing/index.ts';
-import { openShortResultLedger, toolResults } from '../features/tool-results/index.ts';
+import { toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
-import { openDescriptionStore, withReadAhead, withRunReport } from '../features/vision/index.ts';
+import { withReadAhead, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import { sidePayer } from '../gateway/tries/side-calls.ts';
 import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { HashedName } from '../state/erasures.ts';
-import { lazy } from '../state/lazy.ts';
-import { event } from '../telemetry/log.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { conversationOf, strayHeaders, withConversationTools } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
@@ -33,7 +30,7 @@ import {
   searchForCodex,
   serverToolsOf,
 } from './server-tools.ts';
-import { ownKey, visionBySpace } from './vision.ts';
+import { visionBySpace } from './vision.ts';
 
 export interface FeaturesOfExchange {
   readonly features: readonly Feature[];
@@ -69,24 +66,15 @@ export interface Features {
 type MakeFeature = (setup: ExchangeSetup) => Feature | readonly Feature[] | undefined;
 
 export function createFeatures(options: FeaturesOptions, initial: Config): Features {
-  const { environment, log, metrics } = options;
-  const path = (name: string) => join(environment.home, 'state', name);
-  const warn = (message: string) => event(log, 'state.problem', { message }, 'warn');
-  const stores = {
-    hops: lazy(() => openHopLedger({ path: path('hops.db'), warn })),
-    answers: lazy(() => openSessionLedger({ path: path('session.db'), warn })),
-    short: lazy(() => openShortResultLedger({ path: path('sent-short.db'), warn })),
-    descriptions: lazy(() => openDescriptionStore({ path: path('descriptions.db'), warn })),
-  };
+  const { log, metrics, ledgers } = options;
   let config = initial;
   let tools = configuredTools(initial, options);
-  let turns = memoryLedger();
   const leakedCalls = leakedCallsByUse(log, metrics);
-  const { shared } = options;
-  const descriptions = shared?.descriptions ?? stores.descriptions.value;
-  const vision = visionBySpace(options, descriptions, () => config.serverTools);
+  const vision = visionBySpace(options, ledgers.descriptions, () => config.serverTools);
   const textLimit = () => config.limits.toolText;
-  const shortened = toolResults({ limit: textLimit, ledger: stores.short.value });
+  const { short } = ledgers.begin();
+  const shortened =
+    short.prefetch === undefined ? toolResults({ limit: textLimit, ledger: short }) : undefined;
   const fitted = vendorFit();
   const tails = new RequestTails();
   const chatApp = {
@@ -110,37 +98,22 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     leakedCalls.feature,
     ({ chat }) => chat?.before,
     (setup) => {
-      const { chat, state } = setup;
-      const sharedTurns = state?.turns(chat?.space);
       const feature = serverToolsOf(setup, {
-        disk: state?.hops ?? stores.hops.value,
-        turns: sharedTurns ?? turns,
-        ahead: sharedTurns && { disk: state!.hops.prefetch, turns: sharedTurns.prefetch },
         rounds: config.limits.toolRounds,
         secrets: secretsOf(config),
         log,
       });
-      state?.restoredBy(feature);
+      setup.ledgers.restoredBy(feature);
       return feature;
     },
     // Reasoning about what was recalled must not outlive its space.
-    ({ exchange: { owner }, chat, state }) =>
-      chat?.space === undefined
-        ? reasoningMemory({
-            ledger: state?.answers ?? stores.answers.value,
-            ahead: state?.ahead(state.answers.prefetch),
-            owner,
-          })
-        : undefined,
-    ({ exchange: { owner }, chat, recording, state }) => {
-      const space = chat?.space;
-      const own = vision.of(space, owner);
-      const ahead = state?.ahead((keys) => {
-        const stored = space === undefined ? keys.map((key) => ownKey(key, owner)) : keys;
-        return shared!.descriptions.prefetch(stored, space);
-      });
+    ({ exchange: { owner }, chat, ledgers: { answers, restored } }) =>
+      chat?.space === undefined ? reasoningMemory({ ledger: answers, restored, owner }) : undefined,
+    ({ exchange: { owner }, chat, recording, ledgers: { restored } }) => {
+      const own = vision.of(chat?.space, owner);
+      const prefetch = vision.prefetchOf(chat?.space, owner);
       return withRunReport(
-        ahead === undefined ? own : withReadAhead(own, ahead),
+        prefetch === undefined ? own : withReadAhead(own, { prefetch, restored }),
         recording && ((run) => recording.tool?.(run)),
       );
     },
@@ -148,14 +121,8 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     ({ registry }) => (registry.tools.length === 0 ? vendorCallIds : undefined),
     () => refusalRetry,
     () => toolPairing,
-    ({ state }) =>
-      state === undefined
-        ? shortened
-        : toolResults({
-            limit: textLimit,
-            ledger: state.short,
-            ahead: state.ahead(state.short.prefetch),
-          }),
+    ({ ledgers: { short, restored } }) =>
+      shortened ?? toolResults({ limit: textLimit, ledger: short, restored }),
     () => fitted,
     ({ exchange }) => new PromptCache(exchange, tails),
     forcedChoice,
@@ -178,7 +145,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         chat,
         registry,
         payer: sidePayer(payer, exchange.trace),
-        state: shared?.begin(),
+        ledgers: ledgers.begin(),
       };
       const features: Feature[] = [];
       for (const make of order) {
@@ -187,12 +154,12 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         if ('name' in made) features.push(made);
         else features.push(...made);
       }
-      const { state } = setup;
-      return { features, space: chat?.space, ...(state && { beforeEnd: state.beforeEnd }) };
+      const { beforeEnd } = setup.ledgers;
+      return { features, space: chat?.space, ...(beforeEnd && { beforeEnd }) };
     },
     codexSearch: (search) => searchForCodex(tools.registry, search, log),
     eraseSpace(space) {
-      turns = memoryLedger();
+      ledgers.eraseSpace(space);
       vision.eraseSpace(space);
     },
     configure(next) {
@@ -201,14 +168,10 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       tools = made;
       config = next;
     },
-    openStores() {
-      if (shared !== undefined) return;
-      for (const store of Object.values(stores)) store.create();
-    },
+    openStores: () => ledgers.open(),
     async close() {
       await tools.close();
-      for (const store of Object.values(stores)) store.created?.close();
-      await shared?.close();
+      await ledgers.close();
     },
   };
 }

@@ -3,10 +3,8 @@
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import { invalid } from '../conversation/errors.ts';
-import type { Prefetch } from '../features/feature.ts';
 import {
   checkTool,
-  type HopLedger,
   liveRegistry,
   mayDeclareHosted,
   type ServerToolsFeature,
@@ -29,9 +27,8 @@ import {
 import type { Principal } from '../keys/principal.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { event, type Log } from '../telemetry/log.ts';
-import { scopedKeys, turnLedger } from './chat-apps.ts';
+import { turnLedger } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
-import { bothAhead } from './shared-state.ts';
 
 export interface ConfiguredTools {
   readonly registry: ReturnType<typeof liveRegistry>;
@@ -75,13 +72,7 @@ export function configuredTools(
   return { registry: liveRegistry(tools, mcp), close: () => mcp.close() };
 }
 
-export interface ServerToolsState {
-  /** Calls and results that clients do not see, on disk. */
-  readonly disk: HopLedger;
-  /** The same for turns that used a memory space: they stay in memory. */
-  readonly turns: HopLedger;
-  /** Reads both ahead; undefined: all of them are here. */
-  readonly ahead: { readonly disk: Prefetch; readonly turns: Prefetch } | undefined;
+export interface ServerToolsSettings {
   /** Hops of one turn at most. */
   readonly rounds: number;
   /** The credentials of the configuration: they are masked in results. */
@@ -94,19 +85,18 @@ export interface ServerToolsState {
  * tools of its own may pause a turn, which is continued.
  */
 export function serverToolsOf(
-  { exchange, request, registry, chat, recording, payer }: ExchangeSetup,
-  { disk, turns, ahead, rounds, secrets, log }: ServerToolsState,
+  { exchange, request, registry, chat, recording, payer, ledgers }: ExchangeSetup,
+  { rounds, secrets, log }: ServerToolsSettings,
 ): ServerToolsFeature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
   if (!runs && !mayDeclareHosted(request.bytes, request.protocol.name)) return undefined;
   const scope = JSON.stringify([exchange.owner, chat?.scope ?? '']);
   return serverTools({
     registry,
-    ledger: chat === undefined ? disk : turnLedger(disk, turns, chat.tools, scope),
-    prefetch:
-      ahead === undefined || chat === undefined
-        ? ahead?.disk
-        : bothAhead(ahead.disk, (keys) => ahead.turns(scopedKeys(keys, scope))),
+    ledger:
+      chat === undefined
+        ? ledgers.hops
+        : turnLedger(ledgers.hops, ledgers.turns(chat.space), chat.tools, scope),
     client: request.protocol.name,
     owner: exchange.owner,
     payer,

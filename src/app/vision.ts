@@ -2,13 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import {
-  type DescriptionStore,
-  type VisionFeature,
-  type VisionOptions,
-  visionFeature,
-} from '../features/vision/index.ts';
+import { type VisionFeature, type VisionOptions, visionFeature } from '../features/vision/index.ts';
 import { type HashedName, nameHash } from '../state/erasures.ts';
+import { type Entries, type Prefetch, type Room, renamed } from '../state/key-value/room.ts';
 import { event } from '../telemetry/log.ts';
 import type { FeaturesOptions } from './exchange-setup.ts';
 
@@ -19,15 +15,14 @@ const MAX_SPACES = 100;
  * The key of an image in the store. A description answers to what its user wrote beside the image, so another key must
  * not get it.
  */
-export const ownKey = (key: string, owner: string): string =>
+const ownKey = (key: string, owner: string): string =>
   owner === ''
     ? key
     : createHash('sha256').update(`${owner.length}\n${owner}\n${key}`).digest('hex');
 
-/** @param descriptions the store on disk, opened when an image comes */
 export function visionBySpace(
   { log, ask }: Pick<FeaturesOptions, 'log' | 'ask'>,
-  descriptions: DescriptionStore,
+  descriptions: Room<string>,
   settings: () => Config['serverTools'],
 ) {
   const shared = {
@@ -40,25 +35,19 @@ export function visionBySpace(
       return { text: texts.join(''), usage: reply.usage };
     },
   } satisfies Omit<VisionOptions, 'store'>;
-  const common = visionFeature({ ...shared, store: descriptions });
+  const common = visionFeature({ ...shared, store: () => descriptions });
   const spaces = new Map<string, VisionFeature>();
   const owners = new Map<string, VisionFeature>();
-  const ofOwner = (owner: string): VisionOptions['store'] => ({
-    get: (key) => descriptions.get(ownKey(key, owner)),
-    put: (key, text) => descriptions.put(ownKey(key, owner), text),
-    settled: async (key) => descriptions.settled?.(ownKey(key, owner)),
-  });
-  const storeOf = (space: string): VisionOptions['store'] => ({
-    get: (key) => descriptions.of(space).get(key),
-    put: (key, text) => descriptions.of(space).put(key, text),
-    settled: async (key) => descriptions.of(space).settled?.(key),
-  });
+  const entriesOf = (space: string | undefined, owner: string): Entries<string> =>
+    space === undefined
+      ? renamed(descriptions, (key) => ownKey(key, owner))
+      : descriptions.of(nameHash(space));
   function kept(
     features: Map<string, VisionFeature>,
     name: string,
-    store: (name: string) => VisionOptions['store'],
+    store: VisionOptions['store'],
   ): VisionFeature {
-    const own = features.get(name) ?? visionFeature({ ...shared, store: store(name) });
+    const own = features.get(name) ?? visionFeature({ ...shared, store });
     features.delete(name);
     features.set(name, own);
     if (features.size > MAX_SPACES) features.delete(features.keys().next().value!);
@@ -67,12 +56,17 @@ export function visionBySpace(
   return {
     /** @param space the memory space of the exchange; undefined: it has none */
     of(space: string | undefined, owner: string): VisionFeature {
-      if (space !== undefined) return kept(spaces, space, storeOf);
-      return owner === '' ? common : kept(owners, owner, ofOwner);
+      if (space !== undefined) return kept(spaces, space, () => entriesOf(space, owner));
+      return owner === '' ? common : kept(owners, owner, () => entriesOf(undefined, owner));
+    },
+    /** Of the descriptions that the feature looks up. */
+    prefetchOf(space: string | undefined, owner: string): Prefetch | undefined {
+      if (descriptions.prefetch === undefined) return undefined;
+      const { prefetch } = entriesOf(space, owner);
+      return (keys) => (keys.length === 0 ? undefined : prefetch?.(keys));
     },
     eraseSpace(space: string | HashedName): void {
       for (const name of spaces.keys()) if (nameHash(name) === nameHash(space)) spaces.delete(name);
-      descriptions.eraseSpace(space);
     },
   };
 }

@@ -48,6 +48,7 @@ import { CODECS } from './codecs.ts';
 import { configured, connectionLimits, socketLimits } from './configured.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
+import { Ledgers } from './ledgers.ts';
 import { memoryService } from './memory.ts';
 import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
@@ -63,7 +64,6 @@ import { openResponses } from './responses/open-responses.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
-import { SharedState } from './shared-state.ts';
 import { logDamage, logExposed } from './state.ts';
 import { joined, streamValidator } from './stream-validator.ts';
 import { exchangeReports } from './telemetry/exchange-reports.ts';
@@ -210,8 +210,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       metrics,
       version,
       ask: askThrough(bareGateway),
-      shared:
-        sharedCache && new SharedState({ cache: sharedCache, seal: engines.seal, log, metrics }),
+      ledgers: new Ledgers({
+        cache: sharedCache,
+        seal: engines.seal,
+        home: environment.home,
+        log,
+        metrics,
+      }),
       get memory() {
         return memory.memory;
       },

@@ -8,6 +8,7 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName, Turn } from '../conversation/types.ts';
 import type { Steps } from '../lib/loop/steps.ts';
+import type { Prefetch } from '../state/key-value/room.ts';
 
 export interface FeatureContext {
   readonly target: Target;
@@ -90,12 +91,6 @@ export interface Feature {
   intercept?(sent: Conversation, context: FeatureContext): Interceptor | undefined;
 }
 
-/**
- * Reads entries of a store that is elsewhere, so that they are at hand. What is asked for in one turn of the
- * microtasks is one trip. Never rejects. Undefined: nothing has to be waited for.
- */
-export type Prefetch = (keys: readonly string[]) => Promise<void> | undefined;
-
 /** For a feature whose store is elsewhere: reads what its pass is going to look up. */
 export interface ReadAhead {
   readonly prefetch: Prefetch;
@@ -103,10 +98,12 @@ export interface ReadAhead {
    * The turns as the features before this one restore them for a request; undefined: as they were asked. Asked
    * in the same turn of the event loop as the `prepare` of those features, behind it.
    */
-  readonly restored?: (
-    conversation: Conversation,
-    context: FeatureContext,
-  ) => Promise<readonly Turn[]> | undefined;
+  readonly restored?:
+    | ((
+        conversation: Conversation,
+        context: FeatureContext,
+      ) => Promise<readonly Turn[]> | undefined)
+    | undefined;
 }
 
 /** Two trips where a restored history holds more than what was asked, else one; undefined: none. */

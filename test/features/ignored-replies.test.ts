@@ -12,8 +12,9 @@ import { replyEvents } from '../../src/conversation/reply-builder.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
-import { memorySessionLedger, reasoningMemory } from '../../src/features/reasoning-memory/index.ts';
+import { ANSWERS, reasoningMemory } from '../../src/features/reasoning-memory/index.ts';
 import type { Json } from '../../src/lib/json/json.ts';
+import { memoryRoom } from '../support/entries.ts';
 import { STREAMED, targetWith } from './leaked-calls/transcript.ts';
 
 const LEAK = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "ls"}}\n</tool_call>';
@@ -110,7 +111,8 @@ const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => un
   },
   'the session ledger'(protocol) {
     const told: unknown[] = [];
-    const ledger = { ...memorySessionLedger(), put: (...kept: unknown[]) => told.push(kept) };
+    const ledger = memoryRoom(ANSWERS);
+    ledger.put = (...kept: unknown[]) => told.push(kept);
     const made = reasoningMemory({ ledger, owner: '' }).intercept?.(STREAMED, {
       target: { ...targetWith(), protocol: protocol.name },
       client: 'openai-chat',

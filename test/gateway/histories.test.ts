@@ -7,7 +7,7 @@ import { Notes } from '../../src/conversation/notes.ts';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../src/conversation/protocol-names.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
 import { toolPairing } from '../../src/features/tool-pairing/index.ts';
-import { memoryShortResultLedger, toolResults } from '../../src/features/tool-results/index.ts';
+import { SHORT_RESULTS, toolResults } from '../../src/features/tool-results/index.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import { clientRequest } from '../../src/gateway/client-request.ts';
 import { Histories } from '../../src/gateway/histories/histories.ts';
@@ -15,6 +15,7 @@ import { prepare } from '../../src/gateway/prepare.ts';
 import { wholeBytes } from '../../src/lib/bytes/byte-list.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { Abort } from '../../src/lib/loop/abort.ts';
+import { memoryRoom } from '../support/entries.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** Large enough to be kept. */
@@ -194,7 +195,7 @@ async function sent(
     protocol: CODECS[target],
     features: [
       toolPairing,
-      toolResults({ limit: () => 8192, ledger: memoryShortResultLedger() }),
+      toolResults({ limit: () => 8192, ledger: memoryRoom(SHORT_RESULTS) }),
       vendorFit(),
     ],
     notes,

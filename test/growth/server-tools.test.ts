@@ -7,7 +7,7 @@ import { CitationMarks } from '../../src/features/server-tools/citations/citatio
 import { renderHits } from '../../src/features/server-tools/citations/render-hits.ts';
 import { readSource, Sources } from '../../src/features/server-tools/citations/sources.ts';
 import { restoreHistory } from '../../src/features/server-tools/history.ts';
-import { callKey, memoryLedger, textKeys } from '../../src/features/server-tools/hop-ledger.ts';
+import { callKey, HOPS, textKeys } from '../../src/features/server-tools/hop-ledger.ts';
 import { latestUserText, offerFor } from '../../src/features/server-tools/offer.ts';
 import { toolRegistry } from '../../src/features/server-tools/registry.ts';
 import { buildRequest } from '../../src/features/server-tools/tools/http/request.ts';
@@ -26,6 +26,7 @@ import { violation } from '../../src/lib/json/json-schema.ts';
 import { schemaProblems } from '../../src/lib/json/json-schema-problems.ts';
 import { linearPattern } from '../../src/lib/text/linear-pattern.ts';
 import { fakeSearch, target } from '../features/server-tools/script.ts';
+import { memoryRoom } from '../support/entries.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const repeated =
@@ -152,7 +153,7 @@ describe('a history of', () => {
   ]);
   for (const [name, input] of Object.entries(HISTORIES)) {
     test(name, async () => {
-      const ledger = memoryLedger();
+      const ledger = memoryRoom(HOPS);
       ledger.put(['x'], { turns: [], sources: [], clientCalls: [] });
       const run = (turns: readonly Turn[]) => {
         const at = target('openai-chat');

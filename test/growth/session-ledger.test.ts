@@ -6,10 +6,8 @@ import type { Turn } from '../../src/conversation/types.ts';
 import { answerCollector } from '../../src/features/reasoning-memory/answer-collector.ts';
 import { callKey, textBefore, textKeys } from '../../src/features/reasoning-memory/keys.ts';
 import { restore } from '../../src/features/reasoning-memory/restore.ts';
-import {
-  type AnswerPiece,
-  memorySessionLedger,
-} from '../../src/features/reasoning-memory/session-ledger.ts';
+import { ANSWERS, type AnswerPiece } from '../../src/features/reasoning-memory/session-ledger.ts';
+import { memoryRoom } from '../support/entries.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const SCOPE = { owner: '', provider: 'vendor' };
@@ -66,7 +64,7 @@ const result = (callId: string) =>
 
 /** A ledger with one answer of that many calls, each with its own reasoning. */
 function knowing(count: number) {
-  const ledger = memorySessionLedger();
+  const ledger = memoryRoom(ANSWERS);
   const pieces: AnswerPiece[] = [];
   const ids = Array.from({ length: count }, (_, i) => `call_a1b2c3d4e5f6a7b8${i}`);
   for (const id of ids) {
@@ -103,7 +101,7 @@ const restoring = (
     ledger,
     conversation,
   }: {
-    ledger: ReturnType<typeof memorySessionLedger>;
+    ledger: ReturnType<typeof knowing>['ledger'];
     conversation: unknown;
   }) =>
     restore(conversation as never, {

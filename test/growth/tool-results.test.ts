@@ -6,8 +6,9 @@ import { Notes } from '../../src/conversation/notes.ts';
 import { readEnvelope, shortText } from '../../src/features/tool-results/envelope.ts';
 import { withoutResidue } from '../../src/features/tool-results/residue.ts';
 import { residueInterceptor } from '../../src/features/tool-results/residue-interceptor.ts';
-import { memoryShortResultLedger } from '../../src/features/tool-results/short-result-ledger.ts';
+import { SHORT_RESULTS } from '../../src/features/tool-results/short-result-ledger.ts';
 import { shortenResults } from '../../src/features/tool-results/shorten.ts';
+import { memoryRoom } from '../support/entries.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const RECORD = '{"version":"rcc.tool.v1","tool":{"name":"x"},"result":{"stdout":"a"}}';
@@ -140,7 +141,7 @@ test('many results of one round are shortened in linear time', () =>
     run: (turns) =>
       shortenResults(turns as never, {
         limit: 20,
-        ledger: memoryShortResultLedger(),
+        ledger: memoryRoom(SHORT_RESULTS),
         errorsAsText: true,
         notes: new Notes(),
       }),

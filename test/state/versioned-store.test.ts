@@ -15,7 +15,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ENTRIES, openLedgerFile, TOTALS } from '../../src/state/ledger-store.ts';
+import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../src/state/key-value/file-store.ts';
+import type { RoomKind } from '../../src/state/key-value/room.ts';
 import {
   bringUpToDate,
   fileAt,
@@ -46,6 +47,8 @@ function open(file = path): Database {
   opened.push(db);
   return db;
 }
+
+import { fileRoom } from '../support/entries.ts';
 
 const FIRST: Migration = 'CREATE TABLE notes (text TEXT NOT NULL)';
 const SECOND: Migration = (db) => {
@@ -116,6 +119,8 @@ describe('a store with a version', () => {
       script,
       `import { Database } from 'bun:sqlite';
 import { bringUpToDate } from ${JSON.stringify(module)};
+import { fileRoom } from '../support/entries.ts';
+import { fileRoom } from '../support/entries.ts';
 const db = new Database(${JSON.stringify(path)});
 db.run('PRAGMA busy_timeout = 5000');
 bringUpToDate(db, ${JSON.stringify(path)}, ['SELECT 1', 'ALTER TABLE notes ADD COLUMN extra TEXT']);
@@ -178,33 +183,36 @@ describe('a file that is damaged', () => {
   });
 
   test('with a ledger in it is set aside while it is used, and no question fails', () => {
-    const kind = {
-      name: 'ledger of a test',
-      migrations: [ENTRIES, TOTALS],
-      keep: 'first' as const,
-      limits: { entries: 10_000, bytes: 1e9, age: 1e9 },
-      flushAfter: 1e9,
+    const kind: RoomKind<{ text: string }> = {
+      name: 'test',
+      title: 'ledger of a test',
+      keep: 'first',
+      ttlMs: 1e9,
+      memory: { entries: 10_000, bytes: 1e9 },
+      file: {
+        name: 'test.db',
+        migrations: [ENTRIES, TOTALS, WITHOUT_TRIGGERS],
+        entries: 10_000,
+        bytes: 1e9,
+        ageMs: 1e9,
+        flushAfterMs: 1e9,
+      },
     };
     const warned: string[] = [];
-    const ledger = openLedgerFile<{ text: string }>(kind, {
-      path,
-      warn: (message) => warned.push(message),
-    })!;
+    const openLedger = () => fileRoom(kind, path, { warn: (message) => warned.push(message) });
+    const ledger = openLedger();
     const noise = () => crypto.randomUUID().repeat(20);
-    for (let i = 0; i < 500; i++) ledger.put([`key ${i}`], { text: noise() });
+    for (let i = 0; i < 500; i++) ledger.it.put([`key ${i}`], { text: noise() });
     ledger.flush();
     ledger.close();
     const bytes = readFileSync(path);
     writeFileSync(path, bytes.fill(0x5a, 4096));
-    const again = openLedgerFile<{ text: string }>(kind, {
-      path,
-      warn: (message) => warned.push(message),
-    })!;
-    for (let i = 0; i < 500; i++) again.get(`key ${i}`);
+    const again = openLedger();
+    for (let i = 0; i < 500; i++) again.it.find([`key ${i}`]);
     expect(told).toHaveLength(1);
-    again.put(['later'], { text: 'kept' });
+    again.it.put(['later'], { text: 'kept' });
     again.flush();
-    expect(again.get('later')).toEqual({ text: 'kept' });
+    expect(again.it.find(['later'])).toEqual({ text: 'kept' });
     again.close();
     expect(warned.length).toBeGreaterThan(0);
   });

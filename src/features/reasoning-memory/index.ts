@@ -17,30 +17,25 @@ import { isReplayed, replayRules } from './replay-rules.ts';
 import { historyKeys, restore } from './restore.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
-export { type LedgerEntry, memorySessionLedger, type SessionLedger } from './session-ledger.ts';
-export { openSessionLedger } from './session-ledger-store.ts';
-export {
-  SHARED_ANSWERS,
-  type SharedSessionLedger,
-  sharedSessionLedger,
-} from './shared-session-ledger.ts';
+export { ANSWERS, type LedgerEntry, type SessionLedger } from './session-ledger.ts';
 
 export interface ReasoningMemoryOptions {
   readonly ledger: SessionLedger;
   /** The name of the gateway key; '' without auth. Owners never see each other's entries. */
   readonly owner: string;
-  /** Of the ledger; left out: all of it is here. */
-  readonly ahead?: ReadAhead | undefined;
+  /** For a ledger that is read ahead. */
+  readonly restored?: ReadAhead['restored'];
 }
 
 /**
  * The feature for one exchange. Place it after features that recover and run calls, and before those that
  * repair the history and fit it to the vendor, so that they see the complete history.
  */
-export const reasoningMemory = (options: ReasoningMemoryOptions): Feature =>
-  options.ahead === undefined
-    ? new ReasoningMemory(options)
-    : new SharedReasoningMemory(options, options.ahead);
+export function reasoningMemory(options: ReasoningMemoryOptions): Feature {
+  const { prefetch } = options.ledger;
+  if (prefetch === undefined) return new ReasoningMemory(options);
+  return new ReadingAhead(options, { prefetch, restored: options.restored });
+}
 
 /** A class, because it is created for each exchange: one object instead of four closures. */
 class ReasoningMemory implements Feature {
@@ -87,7 +82,7 @@ class ReasoningMemory implements Feature {
 }
 
 /** The same with a ledger that is elsewhere. */
-class SharedReasoningMemory extends ReasoningMemory {
+class ReadingAhead extends ReasoningMemory {
   readonly #owner: string;
   readonly #ahead: ReadAhead;
   /** Whose entries this exchange has read ahead; what it adds itself is here. */

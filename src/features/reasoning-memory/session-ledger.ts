@@ -1,6 +1,8 @@
 /** The session ledger: reasoning, seals and call signatures of answers, which clients may not send back. */
 
 import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/types.ts';
+import { TOTALS, WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
+import type { Entries, RoomKind } from '../../state/key-value/room.ts';
 
 /** One part of an answer, in order. A text piece holds only its position. */
 export type AnswerPiece =
@@ -32,79 +34,45 @@ export interface LedgerEntry {
   readonly pieces: readonly AnswerPiece[];
 }
 
-export interface SessionLedger {
-  /** The ledger has no entries, so no request can be completed. */
-  readonly empty: boolean;
-  /** The entry of the first known key. */
-  find(keys: readonly string[]): LedgerEntry | undefined;
-  /**
-   * Stores an entry under those keys that are free. A key never changes its entry: later requests must
-   * repeat the history as it was sent, or the vendor's prompt cache is lost.
-   */
-  put(keys: readonly string[], entry: LedgerEntry): void;
-  close(): void;
-}
+/**
+ * A key never changes its entry: later requests must repeat the history as it was sent, or the vendor's prompt cache
+ * is lost.
+ */
+export type SessionLedger = Entries<LedgerEntry>;
 
-export interface MemoryLimits {
-  readonly entries: number;
-  /** Characters of reasoning and seals. */
-  readonly chars: number;
-}
+/** The first version of the file. */
+const FIRST = `
+CREATE TABLE answers (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE INDEX answers_used ON answers (used);
+CREATE TABLE keys (key TEXT PRIMARY KEY, answer INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX keys_answer ON keys (answer);
+CREATE TRIGGER answer_gone AFTER DELETE ON answers BEGIN DELETE FROM keys WHERE answer = old.id; END;
+`;
+/** Renames the tables to the names that all ledgers use. SQLite adapts indexes and triggers. */
+const AS_ENTRIES = `
+ALTER TABLE answers RENAME TO entries;
+ALTER TABLE keys RENAME COLUMN answer TO entry;
+`;
 
-const DEFAULT_LIMITS: MemoryLimits = { entries: 4000, chars: 32_000_000 };
-
-/** A ledger in memory. Drops the least recently used answers first. */
-export function memorySessionLedger(limits: Partial<MemoryLimits> = {}): SessionLedger {
-  const { entries: maxEntries, chars: maxChars } = { ...DEFAULT_LIMITS, ...limits };
-  /** In order of use. */
-  const entriesById = new Map<string, { readonly entry: LedgerEntry; readonly keys: string[] }>();
-  const idOf = new Map<string, string>();
-  let chars = 0;
-  const drop = (id: string) => {
-    const known = entriesById.get(id);
-    if (known === undefined) return;
-    entriesById.delete(id);
-    chars -= sizeOf(known.entry);
-    for (const key of known.keys) idOf.delete(key);
-  };
-  return {
-    get empty() {
-      return entriesById.size === 0;
-    },
-    find(keys) {
-      for (const key of keys) {
-        const id = idOf.get(key);
-        const known = id === undefined ? undefined : entriesById.get(id);
-        if (id === undefined || known === undefined) continue;
-        entriesById.delete(id);
-        entriesById.set(id, known);
-        return known.entry;
-      }
-      return undefined;
-    },
-    put(keys, entry) {
-      const free = keys.filter((key) => !idOf.has(key));
-      const size = sizeOf(entry);
-      if (free.length === 0 || size > maxChars) return;
-      for (const key of free) idOf.set(key, entry.id);
-      const known = entriesById.get(entry.id);
-      if (known !== undefined) {
-        known.keys.push(...free);
-        return;
-      }
-      entriesById.set(entry.id, { entry, keys: free });
-      chars += size;
-      for (const id of entriesById.keys()) {
-        if (entriesById.size <= maxEntries && chars <= maxChars) break;
-        drop(id);
-      }
-    },
-    close: () => {},
-  };
-}
+export const ANSWERS: RoomKind<LedgerEntry> = {
+  name: 'answers',
+  title: 'session ledger',
+  keep: 'first',
+  ttlMs: 14 * 24 * 3_600_000,
+  memory: { entries: 8000, bytes: 32_000_000 },
+  sizeOf,
+  file: {
+    name: 'session.db',
+    migrations: [FIRST, AS_ENTRIES + TOTALS, WITHOUT_TRIGGERS],
+    entries: 50_000,
+    bytes: 256 * 1024 * 1024,
+    ageMs: 30 * 24 * 3_600_000,
+    flushAfterMs: 50,
+  },
+};
 
 /** The approximate number of characters in an entry. */
-export function sizeOf({ pieces }: LedgerEntry): number {
+function sizeOf({ pieces }: LedgerEntry): number {
   let size = 0;
   for (const piece of pieces) {
     if (piece.type === 'reasoning') {

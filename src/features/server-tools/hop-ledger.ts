@@ -1,13 +1,8 @@
 /** The hop ledger: the hops of an answer that the client never saw, stored for the client's next request. */
 
 import type { Turn } from '../../conversation/types.ts';
-import {
-  ENTRIES,
-  type LedgerKind,
-  type LedgerOptions,
-  openLedgerFile,
-  TOTALS,
-} from '../../state/ledger-store.ts';
+import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
+import type { Entries, RoomKind } from '../../state/key-value/room.ts';
 import type { NumberedSource } from './citations/sources.ts';
 
 /** One answer as the upstream knows it: every turn from the first held call to the end of the answer. */
@@ -19,79 +14,35 @@ export interface HopEntry {
   readonly clientCalls: readonly string[];
 }
 
-export interface HopLedger {
-  /** It has no entries, so no request needs a lookup. */
-  readonly empty: boolean;
-  /** The entry of the first key that is known. */
-  find(keys: readonly string[]): HopEntry | undefined;
-  /** Stores an entry under all of the keys; a newer entry replaces an older one of the same key. */
-  put(keys: readonly string[], entry: HopEntry): void;
-  /** Writes everything that is queued. Never throws. */
-  flush(): void;
-  close(): void;
-}
+export type HopLedger = Entries<HopEntry>;
 
-const HOPS: LedgerKind = {
-  name: 'hop ledger',
-  migrations: [ENTRIES, TOTALS],
+/** Answers with hidden hops. */
+export const HOPS: RoomKind<HopEntry> = {
+  name: 'hops',
+  title: 'hop ledger',
   keep: 'newest',
-  limits: { entries: 20_000, bytes: 256 * 1024 * 1024, age: 30 * 24 * 3_600_000 },
-  // Another process may get the client's next request, and a client's own tool can be that fast.
-  flushAfter: 20,
+  ttlMs: 14 * 24 * 3_600_000,
+  memory: { entries: 1000, bytes: Number.POSITIVE_INFINITY },
+  file: {
+    name: 'hops.db',
+    migrations: [ENTRIES, TOTALS, WITHOUT_TRIGGERS],
+    entries: 20_000,
+    bytes: 256 * 1024 * 1024,
+    ageMs: 30 * 24 * 3_600_000,
+    // Another process may get the client's next request, and a client's own tool can be that fast.
+    flushAfterMs: 20,
+  },
 };
 
-/** Opens the ledger on disk. Never throws: without a usable file the latest entries stay in memory. */
-export function openHopLedger(options: LedgerOptions): HopLedger {
-  const file = openLedgerFile<HopEntry>(HOPS, options);
-  if (file === undefined) return memoryLedger();
-  return {
-    get empty() {
-      return file.empty;
-    },
-    find(keys) {
-      for (const key of keys) {
-        const entry = file.get(key);
-        if (entry !== undefined) return entry;
-      }
-      return undefined;
-    },
-    put: (keys, entry) => file.put(keys, entry),
-    flush: () => file.flush(),
-    close: () => file.close(),
-  };
-}
-
-/** A ledger in memory alone; the least recently used entries are removed first. */
-export function memoryLedger(limit = 1000): HopLedger {
-  const entries = new Map<string, HopEntry>();
-  return {
-    get empty() {
-      return entries.size === 0;
-    },
-    find(keys) {
-      for (const key of keys) {
-        const entry = entries.get(key);
-        if (entry === undefined) continue;
-        entries.delete(key);
-        entries.set(key, entry);
-        return entry;
-      }
-      return undefined;
-    },
-    put(keys, entry) {
-      for (const key of keys) {
-        entries.delete(key);
-        entries.set(key, entry);
-      }
-      for (const key of entries.keys()) {
-        if (entries.size <= limit) break;
-        entries.delete(key);
-      }
-    },
-    flush: () => {},
-    close: () => {},
-  };
-}
+/** Turns that wait for the results of the client's own calls, and hold what must not outlive them. */
+export const TURNS: RoomKind<HopEntry> = {
+  name: 'turns',
+  title: 'turns of memory spaces',
+  keep: 'newest',
+  hasGroups: true,
+  ttlMs: 6 * 3_600_000,
+  memory: { entries: 1000, bytes: Number.POSITIVE_INFINITY },
+};
 
 /** An answer of at least so many characters is recognised by its text alone. */
 const UNMISTAKABLE_LENGTH = 80;

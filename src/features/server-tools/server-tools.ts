@@ -153,10 +153,10 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
     },
     async prepare(conversation, context, signal) {
       if (context.hop > 1) return;
-      if (options.prefetch !== undefined) {
+      if (ledger.prefetch !== undefined) {
         // Another try of the same request has them.
         if (reading?.of !== conversation) {
-          const done = options.prefetch(historyKeys(conversation.turns, options.owner));
+          const done = ledger.prefetch(historyKeys(conversation.turns, options.owner));
           reading = { of: conversation, done };
         }
         if (reading.done !== undefined) await reading.done;

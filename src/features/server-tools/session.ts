@@ -6,7 +6,6 @@ import type { Conversation, ProtocolName, Turn } from '../../conversation/types.
 import { addUsage, type Usage } from '../../conversation/usage.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { ToolRun } from '../../samples/recording.ts';
-import type { Prefetch } from '../feature.ts';
 import { Sources } from './citations/sources.ts';
 import type { HopLedger } from './hop-ledger.ts';
 import { type Offer, offerFor } from './offer.ts';
@@ -26,8 +25,6 @@ export interface ServerToolLimits {
 export interface ServerToolOptions {
   readonly registry: ToolRegistry;
   readonly ledger: HopLedger;
-  /** Of the ledger; left out: all of it is here. */
-  readonly prefetch?: Prefetch | undefined;
   /** The protocol that the client speaks. */
   readonly client: ProtocolName;
   /** The owner of the request, '' without auth. No owner ever gets another's stored answers. */

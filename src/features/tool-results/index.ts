@@ -9,21 +9,15 @@ import { residueInterceptor } from './residue-interceptor.ts';
 import type { ShortResultLedger } from './short-result-ledger.ts';
 import { resultKeys, shortenResults } from './shorten.ts';
 
-export {
-  SHARED_SHORT_RESULTS,
-  type SharedShortResultLedger,
-  sharedShortResultLedger,
-} from './shared-short-results.ts';
-export { memoryShortResultLedger, type ShortResultLedger } from './short-result-ledger.ts';
-export { openShortResultLedger } from './short-result-store.ts';
+export { SHORT_RESULTS, type ShortResultLedger } from './short-result-ledger.ts';
 
 export interface ToolResultsOptions {
   /** Maximum characters of a result's text; 0 means no limit. A function is called for each request, since the value may be reloaded. */
   readonly limit: number | (() => number);
-  /** Opened and closed by the caller. */
+  /** Opened and closed by the caller. With one that is read ahead, the feature is for one exchange. */
   readonly ledger: ShortResultLedger;
-  /** Of the ledger; the feature is then for one exchange. Left out: all of it is here. */
-  readonly ahead?: ReadAhead | undefined;
+  /** For a ledger that is read ahead. */
+  readonly restored?: ReadAhead['restored'];
 }
 
 /**
@@ -33,14 +27,15 @@ export interface ToolResultsOptions {
  */
 export function toolResults(options: ToolResultsOptions): Feature {
   const limit = () => (typeof options.limit === 'function' ? options.limit() : options.limit);
-  const { ahead } = options;
+  const { restored } = options;
+  const { prefetch } = options.ledger;
   let isRead = false;
   return {
-    ...(ahead !== undefined && {
+    ...(prefetch !== undefined && {
       prepare(conversation, context) {
         if (context.target.profile.shortToolResults !== true || isRead) return undefined;
         isRead = true;
-        return readAhead(ahead, conversation, context, resultKeys);
+        return readAhead({ prefetch, restored }, conversation, context, resultKeys);
       },
     }),
     name: 'tool-results',

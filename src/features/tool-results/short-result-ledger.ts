@@ -1,43 +1,42 @@
 /** Remembers which tool results were sent short, so that later requests send the same short text. */
 
 import { unwrapRepeatedId } from '../../conversation/tools/call-ids.ts';
+import { intoEntries } from '../../state/key-value/file-store.ts';
+import type { Entries, RoomKind } from '../../state/key-value/room.ts';
 
 /**
  * Maps a key (see {@link resultKey}) to the limit in characters that was used (0: none), from which the
- * same short text is made again. Bounded; the least recently used entries are dropped first.
+ * same short text is made again. A result stays as short as it was sent first.
  */
-export interface ShortResultLedger {
-  limitOf(key: string): number | undefined;
-  put(key: string, limit: number): void;
-  /** Writes pending entries and releases the file. */
-  close(): void;
-}
+export type ShortResultLedger = Entries<number>;
 
-export const DEFAULT_ROWS = 50_000;
+const FIRST = `
+CREATE TABLE sent_short (key TEXT PRIMARY KEY, chars INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX sent_short_used ON sent_short (used);
+`;
+
+export const SHORT_RESULTS: RoomKind<number> = {
+  name: 'short',
+  title: 'ledger of short tool results',
+  keep: 'first',
+  ttlMs: 14 * 24 * 3_600_000,
+  memory: { entries: 50_000, bytes: Number.POSITIVE_INFINITY },
+  file: {
+    name: 'sent-short.db',
+    migrations: [
+      FIRST,
+      intoEntries('SELECT key, chars AS value, used FROM sent_short', 'sent_short'),
+    ],
+    entries: 50_000,
+    bytes: Number.POSITIVE_INFINITY,
+    ageMs: Number.POSITIVE_INFINITY,
+    flushAfterMs: 500,
+  },
+};
 
 /** The key of a result: the call's id and a hash of the content that the client sent. */
 export function resultKey(callId: string, content: string): string {
   // Looked up with the vendor's id, read ahead with the client's.
   const id = unwrapRepeatedId(callId).slice(0, 128);
   return `${id} ${Bun.hash.xxHash64(content).toString(36)} ${content.length.toString(36)}`;
-}
-
-/** A ledger in memory; it lasts as long as the process. */
-export function memoryShortResultLedger(rows = DEFAULT_ROWS): ShortResultLedger {
-  const known = new Map<string, number>();
-  return {
-    limitOf(key) {
-      const limit = known.get(key);
-      if (limit === undefined) return undefined;
-      known.delete(key);
-      known.set(key, limit);
-      return limit;
-    },
-    put(key, limit) {
-      known.delete(key);
-      known.set(key, limit);
-      if (known.size > rows) known.delete(known.keys().next().value!);
-    },
-    close: () => known.clear(),
-  };
 }

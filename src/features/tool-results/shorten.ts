@@ -60,7 +60,7 @@ export const resultKeys = (turns: readonly Turn[]): readonly string[] =>
 function shortenNew(block: ToolResultBlock, options: ShortenOptions): ToolResultBlock {
   const short = shorten(block, options.limit, options.errorsAsText);
   if (short === block) return block;
-  options.ledger.put(resultKey(block.callId, textOf(block)), options.limit);
+  options.ledger.put([resultKey(block.callId, textOf(block))], options.limit);
   options.notes.add('tool_text_shortened', '/messages', block.callId);
   return short;
 }
@@ -71,7 +71,7 @@ function shortenAsSent(block: ToolResultBlock, options: ShortenOptions): ToolRes
   const text = textOf(block);
   // A result without text was never shortened.
   if (text === '') return block;
-  const limit = ledger.limitOf(resultKey(block.callId, text));
+  const limit = ledger.find([resultKey(block.callId, text)]);
   if (limit === undefined) return block;
   const short = shorten(block, limit, options.errorsAsText);
   if (short !== block) notes.add('tool_text_shortened', '/messages', block.callId);

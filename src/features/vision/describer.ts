@@ -8,7 +8,7 @@ import { publicFetch, type Resolve } from '../../lib/http/safe-fetch.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { unlessAborted } from '../../lib/loop/unless-aborted.ts';
 import type { ToolRun } from '../../samples/recording.ts';
-import type { DescriptionStore } from './description-store.ts';
+import type { Entries } from '../../state/key-value/room.ts';
 import { type ImageInContext, imageKey } from './images.ts';
 import { readDescription, sniffImage, visionRequest } from './prompt.ts';
 
@@ -39,7 +39,8 @@ export interface VisionSettings {
 }
 
 export interface DescriberOptions {
-  readonly store: Pick<DescriptionStore, 'get' | 'put' | 'settled'>;
+  /** The descriptions, for work that begins now. */
+  readonly store: () => Entries<string>;
   readonly askModel: AskVisionModel;
   readonly log: (event: string, fields: Readonly<Record<string, string | number>>) => void;
   /** Hosts and address blocks from which images are fetched although they are not public. */
@@ -75,6 +76,7 @@ export function describer(options: DescriberOptions): Describer {
   const describeOne = async (
     key: string,
     { block, question }: ImageInContext,
+    descriptions: Entries<string>,
     settings: VisionSettings,
     payer: Payer | undefined,
   ): Promise<ToolRun> => {
@@ -93,8 +95,8 @@ export function describer(options: DescriberOptions): Describer {
       const { text: answerText, usage } = typeof answer === 'string' ? { text: answer } : answer;
       const text = readDescription(answerText);
       if (text === undefined) throw new Error('the vision model gave no description');
-      store.put(key, text);
-      await store.settled?.(key);
+      descriptions.put([key], text);
+      await descriptions.settled([key]);
       const tokens: Record<string, number> =
         usage === undefined ? {} : { input: usage.input, output: usage.output };
       log('vision.described', { ...fields, ms: ms(), characters: text.length, ...tokens });
@@ -110,13 +112,14 @@ export function describer(options: DescriberOptions): Describer {
   const once = (
     key: string,
     image: ImageInContext,
+    descriptions: Entries<string>,
     settings: VisionSettings,
     payer: Payer | undefined,
   ): Promise<ToolRun> => {
     let work = running.get(key);
     if (work === undefined) {
       // Not tied to the first request: when its client leaves, others (or its next try) get the result. It pays.
-      work = limited(() => describeOne(key, image, settings, payer)).finally(() =>
+      work = limited(() => describeOne(key, image, descriptions, settings, payer)).finally(() =>
         running.delete(key),
       );
       running.set(key, work);
@@ -129,11 +132,13 @@ export function describer(options: DescriberOptions): Describer {
       for (const [key, at] of failedAt) {
         if (performance.now() - at >= RETRY_AFTER) failedAt.delete(key);
       }
+      const descriptions = store();
       const waits = new Map<string, Promise<ToolRun>>();
       for (const image of images) {
         const key = imageKey(image.block);
         if (key === undefined || waits.has(key) || failedAt.has(key)) continue;
-        if (store.get(key) === undefined) waits.set(key, once(key, image, settings, payer));
+        if (descriptions.find([key]) !== undefined) continue;
+        waits.set(key, once(key, image, descriptions, settings, payer));
       }
       if (waits.size === 0) return;
       const looks = await unlessAborted(Promise.all(waits.values()), signal);

@@ -21,12 +21,7 @@ import {
 } from './images.ts';
 
 export type { AskVisionModel, VisionSettings } from './describer.ts';
-export { type DescriptionStore, openDescriptionStore } from './description-store.ts';
-export {
-  SHARED_DESCRIPTIONS,
-  type SharedDescriptionStore,
-  sharedDescriptionStore,
-} from './shared-descriptions.ts';
+export { DESCRIPTIONS } from './descriptions.ts';
 
 export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
   /** The current configuration; undefined: no vision model, so a placeholder replaces each image. */
@@ -107,10 +102,11 @@ export function visionFeature(options: VisionOptions): VisionFeature {
     request(conversation, context) {
       if (!cannotSeeImages(context)) return conversation;
       const { client, notes } = context;
+      const descriptions = store();
       const where = client === 'openai-responses' ? '/input' : '/messages';
       return replaceImages(conversation, (image) => {
         const key = imageKey(image);
-        const description = key === undefined ? undefined : store.get(key);
+        const description = key === undefined ? undefined : descriptions.find([key]);
         const what = description === undefined ? 'image as a mention' : 'image as a description';
         notes.add('content_bridged', where, what);
         return description === undefined ? IMAGE_PLACEHOLDER : descriptionText(description);

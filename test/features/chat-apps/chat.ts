@@ -6,14 +6,10 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import { conversationParts } from '../../../src/features/chat-apps/index.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
-import {
-  memoryLedger,
-  serverTools,
-  toolRegistry,
-} from '../../../src/features/server-tools/index.ts';
+import { HOPS, serverTools, toolRegistry } from '../../../src/features/server-tools/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { toolResults } from '../../../src/features/tool-results/index.ts';
-import { memoryShortResultLedger } from '../../../src/features/tool-results/short-result-ledger.ts';
+import { SHORT_RESULTS } from '../../../src/features/tool-results/short-result-ledger.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { ToolRun } from '../../../src/samples/recording.ts';
@@ -23,6 +19,7 @@ import {
   type Scripted,
   scriptedGateway,
 } from '../../gateway/scripted.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { type TestMemory, testMemory } from './memory.ts';
 
@@ -142,7 +139,7 @@ export async function chat(given: Chat): Promise<Chatted> {
   })!;
   const server = serverTools({
     registry: withConversationTools(toolRegistry([]), parts.tools),
-    ledger: memoryLedger(),
+    ledger: memoryRoom(HOPS),
     client,
     owner: '',
     limits: { rounds: given.rounds ?? 8 },
@@ -156,7 +153,7 @@ export async function chat(given: Chat): Promise<Chatted> {
     ...parts.before,
     server,
     toolPairing,
-    toolResults({ limit: () => 8192, ledger: memoryShortResultLedger() }),
+    toolResults({ limit: () => 8192, ledger: memoryRoom(SHORT_RESULTS) }),
     vendorFit(),
     ...parts.after,
   ];

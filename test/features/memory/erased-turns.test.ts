@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Memory } from '../../../src/conversation/memory.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { capture } from '../../../src/features/chat-apps/capture.ts';
@@ -11,8 +11,9 @@ import type { FeatureContext } from '../../../src/features/feature.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
 import { externalMemory } from '../../../src/features/memory/store/external-memory.ts';
 import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
-import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
+import { DESCRIPTIONS } from '../../../src/features/vision/index.ts';
 import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
+import { MemoryEntries } from '../../../src/state/key-value/memory.ts';
 import { FORMS, memories, watched } from './support.ts';
 
 const folders: string[] = [];
@@ -135,36 +136,35 @@ describe('stored responses', () => {
 
 describe('descriptions of images', () => {
   test.each([true, false])('with a file: %p', async (withFile) => {
-    const options = withFile ? { path: newFile('descriptions.db') } : {};
-    const one = openDescriptionStore(options);
-    const other = withFile ? openDescriptionStore(options) : one;
-    one.put('image', 'a cat for all');
-    expect(one.of('s').get('image')).toBeUndefined();
-    one.of('s').put('image', 'a cat of s');
-    one.of('t').put('image', 'a cat of t');
-    expect(other.of('s').get('image')).toBe('a cat of s');
-    // The description arrives during the erasure.
-    expect(one.of('s').get('second')).toBeUndefined();
-    expect(other.of('s').get('third')).toBeUndefined();
-    await Bun.sleep(5);
-    one.eraseSpace('s');
-    await Bun.sleep(5);
-    one.of('s').put('second', 'a dog of s');
-    other.of('s').put('third', 'a bird of s');
-    for (const store of [one, other]) {
+    const path = newFile('descriptions.db');
+    const open = () => new MemoryEntries(withFile ? { folder: dirname(path) } : {});
+    const one = open();
+    const other = withFile ? open() : one;
+    const here = one.room(DESCRIPTIONS);
+    const there = withFile ? other.room(DESCRIPTIONS) : here;
+    here.put(['image'], 'a cat for all');
+    here.of('s').put(['image'], 'a cat of s');
+    here.of('t').put(['image'], 'a cat of t');
+    one.flush();
+    expect(there.of('s').find(['image'])).toBe('a cat of s');
+    // The descriptions arrive during the erasure.
+    const [second, third] = [here.of('s'), there.of('s')];
+    one.eraseGroup('s');
+    second.put(['second'], 'a dog of s');
+    third.put(['third'], 'a bird of s');
+    one.flush();
+    other.flush();
+    for (const room of [here, there]) {
       for (const image of ['image', 'second', 'third']) {
-        expect(store.of('s').get(image)).toBeUndefined();
+        expect(room.of('s').find([image])).toBeUndefined();
       }
-      expect(store.of('t').get('image')).toBe('a cat of t');
-      expect(store.get('image')).toBe('a cat for all');
+      expect(room.of('t').find(['image'])).toBe('a cat of t');
+      expect(room.find(['image'])).toBe('a cat for all');
     }
-    one.of('s').put('image', 'seen again');
-    expect(other.of('s').get('image')).toBe('seen again');
-    if (withFile) {
-      const bytes = await Bun.file(options.path!).bytes();
-      expect(Buffer.from(bytes).includes('a cat of s')).toBe(false);
-    }
-    one.close();
-    if (withFile) other.close();
+    here.of('s').put(['image'], 'seen again');
+    one.flush();
+    expect(there.of('s').find(['image'])).toBe('seen again');
+    await one.close();
+    if (withFile) await other.close();
   });
 });

@@ -1,9 +1,10 @@
 /** A Chat client that returns all reasoning: one string and a list of details for several sealed thoughts. */
 
 import { describe, expect, test } from 'bun:test';
-import { memorySessionLedger } from '../../../src/features/reasoning-memory/index.ts';
+import { ANSWERS } from '../../../src/features/reasoning-memory/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { Scripted } from '../../gateway/scripted.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import {
   CLAUDE,
   chatReply,
@@ -73,7 +74,7 @@ const finished = responses([
   },
 ]);
 const done = messagesReply([{ type: 'text', text: 'done' }]);
-const keeping = (ledger = memorySessionLedger()) =>
+const keeping = (ledger = memoryRoom(ANSWERS)) =>
   new Session(ledger, { more: effort, keeps: true });
 
 /** The session continued by another process with an empty memory. */

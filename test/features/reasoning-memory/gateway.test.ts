@@ -1,8 +1,9 @@
 /** Reasoning that Chat clients drop between two requests, and what each vendor gets back. */
 
 import { describe, expect, test } from 'bun:test';
-import { memorySessionLedger } from '../../../src/features/reasoning-memory/index.ts';
+import { ANSWERS } from '../../../src/features/reasoning-memory/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import {
   type ChatMessage,
   CLAUDE,
@@ -74,7 +75,7 @@ describe('reasoning_content', () => {
   });
 
   test('another owner’s answer with the same id is not found', async () => {
-    const ledger = memorySessionLedger();
+    const ledger = memoryRoom(ANSWERS);
     const mine = new Session(ledger, { owner: 'a' });
     await mine.ask(DEEPSEEK, streamed('my secret', A));
     const other = new Session(ledger, { owner: 'b' });
@@ -85,7 +86,7 @@ describe('reasoning_content', () => {
   });
 
   test('sequential ids are matched together with the text before them', async () => {
-    const ledger = memorySessionLedger();
+    const ledger = memoryRoom(ANSWERS);
     const first = new Session(ledger);
     await first.ask(DEEPSEEK, streamed('about a', 'call_0'));
     const second = new Session(ledger);

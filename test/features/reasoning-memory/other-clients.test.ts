@@ -1,15 +1,13 @@
 /** Messages and Responses clients: reasoning that their protocol cannot carry or their settings leave out. */
 
 import { describe, expect, test } from 'bun:test';
-import {
-  memorySessionLedger,
-  reasoningMemory,
-} from '../../../src/features/reasoning-memory/index.ts';
+import { ANSWERS, reasoningMemory } from '../../../src/features/reasoning-memory/index.ts';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import {
   type ChatMessage,
   CLAUDE,
@@ -24,7 +22,7 @@ import {
 
 const A = 'call_00_4f9a1c7be2d84b55a1';
 
-const via = (vendor: Vendor, script: Scripted[], ledger = memorySessionLedger()) =>
+const via = (vendor: Vendor, script: Scripted[], ledger = memoryRoom(ANSWERS)) =>
   scriptedGateway(
     vendor.protocol,
     script,
@@ -87,7 +85,7 @@ describe('a Messages client', () => {
 });
 
 test('a Responses client that asked for no encrypted content', async () => {
-  const ledger = memorySessionLedger();
+  const ledger = memoryRoom(ANSWERS);
   const use = { type: 'tool_use', id: 'toolu_01XyZabcdefghijkl29', name: 'read', input: {} };
   const thinking = { type: 'thinking', thinking: 'hm', signature: seal(1) };
   const refused: Scripted = {

@@ -2,7 +2,7 @@
 
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import {
-  memorySessionLedger,
+  ANSWERS,
   reasoningMemory,
   type SessionLedger,
 } from '../../../src/features/reasoning-memory/index.ts';
@@ -10,6 +10,7 @@ import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export interface ChatMessage {
@@ -158,7 +159,7 @@ export class Session {
   readonly #keeps: boolean;
 
   constructor(
-    ledger = memorySessionLedger(),
+    ledger = memoryRoom(ANSWERS),
     {
       owner = '',
       more = {},

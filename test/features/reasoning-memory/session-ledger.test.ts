@@ -11,11 +11,12 @@ import {
   type CollectedAnswer,
 } from '../../../src/features/reasoning-memory/answer-collector.ts';
 import {
+  ANSWERS,
   type LedgerEntry,
-  memorySessionLedger,
 } from '../../../src/features/reasoning-memory/session-ledger.ts';
-import { openSessionLedger } from '../../../src/features/reasoning-memory/session-ledger-store.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { fileRoom, memoryRoom } from '../../support/entries.ts';
+import { until } from '../../support/until.ts';
 import { type ChatMessage, call, chatReply, DEEPSEEK, Session } from './scripts.ts';
 
 const dirs: string[] = [];
@@ -36,18 +37,28 @@ const entry = (id: string, text = 'thought'): LedgerEntry => ({
   pieces: [{ type: 'reasoning', block: { type: 'reasoning', text } }],
 });
 
+const open = (path: string, options: Parameters<typeof fileRoom>[2] = {}) => {
+  const { it, close } = fileRoom(ANSWERS, path, options);
+  return {
+    it,
+    close,
+    find: (keys: readonly string[]) => it.find(keys),
+    put: (keys: readonly string[], of: LedgerEntry) => it.put(keys, of),
+  };
+};
+
 const A = 'call_00_4f9a1c7be2d84b55a1';
 
 describe('the file', () => {
   test('a session continues after a restart, and only the owner can read the file', async () => {
     const path = place();
-    const before = openSessionLedger({ path });
-    const session = new Session(before);
+    const before = open(path);
+    const session = new Session(before.it);
     await session.ask(DEEPSEEK, chatReply({ reasoning_content: 'hm', tool_calls: [call(A)] }));
     before.close();
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    const after = openSessionLedger({ path });
-    const again = new Session(after);
+    const after = open(path);
+    const again = new Session(after.it);
     again.messages.splice(0, 1, ...session.messages);
     const sent = await again.ask(DEEPSEEK, chatReply({ content: 'done' }));
     expect((sent.messages as unknown as ChatMessage[])[1]?.reasoning_content).toBe('hm');
@@ -56,13 +67,12 @@ describe('the file', () => {
 
   test('another process finds an answer without a restart', async () => {
     const path = place();
-    const one = openSessionLedger({ path, flushAfter: 1 });
-    const two = openSessionLedger({ path });
-    expect(two.empty).toBe(true);
+    const one = open(path, { file: { flushAfterMs: 1 } });
+    const two = open(path);
+    expect(two.it.empty).toBe(true);
     expect(two.find(['k'])).toBeUndefined();
     one.put(['k'], entry('e'));
-    await Bun.sleep(50);
-    expect(two.empty).toBe(false);
+    await until(() => !two.it.empty && two.find(['other', 'k']) !== undefined);
     expect(two.find(['other', 'k'])).toEqual(entry('e'));
     one.close();
     two.close();
@@ -70,12 +80,12 @@ describe('the file', () => {
 
   test('the first entry of a key stays, across restarts too', () => {
     const path = place();
-    const one = openSessionLedger({ path });
+    const one = open(path);
     one.put(['k'], entry('e', 'first'));
     one.put(['k', 'free'], entry('f', 'second'));
     expect(one.find(['k'])).toEqual(entry('e', 'first'));
     one.close();
-    const two = openSessionLedger({ path });
+    const two = open(path);
     two.put(['k'], entry('g', 'third'));
     expect(two.find(['k'])).toEqual(entry('e', 'first'));
     expect(two.find(['free'])).toEqual(entry('f', 'second'));
@@ -84,31 +94,31 @@ describe('the file', () => {
 
   test('a file of the first version is migrated with its answers', () => {
     const path = place();
-    openSessionLedger({ path }).close();
+    open(path).close();
     const db = new Database(path);
     const body = Bun.zstdCompressSync(Buffer.from(JSON.stringify(entry('e', 'kept'))));
     db.run(`
-      DROP TRIGGER entry_counted; DROP TRIGGER entry_uncounted; DROP TABLE totals;
+      DROP TABLE totals; DROP TABLE erasures;
       ALTER TABLE keys RENAME COLUMN entry TO answer; ALTER TABLE entries RENAME TO answers;
       PRAGMA user_version = 1`);
     db.run('INSERT INTO answers VALUES (7, ?, ?, ?)', [Date.now(), body.length, body]);
     db.run("INSERT INTO keys VALUES ('k', 7)");
     db.close();
-    const ledger = openSessionLedger({ path, limits: { entries: 1 } });
+    const ledger = open(path, { file: { entries: 1 } });
     expect(ledger.find(['k'])).toEqual(entry('e', 'kept'));
     ledger.put(['l'], entry('f'));
     ledger.close();
-    const again = openSessionLedger({ path });
+    const again = open(path);
     expect([again.find(['k']), again.find(['l'])?.id]).toEqual([undefined, 'f']);
     again.close();
   });
 
   test('the file is bounded: the least recently used answers go first', () => {
     const path = place();
-    const one = openSessionLedger({ path, limits: { entries: 3 } });
+    const one = open(path, { file: { entries: 3 } });
     for (let i = 0; i < 10; i++) one.put([`k${i}`], entry(`e${i}`));
     one.close();
-    const two = openSessionLedger({ path });
+    const two = open(path);
     const left = Array.from({ length: 10 }, (_, i) => two.find([`k${i}`])?.id);
     expect(left.filter((id) => id !== undefined)).toEqual(['e7', 'e8', 'e9']);
     two.close();
@@ -116,13 +126,13 @@ describe('the file', () => {
 
   test('an unusable file causes a warning and no failed answer', () => {
     const path = place();
-    openSessionLedger({ path }).close();
+    open(path).close();
     writeFileSync(path, 'no database at all, whatever its name says'.repeat(100));
     for (const suffix of ['-wal', '-shm']) {
       if (existsSync(path + suffix)) rmSync(path + suffix);
     }
     const reported: string[] = [];
-    const ledger = openSessionLedger({ path, warn: (message) => reported.push(message) });
+    const ledger = open(path, { warn: (message) => reported.push(message) });
     ledger.put(['k'], entry('e'));
     expect(ledger.find(['k'])).toEqual(entry('e'));
     expect(reported).toHaveLength(1);
@@ -132,7 +142,7 @@ describe('the file', () => {
 
 describe('the memory', () => {
   test('memory is bounded by answers and characters, and recently used answers stay', () => {
-    const few = memorySessionLedger({ entries: 2 });
+    const few = memoryRoom(ANSWERS, { entries: 2 });
     few.put(['a'], entry('a'));
     few.put(['b'], entry('b'));
     few.find(['a']);
@@ -142,7 +152,7 @@ describe('the memory', () => {
       undefined,
       'c',
     ]);
-    const small = memorySessionLedger({ chars: 100 });
+    const small = memoryRoom(ANSWERS, { bytes: 100 });
     small.put(['a'], entry('a', 'x'.repeat(60)));
     small.put(['b'], entry('b', 'x'.repeat(60)));
     small.put(['huge'], entry('huge', 'x'.repeat(101)));

@@ -1,9 +1,10 @@
 /** Transcripts of exchanges with server tools: hops, held events, joined streams, limits. */
 
 import { describe, expect, test } from 'bun:test';
-import { mayDeclareHosted, memoryLedger } from '../../../src/features/server-tools/index.ts';
+import { HOPS, mayDeclareHosted } from '../../../src/features/server-tools/index.ts';
 import { ToolError } from '../../../src/features/server-tools/tool.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import { eventsOf, exchange, expectLegal, fakeSearch, fakeTool, target, textOf } from './script.ts';
 
 const ask = { messages: [{ role: 'user', content: 'What is new?' }] };
@@ -238,7 +239,7 @@ describe('a selective tool', () => {
 
   test('stays where the history contains a hidden call of it', async () => {
     for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
-      const ledger = memoryLedger();
+      const ledger = memoryRoom(HOPS);
       const first = { role: 'user', content: 'search for the weather in Rome, please' };
       const answer = `${'It rains in Rome, and it will go on raining for a long time. '.repeat(3)}`;
       const given = { client: 'openai-chat', ledger, upstream: target(upstream) } as const;

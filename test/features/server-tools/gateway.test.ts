@@ -4,13 +4,14 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import type { Feature } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
-import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
+import { HOPS } from '../../../src/features/server-tools/hop-ledger.ts';
 import { serverTools } from '../../../src/features/server-tools/index.ts';
 import { toolRegistry } from '../../../src/features/server-tools/registry.ts';
 import type { ServerTool } from '../../../src/features/server-tools/tool.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { fakeSearch, fakeTool } from './script.ts';
 import { readBySdk } from './sdk.ts';
@@ -79,7 +80,7 @@ function ask(
 ) {
   const feature = serverTools({
     registry: toolRegistry(tools),
-    ledger: memoryLedger(),
+    ledger: memoryRoom(HOPS),
     client,
     owner: '',
     limits: { rounds: 8 },

@@ -1,16 +1,12 @@
 /** What the next request restores: hidden hops, shown blocks, mixed turns; lost ledgers and restarts. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  callKey,
-  type HopLedger,
-  memoryLedger,
-  openHopLedger,
-} from '../../../src/features/server-tools/hop-ledger.ts';
+import { callKey, HOPS, type HopLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import { exchange, expectLegal, fakeSearch, fakeTool, target } from './script.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'hop-ledger-'));
@@ -47,7 +43,7 @@ describe('hidden hops of a client that declared nothing', () => {
     });
 
   test('hidden hops come back, and the prompt prefix for the upstream stays the same', async () => {
-    const ledger = memoryLedger();
+    const ledger = memoryRoom(HOPS);
     const response = await first(ledger);
     const again = await second(ledger);
     expect(messages(again.bodies[0])).toEqual([
@@ -59,14 +55,14 @@ describe('hidden hops of a client that declared nothing', () => {
   });
 
   test('a short answer after another text is not recognised', async () => {
-    const ledger = memoryLedger();
+    const ledger = memoryRoom(HOPS);
     await first(ledger);
     const again = await second(ledger, [user('Something else?')]);
     expect(messages(again.bodies[0])).toHaveLength(3);
   });
 
   test("another owner's answer with the same text is not recognised", async () => {
-    const ledger = memoryLedger();
+    const ledger = memoryRoom(HOPS);
     await first(ledger);
     const again = await exchange({
       client: 'openai-chat',
@@ -80,7 +76,7 @@ describe('hidden hops of a client that declared nothing', () => {
   });
 
   test('without the ledger entry the conversation is still valid', async () => {
-    const again = await second(memoryLedger());
+    const again = await second(memoryRoom(HOPS));
     expect(messages(again.bodies[0])).toEqual([user('What is new?'), answer, user('And now?')]);
   });
 });
@@ -90,7 +86,7 @@ describe('a turn with server calls and client calls', () => {
   const turn = { say: [{ text: 'Both.' }, search('s1'), bash('b1'), search('s2'), bash('b2')] };
 
   test('the client gets only its own calls; its next request restores the whole turn every time', async () => {
-    const ledger = memoryLedger();
+    const ledger = memoryRoom(HOPS);
     const response = await exchange({
       client: 'openai-chat',
       body: ask,
@@ -130,7 +126,7 @@ describe('a turn with server calls and client calls', () => {
   });
 
   test('parallel sub-agents do not get each other’s hops', async () => {
-    const ledger = memoryLedger();
+    const ledger = memoryRoom(HOPS);
     for (const agent of ['x', 'y']) {
       await exchange({
         client: 'openai-chat',
@@ -166,7 +162,7 @@ describe('a turn with server calls and client calls', () => {
   });
 
   test('calls without an id get one, by which the turn is found again', async () => {
-    const ledger = memoryLedger();
+    const ledger = memoryRoom(HOPS);
     const response = await exchange({
       client: 'openai-chat',
       body: ask,
@@ -228,7 +224,7 @@ describe('a client that declared the tool and sends it back', () => {
   };
 
   test('the ledger restores the turns exactly', async () => {
-    const again = await second(memoryLedger());
+    const again = await second(memoryRoom(HOPS));
     const sent = messages(again.bodies[0]);
     expect(sent.map(({ role }) => role)).toEqual([
       'user',
@@ -246,7 +242,13 @@ describe('a client that declared the tool and sends it back', () => {
   });
 
   test('without the ledger the turns are rebuilt from the client’s blocks', async () => {
-    const forgetful: HopLedger = { ...memoryLedger(), empty: true, find: () => undefined };
+    const forgetful: HopLedger = {
+      empty: true,
+      prefetch: undefined,
+      find: () => undefined,
+      put: () => {},
+      settled: () => undefined,
+    };
     const again = await second(forgetful);
     const sent = messages(again.bodies[0]);
     expect(sent.map(({ role }) => role)).toEqual([
@@ -261,7 +263,7 @@ describe('a client that declared the tool and sends it back', () => {
 
   test('a vendor with its own search never gets content minted here', async () => {
     const native = target('anthropic-messages', { hostedTools: ['web_search'] });
-    const again = await second(memoryLedger(), native).catch((thrown: Error) => thrown);
+    const again = await second(memoryRoom(HOPS), native).catch((thrown: Error) => thrown);
     if (again instanceof Error) throw again;
     const body = JSON.stringify(again.bodies[0]);
     expect(body).not.toContain('hopgate-hit1');
@@ -270,7 +272,7 @@ describe('a client that declared the tool and sends it back', () => {
   });
 
   test('Responses: results are restored by the id of the item', async () => {
-    const ledger = memoryLedger();
+    const ledger = memoryRoom(HOPS);
     const ask = { input: [user('What is new?')], tools: [{ type: 'web_search' }] };
     const response = await exchange({
       client: 'openai-responses',
@@ -315,76 +317,7 @@ describe('a client that declared the tool and sends it back', () => {
       'user',
     ]);
     expect(String(sent[2]!.content)).toContain('Text of A');
-    const lost = messages((await again(memoryLedger())).bodies[0]);
+    const lost = messages((await again(memoryRoom(HOPS))).bodies[0]);
     expect(lost.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
-  });
-});
-
-describe('the ledger on disk', () => {
-  const entry = (text: string) => ({
-    turns: [{ role: 'assistant' as const, blocks: [{ type: 'text' as const, text }] }],
-    sources: [],
-    clientCalls: [],
-  });
-
-  test('survives a restart, and only its owner may read the file', () => {
-    const path = join(dir, 'a', 'hops.db');
-    const ledger = openHopLedger({ path });
-    expect(ledger.empty).toBe(true);
-    ledger.put(['k1', 'k2'], entry('one'));
-    expect(ledger.find(['?', 'k2'])).toEqual(entry('one'));
-    ledger.close();
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-    const again = openHopLedger({ path });
-    expect(again.empty).toBe(false);
-    expect(again.find(['k1'])).toEqual(entry('one'));
-    again.put(['k1'], entry('two'));
-    again.flush();
-    expect(again.find(['k1'])).toEqual(entry('two'));
-    expect(again.find(['k2'])).toEqual(entry('one'));
-    again.close();
-  });
-
-  test('keeps its limits and removes the least recently used first', () => {
-    let time = 1_000_000_000;
-    const ledger = openHopLedger({
-      path: join(dir, 'b.db'),
-      limits: { entries: 3, age: 10 * 3_600_000 },
-      now: () => time,
-    });
-    for (const key of ['a', 'b', 'c']) {
-      ledger.put([key], entry(key));
-      ledger.flush();
-      time += 2 * 3_600_000;
-    }
-    expect(ledger.find(['a'])).toBeDefined();
-    ledger.put(['d'], entry('d'));
-    ledger.flush();
-    expect(['a', 'b', 'c', 'd'].map((key) => ledger.find([key]) !== undefined)).toEqual([
-      true,
-      false,
-      true,
-      true,
-    ]);
-    time += 11 * 3_600_000;
-    ledger.put(['e'], entry('e'));
-    ledger.flush();
-    expect(ledger.find(['c'])).toBeUndefined();
-    ledger.close();
-  });
-
-  test('an invalid file costs the stored entries, not the service', () => {
-    const path = join(dir, 'c.db');
-    writeFileSync(
-      path,
-      'this is no database, and long enough to be looked at by sqlite'.repeat(20),
-    );
-    const warnings: string[] = [];
-    const ledger = openHopLedger({ path, warn: (message) => warnings.push(message) });
-    ledger.put(['k'], entry('one'));
-    ledger.flush();
-    expect(ledger.find(['k'])).toEqual(entry('one'));
-    expect(warnings).toHaveLength(1);
-    ledger.close();
   });
 });

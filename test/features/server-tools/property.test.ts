@@ -4,8 +4,9 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
-import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
+import { HOPS } from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import {
   exchange,
@@ -89,7 +90,7 @@ describe.each(CLIENTS)('a client of %s', (client) => {
       fc.asyncProperty(hops, async (parts) => {
         const scripts = scriptsOf(parts);
         const real = made(scripts);
-        const ledger = memoryLedger();
+        const ledger = memoryRoom(HOPS);
         const search = fakeSearch({ inject: 'force' });
         const body = bodies[client](declared);
         const response = await exchange({ client, body, tools: [search], ledger, hops: scripts });
@@ -194,7 +195,7 @@ describe.each(CLIENTS)('an upstream of %s', (upstream) => {
     await fc.assert(
       fc.asyncProperty(hops, async (parts) => {
         const scripts = scriptsOf(parts);
-        const ledger = memoryLedger();
+        const ledger = memoryRoom(HOPS);
         const key = prefixKey[upstream];
         const given = {
           client,

@@ -11,12 +11,13 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { Profile, Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import type { Usage } from '../../../src/conversation/usage.ts';
-import { type HopLedger, memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
+import { HOPS, type HopLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import { serverTools } from '../../../src/features/server-tools/index.ts';
 import { toolRegistry } from '../../../src/features/server-tools/registry.ts';
 import type { ServerToolOptions } from '../../../src/features/server-tools/session.ts';
 import type { ServerTool, ToolOutcome } from '../../../src/features/server-tools/tool.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
@@ -140,7 +141,7 @@ export async function exchange(given: Exchange): Promise<ExchangeResult> {
   const notes = new Notes();
   const feature = serverTools({
     registry: toolRegistry(given.tools),
-    ledger: given.ledger ?? memoryLedger(),
+    ledger: given.ledger ?? memoryRoom(HOPS),
     client,
     owner: '',
     limits: { rounds: 8 },

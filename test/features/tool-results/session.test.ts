@@ -2,8 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { memoryShortResultLedger } from '../../../src/features/tool-results/index.ts';
+import { SHORT_RESULTS } from '../../../src/features/tool-results/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import { assistant, pass, record, result, user } from './support.ts';
 
 const output = fc.oneof(
@@ -51,7 +52,7 @@ describe('over a session', () => {
   test('each request begins with the previous one, byte for byte', () => {
     fc.assert(
       fc.property(session, limits, (rounds, limit) => {
-        const ledger = memoryShortResultLedger();
+        const ledger = memoryRoom(SHORT_RESULTS);
         let before: readonly JsonObject[] = [];
         for (let count = 1; count <= rounds.length; count++) {
           const { messages } = pass(messagesOf(rounds.slice(0, count)), { limit, ledger });

@@ -6,11 +6,12 @@ import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import {
-  memoryShortResultLedger,
+  SHORT_RESULTS,
   type ShortResultLedger,
   toolResults,
 } from '../../../src/features/tool-results/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 
 export const TARGET: Target = {
   provider: 'glm',
@@ -69,7 +70,7 @@ export function pass(
   const target = options.target ?? TARGET;
   const feature = toolResults({
     limit: options.limit ?? 8192,
-    ledger: options.ledger ?? memoryShortResultLedger(),
+    ledger: options.ledger ?? memoryRoom(SHORT_RESULTS),
   });
   const request = openaiChat.decodeRequest({ model: 'glm-4.7', messages });
   const here = context(target);

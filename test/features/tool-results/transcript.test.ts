@@ -1,8 +1,9 @@
 /** Tool results for a vendor that wants them short: what becomes text, and what stays. */
 
 import { describe, expect, test } from 'bun:test';
-import { memoryShortResultLedger } from '../../../src/features/tool-results/index.ts';
+import { SHORT_RESULTS } from '../../../src/features/tool-results/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import { assistant, pass, record, result, TARGET, user } from './support.ts';
 
 const content = (messages: readonly JsonObject[], at: number) => messages[at]?.content;
@@ -208,7 +209,7 @@ describe('history', () => {
   });
 
   test('a text that was sent short stays the same under another limit', () => {
-    const ledger = memoryShortResultLedger();
+    const ledger = memoryRoom(SHORT_RESULTS);
     const first = pass([user('go'), ...round('a', big)], { ledger, limit: 12 });
     const later = pass([user('go'), ...round('a', big), ...round('b', big)], {
       ledger,
@@ -221,7 +222,7 @@ describe('history', () => {
   });
 
   test('the same call with other content is a different result', () => {
-    const ledger = memoryShortResultLedger();
+    const ledger = memoryRoom(SHORT_RESULTS);
     pass([user('go'), ...round('a', big)], { ledger });
     const other = record({ exit_code: 0, output: 'other' });
     const { messages } = pass([user('go'), ...round('a', other), ...round('b', 'x')], { ledger });

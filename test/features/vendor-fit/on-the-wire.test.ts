@@ -3,15 +3,16 @@
 import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
-import { memoryShortResultLedger, toolResults } from '../../../src/features/tool-results/index.ts';
+import { SHORT_RESULTS, toolResults } from '../../../src/features/tool-results/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { ClientRequest } from '../../../src/gateway/client-request.ts';
 import { prepare } from '../../../src/gateway/prepare.ts';
 import { wholeBytes } from '../../../src/lib/bytes/byte-list.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import { PROTOCOLS, targetOf } from './vendor.ts';
 
-const LEDGER = memoryShortResultLedger();
+const LEDGER = memoryRoom(SHORT_RESULTS);
 
 async function bytesFor(text: string, target: Target) {
   const notes = new Notes();

@@ -2,8 +2,9 @@
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { openDescriptionStore } from '../../../src/features/vision/index.ts';
+import { DESCRIPTIONS } from '../../../src/features/vision/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import { context, dataUrl, eyes, PNG, png, signal } from './support.ts';
 
 const image = (name: string) => ({ type: 'image_url', image_url: { url: dataUrl(name) } });
@@ -188,7 +189,8 @@ describe('failures', () => {
   ])(
     'a model that %s costs the image, not the session, and leaves no description',
     async (_what, answer) => {
-      const store = openDescriptionStore();
+      const descriptions = memoryRoom(DESCRIPTIONS);
+      const store = () => descriptions;
       const settings = () => ({ target: 'v/eyes', timeoutMs: 50 });
       const failing = eyes({ store, settings }, answer);
       const { wire } = await failing.send('openai-chat', body);

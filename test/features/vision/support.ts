@@ -9,11 +9,12 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import {
   type AskVisionModel,
-  openDescriptionStore,
+  DESCRIPTIONS,
   type VisionOptions,
   visionFeature,
 } from '../../../src/features/vision/index.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
+import { memoryRoom } from '../../support/entries.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export const PROTOCOLS = {
@@ -42,6 +43,7 @@ export const signal = () => new AbortController().signal;
 
 /** A feature whose model answers `seen <n>` to its n-th question; `requests` holds what it got. */
 export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel) {
+  const descriptions = memoryRoom(DESCRIPTIONS);
   const requests: { target: string; conversation: Conversation }[] = [];
   const events: string[] = [];
   const ask: AskVisionModel = async (target, conversation, abort, payer) => {
@@ -52,7 +54,7 @@ export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel)
   };
   const feature = visionFeature({
     settings: () => ({ target: 'v/eyes', timeoutMs: 1000 }),
-    store: openDescriptionStore(),
+    store: () => descriptions,
     askModel: ask,
     log: (event, { why }) => events.push(why === undefined ? event : `${event}: ${why}`),
     ...more,

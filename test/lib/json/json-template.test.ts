@@ -151,7 +151,7 @@ describe('a template', () => {
       const data = json('x').replace(',"used":3', ',"time":"10:05"');
       const template = learnt(form, data);
       const frame = template.frame(2)!;
-      expect(frame.head + 'x' + frame.foot).toBe(framed(data));
+      expect(`${frame.head}x${frame.foot}`).toBe(framed(data));
       expect(template.frame(2)).toBe(frame);
       expect(template.frame(3)).toEqual({ ...frame, index: 3 });
     }

@@ -9,9 +9,9 @@ import type { ValkeyCache } from '../../../src/state/engines/valkey.ts';
 import { AWAKE, RESTING } from '../../../src/upstream/health/rest.ts';
 import { SharedHealth } from '../../../src/upstream/health/shared-health.ts';
 import { UpstreamPool } from '../../../src/upstream/pool.ts';
+import { cacheAt } from '../../support/engines/cache-replicas.ts';
 import { cacheCommand, HAS_CACHE, startCache } from '../../support/engines/cache-servers.ts';
 import type { Server } from '../../support/engines/processes.ts';
-import { cacheAt } from '../../support/engines/shared-state.ts';
 import { until } from '../../support/until.ts';
 import { OVERLOADED, RATE_LIMIT, REFUSED, session } from './places.ts';
 

@@ -1,8 +1,33 @@
 /** Writes to the cache behind requests: one pipeline at the end of a tick, a bounded queue while the cache is away. */
 
-import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
-import { EngineAway, type KeyValue } from './engines/engine.ts';
-import { ERASE_GROUP, GROUP_MS, PUT_IN_GROUP } from './shared-scripts.ts';
+import { atTickEnd, type TickTask } from '../../lib/loop/tick-end.ts';
+import { EngineAway, type KeyValue, script } from '../engines/engine.ts';
+import type { EntryLimits } from './room.ts';
+
+/** What is known of a group stays longer than any entry, in milliseconds. */
+export const GROUP_MS = 90 * 24 * 3_600_000;
+
+/**
+ * KEYS: the epoch of the group, the set of its keys, the key. ARGV: the epoch as the writer knows it, milliseconds of
+ * the entry, those of the group, 1: a value that is there stays, the value.
+ * Answers 1: written; 0: the group has another epoch; 2: a value was there.
+ */
+const PUT_IN_GROUP = script(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+if ARGV[4] == '1' and redis.call('EXISTS', KEYS[3]) == 1 then return 2 end
+redis.call('SET', KEYS[3], ARGV[5], 'PX', ARGV[2])
+redis.call('SADD', KEYS[2], KEYS[3])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return 1
+`);
+
+/** KEYS: the epoch of the group, the set of its keys. ARGV: the next epoch, milliseconds. */
+const ERASE_GROUP = script(`
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do redis.call('DEL', key) end
+return redis.call('DEL', KEYS[2])
+`);
 
 /** A group of entries as it stands in the cache. */
 export interface GroupKeys {
@@ -12,7 +37,7 @@ export interface GroupKeys {
   readonly members: string;
 }
 
-export interface WaitingEntry {
+export interface PendingEntry {
   readonly key: string;
   /** For {@link WriteBehindOptions.onDropped}. */
   readonly room: string;
@@ -30,10 +55,10 @@ export interface WriteBehindOptions {
   /** Entries that will never be written. */
   readonly onDropped: (room: string, count: number) => void;
   /** A value was there already, or (`isVoid`) the group has another epoch. */
-  readonly onRefused: (entry: WaitingEntry, isVoid: boolean) => void;
+  readonly onRefused: (entry: PendingEntry, isVoid: boolean) => void;
   /** The cache does not take what it is given. */
   readonly onProblem: (message: string) => void;
-  readonly limits: { readonly entries: number; readonly bytes: number };
+  readonly limits: EntryLimits;
 }
 
 const DEADLINE_MS = 1000;
@@ -52,7 +77,7 @@ interface Waiter {
 }
 
 interface Numbered {
-  readonly entry: WaitingEntry;
+  readonly entry: PendingEntry;
   readonly number: number;
 }
 
@@ -64,7 +89,7 @@ interface Erasure {
 export class WriteBehind implements TickTask {
   readonly #options: WriteBehindOptions;
   /** In the order in which they came. */
-  readonly #waiting = new Map<string, Numbered>();
+  readonly #pending = new Map<string, Numbered>();
   readonly #erasures = new Map<string, Erasure>();
   #waiters: Waiter[] = [];
   #bytes = 0;
@@ -79,7 +104,7 @@ export class WriteBehind implements TickTask {
     this.#options = options;
   }
 
-  put(entry: WaitingEntry): void {
+  put(entry: PendingEntry): void {
     if (this.#closed) return;
     this.#remove(entry.key);
     this.#add({ entry, number: ++this.#number });
@@ -87,9 +112,9 @@ export class WriteBehind implements TickTask {
     this.#schedule();
   }
 
-  /** Voids and deletes the entries of a group. What waits for the group is not written. */
+  /** Voids and deletes the entries of a group. What is pending for the group is not written. */
   erase(erasure: Erasure): void {
-    for (const [key, { entry }] of this.#waiting) {
+    for (const [key, { entry }] of this.#pending) {
       if (entry.group?.keys.epoch === erasure.keys.epoch) this.#remove(key);
     }
     if (this.#erasures.size < MAX_ERASURES) this.#erasures.set(erasure.keys.epoch, erasure);
@@ -103,12 +128,12 @@ export class WriteBehind implements TickTask {
 
   /** It is on its way. */
   has(key: string): boolean {
-    return this.#waiting.has(key) || this.#inFlight.has(key);
+    return this.#pending.has(key) || this.#inFlight.has(key);
   }
 
   /** Whether everything that was put before is in the cache by the deadline. False at once while the cache is away. */
   sent(deadlineMs: number): Promise<boolean> {
-    if (this.#waiting.size === 0 && this.#inFlight.size === 0) return Promise.resolve(true);
+    if (this.#pending.size === 0 && this.#inFlight.size === 0) return Promise.resolve(true);
     if (this.#options.cache.state.status === 'down') return Promise.resolve(false);
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#waiters.push({ number: this.#number, resolve });
@@ -124,12 +149,12 @@ export class WriteBehind implements TickTask {
     });
   }
 
-  /** Sends what waits, if the cache is there. */
+  /** Sends what is pending, if the cache is there. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#flush();
-    for (const { entry } of this.#waiting.values()) this.#options.onDropped(entry.room, 1);
-    this.#waiting.clear();
+    for (const { entry } of this.#pending.values()) this.#options.onDropped(entry.room, 1);
+    this.#pending.clear();
   }
 
   onTickEnd(): void {
@@ -138,22 +163,22 @@ export class WriteBehind implements TickTask {
   }
 
   #add(one: Numbered): void {
-    this.#waiting.set(one.entry.key, one);
+    this.#pending.set(one.entry.key, one);
     this.#bytes += one.entry.size;
   }
 
   #remove(key: string): void {
-    const there = this.#waiting.get(key);
+    const there = this.#pending.get(key);
     if (there === undefined) return;
-    this.#waiting.delete(key);
+    this.#pending.delete(key);
     this.#bytes -= there.entry.size;
   }
 
-  /** What waits longest goes first: what is new is asked for first. */
+  /** The oldest goes first: what is new is asked for first. */
   #shrink(): void {
     const { entries, bytes } = this.#options.limits;
-    for (const [key, { entry }] of this.#waiting) {
-      if (this.#waiting.size <= entries && this.#bytes <= bytes) return;
+    for (const [key, { entry }] of this.#pending) {
+      if (this.#pending.size <= entries && this.#bytes <= bytes) return;
       this.#remove(key);
       this.#options.onDropped(entry.room, 1);
     }
@@ -170,7 +195,7 @@ export class WriteBehind implements TickTask {
     this.#running ??= this.#sendAll().finally(() => {
       this.#running = undefined;
       // Put after the last look.
-      if (this.#waiting.size > 0 || this.#erasures.size > 0) this.#schedule();
+      if (this.#pending.size > 0 || this.#erasures.size > 0) this.#schedule();
     });
     return this.#running;
   }
@@ -178,7 +203,7 @@ export class WriteBehind implements TickTask {
   async #sendAll(): Promise<void> {
     clearTimeout(this.#retry);
     this.#retry = undefined;
-    while (this.#erasures.size > 0 || this.#waiting.size > 0) {
+    while (this.#erasures.size > 0 || this.#pending.size > 0) {
       if (!(await this.#sendErasures()) || !(await this.#sendBatch())) {
         this.#tellWaiters(false);
         this.#tryAgain();
@@ -239,7 +264,7 @@ export class WriteBehind implements TickTask {
   #takeBatch(): readonly Numbered[] {
     const batch: Numbered[] = [];
     let bytes = 0;
-    for (const [key, one] of this.#waiting) {
+    for (const [key, one] of this.#pending) {
       if (batch.length >= BATCH_ENTRIES || bytes >= BATCH_BYTES) break;
       bytes += one.entry.size;
       batch.push(one);
@@ -248,9 +273,9 @@ export class WriteBehind implements TickTask {
     return batch;
   }
 
-  async #send(batch: readonly WaitingEntry[]): Promise<readonly Written[]> {
+  async #send(batch: readonly PendingEntry[]): Promise<readonly Written[]> {
     const { cache } = this.#options;
-    const written = new Map<WaitingEntry, Written>();
+    const written = new Map<PendingEntry, Written>();
     const plain = batch.filter(({ group }) => group === undefined);
     const asked: Promise<void>[] = [];
     if (plain.length > 0) {
@@ -293,8 +318,8 @@ export class WriteBehind implements TickTask {
 
   /** In front of what came since, unless that replaces it. */
   #putBack(batch: readonly Numbered[]): void {
-    const later = [...this.#waiting.values()];
-    this.#waiting.clear();
+    const later = [...this.#pending.values()];
+    this.#pending.clear();
     this.#bytes = 0;
     for (const one of [...batch, ...later]) {
       this.#remove(one.entry.key);

@@ -1,33 +1,22 @@
-/** Entries that all replicas share through the cache: read ahead in one trip, then at once; written behind. */
+/** Entries that all replicas have in common in a cache: read ahead in one trip, then at hand; written behind. */
 
-import { preciseNow } from '../lib/loop/precise-time.ts';
-import type { KeyValue } from './engines/engine.ts';
-import { LocalEntries, type LocalLimits } from './local-entries.ts';
-import { headOf, packed } from './packed-entry.ts';
-import { EPOCH, GROUP_MS, KEEP } from './shared-scripts.ts';
-import type { TextSeal } from './text-seal.ts';
-import { type GroupKeys, type WaitingEntry, WriteBehind } from './write-behind.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { type KeyValue, script } from '../engines/engine.ts';
+import type { TextSeal } from '../text-seal.ts';
+import { headOf, PackedEntries, packed } from './at-hand.ts';
+import { type EntryLimits, type EntryStore, Room, type RoomDriver, type RoomKind } from './room.ts';
+import { GROUP_MS, type GroupKeys, type PendingEntry, WriteBehind } from './write-behind.ts';
 
-/** What a room of entries has in common. */
-export interface RoomKind {
-  /** In the keys, and in metrics. */
-  readonly name: string;
-  /** Milliseconds that an entry stays after its last use, about. */
-  readonly ttlMs: number;
-  /** Which entry a key that is put twice leads to. */
-  readonly keep: 'first' | 'newest';
-}
-
-export interface SharedEntriesOptions {
+export interface ValkeyEntriesOptions {
   readonly cache: KeyValue;
   readonly seal: TextSeal;
   /** Entries that other replicas will never see: there were too many while the cache was away, or one was too large. */
   readonly onDropped?: (room: string, count: number) => void;
   /** The cache answers, but does not take what it is given. */
   readonly onProblem?: (message: string) => void;
-  readonly local?: LocalLimits;
-  /** What waits at most while the cache is away. */
-  readonly waiting?: LocalLimits;
+  readonly local?: EntryLimits;
+  /** What is pending at most while the cache is away. */
+  readonly pending?: EntryLimits;
   /** Milliseconds that only grow. */
   readonly clock?: () => number;
 }
@@ -38,10 +27,22 @@ const BACKGROUND_MS = 1000;
 const MAX_KEYS = 20_000;
 const MAX_GROUPS = 10_000;
 const MAX_ENTRY = 4 * 2 ** 20;
-const LOCAL: LocalLimits = { entries: 50_000, bytes: 64 * 2 ** 20 };
-const WAITING: LocalLimits = { entries: 5000, bytes: 16 * 2 ** 20 };
+const LOCAL: EntryLimits = { entries: 50_000, bytes: 64 * 2 ** 20 };
+const PENDING: EntryLimits = { entries: 5000, bytes: 16 * 2 ** 20 };
 /** An entry that was written this part of its time ago is kept for longer when it is used. */
 const KEEP_AFTER = 0.25;
+
+/** KEYS: the epoch of a group. ARGV: an epoch for a group that has none, milliseconds. Answers the epoch that holds. */
+const EPOCH = script(`
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX')
+return redis.call('GET', KEYS[1])
+`);
+
+/** KEYS: entries that were used. ARGV: milliseconds that they stay from now on. */
+const KEEP = script(`
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[1]) end
+return 0
+`);
 
 /** An epoch that is known here alone: the cache was away when it was to be read. */
 const HERE = 'here:';
@@ -52,8 +53,11 @@ interface Group {
   readonly at: number;
 }
 
+/** What the store needs to know of a room. */
+type Kind = Pick<RoomKind<never>, 'name' | 'ttlMs' | 'keep'>;
+
 interface Asked {
-  readonly kind: RoomKind;
+  readonly kind: Kind;
   readonly group: string | undefined;
 }
 
@@ -72,10 +76,10 @@ const groupKeys = (group: string): GroupKeys => ({
 });
 
 /** No method throws, and no promise rejects: without the cache, what is here is all there is. */
-export class SharedEntries {
-  readonly #options: SharedEntriesOptions;
+export class ValkeyEntries implements EntryStore {
+  readonly #options: ValkeyEntriesOptions;
   readonly #clock: () => number;
-  readonly #local: LocalEntries;
+  readonly #local: PackedEntries;
   readonly #writes: WriteBehind;
   readonly #groups = new Map<string, Group>();
   /** By key: the trips that are under way. */
@@ -83,27 +87,30 @@ export class SharedEntries {
   #next: Batch | undefined;
   #reported = '';
 
-  constructor(options: SharedEntriesOptions) {
+  constructor(options: ValkeyEntriesOptions) {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
-    this.#local = new LocalEntries(options.local ?? LOCAL);
+    this.#local = new PackedEntries(options.local ?? LOCAL);
     this.#writes = new WriteBehind({
       cache: options.cache,
-      limits: options.waiting ?? WAITING,
+      limits: options.pending ?? PENDING,
       onDropped: (room, count) => options.onDropped?.(room, count),
       onRefused: (entry, isVoid) => this.#refused(entry, isVoid),
       onProblem: (message) => this.#problem(message),
     });
   }
 
-  room<Entry>(kind: RoomKind): SharedRoom<Entry> {
-    return new SharedRoom(this, kind);
+  room<Entry>(kind: RoomKind<Entry>): Room<Entry> {
+    return new Room(new ValkeyRoom<Entry>(this, kind));
   }
 
   /** As {@link WriteBehind.sent}. */
   sent(deadlineMs: number): Promise<boolean> {
     return this.#writes.sent(deadlineMs);
   }
+
+  /** The client of the cache opens by itself. */
+  open(): void {}
 
   /** Voids the entries of a group for all replicas, those included that are being written, and deletes them. */
   eraseGroup(group: string): void {
@@ -122,7 +129,7 @@ export class SharedEntries {
 
   /** What is asked for in one turn of the microtasks is one trip. Undefined: everything is here. */
   prefetch(
-    kind: RoomKind,
+    kind: Kind,
     keys: readonly string[],
     group: string | undefined,
   ): Promise<void> | undefined {
@@ -150,13 +157,13 @@ export class SharedEntries {
     return Promise.all(waits).then(() => {});
   }
 
-  get(kind: RoomKind, key: string, group: string | undefined): unknown {
+  get(kind: Kind, key: string, group: string | undefined): unknown {
     const epoch = group === undefined ? '' : this.epochOf(group);
     return epoch === undefined ? undefined : this.#local.get(fullKey(kind, key), epoch);
   }
 
   put(
-    kind: RoomKind,
+    kind: Kind,
     keys: readonly string[],
     value: unknown,
     group: string | undefined,
@@ -172,7 +179,7 @@ export class SharedEntries {
       this.#local.set(full, bytes);
       if (epoch.startsWith(HERE)) continue;
       if (bytes.length > MAX_ENTRY) this.#options.onDropped?.(kind.name, 1);
-      else this.#writes.put(this.#waiting(full, kind, bytes, group, epoch));
+      else this.#writes.put(this.#pending(full, kind, bytes, group, epoch));
     }
   }
 
@@ -181,17 +188,17 @@ export class SharedEntries {
     return this.#groups.get(group)?.epoch;
   }
 
-  #holds(kind: RoomKind, key: string, epoch: string): boolean {
+  #holds(kind: Kind, key: string, epoch: string): boolean {
     return this.#local.get(fullKey(kind, key), epoch) !== undefined;
   }
 
-  #waiting(
+  #pending(
     key: string,
-    kind: RoomKind,
+    kind: Kind,
     bytes: Uint8Array,
     group: string | undefined,
     epoch: string,
-  ): WaitingEntry {
+  ): PendingEntry {
     return {
       key,
       room: kind.name,
@@ -223,7 +230,7 @@ export class SharedEntries {
       const all = [...epochs.map((group) => groupKeys(group).epoch), ...keys];
       const values = await cache.getMany(all, READ_MS);
       await Promise.all(epochs.map((group, i) => this.#learn(group, values[i], began)));
-      const used: [string, RoomKind][] = [];
+      const used: [string, Kind][] = [];
       keys.forEach((key, i) => {
         const { kind, group } = asked.get(key)!;
         const value = values[epochs.length + i];
@@ -261,7 +268,7 @@ export class SharedEntries {
   }
 
   /** @returns it is to be kept for longer */
-  #take(key: string, value: Uint8Array | undefined, kind: RoomKind, grouped: boolean): boolean {
+  #take(key: string, value: Uint8Array | undefined, kind: Kind, grouped: boolean): boolean {
     // What was put here meanwhile is newer, or is going to be told apart by the cache.
     if (this.#writes.has(key)) return false;
     const sealed = value && grouped ? Buffer.from(Buffer.from(value).toString(), 'base64') : value;
@@ -272,7 +279,7 @@ export class SharedEntries {
     return preciseNow() / 1000 - head.writtenAt > (kind.ttlMs / 1000) * KEEP_AFTER;
   }
 
-  async #keep(used: readonly (readonly [string, RoomKind])[]): Promise<void> {
+  async #keep(used: readonly (readonly [string, Kind])[]): Promise<void> {
     const byTime = Map.groupBy(used, ([, { ttlMs }]) => ttlMs);
     for (const [ttlMs, entries] of byTime) {
       const keys = entries.slice(0, 1000).map(([key]) => key);
@@ -280,7 +287,7 @@ export class SharedEntries {
     }
   }
 
-  #refused({ key, group }: WaitingEntry, isVoid: boolean): void {
+  #refused({ key, group }: PendingEntry, isVoid: boolean): void {
     this.#local.delete(key);
     if (!isVoid || group === undefined) return;
     for (const [name, { epoch }] of this.#groups) {
@@ -296,48 +303,49 @@ export class SharedEntries {
 }
 
 /** Keys hold no text: those who read the keys of a cache learn nothing of what was said. */
-const fullKey = ({ name }: RoomKind, key: string): string => `{hopgate}:${name}:${hashed(key)}`;
+const fullKey = ({ name }: Kind, key: string): string => `{hopgate}:${name}:${hashed(key)}`;
 
 const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);
 
-/** Entries of one kind. A group of them can be erased as a whole; its names are part of the keys. */
-export class SharedRoom<Entry> {
-  readonly #entries: SharedEntries;
-  readonly #kind: RoomKind;
+/** The keys of a room as the store knows them. */
+class ValkeyRoom<Entry> implements RoomDriver<Entry> {
+  readonly isElsewhere = true;
+  /** Other replicas may have entries. */
+  readonly empty = false;
+  readonly #entries: ValkeyEntries;
+  readonly #kind: Kind;
 
-  constructor(entries: SharedEntries, kind: RoomKind) {
+  constructor(entries: ValkeyEntries, kind: Kind) {
     this.#entries = entries;
     this.#kind = kind;
   }
 
-  /** Undefined: nothing has to be waited for. With a group: also reads the group's epoch. */
-  prefetch(keys: readonly string[], group?: string): Promise<void> | undefined {
+  /** With a group: also reads its epoch. */
+  prefetch(keys: readonly string[], group: string | undefined): Promise<void> | undefined {
     return this.#entries.prefetch(this.#kind, named(keys, group), group);
   }
 
-  /** What was read ahead, or put here. */
-  get(key: string, group?: string): Entry | undefined {
-    return this.#entries.get(this.#kind, named([key], group)[0]!, group) as Entry | undefined;
+  find(keys: readonly string[], group: string | undefined): Entry | undefined {
+    for (const key of named(keys, group)) {
+      const entry = this.#entries.get(this.#kind, key, group);
+      if (entry !== undefined) return entry as Entry;
+    }
+    return undefined;
   }
 
-  /**
-   * Stores an entry under all of the keys; at once for this process, soon for others.
-   * @param epoch of the group ({@link epochOf}) when the work on the entry began: an erasure since voids it
-   */
-  put(keys: readonly string[], entry: Entry, group?: string, epoch = ''): void {
+  put(keys: readonly string[], entry: Entry, group: string | undefined, epoch: string): void {
     this.#entries.put(this.#kind, named(keys, group), entry, group, epoch);
   }
 
-  /** Of a group, once it was read ahead. */
   epochOf(group: string): string | undefined {
     return this.#entries.epochOf(group);
   }
 
-  /** Resolves when `get` gives what all replicas give: where another one was faster, its entry. */
-  async settled(key: string, group?: string): Promise<void> {
+  async settled(keys: readonly string[], group: string | undefined): Promise<void> {
     await this.#entries.sent(BACKGROUND_MS);
-    if (this.get(key, group) === undefined) await this.prefetch([key], group);
+    const gone = keys.filter((key) => this.find([key], group) === undefined);
+    if (gone.length > 0) await this.prefetch(gone, group);
   }
 }
 

@@ -1,13 +1,13 @@
-/** Replicas that share entries through one real cache, in this process. */
+/** Replicas that have entries in common through one real cache, in this process. */
 
 import { Secret } from '../../../src/config/secret.ts';
 import { ValkeyCache } from '../../../src/state/engines/valkey.ts';
-import { SharedEntries, type SharedEntriesOptions } from '../../../src/state/shared-entries.ts';
+import { ValkeyEntries, type ValkeyEntriesOptions } from '../../../src/state/key-value/valkey.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
 
 export interface TestReplica {
   readonly cache: ValkeyCache;
-  readonly entries: SharedEntries;
+  readonly entries: ValkeyEntries;
   /** Entries that were dropped. */
   readonly dropped: () => number;
   readonly problems: readonly string[];
@@ -27,11 +27,11 @@ export const cacheAt = (port: number): ValkeyCache =>
     () => {},
   );
 
-export function replicaAt(port: number, options: Partial<SharedEntriesOptions> = {}): TestReplica {
+export function replicaAt(port: number, options: Partial<ValkeyEntriesOptions> = {}): TestReplica {
   const cache = cacheAt(port);
   const problems: string[] = [];
   let dropped = 0;
-  const entries = new SharedEntries({
+  const entries = new ValkeyEntries({
     cache,
     seal: textSeal([]),
     onDropped: (_, count) => {

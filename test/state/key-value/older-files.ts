@@ -1,0 +1,48 @@
+/** Files of ledgers as version 0.1.0 of November 2026 wrote them, before all had the same tables: zstd, then base64. */
+
+export const OLDER_FILES = {
+  'hops.db': [
+    'KLUv/WQAX0UaAIamlzeQdB2Iv1xXSAFh8z0PHH206wkNgTFFIrQJLZTkO9PiMMU9/VTRwrIu6lXlAccdFeTEixAipUwBggCGAI0A',
+    'GL/iA79ZPvjnZtd3qwr3/2b2WnKL/J/V3tjbipNU/9/eJSXXLf5vvHpvR8C5t5vvXyE95ytUYxS0f/OgfGfHG7QrJAFIJ6Q1gER4',
+    'UQDLuTBgM2A24LSDbD8iAOC9d6ZhWXill733MdPT3nul9/7/EB/HnsBn/P0GKEjX+fnuxa6wBNtqynWr8vGXG/8zNRxDodFazqFi',
+    'sdzsx7XZG59iRarK/AfnZlcIxwoK0XquoU6XYKGanFj6EKWVJ9Tpf7mt2StdU5R3v16ZGNoQpZfV79H1fvx7e5u4fLBR7vNTtFuS',
+    '/KvvrIQBpA3Smo6J8u8Evr1ZsldohLSuIcLW7N30sOj+6LsRzqcIcB0tzS6/LDP8qqVBE58LbWA7K0YQ5KArrrBgw3OIIVyc/RE+',
+    'LgV60eVFOO2hZGg1HcrSSUTwIF+ZlcZflRvgRsWQpBIIrAuBYM7Ay2A8X/KCbUrjAeUo3maScLz0tNxDtalsT7Vl771TRIsV+UZd',
+    'veuVgcKxVBqt44Cw9eqi3X6cqzXBry6fAuZG+TAB+Vd/MmdaJ9rlZ8xczkw5Xs7NQ9vR9odtXpbjOab9ox0786/OfM60rBPt8XOu',
+    'GW1I2zM27zpUnLj8EgEpZkqrTq9sTPHu6qkvrAiSTA/BiaEOKu/I/tmoG/++8OwtKepeAFfLzvlwETnIMpbwdlFwgOcAN13jrjnp',
+    'oqAETLKXtXZmrLFXq3KjhEb7BV6gobFBTCggSVKQVIY1YESoxqqlA/AfgPGAMdYqmGFwH3gYAAlD/SjfCiABVDwVGi++AyChQC4z',
+    'mo+e+7I9FVQr8SY/jz6Cbw9iiVcuoHFQxkKgm97zeoZCtqS3a/YGox8kYPBZYGXLUsIG8q11th+Pl2D9GRAgBz+XHoyQDIKMY3KQ',
+    'NxxE7qUHuLlcJDWD7TKBfWXb9t0ENGsYSDp0WucwcDNcZvBwS3h6ObJySszjjmPc2KouyzOWZFwi9xHCAH1c63bZQS/3tVIsSaiA',
+    'cs5qQCYBI5SmILUcnv1gGvARDnkUSbaiBu+iDc0=',
+  ],
+  'session.db': [
+    'KLUv/WQAX10bAHaonDuwcDcIfkaSK/0mbzZTcV6BJ07qLwB3KemEnEJrojYv5OJMOhF+kxnW59H+wkQk0Q43Yyj2uN+2/907BYYA',
+    'iwCTAFgZfedef5PiQ2Tc9cjfyrDs+g4NIfk/SJVG6+f/1Go9raE3h/N/u45Gpfb969tZ2xtbPIvF99xGb8ltrFztnuNa/OUlq92R',
+    'Pb/kQ3L+OXTXAIqGR2IKcYoopGlobwHw894Pr5IifM/D3vtX6GXvfc97/7+Gf18f4Cv+zjKj1V0+vmenIiMBJb95Un/8E9sJIrVD',
+    '/m1S3z9mdl+j8TjDLczplIT67yq1vpfTp7OHy1xZdmT3RSKPc2xlLn1bG+v25U0uHOXelLn8JjWUKpWtOTg2z6q8RuVR9m38C2y2',
+    'tuuOkr/l4jEfpGpzKCjguf5i1eI425ylpPtLKpOz7MPB84fbrkeoUmNDcp4ZulBqHbyICFRi0bu8gBHvfb2mqtZVrOjII6rZZMxa',
+    'gnrKapvw6SBiVkVkIMxIOcqV3twBRVYUBQGQBsZWgpTXDI2BmdVDr6VCCLe9fbKWsQ8RFKEyo11FIEyG0OJBEsgKPj4g+ngSWEsZ',
+    'j/bV5Iqx3dfnZZgrpH9oL6Rh7/3wWZ0+PxerY7NwTfdNJo/zO+xCpSVV+98k1Y5bGniuF4GxrOPsRWAsw8c3BsoBfTEQfn1x0I2e',
+    'o70bDQfPPAy/8SvT0Z6Ofod4rsM4roXZ32MM1HF2YDGW2eg4uo72bHTsvQ/GYF/LG6YzXJm38/s73idVs7uSCM0EZ0cIRTEZhoDV',
+    'gA4RKe0uCII6IaQ4P+ALpWFPG1wXWV0MG/CxcSjm+ubMQD8mcBYBZqCBMTGKkNDISEFSWqwGUIZQkVnLGP0vwrJf/AGYuBnjIYMZ',
+    'BpVa3s0vBu6V3tqPTwh3alDpVEdFp/95T8744rhjlt7v9aerXt1NXl5CgV0eySG8IGj7FBuLBDN8eRYylPOS3tLcv5Q4mANiDADH',
+    'XQETAZC7rn0z7EAsCwwJFJa/YQsWS05GwdaBLQCEDAkHw+N0WzROQHqubjVjbQIJYixY7mxrzecMeqHADUHLgdb2oElWxbBVJqoz',
+    'SSxVVtyzbZyxzZ23M9blXCblA8EAd1xbA8soOqgvXUlFAoPMmTECnQ00kNpDbJ07+HYyQBBBfx4/G1ADe+0dcw==',
+  ],
+  'sent-short.db': [
+    'KLUv/WQAL00JANIONy1AtQ7GScB5BIbJMhQV5RlyAOLCfufaIToJAwu7RkuVvg/P7vl0NYqsuo1tOwUk4EPYci67zQEZkGDoN1o5',
+    '+/xhx7uh9hvs6dS6AI8ExVrGZa9lz90JlNOjrr85qmWfnld8iaKc9Lea/qoreqfnw6yW5H4J0pcHrSbmXDO/P3r/6zVpVGJu7z2F',
+    '2tiFdeMYCroCTJH4VP3/aEp6vt6mXief6IVbbMxSkWA2Tr2w6xWlSqpuXIQBr+NiXmUXs+fuBlmM4WD3+efuoLv/R7zr/OCPj1sU',
+    'SzX6Ny6hmk0cIMAkEF2bDQnQAZ0NGCAP+L6hA/D78DUAYdgDnNjeusWpYFN/fn8UYz2bLYXPw2yW0gaGuw6LbY1B1RVyc0qNH0rY',
+    'BLt2Gwv8yGXLjBA=',
+  ],
+  'descriptions.db': [
+    'KLUv/WQAP7UPACZbYSoweQOAgSITRQ0MdEakJQSyqKOaKfI5ZVQWqxl8vY1dHm2ymzFJs5VWdwpWAFcAUwDEtNFQFAA3SYSjUpzD',
+    '4BCKxOHYA7NAAtr7fjOfbmerebbe7PN00NM6GzB9VBSEgAyg7tSdRAT23oflkbIFG7D3TgV7b847O013Yre87rne7nNf20yrVkMV',
+    'sPc2sGARHKNIfFIHfS30N8CMmD4eikKKIIZIrxSLx67UKCa9uMRkcqF4nEJxE687n8TgEo+xPCcSS8VjGBxzP3eeL8I5bPp44oDP',
+    '936+3vMeJ/daEjX/u03mnTV9vrDzp/9n+9zp/65v97SFXek1s7Ks5f3s/192M6wr0yzG7e9K03LPuJb/ugPOgjio7ahz0gzgcJ33',
+    'dp/Xfebd03rONoAoBIyhalR3C+JAoFIMAgikqlQ3Egot7qdj+HEv7Nu2mffSsqtf31Xz/nZeNbS8WjQWt89+7d9rWoz85d5eNBnP',
+    'Wr739CvLrYYtHIgCE1PdTDXdext4zfM37msBJyBgSEA2xygPAwKCwAj1+aWF1gejfMDanS8OgGCOBFCwZNceAPPIEgEwrCUpMrYd',
+    'oNoWd75+ojwweAT2IkE5kH3J4NxBPu5+LiRnsJjbFz1wJXVpvie1bICRjsFhVtI4ZzF8UAeWiTVLgAEwKCcQ7Nwn',
+  ],
+} as const;
