@@ -59,7 +59,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
     store = openMemoryStore({ path, limits: () => limits });
     openedFile = fileAt(path);
     // A process that ended while it erased a space left the rest to the next process.
-    if (store.sweep()) tidySoon(0);
+    if (!store.isSwept()) tidySoon(0);
     if (embedder !== undefined) {
       const onFailure = (thrown: unknown) => observer.embeddingsFailed(messageOf(thrown));
       backFiller = backFill({ work: oneProcess(store.vectors), embedder, onFailure });
@@ -259,10 +259,12 @@ const pause = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Removes erased spaces in short steps, then every trace of removed data in the file. */
 async function sweepUp(withStore: <T>(use: (store: MemoryStore) => T) => T): Promise<void> {
-  while (withStore((file) => file.sweep())) await pause();
-  for (let first = true; withStore((file) => file.termIndex.tidy(first)); first = false) {
-    await pause();
-  }
+  do {
+    while (withStore((file) => file.sweep())) await pause();
+    for (let first = true; withStore((file) => file.termIndex.tidy(first)); first = false) {
+      await pause();
+    }
+  } while (!withStore((file) => file.isSwept()));
   while (withStore((file) => file.vacuum())) await pause();
   for (let tries = 0; tries < 20; tries++) {
     if (withStore((file) => file.flush())) return;

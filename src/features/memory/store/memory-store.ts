@@ -116,8 +116,10 @@ export interface MemoryStore {
   inOne<T>(work: (db: Database) => T): T;
   /** Hides the space at once; {@link sweep} removes it. Returns its number of events. */
   forget(space: string, at: number): number;
-  /** Removes a part of the hidden spaces; false when nothing is left. */
+  /** Removes a few events of hidden spaces; false where the index is to be tidied before it goes on. */
   sweep(): boolean;
+  /** Whether there are hidden spaces to sweep. */
+  isSwept(): boolean;
   /** Gives some free pages back to the disk; false when there are none. */
   vacuum(): boolean;
   /** Removes the last bytes of removed data from the file. False: another process is reading it. */
@@ -136,6 +138,12 @@ export interface MemoryStoreOptions {
 
 /** Events of one step of an erasure: each is overwritten, with all its terms. */
 const SWEEP_ROWS = 8;
+/**
+ * One step of tidying passes over all that is dead in one place of the index. So at most so many events are removed
+ * at once; of more of them, every fourth waits until the index was tidied.
+ */
+const MAX_DEAD = 1000;
+const THINNED = 4;
 /** Pages that one step gives back. */
 const VACUUM_PAGES = 250;
 
@@ -192,11 +200,12 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
   );
   const dropErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
   const unname = of<unknown, [number]>('UPDATE spaces SET name = NULL WHERE id = ?');
-  const unnamed = of<{ id: number }, []>('SELECT id FROM spaces WHERE name IS NULL LIMIT 1');
-  const removeSome = of<unknown, [number, number]>(
-    'DELETE FROM events WHERE row IN (SELECT row FROM events WHERE space = ? LIMIT ?)',
+  const unnamed = of<{ id: number; events: number }, []>(
+    'SELECT id, events FROM spaces WHERE name IS NULL ORDER BY id LIMIT 1',
   );
-  const anyEvent = of<unknown, [number]>('SELECT 1 FROM events WHERE space = ? LIMIT 1');
+  const rowsAfter = of<{ row: number; time: number }, [number, number, number, number]>(
+    'SELECT row, time FROM events WHERE space = ? AND (time, row) > (?, ?) ORDER BY time, row LIMIT ?',
+  );
   const freePages = of<{ freelist_count: number }, []>('PRAGMA freelist_count');
   const dropSpace = of<unknown, [number]>('DELETE FROM spaces WHERE id = ?');
 
@@ -298,12 +307,30 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     return space.events;
   });
 
+  const sweeping = { dead: 0, thins: false, space: -1, time: -1, row: -1 };
   const sweep = db.transaction((): boolean => {
     const gone = unnamed.get();
-    if (gone === null) return false;
-    removeSome.run(gone.id, SWEEP_ROWS);
-    if (anyEvent.get(gone.id) === null) dropSpace.run(gone.id);
-    return true;
+    if (gone === null || sweeping.dead > MAX_DEAD) {
+      sweeping.dead = 0;
+      return false;
+    }
+    if (gone.id !== sweeping.space) {
+      Object.assign(sweeping, { space: gone.id, time: -1, row: -1, thins: gone.events > MAX_DEAD });
+    }
+    const rows = rowsAfter.all(gone.id, sweeping.time, sweeping.row, SWEEP_ROWS);
+    for (const [i, { row }] of rows.entries()) {
+      if (!sweeping.thins || i % THINNED !== 0) removeRow.run(row);
+    }
+    const last = rows.at(-1);
+    if (last !== undefined) {
+      Object.assign(sweeping, last);
+      if (!sweeping.thins) sweeping.dead += rows.length;
+      return true;
+    }
+    // The next round begins with what is left of it.
+    sweeping.space = -1;
+    if (!sweeping.thins) dropSpace.run(gone.id);
+    return !sweeping.thins;
   });
 
   const merged = <T>(done: T): T => {
@@ -345,6 +372,7 @@ export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): Mem
     inOne: (work) => db.transaction(() => work(db)).immediate(),
     forget: (name, at) => forget.immediate(name, at),
     sweep: () => sweep.immediate(),
+    isSwept: () => unnamed.get() === null,
     vacuum() {
       db.run(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
       return freePages.get()!.freelist_count > 0;

@@ -43,8 +43,10 @@ export interface TermIndex {
   tidy(first: boolean): boolean;
 }
 
-/** Pages of the index that one step rewrites. */
+/** Pages of the index that one step writes. */
 const STEP_PAGES = 16;
+/** Of the tidying: it passes over what is dead besides. */
+const TIDY_PAGES = 8;
 
 /**
  * By itself SQLite merges within a write, and as much as there is. Many small parts of one transaction are merged all the
@@ -110,7 +112,7 @@ export function termIndex(db: Database): TermIndex {
     tidy(first) {
       // A negative number starts a full rewrite; a merge that changes fewer than two rows is done.
       const before = changes.get()!.n;
-      merge.run(first ? -STEP_PAGES : STEP_PAGES);
+      merge.run(first ? -TIDY_PAGES : TIDY_PAGES);
       return changes.get()!.n - before >= 2;
     },
   };

@@ -37,12 +37,71 @@ test('nothing is merged within a write, and the index stays merged', () => {
   store.close();
 });
 
+test('a transaction that cuts the index into thousands of parts does not fill it', () => {
+  const limits = () => ({ ...DEFAULT_LIMITS, events: 1e6, bytes: 1e9 });
+  const store = openMemoryStore({ path: join(folder, 'many.db'), limits });
+  for (let n = 0; n < 30; n++) store.add('t', [wordy(n)]);
+  // Each event of a turn that is made anew removes an older one, and begins a part of its own.
+  const captured = Array.from({ length: 4500 }, (_, n) => ({
+    space: 's',
+    began: 1e9,
+    event: wordy(n),
+    turn: { name: `turn ${n >> 1}`, isGiven: true, prints: [] },
+  }));
+  // SQLite takes no more than 2,000 parts.
+  expect(store.capture(captured, 1000)).toMatchObject({ stored: 4500 });
+  store.close();
+}, 60_000);
+
+const wordy = (n: number) => ({
+  time: n,
+  text: `word${n} alpha${n % 97} beta${(n * 31) % 1013} gamma${n}`,
+  source: '',
+  tags: [],
+  importance: 0.5,
+});
+
+/** Adds a space of so many events, removes it, and counts the steps that tidy the index. */
+function tidyingSteps(events: number): number {
+  const path = join(folder, `dead-${events}.db`);
+  const store = openMemoryStore({ path, limits: () => ({ ...DEFAULT_LIMITS, events: 1e6 }) });
+  const text = (n: number) => Array.from({ length: 30 }, (_, i) => `w${(n * 31 + i * 7) % 4001}`);
+  store.inOne(() => {
+    for (let n = 0; n < events; n += 100) {
+      store.add(
+        's',
+        Array.from({ length: 100 }, (_, i) => ({ ...wordy(n + i), text: text(n + i).join(' ') })),
+      );
+    }
+  });
+  store.add('t', [wordy(0)]);
+  store.forget('s', 1);
+  let steps = 0;
+  do {
+    while (store.sweep());
+    for (let first = true; store.termIndex.tidy(first); first = false) steps++;
+  } while (!store.isSwept());
+  const db = new Database(path, { readonly: true });
+  expect(db.query('SELECT count(*) FROM events').values()).toEqual([[1]]);
+  expect(db.query('SELECT count(*) FROM spaces').values()).toEqual([[1]]);
+  expect(db.query("SELECT term FROM vocabulary WHERE term LIKE '%:w4%'").values()).toEqual([]);
+  db.close();
+  store.close();
+  return steps;
+}
+
+test('a large erasure is not one step of the index: the more is dead, the more steps', () => {
+  const few = tidyingSteps(1000);
+  expect(tidyingSteps(12_000)).toBeGreaterThan(few + 5);
+}, 60_000);
+
 test('pages are given back some at a time', () => {
   const store = openMemoryStore({ path: join(folder, 'v.db'), limits: () => DEFAULT_LIMITS });
   const event = { time: 0, text: 'x'.repeat(8000), source: '', tags: [], importance: 0.5 };
   store.add('s', Array(400).fill(event));
   store.forget('s', 1);
-  while (store.sweep());
+  do while (store.sweep());
+  while (!store.isSwept());
   let steps = 0;
   while (store.vacuum()) steps++;
   expect(steps).toBeGreaterThan(2);
