@@ -9,7 +9,7 @@ import { serve } from '../server/process/run.ts';
 import { sampleServices } from './in-process.ts';
 import { LINT } from './linters.ts';
 import { checkTools } from './operations/check-tools.ts';
-import { stateMoves } from './operations/moving.ts';
+import { stateMoves } from './operations/state-moves.ts';
 import { mendBody } from './responses/mend-body.ts';
 
 /** Runs one command; the exit code. */

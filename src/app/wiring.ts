@@ -56,8 +56,8 @@ import { adminOptions, openReports } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
 import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
+import { sampleReplicas } from './operations/sample-replicas.ts';
 import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
-import { sharedSamples } from './operations/shared-samples.ts';
 import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
 import { mendBody } from './responses/mend-body.ts';
 import { openResponses } from './responses/open-responses.ts';
@@ -147,7 +147,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const continued = new AnswerSessions();
   const stateOf = responseState({ ...responsesStore, sessions: continued });
   const logNoDamage = logDamage(log);
-  const sharing = sharedSamples({
+  const sharing = sampleReplicas({
     engines,
     home: environment.home,
     root: resolve(options.config.samples.dir),

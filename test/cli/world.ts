@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { sampleServices } from '../../src/app/in-process.ts';
 import { LINT } from '../../src/app/linters.ts';
 import { checkTools } from '../../src/app/operations/check-tools.ts';
-import { stateMoves } from '../../src/app/operations/moving.ts';
+import { stateMoves } from '../../src/app/operations/state-moves.ts';
 import { createApp } from '../../src/app.ts';
 import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { environmentFrom } from '../../src/config/index.ts';

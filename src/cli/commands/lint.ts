@@ -12,7 +12,7 @@ import { profileFor } from '../../routing/index.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
-import { jsonOption } from '../shared-options.ts';
+import { jsonOption } from '../common-options.ts';
 import { plural, wrap } from '../terminal.ts';
 
 /** Short names of the protocols. */

@@ -22,7 +22,7 @@ import { askForModels, ModelLists } from '../../upstream/model-list.ts';
 import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
-import { jsonOption } from '../shared-options.ts';
+import { jsonOption } from '../common-options.ts';
 import { fittingTable } from '../terminal.ts';
 import { updateModels } from './models-update.ts';
 

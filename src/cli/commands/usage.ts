@@ -15,7 +15,7 @@ import {
   usageJson,
 } from '../../money/usage.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
-import { jsonOption } from '../shared-options.ts';
+import { jsonOption } from '../common-options.ts';
 import { openSpend } from '../spend-to-read.ts';
 import { fittingTable } from '../terminal.ts';
 

@@ -1,7 +1,7 @@
 /** Restart without downtime: a new process takes over the port before the old one releases it. */
 
 import { event, type Log } from '../../telemetry/log.ts';
-import { directConnections, spreadConnections } from './shared-port.ts';
+import { directConnections, spreadConnections } from './port.ts';
 
 export interface RestartOptions {
   /** The program and its arguments. */

@@ -1,7 +1,7 @@
 /** New connections on a shared port go to the socket they are directed to. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { directConnections, spreadConnections } from '../../../src/server/process/shared-port.ts';
+import { directConnections, spreadConnections } from '../../../src/server/process/port.ts';
 
 const linux = process.platform === 'linux';
 

@@ -8,7 +8,7 @@ import { problemOfServing } from '../../../config/servable.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
-import { jsonOption } from '../../shared-options.ts';
+import { jsonOption } from '../../common-options.ts';
 import { plural, wrap } from '../../terminal.ts';
 import { version } from '../version.ts';
 import { checkEngines } from './engines.ts';

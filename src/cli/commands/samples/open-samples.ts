@@ -11,7 +11,7 @@ import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sam
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOptions, reportProblems } from '../../load-config.ts';
 import { otherHome } from '../../running-gateway.ts';
-import { fetchFor } from './shared-bodies.ts';
+import { fetchFor } from './fetch-bodies.ts';
 
 /** A folder of samples, and the configuration that named it. */
 export interface OpenSamples {

@@ -6,7 +6,7 @@ import { openEngines } from '../../../state/engines/open-engines.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../../../state/state-move.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
-import { jsonOption } from '../../shared-options.ts';
+import { jsonOption } from '../../common-options.ts';
 import { plural, table } from '../../terminal.ts';
 
 const DIRECTIONS: readonly MoveDirection[] = ['engines', 'embedded'];

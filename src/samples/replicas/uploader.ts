@@ -1,17 +1,16 @@
 /** Uploads what this folder recorded: says so in the shared list, stores the bodies, lists the sample for all replicas. */
 
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
-import { HashedName, nameHash } from '../../state/erasures.ts';
+import { nameHash } from '../../state/erasures.ts';
 import type { SampleMeta, SharedBodies } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
 import { type BodyStore, planBodies, removeBodies, storeBodies } from './bodies.ts';
-import type { LocalFolder } from './local-folder.ts';
-import type { SharedTable } from './shared-table.ts';
-import type { KnownSample } from './sharing-store.ts';
+import type { KnownSample, LocalFolder } from './folder-store.ts';
+import { metaPlace, type SampleList, spaceHash } from './list.ts';
 
 export interface UploaderOptions extends BodyStore {
   readonly folder: LocalFolder;
-  readonly table: SharedTable;
+  readonly table: SampleList;
   /** Samples are listed for other replicas now. */
   readonly onListed: () => void;
   /** Samples are gone from here: their memory space was erased, or they were removed everywhere. */
@@ -36,9 +35,6 @@ interface Upload {
   readonly meta: SampleMeta;
   readonly bodies: SharedBodies;
 }
-
-/** Where the meta of a sample is stored, for its seal. */
-export const metaPlace = (id: string) => `samples meta ${id}`;
 
 export class Uploader {
   readonly #options: UploaderOptions;
@@ -181,7 +177,7 @@ const keyOf = ({ id, time }: SampleMeta, replica: string) =>
   `samples/${new Date(time).toISOString().slice(0, 10)}/${replica}/${id}`;
 
 function newSample({ meta, bodies }: Upload) {
-  const { id, time, failed, memory_space: space } = rowOf(meta);
+  const { id, time, failed, owner, memory_space: space } = rowOf(meta);
   return {
     id,
     key: bodies.key,
@@ -190,9 +186,6 @@ function newSample({ meta, bodies }: Upload) {
     bytes: bodies.sizes.reduce((sum, size) => sum + size, 0),
     parts: bodies.parts,
     space: space === undefined || space === '' ? undefined : spaceHash(space),
+    owner: nameHash(owner),
   };
 }
-
-/** A space whose name was masked is in the meta as its hash already. */
-export const spaceHash = (space: string) =>
-  nameHash(/^sha256:[0-9a-f]{64}$/.test(space) ? new HashedName(space.slice(7)) : space);

@@ -11,8 +11,8 @@ export function fetchFor({ engines }: Config, root: string): SampleStore['fetch'
     if (meta.object === undefined) return;
     const [{ openEngines }, { BodyFetcher }, { SharingStore }] = await Promise.all([
       import('../../../state/engines/open-engines.ts'),
-      import('../../../samples/shared/fetcher.ts'),
-      import('../../../samples/shared/sharing-store.ts'),
+      import('../../../samples/replicas/bodies.ts'),
+      import('../../../samples/replicas/folder-store.ts'),
     ]);
     const { seal, onError } = engines;
     const opened = openEngines({ objects, seal, onError }, () => {});

@@ -3,16 +3,16 @@
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Recorder } from '../../samples/index.ts';
+import { RunningElsewhere } from '../../samples/replicas/running-elsewhere.ts';
+import { Sharing } from '../../samples/replicas/sharing.ts';
 import type { SampleMeta, SampleWatcher } from '../../samples/sample.ts';
-import { RunningElsewhere } from '../../samples/shared/running-elsewhere.ts';
-import { Sharing } from '../../samples/shared/sharing.ts';
 import type { Retention } from '../../samples/store/retention.ts';
 import { EngineAway } from '../../state/engines/engine.ts';
 import type { Engines } from '../../state/engines/open-engines.ts';
 import type { HashedName } from '../../state/erasures.ts';
 import { SharedErasures } from '../../state/shared-erasures.ts';
 
-export interface SharedSamplesOptions {
+export interface SampleReplicasOptions {
   readonly engines: Engines;
   /** The folder of the state. */
   readonly home: string;
@@ -29,7 +29,7 @@ export interface SharedSamplesOptions {
   readonly warn: (message: string) => void;
 }
 
-export function sharedSamples(options: SharedSamplesOptions) {
+export function sampleReplicas(options: SampleReplicasOptions) {
   const { engines, home, root, recorder, retention, eraseHere, warn } = options;
   const { database, objects, cache, seal } = engines;
   const erasures =

@@ -1,6 +1,7 @@
-/** The shared list of samples in Postgres: what is uploaded, what is removed, in an order that every replica can follow. */
+/** The list of the samples of all replicas in Postgres: what is uploaded, what is removed, in an order that every replica can follow. */
 
 import type { Sql, SqlReader } from '../../state/engines/engine.ts';
+import { HashedName, nameHash } from '../../state/erasures.ts';
 import {
   beforeErasures,
   DATABASE_NOW,
@@ -14,7 +15,7 @@ import type { Retention } from '../store/retention.ts';
  * `pending`: its objects may come to be; `done`: they are there; `gone`: they are being removed, and the row stays for a
  * while so that every replica learns of it.
  */
-export type SharedState = 'pending' | 'done' | 'gone';
+export type ListedState = 'pending' | 'done' | 'gone';
 
 /** A sample before its upload. */
 export interface NewSample {
@@ -27,19 +28,21 @@ export interface NewSample {
   readonly parts: number;
   /** Hash of its memory space. */
   readonly space: string | undefined;
+  /** Hash of its owner. */
+  readonly owner: string;
 }
 
 /** What another replica did. */
-export interface SharedRow {
+export interface ListedSample {
   readonly seq: number;
   readonly id: string;
   readonly replica: string;
-  readonly state: SharedState;
+  readonly state: ListedState;
   readonly meta: Uint8Array | null;
 }
 
 /** The objects of a sample. */
-export interface SharedObject {
+export interface StoredObject {
   readonly id: string;
   readonly key: string;
   readonly parts: number;
@@ -60,6 +63,8 @@ CREATE TABLE hopgate.samples_state (
   name text PRIMARY KEY, holder text NOT NULL DEFAULT '', until timestamptz, seq bigint NOT NULL DEFAULT 0
 )
 INSERT INTO hopgate.samples_state (name) VALUES ('cleaning'), ('forgotten')`,
+  // Whose it is, as a hash: what one key makes does not push out the samples of another.
+  'ALTER TABLE hopgate.samples ADD COLUMN owner text',
 ];
 
 const DEADLINE_MS = 5000;
@@ -74,7 +79,7 @@ const ABANDONED = "interval '7 days'";
 /** How long removed samples are told to replicas that were away. */
 const TOLD = "interval '7 days'";
 
-export class SharedTable {
+export class SampleList {
   readonly #database: Sql;
   readonly #erasures: Pick<SharedErasures, 'prepared'>;
   readonly #prepared: () => Promise<void>;
@@ -102,7 +107,7 @@ export class SharedTable {
     replica: string,
     samples: readonly NewSample[],
   ): Promise<
-    readonly { readonly id: string; readonly replica: string; readonly state: SharedState }[]
+    readonly { readonly id: string; readonly replica: string; readonly state: ListedState }[]
   > {
     return this.#database.transaction(async (inside) => {
       await beforeErasures(inside);
@@ -110,11 +115,21 @@ export class SharedTable {
       for (const one of samples) {
         const began = one.time - this.#ahead;
         await inside.query(
-          `INSERT INTO hopgate.samples (id, replica, key, state, began, failed, bytes, parts, space)
-             SELECT $1, $2, $3, 'pending', $4::double precision, $5, $6, $7, $8::text
+          `INSERT INTO hopgate.samples (id, replica, key, state, began, failed, bytes, parts, space, owner)
+             SELECT $1, $2, $3, 'pending', $4::double precision, $5, $6, $7, $8::text, $9
              WHERE NOT ${isErased('$8::text', '$4::double precision')}
              ON CONFLICT (id) DO NOTHING`,
-          [one.id, replica, one.key, began, one.failed, one.bytes, one.parts, one.space ?? null],
+          [
+            one.id,
+            replica,
+            one.key,
+            began,
+            one.failed,
+            one.bytes,
+            one.parts,
+            one.space ?? null,
+            one.owner,
+          ],
         );
       }
       return inside.query(
@@ -140,7 +155,7 @@ export class SharedTable {
   }
 
   /** What changed behind `seq`, a page of it. @throws EngineAway */
-  changes(seq: number): Promise<readonly SharedRow[]> {
+  changes(seq: number): Promise<readonly ListedSample[]> {
     return this.#database.query(
       `SELECT seq, id, replica, state, meta FROM hopgate.samples WHERE seq > $1 ORDER BY seq LIMIT ${PAGE}`,
       [seq],
@@ -159,11 +174,11 @@ export class SharedTable {
   }
 
   /** Marks samples as removed; returns their objects. @throws EngineAway */
-  remove(ids: readonly string[]): Promise<readonly SharedObject[]> {
+  remove(ids: readonly string[]): Promise<readonly StoredObject[]> {
     if (ids.length === 0) return Promise.resolve([]);
     return this.#database.transaction(async (inside) => {
       await inOrder(inside);
-      return inside.query<SharedObject>(
+      return inside.query<StoredObject>(
         `UPDATE hopgate.samples SET state = 'gone', meta = NULL, space = NULL, bytes = 0,
              seq = nextval('hopgate.samples_seq'), changed = now(), checks = 0
            WHERE id = ANY($1) AND state <> 'gone' RETURNING id, key, parts`,
@@ -185,7 +200,8 @@ export class SharedTable {
 
   /**
    * Samples over the limits: successful ones by age, number and size; failed ones by their own age and number, and by
-   * size only once no successful one is left. Abandoned uploads too. A page of ids.
+   * size only once no successful one is left. Where they are too many or too large, the oldest go of the owner that has
+   * most. Abandoned uploads too. A page of ids.
    * @throws EngineAway
    */
   async overdue({
@@ -195,11 +211,16 @@ export class SharedTable {
     maxCount,
   }: Retention): Promise<readonly string[]> {
     const rows = await this.#database.query<{ id: string }>(
-      `WITH ranked AS (
-         SELECT id, failed, began,
-           row_number() OVER (PARTITION BY failed ORDER BY began DESC, id DESC) AS place,
-           sum(bytes) OVER (ORDER BY failed DESC, began DESC, id DESC) AS bytes
+      // A sample stands behind as many as its owner has that are newer: the first of each owner come first.
+      `WITH owned AS (
+         SELECT id, failed, began, bytes, row_number() OVER own AS own_place, sum(bytes) OVER own AS own_bytes
          FROM hopgate.samples WHERE state = 'done'
+         WINDOW own AS (PARTITION BY failed, owner ORDER BY began DESC, id DESC)
+       ), ranked AS (
+         SELECT id, failed, began,
+           row_number() OVER (PARTITION BY failed ORDER BY own_place, began DESC, id DESC) AS place,
+           sum(bytes) OVER (ORDER BY failed DESC, own_bytes, began DESC, id DESC) AS bytes
+         FROM owned
        )
        (SELECT id FROM ranked WHERE
            ($1::float8 > 0 AND NOT failed AND began < ${DATABASE_NOW} - $1::float8 * 86400000)
@@ -215,7 +236,7 @@ export class SharedTable {
   }
 
   /** Removed samples whose objects have to be looked for, a page. @throws EngineAway */
-  unchecked(): Promise<readonly SharedObject[]> {
+  unchecked(): Promise<readonly StoredObject[]> {
     return this.#database.query(
       `SELECT id, key, parts FROM hopgate.samples WHERE state = 'gone'
          AND (checks = 0 OR (checks = 1 AND changed < now() - ${SECOND_CHECK})) LIMIT ${PAGE}`,
@@ -267,3 +288,10 @@ const LOCK = 7_496_236;
 
 /** Numbers are given in the order of commits: who follows them misses none. */
 const inOrder = (inside: SqlReader) => inside.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+
+/** Where the meta of a sample is stored, for its seal. */
+export const metaPlace = (id: string) => `samples meta ${id}`;
+
+/** A space whose name was masked is in the meta as its hash already. */
+export const spaceHash = (space: string) =>
+  nameHash(/^sha256:[0-9a-f]{64}$/.test(space) ? new HashedName(space.slice(7)) : space);

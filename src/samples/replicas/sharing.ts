@@ -1,17 +1,16 @@
 /** Samples of all replicas in every folder: uploads, follows, cleans and erases in the background, behind every request. */
 
+import { isObject, tryParse } from '../../lib/json/json.ts';
+import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { Repeating } from '../../lib/loop/repeating.ts';
 import { EngineAway, type KeyValue, type Objects, type Sql } from '../../state/engines/engine.ts';
 import type { SharedErasures } from '../../state/shared-erasures.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
-import type { SampleMeta, SampleWatcher } from '../sample.ts';
+import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import type { Retention } from '../store/retention.ts';
-import { Cleaner } from './cleaner.ts';
-import { BodyFetcher } from './fetcher.ts';
-import { Follower } from './follower.ts';
-import { LocalFolder } from './local-folder.ts';
-import { SharedTable } from './shared-table.ts';
-import { SharingStore } from './sharing-store.ts';
+import { BodyFetcher, removeBodies } from './bodies.ts';
+import { isUsable, LocalFolder, SharingStore } from './folder-store.ts';
+import { type ListedSample, metaPlace, SampleList, type StoredObject } from './list.ts';
 import { Uploader, type UploaderOptions } from './uploader.ts';
 
 export interface SharingOptions {
@@ -42,7 +41,7 @@ const LOCAL_BYTES = 2 ** 30;
 export class Sharing {
   readonly #options: SharingOptions;
   readonly #folder: LocalFolder;
-  readonly #table: SharedTable;
+  readonly #table: SampleList;
   readonly #uploader: Uploader;
   readonly #follower: Follower;
   readonly #cleaner: Cleaner;
@@ -64,7 +63,7 @@ export class Sharing {
     this.#options = options;
     const store = new SharingStore(root);
     const folder = new LocalFolder(root, store);
-    const table = new SharedTable(database, erasures);
+    const table = new SampleList(database, erasures);
     this.#folder = folder;
     this.#table = table;
     const onRemoved = (ids: readonly string[]) => {
@@ -214,5 +213,149 @@ export class Sharing {
     if (this.#lastProblem === what) return;
     this.#lastProblem = what;
     this.#options.warn(`${what} (${cause instanceof Error ? cause.message : cause})`);
+  }
+}
+
+export interface FollowerOptions {
+  readonly folder: LocalFolder;
+  readonly table: SampleList;
+  readonly seal: TextSeal;
+  readonly onRow: (row: SampleRow) => void;
+  readonly onRemoved: (ids: readonly string[]) => void;
+  readonly onProblem: (what: string, cause: unknown) => void;
+}
+
+export class Follower {
+  readonly #options: FollowerOptions;
+  /** It was asked whether this folder was away for too long. */
+  #checked = false;
+  /** The list is followed from its beginning. */
+  #startsOver = false;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+  }
+
+  /** Takes in everything that changed by now. @throws EngineAway */
+  async run(): Promise<void> {
+    const { folder, table } = this.#options;
+    const { store } = folder;
+    await this.#check();
+    for (;;) {
+      const rows = await table.changes(store.position);
+      if (rows.length === 0) break;
+      const gone: string[] = [];
+      for (const row of rows) {
+        if (row.state === 'gone') gone.push(row.id);
+        else if (row.meta !== null) this.#take(row, row.meta);
+      }
+      if (gone.length > 0) this.#options.onRemoved(await folder.remove(gone));
+      store.position = rows.at(-1)!.seq;
+    }
+    if (!this.#startsOver) return;
+    for (let lost = store.unseen(); lost.length > 0; lost = store.unseen()) {
+      this.#options.onRemoved(await folder.remove(lost.map(({ id }) => id)));
+    }
+    this.#startsOver = false;
+  }
+
+  /** The list forgets removed samples after a while: who was away for longer compares everything. */
+  async #check(): Promise<void> {
+    if (this.#checked) return;
+    const { store } = this.#options.folder;
+    if (store.position > 0 && store.position < (await this.#options.table.forgotten())) {
+      store.startOver();
+      this.#startsOver = true;
+    }
+    this.#checked = true;
+  }
+
+  /** To be called after the list could not be followed for a while. */
+  recheck(): void {
+    this.#checked = false;
+  }
+
+  #take({ id, replica }: ListedSample, sealed: Uint8Array): void {
+    const { folder, seal, onRow, onProblem } = this.#options;
+    const text = seal.open(sealed, metaPlace(id));
+    const value = text && tryParse(Buffer.from(text).toString('utf8'));
+    const meta = isObject(value) ? (value as unknown as SampleMeta) : undefined;
+    if (meta?.id !== id || !isUsable(meta)) {
+      onProblem(
+        'samples of another replica cannot be read: is its secret in engines.seal?',
+        `replica ${replica}`,
+      );
+      return;
+    }
+    const row = folder.take(meta);
+    if (row !== undefined) onRow(row);
+  }
+}
+
+export interface CleanerOptions {
+  readonly table: SampleList;
+  readonly objects: Objects;
+  readonly replica: string;
+  readonly retention: () => Retention;
+  /** Other replicas have something to follow. */
+  readonly onChange: () => void;
+}
+
+const CLEANED_AT_ONCE = 4;
+
+export class Cleaner {
+  readonly #options: CleanerOptions;
+
+  constructor(options: CleanerOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing happens where another replica does it. @throws EngineAway */
+  async run(): Promise<void> {
+    const { table, replica, retention } = this.#options;
+    const isMine = () => table.leads(replica);
+    if (!(await isMine())) return;
+    await this.#removeAll(() => table.erased(), isMine);
+    await this.#removeAll(() => table.overdue(retention()), isMine);
+    for (;;) {
+      const left = await table.unchecked();
+      if (left.length === 0 || !(await isMine())) break;
+      await this.#clear(left);
+    }
+    await table.forget();
+  }
+
+  /**
+   * Removes all samples of a memory space that began before it was erased; resolves when the object store lists nothing
+   * of them. @throws EngineAway: then the cleaning replica goes on with it
+   */
+  async eraseSpace(hash: string): Promise<number> {
+    return this.#removeAll(
+      () => this.#options.table.erased(hash),
+      async () => true,
+    );
+  }
+
+  async #removeAll(
+    page: () => Promise<readonly string[]>,
+    goesOn: () => Promise<boolean>,
+  ): Promise<number> {
+    const { table, onChange } = this.#options;
+    let count = 0;
+    for (let ids = await page(); ids.length > 0; ids = await page()) {
+      const removed = await table.remove(ids);
+      count += removed.length;
+      onChange();
+      await this.#clear(removed);
+      if (!(await goesOn())) break;
+    }
+    return count;
+  }
+
+  async #clear(removed: readonly StoredObject[]): Promise<void> {
+    const { table, objects } = this.#options;
+    const limited = limitParallel(CLEANED_AT_ONCE);
+    await Promise.all(removed.map((one) => limited(() => removeBodies(objects, one))));
+    await table.checked(removed.map(({ id }) => id));
   }
 }

@@ -9,7 +9,7 @@ import { localActor } from '../../keys/local-actor.ts';
 import { auditMove, keysMove } from '../../keys/move.ts';
 import { budgetsMove } from '../../limits/moving/budgets-move.ts';
 import { spendMove } from '../../money/moving/spend-move.ts';
-import { samplesMove } from '../../samples/moving/samples-move.ts';
+import { samplesMove } from '../../samples/replicas/move.ts';
 import type { StateMove } from '../../state/state-move.ts';
 
 /** Those whose engines are configured, in the order in which they are moved. */

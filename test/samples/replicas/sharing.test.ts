@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runAtOnce } from '../../../src/lib/loop/steps.ts';
-import { STEPS } from '../../../src/samples/shared/uploader.ts';
+import { STEPS } from '../../../src/samples/replicas/uploader.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,

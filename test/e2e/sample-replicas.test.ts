@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { tracesIn } from '../samples/shared/replica.ts';
+import { tracesIn } from '../samples/replicas/replica.ts';
 import { binary, cleanEnv, type Gateway, startGateway } from '../support/binary.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import {
