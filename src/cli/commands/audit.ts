@@ -3,7 +3,7 @@
 import type { AuditReport } from '../../keys/key-store.ts';
 import { keyFileToRead } from '../../keys/move.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../command.ts';
-import { jsonOption } from '../common-options.ts';
+import { jsonOption } from '../usual-options.ts';
 import { URL_OPTION, withAccess } from './keys/index.ts';
 
 export const AUDIT: CommandSpec = {

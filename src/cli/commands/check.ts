@@ -7,8 +7,8 @@ import { jsonSchema } from '../../config/sections/index.ts';
 import { problemOfServing } from '../../config/servable.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
 import { describeSource, fileOf, loadForCommand, reportProblems } from '../load-config.ts';
-import { jsonOption } from '../common-options.ts';
 import { plural } from '../terminal.ts';
+import { jsonOption } from '../usual-options.ts';
 
 export const CHECK: CommandSpec = {
   name: 'check',

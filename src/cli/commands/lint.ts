@@ -12,8 +12,8 @@ import { profileFor } from '../../routing/index.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
-import { jsonOption } from '../common-options.ts';
 import { plural, wrap } from '../terminal.ts';
+import { jsonOption } from '../usual-options.ts';
 
 /** Short names of the protocols. */
 export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {

@@ -22,8 +22,8 @@ import { askForModels, ModelLists } from '../../upstream/model-list.ts';
 import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
-import { jsonOption } from '../common-options.ts';
 import { fittingTable } from '../terminal.ts';
+import { jsonOption } from '../usual-options.ts';
 import { updateModels } from './models-update.ts';
 
 export const MODELS: CommandSpec = {

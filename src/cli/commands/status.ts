@@ -7,8 +7,8 @@ import { describeSource, loadToLook } from '../load-config.ts';
 import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
-import { jsonOption } from '../common-options.ts';
 import { fittingTable, wrap } from '../terminal.ts';
+import { jsonOption } from '../usual-options.ts';
 import { runningExchanges } from './samples/running.ts';
 import { millis } from './samples/units.ts';
 

@@ -15,9 +15,9 @@ import {
   usageJson,
 } from '../../money/usage.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
-import { jsonOption } from '../common-options.ts';
 import { openSpend } from '../spend-to-read.ts';
 import { fittingTable } from '../terminal.ts';
+import { jsonOption } from '../usual-options.ts';
 
 export const USAGE: CommandSpec = {
   name: 'usage',

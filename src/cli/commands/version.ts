@@ -2,7 +2,7 @@
 
 import manifest from '../../../package.json' with { type: 'json' };
 import type { CommandSpec, Invocation } from '../command.ts';
-import { jsonOption } from '../common-options.ts';
+import { jsonOption } from '../usual-options.ts';
 
 declare const HOPGATE_VERSION: string | undefined;
 declare const HOPGATE_COMMIT: string | undefined;

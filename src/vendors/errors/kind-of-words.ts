@@ -4,7 +4,7 @@ import type { ErrorKind } from '../../conversation/errors.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { VENDORS } from '../index.ts';
 import type { Codes, WordGroup } from '../vendor.ts';
-import { SHARED_WORDS } from './common-words.ts';
+import { SHARED_WORDS } from './usual-words.ts';
 
 /** The texts of a vendor's error. */
 export interface ErrorTexts {

@@ -12,7 +12,7 @@ import type { ReplaySource } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
-import { jsonOption } from '../../common-options.ts';
+import { jsonOption } from '../../usual-options.ts';
 import { sourceNamed } from '../replay/source.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';

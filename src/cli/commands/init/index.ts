@@ -12,8 +12,8 @@ import { secretBase36 } from '../../../lib/text/ids.ts';
 import { type PlatformName, PRESETS, presetNames, presetOf } from '../../../vendors/index.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
-import { YES } from '../../common-options.ts';
 import { wrap } from '../../terminal.ts';
+import { YES } from '../../usual-options.ts';
 import { writeWhole } from '../../whole-file.ts';
 import { type Answers, configText, modelsOf, type ProviderAnswer } from './config-text.ts';
 

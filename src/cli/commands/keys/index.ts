@@ -2,8 +2,8 @@
 
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { type CommandSpec, type Invocation, type OptionSpec, UsageError } from '../../command.ts';
-import { jsonOption } from '../../common-options.ts';
 import { fittingTable } from '../../terminal.ts';
+import { jsonOption } from '../../usual-options.ts';
 import { KEY_OPTIONS, settingsOf } from './key-options.ts';
 import { type KeysAccess, KeysProblem, openKeysAccess } from './keys-access.ts';
 

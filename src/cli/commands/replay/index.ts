@@ -7,7 +7,7 @@ import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
 import type { CommandSpec, Invocation } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
-import { jsonOption } from '../../common-options.ts';
+import { jsonOption } from '../../usual-options.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
 import { splitArguments, targetsOf } from './arguments.ts';

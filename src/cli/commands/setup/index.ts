@@ -5,7 +5,7 @@ import { type CommandSpec, errorMessage, type Invocation } from '../../command.t
 import { lineDiff } from '../../line-diff.ts';
 import { loadToLook } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
-import { jsonOption, YES } from '../../common-options.ts';
+import { jsonOption, YES } from '../../usual-options.ts';
 import { readBytes, readText, writeWhole } from '../../whole-file.ts';
 import {
   backupPath,
