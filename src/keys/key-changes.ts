@@ -2,7 +2,7 @@
 
 import { check } from '../config/file/check.ts';
 import { pathText, problemText } from '../config/file/problem.ts';
-import { byDefault, closed, flag, number } from '../config/file/schema.ts';
+import { closed, flag, number } from '../config/file/schema.ts';
 import { shortText } from '../config/sections/keys/budgets.ts';
 import {
   type FileKeySettings,
@@ -61,22 +61,16 @@ export interface IssuedKey {
 
 const members = {
   name: shortText('A name for people.'),
-  blocked: byDefault(flag('The key is refused until this is false again.'), false),
+  blocked: flag('The key is refused until this is false again.').byDefault(false),
   ...keySettings,
 };
-const keySchema = closed(members, 'A key.');
-const rotationSchema = closed(
-  {
-    grace: byDefault(
-      number('Seconds for which the old secret still works.', {
-        minimum: 0,
-        maximum: 90 * 24 * 3600,
-      }),
-      24 * 3600,
-    ),
-  },
-  'A rotation.',
-);
+const keySchema = closed('A key.', members);
+const rotationSchema = closed('A rotation.', {
+  grace: number('Seconds for which the old secret still works.', {
+    minimum: 0,
+    maximum: 90 * 24 * 3600,
+  }).byDefault(24 * 3600),
+});
 
 /** A secret that was just issued is given again to the same request for so long, from memory. */
 const REPEAT_MS = 10 * 60_000;

@@ -35,19 +35,19 @@ export interface Schema {
   /** The text is a URL, or the beginning of URLs, which has no query of its own. */
   readonly 'x-url'?: 'whole' | 'base';
   /** For the program alone, and not published. */
-  readonly program?: {
-    /** Makes the program's value of the file's. */
-    // biome-ignore lint/suspicious/noExplicitAny: the value is what the rest of the schema says
-    readonly read?: (value: any, reading: Reading) => unknown;
-    /** The value of a key that is left out. */
-    readonly otherwise?: (reading: Reading) => unknown;
-    /** The value is in milliseconds, and its name ends so. */
-    readonly ms?: true;
-    /** The names of a mapping are in lower case. */
-    readonly lowerCase?: boolean;
-    /** The names of a mapping's keys stay as they are. */
-    readonly asWritten?: boolean;
-  };
+  readonly program?: Program;
+}
+
+/** How the program has the value. */
+interface Program {
+  // biome-ignore lint/suspicious/noExplicitAny: the value is what the rest of the schema says
+  readonly read?: (value: any, reading: Reading) => unknown;
+  /** The value of a key that is left out. */
+  readonly otherwise?: (reading: Reading) => unknown;
+  /** The value is in milliseconds, and its name ends so. */
+  readonly ms?: true;
+  readonly lowerCase?: boolean;
+  readonly asWritten?: boolean;
 }
 
 /** What is known when a value is read. */
@@ -62,9 +62,63 @@ declare const PROGRAM: unique symbol;
 
 /** A schema with the types of its value, in the file and in the program. */
 // biome-ignore lint/suspicious/noExplicitAny: any node
-export interface Node<F = any, P = any> extends Schema {
-  readonly [FILE]?: F;
-  readonly [PROGRAM]?: P;
+export class Node<F = any, P = any> implements Schema {
+  declare readonly [FILE]?: F;
+  declare readonly [PROGRAM]?: P;
+  declare readonly description?: string;
+  declare readonly pattern?: string;
+  declare readonly 'x-mismatch'?: string;
+  declare readonly program?: Program;
+
+  constructor(schema: Schema) {
+    Object.assign(this, schema);
+  }
+
+  #with<N>(changes: Schema): N {
+    return Object.assign(new Node(this), changes) as N;
+  }
+
+  #reading<N>(program: Program): N {
+    return this.#with({ program: { ...this.program, ...program } });
+  }
+
+  /** A key that may be left out, with its default. */
+  byDefault(value: unknown): this {
+    return this.#with({ default: value });
+  }
+
+  /** A key that may be left out; the words say what happens then. */
+  optional(otherwise?: string): this & MayLack {
+    return this.#with({ 'x-default': otherwise });
+  }
+
+  /** A key that may be left out, and has then what the environment says. */
+  orElse(words: string, otherwise: (reading: Reading) => P): this & MayLack & Filled {
+    return this.optional(words).#reading({ otherwise });
+  }
+
+  /** The program has what `read` makes of the value. */
+  reads<Q>(read: (value: P, reading: Reading) => Q): Node<F, Q> {
+    return this.#reading({ read });
+  }
+
+  /** A text that the program never shows. */
+  secret(): Node<F, Secret> {
+    return this.#reading({
+      read: (value: string, { path, findings }) =>
+        new Secret(value, findings.origins?.get(JSON.stringify(path))),
+    });
+  }
+
+  /** The names of the mapping are in lower case. */
+  lowerCased(): this {
+    return this.#reading({ lowerCase: true });
+  }
+
+  /** The keys of the mapping have the same names in the program. */
+  asWritten(): Node<F, F> {
+    return this.#reading({ asWritten: true });
+  }
 }
 
 /** The type of a value as the file has it, with defaults filled in. */
@@ -99,154 +153,104 @@ export const programName = (key: string, schema: Schema): string => {
   return schema.program?.ms === true ? `${name}Ms` : name;
 };
 
-/** A key that may be left out, with its default. */
-export const byDefault = <N extends Node>(node: N, value: unknown): N => ({
-  ...node,
-  default: value,
-});
-
-/** A key that may be left out; `otherwise` says in words what happens then. */
-export const optional = <N extends Node>(node: N, otherwise?: string): N & MayLack => ({
-  ...node,
-  'x-default': otherwise,
-});
-
-/** A key that may be left out, and has then what the environment says. */
-export const orElse = <N extends Node>(
-  node: N,
-  words: string,
-  otherwise: (reading: Reading) => ProgramForm<N>,
-): N & MayLack & Filled => ({
-  ...node,
-  'x-default': words,
-  program: { ...node.program, otherwise },
-});
-
 /** The keys of a section for one provider, which has those of the top level where it names none. */
 export const inherited = <P extends Nodes>(keys: P) =>
   Object.fromEntries(
-    Object.entries(keys).map(([name, node]) => [name, optional(node, 'that of the top level')]),
-  ) as { readonly [K in keyof P]: P[K] & MayLack };
-
-/** The program has what `read` makes of the value. */
-export const reads = <F, P, Q>(
-  node: Node<F, P>,
-  read: (value: P, reading: Reading) => Q,
-): Node<F, Q> => ({ ...(node as Node<F>), program: { ...node.program, read } });
+    Object.entries(keys).map(([name, node]) => [name, node.optional('that of the top level')]),
+  ) as Nodes as { readonly [K in keyof P]: P[K] & MayLack };
 
 /** A closed object: unknown keys are problems. */
 export const closed = <P extends Nodes>(
-  properties: P,
   description: string,
+  properties: P,
 ): Node<InFile<P>, InProgram<P>> & { readonly properties: P } => {
   const required = Object.keys(properties).filter(
     (key) => !('default' in properties[key]!) && !('x-default' in properties[key]!),
   );
-  return {
+  return new Node({
     type: 'object',
     additionalProperties: false,
     description,
     ...(required.length > 0 && { required }),
     properties,
-  };
+  }) as Node & { readonly properties: P };
 };
-
-/** The keys of the mapping have the same names in the program. */
-export const asWritten = <F>(node: Node<F>): Node<F, F> => ({
-  ...node,
-  program: { ...node.program, asWritten: true },
-});
 
 /** Free names to values. */
 export const named = <F, P>(
   value: Node<F, P>,
   description: string,
   pattern = '^.+$',
-): Node<Readonly<Record<string, F>>, Readonly<Record<string, P>>> => ({
-  type: 'object',
-  description,
-  additionalProperties: false,
-  patternProperties: { [pattern]: value },
-});
+): Node<Readonly<Record<string, F>>, Readonly<Record<string, P>>> =>
+  new Node({
+    type: 'object',
+    description,
+    additionalProperties: false,
+    patternProperties: { [pattern]: value },
+  });
 
 type Details = Omit<Schema, 'type' | 'description' | 'anyOf' | 'properties'>;
 
-export const list = <F, P>(
-  items: Node<F, P>,
-  description?: string,
-  more: Pick<Details, 'minItems' | 'maxItems'> = {},
-): Node<readonly F[], readonly P[]> => ({ type: 'array', description, ...more, items });
+export const list = <F, P>(items: Node<F, P>, description?: string, more: Details = {}) =>
+  new Node<readonly F[], readonly P[]>({ type: 'array', description, ...more, items });
 
-export const string = (description?: string, more: Details = {}): Node<string, string> => ({
-  type: 'string',
-  description,
-  ...more,
-});
+export const string = (description?: string, more: Details = {}) =>
+  new Node<string, string>({ type: 'string', description, ...more });
 
-export const number = (description?: string, more: Details = {}): Node<number, number> => ({
-  type: 'number',
-  description,
-  ...more,
-});
+export const number = (description?: string, more: Details = {}) =>
+  new Node<number, number>({ type: 'number', description, ...more });
 
-export const integer = (
-  description: string | undefined,
-  minimum: number,
-  maximum?: number,
-): Node<number, number> => ({ type: 'integer', description, minimum, maximum });
+export const integer = (description: string | undefined, minimum: number, maximum?: number) =>
+  new Node<number, number>({ type: 'integer', description, minimum, maximum });
 
-export const anything = (): Node<unknown, unknown> => ({});
+export const anything = () => new Node<unknown, unknown>({});
 
 /** One of several forms. */
-export const either = <const N extends readonly Node[]>(
-  anyOf: N,
-  description?: string,
-): Node<FileForm<N[number]>, ProgramForm<N[number]>> => ({ anyOf, description });
+export const either = <const N extends readonly Node[]>(anyOf: N, description?: string) =>
+  new Node<FileForm<N[number]>, ProgramForm<N[number]>>({ anyOf, description });
 
 /** One of some words. */
-export const choice = <const T extends string>(
-  values: readonly T[],
-  description: string,
-): Node<T, T> => ({
-  description,
-  anyOf: values.map((value) => ({ type: 'string', const: value })),
-});
+export const choice = <const T extends string>(values: readonly T[], description: string) =>
+  new Node<T, T>({
+    description,
+    anyOf: values.map((value) => ({ type: 'string', const: value })),
+  });
 
 /** One value, or a list of them: the program has a list. */
-export const oneOrMore = <F, P>(
-  item: Node<F, P>,
-  description: string,
-  minItems?: number,
-): Node<F | readonly F[], readonly P[]> => ({
-  description,
-  anyOf: [item, list(item, undefined, minItems === 0 ? {} : { minItems: 1 })],
-  program: {
-    read: (value: P | readonly P[]) => (Array.isArray(value) ? value : [value]),
-  },
-});
+export const oneOrMore = <F, P>(item: Node<F, P>, description: string, minItems = 1) =>
+  new Node<F | readonly F[], readonly P[]>({
+    description,
+    anyOf: [item, list(item, undefined, minItems === 0 ? {} : { minItems })],
+    program: {
+      read: (value: P | readonly P[]) => (Array.isArray(value) ? value : [value]),
+    },
+  });
 
-const inMs = (node: Node<number, number>): Milliseconds => ({
-  ...node,
-  program: { ms: true, read: (seconds: number) => Math.round(seconds * 1000) },
-});
+/** Seconds within bounds. The program has milliseconds. */
+export const secondsFrom = (
+  minimum: number,
+  maximum: number,
+  description: string,
+  more: Details = {},
+) =>
+  number(description, {
+    minimum,
+    maximum,
+    ...more,
+    program: { ms: true, read: (seconds: number) => Math.round(seconds * 1000) },
+  }) as Milliseconds;
 
 /** Seconds, fractions allowed; 0 = no limit where the description says so. The program has milliseconds. */
-export const seconds = (description: string): Milliseconds =>
-  inMs(number(description, { minimum: 0, maximum: 2_000_000, 'x-unit': 'seconds' }));
-
-/** Seconds within other bounds. */
-export const secondsFrom = (minimum: number, maximum: number, description: string): Milliseconds =>
-  inMs(number(description, { minimum, maximum }));
+export const seconds = (description: string) =>
+  secondsFrom(0, 2_000_000, description, { 'x-unit': 'seconds' });
 
 export const count = (description: string, minimum = 0) =>
   integer(description, minimum, Number.MAX_SAFE_INTEGER);
 
 export const text = (description: string) => string(description, { minLength: 1 });
 
-export const flag = (description?: string): Node<boolean, boolean> => ({
-  type: 'boolean',
-  description,
-});
+export const flag = (description?: string) =>
+  new Node<boolean, boolean>({ type: 'boolean', description });
 
 /** The value of a header. `lib/http/headers.ts` refuses line breaks and NUL with each request. */
 export const ONE_LINE = {
@@ -254,29 +258,17 @@ export const ONE_LINE = {
   'x-mismatch': 'holds a line break or a NUL, which no header can carry',
 } as const;
 
-/** A text that the program never shows. */
-export const secret = <F extends string>(node: Node<F>): Node<F, Secret> =>
-  reads(node, (value: string, { path, findings }) => {
-    return new Secret(value, findings.origins?.get(JSON.stringify(path)));
-  });
-
 /** A key, password or token. */
 export const credential = (description: string) =>
-  secret(string(description, { minLength: 1, ...ONE_LINE }));
-
-/** The names of the mapping are in lower case. */
-export const lowerCased = <F, P>(node: Node<F, P>): Node<F, P> => ({
-  ...node,
-  program: { ...node.program, lowerCase: true },
-});
+  string(description, { minLength: 1, ...ONE_LINE }).secret();
 
 /** Names and values of headers; the values may hold keys. */
 export const headerMap = (description: string, pattern?: string) =>
-  lowerCased(named(secret(string(undefined, ONE_LINE)), description, pattern));
+  named(string(undefined, ONE_LINE).secret(), description, pattern).lowerCased();
 
 /** The path of a file or folder; `~` is the user's home. */
-export const path = (description: string): Node<string, string> =>
-  reads(text(description), (value, { environment }) => expandHome(value, environment.userHome));
+export const path = (description: string) =>
+  text(description).reads((value, { environment }) => expandHome(value, environment.userHome));
 
 /** A whole URL without a user name, password or fragment. */
 export const httpUrl = (description: string) =>

@@ -3,20 +3,10 @@
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { isDay } from '../../lib/text/calendar-day.ts';
 import { check } from '../file/check.ts';
-import {
-  closed,
-  count,
-  integer,
-  list,
-  type Node,
-  number,
-  optional,
-  string,
-  text,
-} from '../file/schema.ts';
+import { closed, count, integer, list, type Node, number, string, text } from '../file/schema.ts';
 import { profileFacts } from '../vendors/profile-schema.ts';
 
-const some = <N extends Node>(node: N) => optional(node, 'unknown');
+const some = <N extends Node>(node: N) => node.optional('unknown');
 const price = number('a price in USD', { minimum: 0, maximum: 1_000_000 });
 const usd = some(price);
 
@@ -33,60 +23,45 @@ const RATES = {
   input_audio: usd,
   output_audio: usd,
 };
-const tier = closed(
-  {
-    above: some(count('prompt tokens above which it counts')),
-    service_tier: some(text('the tier that was served')),
-    ...RATES,
-  },
-  'other prices for some requests',
-);
+const tier = closed('other prices for some requests', {
+  above: some(count('prompt tokens above which it counts')),
+  service_tier: some(text('the tier that was served')),
+  ...RATES,
+});
 
 const LINES: Readonly<Record<string, Node>> = {
-  rule: closed(
-    {
-      rule: text('a glob of model names'),
-      for: text('names of profiles'),
-      facts: closed(profileFacts, 'facts of a profile'),
-    },
-    'a rule',
-  ),
-  vendor: closed({ vendor: text('the vendor of the models that follow') }, 'a vendor'),
-  id: closed(
-    {
-      id: text('the name of a model'),
-      name: some(text('its name for people')),
-      context: some(count('tokens of the window', 1)),
-      output: some(count('tokens of an answer', 1)),
-      can: some(string('abilities: t tools, r reasoning', { pattern: '^t?r?$' })),
-      cannot: some(string('abilities that it lacks', { pattern: '^t?r?$' })),
-      in: some(text('kinds of input')),
-      cache: some(count('the least prompt tokens that are cached', 1)),
-      usd: some(
-        closed(
-          {
-            ...RATES,
-            input: price,
-            output: price,
-            tiers: some(list(tier)),
-          },
-          'prices',
-        ),
-      ),
-      ends: some(text('the day on which it ends')),
-      next: some(text('its successor')),
-    },
-    'a model',
-  ),
+  rule: closed('a rule', {
+    rule: text('a glob of model names'),
+    for: text('names of profiles'),
+    facts: closed('facts of a profile', profileFacts),
+  }),
+  vendor: closed('a vendor', { vendor: text('the vendor of the models that follow') }),
+  id: closed('a model', {
+    id: text('the name of a model'),
+    name: some(text('its name for people')),
+    context: some(count('tokens of the window', 1)),
+    output: some(count('tokens of an answer', 1)),
+    can: some(string('abilities: t tools, r reasoning', { pattern: '^t?r?$' })),
+    cannot: some(string('abilities that it lacks', { pattern: '^t?r?$' })),
+    in: some(text('kinds of input')),
+    cache: some(count('the least prompt tokens that are cached', 1)),
+    usd: some(
+      closed('prices', {
+        ...RATES,
+        input: price,
+        output: price,
+        tiers: some(list(tier)),
+      }),
+    ),
+    ends: some(text('the day on which it ends')),
+    next: some(text('its successor')),
+  }),
 };
-const HEAD = closed(
-  {
-    format: integer('the form of the file', 1, 1),
-    date: text('the day of its data'),
-    sources: some(list(string())),
-  },
-  'the first line',
-);
+const HEAD = closed('the first line', {
+  format: integer('the form of the file', 1, 1),
+  date: text('the day of its data'),
+  sources: some(list(string())),
+});
 
 const MAX_LINES = 50_000;
 

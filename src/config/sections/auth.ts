@@ -3,13 +3,11 @@
 import type { Environment } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';
 import {
-  byDefault,
   choice,
   closed,
   credential,
   either,
   list,
-  optional,
   type ProgramForm,
   text,
 } from '../file/schema.ts';
@@ -18,49 +16,31 @@ import type { RouteNames } from './keys/budgets.ts';
 import { type JwtConfig, jwt, resolveJwt } from './keys/jwt.ts';
 import { type KeySettings, keySettings, resolveKeySettings } from './keys/settings.ts';
 
-const key = closed(
-  {
-    name: text('A name for logs.'),
-    key: credential('The key.'),
-    sees: byDefault(
-      choice(
-        ['own', 'all'],
-        'Which recorded exchanges the key shows in the browser: those made with it, or all.',
-      ),
-      'own',
-    ),
-    ...keySettings,
-  },
-  'A key with a name.',
-);
+const key = closed('A key with a name.', {
+  name: text('A name for logs.'),
+  key: credential('The key.'),
+  sees: choice(
+    ['own', 'all'],
+    'Which recorded exchanges the key shows in the browser: those made with it, or all.',
+  ).byDefault('own'),
+  ...keySettings,
+});
 
-export const auth = closed(
-  {
-    keys: byDefault(
-      list(
-        either([credential('A key that clients must send.'), key]),
-        'Keys that clients may use; none = every client that reaches the port is served.',
-      ),
-      [],
-    ),
-    admin_keys: byDefault(
-      list(
-        credential('A key that only the admin API takes.'),
-        'Keys for the admin API (/admin/v1), never for model requests; none = it is switched off. With one, clients need a key: one of auth.keys, or one made at run time.',
-      ),
-      [],
-    ),
-    jwt: optional(jwt, 'no tokens of people'),
-    metrics: byDefault(
-      choice(
-        ['operators', 'keys', 'open'],
-        'Who reads /metrics, /health/targets and /health/engines where keys are needed: admin keys and keys that see all, every key, or everybody who reaches the port.',
-      ),
-      'operators',
-    ),
-  },
-  'Who may use the gateway.',
-);
+export const auth = closed('Who may use the gateway.', {
+  keys: list(
+    either([credential('A key that clients must send.'), key]),
+    'Keys that clients may use; none = every client that reaches the port is served.',
+  ).byDefault([]),
+  admin_keys: list(
+    credential('A key that only the admin API takes.'),
+    'Keys for the admin API (/admin/v1), never for model requests; none = it is switched off. With one, clients need a key: one of auth.keys, or one made at run time.',
+  ).byDefault([]),
+  jwt: jwt.optional('no tokens of people'),
+  metrics: choice(
+    ['operators', 'keys', 'open'],
+    'Who reads /metrics, /health/targets and /health/engines where keys are needed: admin keys and keys that see all, every key, or everybody who reaches the port.',
+  ).byDefault('operators'),
+});
 
 type Own = ProgramForm<typeof auth>;
 

@@ -4,20 +4,16 @@ import { EFFORTS } from '../../conversation/models/efforts.ts';
 import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import {
-  byDefault,
   choice,
   closed,
   either,
   flag,
   integer,
   list,
-  lowerCased,
   named,
   oneOrMore,
-  optional,
   type ProgramForm,
   type Reading,
-  reads,
   string,
   text,
 } from '../file/schema.ts';
@@ -33,13 +29,10 @@ const SIZE = `^\\s*<=?\\s*\\d+(\\.\\d+)?\\s*%\\s*$|${RANGE}`;
 const size = integer(undefined, 0);
 
 const howMany = (what: string) =>
-  reads(
-    either(
-      [flag(), size, string(undefined, { pattern: RANGE })],
-      `${what}: true = some, false = none, or a range such as ">10".`,
-    ),
-    rangeOf,
-  );
+  either(
+    [flag(), size, string(undefined, { pattern: RANGE })],
+    `${what}: true = some, false = none, or a range such as ">10".`,
+  ).reads(rangeOf);
 const HOURS = '^\\s*\\d{1,2}:\\d{2}\\s*-\\s*\\d{1,2}:\\d{2}\\s*$';
 const hours = string('Start and end, such as "22:00-06:00"; the end is excluded.', {
   pattern: HOURS,
@@ -47,107 +40,77 @@ const hours = string('Start and end, such as "22:00-06:00"; the end is excluded.
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
-const conditions = closed(
-  {
-    model: optional(
-      oneOrMore(
-        reads(
-          text('A glob ("claude-*"; case does not matter) or a "/regular expression/".'),
-          checkedPattern,
+const conditions = closed('Conditions; all that are given must hold.', {
+  model: oneOrMore(
+    text('A glob ("claude-*"; case does not matter) or a "/regular expression/".').reads(
+      checkedPattern,
+    ),
+    'The model name that the client asked for, after aliases.',
+  ).optional(anything),
+  protocol: oneOrMore(
+    choice(PROTOCOL_NAMES, 'A protocol.'),
+    'The protocol that the client speaks.',
+  ).optional(anything),
+  category: oneOrMore(
+    choice(CATEGORIES, 'A category.'),
+    'The category that the classifier finds.',
+  ).optional(anything),
+  tokens: either(
+    [size, string(undefined, { pattern: SIZE })],
+    'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.',
+  ).optional(anything),
+  stream: flag('Whether the client asked for a stream.').optional(anything),
+  images: howMany('Images in the last user turn').optional(anything),
+  documents: howMany('PDFs and other files in the prompt').optional(anything),
+  tools: howMany('Tools of any kind').optional(anything),
+  tool_names: oneOrMore(
+    text('A glob.'),
+    "Names of the client's own tools; one match is enough.",
+  ).optional(anything),
+  hosted_tools: oneOrMore(
+    text('A glob.'),
+    'Names of hosted tools such as web_search; one match is enough.',
+  ).optional(anything),
+  thinking: flag('Whether the client wants reasoning.').optional(anything),
+  effort: oneOrMore(
+    choice(EFFORTS, 'An effort.'),
+    'The reasoning effort that the client asked for.',
+  ).optional(anything),
+  background: flag('Whether this looks like a side job (a title, a summary).').optional(anything),
+  headers: named(
+    either([flag(), string(), list(string(), undefined, { minItems: 1 })]).reads(
+      (value): readonly string[] | false =>
+        typeof value === 'boolean' ? value && ['*'] : typeof value === 'string' ? [value] : value,
+    ),
+    'Header name → globs; true = present, false = absent.',
+  )
+    .lowerCased()
+    .optional(anything),
+  text: oneOrMore(text('A glob.'), 'The text of the last user turn ("*urgent*").').optional(
+    anything,
+  ),
+  time: either(
+    [
+      hours,
+      closed('A window of time.', {
+        hours: hours.byDefault('00:00-24:00'),
+        days: oneOrMore(choice(DAYS, 'A day.'), 'Days on which the window begins.').optional(
+          'every day',
         ),
-        'The model name that the client asked for, after aliases.',
-      ),
-      anything,
-    ),
-    protocol: optional(
-      oneOrMore(choice(PROTOCOL_NAMES, 'A protocol.'), 'The protocol that the client speaks.'),
-      anything,
-    ),
-    category: optional(
-      oneOrMore(choice(CATEGORIES, 'A category.'), 'The category that the classifier finds.'),
-      anything,
-    ),
-    tokens: optional(
-      either(
-        [size, string(undefined, { pattern: SIZE })],
-        'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.',
-      ),
-      anything,
-    ),
-    stream: optional(flag('Whether the client asked for a stream.'), anything),
-    images: optional(howMany('Images in the last user turn'), anything),
-    documents: optional(howMany('PDFs and other files in the prompt'), anything),
-    tools: optional(howMany('Tools of any kind'), anything),
-    tool_names: optional(
-      oneOrMore(text('A glob.'), "Names of the client's own tools; one match is enough."),
-      anything,
-    ),
-    hosted_tools: optional(
-      oneOrMore(text('A glob.'), 'Names of hosted tools such as web_search; one match is enough.'),
-      anything,
-    ),
-    thinking: optional(flag('Whether the client wants reasoning.'), anything),
-    effort: optional(
-      oneOrMore(choice(EFFORTS, 'An effort.'), 'The reasoning effort that the client asked for.'),
-      anything,
-    ),
-    background: optional(
-      flag('Whether this looks like a side job (a title, a summary).'),
-      anything,
-    ),
-    headers: optional(
-      lowerCased(
-        named(
-          reads(
-            either([flag(), string(), list(string(), undefined, { minItems: 1 })]),
-            (value): readonly string[] | false =>
-              typeof value === 'boolean'
-                ? value && ['*']
-                : typeof value === 'string'
-                  ? [value]
-                  : value,
-          ),
-          'Header name → globs; true = present, false = absent.',
-        ),
-      ),
-      anything,
-    ),
-    text: optional(
-      oneOrMore(text('A glob.'), 'The text of the last user turn ("*urgent*").'),
-      anything,
-    ),
-    time: optional(
-      reads(
-        either(
-          [
-            hours,
-            closed(
-              {
-                hours: byDefault(hours, '00:00-24:00'),
-                days: optional(
-                  oneOrMore(choice(DAYS, 'A day.'), 'Days on which the window begins.'),
-                  'every day',
-                ),
-                zone: optional(text('IANA time zone, such as "Europe/Berlin".'), "the machine's"),
-              },
-              'A window of time.',
-            ),
-          ],
-          'A time of day such as "22:00-06:00", or a mapping with hours, days and zone.',
-        ),
-        windowOf,
-      ),
-      anything,
-    ),
-  },
-  'Conditions; all that are given must hold.',
-);
+        zone: text('IANA time zone, such as "Europe/Berlin".').optional("the machine's"),
+      }),
+    ],
+    'A time of day such as "22:00-06:00", or a mapping with hours, days and zone.',
+  )
+    .reads(windowOf)
+    .optional(anything),
+});
 
 /**
  * All conditions that are given must hold; of a list, one entry must. Globs know `*` and `?` and ignore
  * case.
  */
-export const when = reads(conditions, ({ tokens, ...more }, { path, findings }) => {
+export const when = conditions.reads(({ tokens, ...more }, { path, findings }) => {
   const windowShare = parseShare(tokens);
   const at = { path: [...path, 'tokens'], findings };
   return {

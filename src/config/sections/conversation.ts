@@ -1,6 +1,6 @@
 /** The section `conversation`: language and texts of the tools that a chat app's conversation offers to models. */
 
-import { asWritten, byDefault, choice, closed, optional, text } from '../file/schema.ts';
+import { choice, closed, text } from '../file/schema.ts';
 
 /** The texts that can be replaced. */
 const TEXTS = {
@@ -18,29 +18,20 @@ const TEXTS = {
   recall_limit: 'The sentence about the limit of recalls; {max} is the number.',
 };
 
-export const conversation = closed(
-  {
-    locale: byDefault(
-      choice(
-        ['auto', 'zh', 'en'],
-        'The language of the texts of tools that models read; auto: that of the conversation.',
-      ),
-      'auto',
+export const conversation = closed('Conversation tools of chat apps.', {
+  locale: choice(
+    ['auto', 'zh', 'en'],
+    'The language of the texts of tools that models read; auto: that of the conversation.',
+  ).byDefault('auto'),
+  texts: closed(
+    'Your own texts in place of the built-in ones.',
+    Object.fromEntries(
+      Object.entries(TEXTS).map(([key, description]) => [
+        key,
+        text(description).optional("the locale's text"),
+      ]),
     ),
-    texts: byDefault(
-      asWritten(
-        closed(
-          Object.fromEntries(
-            Object.entries(TEXTS).map(([key, description]) => [
-              key,
-              optional(text(description), "the locale's text"),
-            ]),
-          ),
-          'Your own texts in place of the built-in ones.',
-        ),
-      ),
-      {},
-    ),
-  },
-  'Conversation tools of chat apps.',
-);
+  )
+    .asWritten()
+    .byDefault({}),
+});

@@ -1,7 +1,7 @@
 /** The schema of `hopgate.yaml`, put together from its sections: keys, types, defaults and descriptions. */
 
 import { CONFIG_VERSION, OLDEST_VERSION } from '../file/migrations.ts';
-import { byDefault, choice, closed, integer, type ProgramForm } from '../file/schema.ts';
+import { choice, closed, integer, type ProgramForm } from '../file/schema.ts';
 import { auth } from './auth.ts';
 import { categories } from './categories.ts';
 import { conversation } from './conversation.ts';
@@ -26,55 +26,46 @@ const version = integer(
   OLDEST_VERSION,
 );
 
-const log = closed(
-  {
-    level: byDefault(
-      choice(
-        ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
-        'The lowest level that is logged.',
-      ),
-      'info',
-    ),
-    format: byDefault(
-      choice(['auto', 'json', 'pretty'], 'auto = pretty on a terminal, else JSON lines.'),
-      'auto',
-    ),
-  },
-  'Logs, on stderr.',
-);
+const log = closed('Logs, on stderr.', {
+  level: choice(
+    ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    'The lowest level that is logged.',
+  ).byDefault('info'),
+  format: choice(
+    ['auto', 'json', 'pretty'],
+    'auto = pretty on a terminal, else JSON lines.',
+  ).byDefault('auto'),
+});
 
 /** The sections in the order in which the manual lists them. */
-export const fileSchema = closed(
-  {
-    version: byDefault(version, OLDEST_VERSION),
-    listen,
-    providers: byDefault(providers, {}),
-    routes: byDefault(routes, []),
-    aliases: byDefault(aliases, {}),
-    model_list: byDefault(modelList, {}),
-    answer_model: answerModel,
-    categories: byDefault(categories, {}),
-    profiles: byDefault(profiles, {}),
-    auth: byDefault(auth, {}),
-    budgets: byDefault(budgets, []),
-    timeouts: byDefault(timeouts, {}),
-    retry: byDefault(retry, {}),
-    limits: byDefault(limits, {}),
-    keep_alive: keepAlive,
-    workers,
-    validate,
-    unpriced,
-    spend: byDefault(spend, {}),
-    engines: byDefault(engines, {}),
-    samples: byDefault(samples, {}),
-    server_tools: byDefault(serverTools, {}),
-    memory: byDefault(memory, {}),
-    conversation: byDefault(conversation, {}),
-    telemetry: byDefault(telemetry, {}),
-    log: byDefault(log, {}),
-  },
-  'The configuration of hopgate.',
-);
+export const fileSchema = closed('The configuration of hopgate.', {
+  version: version.byDefault(OLDEST_VERSION),
+  listen,
+  providers: providers.byDefault({}),
+  routes: routes.byDefault([]),
+  aliases: aliases.byDefault({}),
+  model_list: modelList.byDefault({}),
+  answer_model: answerModel,
+  categories: categories.byDefault({}),
+  profiles: profiles.byDefault({}),
+  auth: auth.byDefault({}),
+  budgets: budgets.byDefault([]),
+  timeouts: timeouts.byDefault({}),
+  retry: retry.byDefault({}),
+  limits: limits.byDefault({}),
+  keep_alive: keepAlive,
+  workers,
+  validate,
+  unpriced,
+  spend: spend.byDefault({}),
+  engines: engines.byDefault({}),
+  samples: samples.byDefault({}),
+  server_tools: serverTools.byDefault({}),
+  memory: memory.byDefault({}),
+  conversation: conversation.byDefault({}),
+  telemetry: telemetry.byDefault({}),
+  log: log.byDefault({}),
+});
 
 /** What the file says, as the program has it. */
 export type OwnConfig = ProgramForm<typeof fileSchema>;

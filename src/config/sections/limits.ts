@@ -1,15 +1,6 @@
 /** The section `limits`: sizes, numbers and times that no request, response or stop may exceed. */
 
-import {
-  byDefault,
-  closed,
-  count,
-  number,
-  orElse,
-  type ProgramForm,
-  seconds,
-  secondsFrom,
-} from '../file/schema.ts';
+import { closed, count, number, type ProgramForm, seconds, secondsFrom } from '../file/schema.ts';
 
 const DEFAULT_BODY_BYTES = 52_428_800;
 const DEFAULT_TOOL_TEXT = 8192;
@@ -19,106 +10,66 @@ const DEFAULT_BLOCKS = 20_000;
 // The runtime's own timer of a connection holds no more.
 const connectionSeconds = (description: string) => secondsFrom(0, 255, description);
 
-export const limits = closed(
-  {
-    tool_rounds: byDefault(
-      count(
-        'The largest number of follow-up hops of server tools; the last one is sent without them.',
-      ),
-      8,
-    ),
-    body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
-    form_bytes: byDefault(
-      count('The largest form (multipart/form-data), for audio and images.', 1024),
-      536_870_912,
-    ),
-    form_spool_bytes: byDefault(
-      count(
-        'Bytes of a form that are kept until the request is over, in a temporary file if necessary. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger form, the field model must be within these bytes.',
-        1024,
-      ),
-      33_554_432,
-    ),
-    blocks: byDefault(
-      count(
-        'The largest number of messages, content blocks and tools in a request that the gateway has to decode. A request with more gets a 400; 0 = no limit.',
-      ),
-      DEFAULT_BLOCKS,
-    ),
-    answer_bytes: byDefault(
-      count(
-        'The largest upstream response that is read as a whole, and the most text of a stream that is translated. Counted after decompression. A larger one is cut off, and the client gets an error.',
-        1024,
-      ),
-      DEFAULT_BODY_BYTES,
-    ),
-    frame_bytes: byDefault(
-      count(
-        "The largest single event of an upstream's stream, and the most bytes of a stream without content (comments, pings, empty frames).",
-        1024,
-      ),
-      33_554_432,
-    ),
-    header_bytes: byDefault(
-      count("The largest size of an upstream's headers in bytes.", 1024),
-      65_536,
-    ),
-    headers: byDefault(
-      count("The largest number of header lines in an upstream's response.", 16),
-      256,
-    ),
-    tool_text: orElse(
-      count("Characters of a tool result's text, for vendors that need it short; 0 = no limit."),
-      `$HOPGATE_TOOL_TEXT_LIMIT (or its older name $RCC_TOOL_TEXT_LIMIT), else ${DEFAULT_TOOL_TEXT}`,
-      ({ environment }) => environment.toolTextLimit ?? DEFAULT_TOOL_TEXT,
-    ),
-    concurrency: byDefault(count('Requests at the same time over all providers; 0 = no limit.'), 0),
-    idle_connection: byDefault(
-      connectionSeconds(
-        'Seconds after which an idle connection of a client is closed; it can take up to eight seconds longer. 0 = never.',
-      ),
-      75,
-    ),
-    idle_body: byDefault(
-      connectionSeconds(
-        'Seconds within which the next 64 KB of a request body (or its end) must arrive. Otherwise the connection is closed, up to eight seconds later; 0 = no limit.',
-      ),
-      30,
-    ),
-    unfinished_bytes: byDefault(
-      count(
-        'Bytes of request bodies that have come in part or are being decompressed, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
-      ),
-      268_435_456,
-    ),
-    running_bytes: byDefault(
-      count(
-        'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
-      ),
-      1_073_741_824,
-    ),
-    history_bytes: byDefault(
-      count(
-        'Memory for the last turn of each session whose requests have 64 KB or more, so that only what the next turn adds has to be processed. The oldest are removed first. A body larger than an eighth of this is not kept; 0 = nothing is kept.',
-      ),
-      268_435_456,
-    ),
-    websocket_minutes: byDefault(
-      number(
-        'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.',
-        { minimum: 0, maximum: 10_000 },
-      ),
-      60,
-    ),
-    drain_delay: byDefault(
-      seconds(
-        'Seconds for which a stopping server still takes requests while /readyz answers 503, so that a load balancer notices it.',
-      ),
-      0,
-    ),
-    drain: byDefault(seconds('Seconds that a stopping server waits for open streams.'), 30),
-  },
-  'Limits on sizes, concurrency and waiting times.',
-);
+export const limits = closed('Limits on sizes, concurrency and waiting times.', {
+  tool_rounds: count(
+    'The largest number of follow-up hops of server tools; the last one is sent without them.',
+  ).byDefault(8),
+  body_bytes: count('The largest request body.', 1024).byDefault(DEFAULT_BODY_BYTES),
+  form_bytes: count(
+    'The largest form (multipart/form-data), for audio and images.',
+    1024,
+  ).byDefault(536_870_912),
+  form_spool_bytes: count(
+    'Bytes of a form that are kept until the request is over, in a temporary file if necessary. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger form, the field model must be within these bytes.',
+    1024,
+  ).byDefault(33_554_432),
+  blocks: count(
+    'The largest number of messages, content blocks and tools in a request that the gateway has to decode. A request with more gets a 400; 0 = no limit.',
+  ).byDefault(DEFAULT_BLOCKS),
+  answer_bytes: count(
+    'The largest upstream response that is read as a whole, and the most text of a stream that is translated. Counted after decompression. A larger one is cut off, and the client gets an error.',
+    1024,
+  ).byDefault(DEFAULT_BODY_BYTES),
+  frame_bytes: count(
+    "The largest single event of an upstream's stream, and the most bytes of a stream without content (comments, pings, empty frames).",
+    1024,
+  ).byDefault(33_554_432),
+  header_bytes: count("The largest size of an upstream's headers in bytes.", 1024).byDefault(
+    65_536,
+  ),
+  headers: count("The largest number of header lines in an upstream's response.", 16).byDefault(
+    256,
+  ),
+  tool_text: count(
+    "Characters of a tool result's text, for vendors that need it short; 0 = no limit.",
+  ).orElse(
+    `$HOPGATE_TOOL_TEXT_LIMIT (or its older name $RCC_TOOL_TEXT_LIMIT), else ${DEFAULT_TOOL_TEXT}`,
+    ({ environment }) => environment.toolTextLimit ?? DEFAULT_TOOL_TEXT,
+  ),
+  concurrency: count('Requests at the same time over all providers; 0 = no limit.').byDefault(0),
+  idle_connection: connectionSeconds(
+    'Seconds after which an idle connection of a client is closed; it can take up to eight seconds longer. 0 = never.',
+  ).byDefault(75),
+  idle_body: connectionSeconds(
+    'Seconds within which the next 64 KB of a request body (or its end) must arrive. Otherwise the connection is closed, up to eight seconds later; 0 = no limit.',
+  ).byDefault(30),
+  unfinished_bytes: count(
+    'Bytes of request bodies that have come in part or are being decompressed, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
+  ).byDefault(268_435_456),
+  running_bytes: count(
+    'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
+  ).byDefault(1_073_741_824),
+  history_bytes: count(
+    'Memory for the last turn of each session whose requests have 64 KB or more, so that only what the next turn adds has to be processed. The oldest are removed first. A body larger than an eighth of this is not kept; 0 = nothing is kept.',
+  ).byDefault(268_435_456),
+  websocket_minutes: number(
+    'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.',
+    { minimum: 0, maximum: 10_000 },
+  ).byDefault(60),
+  drain_delay: seconds(
+    'Seconds for which a stopping server still takes requests while /readyz answers 503, so that a load balancer notices it.',
+  ).byDefault(0),
+  drain: seconds('Seconds that a stopping server waits for open streams.').byDefault(30),
+});
 
 export type LimitsConfig = ProgramForm<typeof limits>;

@@ -3,17 +3,14 @@
 import { isIP } from 'node:net';
 import { parseBlock } from '../../lib/http/public-address.ts';
 import {
-  byDefault,
   choice,
   closed,
   either,
   integer,
   list,
-  optional,
   type ProgramForm,
   path,
   type Reading,
-  reads,
   seconds,
   string,
 } from '../file/schema.ts';
@@ -23,85 +20,67 @@ export const DEFAULT_LISTEN = '127.0.0.1:5520';
 const written = [integer(undefined, 0, 65535), string(undefined, { minLength: 1 })] as const;
 
 const tls = closed(
+  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; open connections keep their certificate.',
   {
     cert_file: path('PEM file with the certificate, followed by any intermediate certificates.'),
     key_file: path("PEM file with the certificate's key, without a passphrase."),
   },
-  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; open connections keep their certificate.',
 );
 
 const entry = (isLegal: (text: string) => boolean, message: string) =>
-  reads(string(undefined, { minLength: 1 }), (text, { path, findings }) => {
+  string(undefined, { minLength: 1 }).reads((text, { path, findings }) => {
     if (!isLegal(text)) findings.problems.push({ path, message });
     return text;
   });
 
-const mapping = closed(
-  {
-    address: byDefault(
-      reads(either(written, 'Address and port; a port alone means loopback.'), addressOf),
-      DEFAULT_LISTEN,
+const mapping = closed('The mapping form.', {
+  address: either(written, 'Address and port; a port alone means loopback.')
+    .reads(addressOf)
+    .byDefault(DEFAULT_LISTEN),
+  tls: tls.optional('plain HTTP'),
+  trusted_proxies: list(
+    entry(
+      (text) => parseBlock(text) !== undefined,
+      'must be an address or a block of addresses, such as 10.0.0.0/8',
     ),
-    tls: optional(tls, 'plain HTTP'),
-    trusted_proxies: optional(
-      list(
-        entry(
-          (text) => parseBlock(text) !== undefined,
-          'must be an address or a block of addresses, such as 10.0.0.0/8',
-        ),
-        "Addresses and blocks of the reverse proxies in front of this server, such as 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.",
-      ),
-      'none',
+    "Addresses and blocks of the reverse proxies in front of this server, such as 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.",
+  ).optional('none'),
+  cors: list(
+    entry(
+      (text) => text === '*' || isOrigin(text),
+      'must be an origin without a path, such as https://chat.example.com, or "*"',
     ),
-    cors: optional(
-      list(
-        entry(
-          (text) => text === '*' || isOrigin(text),
-          'must be an origin without a path, such as https://chat.example.com, or "*"',
-        ),
-        'Origins whose web pages may use the API with a key, such as https://chat.example.com; "*" is every origin, where every request needs a key. Never for the page at /ui and the admin API.',
-      ),
-      'none',
-    ),
-  },
-  'The mapping form.',
-);
+    'Origins whose web pages may use the API with a key, such as https://chat.example.com; "*" is every origin, where every request needs a key. Never for the page at /ui and the admin API.',
+  ).optional('none'),
+});
 
-export const listen = byDefault(
-  reads(
-    either(
-      [...written, mapping],
-      'Address and port, such as "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.',
-    ),
-    (value, reading): Listen => {
-      if (typeof value !== 'object') return addressOf(value, reading);
-      const { address, trustedProxies, cors, ...more } = value;
-      // Empty ones are as none.
-      return {
-        ...address,
-        ...more,
-        ...(trustedProxies?.length && { trustedProxies }),
-        ...(cors?.length && { cors }),
-      };
-    },
-  ),
-  DEFAULT_LISTEN,
-);
+export const listen = either(
+  [...written, mapping],
+  'Address and port, such as "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.',
+)
+  .reads((value, reading): Listen => {
+    if (typeof value !== 'object') return addressOf(value, reading);
+    const { address, trustedProxies, cors, ...more } = value;
+    // Empty ones are as none.
+    return {
+      ...address,
+      ...more,
+      ...(trustedProxies?.length && { trustedProxies }),
+      ...(cors?.length && { cors }),
+    };
+  })
+  .byDefault(DEFAULT_LISTEN);
 
-export const keepAlive = byDefault(
-  seconds("Seconds of silence on a client's stream after which a ping is sent; 0 = never."),
-  15,
-);
+export const keepAlive = seconds(
+  "Seconds of silence on a client's stream after which a ping is sent; 0 = never.",
+).byDefault(15);
 
-export const workers = byDefault(integer('Processes that share the port.', 1, 256), 1);
+export const workers = integer('Processes that share the port.', 1, 256).byDefault(1);
 
-export const validate = byDefault(
-  choice(
-    ['off', 'sample', 'all'],
-    'Which streams to clients are checked against their protocol: none, one in twenty, or all. A violation is logged and counted, never repaired.',
-  ),
-  'off',
-);
+export const validate = choice(
+  ['off', 'sample', 'all'],
+  'Which streams to clients are checked against their protocol: none, one in twenty, or all. A violation is logged and counted, never repaired.',
+).byDefault('off');
 
 /** The paths of two PEM files. */
 export type CertificateFiles = ProgramForm<typeof tls>;

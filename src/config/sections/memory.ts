@@ -4,15 +4,12 @@ import { join } from 'node:path';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import type { Findings, Path } from '../file/problem.ts';
 import {
-  byDefault,
   closed,
   count,
   credential,
   flag,
   httpUrl,
   integer,
-  optional,
-  orElse,
   type ProgramForm,
   path,
   seconds,
@@ -20,82 +17,54 @@ import {
   text,
 } from '../file/schema.ts';
 
-const embeddings = closed(
-  {
-    provider: text(
-      'A provider of this file with an OpenAI-style /embeddings endpoint; its address, keys and limits are used.',
-    ),
-    model: text('The embedding model, as the vendor spells it.'),
-    dimensions: optional(
-      integer('Dimensions of the vectors that the model is asked for.', 8, 8192),
-      "the model's own",
-    ),
-    query_prefix: optional(
-      string('Put before each question, for models that want it: "query: " (e5).'),
-      'none',
-    ),
-    passage_prefix: optional(
-      string(
-        'Put before each text that is stored: "passage: " (e5). Another prefix makes all vectors anew, in the background.',
-      ),
-      'none',
-    ),
-    timeout: byDefault(
-      seconds(
-        'Seconds that a recall waits for the vector of its query; after that it searches by words alone.',
-      ),
-      2,
-    ),
-  },
-  'Search by vectors in addition to words.',
-);
+const embeddings = closed('Search by vectors in addition to words.', {
+  provider: text(
+    'A provider of this file with an OpenAI-style /embeddings endpoint; its address, keys and limits are used.',
+  ),
+  model: text('The embedding model, as the vendor spells it.'),
+  dimensions: integer('Dimensions of the vectors that the model is asked for.', 8, 8192).optional(
+    "the model's own",
+  ),
+  query_prefix: string(
+    'Put before each question, for models that want it: "query: " (e5).',
+  ).optional('none'),
+  passage_prefix: string(
+    'Put before each text that is stored: "passage: " (e5). Another prefix makes all vectors anew, in the background.',
+  ).optional('none'),
+  timeout: seconds(
+    'Seconds that a recall waits for the vector of its query; after that it searches by words alone.',
+  ).byDefault(2),
+});
 
-const memoryLimits = closed(
-  {
-    text: byDefault(count("Characters of an event's text.", 1), 8000),
-    tags: byDefault(count('Tags of an event.'), 32),
-    events: byDefault(count('Events of a space.', 1), 100_000),
-    bytes: byDefault(count('Bytes of all texts of all spaces together.', 1), 2 ** 30),
-  },
-  'How much may be stored.',
-);
+const memoryLimits = closed('How much may be stored.', {
+  text: count("Characters of an event's text.", 1).byDefault(8000),
+  tags: count('Tags of an event.').byDefault(32),
+  events: count('Events of a space.', 1).byDefault(100_000),
+  bytes: count('Bytes of all texts of all spaces together.', 1).byDefault(2 ** 30),
+});
 
-export const memory = closed(
-  {
-    enabled: byDefault(
-      flag('Whether the memory is on: its API, and recalls in conversations.'),
-      true,
-    ),
-    path: orElse(path('The database file.'), '$HOPGATE_HOME/memory.db', ({ environment }) =>
-      join(environment.home, 'memory.db'),
-    ),
-    dedupe: byDefault(
-      seconds('Seconds within which the same text from the same source is stored once.'),
-      86_400,
-    ),
-    max_tokens: byDefault(
-      count(
-        'Tokens, estimated, of all events together that a conversation gets from one recall: long texts are cut to passages around what is asked for. 0 = no limit.',
-      ),
-      1200,
-    ),
-    embeddings: optional(embeddings, 'words alone'),
-    limits: byDefault(memoryLimits, {}),
-    url: optional(
-      httpUrl(
-        'An external store instead of the database. It gets POST {space, query, limit} and answers {events: […]}.',
-      ),
-      'the database',
-    ),
-    capture_url: optional(
-      httpUrl('The address at which the external store takes POST {space, events: […]}.'),
-      'the same as url',
-    ),
-    key: optional(credential("The external store's key, sent as a bearer token."), 'none'),
-    timeout: byDefault(seconds('Seconds that the external store may take.'), 5),
-  },
-  'The memory, which stores events that conversations recall.',
-);
+export const memory = closed('The memory, which stores events that conversations recall.', {
+  enabled: flag('Whether the memory is on: its API, and recalls in conversations.').byDefault(true),
+  path: path('The database file.').orElse('$HOPGATE_HOME/memory.db', ({ environment }) =>
+    join(environment.home, 'memory.db'),
+  ),
+  dedupe: seconds(
+    'Seconds within which the same text from the same source is stored once.',
+  ).byDefault(86_400),
+  max_tokens: count(
+    'Tokens, estimated, of all events together that a conversation gets from one recall: long texts are cut to passages around what is asked for. 0 = no limit.',
+  ).byDefault(1200),
+  embeddings: embeddings.optional('words alone'),
+  limits: memoryLimits.byDefault({}),
+  url: httpUrl(
+    'An external store instead of the database. It gets POST {space, query, limit} and answers {events: […]}.',
+  ).optional('the database'),
+  capture_url: httpUrl(
+    'The address at which the external store takes POST {space, events: […]}.',
+  ).optional('the same as url'),
+  key: credential("The external store's key, sent as a bearer token.").optional('none'),
+  timeout: seconds('Seconds that the external store may take.').byDefault(5),
+});
 
 type Own = ProgramForm<typeof memory>;
 

@@ -1,7 +1,7 @@
 /** The keys `aliases`, `model_list` and `answer_model`: other names for models, what GET /v1/models shows, and what answers say. */
 
 import type { Findings, Path } from '../file/problem.ts';
-import { byDefault, choice, closed, flag, named, text } from '../file/schema.ts';
+import { choice, closed, flag, named, text } from '../file/schema.ts';
 import type { ProviderNames } from './targets.ts';
 
 export const aliases = named(
@@ -9,25 +9,16 @@ export const aliases = named(
   'Other names for models.',
 );
 
-export const modelList = closed(
-  {
-    claude_aliases: byDefault(
-      flag(
-        'Also list every model as claude-<provider>/<model>, for clients that show only names that begin with claude.',
-      ),
-      false,
-    ),
-  },
-  'What GET /v1/models shows.',
-);
+export const modelList = closed('What GET /v1/models shows.', {
+  claude_aliases: flag(
+    'Also list every model as claude-<provider>/<model>, for clients that show only names that begin with claude.',
+  ).byDefault(false),
+});
 
-export const answerModel = byDefault(
-  choice(
-    ['vendor', 'requested'],
-    'The model that answers name: as the vendor calls it, or as the client asked for it. Some agents keep the name of an answer and ask for it again, or know the names of their own vendor only; for them: requested.',
-  ),
-  'vendor',
-);
+export const answerModel = choice(
+  ['vendor', 'requested'],
+  'The model that answers name: as the vendor calls it, or as the client asked for it. Some agents keep the name of an answer and ask for it again, or know the names of their own vendor only; for them: requested.',
+).byDefault('vendor');
 
 /** Name that a client may ask for → `provider/model`, a plain model name, or another alias. */
 export type Aliases = Readonly<Record<string, string>>;

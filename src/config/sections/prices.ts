@@ -10,9 +10,7 @@ import {
   named,
   number,
   oneOrMore,
-  optional,
   type ProgramForm,
-  reads,
   text,
 } from '../file/schema.ts';
 
@@ -21,58 +19,44 @@ const million = (what: string) => usd(`million ${what}`);
 const thousand = (what: string) => usd(`thousand ${what}`);
 
 const KINDS = {
-  cached: optional(million("prompt tokens read from the vendor's cache."), 'as input'),
-  cache_write: optional(million('prompt tokens written to the cache.'), 'as input'),
-  cache_write_1h: optional(
-    million('prompt tokens written to the cache for one hour.'),
+  cached: million("prompt tokens read from the vendor's cache.").optional('as input'),
+  cache_write: million('prompt tokens written to the cache.').optional('as input'),
+  cache_write_1h: million('prompt tokens written to the cache for one hour.').optional(
     'as cache_write',
   ),
-  reasoning: optional(million('tokens of reasoning.'), 'as output'),
-  search: optional(thousand("searches that the vendor's own tool made."), 'nothing'),
-  request: optional(thousand('requests that were answered.'), 'nothing'),
+  reasoning: million('tokens of reasoning.').optional('as output'),
+  search: thousand("searches that the vendor's own tool made.").optional('nothing'),
+  request: thousand('requests that were answered.').optional('nothing'),
 };
 
 const tier = closed(
+  'Other prices for some requests. `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
   {
-    above: optional(
-      integer(
-        'Only for requests with more prompt tokens than this, cached ones included.',
-        0,
-        Number.MAX_SAFE_INTEGER,
-      ),
-      'any length',
-    ),
-    service_tier: optional(
-      text(
-        'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.',
-      ),
-      'any',
-    ),
-    input: optional(million('prompt tokens.'), "the model's"),
-    output: optional(million('generated tokens.'), "the model's"),
+    above: integer(
+      'Only for requests with more prompt tokens than this, cached ones included.',
+      0,
+      Number.MAX_SAFE_INTEGER,
+    ).optional('any length'),
+    service_tier: text(
+      'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.',
+    ).optional('any'),
+    input: million('prompt tokens.').optional("the model's"),
+    output: million('generated tokens.').optional("the model's"),
     ...KINDS,
   },
-  'Other prices for some requests. `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
 );
 
-const price = closed(
-  {
-    input: million('prompt tokens.'),
-    output: million('generated tokens, reasoning included.'),
-    ...KINDS,
-    tiers: optional(
-      list(tier, 'Other prices for some requests. The last tier that applies is used.'),
-      'none',
-    ),
-    effective_from: optional(
-      reads(date('The day (UTC) from which this price applies.'), (day) =>
-        Date.parse(`${day}T00:00:00Z`),
-      ),
-      'always',
-    ),
-  },
-  'What a model costs.',
-);
+const price = closed('What a model costs.', {
+  input: million('prompt tokens.'),
+  output: million('generated tokens, reasoning included.'),
+  ...KINDS,
+  tiers: list(tier, 'Other prices for some requests. The last tier that applies is used.').optional(
+    'none',
+  ),
+  effective_from: date('The day (UTC) from which this price applies.')
+    .reads((day) => Date.parse(`${day}T00:00:00Z`))
+    .optional('always'),
+});
 
 export type FilePrice = FileForm<typeof price>;
 export type FileTier = FileForm<typeof tier>;
@@ -104,7 +88,7 @@ const written = named(
 );
 
 /** Exact names first; of one name the newest price first. A price that is left out is that of an ordinary token. */
-export const prices = reads(written, (written): readonly ModelPrice[] => {
+export const prices = written.reads((written): readonly ModelPrice[] => {
   const isGlob = (model: string) => /[*?]/.test(model);
   return Object.entries(written)
     .map(([model, all]) =>

@@ -5,27 +5,20 @@ import { suggest } from '../../lib/text/did-you-mean.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import type { ProfileFacts } from '../../vendors/vendor.ts';
 import type { Findings, Path } from '../file/problem.ts';
-import { closed, named, optional, type ProgramForm, text } from '../file/schema.ts';
+import { closed, named, type ProgramForm, text } from '../file/schema.ts';
 import { profileFacts } from '../vendors/profile-schema.ts';
 
 export const profiles = named(
-  closed(
-    {
-      extends: optional(
-        text('The profile that this one starts from.'),
-        'the built-in one of the same name, if any',
-      ),
-      ...profileFacts,
-      models: optional(
-        named(
-          closed(profileFacts, 'Facts about these models.'),
-          'Facts about single models, by glob of their names. Later entries override earlier ones.',
-        ),
-        'the same facts for all models',
-      ),
-    },
-    'Facts about a vendor.',
-  ),
+  closed('Facts about a vendor.', {
+    extends: text('The profile that this one starts from.').optional(
+      'the built-in one of the same name, if any',
+    ),
+    ...profileFacts,
+    models: named(
+      closed('Facts about these models.', profileFacts),
+      'Facts about single models, by glob of their names. Later entries override earlier ones.',
+    ).optional('the same facts for all models'),
+  }),
   'Vendor quirks by name; they override the built-in ones.',
 );
 

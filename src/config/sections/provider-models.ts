@@ -4,7 +4,6 @@ import type { ModelFacts } from '../../conversation/models/model-entry.ts';
 import { catalogueVendor } from '../../vendors/index.ts';
 import type { Preset } from '../../vendors/vendor.ts';
 import {
-  byDefault,
   choice,
   closed,
   count,
@@ -12,7 +11,6 @@ import {
   flag,
   list,
   oneOrMore,
-  optional,
   type ProgramForm,
   text,
 } from '../file/schema.ts';
@@ -24,37 +22,27 @@ const CATALOGUE = "the vendor's list, or the model catalogue";
 export const PROMPT_CACHES = ['auto', 'off', '1h'] as const;
 export type PromptCache = (typeof PROMPT_CACHES)[number];
 
-const model = closed(
-  {
-    name: text('A model name.'),
-    context: optional(count('Size of its context window in tokens.', 1), CATALOGUE),
-    output: optional(count('The most tokens that an answer can have.', 1), CATALOGUE),
-    tools: optional(flag('Whether it can call tools.'), CATALOGUE),
-    reasoning: optional(flag('Whether it can reason.'), CATALOGUE),
-    prompt_cache: optional(
-      choice(PROMPT_CACHES, 'As prompt_cache of the provider, for this model.'),
-      "the provider's",
-    ),
-    input: optional(
-      list(
-        choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'),
-        'Kinds of input that it accepts.',
-      ),
-      CATALOGUE,
-    ),
-  },
-  'A model with facts that are not known here, or not right.',
-);
-
-export const models = optional(
-  oneOrMore(
-    either([text('A model name or a glob; "*" = any.'), model]),
-    'Models that this provider serves, as the vendor spells them; with their facts if necessary.',
+const model = closed('A model with facts that are not known here, or not right.', {
+  name: text('A model name.'),
+  context: count('Size of its context window in tokens.', 1).optional(CATALOGUE),
+  output: count('The most tokens that an answer can have.', 1).optional(CATALOGUE),
+  tools: flag('Whether it can call tools.').optional(CATALOGUE),
+  reasoning: flag('Whether it can reason.').optional(CATALOGUE),
+  prompt_cache: choice(PROMPT_CACHES, 'As prompt_cache of the provider, for this model.').optional(
+    "the provider's",
   ),
-  "the preset's, else none (reachable through routes and as provider/model)",
-);
+  input: list(
+    choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'),
+    'Kinds of input that it accepts.',
+  ).optional(CATALOGUE),
+});
 
-export const modelPrices = byDefault(prices, {});
+export const models = oneOrMore(
+  either([text('A model name or a glob; "*" = any.'), model]),
+  'Models that this provider serves, as the vendor spells them; with their facts if necessary.',
+).optional("the preset's, else none (reachable through routes and as provider/model)");
+
+export const modelPrices = prices.byDefault({});
 
 /** What a provider says of its models. */
 export interface ProviderModels {

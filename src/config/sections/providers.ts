@@ -13,7 +13,6 @@ import {
 import type { Environment } from '../environment.ts';
 import type { Findings, Issue, Path } from '../file/problem.ts';
 import {
-  byDefault,
   choice,
   closed,
   count,
@@ -23,10 +22,7 @@ import {
   list,
   named,
   oneOrMore,
-  optional,
   type ProgramForm,
-  reads,
-  secret,
   string,
   text,
 } from '../file/schema.ts';
@@ -59,124 +55,88 @@ import {
 /** Legal provider names: they stand before a slash in model ids and never look like a number. */
 const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
 
-const forwardHeaders = reads(
-  list(
-    string(undefined, {
-      pattern: "^[A-Za-z0-9!#$%&'+.^_`|~-]+\\*?$",
-      'x-mismatch': 'must be the name of a header, or its beginning and a *',
-    }),
-    'What else of a client goes on to this upstream where it speaks its protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
-  ),
-  (names, { path, findings }) =>
-    names.map((written, index) => {
-      const name = written.toLowerCase();
-      if (NEVER_FORWARDED.test(name)) {
-        const message = 'belongs to one connection or to this gateway and cannot go on';
-        findings.problems.push({ path: [...path, index], message });
-      }
-      return name;
-    }),
+const forwardHeaders = list(
+  string(undefined, {
+    pattern: "^[A-Za-z0-9!#$%&'+.^_`|~-]+\\*?$",
+    'x-mismatch': 'must be the name of a header, or its beginning and a *',
+  }),
+  'What else of a client goes on to this upstream where it speaks its protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
+).reads((names, { path, findings }) =>
+  names.map((written, index) => {
+    const name = written.toLowerCase();
+    if (NEVER_FORWARDED.test(name)) {
+      const message = 'belongs to one connection or to this gateway and cannot go on';
+      findings.problems.push({ path: [...path, index], message });
+    }
+    return name;
+  }),
 );
 
-const provider = closed(
-  {
-    preset: optional(
-      text('A vendor that hopgate knows; fills in whatever is left out below.'),
-      'the preset with the name of the provider, where base_url is left out',
-    ),
-    protocol: optional(
-      choice(PROTOCOL_NAMES, 'The protocol that the upstream speaks.'),
-      "the preset's; needed without one",
-    ),
-    ...platformKeys,
-    base_url: optional(
-      string(
-        "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).",
-        {
-          pattern: '^(https?://.+|demo:)$',
-          'x-mismatch': 'must begin with https:// or http://',
-          'x-meant': 'https://{}',
-          'x-url': 'base',
-        },
-      ),
-      "the preset's; needed without one",
-    ),
-    keys: optional(
-      oneOrMore(
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
-        credential('A key, usually "${SOME_VARIABLE}" or "${file:/path}".'),
-        'Keys, used in turn.',
-      ),
-      "the preset's environment variables",
-    ),
-    auth: optional(
-      choice(AUTH_STYLES, 'The header that carries the key.'),
-      'x-api-key for anthropic-messages, x-goog-api-key for google-gemini, else bearer',
-    ),
-    profile: optional(
-      text('Vendor quirks by name; none = an unknown vendor.'),
-      "the preset's, else none",
-    ),
-    models,
-    prices: modelPrices,
-    prompt_cache: byDefault(
-      choice(
-        PROMPT_CACHES,
-        'Whether the gateway has the vendor keep the prompt for the next turn, where the client cannot ask for that; 1h: for an hour, where the vendor offers that, else for its usual time.',
-      ),
-      'auto',
-    ),
-    headers: byDefault(
-      headerMap('Header name → value, sent with every request.', "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"),
-      {},
-    ),
-    forward_headers: byDefault(forwardHeaders, []),
-    query: byDefault(named(secret(string()), 'Parameter → value, appended to the URL.'), {}),
-    trace_headers: optional(
-      flag(
-        'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.',
-      ),
-      'true for a server on this machine or in its network, else false',
-    ),
-    timeouts: byDefault(providerTimeouts, {}),
-    retry: byDefault(providerRetry, {}),
-    proxy: optional(
-      secret(
-        string(
-          'An HTTP proxy for this upstream. The no_proxy of the environment applies to it, too.',
-          { pattern: '^https?://.+$' },
-        ),
-      ),
-      'a direct connection',
-    ),
-    http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
-    websocket: byDefault(
-      flag(
-        "Use the upstream's WebSocket for streams; only with openai-responses. If its handshake fails, HTTP is used, with a note.",
-      ),
-      false,
-    ),
-    concurrency: byDefault(
-      count(
-        'Requests at the same time; 0 = no limit. Further requests go to another target of their route that has room, or else wait.',
-      ),
-      0,
-    ),
-    tls: byDefault(
-      closed(
-        {
-          verify: byDefault(flag("Check the upstream's certificate."), true),
-          ca_file: optional(text('PEM file with further certificate authorities.'), "the system's"),
-          cert_file: optional(text('PEM file with a client certificate.'), 'none'),
-          key_file: optional(text("PEM file with the client certificate's key."), 'none'),
-        },
-        'TLS towards this upstream.',
-      ),
-      {},
-    ),
-  },
-  'An upstream: one base URL, one protocol, one set of keys.',
-);
+const provider = closed('An upstream: one base URL, one protocol, one set of keys.', {
+  preset: text('A vendor that hopgate knows; fills in whatever is left out below.').optional(
+    'the preset with the name of the provider, where base_url is left out',
+  ),
+  protocol: choice(PROTOCOL_NAMES, 'The protocol that the upstream speaks.').optional(
+    "the preset's; needed without one",
+  ),
+  ...platformKeys,
+  base_url: string(
+    "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).",
+    {
+      pattern: '^(https?://.+|demo:)$',
+      'x-mismatch': 'must begin with https:// or http://',
+      'x-meant': 'https://{}',
+      'x-url': 'base',
+    },
+  ).optional("the preset's; needed without one"),
+  keys: oneOrMore(
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
+    credential('A key, usually "${SOME_VARIABLE}" or "${file:/path}".'),
+    'Keys, used in turn.',
+  ).optional("the preset's environment variables"),
+  auth: choice(AUTH_STYLES, 'The header that carries the key.').optional(
+    'x-api-key for anthropic-messages, x-goog-api-key for google-gemini, else bearer',
+  ),
+  profile: text('Vendor quirks by name; none = an unknown vendor.').optional(
+    "the preset's, else none",
+  ),
+  models,
+  prices: modelPrices,
+  prompt_cache: choice(
+    PROMPT_CACHES,
+    'Whether the gateway has the vendor keep the prompt for the next turn, where the client cannot ask for that; 1h: for an hour, where the vendor offers that, else for its usual time.',
+  ).byDefault('auto'),
+  headers: headerMap(
+    'Header name → value, sent with every request.',
+    "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+  ).byDefault({}),
+  forward_headers: forwardHeaders.byDefault([]),
+  query: named(string().secret(), 'Parameter → value, appended to the URL.').byDefault({}),
+  trace_headers: flag(
+    'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.',
+  ).optional('true for a server on this machine or in its network, else false'),
+  timeouts: providerTimeouts.byDefault({}),
+  retry: providerRetry.byDefault({}),
+  proxy: string(
+    'An HTTP proxy for this upstream. The no_proxy of the environment applies to it, too.',
+    { pattern: '^https?://.+$' },
+  )
+    .secret()
+    .optional('a direct connection'),
+  http2: flag('Speak HTTP/2 to this upstream.').byDefault(false),
+  websocket: flag(
+    "Use the upstream's WebSocket for streams; only with openai-responses. If its handshake fails, HTTP is used, with a note.",
+  ).byDefault(false),
+  concurrency: count(
+    'Requests at the same time; 0 = no limit. Further requests go to another target of their route that has room, or else wait.',
+  ).byDefault(0),
+  tls: closed('TLS towards this upstream.', {
+    verify: flag("Check the upstream's certificate.").byDefault(true),
+    ca_file: text('PEM file with further certificate authorities.').optional("the system's"),
+    cert_file: text('PEM file with a client certificate.').optional('none'),
+    key_file: text("PEM file with the client certificate's key.").optional('none'),
+  }).byDefault({}),
+});
 
 export const providers = named(provider, 'Upstreams by name.', PROVIDER_NAME);
 

@@ -1,15 +1,6 @@
 /** The section `retry`, and a provider's own: how often a request is tried, and how long to wait between. */
 
-import {
-  byDefault,
-  closed,
-  count,
-  flag,
-  inherited,
-  optional,
-  type ProgramForm,
-  seconds,
-} from '../file/schema.ts';
+import { closed, count, flag, inherited, type ProgramForm, seconds } from '../file/schema.ts';
 
 const keys = {
   attempts: count(
@@ -27,17 +18,17 @@ const keys = {
 };
 
 export const retry = closed(
-  {
-    attempts: byDefault(keys.attempts, 2),
-    base_delay: byDefault(keys.base_delay, 0.5),
-    max_delay: byDefault(keys.max_delay, 8),
-    max_cooldown: optional(keys.max_cooldown, '300, and 3600 for a key that is refused'),
-    hedge: byDefault(keys.hedge, false),
-  },
   'What happens when a try fails before the client has received anything.',
+  {
+    attempts: keys.attempts.byDefault(2),
+    base_delay: keys.base_delay.byDefault(0.5),
+    max_delay: keys.max_delay.byDefault(8),
+    max_cooldown: keys.max_cooldown.optional('300, and 3600 for a key that is refused'),
+    hedge: keys.hedge.byDefault(false),
+  },
 );
 
-export const providerRetry = closed(inherited(keys), 'Retries of this upstream.');
+export const providerRetry = closed('Retries of this upstream.', inherited(keys));
 
 export interface RetryConfig extends Required<ProgramForm<typeof retry>> {
   /** The longest rest of any kind; `maxCooldownMs` is the longest that a vendor can ask for. */

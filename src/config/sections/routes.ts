@@ -8,7 +8,6 @@ import {
   list,
   number,
   oneOrMore,
-  optional,
   type ProgramForm,
   text,
 } from '../file/schema.ts';
@@ -22,32 +21,25 @@ import {
   warnOfUnlikelyTarget,
 } from './targets.ts';
 
-const weighted = closed(
-  {
-    target: targetText,
-    weight: optional(
-      number('Share of the requests that try this target first; the other targets are fallbacks.', {
-        minimum: 0,
-        maximum: 1_000_000,
-      }),
-      '1 where another target of the route has a weight',
-    ),
-  },
-  'A target with its weight.',
-);
+const weighted = closed('A target with its weight.', {
+  target: targetText,
+  weight: number(
+    'Share of the requests that try this target first; the other targets are fallbacks.',
+    {
+      minimum: 0,
+      maximum: 1_000_000,
+    },
+  ).optional('1 where another target of the route has a weight'),
+});
 
-const route = closed(
-  {
-    name: optional(text('A name for logs and explanations.'), '"route N"'),
-    when: optional(when, 'always'),
-    to: oneOrMore(either([targetText, weighted]), 'Targets in fallback order.'),
-    samples: optional(
-      choice(SAMPLE_MODES, "Which of the route's exchanges are kept on disk."),
-      'as samples.mode says',
-    ),
-  },
-  'A rule; the first one that matches decides.',
-);
+const route = closed('A rule; the first one that matches decides.', {
+  name: text('A name for logs and explanations.').optional('"route N"'),
+  when: when.optional('always'),
+  to: oneOrMore(either([targetText, weighted]), 'Targets in fallback order.'),
+  samples: choice(SAMPLE_MODES, "Which of the route's exchanges are kept on disk.").optional(
+    'as samples.mode says',
+  ),
+});
 
 export const routes = list(route, 'Rules; the first one that matches decides.');
 

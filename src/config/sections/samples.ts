@@ -1,44 +1,30 @@
 /** The section `samples`: which exchanges are recorded, where, and for how long. */
 
 import { join } from 'node:path';
-import { byDefault, choice, closed, count, list, orElse, path } from '../file/schema.ts';
+import { choice, closed, count, list, path } from '../file/schema.ts';
 
 export const SAMPLE_MODES = ['off', 'errors', 'all'] as const;
 export type SampleMode = (typeof SAMPLE_MODES)[number];
 
-export const samples = closed(
-  {
-    mode: byDefault(
-      choice(SAMPLE_MODES, 'Which exchanges are kept on disk, credentials masked.'),
-      'errors',
-    ),
-    dir: orElse(path('The folder.'), '$HOPGATE_HOME/samples', ({ environment }) =>
-      join(environment.home, 'samples'),
-    ),
-    keep_days: byDefault(count('Days after which a sample is deleted; 0 = never.'), 14),
-    keep_failed_days: byDefault(
-      count('The same for exchanges in which something failed; 0 = never.'),
-      90,
-    ),
-    max_bytes: byDefault(
-      count(
-        'Above this size the oldest are deleted, failed ones last. When very many arrive at once, the size may be exceeded by a tenth and by what is being written. 0 = no limit.',
-      ),
-      2 ** 31,
-    ),
-    max_count: byDefault(
-      count(
-        'Above this number the oldest of the key that has most are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.',
-      ),
-      20_000,
-    ),
-    redact: byDefault(
-      list(
-        choice(['texts', 'images'], 'A kind of content.'),
-        'Content that is blanked in recorded bodies; structure and lengths stay.',
-      ),
-      [],
-    ),
-  },
-  'Recording of exchanges.',
-);
+export const samples = closed('Recording of exchanges.', {
+  mode: choice(SAMPLE_MODES, 'Which exchanges are kept on disk, credentials masked.').byDefault(
+    'errors',
+  ),
+  dir: path('The folder.').orElse('$HOPGATE_HOME/samples', ({ environment }) =>
+    join(environment.home, 'samples'),
+  ),
+  keep_days: count('Days after which a sample is deleted; 0 = never.').byDefault(14),
+  keep_failed_days: count('The same for exchanges in which something failed; 0 = never.').byDefault(
+    90,
+  ),
+  max_bytes: count(
+    'Above this size the oldest are deleted, failed ones last. When very many arrive at once, the size may be exceeded by a tenth and by what is being written. 0 = no limit.',
+  ).byDefault(2 ** 31),
+  max_count: count(
+    'Above this number the oldest of the key that has most are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.',
+  ).byDefault(20_000),
+  redact: list(
+    choice(['texts', 'images'], 'A kind of content.'),
+    'Content that is blanked in recorded bodies; structure and lengths stay.',
+  ).byDefault([]),
+});

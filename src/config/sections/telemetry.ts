@@ -4,65 +4,45 @@ import { withoutTrailing } from '../../lib/text/trim-end.ts';
 import type { Environment } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';
 import {
-  byDefault,
   choice,
   closed,
   flag,
   headerMap,
   httpUrl,
   number,
-  optional,
   type ProgramForm,
 } from '../file/schema.ts';
 import { Secret } from '../secret.ts';
 
-const otlp = closed(
-  {
-    endpoint: optional(
-      httpUrl(
-        'The base URL of a collector that takes OTLP over HTTP (protobuf), e.g. http://127.0.0.1:4318; /v1/traces and /v1/metrics are appended.',
-      ),
-      '$OTEL_EXPORTER_OTLP_ENDPOINT, else nothing is sent',
-    ),
-    headers: byDefault(
-      headerMap(
-        'Header name → value, sent to the collector. Added to those of $OTEL_EXPORTER_OTLP_HEADERS.',
-        "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-      ),
-      {},
-    ),
-    traces: optional(
-      number('The share of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.', {
-        minimum: 0,
-        maximum: 1,
-      }),
-      '$OTEL_TRACES_SAMPLER and $OTEL_TRACES_SAMPLER_ARG, else 1',
-    ),
-    trust_sampled: optional(
-      flag(
-        "The sampled flag of a caller's traceparent decides. Otherwise the caller's trace id is used, and `traces` decides.",
-      ),
-      'true for the samplers of $OTEL_TRACES_SAMPLER that begin with parentbased_, else false',
-    ),
-    metrics: optional(
-      flag('Send metrics too: the same numbers as GET /metrics.'),
-      'false for OTEL_METRICS_EXPORTER=none, else true',
-    ),
-    names: byDefault(
-      choice(
-        ['current', 'older'],
-        'Names of gen_ai attributes and metrics: the current ones, or those of semantic conventions 1.36 (gen_ai.system, gen_ai.client.token.usage).',
-      ),
-      'current',
-    ),
-  },
-  'OpenTelemetry.',
-);
+const otlp = closed('OpenTelemetry.', {
+  endpoint: httpUrl(
+    'The base URL of a collector that takes OTLP over HTTP (protobuf), e.g. http://127.0.0.1:4318; /v1/traces and /v1/metrics are appended.',
+  ).optional('$OTEL_EXPORTER_OTLP_ENDPOINT, else nothing is sent'),
+  headers: headerMap(
+    'Header name → value, sent to the collector. Added to those of $OTEL_EXPORTER_OTLP_HEADERS.',
+    "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+  ).byDefault({}),
+  traces: number('The share of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.', {
+    minimum: 0,
+    maximum: 1,
+  }).optional('$OTEL_TRACES_SAMPLER and $OTEL_TRACES_SAMPLER_ARG, else 1'),
+  trust_sampled: flag(
+    "The sampled flag of a caller's traceparent decides. Otherwise the caller's trace id is used, and `traces` decides.",
+  ).optional(
+    'true for the samplers of $OTEL_TRACES_SAMPLER that begin with parentbased_, else false',
+  ),
+  metrics: flag('Send metrics too: the same numbers as GET /metrics.').optional(
+    'false for OTEL_METRICS_EXPORTER=none, else true',
+  ),
+  names: choice(
+    ['current', 'older'],
+    'Names of gen_ai attributes and metrics: the current ones, or those of semantic conventions 1.36 (gen_ai.system, gen_ai.client.token.usage).',
+  ).byDefault('current'),
+});
 
-export const telemetry = closed(
-  { otlp: byDefault(otlp, {}) },
-  'Traces and metrics for an OpenTelemetry collector.',
-);
+export const telemetry = closed('Traces and metrics for an OpenTelemetry collector.', {
+  otlp: otlp.byDefault({}),
+});
 
 /** One of the two signals: where it goes, and what is sent with it. */
 export interface OtlpTarget {

@@ -1,13 +1,6 @@
 /** The section `timeouts`, and a provider's own: how long an upstream may take. */
 
-import {
-  byDefault,
-  closed,
-  inherited,
-  optional,
-  type ProgramForm,
-  seconds,
-} from '../file/schema.ts';
+import { closed, inherited, type ProgramForm, seconds } from '../file/schema.ts';
 
 const keys = {
   connect: seconds(
@@ -21,18 +14,15 @@ const keys = {
   total: seconds('Seconds for the whole exchange with the upstream; 0 = no limit.'),
 };
 
-export const timeouts = closed(
-  {
-    connect: byDefault(keys.connect, 10),
-    first_byte: byDefault(keys.first_byte, 600),
-    idle: byDefault(keys.idle, 300),
-    content: optional(keys.content, 'that of first_byte'),
-    total: byDefault(keys.total, 0),
-  },
-  'How long an upstream may take.',
-);
+export const timeouts = closed('How long an upstream may take.', {
+  connect: keys.connect.byDefault(10),
+  first_byte: keys.first_byte.byDefault(600),
+  idle: keys.idle.byDefault(300),
+  content: keys.content.optional('that of first_byte'),
+  total: keys.total.byDefault(0),
+});
 
-export const providerTimeouts = closed(inherited(keys), 'How long this upstream may take.');
+export const providerTimeouts = closed('How long this upstream may take.', inherited(keys));
 
 export type TimeoutsConfig = Required<ProgramForm<typeof timeouts>>;
 

@@ -9,15 +9,14 @@ import {
   list,
   named,
   number,
-  optional,
   string,
 } from '../file/schema.ts';
 
-const flag = (description: string) => optional(boolean(description));
+const flag = (description: string) => boolean(description).optional();
 const oneOf = <const T extends string>(values: readonly T[], description: string) =>
-  optional(choice(values, description));
-const texts = (description: string) => optional(list(string(), description));
-const least = (minimum: number, description: string) => optional(integer(description, minimum));
+  choice(values, description).optional();
+const texts = (description: string) => list(string(), description).optional();
+const least = (minimum: number, description: string) => integer(description, minimum).optional();
 
 const TOOL_CHOICES = ['auto', 'none', 'required', 'tool'] as const;
 
@@ -41,12 +40,10 @@ const ERROR_KINDS = [
 ] as const;
 
 const range = (description: string) =>
-  optional(
-    closed(
-      { min: number('The minimum, included.'), max: number('The maximum, included.') },
-      description,
-    ),
-  );
+  closed(description, {
+    min: number('The minimum, included.'),
+    max: number('The maximum, included.'),
+  }).optional();
 
 const ANY_NAME = '^(.*)$';
 
@@ -57,20 +54,20 @@ const UNCHECKED =
 /** The facts of a profile without its name. Their names are in camelCase, as the manual lists them. */
 export const profileFacts = {
   dropParams: texts('Top-level body keys that the vendor refuses.'),
-  renameParams: optional(
-    named(
-      string('no name under which it is checked what a key may use', { pattern: UNCHECKED }),
-      'Top-level body keys that have another name at this vendor.',
-      ANY_NAME,
-    ),
-  ),
+  renameParams: named(
+    string('no name under which it is checked what a key may use', { pattern: UNCHECKED }),
+    'Top-level body keys that have another name at this vendor.',
+    ANY_NAME,
+  ).optional(),
   betas: texts(
     'Messages: beta flags (globs) that the vendor takes; others are dropped, with the fields that belong to them.',
   ),
   betaFields: texts('Messages: fields of betas that the vendor takes without the flag, by path.'),
-  renameBetas: optional(
-    named(string(), 'Messages: beta flags that have another name at this vendor.', ANY_NAME),
-  ),
+  renameBetas: named(
+    string(),
+    'Messages: beta flags that have another name at this vendor.',
+    ANY_NAME,
+  ).optional(),
   maxTokensParam: oneOf(
     ['max_tokens', 'max_completion_tokens'],
     'Chat: the name of the output cap.',
@@ -81,15 +78,14 @@ export const profileFacts = {
     'The largest output cap that the vendor accepts; larger ones are lowered to it. `output` of a model sets it, too.',
   ),
   leastMaxTokens: least(1, 'Responses: the smallest output cap that the vendor accepts.'),
-  toolChoices: optional(
-    list(choice(TOOL_CHOICES, 'A tool choice.'), 'Tool choices that the vendor accepts.'),
-  ),
-  thinkingToolChoices: optional(
-    list(
-      choice(TOOL_CHOICES, 'A tool choice.'),
-      'Tool choices that the vendor accepts while the model reasons.',
-    ),
-  ),
+  toolChoices: list(
+    choice(TOOL_CHOICES, 'A tool choice.'),
+    'Tool choices that the vendor accepts.',
+  ).optional(),
+  thinkingToolChoices: list(
+    choice(TOOL_CHOICES, 'A tool choice.'),
+    'Tool choices that the vendor accepts while the model reasons.',
+  ).optional(),
   temperature: range('Temperatures that the vendor accepts.'),
   topP: range('Values of top_p that the vendor accepts.'),
   temperatureWithTopP: flag('Messages: accepts temperature and top_p in one request.'),
@@ -152,12 +148,10 @@ export const profileFacts = {
     ['on', 'off', 'always'],
     'Whether the model reasons when the request does not say; always: it cannot be switched off.',
   ),
-  efforts: optional(
-    list(
-      choice(EFFORTS, 'An effort.'),
-      'Reasoning efforts that are accepted; others become the nearest one.',
-    ),
-  ),
+  efforts: list(
+    choice(EFFORTS, 'An effort.'),
+    'Reasoning efforts that are accepted; others become the nearest one.',
+  ).optional(),
   reasoningReplay: oneOf(
     ['calls', 'all'],
     'Chat: assistant messages that must carry reasoning while the model reasons.',
@@ -166,35 +160,23 @@ export const profileFacts = {
     "Takes Anthropic's cache marks (cache_control): on blocks of Messages, on parts of Chat.",
   ),
   rootCacheMark: flag('Messages: takes a cache mark at the top of the body.'),
-  breakpointsAt: optional(
-    string(
-      'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
-    ),
-  ),
-  errors: optional(
-    named(
-      closed(
-        {
-          kind: choice(ERROR_KINDS, 'What the code means.'),
-          retryable: flag('Whether the same request can succeed a moment later.'),
-        },
-        'What one of the codes means.',
-      ),
-      "The vendor's own error codes.",
-    ),
-  ),
-  errorWords: optional(
-    named(
-      closed(
-        {
-          kind: choice(ERROR_KINDS, 'What the message means.'),
-          retryable: flag('Whether the same request can succeed a moment later.'),
-        },
-        'What an error whose message contains this text means.',
-      ),
-      "The same by a part of the error's message, for errors without a code of their own.",
-    ),
-  ),
+  breakpointsAt: string(
+    'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
+  ).optional(),
+  errors: named(
+    closed('What one of the codes means.', {
+      kind: choice(ERROR_KINDS, 'What the code means.'),
+      retryable: flag('Whether the same request can succeed a moment later.'),
+    }),
+    "The vendor's own error codes.",
+  ).optional(),
+  errorWords: named(
+    closed('What an error whose message contains this text means.', {
+      kind: choice(ERROR_KINDS, 'What the message means.'),
+      retryable: flag('Whether the same request can succeed a moment later.'),
+    }),
+    "The same by a part of the error's message, for errors without a code of their own.",
+  ).optional(),
   leakFamilies: texts('Families of leaked tool calls to look for; empty: none.'),
   hostedTools: texts('Hosted tools that the vendor serves itself.'),
   storesResponses: flag('Responses: keeps responses for previous_response_id.'),

@@ -13,7 +13,7 @@ import { violation } from '../../../src/lib/json/json-schema.ts';
 import { good } from '../support.ts';
 
 // Both directions, at compile time: a fact added on one side only does not type-check.
-const facts = closed(profileFacts, 'Facts.');
+const facts = closed('Facts.', profileFacts);
 type Facts = ProgramForm<typeof facts>;
 const toProfile = (facts: Facts & { name: string }): Profile => facts;
 const toFacts = (profile: Omit<Profile, 'name'>): Facts => profile;

@@ -4,16 +4,13 @@ import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { isTimeZone } from '../../../lib/text/time-zone.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {
-  byDefault,
   choice,
   closed,
   httpUrl,
   list,
   named,
   number,
-  optional,
   type ProgramForm,
-  reads,
   string,
   text,
 } from '../../file/schema.ts';
@@ -42,58 +39,40 @@ const amount = {
     PERIODS,
     'The calendar period of the amount; each period starts at zero. `total` never ends.',
   ),
-  time_zone: byDefault(
-    reads(
-      text('The IANA time zone in which periods begin, such as "Europe/Berlin".'),
-      (zone, { path, findings }) => {
-        if (!isTimeZone(zone))
-          findings.problems.push({ path, message: 'is not an IANA time zone' });
-        return zone;
-      },
-    ),
-    'UTC',
-  ),
-  warn: byDefault(
-    reads(
-      list(
-        number(undefined, { minimum: 0, maximum: 1 }),
-        'Shares of the amount at which a warning is sent, each once per period.',
-      ),
-      (shares): readonly number[] => [...new Set(shares)].sort((a, b) => a - b),
-    ),
-    [0.5, 0.8],
-  ),
-  over: byDefault(
-    text('What happens when the amount is spent: `refuse`, `warn`, or the name of a route.'),
-    'refuse',
-  ),
-  webhook: optional(
-    httpUrl('An address that gets a POST for each warning, and when the amount is spent.'),
-    'warnings are logged only',
-  ),
+  time_zone: text('The IANA time zone in which periods begin, such as "Europe/Berlin".')
+    .reads((zone, { path, findings }) => {
+      if (!isTimeZone(zone)) findings.problems.push({ path, message: 'is not an IANA time zone' });
+      return zone;
+    })
+    .byDefault('UTC'),
+  warn: list(
+    number(undefined, { minimum: 0, maximum: 1 }),
+    'Shares of the amount at which a warning is sent, each once per period.',
+  )
+    .reads((shares): readonly number[] => [...new Set(shares)].sort((a, b) => a - b))
+    .byDefault([0.5, 0.8]),
+  over: text(
+    'What happens when the amount is spent: `refuse`, `warn`, or the name of a route.',
+  ).byDefault('refuse'),
+  webhook: httpUrl(
+    'An address that gets a POST for each warning, and when the amount is spent.',
+  ).optional('warnings are logged only'),
 };
 
 /** A budget of one key. */
-export const keyBudget = closed(
-  {
-    name: optional(shortText('A name for messages. Spend is counted under it.'), 'its period'),
-    ...amount,
-  },
-  'An amount of money for a period.',
-);
+export const keyBudget = closed('An amount of money for a period.', {
+  name: shortText('A name for messages. Spend is counted under it.').optional('its period'),
+  ...amount,
+});
 
 export const budgets = list(
-  closed(
-    {
-      name: shortText('A name for messages. Spend is counted under it.'),
-      keys: byDefault(
-        labelMap('The keys that share the budget: those that have each of these labels.'),
-        {},
-      ),
-      ...amount,
-    },
-    'An amount of money that several keys share.',
-  ),
+  closed('An amount of money that several keys share.', {
+    name: shortText('A name for messages. Spend is counted under it.'),
+    keys: labelMap(
+      'The keys that share the budget: those that have each of these labels.',
+    ).byDefault({}),
+    ...amount,
+  }),
   'Budgets that keys share. A budget without `keys` is shared by all requests.',
 );
 

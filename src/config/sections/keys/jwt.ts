@@ -3,13 +3,11 @@
 import { type Environment, expandHome } from '../../environment.ts';
 import type { Findings } from '../../file/problem.ts';
 import {
-  byDefault,
   choice,
   closed,
   list,
   named,
   oneOrMore,
-  optional,
   type ProgramForm,
   seconds,
   text,
@@ -35,6 +33,7 @@ const claim = (what: string) =>
   text(`The claim that holds ${what}: its name, or a JSON pointer ("/org/team").`);
 
 export const jwt = closed(
+  'People with a token from an identity provider. The settings of a key given here apply to each of them.',
   {
     issuer: text('The `iss` that a token must have.'),
     audience: oneOrMore(
@@ -43,35 +42,22 @@ export const jwt = closed(
       0,
     ),
     jwks: text('The key set (JWKS) of the issuer: an https:// URL or a file.'),
-    algorithms: byDefault(
-      list(
-        choice(JWT_ALGORITHMS, 'A signature algorithm.'),
-        'Algorithms that are accepted; those with shared secrets never are.',
-        { minItems: 1 },
-      ),
-      ['RS256', 'PS256', 'ES256', 'EdDSA'],
-    ),
-    clock_skew: byDefault(seconds("Seconds by which the issuer's clock may differ."), 60),
-    claims: byDefault(
-      closed(
-        {
-          name: optional(claim('the name for logs'), 'sub'),
-          labels: byDefault(
-            named(claim('the value'), 'Labels, and the claims that give them.'),
-            {},
-          ),
-          models: optional(claim('a list of models, as `models` of a key'), 'no such limit'),
-          tools: optional(claim('a list of server tools'), 'no such limit'),
-          routes: optional(claim('a list of routes'), 'no such limit'),
-          spaces: optional(claim('a list of memory spaces'), 'no such limit'),
-        },
-        'Settings that are taken from the claims of a token.',
-      ),
-      {},
-    ),
+    algorithms: list(
+      choice(JWT_ALGORITHMS, 'A signature algorithm.'),
+      'Algorithms that are accepted; those with shared secrets never are.',
+      { minItems: 1 },
+    ).byDefault(['RS256', 'PS256', 'ES256', 'EdDSA']),
+    clock_skew: seconds("Seconds by which the issuer's clock may differ.").byDefault(60),
+    claims: closed('Settings that are taken from the claims of a token.', {
+      name: claim('the name for logs').optional('sub'),
+      labels: named(claim('the value'), 'Labels, and the claims that give them.').byDefault({}),
+      models: claim('a list of models, as `models` of a key').optional('no such limit'),
+      tools: claim('a list of server tools').optional('no such limit'),
+      routes: claim('a list of routes').optional('no such limit'),
+      spaces: claim('a list of memory spaces').optional('no such limit'),
+    }).byDefault({}),
     ...keySettings,
   },
-  'People with a token from an identity provider. The settings of a key given here apply to each of them.',
 );
 
 type Own = ProgramForm<typeof jwt>;

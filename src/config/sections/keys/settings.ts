@@ -4,17 +4,14 @@ import { isDay } from '../../../lib/text/calendar-day.ts';
 import { globTest } from '../../../lib/text/glob.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {
-  byDefault,
   closed,
   count,
   type FileForm,
   inProgram,
   list,
-  optional,
   type ProgramForm,
   programName,
   type Reading,
-  reads,
   text,
 } from '../../file/schema.ts';
 import { type Budget, keyBudget, labelMap, type RouteNames, resolveKeyBudgets } from './budgets.ts';
@@ -24,23 +21,19 @@ const MAX_PATTERNS = 200;
 const LONG_PATTERN = 500;
 
 const patterns = (description: string) =>
-  optional(
-    reads(list(text('A glob; upper and lower case differ.'), description), checkedPatterns),
-    'all of them',
-  );
+  list(text('A glob; upper and lower case differ.'), description)
+    .reads(checkedPatterns)
+    .optional('all of them');
 
-const limits = closed(
-  {
-    requests_per_minute: optional(count('Requests per minute, spread evenly.', 1), 'no limit'),
-    tokens_per_minute: optional(count('Tokens per minute, spread evenly.', 1), 'no limit'),
-    concurrent: optional(count('Requests at the same time, streams included.', 1), 'no limit'),
-  },
-  'How much the key may use.',
-);
+const limits = closed('How much the key may use.', {
+  requests_per_minute: count('Requests per minute, spread evenly.', 1).optional('no limit'),
+  tokens_per_minute: count('Tokens per minute, spread evenly.', 1).optional('no limit'),
+  concurrent: count('Requests at the same time, streams included.', 1).optional('no limit'),
+});
 
 /** The members of a key, as the file and the admin API have them. */
 export const keySettings = {
-  labels: byDefault(labelMap('Names and values of your choice; budgets select keys by them.'), {}),
+  labels: labelMap('Names and values of your choice; budgets select keys by them.').byDefault({}),
   models: patterns(
     'Models that the key may use: names as clients ask for them, or provider/model for targets.',
   ),
@@ -49,20 +42,16 @@ export const keySettings = {
   ),
   routes: patterns('Routes that may serve the key.'),
   spaces: patterns('Memory spaces that the key may use.'),
-  expires: optional(
-    reads(
-      text(
-        'A date (its first moment in UTC) or a time with its zone, such as "2027-01-01T00:00:00Z".',
-      ),
-      timeOf,
-    ),
-    'never',
-  ),
-  limits: byDefault(limits, {}),
-  budgets: byDefault(list(keyBudget, 'Budgets in USD; all of them apply.'), []),
+  expires: text(
+    'A date (its first moment in UTC) or a time with its zone, such as "2027-01-01T00:00:00Z".',
+  )
+    .reads(timeOf)
+    .optional('never'),
+  limits: limits.byDefault({}),
+  budgets: list(keyBudget, 'Budgets in USD; all of them apply.').byDefault([]),
 };
 
-const schema = closed(keySettings, 'What a key may use, and how much.');
+const schema = closed('What a key may use, and how much.', keySettings);
 /** The settings of a key as they are written and stored. */
 export type FileKeySettings = FileForm<typeof schema>;
 type OwnSettings = ProgramForm<typeof schema>;

@@ -1,22 +1,12 @@
 /** The section `engines`: a shared cache, database and object store, with which several machines are one gateway. */
 
 import type { Environment } from '../../environment.ts';
-import {
-  byDefault,
-  choice,
-  closed,
-  list,
-  optional,
-  type ProgramForm,
-  reads,
-  secret,
-  string,
-} from '../../file/schema.ts';
+import { choice, closed, list, type ProgramForm, string } from '../../file/schema.ts';
 import { Secret } from '../../secret.ts';
 
 const address = <T>(parse: (text: string, environment: Environment) => T, description: string) =>
-  optional(
-    reads(string(description, { minLength: 1 }), (text, { path, environment, findings }) => {
+  string(description, { minLength: 1 })
+    .reads((text, { path, environment, findings }) => {
       try {
         return parse(text, environment);
       } catch (thrown) {
@@ -25,11 +15,11 @@ const address = <T>(parse: (text: string, environment: Environment) => T, descri
         findings.problems.push({ path, message });
         return undefined;
       }
-    }),
-    'none: this state stays on each machine',
-  );
+    })
+    .optional('none: this state stays on each machine');
 
 export const engines = closed(
+  'Engines that several gateways share. Each is optional and independent; state without an engine stays on each machine.',
   {
     cache: address(
       cacheAddress,
@@ -43,28 +33,19 @@ export const engines = closed(
       objectsAddress,
       'A store with the S3 API, for bodies of recorded exchanges; it also needs `database`: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for your own store. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
     ),
-    seal: byDefault(
-      list(
-        secret(
-          string(undefined, {
-            pattern: '^[^\\u0000\\r\\n]{32,}$',
-            'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
-          }),
-        ),
-        'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.',
-        { maxItems: 8 },
-      ),
-      [],
-    ),
-    on_error: byDefault(
-      choice(
-        ['local', 'open', 'closed'],
-        'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = no limit applies, closed = keys with such limits are refused.',
-      ),
-      'local',
-    ),
+    seal: list(
+      string(undefined, {
+        pattern: '^[^\\u0000\\r\\n]{32,}$',
+        'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
+      }).secret(),
+      'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.',
+      { maxItems: 8 },
+    ).byDefault([]),
+    on_error: choice(
+      ['local', 'open', 'closed'],
+      'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = no limit applies, closed = keys with such limits are refused.',
+    ).byDefault('local'),
   },
-  'Engines that several gateways share. Each is optional and independent; state without an engine stays on each machine.',
 );
 
 export interface CacheAddress {

@@ -2,29 +2,21 @@
 
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
-import { optional, string, text } from '../../file/schema.ts';
+import { string, text } from '../../file/schema.ts';
 import { Secret } from '../../secret.ts';
 
 export const azureKeys = {
-  resource: optional(
-    string('azure: the name of the resource, from which its address follows.', {
-      pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
-      'x-mismatch': 'must hold only a–z, 0–9 and -',
-    }),
-    'AZURE_OPENAI_ENDPOINT or AZURE_RESOURCE_NAME; not needed with base_url',
-  ),
-  tenant_id: optional(
-    text('azure: the tenant of Entra ID, where there are no keys.'),
+  resource: string('azure: the name of the resource, from which its address follows.', {
+    pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
+    'x-mismatch': 'must hold only a–z, 0–9 and -',
+  }).optional('AZURE_OPENAI_ENDPOINT or AZURE_RESOURCE_NAME; not needed with base_url'),
+  tenant_id: text('azure: the tenant of Entra ID, where there are no keys.').optional(
     'AZURE_TENANT_ID',
   ),
-  client_id: optional(
-    text(
-      'azure: the application, or the managed identity of the machine, where there are no keys.',
-    ),
-    'AZURE_CLIENT_ID',
-  ),
-  scope: optional(
-    text('azure: what tokens of Entra ID are for, where there are no keys.'),
+  client_id: text(
+    'azure: the application, or the managed identity of the machine, where there are no keys.',
+  ).optional('AZURE_CLIENT_ID'),
+  scope: text('azure: what tokens of Entra ID are for, where there are no keys.').optional(
     'https://cognitiveservices.azure.com/.default',
   ),
 };

@@ -6,15 +6,7 @@ import { withoutTrailing } from '../../../lib/text/trim-end.ts';
 import { PLATFORM_NAMES, type PlatformName } from '../../../vendors/vendor.ts';
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
-import {
-  choice,
-  closed,
-  optional,
-  type ProgramForm,
-  programName,
-  string,
-  text,
-} from '../../file/schema.ts';
+import { choice, closed, type ProgramForm, programName, string, text } from '../../file/schema.ts';
 import {
   type GoogleCredentials,
   googleCredentials,
@@ -29,40 +21,33 @@ const place = (description: string) =>
   part(description, '^[a-z0-9-]{1,40}$', 'must hold only a–z, 0–9 and -');
 
 export const platformKeys = {
-  platform: optional(
-    choice(
-      PLATFORM_NAMES,
-      'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages; azure: Azure OpenAI, for openai-responses and openai-chat.',
-    ),
-    "the preset's, else the vendor itself",
-  ),
-  project: optional(
-    part(
-      'vertex: the Google Cloud project.',
-      '^[a-z0-9][a-z0-9.:-]{0,99}$',
-      'must hold only a–z, 0–9, -, . and :',
-    ),
+  platform: choice(
+    PLATFORM_NAMES,
+    'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages; azure: Azure OpenAI, for openai-responses and openai-chat.',
+  ).optional("the preset's, else the vendor itself"),
+  project: part(
+    'vertex: the Google Cloud project.',
+    '^[a-z0-9][a-z0-9.:-]{0,99}$',
+    'must hold only a–z, 0–9, -, . and :',
+  ).optional(
     'GOOGLE_CLOUD_PROJECT, ANTHROPIC_VERTEX_PROJECT_ID, or the project of the credentials file',
   ),
-  location: optional(
-    place('vertex: global, a region like europe-west1, or us or eu.'),
+  location: place('vertex: global, a region like europe-west1, or us or eu.').optional(
     'GOOGLE_CLOUD_LOCATION or CLOUD_ML_REGION',
   ),
-  credentials_file: optional(
-    text(
-      'vertex: a JSON file with the key of a service account, the login of a user, or the configuration of a federated identity.',
-    ),
+  credentials_file: text(
+    'vertex: a JSON file with the key of a service account, the login of a user, or the configuration of a federated identity.',
+  ).optional(
     "GOOGLE_APPLICATION_CREDENTIALS, else the file that gcloud auth application-default login writes, else Google's metadata server",
   ),
-  region: optional(place('bedrock: the AWS region.'), 'AWS_REGION or AWS_DEFAULT_REGION'),
-  aws_profile: optional(
-    text('bedrock: the profile in the AWS configuration files.'),
+  region: place('bedrock: the AWS region.').optional('AWS_REGION or AWS_DEFAULT_REGION'),
+  aws_profile: text('bedrock: the profile in the AWS configuration files.').optional(
     'AWS_PROFILE, else the usual order of the AWS tools',
   ),
   ...azureKeys,
 };
 
-const platform = closed(platformKeys, 'How a cloud is reached.');
+const platform = closed('How a cloud is reached.', platformKeys);
 type OwnPlatform = ProgramForm<typeof platform> & { readonly baseUrl?: string | undefined };
 
 export interface VertexConfig {

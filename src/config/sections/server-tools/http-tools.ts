@@ -6,13 +6,11 @@ import { suggest } from '../../../lib/text/did-you-mean.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {
   anything,
-  byDefault,
   choice,
   closed,
   count,
   headerMap,
   named,
-  optional,
   type ProgramForm,
   string,
   text,
@@ -21,28 +19,22 @@ import { keywords, secrets, toolTimeout } from './tool-schema.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-const httpTool = closed(
-  {
-    description: text('The description that the model gets: what the tool does.'),
-    url: string('Its address; {name} after the host is replaced by that argument.', {
-      pattern: '^https?://.+$',
-    }),
-    method: byDefault(choice(METHODS, 'The HTTP method.'), 'GET'),
-    schema: optional(
-      named(
-        anything(),
-        'JSON Schema of the arguments. Those not in the URL go into the query (GET, DELETE) or the JSON body; x-in: query or body on a property decides otherwise, x-name renames it.',
-      ),
-      'no arguments',
-    ),
-    headers: byDefault(headerMap('Headers; may hold keys.'), {}),
-    query: byDefault(secrets('Query parameters of every call; may hold keys.'), {}),
-    keywords,
-    timeout: byDefault(toolTimeout('Seconds for one call.'), 30),
-    max_bytes: byDefault(count('Bytes of the response that the model gets.', 1), 262_144),
-  },
-  'A tool that is one HTTP request.',
-);
+const httpTool = closed('A tool that is one HTTP request.', {
+  description: text('The description that the model gets: what the tool does.'),
+  url: string('Its address; {name} after the host is replaced by that argument.', {
+    pattern: '^https?://.+$',
+  }),
+  method: choice(METHODS, 'The HTTP method.').byDefault('GET'),
+  schema: named(
+    anything(),
+    'JSON Schema of the arguments. Those not in the URL go into the query (GET, DELETE) or the JSON body; x-in: query or body on a property decides otherwise, x-name renames it.',
+  ).optional('no arguments'),
+  headers: headerMap('Headers; may hold keys.').byDefault({}),
+  query: secrets('Query parameters of every call; may hold keys.').byDefault({}),
+  keywords,
+  timeout: toolTimeout('Seconds for one call.').byDefault(30),
+  max_bytes: count('Bytes of the response that the model gets.', 1).byDefault(262_144),
+});
 
 export const httpTools = named(
   httpTool,

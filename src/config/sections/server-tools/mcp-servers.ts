@@ -2,14 +2,11 @@
 
 import type { Findings, Path } from '../../file/problem.ts';
 import {
-  byDefault,
   closed,
   headerMap,
   httpUrl,
   list,
   named,
-  optional,
-  orElse,
   type ProgramForm,
   path,
   string,
@@ -17,28 +14,24 @@ import {
 } from '../../file/schema.ts';
 import { keywords, secrets, toolTimeout } from './tool-schema.ts';
 
-const mcpServer = closed(
-  {
-    command: optional(path('The program that speaks MCP over stdin and stdout.'), 'url'),
-    args: byDefault(list(string(), 'Its arguments.'), []),
-    env: byDefault(secrets('Its environment, in addition to PATH, HOME and the like.'), {}),
-    // Not the directory in which the gateway was started: programs such as npx read files there.
-    cwd: orElse(
-      path('Its working directory.'),
-      "the user's home",
-      ({ environment }) => environment.userHome,
-    ),
-    url: optional(httpUrl('Its address (streamable HTTP).'), 'command'),
-    headers: byDefault(headerMap('Headers sent to its address; may hold keys.'), {}),
-    tools: optional(
-      list(text('A tool name as the server has it, or a glob.'), 'Tools that are offered.'),
-      'all of them',
-    ),
-    keywords,
-    timeout: byDefault(toolTimeout('Seconds for one call, and for the start of the server.'), 60),
-  },
-  'An MCP server.',
-);
+const mcpServer = closed('An MCP server.', {
+  command: path('The program that speaks MCP over stdin and stdout.').optional('url'),
+  args: list(string(), 'Its arguments.').byDefault([]),
+  env: secrets('Its environment, in addition to PATH, HOME and the like.').byDefault({}),
+  // Not the directory in which the gateway was started: programs such as npx read files there.
+  cwd: path('Its working directory.').orElse(
+    "the user's home",
+    ({ environment }) => environment.userHome,
+  ),
+  url: httpUrl('Its address (streamable HTTP).').optional('command'),
+  headers: headerMap('Headers sent to its address; may hold keys.').byDefault({}),
+  tools: list(
+    text('A tool name as the server has it, or a glob.'),
+    'Tools that are offered.',
+  ).optional('all of them'),
+  keywords,
+  timeout: toolTimeout('Seconds for one call, and for the start of the server.').byDefault(60),
+});
 
 export const mcpServers = named(
   mcpServer,

@@ -4,7 +4,6 @@ import { withoutTrailing } from '../../../lib/text/trim-end.ts';
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {
-  byDefault,
   choice,
   closed,
   count,
@@ -15,9 +14,7 @@ import {
   named,
   number,
   oneOrMore,
-  optional,
   type ProgramForm,
-  reads,
   seconds,
   string,
   text,
@@ -41,47 +38,33 @@ export const SEARCH_ENGINES = [
 ] as const;
 export type SearchEngineType = (typeof SEARCH_ENGINES)[number];
 
-const engine = closed(
-  {
-    type: choice(SEARCH_ENGINES, 'What kind of engine; docs = this manual.'),
-    name: optional(text('A name for logs.'), 'its type'),
-    base_url: optional(
-      reads(string('Its address.', { pattern: '^https?://.+$' }), (url) =>
-        withoutTrailing(url, '/'),
-      ),
-      "the vendor's address; searxng needs one",
-    ),
-    keys: optional(
-      oneOrMore(credential('A key.'), 'Keys, used in turn.'),
-      'the usual environment variable of the engine',
-    ),
-    target: optional(
-      text('For the type model: the provider/model that searches with its own hosted tool.'),
-      'none',
-    ),
-    options: byDefault(
-      named(either([string(), number(), flag()]), "Further parameters of the engine's API."),
-      {},
-    ),
-  },
-  'A search engine.',
-);
+const engine = closed('A search engine.', {
+  type: choice(SEARCH_ENGINES, 'What kind of engine; docs = this manual.'),
+  name: text('A name for logs.').optional('its type'),
+  base_url: string('Its address.', { pattern: '^https?://.+$' })
+    .reads((url) => withoutTrailing(url, '/'))
+    .optional("the vendor's address; searxng needs one"),
+  keys: oneOrMore(credential('A key.'), 'Keys, used in turn.').optional(
+    'the usual environment variable of the engine',
+  ),
+  target: text(
+    'For the type model: the provider/model that searches with its own hosted tool.',
+  ).optional('none'),
+  options: named(
+    either([string(), number(), flag()]),
+    "Further parameters of the engine's API.",
+  ).byDefault({}),
+});
 
-export const webSearch = closed(
-  {
-    inject: byDefault(
-      choice(
-        ['force', 'selective', 'declared'],
-        'When the tool is offered: always, if the request seems to need it, or if the client declared it.',
-      ),
-      'declared',
-    ),
-    engines: byDefault(list(engine, 'Engines in fallback order.'), []),
-    max_results: byDefault(count('Results handed to the model.', 1), 8),
-    timeout: byDefault(seconds('Seconds for one search.'), 15),
-  },
-  'Web search for models that have none.',
-);
+export const webSearch = closed('Web search for models that have none.', {
+  inject: choice(
+    ['force', 'selective', 'declared'],
+    'When the tool is offered: always, if the request seems to need it, or if the client declared it.',
+  ).byDefault('declared'),
+  engines: list(engine, 'Engines in fallback order.').byDefault([]),
+  max_results: count('Results handed to the model.', 1).byDefault(8),
+  timeout: seconds('Seconds for one search.').byDefault(15),
+});
 
 type OwnEngine = ProgramForm<typeof engine>;
 
