@@ -2,16 +2,21 @@
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import type { Schema } from '../src/config/file/schema.ts';
 import { fileSchema } from '../src/config/sections/index.ts';
 import { PRESET_ALIASES, PRESETS } from '../src/vendors/index.ts';
-import { COMMENTS, DEFAULTS, HEAD as HEAD_CHINESE, MEANINGS } from './docs-chinese.ts';
 
 const cell = (text: string) => text.replaceAll('\n', ' ').replaceAll('|', '\\|');
 const code = (text: string) => `\`${text}\``;
 
 const namedValue = (node: Schema): Schema | undefined =>
   Object.values(node.patternProperties ?? {})[0];
+
+interface KeyTexts {
+  readonly meaning: string;
+  readonly otherwise?: string | undefined;
+}
 
 /** What a page says in its language. */
 interface Words {
@@ -30,9 +35,10 @@ interface Words {
   readonly notSet: string;
   readonly none: string;
   readonly below: string;
-  readonly meaning: (text: string) => string;
-  readonly byDefault: (text: string) => string;
-  readonly comment: (text: string) => string;
+  /** What a key means, and in words what happens when it is left out; both are written in English in the schema. */
+  readonly of: (key: string, english: KeyTexts) => KeyTexts;
+  /** Which part of a comment of an example: `English ‖ Chinese`. */
+  readonly comment: 0 | 1;
   readonly presets: readonly [heading: string, text: string, columns: string];
   readonly ownAddress: string;
   readonly platformAddress: (platform: string) => string;
@@ -59,9 +65,13 @@ function typeOf(node: Schema, words: Words): string {
   return words.type(node.type ?? 'anything');
 }
 
-function defaultOf(node: Schema, required: boolean, words: Words): string {
+function defaultOf(
+  { node, required }: Omit<ConfigRow, 'key'>,
+  otherwise: string | undefined,
+  words: Words,
+): string {
   if (required) return words.needed;
-  if (node['x-default'] !== undefined) return cell(words.byDefault(node['x-default']));
+  if (otherwise !== undefined) return cell(otherwise);
   const value = node.default;
   if (value === undefined) return words.notSet;
   if (typeof value !== 'object') return code(cell(JSON.stringify(value)));
@@ -107,16 +117,23 @@ function inside(node: Schema): { readonly node: Schema; readonly keys: string } 
   return form ?? { node: {}, keys: '' };
 }
 
+const textsOf = ({ key, node, required }: ConfigRow, words: Words): KeyTexts =>
+  words.of(key, {
+    meaning: node.description ?? '',
+    otherwise: required ? undefined : node['x-default'],
+  });
+
 function table(rows: readonly ConfigRow[], words: Words): readonly string[] {
   if (rows.length === 0) return [];
   return [
     '',
     words.columns,
     '|---|---|---|---|',
-    ...rows.map(
-      ({ key, node, required }) =>
-        `| ${code(key)} | ${cell(typeOf(node, words))} | ${defaultOf(node, required, words)} | ${cell(words.meaning(node.description ?? ''))} |`,
-    ),
+    ...rows.map((row) => {
+      const { meaning, otherwise } = textsOf(row, words);
+      const type = cell(typeOf(row.node, words));
+      return `| ${code(row.key)} | ${type} | ${defaultOf(row, otherwise, words)} | ${cell(meaning)} |`;
+    }),
   ];
 }
 
@@ -148,10 +165,13 @@ const shownRows = (name: string, node: Schema): readonly ConfigRow[] =>
 function section(name: string, node: Schema, words: Words): readonly string[] {
   const rows = shownRows(name, node);
   const examples = examplesOf(name)
-    .map((yaml) => yaml.replace(/# (.*)$/gm, (_, comment: string) => `# ${words.comment(comment)}`))
+    .map((yaml) =>
+      yaml.replace(/# (.*) ‖ (.*)$/gm, (_, ...texts: string[]) => `# ${texts[words.comment]}`),
+    )
     .flatMap((yaml) => ['', '```yaml', yaml, '```']);
-  const own = words.own(typeOf(node, words), defaultOf(node, false, words));
-  const meaning = words.meaning(node.description ?? '');
+  const row = { key: name, node, required: false };
+  const { meaning, otherwise } = textsOf(row, words);
+  const own = words.own(typeOf(node, words), defaultOf(row, otherwise, words));
   return ['', `## ${name}`, '', meaning, '', own, ...examples, ...table(rows, words)];
 }
 
@@ -185,17 +205,8 @@ function presets(words: Words): readonly string[] {
   ];
 }
 
-const HEAD = `# Configuration
-
-<!-- Written by scripts/docs.ts from the schema; changes here are lost. -->
-
-The file is YAML. The first of these files is used: \`--config FILE\`, \`$HOPGATE_CONFIG\`, \`$XDG_CONFIG_HOME/hopgate/hopgate.yaml\` (usually \`~/.config\`), \`/etc/hopgate/hopgate.yaml\`. A file in the working directory is ignored. Without a file, or if it names no provider, hopgate uses the vendors whose keys are in the environment and the model servers that answer on their usual ports. If there are none, it uses the built-in demo model.
-
-\`hopgate check\` names every problem with line and column. An unknown key is reported as a problem, never ignored. A file of more than 1 MB, or with more than 100 levels, is refused. \`hopgate check --schema\` prints a JSON Schema for your editor.
-
-Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running gateway loads a changed file by itself, at once or, if the file is a link into another folder, within seconds. A change of the address in \`listen\` or of \`workers\` needs a restart; the log line \`config.reloaded\` says so.
-
-Each section begins with an example that shows all of its keys; write only those that differ from their defaults. In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
+const TEXTS = join(import.meta.dir, 'config-texts');
+const head = (file: string) => readFileSync(join(TEXTS, file), 'utf8').trimEnd();
 
 /** Literals have no plural: `a` or `b`. */
 const plural = (type: string) =>
@@ -204,7 +215,7 @@ const plural = (type: string) =>
 const same = (text: string) => text;
 
 const ENGLISH: Words = {
-  head: HEAD,
+  head: head('head.md'),
   columns: '| key | type | default | meaning |',
   own: (type, byDefault) => `Type: ${type}. Default: ${byDefault}.`,
   type: same,
@@ -216,9 +227,8 @@ const ENGLISH: Words = {
   notSet: 'not set',
   none: 'none',
   below: 'as below',
-  meaning: same,
-  byDefault: same,
-  comment: same,
+  of: (_key, english) => english,
+  comment: 0,
   presets: [
     'Presets',
     'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. Where a vendor has addresses for several protocols, `protocol` selects one.',
@@ -240,15 +250,13 @@ const TYPES_CHINESE: Readonly<Record<string, string>> = {
   anything: '任意',
 };
 
-/** Words of the Chinese page. A text without a translation is an error. */
-function chinese(lookUp: (table: Readonly<Record<string, string>>, text: string) => string): Words {
-  const of = (table: Readonly<Record<string, string>>) => (text: string) =>
-    text === '' ? '' : lookUp(table, text);
+/** Words of the Chinese page, with the texts of `config-texts/zh-CN.yaml`. */
+function chinese(of: Words['of']): Words {
   return {
-    head: HEAD_CHINESE,
+    head: head('head.zh-CN.md'),
     columns: '| 键 | 类型 | 默认值 | 含义 |',
     own: (type, byDefault) => `类型：${type}。默认值：${byDefault}。`,
-    type: of(TYPES_CHINESE),
+    type: (name) => TYPES_CHINESE[name] ?? name,
     // Spaces only beside code.
     or: (types) =>
       [types.slice(0, -1).join('、'), types.at(-1)]
@@ -262,9 +270,8 @@ function chinese(lookUp: (table: Readonly<Record<string, string>>, text: string)
     notSet: '未设置',
     none: '无',
     below: '见下表',
-    meaning: of(MEANINGS),
-    byDefault: of(DEFAULTS),
-    comment: of(COMMENTS),
+    of,
+    comment: 1,
     presets: [
       '预设',
       '提供方的名称（或 `preset`）在下表中时，无需写 `base_url`、`profile` 和 `models`。厂商为多种协议提供地址时，用 `protocol` 选择其中一种。',
@@ -289,30 +296,36 @@ function pageIn(words: Words): string {
 /** The text that the English page must have. */
 export const configurationPage = (): string => pageIn(ENGLISH);
 
-/** The text that the Chinese page must have. Throws an Error that names each text that is missing or not used. */
+/** The text that the Chinese page must have. Throws an Error that names each key whose text is missing, and each text that is not used. */
 export function chineseConfigurationPage(): string {
-  const tables = { TYPES_CHINESE, MEANINGS, DEFAULTS, COMMENTS };
-  const unused = new Map(
-    Object.entries(tables).map(([name, table]) => [
-      table,
-      { name, texts: new Set(Object.keys(table)) },
-    ]),
-  );
-  const missing = new Set<string>();
+  const file = join(TEXTS, 'zh-CN.yaml');
+  const texts = parse(readFileSync(file, 'utf8')) as Readonly<Record<string, string>>;
+  /** By entry: the English text that it translates. */
+  const used = new Map<string, string>();
+  const problems: string[] = [];
   const page = pageIn(
-    chinese((table, text) => {
-      unused.get(table)?.texts.delete(text);
-      if (table[text] === undefined) missing.add(text);
-      return table[text] ?? text;
+    chinese((key, english) => {
+      const steps = key.split('.');
+      const entry = steps.map((_, at) => steps.slice(at).join('.')).find((one) => one in texts);
+      const source = Object.values(english).join(' ‖ ');
+      if (entry === undefined) {
+        problems.push(`${key} has no text: ${source}`);
+        return english;
+      }
+      if ((used.get(entry) ?? source) !== source) problems.push(`${key} needs its own: ${source}`);
+      used.set(entry, source);
+      const [meaning = '', otherwise] = texts[entry]!.split(' ‖ ');
+      if ((otherwise === undefined) !== (english.otherwise === undefined)) {
+        problems.push(
+          `${entry} must say after ‖ what happens when the key is left out, where the schema does`,
+        );
+      }
+      return { meaning, otherwise };
     }),
   );
-  const problems = [
-    ...[...missing].map((text) => `has no translation: ${text}`),
-    ...[...unused.values()].flatMap(({ name, texts }) =>
-      [...texts].map((text) => `is not used in ${name}: ${text}`),
-    ),
-  ];
-  if (problems.length > 0) throw new Error(`scripts/docs-chinese.ts\n${problems.join('\n')}`);
+  for (const entry of Object.keys(texts))
+    if (!used.has(entry)) problems.push(`${entry} is not used`);
+  if (problems.length > 0) throw new Error(`${file}\n${problems.join('\n')}`);
   return page;
 }
 

@@ -5,6 +5,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
 import type { CommandSpec } from '../../src/cli/command.ts';
+import { check } from '../../src/config/file/check.ts';
+import { inProgram, type Node } from '../../src/config/file/schema.ts';
 import type { Conversation } from '../../src/conversation/types.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import type { HttpEngine } from '../../src/features/server-tools/tools/web-search/engine.ts';
@@ -99,6 +101,32 @@ test('the vendor of the guide is reached, and its facts are known', async () => 
     discovered: true,
   });
   expect(vendor.profiles).toHaveProperty([vendor.presets!.example!.profile]);
+});
+
+test('the configuration key of the guide is one entry: default, check, type and name in the program', async () => {
+  const code = fences(read(GUIDE), 'ts').find((one) =>
+    one.includes('in the schema of the section'),
+  );
+  const [, entry] = code!.split('\n').map((line) => line.trim());
+  const file = join(folder, 'section.ts');
+  const from = (path: string) => join(ROOT, 'src/config', path);
+  writeFileSync(
+    file,
+    `import { closed, seconds } from '${from('file/schema.ts')}';
+     import { categories } from '${from('sections/categories.ts')}';
+     export const section = closed('', { ...categories.properties, ${entry} });`,
+  );
+  const { section } = (await import(file)) as { section: Node };
+  const used = /config\.categories\.(\w+)/.exec(code!)![1]!;
+  const of = (value: unknown) => inProgram(section, check(section, value, new Set()).value);
+  expect(of({})).toMatchObject({ [used]: 60_000, longcontextTokens: 60_000 });
+  expect(of({ example_pause: 0.5 })).toMatchObject({ [used]: 500 });
+  expect(check(section, { example_pause: '5 minutes' }, new Set()).problems).toMatchObject([
+    { path: ['example_pause'], message: 'must be a number, not text: write 300 (seconds)' },
+  ]);
+  expect(check(section, { example_paus: 1 }, new Set()).problems).toMatchObject([
+    { message: 'unknown key', suggestion: 'example_pause' },
+  ]);
 });
 
 test('the search engine of the guide asks and reads', async () => {
