@@ -43,7 +43,7 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
   ],
   ['src/lib/text/linear-pattern.ts', 'a quantifier, read where it stands'],
   ['src/ui/page/kit/format.ts', 'the digits of a number'],
-  ['src/ui/page/kit/notes-manual.ts', 'the manual, which is part of the program'],
+  ['src/ui/page/kit/notes.tsx', 'the manual, which is part of the program'],
   ['src/upstream/demo/intent.ts', 'the first 1500 characters'],
   ['src/upstream/demo/tool-arguments.ts', 'the first 1500 characters'],
   ['src/samples/replay/outcome.ts', 'the first 2000 characters'],
@@ -110,7 +110,7 @@ function walk(value: unknown, visit: (node: Node) => void): void {
 
 const literals: Pattern[] = [];
 const composed = new Map<string, number>();
-for (const file of [...new Bun.Glob('src/**/*.ts').scanSync({ cwd: ROOT })].sort()) {
+for (const file of [...new Bun.Glob('src/**/*.{ts,tsx}').scanSync({ cwd: ROOT })].sort()) {
   const text = readFileSync(join(ROOT, file), 'utf8');
   walk(parseSync(file, text).program, (node) => {
     const { regex } = node as { regex?: { pattern: string; flags: string } };

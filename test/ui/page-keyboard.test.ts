@@ -73,7 +73,7 @@ browserSuite('the page by keyboard alone', (browser) => {
     await page.locator('.answer .text', { hasText: TIDES }).waitFor();
 
     // The diff, and its changes one by one.
-    await page.keyboard.press('4');
+    await page.keyboard.press('3');
     await page.locator('.meaning').waitFor();
     await page.keyboard.press('v');
     await page.locator('.difflines').waitFor();
@@ -81,11 +81,11 @@ browserSuite('the page by keyboard alone', (browser) => {
     await page.locator('.diffline.here').waitFor();
 
     // A replay of it.
-    await page.keyboard.press('6');
+    await page.keyboard.press('r');
     await page.locator('.jobform').waitFor();
     setup.upstream.enqueue(say('High water at Brest is at one.'));
     await tabTo(page, /^Replay$/);
-    // The tab of this name comes before the button.
+    // The link of this name comes before the button.
     while (
       await page.evaluate<boolean>("document.activeElement.closest('.jobform button') === null")
     ) {

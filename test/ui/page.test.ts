@@ -107,7 +107,7 @@ browserSuite('the page', (browser) => {
     await page.locator('.turn .text').filter({ hasText: TIDES }).waitFor();
     await page.getByRole('button', { name: 'JSON' }).click();
     await page.locator('.tree').waitFor();
-    await page.getByRole('button', { name: 'Raw' }).click();
+    await page.getByRole('button', { name: 'Raw', exact: true }).click();
     await page.locator('pre.raw').filter({ hasText: 'data: {' }).waitFor();
     expect(page.url()).toContain('edge=hop3-provider-response&as=raw');
     await page.getByRole('button', { name: 'Headers' }).click();
@@ -317,7 +317,7 @@ browserSuite('the page', (browser) => {
     const textOf = async () => (await page.locator('.line-words').allTextContents()).join(' ');
     await until(async () => /[1-9]\.\d* s so far/.test(await textOf()));
     expect(await textOf()).not.toContain('-');
-    await page.keyboard.press('5');
+    await page.keyboard.press('e');
     await page.getByText('This exchange is still running').waitFor();
     await sent;
     // The waiting tab shows the stream by itself.
@@ -332,10 +332,10 @@ browserSuite('the page', (browser) => {
     await page.keyboard.press('Enter');
     await page.locator('.speakers').waitFor();
     const views = [
-      ['3', '.talk'],
-      ['4', '.meaning'],
-      ['5', '.tape'],
-      ['6', '.jobform'],
+      ['4', '.talk'],
+      ['3', '.meaning'],
+      ['e', '.tape'],
+      ['r', '.jobform'],
       ['1', '.speakers'],
       ['2', '.waterfall'],
     ] as const;

@@ -2,19 +2,25 @@
 
 import './kit/safe.ts';
 import type { Info } from '../api/api.ts';
-import { createExchangePage } from './exchange/exchange-page.ts';
 import { getInfo } from './kit/api-calls.ts';
 import { h, replace } from './kit/dom.ts';
 import { adminKey, failureText, key, type Locked, Refused, whenLocked } from './kit/fetching.ts';
 import { keyForm } from './kit/key-form.ts';
 import { createKeyList } from './kit/key-list.ts';
 import { PLACES } from './kit/places.ts';
-import { currentRoute, filtersOf, go, hashOf, type Route } from './kit/route.ts';
+import {
+  currentRoute,
+  type ExchangeRoute,
+  filtersOf,
+  go,
+  hashOf,
+  type Route,
+} from './kit/route.ts';
 import { applyTheme } from './kit/theme.ts';
-import type { ExchangeRoute, View } from './kit/view.ts';
+import type { View } from './kit/view.ts';
 import { createListPage } from './list/list-page.ts';
 import { askFirstRows } from './list/rows.ts';
-import { createPage, pageName } from './pages.tsx';
+import { createExchangePage, createPage, pageName } from './pages.tsx';
 import { createShell, type Shell } from './shell.ts';
 
 let running: { close(): void } | undefined;
@@ -136,7 +142,7 @@ function open(info: Info | undefined): { close(): void } {
     }
     if (exchange?.id !== route.id) {
       exchange?.view.close();
-      exchange = { id: route.id, view: createExchangePage(info!, route.id) };
+      exchange = { id: route.id, view: createExchangePage(info!) };
       replace(shell.detail, exchange.view.node);
       // In a narrow window the list is hidden and the exchange gets the keys.
       if (shell.list.offsetParent === null) shell.detail.focus({ preventScroll: true });

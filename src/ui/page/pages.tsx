@@ -4,12 +4,13 @@ import type { Info } from '../api/api.ts';
 import { AdminPage } from './admin/admin-page.tsx';
 import { reportsWithoutKey } from './admin/api.ts';
 import { ChartsPage } from './charts/charts-page.tsx';
+import { ExchangePage } from './exchange/exchange-page.tsx';
 import { viewOf } from './kit/mount.ts';
 import { readerOf } from './kit/places.ts';
-import type { Route } from './kit/route.ts';
+import type { ExchangeRoute, Route } from './kit/route.ts';
 import type { View } from './kit/view.ts';
-import { createSessionPage } from './session/session-page.ts';
-import { createSessionsPage } from './session/sessions-page.ts';
+import { SessionPage } from './session/session-page.tsx';
+import { SessionsPage } from './session/sessions-page.tsx';
 
 /** The name of a place with a view of its own; undefined for the list and its exchange. */
 export function pageName(route: Route): string | undefined {
@@ -30,7 +31,10 @@ export function createPage(route: Route, info: Info | undefined): View | undefin
     ));
   }
   if (info === undefined) return undefined;
-  if (route.name === 'sessions') return createSessionsPage();
-  if (route.name === 'session') return createSessionPage(route.id);
+  if (route.name === 'sessions') return viewOf(() => <SessionsPage />);
+  if (route.name === 'session') return viewOf(() => <SessionPage id={route.id} />);
   return viewOf((now) => <ChartsPage info={info} route={now} />);
 }
+
+export const createExchangePage = (info: Info): View<ExchangeRoute> =>
+  viewOf((route: ExchangeRoute) => <ExchangePage info={info} route={route} />);

@@ -16,7 +16,7 @@ export async function parsedBody(
   id: string,
   stage: string,
   stream: boolean,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<Parsed> {
   const body = await getBody(id, stage, MAX, signal);
   if (stream) return { body, value: eventsOf(body.text) };

@@ -1,66 +1,62 @@
 /** Follows a job of the gateway (replay or bisection) for a view. */
 
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { JobEvent } from '../../api/api.ts';
-import { cancelJob, followJob } from '../kit/api-calls.ts';
-import { announce } from '../kit/copy.tsx';
+import { followJob } from '../kit/api-calls.ts';
 import { failureText } from '../kit/fetching.ts';
 
-export interface Followed {
-  close(): void;
+export interface JobSoFar {
+  /** Oldest first. */
+  readonly events: readonly JobEvent[];
+  /** The final event, if it has ended. */
+  readonly end: (JobEvent & { readonly type: 'end' }) | undefined;
+  readonly running: boolean;
+  /** The feed broke. */
+  readonly problem?: string | undefined;
 }
 
-/** @param changed all events so far, oldest first; `problem`: the feed broke */
-export function follow(
-  job: string,
-  changed: (events: readonly JobEvent[], problem: string | undefined) => void,
-): Followed {
-  const stop = new AbortController();
-  const events: JobEvent[] = [];
-  let timer = 0;
-  // Frequent events are drawn together.
-  const soon = () => {
-    if (timer !== 0) return;
-    timer = window.setTimeout(() => {
+const NOTHING: JobSoFar = { events: [], end: undefined, running: true };
+
+/** @param job '': none */
+export function useJob(job: string): JobSoFar {
+  const [soFar, setSoFar] = useState(NOTHING);
+  useLayoutEffect(() => {
+    const stop = new AbortController();
+    const events: JobEvent[] = [];
+    let timer = 0;
+    const show = (problem?: string) => {
       timer = 0;
-      changed(events, undefined);
-    }, 50);
-  };
-  void (async () => {
-    try {
-      for await (const event of followJob(job, stop.signal)) {
-        events.push(event);
-        soon();
+      const end = events.find((event) => event.type === 'end');
+      const running = end === undefined && problem === undefined;
+      setSoFar({ events: [...events], end, running, problem });
+    };
+    const follow = async () => {
+      try {
+        for await (const event of followJob(job, stop.signal)) {
+          events.push(event);
+          // Frequent events are drawn together.
+          if (timer === 0) timer = window.setTimeout(show, 50);
+        }
+      } catch (thrown) {
+        const problem = failureText(thrown);
+        if (problem !== undefined) show(problem);
       }
-    } catch (thrown) {
-      const message = failureText(thrown);
-      if (message !== undefined) changed(events, message);
-    }
-  })();
-  return {
-    close: () => {
+    };
+    setSoFar(NOTHING);
+    if (job !== '') void follow();
+    return () => {
       clearTimeout(timer);
       stop.abort();
-    },
-  };
+    };
+  }, [job]);
+  return soFar;
 }
-
-/** The final event of a job, if it has ended. */
-export const endOf = (events: readonly JobEvent[]) =>
-  events.find((event): event is JobEvent & { readonly type: 'end' } => event.type === 'end');
 
 /** The latest state of the job. */
 export const latest = (events: readonly JobEvent[]) =>
   events.findLast(
     (event): event is Exclude<JobEvent, { readonly type: 'note' }> => event.type !== 'note',
   )?.job;
-
-export async function cancel(job: string): Promise<void> {
-  try {
-    await cancelJob(job);
-  } catch (thrown) {
-    announce(failureText(thrown) ?? '');
-  }
-}
 
 export const stateWords = (state: string): string =>
   ({ running: 'Running', done: 'Done', failed: 'Failed', cancelled: 'Stopped' })[state] ?? state;

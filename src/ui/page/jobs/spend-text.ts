@@ -1,8 +1,8 @@
 /** What a job may cost, in words. */
 
 import type { SpendPlan } from '../../api/api.ts';
-import { cost } from '../exchange/money.ts';
-import { several } from '../kit/format.ts';
+
+import { usd as cost, several } from '../kit/format.ts';
 
 /** `Sends 2 requests: glm/glm-4.7 about $0.0021, deepseek/x price unknown.` @param most it ends there at the latest */
 export function spendText({ requests, targets, usd, guessed }: SpendPlan, most = false): string {

@@ -16,8 +16,6 @@ export interface Props {
   readonly [attribute: string]: unknown;
 }
 
-const SVG = 'http://www.w3.org/2000/svg';
-
 /** An HTML element. @throws Error for an attribute that could run something */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -27,16 +25,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return filled(document.createElement(tag), props, children);
 }
 
-/** An SVG element. @throws Error for an attribute that could run something */
-export function s<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  props?: Props | null,
-  ...children: Child[]
-): SVGElementTagNameMap[K] {
-  return filled(document.createElementNS(SVG, tag), props, children);
-}
-
-function filled<E extends HTMLElement | SVGElement>(
+function filled<E extends HTMLElement>(
   element: E,
   props: Props | null | undefined,
   children: readonly Child[],

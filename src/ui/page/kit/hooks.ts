@@ -79,3 +79,14 @@ export function useKeys(press: Press, level = 0): void {
 /** Gives a key to the views that are shown. */
 export const pressed: Press = (event) =>
   [...handlers.values()].sort((a, b) => b.level - a.level).some(({ press }) => press(event));
+
+/** Moves the focus along links, as `j` and `k` do. @param boxes selector: each is a link, or holds one that stands for it */
+export function moveFocus(boxes: string, key: string): boolean {
+  if (key !== 'j' && key !== 'k') return false;
+  const all = [...document.querySelectorAll<HTMLElement>(boxes)];
+  const at = all.findIndex((box) => box.contains(document.activeElement));
+  const to = all[at < 0 ? 0 : at + (key === 'j' ? 1 : -1)];
+  const link = to?.matches('a') ? to : to?.querySelector('a');
+  link?.focus();
+  return link !== null && link !== undefined;
+}

@@ -26,13 +26,15 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   [
     'Exchange',
     [
-      ['1 … 7', 'conversation, timeline, messages, diff, stream, replay, bisect'],
+      ['1 … 4', 'conversation, timeline, changes, raw'],
+      ['e', 'raw: the events of the stream, the bodies'],
+      ['r  b', 'replay, bisect'],
       ['j  k', 'next, previous exchange in the same view'],
-      ['v', 'conversation: as the client sent it, as the vendor got it; diff: meaning, JSON'],
-      ['[  ]', 'messages: previous, next body'],
-      ['n  p', 'diff: next, previous change'],
-      ['←  →', 'stream: one event (with Shift ten)'],
-      ['Space', 'stream: play, stop'],
+      ['v', 'conversation: as the client sent it, as the vendor got it; changes: meaning, JSON'],
+      ['[  ]', 'raw: previous, next body'],
+      ['n  p', 'changes: next, previous one'],
+      ['←  →', 'events: one event (with Shift ten)'],
+      ['Space', 'events: play, stop'],
     ],
   ],
 ];

@@ -1,15 +1,15 @@
 /** The state of the page in its URL, so that every state can be linked to, reloaded and reached with "back". */
 
-export type Tab = 'talk' | 'timeline' | 'messages' | 'diff' | 'stream' | 'replay' | 'bisect';
-export const TABS: readonly Tab[] = [
-  'talk',
-  'timeline',
-  'messages',
-  'diff',
-  'stream',
-  'replay',
-  'bisect',
-];
+/** The views of an exchange that have a tab. */
+export const TABS = [
+  ['talk', 'Conversation'],
+  ['timeline', 'Timeline'],
+  ['diff', 'Changes'],
+  ['messages', 'Raw'],
+] as const;
+/** Further views: the events belong to the raw bodies, the last two are actions. */
+const FURTHER = ['stream', 'replay', 'bisect'] as const;
+export type Tab = (typeof TABS)[number][0] | (typeof FURTHER)[number];
 
 /** Pages for those who administer the gateway; usage and health are there for a single user, too. */
 export const ADMIN_PAGES = ['keys', 'usage', 'health', 'audit'] as const;
@@ -31,6 +31,8 @@ export type Route =
   | { readonly name: 'sessions'; readonly query: Query }
   | { readonly name: 'session'; readonly id: string; readonly query: Query }
   | { readonly name: 'exchange'; readonly id: string; readonly tab: Tab; readonly query: Query };
+
+export type ExchangeRoute = Route & { readonly name: 'exchange' };
 
 /** Names of the list's filters in the URL. */
 export const FILTERS = [
@@ -67,7 +69,7 @@ export function readRoute(hash: string): Route {
   const page = ADMIN_PAGES.find((one) => one === first);
   if (page !== undefined) return { name: 'admin', page, id: decoded(id ?? ''), query };
   if (first !== 'x' || id === undefined || id === '') return { name: 'list', query };
-  const known = TABS.find((one) => one === tab);
+  const known = [...TABS.map(([name]) => name), ...FURTHER].find((one) => one === tab);
   return { name: 'exchange', id: decoded(id), tab: known ?? 'talk', query };
 }
 

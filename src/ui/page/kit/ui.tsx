@@ -114,3 +114,22 @@ export const Tabs = ({ label, links }: { label: string; links: readonly TabLink[
     ))}
   </nav>
 );
+
+/** The colours of a picture with what they stand for. */
+export const Legend = ({ all }: { all: readonly (readonly [tone: string, text: string])[] }) => (
+  <p class="legend">
+    {all.map(([tone, text]) => (
+      <span key={tone}>
+        <i class={`key ${tone}`} />
+        {text}
+      </span>
+    ))}
+  </p>
+);
+
+/** The status of an answer, in its colour. */
+export const StatusPill = ({ tone, children }: { tone: string; children: Child }) => (
+  <span class="pill-status" data-tone={tone}>
+    {children}
+  </span>
+);

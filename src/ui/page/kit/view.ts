@@ -10,5 +10,3 @@ export interface View<R extends Route = Route> {
   press?(event: KeyboardEvent): boolean;
   close(): void;
 }
-
-export type ExchangeRoute = Route & { readonly name: 'exchange' };

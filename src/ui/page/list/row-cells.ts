@@ -1,9 +1,8 @@
 /** Renders one exchange as a row of the list. */
 
 import type { Hit, Story, UiRow } from '../../api/api.ts';
-import { cost } from '../exchange/money.ts';
 import { type Child, h } from '../kit/dom.ts';
-import { bytes, clock, count, day, millis, short } from '../kit/format.ts';
+import { bytes, clock, count, day, millis, short, usd } from '../kit/format.ts';
 import { hashOf } from '../kit/route.ts';
 import type { Look } from './columns.ts';
 import { statusLabel, toneOf } from './status.ts';
@@ -178,7 +177,7 @@ function cellsOf(
     out: () => tokens('tokens out', row.output_tokens, 'out'),
     size: () => cell('size', bytes(row.bytes)),
     first: () => cell('first', row.first_byte_ms === null ? '' : millis(row.first_byte_ms)),
-    cost: () => cell('cost', row.cost === null ? '' : cost(row.cost)),
+    cost: () => cell('cost', row.cost === null ? '' : usd(row.cost)),
     total: () =>
       cell('total', elapsed === null ? '' : millis(elapsed), bar(row, most, elapsed ?? 0)),
   };

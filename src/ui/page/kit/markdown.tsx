@@ -1,8 +1,9 @@
 /** Markdown as elements, in one pass over the lines: what models write most. Nothing becomes a link or markup. */
 
-import { copyButton } from './copy-dom.ts';
-import { type Child, h } from './dom.ts';
-import { boxedTable } from './table.ts';
+import type { VNode } from 'preact';
+import { CopyButton } from './copy.tsx';
+import { Table } from './table.tsx';
+import type { Child } from './ui.tsx';
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s(.*)$/;
@@ -10,49 +11,44 @@ const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s(.*)$/;
 const RULE = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$/;
 const RULE_SIGNS = /^[\s|:-]+$/;
 
-/** The elements of a text. */
-export function markdown(text: string): readonly HTMLElement[] {
+export const Markdown = ({ text }: { text: string }) => <>{blocks(text)}</>;
+
+function blocks(text: string): readonly VNode[] {
   const lines = text.split('\n');
-  const out: HTMLElement[] = [];
+  const out: VNode[] = [];
   let paragraph: string[] = [];
   const flush = () => {
-    if (paragraph.length > 0) out.push(h('p', null, inline(paragraph.join('\n'))));
+    if (paragraph.length > 0) out.push(<p>{inline(paragraph.join('\n'))}</p>);
     paragraph = [];
+  };
+  const add = (block: VNode) => {
+    flush();
+    out.push(block);
   };
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i]!;
     const fence = FENCE.exec(line);
+    const heading = HEADING.exec(line);
     if (fence !== null) {
-      flush();
       const sign = fence[1]!;
       const code: string[] = [];
       while (++i < lines.length && !lines[i]!.trimStart().startsWith(sign)) code.push(lines[i]!);
-      out.push(codeBlock(code.join('\n'), fence[2] ?? ''));
-      continue;
-    }
-    if (line.trim() === '') {
+      add(<CodeBlock code={code.join('\n')} language={fence[2] ?? ''} />);
+    } else if (line.trim() === '') {
       flush();
-      continue;
-    }
-    const heading = HEADING.exec(line);
-    if (heading !== null) {
-      flush();
-      out.push(
-        h('p', { class: `md-heading md-${heading[1]!.length}` }, inline(heading[2]!.trim())),
-      );
+    } else if (heading !== null) {
+      const level = heading[1]!.length;
+      add(<p class={`md-heading md-${level}`}>{inline(heading[2]!.trim())}</p>);
     } else if (RULE.test(line)) {
-      flush();
-      out.push(h('hr'));
+      add(<hr />);
     } else if (line.startsWith('>')) {
-      flush();
       const quoted: string[] = [];
       for (; i < lines.length && lines[i]!.startsWith('>'); i++) {
         quoted.push(lines[i]!.replace(/^> ?/, ''));
       }
       i--;
-      out.push(h('blockquote', null, inline(quoted.join('\n'))));
+      add(<blockquote>{inline(quoted.join('\n'))}</blockquote>);
     } else if (ITEM.test(line)) {
-      flush();
       const items: RegExpExecArray[] = [];
       for (; i < lines.length; i++) {
         const item = ITEM.exec(lines[i]!);
@@ -62,14 +58,14 @@ export function markdown(text: string): readonly HTMLElement[] {
         } else break;
       }
       i--;
-      out.push(list(items));
+      add(<List items={items} />);
     } else if (line.includes('|') && isTableRule(lines[i + 1] ?? '')) {
-      flush();
-      const rows: string[] = [line];
+      const rows: string[] = [];
+      const head = line;
       i += 2;
       for (; i < lines.length && lines[i]!.includes('|'); i++) rows.push(lines[i]!);
       i--;
-      out.push(table(rows));
+      add(<Rows head={head} rows={rows} />);
     } else paragraph.push(line);
   }
   flush();
@@ -81,48 +77,41 @@ const isTableRule = (line: string): boolean =>
   line.includes('|') && line.includes('-') && RULE_SIGNS.test(line);
 
 /** Items keep their numbers; deeper ones are indented. */
-function list(items: readonly RegExpExecArray[]): HTMLElement {
-  return h(
-    'ul',
-    { class: 'md-list' },
-    items.map(([, indent, sign, text]) =>
-      h(
-        'li',
-        { 'data-depth': Math.min(4, Math.floor(indent!.replaceAll('\t', '  ').length / 2)) },
-        h('span', { class: 'md-sign' }, /\d/.test(sign!) ? sign! : '•'),
-        h('span', null, inline(text!)),
-      ),
-    ),
-  );
-}
+const List = ({ items }: { items: readonly RegExpExecArray[] }) => (
+  <ul class="md-list">
+    {items.map(([, indent, sign, text]) => (
+      <li data-depth={Math.min(4, Math.floor(indent!.replaceAll('\t', '  ').length / 2))}>
+        <span class="md-sign">{/\d/.test(sign!) ? sign! : '•'}</span>
+        <span>{inline(text!)}</span>
+      </li>
+    ))}
+  </ul>
+);
 
-function table([head, ...rows]: readonly string[]): HTMLElement {
+function Rows({ head, rows }: { head: string; rows: readonly string[] }) {
   const cells = (row: string) => row.trim().replace(/^\|/, '').replace(/\|$/, '').split('|');
-  return boxedTable(
-    cells(head!).map((cell) => h('th', null, inline(cell.trim()))),
-    rows.map((row) =>
-      h(
-        'tr',
-        null,
-        cells(row).map((cell) => h('td', null, inline(cell.trim()))),
-      ),
-    ),
+  return (
+    <Table<readonly string[]>
+      rows={rows.map(cells)}
+      columns={cells(head).map((title, i) => ({
+        title: inline(title.trim()),
+        cell: (row) => inline((row[i] ?? '').trim()),
+      }))}
+    />
   );
 }
 
-export function codeBlock(code: string, language: string): HTMLElement {
-  return h(
-    'div',
-    { class: 'md-code' },
-    h(
-      'div',
-      { class: 'md-code-head' },
-      h('span', null, language),
-      copyButton('copy', () => code, { class: 'tiny', 'aria-label': 'Copy the code' }),
-    ),
-    h('pre', { tabindex: 0 }, code),
-  );
-}
+const CodeBlock = ({ code, language }: { code: string; language: string }) => (
+  <div class="md-code">
+    <div class="md-code-head">
+      <span>{language}</span>
+      <CopyButton class="tiny" aria-label="Copy the code" read={() => code}>
+        copy
+      </CopyButton>
+    </div>
+    <pre tabIndex={0}>{code}</pre>
+  </div>
+);
 
 /** Signs that may begin something inside a line. */
 const SIGNS = /[`*_]/g;
@@ -145,8 +134,8 @@ function inline(text: string): Child[] {
     }
     const said = text.slice(at + sign.length, end);
     out.push(text.slice(from, at));
-    if (sign.startsWith('`')) out.push(h('code', null, said));
-    else out.push(h(sign.length === 2 ? 'strong' : 'em', null, said));
+    if (sign.startsWith('`')) out.push(<code>{said}</code>);
+    else out.push(sign.length === 2 ? <strong>{said}</strong> : <em>{said}</em>);
     from = end + sign.length;
     SIGNS.lastIndex = from;
   }

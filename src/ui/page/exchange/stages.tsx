@@ -2,7 +2,7 @@
 
 import type { SampleMeta, SampleStage } from '../../../samples/sample.ts';
 import type { SampleDetail } from '../../api/api.ts';
-import { h } from '../kit/dom.ts';
+import { Options } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -42,60 +42,53 @@ export function inOrder(meta: SampleMeta): readonly SampleStage[] {
   return [...meta.edges].sort((a, b) => rank(a) - rank(b));
 }
 
+interface StageListProps {
+  readonly detail: SampleDetail;
+  readonly current: string;
+  readonly href: (stage: string) => string;
+}
+
 /** Links to the bodies, grouped by hop. */
-export function stageList(
-  { meta }: SampleDetail,
-  current: string,
-  href: (stage: string) => string,
-): HTMLElement {
+export function StageList({ detail: { meta }, current, href }: StageListProps) {
   const groups = Map.groupBy(inOrder(meta), ({ stage }) =>
     stage === 'client-response' ? 'Client ' : stageLabel(stage).group,
   );
-  return h(
-    'nav',
-    { class: 'stages', 'aria-label': 'Bodies' },
-    [...groups].map(([group, members]) =>
-      h(
-        'div',
-        { class: 'stage-group' },
-        h('h2', null, group.trim()),
-        members.map((stageInfo) =>
-          h(
-            'a',
-            {
-              href: href(stageInfo.stage),
-              'aria-current': stageInfo.stage === current ? 'true' : null,
-              'data-tone':
-                stageInfo.error !== undefined || (stageInfo.status ?? 0) >= 400 ? 'bad' : 'ok',
-            },
-            h('span', null, stageLabel(stageInfo.stage).name),
-            h(
-              'small',
-              null,
-              stageInfo.status === undefined ? '' : `${stageInfo.status} · `,
-              bytes(stageInfo.bytes),
-            ),
-          ),
-        ),
-      ),
-    ),
+  return (
+    <nav class="stages" aria-label="Bodies">
+      {[...groups].map(([group, members]) => (
+        <div class="stage-group" key={group}>
+          <h2>{group.trim()}</h2>
+          {members.map(({ stage, status, error, bytes: size }) => (
+            <a
+              key={stage}
+              href={href(stage)}
+              aria-current={stage === current ? 'true' : undefined}
+              data-tone={error !== undefined || (status ?? 0) >= 400 ? 'bad' : 'ok'}
+            >
+              <span>{stageLabel(stage).name}</span>
+              <small>{`${status === undefined ? '' : `${status} · `}${bytes(size)}`}</small>
+            </a>
+          ))}
+        </div>
+      ))}
+    </nav>
   );
 }
 
-/** A menu of bodies. */
-export function stageSelect(
-  label: string,
-  stages: readonly string[],
-  current: string,
-  choose: (stage: string) => void,
-): HTMLSelectElement {
-  const select = h(
-    'select',
-    { 'aria-label': label, on: { change: () => choose(select.value) } },
-    stages.map((stage) =>
-      h('option', { value: stage, selected: stage === current }, stageTitle(stage)),
-    ),
-  );
-  select.value = current;
-  return select;
+interface StageSelectProps {
+  readonly label: string;
+  readonly stages: readonly string[];
+  readonly current: string;
+  readonly choose: (stage: string) => void;
 }
+
+/** A menu of bodies. */
+export const StageSelect = ({ label, stages, current, choose }: StageSelectProps) => (
+  <select
+    aria-label={label}
+    value={current}
+    onChange={({ currentTarget }) => choose(currentTarget.value)}
+  >
+    <Options all={stages.map((stage) => [stage, stageTitle(stage)])} />
+  </select>
+);

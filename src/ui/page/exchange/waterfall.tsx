@@ -2,9 +2,9 @@
 
 import type { SampleDetail, TryView } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
-import { type Child, h, s } from '../kit/dom.ts';
 import { bytes, millis } from '../kit/format.ts';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { Legend } from '../kit/ui.tsx';
 import { toneOf } from '../list/status.ts';
 
 interface Span {
@@ -30,79 +30,86 @@ const THIN: ReadonlySet<Span['kind']> = new Set(['pause', 'connect', 'wait']);
 /** Width of the drawing in its own units; it is scaled to the available width. */
 const WIDTH = 1000;
 
-export function waterfall(detail: SampleDetail): HTMLElement {
+const KINDS = [
+  ['pause', 'pause before a try'],
+  ['connect', 'connecting'],
+  ['wait', 'sent, waiting'],
+  ['head', 'headers received, no body yet'],
+  ['stream', 'body'],
+  ['tool', 'tool run'],
+  ['client', 'written to the client'],
+  ['failed', 'failed'],
+] as const;
+
+export function Waterfall({ detail }: { detail: SampleDetail }) {
   const lines = linesOf(detail);
   const end = Math.max(1, ...lines.flatMap(({ spans }) => spans.map(({ to }) => to)));
   const steps = ticks(0, end, 6);
-  const x = (ms: number) => (Math.max(0, ms) / end) * WIDTH;
-  return h(
-    'div',
-    { class: 'waterfall' },
-    h(
-      'div',
-      { class: 'axis', 'aria-hidden': 'true' },
-      h('span'),
-      h(
-        'div',
-        { class: 'axis-track' },
-        steps.map((step) =>
-          h('span', { class: 'tick', vars: { '--at': String(step / end) } }, millis(step)),
-        ),
-      ),
-      h('span'),
-    ),
-    h(
-      'ol',
-      null,
-      lines.map((line) => h('li', null, drawn(line, detail.row.id, steps, x))),
-    ),
-    legend(),
+  return (
+    <div class="waterfall">
+      <div class="axis" aria-hidden="true">
+        <span />
+        <div class="axis-track">
+          {steps.map((step) => (
+            <span class="tick" key={step} style={{ '--at': String(step / end) }}>
+              {millis(step)}
+            </span>
+          ))}
+        </div>
+        <span />
+      </div>
+      <ol>
+        {lines.map((line, i) => (
+          <li key={i}>
+            <LineView line={line} id={detail.row.id} steps={steps} end={end} />
+          </li>
+        ))}
+      </ol>
+      <Legend all={KINDS} />
+    </div>
   );
 }
 
-function drawn(
-  line: Line,
-  id: string,
-  steps: readonly number[],
-  x: (ms: number) => number,
-): HTMLElement {
-  const picture = s(
-    'svg',
-    {
-      class: 'track',
-      viewBox: `0 0 ${WIDTH} 20`,
-      preserveAspectRatio: 'none',
-      'aria-hidden': 'true',
-    },
-    steps.map((step) => s('line', { class: 'grid', x1: x(step), x2: x(step), y1: 0, y2: 20 })),
-    line.spans.map(({ from, to, kind }) =>
-      s('rect', {
-        class: `span ${kind}`,
-        x: x(from),
-        // A bar of zero length stays visible.
-        width: Math.max(3, x(to) - x(from)),
-        y: THIN.has(kind) ? 7 : kind === 'head' ? 5 : 3,
-        height: THIN.has(kind) ? 6 : kind === 'head' ? 10 : 14,
-      }),
-    ),
+interface LineViewProps {
+  readonly line: Line;
+  readonly id: string;
+  readonly steps: readonly number[];
+  readonly end: number;
+}
+
+function LineView({ line, id, steps, end }: LineViewProps) {
+  const x = (ms: number) => (Math.max(0, ms) / end) * WIDTH;
+  const content = (
+    <>
+      <span class="line-name" data-tone={line.tone}>
+        <b>{line.name}</b>
+        <span>{line.what}</span>
+      </span>
+      <svg class="track" viewBox={`0 0 ${WIDTH} 20`} preserveAspectRatio="none" aria-hidden="true">
+        {steps.map((step) => (
+          <line key={step} class="grid" x1={x(step)} x2={x(step)} y1={0} y2={20} />
+        ))}
+        {line.spans.map(({ from, to, kind }, i) => {
+          const [y, height] = THIN.has(kind) ? [7, 6] : kind === 'head' ? [5, 10] : [3, 14];
+          // A bar of zero length stays visible.
+          const width = Math.max(3, x(to) - x(from));
+          return (
+            <rect key={i} class={`span ${kind}`} x={x(from)} y={y} width={width} height={height} />
+          );
+        })}
+      </svg>
+      <span class="line-words" title={line.text}>
+        {line.text}
+      </span>
+    </>
   );
-  const content: Child[] = [
-    h(
-      'span',
-      { class: 'line-name', 'data-tone': line.tone },
-      h('b', null, line.name),
-      h('span', null, line.what),
-    ),
-    picture,
-    h('span', { class: 'line-words', title: line.text }, line.text),
-  ];
   const cls = `line${line.indent ? ' indent' : ''}`;
-  if (line.stage === null) return h('div', { class: cls }, content);
+  if (line.stage === null) return <div class={cls}>{content}</div>;
   const query = { ...filtersOf(currentRoute().query), edge: line.stage };
-  return h(
-    'a',
-    { class: cls, href: hashOf({ name: 'exchange', id, tab: 'messages', query }) },
-    content,
+  return (
+    <a class={cls} href={hashOf({ name: 'exchange', id, tab: 'messages', query })}>
+      {content}
+    </a>
   );
 }
 
@@ -231,22 +238,4 @@ function tryLine({ hop, one, numbered, tries }: TryOfHop, last: number): Line {
     stage: one.response ?? one.request,
     indent: false,
   };
-}
-
-function legend(): HTMLElement {
-  const all = [
-    ['pause', 'pause before a try'],
-    ['connect', 'connecting'],
-    ['wait', 'sent, waiting'],
-    ['head', 'headers received, no body yet'],
-    ['stream', 'body'],
-    ['tool', 'tool run'],
-    ['client', 'written to the client'],
-    ['failed', 'failed'],
-  ] as const;
-  return h(
-    'p',
-    { class: 'legend' },
-    all.map(([kind, text]) => h('span', null, h('i', { class: `key ${kind}` }), text)),
-  );
 }

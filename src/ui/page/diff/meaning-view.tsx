@@ -1,0 +1,106 @@
+/** A comparison by meaning: one line for each part that says the same, and what really changed. */
+
+import { useState } from 'preact/hooks';
+import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
+import type { MeaningChange, MeaningDiff, MeaningPart } from '../../api/api.ts';
+import { NoteTags } from '../kit/notes.tsx';
+import { Button } from '../kit/ui.tsx';
+import { WordMarks } from './word-marks.tsx';
+
+/** Values of at most so many characters stand in one line. */
+const SHORT = 100;
+/** Changes of one part that are shown at first. */
+const FIRST = 40;
+
+export const Meaning = ({ diff: { parts, translated, otherRules } }: { diff: MeaningDiff }) => (
+  <div class="meaning">
+    <p class="soft lead">
+      {translated
+        ? 'The two bodies are in different protocols. A part that says the same in another form takes one line; '
+        : 'A part that is the same in both takes one line; '}
+      press <kbd>v</kbd> for their JSON.
+    </p>
+    {parts.map((part) => (
+      <Part key={part.name} {...part} />
+    ))}
+    {otherRules.length > 0 && (
+      <p class="soft othernotes">
+        Also noted for this exchange, not for a place shown here: <NoteTags names={otherRules} />
+      </p>
+    )}
+  </div>
+);
+
+function Part({ name, title, changes }: MeaningPart) {
+  const [all, setAll] = useState(changes.length <= FIRST);
+  const same = changes.length === 0;
+  return (
+    <section class="meaning-part" data-part={name} data-same={String(same)}>
+      <h3>
+        <i class="sign" aria-hidden="true">
+          {same ? '=' : '≠'}
+        </i>
+        {title}
+      </h3>
+      {changes.slice(0, all ? undefined : FIRST).map((change, i) => (
+        <Change key={i} {...change} />
+      ))}
+      {!all && (
+        <Button class="more" onClick={() => setAll(true)}>
+          {`${changes.length - FIRST} more changes`}
+        </Button>
+      )}
+    </section>
+  );
+}
+
+const isShort = (text: string | undefined) =>
+  text === undefined || (text.length <= SHORT && !text.includes('\n'));
+
+function Change({ kind, what, at, to, before, after, rules }: MeaningChange) {
+  const parts = kind === 'changed' ? diffText(before ?? '', after ?? '') : undefined;
+  const inLine = isShort(before) && isShort(after);
+  const place = new Set([at, to].filter((one) => one !== undefined));
+  return (
+    <article
+      class="meaning-change"
+      data-mark={kind}
+      data-change={to ?? at ?? what}
+      data-rules={rules.join(' ')}
+      tabIndex={-1}
+    >
+      <header>
+        <b class="kind">{kind}</b>
+        <span class="what">{what}</span>
+        {inLine && (
+          <span class="values">
+            {before !== undefined && <del>{before || '(empty)'}</del>}
+            {kind === 'changed' && <span aria-hidden="true"> → </span>}
+            {after !== undefined && <ins>{after || '(empty)'}</ins>}
+          </span>
+        )}
+        <NoteTags names={rules} />
+        {place.size > 0 && <code class="at">{[...place].join(' → ')}</code>}
+      </header>
+      {!inLine && (
+        <div class="sides" data-mark={kind}>
+          <Side own="before" text={before} parts={parts} />
+          <Side own="after" text={after} parts={parts} />
+        </div>
+      )}
+    </article>
+  );
+}
+
+interface SideProps {
+  readonly own: 'before' | 'after';
+  readonly text: string | undefined;
+  readonly parts: readonly TextPart[] | undefined;
+}
+
+const Side = ({ own, text, parts }: SideProps) =>
+  text === undefined ? null : (
+    <div class={`side ${own}`} dir="auto" tabIndex={0}>
+      {parts === undefined ? text : <WordMarks parts={parts} side={own} fold />}
+    </div>
+  );

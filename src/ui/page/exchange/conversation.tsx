@@ -1,0 +1,324 @@
+/** A body as a conversation: turns, tool calls and their results. */
+
+import { useState } from 'preact/hooks';
+import type { Note } from '../../../conversation/notes.ts';
+import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
+import { JsonTree } from '../kit/code.tsx';
+import { bytes, count, several, worded } from '../kit/format.ts';
+import { hasWord } from '../kit/highlight.ts';
+import { ALL_LINES, LongText } from '../kit/long-text.tsx';
+import { NoteTags } from '../kit/notes.tsx';
+import { Button, type Child, Soft } from '../kit/ui.tsx';
+import { Picture, type PictureSource } from './picture.tsx';
+import { totalInput, totalOutput } from './usage.ts';
+
+/** Turns at the beginning and at the end of a long conversation that are shown at first. */
+const HEAD = 6;
+const TAIL = 30;
+/** Lines of instructions and tool results that are shown at first. */
+const LINES: Readonly<Record<string, number>> = { system: 8, developer: 8, tool: 12 };
+/** Characters of a text that is loaded whole. */
+const WHOLE = 5_000_000;
+
+/** Where the parts of a conversation come from. */
+export interface Source {
+  readonly notes?: readonly Note[];
+  /** The same body with longer texts. */
+  readonly again: (chars: number) => Promise<ConversationView>;
+  /** Where the pictures of the body come from; left out: they stand there by kind and size. */
+  readonly pictures?: PictureSource;
+  /** The search that led here: texts with its words are shown whole. */
+  readonly q?: string;
+}
+
+export const Conversation = ({ view, of }: { view: ConversationView; of: Source }) => (
+  <div class="talk">
+    <TalkFacts {...view} />
+    <TalkProblem {...view} />
+    {view.system.length > 0 && (
+      <TurnBox who="system" number="–">
+        <SystemBlocks blocks={view.system} of={of} />
+      </TurnBox>
+    )}
+    <Tools all={view.tools} />
+    <Turns all={view.turns} of={of} />
+  </div>
+);
+
+export const TalkProblem = ({ problem }: Pick<ConversationView, 'problem'>) =>
+  problem === null ? null : (
+    <div class="banner" role="note">
+      <b>{[problem.status, problem.kind].filter(Boolean).join(' ')}</b>
+      <span class="said">{problem.message}</span>
+    </div>
+  );
+
+function TalkFacts({ settings, usage, model, finish, kind, complete, problem }: ConversationView) {
+  const facts = [
+    model,
+    finish === null ? '' : `ended with ${finish}`,
+    kind === 'reply' && !complete && problem === null ? 'not complete' : '',
+    usage === null ? '' : `${count(totalInput(usage))} tokens in, ${count(totalOutput(usage))} out`,
+  ].filter((word) => word !== '');
+  return (
+    <p class="talk-facts">
+      {facts.map((word) => (
+        <span key={word}>{word}</span>
+      ))}
+      {Object.entries(settings).map(([name, value]) => {
+        const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+        return (
+          <span class="setting" title={text} key={name}>
+            {`${worded(name)} `}
+            <b>{text.length > 48 ? `${text.slice(0, 47)}…` : text}</b>
+          </span>
+        );
+      })}
+    </p>
+  );
+}
+
+export const Tools = ({ all }: { all: readonly ToolView[] }) =>
+  all.length === 0 ? null : (
+    <details class="tools">
+      <summary>
+        <b>{several(all.length, 'tool')}</b>
+        <Soft>{` ${all.map(({ name }) => name).join(', ')}`}</Soft>
+      </summary>
+      {all.map(({ name, type, description, schema }) => (
+        <details class="tool-def" key={name}>
+          <summary>
+            <code>{name}</code>
+            <Soft>{` ${type}`}</Soft>
+          </summary>
+          {description !== undefined && <LongText view={{ text: description }} />}
+          {schema !== undefined && <JsonTree value={schema} depth={2} />}
+        </details>
+      ))}
+    </details>
+  );
+
+/** Turns with those in the middle folded. */
+export function Turns({ all, of }: { all: readonly TurnView[]; of: Source }) {
+  const last = all.length - TAIL;
+  const [next, setNext] = useState(last - HEAD <= 4 ? all.length : HEAD);
+  const range = (from: number, to: number) =>
+    all
+      .slice(from, to)
+      .map((view, i) => <Turn key={from + i} view={view} index={from + i} of={of} />);
+  return (
+    <div class="turns">
+      {range(0, next)}
+      {next < last && (
+        <div class="gap">
+          <Button class="more" onClick={() => setNext(Math.min(last, next + 50))}>
+            {`${several(last - next, 'turn')} not shown: show ${Math.min(50, last - next)}`}
+          </Button>
+        </div>
+      )}
+      {next < all.length && range(Math.max(next, last), all.length)}
+    </div>
+  );
+}
+
+interface TurnProps {
+  readonly view: TurnView;
+  /** Its number in the request. */
+  readonly index: number;
+  readonly of: Source;
+}
+
+export function Turn({ view: { role, blocks, at }, index, of }: TurnProps) {
+  const results = blocks.length > 0 && blocks.every(({ type }) => type === 'tool-result');
+  const who = results ? 'tool' : role;
+  return (
+    <TurnBox who={who} rules={rulesAt(at, of.notes ?? [])} number={String(index)}>
+      {blocks.map((one, i) => (
+        <Block key={i} one={one} place={[index, i]} of={of} lines={LINES[who]} />
+      ))}
+    </TurnBox>
+  );
+}
+
+interface TurnBoxProps {
+  readonly who: string;
+  readonly rules?: readonly string[];
+  readonly number: string;
+  readonly children: Child;
+}
+
+const TurnBox = ({ who, rules = [], number, children }: TurnBoxProps) => (
+  <section class="turn" data-role={who} aria-label={`${who}, turn ${number}`}>
+    <div class="who">
+      <b>{who}</b>
+      <small>{number}</small>
+    </div>
+    <div class="said">
+      {rules.length > 0 && (
+        <div class="rules">
+          <NoteTags names={rules} />
+        </div>
+      )}
+      {Array.isArray(children) && children.length === 0 ? <p class="soft">(nothing)</p> : children}
+    </div>
+  </section>
+);
+
+/** The blocks of an answer. */
+export const AnswerBlocks = ({ blocks, of }: { blocks: readonly BlockView[]; of: Source }) =>
+  blocks.map((one, i) => <Block key={i} one={one} place={[0, i]} of={of} />);
+
+/** The blocks of the instructions. */
+export const SystemBlocks = ({ blocks, of }: { blocks: readonly BlockView[]; of: Source }) =>
+  blocks.map((one, i) => (
+    <Block key={i} one={one} place={['system', i]} of={of} lines={LINES.system} />
+  ));
+
+/** Names of the notes about this place or a place inside it. */
+function rulesAt(at: string | undefined, notes: readonly Note[]): readonly string[] {
+  if (at === undefined || at === '') return [];
+  const names = notes.flatMap(({ name, where }) => {
+    if (!where) return [];
+    const path = where.replace(/\[(\d+)\]/g, '/$1').replace(/^\//, '');
+    const place = `/${path.replaceAll('.', '/')}`;
+    return place === at || place.startsWith(`${at}/`) ? [name] : [];
+  });
+  return [...new Set(names)];
+}
+
+/** The path of a block: turn (or `system`), block, and further indexes inside a tool result. */
+type Place = readonly (number | 'system')[];
+
+interface BlockProps {
+  readonly one: BlockView;
+  readonly place: Place;
+  readonly of: Source;
+  readonly lines?: number | undefined;
+}
+
+function Block({ one, place, of, lines }: BlockProps) {
+  const rest = async () => {
+    const found = blockAt(await of.again(WHOLE), place);
+    return found !== undefined && 'text' in found ? found.text : '';
+  };
+  const text = (cls?: string) =>
+    'text' in one && (
+      <LongText
+        view={one}
+        {...(cls && { class: cls })}
+        rest={rest}
+        lines={hasWord(one.text, of.q ?? '') ? ALL_LINES : lines}
+      />
+    );
+  switch (one.type) {
+    case 'text':
+      return (
+        <div class="block">
+          {text('md')}
+          {one.citations !== undefined && one.citations.length > 0 && (
+            <ol class="citations">
+              {/* URLs from content are shown, never linked. */}
+              {one.citations.map(({ url, title }) => (
+                <li key={url}>{[title, url].filter(Boolean).join(' · ')}</li>
+              ))}
+            </ol>
+          )}
+        </div>
+      );
+    case 'refusal':
+      return (
+        <div class="block refusal">
+          <b>refusal</b>
+          {text()}
+        </div>
+      );
+    case 'reasoning':
+      return (
+        <details class="block reasoning" open={one.text !== '' && one.text.length < 600}>
+          <summary>
+            {one.summary === true ? 'reasoning (summary)' : 'reasoning'}
+            <small>{` ${several(one.chars ?? one.text.length, 'character')}`}</small>
+            {one.sealed !== undefined && (
+              <small>{`, ${one.sealed.kind} of ${bytes(one.sealed.bytes)}`}</small>
+            )}
+          </summary>
+          {text()}
+        </details>
+      );
+    case 'tool-call':
+      return (
+        <div class="block call">
+          <CallHead name={one.name} by={one.by} id={one.id} />
+          {one.chars === undefined ? <Input text={one.text} /> : text('code')}
+        </div>
+      );
+    case 'tool-result':
+      return (
+        <div class="block result" data-failed={String(one.is_error)}>
+          <CallHead name={one.is_error ? 'error' : 'result'} by={one.by} id={one.call_id} />
+          {one.content.map((inner, i) => (
+            <Block key={i} one={inner} place={[...place, i]} of={of} lines={lines} />
+          ))}
+        </div>
+      );
+    case 'media':
+      return <Media one={one} pictures={of.pictures} />;
+    case 'opaque':
+      return (
+        <div class="block opaque">
+          <b>{one.name}</b>
+          {text('code')}
+        </div>
+      );
+  }
+}
+
+const CallHead = ({ name, by, id }: { name: string; by: string; id: string }) => (
+  <div class="call-head">
+    <b>{name}</b>
+    {by !== 'client' && (
+      <span class="by">{by === 'gateway' ? 'run by the gateway' : 'run by the vendor'}</span>
+    )}
+    <code>{id}</code>
+  </div>
+);
+
+interface MediaProps {
+  readonly one: Extract<BlockView, { type: 'media' }>;
+  readonly pictures: PictureSource | undefined;
+}
+
+function Media({ one, pictures }: MediaProps) {
+  const size = one.bytes === undefined ? undefined : bytes(one.bytes);
+  return (
+    <div class="block media">
+      <b>{one.media}</b>
+      {` ${[one.mime, one.filename, one.url, size].filter(Boolean).join(', ')}`}
+      {pictures !== undefined && one.at !== undefined && one.media === 'image' && (
+        <Picture source={pictures} at={one.at} mime={one.mime ?? ''} />
+      )}
+    </div>
+  );
+}
+
+function blockAt(view: ConversationView, place: Place): BlockView | undefined {
+  const [first, second, ...deeper] = place;
+  const blocks = first === 'system' ? view.system : view.turns[first as number]?.blocks;
+  let found = blocks?.[second as number];
+  for (const i of deeper)
+    found = found?.type === 'tool-result' ? found.content[i as number] : undefined;
+  return found;
+}
+
+/** The input of a call: a tree when it is JSON, else the text as the model wrote it. */
+function Input({ text }: { text: string }) {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) {
+      return <JsonTree value={value as never} depth={1} />;
+    }
+  } catch {
+    // Broken JSON is shown as it is.
+  }
+  return <LongText view={{ text }} class="code" />;
+}

@@ -1,0 +1,214 @@
+/** The page of one exchange: header with its actions, tabs, and the open view. */
+
+import type { VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Info, SampleDetail } from '../../api/api.ts';
+import { DiffTab } from '../diff/diff-tab.tsx';
+import { BisectTab } from '../jobs/bisect-tab.tsx';
+import { ReplayTab } from '../jobs/replay-tab.tsx';
+import { getCurl, getExport, getSample } from '../kit/api-calls.ts';
+import { act, CopyButton, saveFile } from '../kit/copy.tsx';
+import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
+import { useKeys, useLoad } from '../kit/hooks.ts';
+import { type ExchangeRoute, filtersOf, go, hashOf, TABS, type Tab } from '../kit/route.ts';
+import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
+import { protocolName } from '../list/row-cells.ts';
+import { statusLabel, toneOf } from '../list/status.ts';
+import { RawTab } from './raw-tab.tsx';
+import { StreamTab } from './stream-tab.tsx';
+import { TalkTab } from './talk-tab.tsx';
+import { TimelineTab } from './timeline-tab.tsx';
+import { totalInput, totalOutput } from './usage.ts';
+
+interface ViewProps {
+  readonly detail: SampleDetail;
+  readonly info: Info;
+  readonly route: ExchangeRoute;
+}
+
+const VIEWS: Readonly<Record<Tab, (props: ViewProps) => VNode>> = {
+  talk: TalkTab,
+  timeline: TimelineTab,
+  diff: DiffTab,
+  messages: RawTab,
+  stream: StreamTab,
+  replay: ReplayTab,
+  bisect: BisectTab,
+};
+
+/** Keys of what is no tab: they switch there and back. */
+const KEYS: Readonly<Record<string, Tab>> = { e: 'stream', r: 'replay', b: 'bisect' };
+
+/** Milliseconds between two reloads of a running exchange. */
+const RELOAD_AFTER = 1000;
+
+export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute }) {
+  const { id, tab } = route;
+  const tabs = useRef<HTMLDivElement>(null);
+  const body = useRef<HTMLDivElement>(null);
+  const { data: detail, problem } = useLoad(
+    (signal) => getSample(id, signal),
+    [id],
+    ({ row }) => (row.state === 'open' ? RELOAD_AFTER : undefined),
+  );
+  const missing = detail === undefined && problem !== undefined;
+  useLayoutEffect(() => {
+    body.current!.scrollTop = 0;
+    // A narrow window does not show all tabs.
+    const current = tabs.current?.querySelector('[aria-current]');
+    current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [tab]);
+  // A view's own state is dropped; only the filters of the list stay.
+  const at = (next: Tab) => ({ ...route, tab: next, query: filtersOf(route.query) });
+  useKeys(({ key }) => {
+    const wanted = TABS[Number(key) - 1]?.[0] ?? KEYS[key];
+    if (wanted === undefined || missing) return false;
+    go(at(wanted === 'stream' && tab === 'stream' ? 'messages' : wanted));
+    return true;
+  }, 1);
+  const View = VIEWS[tab];
+  return (
+    <article class="exchange" data-tab={tab} aria-busy={(!detail && !missing) || undefined}>
+      <header class="exchange-head">
+        {detail && <Head detail={detail} info={info} route={route} />}
+      </header>
+      <div ref={tabs}>
+        {!missing && (
+          <Tabs
+            label="Views of this exchange"
+            links={TABS.map(([name, title]) => {
+              const here = name === tab || (name === 'messages' && tab === 'stream');
+              return [title, hashOf(here ? route : at(name)), here];
+            })}
+          />
+        )}
+      </div>
+      <div class="tab-body" id="tab-body" tabIndex={-1} ref={body}>
+        {missing ? (
+          <div class="blank missing">
+            <h1 class="sr">Not found</h1>
+            <Problem text={problem} />
+            <p>
+              It may have been removed since, or belong to another key.{' '}
+              <a href={hashOf({ name: 'list', query: {} })}>Show all exchanges</a>
+            </p>
+          </div>
+        ) : (
+          <>
+            <Problem text={problem} />
+            {detail && <View key={tab} detail={detail} info={info} route={route} />}
+          </>
+        )}
+      </div>
+    </article>
+  );
+}
+
+function Head({ detail, info, route }: ViewProps) {
+  const { row, meta } = detail;
+  const [status, statusText] = statusLabel(row);
+  return (
+    <>
+      <div class="headline">
+        <a
+          class="back"
+          href={hashOf({ name: 'list', query: filtersOf(route.query) })}
+          aria-label="Back to the list"
+        >
+          ←
+        </a>
+        <h1 tabIndex={-1}>
+          <StatusPill tone={toneOf(row)}>{status}</StatusPill>
+          {(row.model !== '' || row.target === '') && (
+            <span class="model">{row.model || '(no model)'}</span>
+          )}
+          {row.target !== '' && (
+            <span class="target">{`${row.model === '' ? '' : ' → '}${row.target}`}</span>
+          )}
+        </h1>
+        <Actions {...detail} route={route} />
+      </div>
+      <p class="idline">
+        <code>{row.id}</code>
+        <CopyButton class="tiny" aria-label="Copy the id" read={() => row.id}>
+          copy
+        </CopyButton>
+        {meta.made_by !== undefined && <span class="made">{meta.made_by}</span>}
+        {meta.about !== undefined && <span class="about">{meta.about}</span>}
+      </p>
+      <Facts class="facts summary" items={factsOf(detail, info, statusText)} />
+    </>
+  );
+}
+
+function factsOf(detail: SampleDetail, info: Info, statusText: string): readonly Fact[] {
+  const { row, meta, usage } = detail;
+  const again = row.tries - row.hops;
+  const running = row.state === 'open';
+  const session = row.session.length > 24 ? `${row.session.slice(0, 23)}…` : row.session;
+  return [
+    statusText !== '' && [running ? 'State' : 'Error', statusText],
+    ['Time', moment(row.time)],
+    ['Protocol', `${protocolName(row.entry)}${meta.stream === true ? ', streamed' : ''}`],
+    row.hops > 0 && [
+      'Hops',
+      `${count(row.hops)}${again > 0 ? ` + ${several(again, 'retry', 'retries')}` : ''}`,
+    ],
+    ['First byte', millis(row.first_byte_ms)],
+    running
+      ? ['Elapsed', millis(Math.max(0, Date.now() - row.time))]
+      : ['Total', millis(row.total_ms)],
+    usage !== null && ['Tokens', `${count(totalInput(usage))} → ${count(totalOutput(usage))}`],
+    detail.cost !== null && ['Cost', usd(detail.cost)],
+    [row.in_memory ? 'In memory' : 'On disk', bytes(row.bytes)],
+    row.session !== '' && [
+      'Session',
+      <a
+        key="session"
+        href={hashOf({ name: 'list', query: { session: row.session } })}
+        title="All exchanges of this session"
+      >
+        {session}
+      </a>,
+    ],
+    meta.route !== undefined && ['Route', meta.route],
+    info.sees === 'all' && meta.owner !== undefined && ['Key', meta.owner],
+    meta.masked > 0 && ['Masked', several(meta.masked, 'credential')],
+    (meta.redacted?.length ?? 0) > 0 && ['Blanked', meta.redacted!.join(', ')],
+  ];
+}
+
+function Actions({ row, sendable, route }: SampleDetail & { readonly route: ExchangeRoute }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const link = (tab: Tab, text: string) => (
+    <a
+      class="button"
+      href={hashOf({ ...route, tab, query: filtersOf(route.query) })}
+      aria-current={route.tab === tab ? 'page' : undefined}
+    >
+      {text}
+    </a>
+  );
+  const save = (redact: boolean) => () => {
+    menu.current!.open = false;
+    const name = `${row.id}${redact ? '.blanked' : ''}.json`;
+    void act(async () => saveFile(name, await getExport(row.id, redact)));
+  };
+  return (
+    <div class="actions">
+      {sendable.length > 0 && link('replay', 'Replay')}
+      {/* Where nothing failed there is nothing to look for; the key b leads there all the same. */}
+      {sendable.length > 0 && (row.failed || row.error !== '') && link('bisect', 'Bisect')}
+      <CopyButton class="button" read={() => getCurl(row.id, undefined)}>
+        Copy as curl
+      </CopyButton>
+      <details class="menu" ref={menu}>
+        <summary class="button">Export</summary>
+        <div class="menu-items">
+          <Button onClick={save(false)}>As it is</Button>
+          <Button onClick={save(true)}>Texts and images blanked</Button>
+        </div>
+      </details>
+    </div>
+  );
+}

@@ -1,0 +1,213 @@
+/** The raw tab: each body as a conversation, as JSON, as raw bytes, and its headers; or all events of the stream. */
+
+import type { Note } from '../../../conversation/notes.ts';
+import type { SampleStage } from '../../../samples/sample.ts';
+import type { ConversationView, SampleDetail } from '../../api/api.ts';
+import { type Body, getBody, getConversation } from '../kit/api-calls.ts';
+import { JsonView, RawText } from '../kit/code.tsx';
+import { CopyButton } from '../kit/copy.tsx';
+import { bytes } from '../kit/format.ts';
+import { useKeys, useLoad } from '../kit/hooks.ts';
+import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
+import { type Child, Problem, Segments } from '../kit/ui.tsx';
+import { MAX, type Parsed, parsedBody } from './bodies.ts';
+import { Conversation } from './conversation.tsx';
+import { inOrder, isStream, StageList, StageSelect, stageInfoOf, stageTitle } from './stages.tsx';
+
+const MODES = [
+  ['talk', 'Conversation'],
+  ['json', 'JSON'],
+  ['raw', 'Raw'],
+  ['headers', 'Headers'],
+] as const;
+type Mode = (typeof MODES)[number][0];
+
+const SIDES = [
+  ['messages', 'Bodies'],
+  ['stream', 'Events'],
+] as const;
+
+/** Bodies, or the events of the stream. */
+export const RawSides = ({ route }: { route: ExchangeRoute }) => (
+  <Segments
+    label="Raw"
+    options={SIDES}
+    value={route.tab}
+    choose={(tab) => go({ ...route, tab, query: filtersOf(route.query) }, true)}
+    keys="e"
+  />
+);
+
+type Content =
+  | { readonly mode: 'talk'; readonly view: ConversationView }
+  | { readonly mode: 'json'; readonly parsed: Parsed }
+  | { readonly mode: 'raw'; readonly body: Body }
+  | { readonly mode: 'headers' };
+
+async function load(id: string, stage: SampleStage, mode: Mode, signal: AbortSignal) {
+  const content = async (): Promise<Content> => {
+    if (mode === 'headers') return { mode };
+    if (mode === 'raw') return { mode, body: await getBody(id, stage.stage, MAX, signal) };
+    if (mode === 'talk') {
+      return { mode, view: await getConversation(id, stage.stage, 20_000, signal) };
+    }
+    return { mode, parsed: await parsedBody(id, stage.stage, isStream(stage), signal) };
+  };
+  return { stage, content: await content() };
+}
+
+export function RawTab({ detail, route }: { detail: SampleDetail; route: ExchangeRoute }) {
+  const { meta, row } = detail;
+  const stages = inOrder(meta).map(({ stage }) => stage);
+  const stage = stages.find((one) => one === route.query.edge) ?? stages[0] ?? 'client-request';
+  const mode = MODES.find(([name]) => name === route.query.as)?.[0] ?? 'talk';
+  const info = stageInfoOf(meta, stage);
+  const loaded = useLoad(
+    async (signal) => (info === undefined ? undefined : load(row.id, info, mode, signal)),
+    [stage, mode, row.state],
+  );
+  const to = (edge: string) => withQuery(route, { edge });
+  useKeys(({ key }) => {
+    if (key !== '[' && key !== ']') return false;
+    const next = stages[stages.indexOf(stage) + (key === ']' ? 1 : -1)];
+    if (next !== undefined) go(to(next), true);
+    return true;
+  }, 2);
+  return (
+    <div class="messages-tab">
+      <div class="side">
+        <StageList detail={detail} current={stage} href={(next) => hashOf(to(next))} />
+      </div>
+      <div class="main">
+        <div class="bar">
+          <RawSides route={route} />
+          <StageSelect
+            label="Body"
+            stages={stages}
+            current={stage}
+            choose={(next) => go(to(next))}
+          />
+          <h2>{stageTitle(stage)}</h2>
+          <Segments
+            label="View"
+            options={MODES}
+            value={mode}
+            choose={(name) => go(withQuery(route, { as: name === 'talk' ? '' : name }), true)}
+          />
+          {info && (
+            <CopyButton
+              class="button"
+              title={`The body, ${bytes(info.bytes)}`}
+              read={async () => (await getBody(row.id, stage, MAX)).text}
+            >
+              Copy
+            </CopyButton>
+          )}
+        </div>
+        <div class="content" aria-live="off" aria-busy={loaded.busy || undefined}>
+          <Problem text={loaded.problem} />
+          {info === undefined && <p class="soft">This body was not recorded.</p>}
+          {info?.cut === true && (
+            <p class="soft">
+              This body is incomplete: it was cut off, or it was too large to keep.
+            </p>
+          )}
+          {loaded.data && (
+            <BodyView
+              key={`${loaded.data.stage.stage} ${loaded.data.content.mode}`}
+              {...loaded.data}
+              id={row.id}
+              notes={meta.notes}
+            />
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface BodyViewProps {
+  readonly id: string;
+  readonly stage: SampleStage;
+  readonly content: Content;
+  readonly notes: readonly Note[];
+}
+
+function BodyView({ id, stage, content, notes }: BodyViewProps) {
+  switch (content.mode) {
+    case 'headers':
+      return <Headers {...stage} />;
+    case 'raw':
+      return <RawBody {...content.body} />;
+    case 'json':
+      return <JsonBody {...content.parsed} stream={isStream(stage)} notes={notes} />;
+    case 'talk':
+      return (
+        <Conversation
+          view={content.view}
+          of={{ notes, again: (chars) => getConversation(id, stage.stage, chars) }}
+        />
+      );
+  }
+}
+
+const RawBody = ({ text, bytes: all, whole }: Body) => (
+  <div>
+    {!whole && <p class="soft">{`The first ${bytes(MAX)} of ${bytes(all)}.`}</p>}
+    <RawText text={text} />
+  </div>
+);
+
+interface JsonBodyProps extends Parsed {
+  readonly stream: boolean;
+  readonly notes: readonly Note[];
+}
+
+function JsonBody({ body, value, stream, notes }: JsonBodyProps) {
+  if (value === undefined) {
+    const why = body.whole
+      ? 'This body is not JSON.'
+      : `This body of ${bytes(body.bytes)} is too large for a tree. These are its first ${bytes(MAX)}.`;
+    return (
+      <div>
+        <p class="soft">{why}</p>
+        <RawText text={body.text} />
+      </div>
+    );
+  }
+  const marks = new Map(
+    notes.filter(({ where }) => where?.startsWith('/')).map(({ name, where }) => [where!, name]),
+  );
+  const note = body.whole ? undefined : `the first ${bytes(MAX)} of ${bytes(body.bytes)}`;
+  return <JsonView value={value} depth={stream ? 1 : 2} marks={marks} note={note} />;
+}
+
+function Headers({ url, status, target, protocol, error, made, file, headers }: SampleStage) {
+  const lines: readonly (readonly [string, Child])[] = [
+    ['URL', url],
+    ['Status', status],
+    ['Target', target],
+    ['Protocol', protocol],
+    ['Error', error && `${error.kind}: ${error.message}`],
+    ['Body', made && 'There was no answer. The gateway wrote this body to say why.'],
+    ['File', file],
+    ...Object.entries(headers ?? {}),
+  ];
+  return (
+    <div class="tablebox" tabIndex={0}>
+      <table class="headers">
+        <tbody>
+          {lines.map(
+            ([name, value]) =>
+              value !== undefined && (
+                <tr key={name}>
+                  <th scope="row">{name}</th>
+                  <td>{value}</td>
+                </tr>
+              ),
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,271 @@
+/** The first tab: what was asked and what was answered, side by side; "v" shows both as the vendor saw them. */
+
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ConversationView, SampleDetail, TurnView } from '../../api/api.ts';
+import { getConversation } from '../kit/api-calls.ts';
+import { JsonTree } from '../kit/code.tsx';
+import { count, millis, several, worded } from '../kit/format.ts';
+import { highlight } from '../kit/highlight.ts';
+import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
+import { type ExchangeRoute, go, withQuery } from '../kit/route.ts';
+import { type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
+import {
+  AnswerBlocks,
+  type Source,
+  SystemBlocks,
+  TalkProblem,
+  Tools,
+  Turn,
+  Turns,
+} from './conversation.tsx';
+import { picturesOf } from './picture.tsx';
+import { stageInfoOf } from './stages.tsx';
+import { totalInput, totalOutput } from './usage.ts';
+
+/** Milliseconds between two loads of the answer while it grows. */
+const RELOAD_AFTER = 700;
+/** Characters of each text. */
+const TEXT = 60_000;
+
+interface TabProps {
+  readonly detail: SampleDetail;
+  readonly route: ExchangeRoute;
+}
+
+const SIDES = [
+  ['', 'As the client sent it'],
+  ['vendor', 'As the vendor got it'],
+] as const;
+
+export function TalkTab({ detail, route }: TabProps) {
+  const { row, meta } = detail;
+  const { q = '', as = '' } = route.query;
+  const vendor = as === 'vendor';
+  const last = detail.hops.at(-1)?.tries.at(-1);
+  const [request, response] = vendor
+    ? [last?.request ?? '', last?.response ?? '']
+    : ['client-request', 'client-response'];
+  const running = row.state === 'open';
+  const asked = useBody(detail, request);
+  const answered = useBody(detail, response, running ? RELOAD_AFTER : undefined);
+  const halves = useRef<HTMLDivElement>(null);
+  const ready = asked.view !== undefined && answered.view !== undefined;
+  useLayoutEffect(() => {
+    if (ready) highlight(halves.current!, q, true);
+  }, [ready, q, as]);
+  const show = (next: string) => go(withQuery(route, { as: next }), true);
+  useKeys(({ key }) => {
+    if (key === 'v') show(vendor ? '' : 'vendor');
+    return key === 'v';
+  }, 2);
+  return (
+    <div class="talk-tab">
+      <div class="bar talk-bar">
+        <Segments label="Side" options={SIDES} value={as} choose={show} keys="v" />
+      </div>
+      <div class="speakers" ref={halves} aria-busy={asked.busy || undefined}>
+        <section class="speaker" aria-label="Asked">
+          <Problem text={asked.problem} />
+          {asked.view && <Question view={asked.view} of={{ ...asked.of, q }} />}
+          {!asked.recorded && <p class="soft">The request was not recorded.</p>}
+        </section>
+        <section class="speaker" aria-label="Answered">
+          <Problem text={answered.problem} />
+          {answered.view && (
+            <Answer view={answered.view} detail={detail} of={{ ...answered.of, q }} />
+          )}
+          {!answered.recorded && (
+            <>
+              <Heading title="Answered" />
+              {!running && <Missing problem={meta.error?.message} />}
+            </>
+          )}
+          {running && (
+            <p class="growing" role="status">
+              <i class="dot" />
+              {`running for ${millis(Math.max(0, Date.now() - row.time))}`}
+            </p>
+          )}
+        </section>
+      </div>
+    </div>
+  );
+}
+
+interface Body extends Pick<Loaded<unknown>, 'problem' | 'busy'> {
+  readonly recorded: boolean;
+  readonly view: ConversationView | undefined;
+  readonly of: Source;
+}
+
+function useBody({ row, meta }: SampleDetail, stage: string, every?: number): Body {
+  const recorded = stageInfoOf(meta, stage) !== undefined;
+  const { data, problem, busy } = useLoad(
+    async (signal) =>
+      recorded
+        ? { stage, view: await getConversation(row.id, stage, TEXT, signal) }
+        : { stage, view: undefined },
+    [stage, recorded, row.state],
+    every,
+  );
+  const pictures = useMemo(() => picturesOf(row.id, stage), [row.id, stage]);
+  const of: Source = {
+    notes: meta.notes,
+    again: (chars) => getConversation(row.id, stage, chars),
+    pictures,
+  };
+  return { recorded, view: data?.stage === stage ? data.view : undefined, problem, busy, of };
+}
+
+const Heading = ({ title, children }: { title: string; children?: Child }) => (
+  <header class="speaker-head">
+    <h2>{title}</h2>
+    {children}
+  </header>
+);
+
+const Missing = ({ problem }: { problem: string | undefined }) =>
+  problem === undefined ? (
+    <p class="soft">The answer was not recorded.</p>
+  ) : (
+    <p class="banner" role="note">
+      {problem}
+    </p>
+  );
+
+function Question({ view, of }: { view: ConversationView; of: Source }) {
+  const from = newFrom(view.turns);
+  const earlier = view.turns.slice(0, from);
+  const system = view.system.reduce(
+    (sum, one) => sum + ('text' in one ? (one.chars ?? one.text.length) : 0),
+    0,
+  );
+  return (
+    <>
+      <Heading title="Asked">
+        <Soft>{view.model}</Soft>
+      </Heading>
+      {view.problem !== null && <Missing problem={view.problem.message} />}
+      <Settings all={view.settings as Readonly<Record<string, unknown>>} />
+      {view.system.length > 0 && (
+        <Folded title="System prompt" about={`${count(system)} characters`}>
+          {() => (
+            <div class="said">
+              <SystemBlocks blocks={view.system} of={of} />
+            </div>
+          )}
+        </Folded>
+      )}
+      <Tools all={view.tools} />
+      {earlier.length > 0 && (
+        <Folded title={several(earlier.length, 'earlier turn')} about="said before this exchange">
+          {() => <Turns all={earlier} of={of} />}
+        </Folded>
+      )}
+      {view.turns.slice(from).map((turn, i) => (
+        <Turn key={from + i} view={turn} index={from + i} of={of} />
+      ))}
+    </>
+  );
+}
+
+/**
+ * The first turn that this exchange is about: after the last answer, but with the calls whose results the
+ * request brings.
+ */
+function newFrom(turns: readonly TurnView[]): number {
+  const last = turns.findLastIndex(({ role }) => role === 'assistant');
+  const brings = turns
+    .slice(last + 1)
+    .some(({ blocks }) => blocks.some(({ type }) => type === 'tool-result'));
+  if (!brings) return last + 1;
+  let from = last;
+  while (from > 0 && turns[from - 1]!.role === 'assistant') from--;
+  return Math.max(0, from);
+}
+
+interface FoldedProps {
+  readonly title: string;
+  readonly about: string;
+  /** Drawn when it is opened for the first time. */
+  readonly children: () => Child;
+}
+
+function Folded({ title, about, children }: FoldedProps) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <details class="folded" onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}>
+      <summary>
+        <b>{title}</b>
+        <Soft>{` ${about}`}</Soft>
+      </summary>
+      {opened && children()}
+    </details>
+  );
+}
+
+function Settings({ all }: { all: Readonly<Record<string, unknown>> }) {
+  const { rest, stream, ...named } = all;
+  const plain = Object.entries(named).filter(([, value]) => typeof value !== 'object');
+  const deep = {
+    ...Object.fromEntries(Object.entries(named).filter(([, value]) => typeof value === 'object')),
+    ...(typeof rest === 'object' && rest),
+  };
+  return (
+    <>
+      <p class="talk-facts">
+        {stream === true && <span class="setting">streamed</span>}
+        {plain.map(([name, value]) => (
+          <span class="setting" key={name}>
+            {`${worded(name)} `}
+            <b>{String(value)}</b>
+          </span>
+        ))}
+      </p>
+      {Object.keys(deep).length > 0 && (
+        <Folded title="Other parameters" about={Object.keys(deep).map(worded).join(', ')}>
+          {() => <JsonTree value={deep as never} depth={2} />}
+        </Folded>
+      )}
+    </>
+  );
+}
+
+const FINISHES: Readonly<Record<string, string>> = {
+  stop: 'complete',
+  length: 'cut at the token limit',
+  'tool-calls': 'asks for tools',
+  tool_calls: 'asks for tools',
+  'tool-use': 'asks for tools',
+  refusal: 'refused',
+  'content-filter': 'stopped by a filter',
+};
+
+interface AnswerProps {
+  readonly view: ConversationView;
+  readonly detail: SampleDetail;
+  readonly of: Source;
+}
+
+function Answer({ view, detail: { row }, of }: AnswerProps) {
+  const { finish, usage } = view;
+  const facts = [
+    finish === null ? '' : (FINISHES[finish] ?? finish),
+    usage === null ? '' : `${count(totalInput(usage))} → ${count(totalOutput(usage))} tokens`,
+    row.total_ms === null ? '' : millis(row.total_ms),
+  ];
+  return (
+    <>
+      <Heading title="Answered">
+        <Soft>{facts.filter((part) => part !== '').join(' · ')}</Soft>
+      </Heading>
+      <TalkProblem {...view} />
+      {!view.complete && view.problem === null && row.state !== 'open' && (
+        <p class="soft">The answer is not complete.</p>
+      )}
+      <div class="said answer">
+        <AnswerBlocks blocks={view.turns.flatMap((turn) => turn.blocks)} of={of} />
+      </div>
+    </>
+  );
+}

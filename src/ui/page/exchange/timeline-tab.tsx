@@ -1,0 +1,228 @@
+/** The timeline tab, an overview of an exchange: error, hops over time, tokens, tool runs, notes. */
+
+import type { Note } from '../../../conversation/notes.ts';
+import type { Usage } from '../../../conversation/usage.ts';
+import type { SampleDetail } from '../../api/api.ts';
+import { count, millis, percent, several, usd } from '../kit/format.ts';
+import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
+import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
+import { type Child, Soft } from '../kit/ui.tsx';
+import { isCutOff, statusLabel } from '../list/status.ts';
+import { totalInput, totalOutput } from './usage.ts';
+import { Waterfall } from './waterfall.tsx';
+
+export function TimelineTab({ detail }: { detail: SampleDetail }) {
+  const { meta } = detail;
+  return (
+    <div class="timeline-tab">
+      <Failure {...detail} />
+      <Section title="Timeline">
+        <Waterfall detail={detail} />
+      </Section>
+      {detail.hops.some(({ usage }) => usage !== null) && (
+        <Section title={detail.cost === null ? 'Tokens' : 'Tokens and cost'}>
+          <Tokens {...detail} />
+        </Section>
+      )}
+      {detail.tools.length > 0 && (
+        <Section title="Tools run by the gateway">
+          <ToolRuns {...detail} />
+        </Section>
+      )}
+      <Section title={meta.notes.length === 0 ? 'Notes' : `Notes (${meta.notes.length})`}>
+        <Notes {...detail} />
+      </Section>
+    </div>
+  );
+}
+
+const Section = ({ title, children }: { title: string; children: Child }) => (
+  <section>
+    <h2>{title}</h2>
+    {children}
+  </section>
+);
+
+function Failure({ row, meta: { error } }: SampleDetail) {
+  if (error === undefined) return null;
+  // What the client got: its status had gone out before.
+  const words = isCutOff(row) ? statusLabel(row) : [error.status, error.kind];
+  return (
+    <div class="banner" role="note">
+      <b>{words.filter(Boolean).join(' ')}</b>
+      <span class="said">{error.message}</span>
+    </div>
+  );
+}
+
+const PARTS = [
+  ['input', 'Input'],
+  ['cacheRead', 'Cached'],
+  ['cacheWrite', 'Cache write'],
+  ['output', 'Output'],
+  ['reasoning', 'Reasoning'],
+] as const;
+
+interface TokenRow {
+  readonly name: string;
+  readonly usage: Usage | null;
+  readonly cost: number | null;
+  readonly sum?: boolean;
+}
+
+/** Tokens and costs by hop, with bars for their shares. Columns without any value are left out. */
+function Tokens({ hops, usage, cost }: SampleDetail) {
+  const known = hops.flatMap((hop) => (hop.usage === null ? [] : [hop.usage]));
+  const most = Math.max(1, ...known.map((one) => totalInput(one) + totalOutput(one)));
+  const parts = PARTS.filter(
+    ([name]) =>
+      name === 'input' || name === 'output' || known.some((one) => one[name] !== undefined),
+  );
+  const rows: readonly TokenRow[] = [
+    ...hops.map((hop) => ({ name: `hop ${hop.hop}`, usage: hop.usage, cost: hop.cost })),
+    ...(hops.length > 1 ? [{ name: 'total', usage, cost, sum: true }] : []),
+  ];
+  return (
+    <Table<TokenRow>
+      class="tokens"
+      rows={rows}
+      rowProps={({ sum }) => ({ class: sum ? 'sum' : undefined })}
+      columns={[
+        { title: 'Hop', cell: ({ name }) => name },
+        {
+          title: <span class="sr">Share</span>,
+          class: 'barcell',
+          cell: ({ usage: one, sum }) => one && !sum && <TokenBar usage={one} most={most} />,
+        },
+        ...parts.map(([part, text]) => ({
+          title: [<i key="key" class={`key ${part}`} />, text],
+          num: true,
+          cell: ({ usage: one }: TokenRow) => count(one?.[part]),
+        })),
+        { title: 'Cache hits', num: true, cell: ({ usage: one }) => hitRate(one) },
+        hops.some((hop) => hop.cost !== null) && {
+          title: 'Cost',
+          num: true,
+          cell: (row) => usd(row.cost),
+        },
+      ]}
+    />
+  );
+}
+
+const hitRate = (usage: Usage | null): string =>
+  usage?.cacheRead === undefined || totalInput(usage) === 0
+    ? '–'
+    : percent(usage.cacheRead / totalInput(usage));
+
+const TokenBar = ({ usage, most }: { usage: Usage; most: number }) => (
+  <span class="tokenbar" aria-hidden="true">
+    {PARTS.map(([part]) => {
+      const value = usage[part] ?? 0;
+      const share = `${((value / most) * 100).toFixed(3)}%`;
+      return value > 0 && <i key={part} class={part} style={{ '--part': share }} />;
+    })}
+  </span>
+);
+
+const ToolRuns = ({ tools }: SampleDetail) => (
+  <ul class="toolruns">
+    {tools.map(({ name, hop, arguments: input, result, error, ms }, i) => (
+      <li key={i}>
+        <details open={error !== undefined}>
+          <summary>
+            <b>{name}</b>
+            <Soft>
+              {hop === undefined ? '' : ` after hop ${hop}`}
+              {ms === undefined ? '' : `, ${millis(ms)}`}
+            </Soft>
+            {input !== undefined && <code class="peek">{input}</code>}
+          </summary>
+          {error !== undefined && <p class="problem">{error}</p>}
+          {input !== undefined && (
+            <>
+              <h3>Arguments</h3>
+              <pre>{input}</pre>
+            </>
+          )}
+          {result !== undefined && (
+            <>
+              <h3>Result</h3>
+              <pre>{result}</pre>
+            </>
+          )}
+        </details>
+      </li>
+    ))}
+  </ul>
+);
+
+/** The notes by name; those that cost nothing are folded. */
+function Notes({ meta, row }: SampleDetail) {
+  const isCheap = useCheap();
+  if (meta.notes.length === 0) return <p class="soft">Nothing was changed.</p>;
+  const byName = [...Map.groupBy(meta.notes, ({ name }) => name)];
+  const list = (some: typeof byName) => (
+    <ul class="notelist">
+      {some.map(([name, all]) => (
+        <NoteItem key={name} name={name} all={all} id={row.id} />
+      ))}
+    </ul>
+  );
+  const cheap = byName.filter(([name]) => isCheap(name));
+  const costly = byName.filter(([name]) => !isCheap(name));
+  return (
+    <>
+      {list(costly)}
+      {cheap.length > 0 && (
+        <details class="cheap" open={costly.length === 0}>
+          <summary>
+            {`${several(cheap.length, 'note')} that cost nothing `}
+            <Soft>{cheap.map(([name]) => name).join(', ')}</Soft>
+          </summary>
+          {list(cheap)}
+        </details>
+      )}
+    </>
+  );
+}
+
+interface NoteItemProps {
+  readonly id: string;
+  readonly name: string;
+  readonly all: readonly Note[];
+}
+
+/** A note with its description from the manual and its places; the same place in several hops is one line. */
+function NoteItem({ id, name, all }: NoteItemProps) {
+  const placed = all.filter(({ where, what }) => where !== undefined || what !== undefined);
+  const places = Map.groupBy(placed, ({ where, what }) => JSON.stringify([where, what]));
+  const query = { ...filtersOf(currentRoute().query), rule: name };
+  const href = hashOf({ name: 'exchange', id, tab: 'diff', query });
+  return (
+    <li>
+      <div class="notename">
+        <NoteTag name={name} />
+        {all.length > 1 && <Soft>{` ${several(all.length, 'time')}`}</Soft>}
+      </div>
+      <p class="note-about">{useMeaning(name)}</p>
+      {places.size > 0 && (
+        <ul class="places">
+          {[...places].slice(0, 20).map(([key, [first, ...again]]) => (
+            <li key={key}>
+              {first!.where !== undefined && (
+                <a href={href}>
+                  <code>{first!.where}</code>
+                </a>
+              )}
+              {first!.what !== undefined && <span>{` ${first!.what}`}</span>}
+              {again.length > 0 && <Soft>{` ×${again.length + 1}`}</Soft>}
+            </li>
+          ))}
+          {places.size > 20 && <li class="soft">{`and ${places.size - 20} more`}</li>}
+        </ul>
+      )}
+    </li>
+  );
+}

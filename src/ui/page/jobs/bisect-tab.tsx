@@ -1,0 +1,250 @@
+/** Searches the smallest request that still fails, and shows the search while it runs. */
+
+import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '../../api/api.ts';
+import { ticks } from '../charts/scale.ts';
+import { planBisect, startBisect } from '../kit/api-calls.ts';
+import { JsonTree, valueAt } from '../kit/code.tsx';
+import { CopyButton } from '../kit/copy.tsx';
+import { Field } from '../kit/form.tsx';
+import { bytes, count, percent } from '../kit/format.ts';
+import { type ExchangeRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
+import { Facts, Legend, Soft } from '../kit/ui.tsx';
+import { type Choice, JobTab } from './job-tab.tsx';
+
+interface BisectTabProps {
+  readonly detail: SampleDetail;
+  readonly info: Info;
+  readonly route: ExchangeRoute;
+}
+
+export function BisectTab({ detail, info, route }: BisectTabProps) {
+  const { row } = detail;
+  const request = (choice: Choice, form: FormData) => ({
+    ...choice,
+    budget: Number(form.get('budget')) || undefined,
+  });
+  const fine = row.error === '' && row.status < 400 && row.state === 'done';
+  return (
+    <JobTab
+      detail={detail}
+      info={info}
+      route={route}
+      kind="bisect"
+      label="Bisect"
+      lead="Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual."
+      asks
+      instead={
+        fine
+          ? 'This exchange did not fail, so there is nothing to look for. Open this to look for a failure that comes and goes.'
+          : undefined
+      }
+      start={(choice, form) => startBisect(request(choice, form))}
+      plan={(choice, form, signal) => planBisect(request(choice, form), signal)}
+      progress={(view, { events, running }) => {
+        const probes = probesOf(events);
+        const least = smallestSoFar(probes).at(-1) ?? 0;
+        const last = probes.at(-1);
+        return (
+          <>
+            {`${count(view.done)} of at most ${count(view.total)} requests`}
+            {least > 0 && `, smallest that fails ${bytes(least)}`}
+            {running && last !== undefined && <Soft>{` leaving out ${last.phase}`}</Soft>}
+          </>
+        );
+      }}
+      found={({ events, end }) => {
+        const probes = probesOf(events);
+        return (
+          <>
+            {events.map(
+              (event) =>
+                event.type === 'note' && (
+                  <p class="soft" key={event.text}>
+                    {event.text}
+                  </p>
+                ),
+            )}
+            {end?.result?.kind === 'bisect' && <Outcome result={end.result.result} route={route} />}
+            {probes.length > 0 && (
+              <>
+                <Curve probes={probes} />
+                <ProbeLog probes={probes} />
+              </>
+            )}
+          </>
+        );
+      }}
+    >
+      <Field label="Request limit">
+        <input
+          type="number"
+          name="budget"
+          min={1}
+          max={info.limits.budget}
+          defaultValue={String(Math.min(20, info.limits.budget))}
+        />
+      </Field>
+    </JobTab>
+  );
+}
+
+const probesOf = (events: readonly JobEvent[]): readonly BisectProbe[] =>
+  events.flatMap((event) => (event.type === 'probe' ? [event.probe] : []));
+
+/** Bytes of the smallest request that failed the same way, after each probe; 0 before the first failure. */
+function smallestSoFar(probes: readonly BisectProbe[]): readonly number[] {
+  let least = 0;
+  return probes.map(({ verdict, bytes: size }) => {
+    if (verdict === 'same' && (least === 0 || size < least)) least = size;
+    return least;
+  });
+}
+
+const RESULTS = {
+  minimal: 'Nothing more can be left out',
+  partial: 'Stopped before the smallest was found: run it again to continue',
+  'does-not-fail': 'It no longer fails',
+} as const;
+
+function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute }) {
+  const { cause, failure, failure_rate: rate, minimal, samples } = result;
+  const query = filtersOf(route.query);
+  const sample = (id: string | null, text: string) =>
+    id !== null && (
+      <a class="button" href={hashOf({ name: 'exchange', id, tab: 'messages', query })}>
+        {text}
+      </a>
+    );
+  const text = JSON.stringify(minimal, null, 2);
+  const value = cause === null ? undefined : valueAt(minimal, cause.in_minimal);
+  return (
+    <div class="found" data-result={result.result}>
+      <p class="words">{result.words}</p>
+      <Facts
+        class="facts"
+        items={[
+          ['Result', RESULTS[result.result]],
+          failure !== null && [
+            'Fails with',
+            [failure.kind, failure.message].filter(Boolean).join(': '),
+          ],
+          rate < 1 && rate > 0 && ['How often', percent(rate)],
+          ['Requests', count(result.probes)],
+          cause !== null && ['At', <code key="at">{cause.at || '/'}</code>],
+          cause !== null && ['Needed to fail', `${bytes(cause.enough)} of ${bytes(cause.bytes)}`],
+        ]}
+      />
+      <p class="buttons">
+        {sample(samples.minimal, 'The smallest that fails')}
+        {sample(samples.passing, 'The nearest that passes')}
+        <CopyButton class="button" read={() => text}>
+          Copy the smallest
+        </CopyButton>
+      </p>
+      {cause !== null && (
+        <section class="matters">
+          <h3>The bytes that matter</h3>
+          <pre class="answer-text" tabIndex={0} dir="auto">
+            {typeof value === 'string' ? value : JSON.stringify(value, null, 2)}
+          </pre>
+        </section>
+      )}
+      <details open={text.length < 5000}>
+        <summary>The smallest request that fails</summary>
+        <JsonTree
+          value={minimal}
+          depth={3}
+          marks={new Map(cause === null ? [] : [[cause.in_minimal, 'this']])}
+        />
+      </details>
+    </div>
+  );
+}
+
+const VERDICTS = { same: 'fails', passes: 'passes', other: 'fails differently' } as const;
+
+/** The values of the curve as a table. */
+function ProbeLog({ probes }: { probes: readonly BisectProbe[] }) {
+  const least = smallestSoFar(probes);
+  return (
+    <details class="probelog">
+      <summary>All requests as a table</summary>
+      <Table
+        rows={probes}
+        columns={[
+          { title: '#', num: true, cell: ({ spent }) => spent },
+          { title: 'Leaving out', cell: ({ phase }) => phase },
+          { title: 'Result', cell: ({ verdict }) => VERDICTS[verdict] },
+          { title: 'Size', num: true, cell: ({ bytes: size }) => bytes(size) },
+          { title: 'Smallest so far', num: true, cell: (_, i) => bytes(least[i]!) },
+        ]}
+      />
+    </details>
+  );
+}
+
+const WIDTH = 720;
+const HEIGHT = 200;
+const LEFT = 56;
+const BOTTOM = 24;
+const TOP = 10;
+
+/** Size of the smallest failing request by number of probes. */
+function Curve({ probes }: { probes: readonly BisectProbe[] }) {
+  const most = Math.max(10, ...probes.map(({ spent }) => spent));
+  const best = smallestSoFar(probes);
+  const sizes = probes.map((probe) => probe.bytes).filter((size) => size > 0);
+  // On a logarithmic axis every halving looks the same.
+  const high = Math.ceil(Math.log10(Math.max(...sizes, 10)) * 2) / 2;
+  const low = Math.min(high - 1, Math.floor(Math.log10(Math.max(1, Math.min(...sizes))) * 2) / 2);
+  const x = (spent: number) => LEFT + (spent / most) * (WIDTH - LEFT - 12);
+  const y = (size: number) =>
+    TOP + ((high - Math.log10(Math.max(1, size))) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+  const first = best.findIndex((size) => size > 0);
+  const path = probes.map(({ spent }, i) => {
+    if (first < 0 || i < first) return '';
+    return i === first ? `M${x(spent)} ${y(best[i]!)}` : `H${x(spent)} V${y(best[i]!)}`;
+  });
+  const decades = Array.from(
+    { length: Math.floor(high) - Math.ceil(low) + 1 },
+    (_, i) => 10 ** (Math.ceil(low) + i),
+  );
+  const from = bytes(best[Math.max(0, first)]!);
+  const label = `From ${from} down to ${bytes(best.at(-1)!)} in ${count(probes.at(-1)!.spent)} requests`;
+  return (
+    <figure class="curve">
+      <figcaption>Size of the smallest request that fails</figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+        {decades.map((size) => (
+          <>
+            <line class="grid" x1={LEFT} x2={WIDTH - 12} y1={y(size)} y2={y(size)} />
+            <text class="tick-text" x={LEFT - 8} y={y(size) + 4} text-anchor="end">
+              {bytes(size)}
+            </text>
+          </>
+        ))}
+        {ticks(0, most, 8)
+          .filter(Number.isInteger)
+          .map((spent) => (
+            <text key={spent} class="tick-text" x={x(spent)} y={HEIGHT - 6} text-anchor="middle">
+              {count(spent)}
+            </text>
+          ))}
+        <path class="best" d={path.join(' ')} />
+        {probes.map(({ spent, bytes: size, phase, verdict }) => (
+          <circle key={spent} class={`probe probe-${verdict}`} cx={x(spent)} cy={y(size)} r={3}>
+            <title>{`${spent}: ${bytes(size)}, ${phase}`}</title>
+          </circle>
+        ))}
+      </svg>
+      <Legend
+        all={[
+          ['probe-same', 'fails the same way'],
+          ['probe-passes', 'passes'],
+          ['probe-other', 'fails differently'],
+        ]}
+      />
+    </figure>
+  );
+}

@@ -1,0 +1,243 @@
+/** The view that replay and bisection share: starts a job on an exchange and shows its progress. */
+
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Info, JobView, SampleDetail, SpendPlan } from '../../api/api.ts';
+import { stageTitle } from '../exchange/stages.tsx';
+import { cancelJob, getJobs } from '../kit/api-calls.ts';
+import { act } from '../kit/copy.tsx';
+import { failureText } from '../kit/fetching.ts';
+import { Field, Options, Word } from '../kit/form.tsx';
+import { clock, count } from '../kit/format.ts';
+import { useLoad } from '../kit/hooks.ts';
+import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
+import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
+import { type JobSoFar, latest, stateWords, useJob } from './job.ts';
+import { spendText } from './spend-text.ts';
+
+/** The fields that both have. */
+export interface Choice {
+  readonly id: string;
+  readonly stage: string;
+  readonly to: string | undefined;
+  readonly repair: boolean | undefined;
+}
+
+/** Milliseconds after the last key until the cost is asked for. */
+const PAUSE = 300;
+
+interface JobTabProps {
+  readonly detail: SampleDetail;
+  readonly info: Info;
+  readonly route: ExchangeRoute;
+  readonly kind: JobView['kind'];
+  /** The label of the start button. */
+  readonly label: string;
+  /** A text above the form. */
+  readonly lead?: string;
+  /** Form fields besides the shared ones. */
+  readonly children: Child;
+  start(choice: Choice, form: FormData): Promise<{ readonly job: string }>;
+  /** What it would cost, or why it cannot be; asked while the form is filled in. */
+  plan(choice: Choice, form: FormData, signal: AbortSignal): Promise<SpendPlan>;
+  /** Many requests: a person is asked before they are sent. */
+  readonly asks?: boolean;
+  /** Called with the stage that is chosen. */
+  staged?(stage: string): void;
+  /** A text in place of the form until it is asked for, for exchanges that it does not suit. */
+  readonly instead?: string | undefined;
+  /** The progress, shown after the state. */
+  progress(view: JobView, job: JobSoFar): Child;
+  /** The results so far. */
+  found(job: JobSoFar): Child;
+}
+
+export function JobTab(props: JobTabProps) {
+  const { detail, kind, lead, instead, route } = props;
+  const job = route.query.job ?? '';
+  const form = <JobForm {...props} />;
+  return (
+    <div class={`${kind}-tab`}>
+      {detail.sendable.length === 0 ? (
+        <p class="same-words">This exchange has no request that can be sent again.</p>
+      ) : (
+        <>
+          {lead !== undefined && <p class="soft lead">{lead}</p>}
+          {instead === undefined ? (
+            form
+          ) : (
+            <details class="notfirst">
+              <summary>{instead}</summary>
+              {form}
+            </details>
+          )}
+          <EarlierJobs {...props} />
+        </>
+      )}
+      {job !== '' && <Result key={job} {...props} job={job} />}
+    </div>
+  );
+}
+
+interface FormState {
+  readonly plan?: SpendPlan | undefined;
+  readonly problem?: string | undefined;
+  readonly asking?: boolean;
+  readonly busy?: boolean;
+}
+
+function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabProps) {
+  const { sendable, row } = detail;
+  const form = useRef<HTMLFormElement>(null);
+  const planning = useRef({ stop: new AbortController(), timer: 0 });
+  const [{ plan, problem, asking, busy }, set] = useState<FormState>({});
+  const chosen = () => {
+    const data = new FormData(form.current!);
+    const to = String(data.get('to')).trim();
+    const choice: Choice = {
+      id: row.id,
+      stage: String(data.get('stage')),
+      to: to === '' ? undefined : to,
+      repair: data.has('repair') ? undefined : false,
+    };
+    return [choice, data] as const;
+  };
+  /** The cost beside the button; what is wrong with the form below it. */
+  const ask = async (then: FormState = {}) => {
+    const now = planning.current;
+    clearTimeout(now.timer);
+    now.stop.abort();
+    now.stop = new AbortController();
+    const [choice, data] = chosen();
+    job.staged?.(choice.stage);
+    try {
+      set({ plan: await job.plan(choice, data, now.stop.signal), ...then });
+    } catch (thrown) {
+      const text = failureText(thrown);
+      if (text !== undefined) set({ problem: text });
+    }
+  };
+  const later = () => {
+    clearTimeout(planning.current.timer);
+    planning.current.timer = window.setTimeout(() => void ask(), PAUSE);
+  };
+  const send = async () => {
+    set({ plan, busy: true });
+    try {
+      const started = await job.start(...chosen());
+      set({ plan });
+      go(withQuery(route, { job: started.job }));
+    } catch (thrown) {
+      set({ plan, problem: failureText(thrown) });
+    }
+  };
+  useLayoutEffect(() => {
+    void ask();
+    return () => {
+      clearTimeout(planning.current.timer);
+      planning.current.stop.abort();
+    };
+  }, []);
+  return (
+    <form
+      ref={form}
+      class="jobform"
+      onInput={later}
+      onChange={later}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void (asks ? ask({ asking: true }) : send());
+      }}
+    >
+      <Field
+        label="Send"
+        hint="a client request passes the whole gateway, a vendor request goes to the vendor unchanged"
+      >
+        <select name="stage">
+          <Options all={sendable.map((one) => [one, stageTitle(one)])} />
+        </select>
+      </Field>
+      <Field label="To" hint="provider/model">
+        <Word
+          name="to"
+          list="targets"
+          placeholder={row.target === '' ? 'as routed' : `as routed (${row.target})`}
+        />
+      </Field>
+      <datalist id="targets">
+        <Options all={info.targets.flatMap(({ models }) => models.map((model) => [model, '']))} />
+      </datalist>
+      <label class="field check">
+        <input type="checkbox" name="repair" defaultChecked />
+        <span>Repair</span>
+        <small>off: nothing is repaired</small>
+      </label>
+      {children}
+      <div class="submit">
+        <button type="submit" class="primary" disabled={busy}>
+          {label}
+        </button>
+        <p class="spend" role="status">
+          {plan && spendText(plan, asks)}
+        </p>
+      </div>
+      <Problem text={problem} />
+      {asking && plan && (
+        <div class="ask" role="alertdialog" aria-label="Cost">
+          <p>{`${spendText(plan, true)} Begin?`}</p>
+          <Button class="primary" autofocus onClick={() => void send()}>
+            Begin
+          </Button>
+          <Button onClick={() => set({ plan })}>Cancel</Button>
+        </div>
+      )}
+    </form>
+  );
+}
+
+/** Links to earlier jobs of this exchange. */
+function EarlierJobs({ detail: { row }, kind, route }: JobTabProps) {
+  // Without the list there are no links; starting a job reports the problem.
+  const { data } = useLoad((signal) => getJobs(signal), [row.id]);
+  const mine = data?.jobs.filter((job) => job.sample === row.id && job.kind === kind) ?? [];
+  if (mine.length === 0) return null;
+  return (
+    <p class="earlier">
+      <Soft>Earlier:</Soft>
+      {mine.slice(0, 8).map(({ id, started, state, done }) => (
+        <a
+          key={id}
+          href={hashOf({ ...route, tab: kind, query: { ...filtersOf(route.query), job: id } })}
+        >
+          {`${clock(started)} ${stateWords(state).toLowerCase()} (${count(done)})`}
+        </a>
+      ))}
+    </p>
+  );
+}
+
+function Result({ job: id, progress, found }: JobTabProps & { readonly job: string }) {
+  const job = useJob(id);
+  const view = latest(job.events);
+  return (
+    <div class="job-result">
+      <p class="progress" role="status">
+        {job.running && <i class="spinner" />}
+        {view === undefined ? (
+          'Starting'
+        ) : (
+          <span>
+            {`${stateWords(view.state)}: `}
+            {progress(view, job)}
+          </span>
+        )}
+        {job.running && (
+          <Button class="tiny" onClick={() => void act(() => cancelJob(id))}>
+            Stop
+          </Button>
+        )}
+      </p>
+      <Problem text={job.problem ?? job.end?.error?.message} />
+      {found(job)}
+    </div>
+  );
+}

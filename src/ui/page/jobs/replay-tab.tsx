@@ -1,0 +1,196 @@
+/** Sends a request again and compares the new answers with the recorded one. */
+
+import { useRef, useState } from 'preact/hooks';
+import type { Info, ReplayRequest, ReplayResult, ReplayRun, SampleDetail } from '../../api/api.ts';
+import { planReplay, startReplay } from '../kit/api-calls.ts';
+import { Field, Word } from '../kit/form.tsx';
+import { count, millis, percent, several, usd } from '../kit/format.ts';
+import { NoteTags } from '../kit/notes.tsx';
+import type { ExchangeRoute } from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
+import { Button, StatusPill } from '../kit/ui.tsx';
+import { Bench } from './bench.tsx';
+import { EditFields, type ReadEdits } from './edit-fields.tsx';
+import { type Choice, JobTab } from './job-tab.tsx';
+
+/** Targets besides the first. */
+const MAX_MORE = 5;
+
+interface ReplayTabProps {
+  readonly detail: SampleDetail;
+  readonly info: Info;
+  readonly route: ExchangeRoute;
+}
+
+export function ReplayTab({ detail, info, route }: ReplayTabProps) {
+  const [more, setMore] = useState(0);
+  const [stage, setStage] = useState(detail.sendable[0] ?? '');
+  const edits = useRef<ReadEdits>(() => []);
+  const request = ({ to, ...choice }: Choice, form: FormData): ReplayRequest => {
+    const words = (names: readonly string[]) =>
+      names.map((name) => String(form.get(name) ?? '').trim()).filter((word) => word !== '');
+    const settings = words(['compare-a', 'compare-b']);
+    const others = words(Array.from({ length: more }, (_, i) => `to-${i + 2}`));
+    // Beside others, an empty first target is the one that its placeholder names.
+    const own = to ?? (others.length > 0 ? detail.row.target : '');
+    const all = own === '' ? others : [own, ...others];
+    const changed = edits.current(form);
+    return {
+      ...choice,
+      repeat: Number(form.get('repeat')) || 1,
+      ...(all.length === 1 && { to: all[0]! }),
+      ...(all.length > 1 && { targets: all }),
+      ...(changed.length > 0 && { edits: changed }),
+      ...(settings.length > 0 && { compare: settings }),
+    };
+  };
+  return (
+    <JobTab
+      detail={detail}
+      info={info}
+      route={route}
+      kind="replay"
+      label="Replay"
+      plan={(choice, form, signal) => planReplay(request(choice, form), signal)}
+      start={(choice, form) => startReplay(request(choice, form))}
+      staged={setStage}
+      progress={({ done, total }, { running }) => (
+        <>
+          {`${several(done, 'request')} of ${count(total)}`}
+          {running && <progress max={total} value={done} aria-label="Requests sent" />}
+        </>
+      )}
+      found={({ events, end }) => {
+        const runs = events.flatMap((event) => (event.type === 'run' ? [event.run] : []));
+        return (
+          <>
+            {end?.result?.kind === 'replay' && <Comparison {...end.result.result} />}
+            {runs.length > 0 && (
+              <>
+                <Bench runs={runs} detail={detail} />
+                <Runs runs={runs} />
+              </>
+            )}
+          </>
+        );
+      }}
+    >
+      <Field label="Repeat">
+        <input type="number" name="repeat" min={1} max={info.limits.runs} defaultValue="1" />
+      </Field>
+      <div class="more-targets">
+        {Array.from({ length: more }, (_, i) => (
+          <Field label={`To (${i + 2})`} key={i}>
+            <Word name={`to-${i + 2}`} list="targets" placeholder="provider/model" autofocus />
+          </Field>
+        ))}
+        {more < MAX_MORE && (
+          <Button class="tiny" onClick={() => setMore(more + 1)}>
+            + another target
+          </Button>
+        )}
+      </div>
+      <EditFields detail={detail} stage={stage} reader={edits} />
+      <details class="compare">
+        <summary>Compare two settings</summary>
+        <div class="fields">
+          <Field label="First">
+            <Word name="compare-a" placeholder="repair=on" />
+          </Field>
+          <Field label="Second">
+            <Word name="compare-b" placeholder="repair=off" />
+          </Field>
+        </div>
+        <p class="soft">
+          Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model,
+          repair=on, body.temperature=0. About ten repeats show whether a difference is more than
+          chance.
+        </p>
+      </details>
+    </JobTab>
+  );
+}
+
+/** A run, or the recorded exchange. */
+type Row = NonNullable<ReplayRun['recorded']> &
+  Partial<Pick<ReplayRun, 'run' | 'setting' | 'target' | 'notes'>>;
+
+function Runs({ runs }: { runs: readonly ReplayRun[] }) {
+  const compared = runs.some(({ setting }) => setting !== undefined);
+  const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
+  const rows: readonly Row[] = [...(before === undefined ? [] : [before]), ...runs];
+  return (
+    <Table<Row>
+      class="runs"
+      rows={rows}
+      rowProps={({ error, run }) => ({
+        'data-tone': error === null ? 'ok' : 'bad',
+        class: run === undefined ? 'recorded' : undefined,
+      })}
+      columns={[
+        { title: '#', num: true, cell: ({ run }) => run ?? 'recorded' },
+        compared && { title: 'Setting', cell: ({ setting }) => setting },
+        {
+          title: 'Status',
+          cell: ({ status, error }) => (
+            <StatusPill tone={error === null ? 'ok' : 'bad'}>
+              {error === null
+                ? status
+                : `${status} ${error.how === 'error' ? error.kind : error.how}`}
+            </StatusPill>
+          ),
+        },
+        { title: 'Error', class: 'message', cell: ({ error }) => error?.message },
+        { title: 'Tokens in', num: true, cell: (row) => count(row.prompt_tokens) },
+        { title: 'out', num: true, cell: (row) => count(row.output_tokens) },
+        { title: 'First byte', num: true, cell: (row) => millis(row.first_byte_ms) },
+        { title: 'Total', num: true, cell: ({ ms }) => millis(ms) },
+        { title: 'Cost', num: true, cell: ({ cost }) => usd(cost) },
+        { title: 'Target', cell: ({ target }) => target },
+        {
+          title: 'Notes',
+          cell: ({ notes }) =>
+            notes ? <NoteTags names={notes.split(',').map((note) => note.split('=')[0]!)} /> : null,
+        },
+      ]}
+    />
+  );
+}
+
+/** Failure rates with their intervals, and whether they differ by more than chance. */
+function Comparison({ settings, p, more_than_chance }: ReplayResult) {
+  if (settings.every(({ runs }) => runs < 2)) return null;
+  const part = (rate: number) => `${(rate * 100).toFixed(1)}%`;
+  return (
+    <div class="rates">
+      {settings.map((one) => {
+        const [low, high] = one.interval;
+        const vars = { '--rate': part(one.failure_rate), '--low': part(low), '--high': part(high) };
+        return (
+          <div class="rate" key={one.setting}>
+            <span class="rate-name">{one.setting || 'as it is'}</span>
+            <span class="rate-bar" aria-hidden="true" style={vars}>
+              <i class="filled" />
+              <i class="interval" />
+            </span>
+            <span>
+              <b>{`${one.failed} of ${one.runs} failed`}</b>
+              {` (${percent(one.failure_rate)}, 95 % interval ${percent(low)} to ${percent(high)})`}
+            </span>
+            <span class="soft">
+              {`${count(one.prompt_tokens)} tokens in, ${count(one.output_tokens)} out, ${millis(one.ms)}`}
+            </span>
+          </div>
+        );
+      })}
+      {p !== undefined && (
+        <p class={more_than_chance === true ? 'verdict sure' : 'verdict'}>
+          {more_than_chance === true
+            ? 'The difference is more than chance'
+            : 'The difference may be chance: repeat more often to know'}
+          {` (Fisher’s exact test, p = ${p < 0.001 ? p.toExponential(1) : p.toFixed(3)}).`}
+        </p>
+      )}
+    </div>
+  );
+}

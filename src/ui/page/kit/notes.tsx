@@ -1,0 +1,61 @@
+/** Notes: their names with their descriptions, read from the manual that the gateway serves. */
+
+import { useLayoutEffect, useState } from 'preact/hooks';
+
+let meanings: Promise<ReadonlyMap<string, string>> | undefined;
+
+/** `stripped_3_thinking_blocks` is described as `stripped_N_thinking_blocks`. */
+const entryOf = (name: string): string => name.replace(/(^|_)\d+(?=_|$)/g, '$1N');
+
+/** The page of the manual, opened at a note. */
+export const noteLink = (name: string): string =>
+  `/docs/notes#${encodeURIComponent(entryOf(name).toLowerCase())}`;
+
+async function read(): Promise<ReadonlyMap<string, string>> {
+  const all = new Map<string, string>();
+  try {
+    const response = await fetch('/docs/notes.md');
+    if (!response.ok) return all;
+    for (const section of (await response.text()).split(/^### /m).slice(1)) {
+      const [heading = '', ...lines] = section.split('\n');
+      const text = lines.join('\n').split(/^#/m)[0]!.trim().split(/\n\n/)[0]!;
+      const description = text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
+      for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, description);
+    }
+  } catch {
+    // Without the manual, notes are shown by name only.
+  }
+  return all;
+}
+
+/** The manual's descriptions; none until they are there. */
+function useMeanings(): ReadonlyMap<string, string> {
+  const [all, setAll] = useState<ReadonlyMap<string, string>>(new Map());
+  useLayoutEffect(() => {
+    meanings ??= read();
+    void meanings.then(setAll);
+  }, []);
+  return all;
+}
+
+const meaningIn = (all: ReadonlyMap<string, string>, name: string) =>
+  all.get(name) ?? all.get(entryOf(name));
+
+/** The manual's description of a note; undefined where there is none. */
+export const useMeaning = (name: string): string | undefined => meaningIn(useMeanings(), name);
+
+/** Tells which notes cost nothing: the manual says that nothing is to be done. */
+export function useCheap(): (name: string) => boolean {
+  const all = useMeanings();
+  return (name) => meaningIn(all, name)?.includes('No action needed') === true;
+}
+
+/** The name as a link into the manual, its meaning as the title. */
+export const NoteTag = ({ name }: { name: string }) => (
+  <a class="tag" href={noteLink(name)} target="_blank" rel="noopener" title={useMeaning(name)}>
+    {name}
+  </a>
+);
+
+export const NoteTags = ({ names }: { names: readonly string[] }) =>
+  names.map((name) => <NoteTag key={name} name={name} />);

@@ -1,0 +1,189 @@
+/** One session: its conversations turn by turn, with tokens, cost and cache of each, and all of it on one time line. */
+
+import { useLayoutEffect, useState } from 'preact/hooks';
+import type { SessionStep, SessionView } from '../../api/api.ts';
+import { AnswerBlocks, Turn } from '../exchange/conversation.tsx';
+import { getConversation, getSession } from '../kit/api-calls.ts';
+import { CopyButton } from '../kit/copy.tsx';
+import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
+import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
+import { hashOf } from '../kit/route.ts';
+import { Button, type Fact, Facts, Problem } from '../kit/ui.tsx';
+import { statusLabel, toneOf } from '../list/status.ts';
+import { TimeLine } from './time-line.tsx';
+
+/** Milliseconds between two loads while an exchange of the session runs. */
+const RELOAD_AFTER = 1500;
+
+export function SessionPage({ id }: { id: string }) {
+  const [thread, setThread] = useState<number>();
+  const [sought, setSought] = useState('');
+  const { data: view, problem } = useLoad(
+    (signal) => getSession(id, signal),
+    [id],
+    ({ steps }) => (steps.some(({ row }) => row.state === 'open') ? RELOAD_AFTER : undefined),
+  );
+  useKeys(({ key }) => moveFocus('.step', key));
+  useLayoutEffect(() => {
+    if (sought === '') return;
+    const step = document.getElementById(`step-${sought}`);
+    step?.scrollIntoView({ block: 'start' });
+    step?.querySelector('a')?.focus({ preventScroll: true });
+    setSought('');
+  }, [sought]);
+  return (
+    <section
+      class="session-page"
+      aria-label={`Session ${id}`}
+      aria-busy={(!view && problem === undefined) || undefined}
+    >
+      {view && (
+        <header class="session-head">
+          <div class="headline">
+            <a class="back" href="#/sessions" aria-label="All sessions">
+              ←
+            </a>
+            <h1>{title(view)}</h1>
+            <a class="button" href={hashOf({ name: 'list', query: { session: id } })}>
+              As a list
+            </a>
+          </div>
+          <p class="idline">
+            <code>{id}</code>
+            <CopyButton class="tiny" aria-label="Copy the id" read={() => id}>
+              copy
+            </CopyButton>
+          </p>
+          <Facts class="facts" items={factsOf(view)} />
+          <Threads view={view} thread={thread} choose={setThread} />
+          <TimeLine
+            {...view}
+            open={(exchange) => {
+              setThread(undefined);
+              setSought(exchange);
+            }}
+          />
+        </header>
+      )}
+      <div class="steps">
+        <Problem text={problem} />
+        {problem !== undefined && <a href="#/sessions">All sessions</a>}
+        {view?.steps
+          .filter((step) => thread === undefined || step.thread === thread)
+          .map((step) => (
+            <Step key={step.row.id} step={step} many={view.threads.length > 1} />
+          ))}
+        {view?.more && (
+          <p class="soft">{`Only the first ${view.steps.length} exchanges are shown here.`}</p>
+        )}
+      </div>
+    </section>
+  );
+}
+
+interface ThreadsProps {
+  readonly view: SessionView;
+  readonly thread: number | undefined;
+  readonly choose: (thread: number | undefined) => void;
+}
+
+const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
+  threads.length < 2 ? null : (
+    <div class="threads" role="group" aria-label="Conversations">
+      <Button aria-pressed={thread === undefined} onClick={() => choose(undefined)}>
+        All
+      </Button>
+      {threads.map((one, i) => (
+        <Button key={i} aria-pressed={thread === i} title={one.title} onClick={() => choose(i)}>
+          <i class="thread-mark" data-thread={i % 6} />
+          {`${i === 0 ? 'Main' : `Side ${i}`}: ${one.title || '–'} `}
+          <small>{count(one.exchanges)}</small>
+        </Button>
+      ))}
+    </div>
+  );
+
+function title({ steps }: SessionView): string {
+  const row = steps[0]?.row;
+  if (row === undefined) return 'Session';
+  return `${row.client || 'Session'} · ${day(row.time)} ${clock(row.time)}`;
+}
+
+function factsOf({ steps, totals }: SessionView): readonly Fact[] {
+  const first = steps[0]?.row.time ?? 0;
+  const last = Math.max(...steps.map(({ row }) => row.time + (row.total_ms ?? 0)));
+  const lost = steps.filter(({ cache }) => cache?.lost != null);
+  const tokensLost = lost.reduce((sum, { cache }) => sum + cache!.lost!.tokens, 0);
+  const tones = steps.map(({ row }) => toneOf(row));
+  const failed = tones.filter((tone) => tone === 'bad').length;
+  const retried = tones.filter((tone) => tone === 'warn').length;
+  const owner = steps[0]?.row.owner ?? '';
+  return [
+    ['Exchanges', count(steps.length)],
+    failed > 0 && ['Failed', count(failed)],
+    retried > 0 && ['Retried', count(retried)],
+    ['Time', millis(last - first)],
+    ['Tokens', `${count(totals.input_tokens)} → ${count(totals.output_tokens)}`],
+    totals.input_tokens > 0 && [
+      'From the cache',
+      percent(totals.cached_tokens / totals.input_tokens),
+    ],
+    lost.length > 0 && [
+      'Cache lost',
+      `${several(lost.length, 'time')}, ${short(tokensLost)} tokens`,
+    ],
+    totals.cost !== null && ['Cost', usd(totals.cost)],
+    owner !== '' && ['Key', owner],
+  ];
+}
+
+function Step({ step, many }: { step: SessionStep; many: boolean }) {
+  const { row, added, answered, cache, problem } = step;
+  const [status, text] = statusLabel(row);
+  const query = { session: row.session };
+  const of = (stage: string) => ({
+    again: (chars: number) => getConversation(row.id, stage, chars),
+  });
+  return (
+    <article
+      class="step"
+      id={`step-${row.id}`}
+      data-thread={many ? step.thread % 6 : undefined}
+      data-tone={toneOf(row)}
+      aria-label={`Exchange at ${clock(row.time)}`}
+    >
+      <header class="step-head">
+        <a href={hashOf({ name: 'exchange', id: row.id, tab: 'talk', query })}>{clock(row.time)}</a>
+        <i class="dot" />
+        <span class="target">{row.target || row.model}</span>
+        {(row.status !== 200 || text !== '') && <b class="step-status">{`${status} ${text}`}</b>}
+        <span>{millis(row.total_ms)}</span>
+        {row.input_tokens !== null && (
+          <span>{`${short(row.input_tokens)} in, ${short(row.output_tokens)} out`}</span>
+        )}
+        {cache !== null && <span class="cache">{`${percent(cache.share)} from the cache`}</span>}
+        {row.cost !== null && <span>{usd(row.cost)}</span>}
+      </header>
+      {cache?.lost != null && (
+        <p class="cache-lost" data-change={cache.lost.change}>
+          <b>{`The cache of ${short(cache.lost.tokens)} tokens was not used. `}</b>
+          {cache.lost.text}
+        </p>
+      )}
+      {added.map((turn) => (
+        <Turn key={turn.index} view={turn} index={turn.index} of={of('client-request')} />
+      ))}
+      {answered.length > 0 && (
+        <section class="turn" data-role="assistant" aria-label="answer">
+          <div class="who">
+            <b>assistant</b>
+          </div>
+          <div class="said">
+            <AnswerBlocks blocks={answered} of={of('client-response')} />
+          </div>
+        </section>
+      )}
+      {problem !== null && <p class="problem">{problem}</p>}
+    </article>
+  );
+}

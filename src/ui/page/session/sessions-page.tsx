@@ -1,0 +1,97 @@
+/** The list of sessions: who worked when, on which models, at what cost, with how much of it from the cache. */
+
+import { useLayoutEffect, useState } from 'preact/hooks';
+import type { SessionRow } from '../../api/api.ts';
+import { getSessions, getStories } from '../kit/api-calls.ts';
+import { clock, count, day, millis, percent, short, usd } from '../kit/format.ts';
+import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
+import { hashOf } from '../kit/route.ts';
+import { Blank, Problem } from '../kit/ui.tsx';
+
+export function SessionsPage() {
+  const { data, problem, busy } = useLoad((signal) => getSessions(signal), []);
+  const asked = useFirstWords(data?.sessions ?? []);
+  useKeys(({ key }) => moveFocus('.session-card', key));
+  return (
+    <section class="sessions-page" aria-label="Sessions">
+      <h1>Sessions</h1>
+      <div class="sessions-body" aria-busy={busy || undefined}>
+        <Problem text={problem} />
+        {data?.sessions.length === 0 && (
+          <Blank title="No sessions yet">
+            <p>
+              Agents such as Claude Code and Codex send the id of their session with each request.
+              Their exchanges appear here as one conversation.
+            </p>
+          </Blank>
+        )}
+        <ol class="session-cards">
+          {data?.sessions.map((one) => (
+            <li key={one.id}>
+              <Card one={one} asked={asked.get(one.first) ?? ''} />
+            </li>
+          ))}
+        </ol>
+      </div>
+    </section>
+  );
+}
+
+/** Sessions whose first words are asked for, and of one request. */
+const MAX_ASKED = 200;
+const BATCH = 25;
+
+/** The words that each session began with, by the ids of their first exchanges. */
+function useFirstWords(sessions: readonly SessionRow[]): ReadonlyMap<string, string> {
+  const [words, setWords] = useState<ReadonlyMap<string, string>>(new Map());
+  useLayoutEffect(() => {
+    const stop = new AbortController();
+    const load = async () => {
+      const all = new Map<string, string>();
+      for (let at = 0; at < Math.min(sessions.length, MAX_ASKED); at += BATCH) {
+        const ids = sessions.slice(at, at + BATCH).map(({ first }) => first);
+        const { stories } = await getStories(ids, stop.signal);
+        for (const { id, asked } of stories) all.set(id, asked);
+        setWords(new Map(all));
+      }
+    };
+    // Where it fails, the cards stand without their first words.
+    load().catch(() => {});
+    return () => stop.abort();
+  }, [sessions.length]);
+  return words;
+}
+
+function Card({ one, asked }: { one: SessionRow; asked: string }) {
+  const { totals } = one;
+  const fact = (value: string, name: string) => (
+    <span>
+      <b>{value}</b>
+      {` ${name}`}
+    </span>
+  );
+  return (
+    <a class="session-card" href={hashOf({ name: 'session', id: one.id, query: {} })}>
+      <span class="session-title">
+        <b>{one.client || 'Session'}</b>
+        {one.key !== '' && <span class="by">{`key ${one.key}`}</span>}
+        <code>{one.id}</code>
+      </span>
+      <span class="soft when">
+        {`${day(one.from)} ${clock(one.from)}, ${millis(one.until - one.from)}`}
+      </span>
+      <span class="begins">{asked}</span>
+      <span class="soft models">{one.models.join(', ')}</span>
+      <span class="session-facts">
+        {fact(count(one.exchanges), one.exchanges === 1 ? 'exchange' : 'exchanges')}
+        {one.failed > 0 && <span class="problem">{`${count(one.failed)} failed`}</span>}
+        {one.retried > 0 && fact(count(one.retried), 'retried')}
+        {fact(short(totals.input_tokens), 'in')}
+        {fact(short(totals.output_tokens), 'out')}
+        {totals.input_tokens > 0 &&
+          fact(percent(totals.cached_tokens / totals.input_tokens), 'cached')}
+        {totals.cost !== null && <b>{usd(totals.cost)}</b>}
+      </span>
+    </a>
+  );
+}
