@@ -119,7 +119,6 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const services = () => current.services;
   const config = () => current.services.table.config;
   let draining = false;
-  const shared = options.config.workers > 1;
   const showTargets = targetStates(metrics.targetState);
   const renderMetrics = () => {
     showTargets(health.snapshot().targets);
@@ -143,9 +142,15 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     sharing.purged(ids),
   );
 
-  const responsesStore = openResponses({ home: environment.home, log, metrics, shared, engines });
+  const responsesStore = openResponses({
+    home: environment.home,
+    log,
+    metrics,
+    workers: options.config.workers > 1,
+    engines,
+  });
   const continued = new AnswerSessions();
-  const stateOf = responseState({ ...responsesStore, sessions: continued });
+  const stateOf = responseState({ store: responsesStore, sessions: continued });
   const logNoDamage = logDamage(log);
   const sharing = sampleReplicas({
     engines,
@@ -155,9 +160,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     retention: () => retentionOf(config()),
     eraseHere(space, until) {
       features.eraseSpace(space);
-      const erasing = responsesStore.store.forgetSpace(nameHash(space), until);
-      const erase = () => recorder.eraseSpace(space, until);
-      return erasing === undefined ? erase() : erasing.then(erase);
+      return responsesStore
+        .forgetSpace(nameHash(space), until)
+        .then(() => recorder.eraseSpace(space, until));
     },
     warn: (message) => event(log, 'samples.problem', { message }, 'warn'),
   });
@@ -266,7 +271,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const sockets = new Sockets({
     serve,
     warmUp: received(
-      paying(money.accounts, false, warmUp({ ...responsesStore, repairBody: mendBody, config })),
+      paying(
+        money.accounts,
+        false,
+        warmUp({ store: responsesStore, repairBody: mendBody, config }),
+      ),
     ),
     access,
     onRefused: receiving.onRefused,
@@ -286,7 +295,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const responses = responsesRoutes({
-    ...responsesStore,
+    store: responsesStore,
     upstream: (name) => {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);

@@ -51,9 +51,12 @@ export const DATABASE_NOW = 'extract(epoch FROM clock_timestamp()) * 1000';
 export const isErased = (hash: string, began: string): string =>
   `EXISTS (SELECT 1 FROM hopgate.erasures gone WHERE gone.name = ${hash} AND gone.at >= ${began})`;
 
+/** Whoever writes shares it; an erasure has it alone. */
+export const ERASURES_LOCK = 7496260;
+
 /** What this transaction writes is seen by any erasure that it does not see itself. */
 export const beforeErasures = (inside: SqlReader): Promise<unknown> =>
-  inside.query('SELECT pg_advisory_xact_lock_shared(7496260)', []);
+  inside.query(`SELECT pg_advisory_xact_lock_shared(${ERASURES_LOCK})`, []);
 
 const CHANNEL = 'hopgate:erasures';
 const DEADLINE_MS = 5000;
@@ -109,7 +112,7 @@ export class SharedErasures {
     const { database } = this.#options;
     await this.prepared();
     const [row] = await database.transaction(async (inside) => {
-      await inside.query('SELECT pg_advisory_xact_lock(7496260)', []);
+      await inside.query(`SELECT pg_advisory_xact_lock(${ERASURES_LOCK})`, []);
       await inside.query(`DELETE FROM hopgate.erasures WHERE at < ${DATABASE_NOW} - $1`, [
         KEPT_DAYS * 86_400_000,
       ]);

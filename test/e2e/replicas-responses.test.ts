@@ -18,8 +18,8 @@ import {
   startFakeUpstream,
   toolResults,
 } from '../support/fake-upstream/index.ts';
+import { databaseOn } from '../support/replica-responses.ts';
 import { idOf, ResponsesSocket, textOf } from '../support/responses-socket.ts';
-import { databaseOn } from '../support/shared-responses.ts';
 import { until } from '../support/until.ts';
 
 const MODELS = ['via-chat', 'via-responses', 'via-messages'] as const;

@@ -6,9 +6,9 @@ import { carriesItemIds } from '../../src/codecs/openai-responses/reply/digest.t
 import { prependItems } from '../../src/codecs/openai-responses/stored-items.ts';
 import {
   chainItems,
-  type LocalResponses,
   listInputItems,
-  openResponseStore,
+  ResponseStore,
+  referredItems,
   resolveReferences,
 } from '../../src/features/response-store/index.ts';
 import { responseStream } from '../../src/features/response-store/response-stream.ts';
@@ -25,8 +25,8 @@ const message = (id: string): JsonObject => ({
 const LIMITS = { memoryRows: 1_000_000, memoryBytes: 2 ** 40 };
 
 /** A chain of that many responses, each with that many items. */
-function storeOf(rows: number, each: number): LocalResponses {
-  const store = openResponseStore({ limits: LIMITS, flushAfter: 1_000_000 });
+function storeOf(rows: number, each: number): ResponseStore {
+  const store = new ResponseStore({ limits: LIMITS, flushMs: 1_000_000 });
   for (let i = 0; i < rows; i++) {
     const output = Array.from({ length: each }, (_, at) => message(`msg_${i}_${at}`));
     store.put({
@@ -53,7 +53,10 @@ describe('chains and items', () => {
       expectLinear({
         name: 'chain',
         input: (size) => ({ store: storeOf(itemsIn(size), 1), last: itemsIn(size) - 1 }),
-        run: ({ store, last }) => chainItems(store.chain(`resp_${last}`, ''), 'vendor'),
+        run: async ({ store, last }) => {
+          const reads = await store.fetch({ responses: [`resp_${last}`], chains: true }, '');
+          return chainItems(reads.chain(`resp_${last}`, ''), 'vendor');
+        },
         most: 2 ** 20,
       }),
     60_000,
@@ -70,7 +73,8 @@ describe('chains and items', () => {
           const ids = Array.from({ length: count }, (_, i) => (one ? `msg_0_${i}` : `msg_${i}_0`));
           return { store, body: { input: ids.map((id) => ({ type: 'item_reference', id })) } };
         },
-        run: ({ store, body }) => resolveReferences(body, store, ''),
+        run: async ({ store, body }) =>
+          resolveReferences(body, await store.fetch({ items: referredItems(body) }, ''), ''),
         most: 2 ** 20,
       }),
     60_000,
@@ -85,7 +89,10 @@ describe('chains and items', () => {
           store: storeOf(10, 10),
           body: { input: [{ type: 'item_reference', id: 'x'.repeat(size) }] },
         }),
-        run: ({ store, body }) => resolveReferences(body, store, '', { mayKnow: true }),
+        run: async ({ store, body }) => {
+          const reads = await store.fetch({ items: referredItems(body) }, '');
+          return resolveReferences(body, reads, '', { mayKnow: true });
+        },
       }),
     60_000,
   );
@@ -96,7 +103,10 @@ describe('chains and items', () => {
       expectLinear({
         name: 'input items',
         input: (size) => ({ store: storeOf(itemsIn(size), 1), last: itemsIn(size) - 1 }),
-        run: ({ store, last }) => listInputItems(store, `resp_${last}`, '', { limit: 100 }),
+        run: async ({ store, last }) => {
+          const reads = await store.fetch({ responses: [`resp_${last}`], chains: true }, '');
+          return listInputItems(reads, `resp_${last}`, '', { limit: 100 });
+        },
         most: 2 ** 19,
       }),
     60_000,
@@ -137,7 +147,8 @@ test('a chain of ten thousand responses yields to other requests', async () => {
     if (!over) setImmediate(beat);
   };
   setImmediate(beat);
-  const chain = await store.chainInSteps('resp_9999', '');
+  const reads = await store.fetch({ responses: ['resp_9999'], chains: true }, '');
+  const chain = await reads.chainInSteps('resp_9999', '');
   over = true;
   expect('missing' in chain ? 0 : chain.links).toBe(10_000);
   expect(beats).toBeGreaterThan(0);

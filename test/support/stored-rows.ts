@@ -1,7 +1,21 @@
 /** Stored responses for tests, and what a store says of them. */
 
-import type { ResponseStore, StoredResponse } from '../../src/features/response-store/index.ts';
+import {
+  RESPONSES,
+  ResponseStore,
+  type ResponseStoreOptions,
+  type StoredResponse,
+} from '../../src/features/response-store/index.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
+import { openSqlite } from '../../src/state/sql/sqlite.ts';
+
+/** A store in a file, as a gateway without engines has it. */
+export const fileStore = (path: string, more: ResponseStoreOptions = {}): ResponseStore =>
+  new ResponseStore({
+    database: () => openSqlite(RESPONSES, { path, shrinks: true }),
+    name: path,
+    ...more,
+  });
 
 export const say = (text: string): JsonObject => ({ type: 'message', role: 'user', content: text });
 

@@ -7,13 +7,10 @@ import { COMPACTION } from '../../features/compaction/summary.ts';
 import { chainItems, ownerOf, type ResponseStore } from '../../features/response-store/index.ts';
 import type { Gateway } from '../../gateway/types.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
-import { patiently } from './response-state.ts';
 import { plain } from './stored-responses.ts';
 
 export interface CompactOptions {
   readonly store: ResponseStore;
-  /** Other processes answer requests, too. */
-  readonly shared: boolean;
   readonly gateway: Gateway;
 }
 
@@ -22,13 +19,14 @@ export interface CompactOptions {
  * (https://platform.openai.com/docs/api-reference/responses/compact). A vendor that compacts by itself gets the same
  * trigger, so one way serves both.
  */
-export function compacted({ store, shared, gateway }: CompactOptions): Gateway {
+export function compacted({ store, gateway }: CompactOptions): Gateway {
   /** What the request continues, as far as it is known here. */
   async function earlier({ previous_response_id: id }: JsonObject, owner: string) {
     if (typeof id !== 'string') return [];
     const reads = await store.fetch({ responses: [id], chains: true }, owner);
-    const isHere = await patiently(shared, () => reads.known(id, owner));
-    return isHere === undefined ? [] : chainItems(await reads.chainInSteps(id, owner));
+    return reads.known(id, owner) === undefined
+      ? []
+      : chainItems(await reads.chainInSteps(id, owner));
   }
 
   return async (exchange) => {

@@ -1,12 +1,9 @@
-/** Opens the store of responses: with a shared database one for all replicas, else one on this machine. */
+/** Opens the store of responses: in the database of all replicas, or in a file of this machine. */
 
 import { join } from 'node:path';
-import {
-  openResponseStore,
-  type ResponseStore,
-  SharedResponses,
-} from '../../features/response-store/index.ts';
-import { lazy } from '../../state/lazy.ts';
+import { RESPONSES, ResponseStore } from '../../features/response-store/index.ts';
+import { openPostgres } from '../../state/sql/postgres.ts';
+import { openSqlite } from '../../state/sql/sqlite.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 import type { EngineServices } from '../operations/engines.ts';
@@ -16,44 +13,32 @@ export interface OpenResponsesOptions {
   readonly log: Log;
   readonly metrics: GatewayMetrics;
   /** Other processes on this machine answer requests, too. */
-  readonly shared: boolean;
+  readonly workers: boolean;
   readonly engines: Pick<EngineServices, 'cache' | 'database' | 'seal'>;
 }
 
-export interface OpenedResponses {
-  readonly store: ResponseStore;
-  /** Other processes write the same file, and are waited for. */
-  readonly shared: boolean;
-  /** Opens the file now. */
-  open(): void;
-  close(): Promise<void>;
-}
-
-export function openResponses(options: OpenResponsesOptions): OpenedResponses {
-  const { home, log, metrics, shared, engines } = options;
-  const warn = (message: string) => event(log, 'responses.store.problem', { message }, 'warn');
+export function openResponses(options: OpenResponsesOptions): ResponseStore {
+  const { home, log, metrics, workers, engines } = options;
   const { database, cache, seal } = engines;
+  const warn = (message: string) => event(log, 'responses.store.problem', { message }, 'warn');
   if (database === undefined) {
-    const opened = lazy(() =>
-      openResponseStore({ shared, path: join(home, 'state', 'responses.db'), warn }),
-    );
-    return {
-      store: opened.value,
-      shared,
-      open: opened.create,
-      async close() {
-        opened.created?.close();
-      },
-    };
+    const path = join(home, 'state', 'responses.db');
+    return new ResponseStore({
+      database: () => openSqlite(RESPONSES, { path, shrinks: true }),
+      name: path,
+      others: workers,
+      warn,
+    });
   }
-  const store = new SharedResponses({
-    database,
+  return new ResponseStore({
+    database: () => openPostgres(database, RESPONSES),
+    others: true,
     cache,
     seal,
-    path: join(home, 'state', 'responses-spool.db'),
+    waitingPath: join(home, 'state', 'responses-waiting.db'),
+    oldSpoolPath: join(home, 'state', 'responses-spool.db'),
     onLate: () => metrics.responsesLate.add(1),
     onDropped: (count) => metrics.responsesDropped.add(count),
     warn,
   });
-  return { store, shared: false, open() {}, close: () => store.close() };
 }

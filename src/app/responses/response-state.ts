@@ -15,7 +15,6 @@ import {
   conversationNotFound,
   type Due,
   earlierItems,
-  hasReferences,
   isOwnId,
   isVendorReference,
   ownerOf,
@@ -51,14 +50,8 @@ const STORE = needles('"store"');
 const ESCAPED = needles('\\u005', '\\u006', '\\u007');
 const NAMES = [...CONTINUES, CONVERSATION, Buffer.from('"id"'), ...ESCAPED];
 
-// Another process writes what it was given at once; its answer may be read before that is done.
-const LOOKS = 10;
-const LOOK_EVERY_MS = 40;
-
 export interface ResponseStateOptions {
   readonly store: ResponseStore;
-  /** Other processes answer requests, too. */
-  readonly shared: boolean;
   readonly sessions: AnswerSessions;
 }
 
@@ -78,18 +71,6 @@ const keeperOf = ({ target, client }: FeatureContext): string | undefined =>
     ? target.provider
     : undefined;
 
-/** Asks again for a while where another process may be about to write what is asked for. */
-export async function patiently<T>(
-  shared: boolean,
-  find: () => T | undefined,
-): Promise<T | undefined> {
-  for (let left = shared ? LOOKS : 0; ; left--) {
-    const found = find();
-    if (found !== undefined || left <= 0) return found;
-    await Bun.sleep(LOOK_EVERY_MS);
-  }
-}
-
 /**
  * What acts on one exchange.
  *
@@ -97,7 +78,7 @@ export async function patiently<T>(
  * this owner did not create here is not found, and the vendor is not asked. Without keys, what is not
  * known goes to a vendor of the same protocol, which may know it.
  */
-export function responseState({ store, shared, sessions }: ResponseStateOptions) {
+export function responseState({ store, sessions }: ResponseStateOptions) {
   return (
     exchange: Exchange,
     ask: ClientRequest,
@@ -129,7 +110,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
         };
         const reads = await fetched(body, asked);
         const items = await history(body, guarded, reads);
-        return { body: await resolved(body, asked, reads), items };
+        return { body: resolveReferences(body, reads, owner, asked), items };
       } catch (thrown) {
         return { body, error: asGatewayError(thrown) };
       }
@@ -157,8 +138,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
       // What is not an id is refused in words.
       if (typeof id !== 'string') return earlierItems(body, reads, owner);
       const recalled = lane?.recall(id);
-      const isHere = () => reads.known(id, owner);
-      const kept = recalled === undefined ? await patiently(shared, isHere) : isHere();
+      const kept = reads.known(id, owner);
       before = recalled;
       if (keeper !== undefined && kept?.keeper === keeper) {
         if (lane !== undefined) before ??= await storedChain(id, reads);
@@ -182,24 +162,6 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
     ): Promise<readonly JsonObject[] | undefined> {
       const chain = await reads.chainInSteps(id, owner);
       return 'missing' in chain ? undefined : chainItems(chain);
-    }
-
-    /** Where others may be about to write what is referred to, that is waited for. */
-    async function resolved(
-      body: JsonObject,
-      asked: ReferenceContext,
-      reads: ResponseReads,
-    ): Promise<JsonObject> {
-      if (!shared || !hasReferences(body)) return resolveReferences(body, reads, owner, asked);
-      const strict = { ...asked, mayKnow: false };
-      const done = await patiently(true, () => {
-        try {
-          return resolveReferences(body, reads, owner, strict);
-        } catch {
-          return undefined;
-        }
-      });
-      return done ?? resolveReferences(body, reads, owner, asked);
     }
 
     const continuation: Feature = {
@@ -293,7 +255,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
         inputItems,
         outputItems: () => output,
       });
-      return stored ? store.sent?.() : undefined;
+      return stored ? store.sent() : undefined;
     }
   };
 }

@@ -19,14 +19,11 @@ import {
 import { responseStream } from '../../features/response-store/response-stream.ts';
 import type { Exchange, Gateway } from '../../gateway/types.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
-import { patiently } from './response-state.ts';
 import { type AskedJob, settledStream, settleJob } from './settle-job.ts';
 import { type VendorAskerOptions, vendorAsker } from './vendor-asker.ts';
 
 export interface StoredResponsesOptions extends VendorAskerOptions {
   readonly store: ResponseStore;
-  /** Other processes answer requests, too. */
-  readonly shared: boolean;
   /** Counts the tokens of a request to this protocol: `{input_tokens}`. */
   readonly count: Gateway;
 }
@@ -37,13 +34,7 @@ type Handler = (exchange: Exchange, id: string, payer: Payer) => Promise<Respons
 /** Milliseconds after which a job is asked for whose reader has left before its end. */
 const ASK_AGAIN_MS = [0, 5_000, 30_000, 120_000, 600_000];
 
-export function storedResponses({
-  store,
-  shared,
-  upstream,
-  secrets,
-  count,
-}: StoredResponsesOptions) {
+export function storedResponses({ store, upstream, secrets, count }: StoredResponsesOptions) {
   /**
    * The response, and who keeps it; '' for this gateway alone.
    * @param chains with what it continues
@@ -51,7 +42,7 @@ export function storedResponses({
    */
   async function found(id: string, owner: string, chains = false) {
     const reads = await store.fetch({ responses: [id], chains }, owner);
-    const kept = await patiently(shared, () => reads.known(id, owner));
+    const kept = reads.known(id, owner);
     if (kept === undefined) throw responseNotFound(id);
     return { reads, keeper: kept.keeper ?? '' };
   }
@@ -181,7 +172,6 @@ export function storedResponses({
     if (typeof previous !== 'string') {
       return own === body ? exchange.body : new TextEncoder().encode(JSON.stringify(own));
     }
-    await patiently(shared, () => reads.known(previous, owner));
     const earlier = chainItems(await reads.chainInSteps(previous, owner));
     const { previous_response_id: _, ...rest } = own;
     const whole = { ...rest, input: [...earlier, ...inputItems(own)] };

@@ -15,12 +15,9 @@ import { clientRequest, type RepairBody } from '../../gateway/client-request.ts'
 import type { RememberedChain } from '../../gateway/stream/client-lane.ts';
 import type { Exchange, Gateway } from '../../gateway/types.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
-import { patiently } from './response-state.ts';
 
 export interface WarmUpOptions {
   readonly store: ResponseStore;
-  /** Other processes answer requests, too. */
-  readonly shared: boolean;
   readonly repairBody: RepairBody;
   readonly config: () => Config;
 }
@@ -37,7 +34,7 @@ const NOTHING: readonly StreamEvent[] = [
  * the request says.
  * @throws GatewayError what the client gets instead, also for a response to continue that is not known here
  */
-export function warmUp({ store, shared, repairBody, config }: WarmUpOptions): Gateway {
+export function warmUp({ store, repairBody, config }: WarmUpOptions): Gateway {
   async function before(
     { lane, owner }: Exchange,
     id: string | undefined,
@@ -47,9 +44,7 @@ export function warmUp({ store, shared, repairBody, config }: WarmUpOptions): Ga
     if (recalled !== undefined) return recalled;
     const whose = ownerOf(owner);
     const reads = await store.fetch({ responses: [id], chains: true }, whose);
-    if ((await patiently(shared, () => reads.known(id, whose))) === undefined) {
-      throw previousNotFound(id);
-    }
+    if (reads.known(id, whose) === undefined) throw previousNotFound(id);
     return chainItems(await reads.chainInSteps(id, whose));
   }
   return async (exchange) => {

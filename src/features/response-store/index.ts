@@ -4,25 +4,17 @@ import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { nameHash } from '../../state/erasures.ts';
-import { type Chain, isVendorReference } from './chain.ts';
 import { type ItemPageQuery, pageOf } from './item-pages.ts';
-import type { ResponseReads, ResponseStore } from './response-store.ts';
+import { type Chain, isVendorReference, type ResponseReads } from './response-reads.ts';
+import type { ResponseStore } from './response-store.ts';
 import { type Due, dueOf, type StoredResponse, withDue, withoutDue } from './stored-response.ts';
 
-export { isVendorReference } from './chain.ts';
 export type { ItemPageQuery } from './item-pages.ts';
+export { isVendorReference, type ResponseReads } from './response-reads.ts';
+export { isOwnId, ResponseStore, type ResponseStoreOptions } from './response-store.ts';
+export { RESPONSES } from './schema.ts';
 export {
-  type LocalResponses,
-  openResponseStore,
-  type ResponseReads,
-  type ResponseStore,
-  type StoreOptions,
-} from './response-store.ts';
-export { isOwnId, SharedResponses } from './shared/shared-responses.ts';
-export {
-  DEFAULT_LIMITS,
   type Due,
-  dueOf,
   type ResponseLimits,
   type StoredResponse,
   withDue,
@@ -169,9 +161,6 @@ export const referredItems = (
   { guarded = false }: ReferenceContext = {},
 ): readonly string[] => [...new Set(namedItems(input, guarded).values())];
 
-/** Does the input refer to items, so that a store is needed? */
-export const hasReferences = (body: JsonObject): boolean => namedItems(body.input, false).size > 0;
-
 /** A finished exchange to store. The two functions come from the Responses codec. */
 export interface FinishedExchange {
   /** The request as the client sent it, before {@link earlierItems}. */
@@ -199,7 +188,7 @@ export interface FinishedExchange {
  * comes later.
  * @returns whether it is stored
  */
-export function record(store: ResponseStore, exchange: FinishedExchange): boolean {
+export function record(store: Pick<ResponseStore, 'put'>, exchange: FinishedExchange): boolean {
   const { body, response, owner, keeper } = exchange;
   if (body.store === false || typeof response.id !== 'string' || response.id === '') return false;
   if (keeper === undefined && isUnderWay(response)) return false;

@@ -1,23 +1,34 @@
-/** The bounded store of responses: queues changes in memory and writes them to its file in batches. */
+/**
+ * The store of responses: what a request names is fetched ahead, from the cache, from what waits here, and from the
+ * database in one trip; what was put is written behind the request, and waits in a file where the database is away.
+ */
 
-import type { JsonObject } from '../../lib/json/json.ts';
+import { existsSync } from 'node:fs';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { secretBase36 } from '../../lib/text/ids.ts';
+import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
-import { type Chain, chainSteps, walkChain } from './chain.ts';
-import { keyOf, type PendingWrite, PendingWrites } from './pending-writes.ts';
+import type { SqlDatabase } from '../../state/sql/sql.ts';
+import { openSqlite } from '../../state/sql/sqlite.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
+import { takeOldSpool } from './old-spool-store.ts';
+import { type CachedRows, ResponseCache } from './response-cache.ts';
+import { ResponseQueue } from './response-queue.ts';
+import { ResponseReads, responsesAway } from './response-reads.ts';
+import { type Named, ResponseTables } from './response-tables.ts';
+import { RESPONSES } from './schema.ts';
 import {
-  type KnownResponse,
-  openResponseFile,
-  type QueuedChange,
-  type ResponseFile,
-} from './sqlite-store.ts';
-import {
-  type ChainLink,
   DEFAULT_LIMITS,
-  itemsById,
+  type FoundResponse,
+  isUsable,
+  keyOf,
+  NO_SEAL,
+  openRow,
+  QueuedResponse,
   type ResponseLimits,
+  type ResponseRow,
+  type RowKey,
   type StoredResponse,
-  unpack,
 } from './stored-response.ts';
 
 /** What a request names. */
@@ -29,374 +40,677 @@ export interface NamedResponses {
   readonly items?: readonly string[];
 }
 
-/** Answers at once. @throws GatewayError overloaded (503) where shared engines that would know are away */
-export interface ResponseReads {
-  /** Undefined where the response is unknown, deleted, or another owner's. */
-  get(id: string, owner: string): StoredResponse | undefined;
-  /** The keeper of the response, without reading it; undefined where `get` would find nothing. */
-  known(id: string, owner: string): KnownResponse | undefined;
-  /** The items up to and including `id`, oldest first, or the id of the missing link. */
-  chain(id: string, owner: string): Chain;
-  /** The same in steps that let other work run. */
-  chainInSteps(id: string, owner: string): Promise<Chain>;
-  /** The owner's output items with these ids; unknown ones are left out. */
-  items(ids: Iterable<string>, owner: string): ReadonlyMap<string, KnownItem>;
+export interface ResponseStoreOptions {
+  /** Left out: in memory alone. May throw where a file cannot be used: then responses are in memory, too. */
+  readonly database?: () => SqlDatabase;
+  /** For messages. */
+  readonly name?: string;
+  /** Others read and write the same database, and find at once what an answer has ended with. */
+  readonly others?: boolean;
+  readonly cache?: KeyValue | undefined;
+  /** Of texts that leave this machine. */
+  readonly seal?: TextSeal;
+  /** The file for what waits while the database is away; left out: memory only. */
+  readonly waitingPath?: string;
+  /** Of an older version, which is taken over. */
+  readonly oldSpoolPath?: string;
+  readonly limits?: Partial<ResponseLimits>;
+  /** Milliseconds between a change and its write. */
+  readonly flushMs?: number;
+  /** An answer went out before the others can find its response. */
+  readonly onLate?: () => void;
+  /** Responses that nobody will know. */
+  readonly onDropped?: (count: number) => void;
+  /** Called once for each kind of problem. */
+  readonly warn?: (message: string, cause?: unknown) => void;
 }
 
-/** Responses of this machine, or of all replicas. */
-export interface ResponseStore {
+/** Milliseconds that an answer waits at most until others can find its response. */
+const SENT_MS = 50;
+const FLUSH_MS = 100;
+const RETRY_MS = 1000;
+/** So many are written at once. */
+const MANY = 64;
+/** Another process may be about to write what it has made. */
+const LOOK_AGAIN_MS = 30;
+const PRUNE_MS = 60_000;
+/** When more was written meanwhile, what is beyond the limits is removed at once. */
+const MAX_UNPRUNED = { rows: 1000, bytes: 50 * 2 ** 20 };
+const CLOSE_MS = 5000;
+/** Of what waits in the file, in one batch. */
+const MAX_WAITING_BYTES = 2_000_000;
+/** What must be certain is tried again so often where others hold the database up. */
+const TIMES = 10;
+const AGAIN_MS = 100;
+/** Times that a response is looked for which the cache has, and the database has not yet. */
+const CHANGE_LOOKS = 5;
+const MAX_THREADS = 10_000;
+const MAX_OWED = 10_000;
+
+/** Did a gateway make this id: of the time and a random part? A vendor's has another form. */
+export const isOwnId = (id: string): boolean => /^resp_\d{13}_[0-9a-z]{6}$/.test(id);
+
+/** Responses by their ids, and by the ids of the items that can be had of them. */
+class Found {
+  readonly rows = new Map<string, FoundResponse>();
+  readonly items = new Map<string, FoundResponse>();
+
+  /** What was found first is the newest. */
+  add(row: FoundResponse): void {
+    const known = this.rows.get(row.id);
+    if (known !== undefined && isWhole(known)) return;
+    this.rows.set(row.id, row);
+    if (isWhole(row)) for (const item of row.itemIds) this.items.set(item, row);
+  }
+}
+
+/** Of a mere link of a chain the response object is not read. */
+const isWhole = (row: FoundResponse): boolean =>
+  row instanceof QueuedResponse || row.response.length > 0;
+
+interface Looked {
+  readonly found: Found;
+  /** Something is not there, and another process may be about to write it. */
+  readonly mayCome: boolean;
+  readonly isAway: boolean;
+  readonly isCut: boolean;
+}
+
+const NOTHING_CACHED: CachedRows = { rows: new Map(), isGone: () => false };
+
+export class ResponseStore {
+  readonly #options: ResponseStoreOptions;
+  readonly #limits: ResponseLimits;
+  readonly #seal: TextSeal;
+  readonly #cache: ResponseCache | undefined;
+  readonly #queue: ResponseQueue;
+  #openDatabase: (() => SqlDatabase) | undefined;
+  #opened: ResponseTables | undefined;
+  /** What could not be written yet, in a file. */
+  #waiting: ResponseTables | undefined;
+  /** The conversations of responses that were read or written here, by their keys. */
+  readonly #threads = new Map<string, string>();
+  readonly #touched = new Set<string>();
+  /** By the hashes of the spaces. */
+  readonly #erasures = new RecentErasures();
+  /** What the cache must still be told. */
+  readonly #owed: ((cache: ResponseCache) => Promise<void>)[] = [];
+  readonly #told = new Set<string>();
+  readonly #unpruned = { rows: 0, bytes: 0 };
+  /** A write is under way, or has failed. */
+  #isBehind = false;
+  #flushing: Promise<void> = Promise.resolve();
+  #waitingFlush: Promise<void> | undefined;
+  #sent: Promise<void> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #flushAt = Number.POSITIVE_INFINITY;
+  #upkeep: ReturnType<typeof setInterval> | undefined;
+  #closed = false;
+
+  constructor(options: ResponseStoreOptions) {
+    this.#options = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#seal = options.seal ?? NO_SEAL;
+    this.#cache = options.cache && new ResponseCache(options.cache);
+    this.#queue = new ResponseQueue(this.#limits);
+    this.#openDatabase = options.database;
+  }
+
+  /** Opens the database now, and takes over what an earlier process could not write. Never throws. */
+  open(): void {
+    if (this.#upkeep !== undefined || this.#closed) return;
+    this.#upkeep = setInterval(() => void this.prune(PRUNE_MS), PRUNE_MS);
+    this.#upkeep.unref();
+    this.#tables();
+    const { waitingPath = '', oldSpoolPath = '' } = this.#options;
+    if (!existsSync(waitingPath) && !existsSync(oldSpoolPath)) return;
+    if (this.#waitingFile() !== undefined) this.#schedule(0);
+  }
+
+  /** False: in memory only. */
+  get persistent(): boolean {
+    return this.#tables() !== undefined;
+  }
+
   /** Queues the row; what is fetched from now on has it. It replaces the owner's row of the same id. */
-  put(row: StoredResponse): void;
-  /**
-   * When what was put last can be read on every replica, or is late. Left out: it can be read at once where it is
-   * to be read.
-   */
-  sent?(): Promise<void>;
+  put(stored: StoredResponse): void {
+    this.open();
+    const { owner, id, previous, space = '' } = stored;
+    const began = stored.began ?? preciseNow();
+    if (this.#closed || this.#erasures.hasSince(space, began)) return;
+    const isForeign = !isUsable(id) || (previous !== undefined && !isUsable(previous));
+    if (isForeign && this.#tables()?.form === 'database') {
+      this.#dropped(1);
+      return;
+    }
+    const thread =
+      this.#threadOf(owner, id) ??
+      (previous === undefined ? undefined : this.#threadOf(owner, previous));
+    const queued = new QueuedResponse({ ...stored, began }, thread ?? secretBase36(20), this.#seal);
+    this.#learn(queued);
+    this.#queue.add(queued);
+    // Sizes are summed up now and then only.
+    const looks = this.#queue.isFull || this.#queue.size % MANY === 0;
+    if (this.#isBehind && looks) this.#trim();
+    this.#schedule(this.#queue.size >= MANY ? 0 : (this.#options.flushMs ?? FLUSH_MS));
+    if (this.#options.others) this.#sent = this.#send(queued);
+  }
+
+  /** When what was put last is where all others find it; at the latest after 50 ms. Undefined: nobody else looks. */
+  sent(): Promise<void> | undefined {
+    const sending = this.#sent;
+    this.#sent = undefined;
+    return sending && this.#inTime(sending);
+  }
+
+  async #inTime(sending: Promise<void>): Promise<void> {
+    let late: ReturnType<typeof setTimeout> | undefined;
+    const patience = new Promise<void>((resolve) => {
+      late = setTimeout(() => {
+        this.#options.onLate?.();
+        resolve();
+      }, SENT_MS);
+    });
+    await Promise.race([sending, patience]);
+    clearTimeout(late);
+  }
+
   /**
    * What the request names, ready to be read.
+   * @param owner as of `ownerOf`; another owner's responses do not exist
    * @param lenient what cannot be looked up now counts as unknown
    */
-  fetch(
-    named: NamedResponses,
+  async fetch(
+    { responses = [], chains = false, items = [] }: NamedResponses,
     owner: string,
-    lenient?: boolean,
-  ): ResponseReads | Promise<ResponseReads>;
+    lenient = false,
+  ): Promise<ResponseReads> {
+    const named: Named = { responses, chains, items };
+    let looked: Looked = { found: new Found(), mayCome: false, isAway: false, isCut: false };
+    if (responses.length > 0 || items.length > 0) {
+      looked = await this.#look(named, owner);
+      if (looked.mayCome && !looked.isCut) {
+        await Bun.sleep(LOOK_AGAIN_MS);
+        looked = await this.#look(named, owner);
+      }
+    }
+    const { found, isAway, isCut } = looked;
+    for (const row of found.rows.values()) this.#learn(row);
+    return new ResponseReads({
+      owner,
+      rows: found.rows,
+      items: found.items,
+      seal: this.#seal,
+      isAway: isAway && !lenient,
+      isCut,
+      onContinued: ({ thread }) => {
+        this.#touched.add(thread);
+        this.#schedule(this.#options.flushMs ?? FLUSH_MS);
+      },
+      onUnreadable: () =>
+        this.#problem('a stored response cannot be read: damaged, or sealed with another secret'),
+    });
+  }
+
   /**
    * Changes one response as all processes and replicas see it: of two changes, the second sees what the first has made.
    * False: there is none, or nothing to change.
    * @param make gives the row that takes its place, or undefined; may be called more than once
-   * @throws GatewayError 503 where the shared engines are away
+   * @throws GatewayError 503 where the database is away
    */
-  change(
+  async change(
     id: string,
     owner: string,
     make: (row: StoredResponse) => StoredResponse | undefined,
-  ): boolean | Promise<boolean>;
-  /** Deletes one response; false where there is none. @throws GatewayError */
-  delete(id: string, owner: string): boolean | Promise<boolean>;
-  /** Deletes every response made with this memory space. @throws GatewayError */
-  eraseSpace(space: string): void | Promise<void>;
-  /**
-   * The same for the hash of its name.
-   * @param at as of `instant`: what was begun later stays; left out: now
-   */
-  forgetSpace(hash: string, at?: number): void | Promise<void>;
-  /** Writes everything queued; what cannot be written stays queued. Never throws. */
-  flush(): void;
-  /** Flushes and closes the file. */
-  close(): void | Promise<void>;
-  /** True with a file, false in memory only. */
-  readonly persistent: boolean;
-}
-
-/** Responses of this machine, which can be read without being fetched. */
-export interface LocalResponses extends ResponseStore, ResponseReads {
-  change(
-    id: string,
-    owner: string,
-    make: (row: StoredResponse) => StoredResponse | undefined,
-  ): boolean;
-  delete(id: string, owner: string): boolean;
-  /** Now, and again after other processes have written theirs. */
-  eraseSpace(space: string): void;
-  forgetSpace(hash: string, at?: number): void;
-  close(): void;
-}
-
-/** An output item that a later request may refer to, and the provider that knows it by its id. */
-export interface KnownItem extends KnownResponse {
-  readonly item: JsonObject;
-}
-
-export interface StoreOptions {
-  /** The database file; left out: memory only. */
-  readonly path?: string;
-  readonly limits?: Partial<ResponseLimits>;
-  /** Milliseconds between a change and its write to the file. */
-  readonly flushAfter?: number;
-  /** Other processes use the file at the same time, so changes are written at once. */
-  readonly shared?: boolean;
-  /** Called once per problem: the file is unusable or busy for long, or rows were dropped. */
-  readonly warn?: (message: string, cause?: unknown) => void;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
-}
-
-// A full batch is written at once. A batch is one transaction of some milliseconds.
-const BATCH = 64;
-const BATCH_BYTES = 2_000_000;
-const PRUNE_STEP = 200;
-const RETRY_AFTER = 2_000;
-// Milliseconds after which other processes have written what they had queued at an erasure.
-const ERASE_AGAIN = 2_000;
-// Milliseconds of work on a long chain before other work gets its turn.
-const STEP_MS = 5;
-
-const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? '');
-const isPassing = (error: unknown) => /BUSY|LOCKED|FULL|IOERR|NOMEM/.test(codeOf(error));
-
-/** Opens the store. Never throws: without a usable file it keeps fewer responses, in memory. */
-export function openResponseStore(options: StoreOptions = {}): LocalResponses {
-  const limits: ResponseLimits = { ...DEFAULT_LIMITS, ...options.limits };
-  const now = options.now ?? Date.now;
-  const warn = options.warn ?? (() => {});
-  const pending = new PendingWrites(limits);
-  const flushAfter = options.shared === true ? 0 : (options.flushAfter ?? 200);
-  const touched = new Map<string, { owner: string; id: string }>();
-  /** By the hashes of the spaces. */
-  const erasures = new RecentErasures();
-  let file: ResponseFile | undefined;
-  let path = options.path;
-  let retryAt = 0;
-  let lastProblem = '';
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let closed = false;
-
-  const fail = (what: string, error: unknown) => {
-    if (!isPassing(error)) {
-      path = undefined;
-      try {
-        file?.close();
-      } catch {
-        // The file is not used any more.
-      }
-      file = undefined;
-    }
-    retryAt = now() + RETRY_AFTER;
-    if (lastProblem === what) return;
-    lastProblem = what;
-    const message = error instanceof Error ? error.message : String(error);
-    const plan = path === undefined ? 'keeping responses in memory only' : 'trying again later';
-    warn(`response store: ${what} (${message}); ${plan}`, error);
-  };
-
-  const open = () => {
-    if (file || path === undefined || closed || now() < retryAt) return;
-    try {
-      file = openResponseFile(path);
-    } catch (error) {
-      fail(`cannot open ${path}`, error);
-    }
-  };
-
-  /** Reads from the file; undefined without one or where it fails. */
-  const withFile = <T>(question: (file: ResponseFile) => T): T | undefined => {
-    if (!file) return undefined;
-    try {
-      return question(file);
-    } catch (error) {
-      fail('cannot read the file', error);
-      return undefined;
-    }
-  };
-
-  const schedule = (after: number) => {
-    if (closed) return;
-    if (timer !== undefined) {
-      if (after > 0) return;
-      clearTimeout(timer);
-    }
-    timer = setTimeout(() => {
-      timer = undefined;
-      // One batch per turn of the event loop.
-      if (writeBatch()) schedule(0);
-    }, after);
-    timer.unref();
-  };
-
-  /** Drops what memory has no room for. */
-  const trim = () => {
-    const dropped = pending.trim();
-    if (dropped > 0 && path !== undefined && lastProblem !== 'dropped') {
-      lastProblem = 'dropped';
-      warn(`response store: ${dropped} responses that could not be written were dropped`);
-    }
-  };
-
-  /** Writes one batch; true when there is more to do at once. */
-  const writeBatch = (): boolean => {
-    open();
-    const batch: PendingWrite[] = [];
-    let bytes = 0;
-    for (const write of pending.values()) {
-      if (file && (batch.length === BATCH || bytes >= BATCH_BYTES)) break;
-      pending.pack(write);
-      bytes += write.packed?.bytes ?? 0;
-      batch.push(write);
-    }
-    if (!file) {
-      trim();
-      if (path !== undefined && pending.size > 0) schedule(RETRY_AFTER);
-      return false;
-    }
-    const changes: QueuedChange[] = [...touched.values()].map((touch) => ({
-      kind: 'touch',
-      ...touch,
-    }));
-    for (const { owner, id, packed } of batch) {
-      changes.push(packed ? { kind: 'put', row: packed } : { kind: 'delete', owner, id });
-    }
-    try {
-      if (changes.length > 0) file.apply(changes, now());
-      for (const write of batch) pending.remove(write);
-      touched.clear();
-      const pruned = file.prune(limits, now(), PRUNE_STEP);
-      lastProblem = '';
-      return pending.size > 0 || pruned >= PRUNE_STEP;
-    } catch (error) {
-      fail('cannot write', error);
-      trim();
-      if (path !== undefined) schedule(RETRY_AFTER);
-      return false;
-    }
-  };
-
-  const linkOf = (owner: string, id: string): ChainLink | undefined => {
-    const write = pending.get(owner, id);
-    if (!write) return withFile((f) => f.link(owner, id));
-    return write.row ?? (write.packed ? unpack(write.packed) : undefined);
-  };
-
-  const enqueue = (owner: string, id: string, row?: StoredResponse) => {
-    pending.add(owner, id, row);
-    schedule(pending.size >= BATCH ? 0 : flushAfter);
-  };
-
-  const knownOf = (owner: string, id: string): KnownResponse | undefined => {
-    const write = pending.get(owner, id);
-    if (!write) return withFile((f) => f.known(owner, id));
-    const row = write.row ?? write.packed;
-    return row && { keeper: row.keeper ?? undefined };
-  };
-
-  const get = (owner: string, id: string): StoredResponse | undefined => {
-    const write = pending.get(owner, id);
-    if (!write) return withFile((f) => f.read(owner, id));
-    return write.row ?? (write.packed ? unpack(write.packed) : undefined);
-  };
-
-  /** Marks the conversation as just used, so that it is pruned last. */
-  const continued = (chain: Chain, id: string, owner: string): Chain => {
-    if ('missing' in chain || !file) return chain;
-    touched.set(keyOf(owner, id), { owner, id });
-    schedule(options.flushAfter ?? 200);
-    return chain;
-  };
-
-  const forgetSpace = (mark: string, at = preciseNow()) => {
-    erasures.add(mark, at);
-    const erase = () => {
-      for (const write of pending.values()) {
-        if ((write.row ?? write.packed)?.space === mark) pending.remove(write);
-      }
-      withFile((f) => f.eraseSpace(mark, at));
+  ): Promise<boolean> {
+    const changed = (row: FoundResponse): QueuedResponse | undefined => {
+      const opened = openRow(row, this.#seal);
+      const next = opened && make(opened);
+      return next && new QueuedResponse({ ...next, began: row.began }, row.thread, this.#seal);
     };
-    erase();
-    const again = setTimeout(() => {
-      if (!closed) erase();
-    }, ERASE_AGAIN);
-    again.unref();
-  };
-
-  open();
-
-  const store: LocalResponses = {
-    fetch: () => store,
-    put(row) {
-      const { space = '', began = Number.POSITIVE_INFINITY } = row;
-      if (!closed && !erasures.hasSince(space, began)) enqueue(row.owner, row.id, row);
-    },
-    get: (id, owner) => get(owner, id),
-    known: (id, owner) => knownOf(owner, id),
-    change(id, owner, make) {
-      open();
-      // The file decides between processes, once it has what is queued here.
-      for (; file && pending.get(owner, id) !== undefined; ) if (!writeBatch()) break;
-      if (file && pending.get(owner, id) === undefined) {
-        try {
-          return file.change(owner, id, make, now());
-        } catch (error) {
-          fail('cannot write', error);
-        }
-      }
-      const row = get(owner, id);
-      const next = row && make(row);
-      if (next === undefined) return false;
-      enqueue(owner, id, next);
-      return true;
-    },
-    delete(id, owner) {
-      const write = pending.get(owner, id);
-      if (knownOf(owner, id) === undefined) return false;
-      // Without a file, removing the queued row is enough.
-      if (path === undefined && write) pending.remove(write);
-      else enqueue(owner, id);
-      return true;
-    },
-    chain(id, owner) {
-      return continued(
-        walkChain(id, (at) => linkOf(owner, at)),
-        id,
-        owner,
+    await this.#flushNow();
+    for (let looks = CHANGE_LOOKS; looks > 0; looks--) {
+      const tables = this.#tables();
+      if (tables === undefined) return this.#changeHere({ owner, id }, changed);
+      const next = await this.#certainly(() =>
+        tables.change({ owner, id }, (row) => changed(row)?.row),
       );
-    },
-    async chainInSteps(id, owner) {
-      const steps = chainSteps(id, (at) => linkOf(owner, at));
-      let began = performance.now();
-      for (;;) {
-        const step = steps.next();
-        if (step.done === true) return continued(step.value, id, owner);
-        if (performance.now() - began < STEP_MS) continue;
-        await new Promise((resolve) => setImmediate(resolve));
-        began = performance.now();
+      if (next === 'same') return false;
+      if (next !== undefined) {
+        const row = this.#here(next);
+        this.#learn(row);
+        await this.#send(row);
+        return true;
       }
-    },
-    items(ids, owner) {
-      const wanted = new Map<string, string[]>();
-      for (const id of ids) {
-        const response = pending.responseOf(owner, id) ?? withFile((f) => f.responseOf(owner, id));
-        if (response === undefined) continue;
-        const list = wanted.get(response);
-        if (list) list.push(id);
-        else wanted.set(response, [id]);
+      if (!this.#options.others) return false;
+      // The process that made it is about to write it.
+      await Bun.sleep(FLUSH_MS);
+    }
+    throw responsesAway();
+  }
+
+  #changeHere(key: RowKey, make: (row: FoundResponse) => QueuedResponse | undefined): boolean {
+    const row = this.#queue.get(key);
+    const next = row && make(row);
+    if (next !== undefined) this.#queue.add(next);
+    return next !== undefined;
+  }
+
+  /** Everywhere. False: there is none. @throws GatewayError 503: it is not certain that it is deleted */
+  async delete(id: string, owner: string): Promise<boolean> {
+    const reads = await this.fetch({ responses: [id] }, owner);
+    if (reads.known(id, owner) === undefined) return false;
+    const key = { owner, id };
+    await this.#certainly(async () => this.#tables()?.remove(key));
+    this.#queue.remove(key);
+    await this.#waiting?.forget([key]);
+    await this.#tell((cache) => cache.remove([key]));
+    return true;
+  }
+
+  /** Deletes every response made with this memory space. @throws as {@link forgetSpace} */
+  eraseSpace(space: string): Promise<void> {
+    return this.forgetSpace(nameHash(space));
+  }
+
+  /**
+   * The same for the hash of its name, everywhere: what others have still to write is not written any more.
+   * @param at as of `instant`: what was begun later stays; left out: now
+   * @throws GatewayError 503: the database could not be told; what is here and in the cache is gone
+   */
+  async forgetSpace(hash: string, at?: number): Promise<void> {
+    const local = at ?? preciseNow();
+    this.#erasures.add(hash, local);
+    this.#queue.erase(hash, local);
+    const tables = this.#tables();
+    if (tables === undefined) return;
+    await this.#tell((cache) => cache.erase(hash, tables.timeOf(local)));
+    await this.#waiting?.erase(hash, local);
+    const { at: until, rows } = await this.#certainly(() => tables.erase(hash, at));
+    // It may have come meanwhile.
+    this.#queue.erase(hash, local);
+    await this.#waiting?.erase(hash, local);
+    await this.#tell(async (cache) => {
+      await cache.erase(hash, until);
+      await cache.remove(rows);
+    });
+  }
+
+  /** Resolves when what is queued now is written, or cannot be written now. */
+  flush(): Promise<void> {
+    return this.#flushNow();
+  }
+
+  /** Resolves when nothing is left to write, or it is in the file of what waits. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    clearInterval(this.#upkeep);
+    clearTimeout(this.#timer);
+    const end = performance.now() + CLOSE_MS;
+    await Promise.race([this.#flushNow(), Bun.sleep(CLOSE_MS)]);
+    // Another process writes: that ends.
+    while (this.#queue.size > 0 && this.#tables()?.form === 'file' && performance.now() < end) {
+      await Bun.sleep(AGAIN_MS);
+      await this.#flushNow();
+    }
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#spill();
+    this.#waiting?.close();
+    this.#opened?.close();
+  }
+
+  /** Removes what is beyond the limits, unless another process did so within this time. */
+  async prune(everyMs: number): Promise<void> {
+    this.#unpruned.rows = 0;
+    this.#unpruned.bytes = 0;
+    try {
+      const rows = await this.#tables()?.prune(this.#limits, everyMs);
+      if (rows !== undefined && rows.length > 0) await this.#tell((cache) => cache.remove(rows));
+    } catch (thrown) {
+      this.#failed('cannot remove old responses', thrown);
+    }
+  }
+
+  /** The database; undefined: responses are in memory. */
+  #tables(): ResponseTables | undefined {
+    if (this.#opened !== undefined || this.#openDatabase === undefined || this.#closed) {
+      return this.#opened;
+    }
+    try {
+      this.#opened = new ResponseTables(this.#openDatabase());
+    } catch (thrown) {
+      this.#failed(`cannot open ${this.#options.name ?? 'the database'}`, thrown);
+      // Another process holds it: that ends.
+      if (isPassing(thrown)) this.#schedule(RETRY_MS);
+    }
+    return this.#opened;
+  }
+
+  async #send(row: QueuedResponse | ResponseRow): Promise<void> {
+    try {
+      const tables = this.#tables();
+      if (this.#cache !== undefined && tables !== undefined) {
+        const began = tables.timeOf(row.began);
+        const packed = row instanceof QueuedResponse ? row.row : row;
+        if (await this.#cache.write({ ...packed, began })) return;
       }
-      const found = new Map<string, KnownItem>();
-      for (const [response, list] of wanted) {
-        const row = get(owner, response);
-        if (row === undefined) continue;
-        const known = itemsById(row);
-        for (const id of list) {
-          const item = known.get(id);
-          if (item !== undefined) found.set(id, { item, keeper: row.keeper });
+    } catch (thrown) {
+      this.#failed('the cache does not take a response', thrown);
+    }
+    await this.#flushNow();
+  }
+
+  async #look(named: Named, owner: string): Promise<Looked> {
+    const cached = await this.#readCache(named, owner);
+    const found = new Found();
+    const take = (id: string): FoundResponse | 'gone' | undefined => {
+      if (cached.isGone(id)) return 'gone';
+      const row = found.rows.get(id) ?? cached.rows.get(id) ?? this.#queue.get({ owner, id });
+      if (row === undefined) return undefined;
+      if (this.#isErased(row)) return 'gone';
+      found.add(row);
+      return row;
+    };
+    /** What is named, or continued by what was found, and not found itself. */
+    const lacking = (): Named => {
+      const missing = new Set<string>();
+      for (const id of named.responses) {
+        const seen = new Set<string>();
+        for (let at: string | null = id; at !== null && !seen.has(at); ) {
+          seen.add(at);
+          const row = take(at);
+          if (row === undefined) missing.add(at);
+          at = named.chains && row !== undefined && row !== 'gone' ? row.previous : null;
         }
       }
-      return found;
-    },
-    eraseSpace: (space) => forgetSpace(nameHash(space)),
-    forgetSpace,
-    flush() {
-      while (writeBatch());
-    },
-    close() {
-      if (closed) return;
-      try {
-        file?.waitForLastWrite();
-      } catch {
-        // The write says what is wrong.
+      const items = named.items.filter((item) => !found.items.has(item));
+      return { responses: [...missing], chains: named.chains, items };
+    };
+    for (const id of cached.rows.keys()) take(id);
+    for (const item of named.items) {
+      const row = found.items.has(item) ? undefined : this.#queue.withItem(owner, item);
+      if (row !== undefined) take(row.id);
+    }
+    let isAway = false;
+    let isCut = false;
+    const read = async (
+      tables: ResponseTables | undefined,
+      here: (row: ResponseRow) => ResponseRow,
+    ) => {
+      const left = lacking();
+      if (tables === undefined || (left.responses.length === 0 && left.items.length === 0)) return;
+      const known = await tables.read(left, owner);
+      isCut ||= known.isCut;
+      for (const row of known.rows.map(here)) {
+        if (!cached.isGone(row.id) && !this.#isErased(row)) found.add(row);
       }
-      while (writeBatch());
-      closed = true;
-      clearTimeout(timer);
-      try {
-        file?.close();
-      } catch {
-        // Everything committed is safe; the process's end closes the handle.
+    };
+    try {
+      await read(this.#waiting, (row) => row);
+    } catch (thrown) {
+      this.#failed('cannot read the file of what waits', thrown);
+    }
+    try {
+      await read(this.#tables(), (row) => this.#here(row));
+      // What waits may be continued by what another replica has written since.
+      await read(this.#waiting, (row) => row);
+    } catch (thrown) {
+      this.#failed('cannot read stored responses', thrown);
+      isAway = this.#openDatabase !== undefined;
+    }
+    const left = lacking();
+    // What only gateways know, what one of them named, and what a known response continues.
+    const mayCome =
+      this.#options.others === true &&
+      !isAway &&
+      ((owner !== '' && left.items.length > 0) ||
+        left.responses.some((id) => owner !== '' || isOwnId(id) || !named.responses.includes(id)));
+    return { found, mayCome, isAway, isCut };
+  }
+
+  /** A row of the database or the cache, its time by the clock of this process. */
+  #here(row: ResponseRow): ResponseRow {
+    return { ...row, began: this.#tables()?.localTimeOf(row.began) ?? row.began };
+  }
+
+  #isErased({ space, began }: FoundResponse): boolean {
+    return space !== null && this.#erasures.hasSince(space, began);
+  }
+
+  async #readCache(named: Named, owner: string): Promise<CachedRows> {
+    if (this.#cache === undefined) return NOTHING_CACHED;
+    try {
+      const { rows, isGone } = await this.#cache.read(named, owner);
+      return { rows: new Map([...rows].map(([id, row]) => [id, this.#here(row)])), isGone };
+    } catch (thrown) {
+      this.#failed('cannot read stored responses from the cache', thrown);
+      return NOTHING_CACHED;
+    }
+  }
+
+  /** Tells the cache now, or when it is back. */
+  async #tell(message: (cache: ResponseCache) => Promise<void>): Promise<void> {
+    if (this.#cache === undefined) return;
+    try {
+      await message(this.#cache);
+    } catch (thrown) {
+      this.#failed('the cache does not take a deletion', thrown);
+      if (this.#owed.length < MAX_OWED) this.#owed.push(message);
+      this.#schedule(RETRY_MS);
+    }
+  }
+
+  #schedule(ms: number): void {
+    const at = performance.now() + ms;
+    if (this.#closed || at >= this.#flushAt) return;
+    this.#flushAt = at;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#flushNow(), ms);
+    this.#timer.unref();
+  }
+
+  #flushNow(): Promise<void> {
+    // A flush that has not begun yet takes everything.
+    this.#waitingFlush ??= this.#flushing.then(() => {
+      this.#waitingFlush = undefined;
+      return this.#flush();
+    });
+    this.#flushing = this.#waitingFlush;
+    return this.#waitingFlush;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#closed) return;
+    this.#flushAt = Number.POSITIVE_INFINITY;
+    this.#isBehind = true;
+    const tables = this.#tables();
+    if (tables === undefined) {
+      this.#queue.pack();
+      this.#touched.clear();
+      this.#trim();
+      return;
+    }
+    try {
+      for (const message of this.#owed.splice(0)) await this.#tell(message);
+      await this.#writeWaiting(tables);
+      for (;;) {
+        const batch = this.#queue.batch();
+        if (batch.length === 0 && this.#touched.size === 0) break;
+        const threads = [...this.#touched];
+        this.#touched.clear();
+        await this.#write(
+          tables,
+          batch.map(({ row }) => row),
+          threads,
+        );
+        this.#queue.done(batch);
+        if (this.#queue.size > 0) await new Promise((resolve) => setImmediate(resolve));
       }
-      file = undefined;
-    },
-    get persistent() {
-      return file !== undefined;
-    },
-  };
-  return store;
+      this.#isBehind = false;
+      const { rows, bytes } = this.#unpruned;
+      if (rows > MAX_UNPRUNED.rows || bytes > MAX_UNPRUNED.bytes) await this.prune(0);
+    } catch (thrown) {
+      this.#failed('cannot write stored responses', thrown);
+      await this.#spill();
+      this.#schedule(RETRY_MS);
+    }
+  }
+
+  /** A row that the database refuses must not keep the others back. @throws EngineAway */
+  async #write(
+    tables: ResponseTables,
+    rows: readonly ResponseRow[],
+    threads: readonly string[],
+  ): Promise<void> {
+    try {
+      const lacking = await tables.write(rows, threads);
+      this.#unpruned.rows += rows.length;
+      for (const { bytes } of rows) this.#unpruned.bytes += bytes;
+      for (const key of lacking) await this.#rescue(key);
+    } catch (thrown) {
+      const isUnusable = tables.form === 'file' || thrown instanceof EngineAway;
+      if (isUnusable || isPassing(thrown)) throw thrown;
+      this.#failed('the database refuses a response', thrown);
+      if (rows.length === 1) this.#dropped(1);
+      if (rows.length > 1) for (const row of rows) await this.#write(tables, [row], []);
+    }
+  }
+
+  /** The replica that made it may be gone: what the cache still has is written for it. */
+  async #rescue({ owner, id }: RowKey): Promise<void> {
+    const named: Named = { responses: [id], chains: false, items: [] };
+    const row = (await this.#readCache(named, owner)).rows.get(id);
+    const opened = row && !this.#isErased(row) ? openRow(row, this.#seal) : undefined;
+    if (opened) this.#queue.add(new QueuedResponse(opened, row!.thread, this.#seal));
+  }
+
+  /** The file of what waits; undefined: there is none, or it cannot be used. */
+  #waitingFile(): ResponseTables | undefined {
+    const { waitingPath } = this.#options;
+    if (this.#waiting !== undefined || waitingPath === undefined) return this.#waiting;
+    try {
+      this.#waiting = new ResponseTables(
+        openSqlite(RESPONSES, { path: waitingPath, shrinks: true }),
+      );
+    } catch (thrown) {
+      this.#failed(`cannot open ${waitingPath}`, thrown);
+    }
+    return this.#waiting;
+  }
+
+  /** Puts everything into the file: the database is away. Without a usable file it stays in memory. */
+  async #spill(): Promise<void> {
+    const isLost = this.#tables()?.form !== 'database';
+    const file = isLost || this.#queue.size === 0 ? undefined : this.#waitingFile();
+    try {
+      for (let batch = this.#queue.batch(); file !== undefined && batch.length > 0; ) {
+        await file.write(
+          batch.map(({ row }) => row),
+          [],
+        );
+        this.#queue.done(batch);
+        batch = this.#queue.batch();
+      }
+      const dropped = await file?.prune(this.#limits, 0);
+      if (dropped !== undefined && dropped.length > 0) this.#dropped(dropped.length);
+    } catch (thrown) {
+      this.#failed('cannot use the file of what waits', thrown);
+    }
+    this.#trim();
+  }
+
+  /** Writes what waits in the file, the oldest first. @throws EngineAway, or the database's error */
+  async #writeWaiting(tables: ResponseTables): Promise<void> {
+    const { oldSpoolPath } = this.#options;
+    if (this.#waiting !== undefined && oldSpoolPath !== undefined && existsSync(oldSpoolPath)) {
+      await takeOldSpool(oldSpoolPath, this.#waiting);
+    }
+    for (;;) {
+      const keys = upTo(MAX_WAITING_BYTES, (await this.#waiting?.list(0, MANY)) ?? []);
+      if (keys.length === 0) return;
+      const rows = await this.#waiting!.rows(keys);
+      await this.#write(tables, rows, []);
+      await this.#waiting!.forget(keys);
+    }
+  }
+
+  #trim(): void {
+    const dropped = this.#queue.trim();
+    if (dropped > 0 && this.#options.database !== undefined) this.#dropped(dropped);
+  }
+
+  /** @throws GatewayError 503: it is not certain that it is done */
+  async #certainly<T>(work: () => Promise<T>): Promise<T> {
+    for (let left = TIMES; ; left--) {
+      try {
+        return await work();
+      } catch (thrown) {
+        if (thrown instanceof EngineAway || left === 1) throw responsesAway(thrown);
+        if (!isPassing(thrown)) throw thrown;
+        await Bun.sleep(AGAIN_MS);
+      }
+    }
+  }
+
+  #learn({ owner, id, thread }: FoundResponse): void {
+    const key = keyOf({ owner, id });
+    this.#threads.delete(key);
+    this.#threads.set(key, thread);
+    if (this.#threads.size > MAX_THREADS) {
+      this.#threads.delete(this.#threads.keys().next().value!);
+    }
+  }
+
+  #threadOf(owner: string, id: string): string | undefined {
+    return this.#threads.get(keyOf({ owner, id }));
+  }
+
+  #dropped(count: number): void {
+    this.#options.onDropped?.(count);
+    this.#problem('responses that could not be stored were dropped');
+  }
+
+  /** That an engine is away is told once, by the engine itself. A file that cannot be used is not tried again. */
+  #failed(what: string, thrown: unknown): void {
+    if (thrown instanceof EngineAway) return;
+    if (this.#opened?.form === 'database' || isPassing(thrown)) {
+      this.#problem(what, thrown);
+      return;
+    }
+    this.#openDatabase = undefined;
+    try {
+      this.#opened?.close();
+    } catch {
+      // It is not used any more.
+    }
+    this.#opened = undefined;
+    this.#problem(what, thrown, '; keeping responses in memory only');
+  }
+
+  #problem(what: string, cause?: unknown, then = ''): void {
+    if (this.#told.has(what)) return;
+    this.#told.add(what);
+    const why = cause instanceof Error ? ` (${cause.message})` : '';
+    this.#options.warn?.(`response store: ${what}${why}${then}`, cause);
+  }
+}
+
+/** The first ones, of so many bytes together; at least one. */
+function upTo<Item extends { readonly bytes: number }>(
+  most: number,
+  items: readonly Item[],
+): readonly Item[] {
+  let bytes = 0;
+  const end = items.findIndex((item, at) => {
+    bytes += item.bytes;
+    return at > 0 && bytes > most;
+  });
+  return end < 0 ? items : items.slice(0, end);
+}
+
+/** Deadlocks, a file that another process holds, and the like: the same again may succeed. What a role may not do can be allowed. */
+function isPassing(thrown: unknown): boolean {
+  const { code } = (thrown ?? {}) as { code?: unknown };
+  return typeof code === 'string' && /^(40|55|42|3F|0A|25)|BUSY|LOCKED|FULL|IOERR|NOMEM/.test(code);
 }

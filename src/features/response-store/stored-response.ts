@@ -1,7 +1,8 @@
-/** A stored response: its fields, its limits, and its row in the database. */
+/** A stored response: its fields, its limits, and its row as stores hold it: texts compressed and sealed, beside what it is found by. */
 
 import type { CountedBefore } from '../../conversation/account/payer.ts';
-import { isObject, type JsonObject, parseJson } from '../../lib/json/json.ts';
+import { isObject, type JsonObject, parseJson, tryParse } from '../../lib/json/json.ts';
+import { type TextSeal, textSeal } from '../../state/text-seal.ts';
 
 /** One exchange of a conversation: the input of one request and its response. */
 export interface StoredResponse {
@@ -23,7 +24,7 @@ export interface StoredResponse {
   readonly space?: string;
   /** The provider that made it and also stores it under its id. */
   readonly keeper?: string;
-  /** When its request came, as of `instant`: it is not stored where its space was erased later. Not on disk. */
+  /** When its request came, as of `instant`: it is not stored where its space was erased later. */
   readonly began?: number;
 }
 
@@ -51,34 +52,40 @@ export function withoutDue(response: JsonObject): JsonObject {
   return rest;
 }
 
-/** The fields that a chain needs. */
-export type ChainLink = Pick<StoredResponse, 'previous' | 'input' | 'output' | 'keeper'>;
-
-/** A row of the database, its JSON columns as text. */
-export interface PackedRow {
-  readonly id: string;
+/** A row of the tables. */
+export interface ResponseRow {
   readonly owner: string;
+  readonly id: string;
+  /** Of its conversation: rows of one are removed together. */
+  readonly thread: string;
+  /** Seconds since 1970. */
   readonly created: number;
   readonly previous: string | null;
   readonly model: string;
   readonly space: string | null;
   readonly keeper: string | null;
-  readonly began?: number | undefined;
-  readonly input: string;
-  readonly output: string;
-  readonly response: string;
-  /** UTF-16 units of the three texts, which the limit on bytes counts. */
+  /** When its request came, in milliseconds since 1970 by the clock of whoever holds the row. */
+  readonly began: number;
+  /** UTF-16 units of the texts, which the limit on bytes counts. */
   readonly bytes: number;
-  /** Ids of the output items, which later requests may refer to. */
+  /** Of the output items that a later request may refer to. */
   readonly itemIds: readonly string[];
+  /** Sealed: the input and output items. */
+  readonly items: Uint8Array;
+  /** Sealed: the response object. Empty where only the items were read. */
+  readonly response: Uint8Array;
 }
+
+export type RowKey = Pick<ResponseRow, 'owner' | 'id'>;
+
+export const keyOf = ({ owner, id }: RowKey): string => `${owner}\n${id}`;
 
 export interface ResponseLimits {
   readonly rows: number;
   readonly bytes: number;
   /** Milliseconds since the conversation was last continued. */
   readonly age: number;
-  /** Limits on the rows in memory: queued ones, or all rows without a usable file. */
+  /** Of what is not in the database yet, or of all where there is none. */
   readonly memoryRows: number;
   readonly memoryBytes: number;
 }
@@ -91,51 +98,151 @@ export const DEFAULT_LIMITS: ResponseLimits = {
   memoryBytes: 64 * 1024 * 1024,
 };
 
-/** The row with its JSON as text. */
-export function pack(row: StoredResponse): PackedRow {
-  const input = JSON.stringify(row.input);
-  const output = JSON.stringify(row.output);
-  const response = JSON.stringify(row.response);
+/** A longer id fits into no index of Postgres. */
+const MAX_ID = 512;
+
+/** Can Postgres hold it as an id? */
+export const isUsable = (id: string): boolean => id.length <= MAX_ID && !id.includes('\0');
+
+export type OpenedResponse = StoredResponse & { readonly began: number };
+
+/** A response that was put. It becomes a row when somebody needs its bytes: not on the way of a request. */
+export class QueuedResponse {
+  readonly owner: string;
+  readonly id: string;
+  readonly thread: string;
+  readonly previous: string | null;
+  readonly space: string | null;
+  readonly keeper: string | null;
+  readonly began: number;
+  readonly itemIds: readonly string[];
+  readonly #seal: TextSeal;
+  #given: OpenedResponse | undefined;
+  #row: ResponseRow | undefined;
+
+  constructor(stored: OpenedResponse, thread: string, seal: TextSeal) {
+    this.#given = stored;
+    this.owner = stored.owner;
+    this.id = stored.id;
+    this.thread = thread;
+    this.previous = stored.previous ?? null;
+    this.space = stored.space ?? null;
+    this.keeper = stored.keeper ?? null;
+    this.began = stored.began;
+    this.itemIds = [...itemsById(stored).keys()];
+    this.#seal = seal;
+  }
+
+  /** As it was given; undefined: it is a row now. */
+  get given(): OpenedResponse | undefined {
+    return this.#given;
+  }
+
+  get row(): ResponseRow {
+    if (this.#given !== undefined) this.#row = this.#packed(this.#given);
+    this.#given = undefined;
+    return this.#row!;
+  }
+
+  /** 0 until it is a row. */
+  get bytes(): number {
+    return this.#row?.bytes ?? 0;
+  }
+
+  #packed(stored: OpenedResponse): ResponseRow {
+    const { owner, id, thread, previous, space, keeper, began, itemIds } = this;
+    const items = JSON.stringify({ input: stored.input, output: stored.output });
+    const response = JSON.stringify(stored.response);
+    const head = { owner, id, thread, previous, space, keeper, began, itemIds };
+    return {
+      ...head,
+      created: stored.created,
+      model: stored.model.replaceAll('\0', ''),
+      bytes: items.length + response.length,
+      items: packText(items, this.#seal, placeOf('items', this)),
+      response: packText(response, this.#seal, placeOf('response', this)),
+    };
+  }
+}
+
+/** A row that was read, or a response that is still to be written. */
+export type FoundResponse = ResponseRow | QueuedResponse;
+
+/** The items of a response; undefined: damaged, or sealed with a secret that is not known here. */
+export function openItems(
+  found: FoundResponse,
+  seal: TextSeal,
+): Pick<StoredResponse, 'input' | 'output'> | undefined {
+  if (found instanceof QueuedResponse) return found.given ?? openItems(found.row, seal);
+  const value = openText(found.items, seal, placeOf('items', found));
+  return value && Array.isArray(value.input) && Array.isArray(value.output)
+    ? (value as unknown as Pick<StoredResponse, 'input' | 'output'>)
+    : undefined;
+}
+
+/** The whole response; undefined as for {@link openItems}. */
+export function openRow(found: FoundResponse, seal: TextSeal): OpenedResponse | undefined {
+  if (found instanceof QueuedResponse) return found.given ?? openRow(found.row, seal);
+  const { owner, id, created, previous, model, space, keeper, began } = found;
+  const items = openItems(found, seal);
+  const response = openText(found.response, seal, placeOf('response', found));
+  if (items === undefined || response === undefined) return undefined;
   return {
-    id: row.id,
-    owner: row.owner,
-    created: row.created,
-    previous: row.previous ?? null,
-    model: row.model,
-    space: row.space ?? null,
-    keeper: row.keeper ?? null,
-    began: row.began,
-    input,
-    output,
+    id,
+    owner,
+    created,
+    previous: previous ?? undefined,
+    model,
+    space: space ?? undefined,
+    keeper: keeper ?? undefined,
+    began,
     response,
-    bytes: input.length + output.length + response.length,
-    itemIds: itemIdsOf(row),
+    ...items,
   };
 }
 
-/** The reverse of {@link pack}. */
-export function unpack(row: Omit<PackedRow, 'bytes' | 'itemIds'>): StoredResponse {
-  return {
-    id: row.id,
-    owner: row.owner,
-    created: row.created,
-    previous: row.previous ?? undefined,
-    model: row.model,
-    space: row.space ?? undefined,
-    keeper: row.keeper ?? undefined,
-    response: parseJson(row.response) as JsonObject,
-    ...unpackItems(row),
+/** The row with its texts under another seal; undefined: they cannot be opened. */
+export function resealed(row: ResponseRow, from: TextSeal, to: TextSeal): ResponseRow | undefined {
+  const again = (part: 'items' | 'response') => {
+    const packed = from.open(row[part], placeOf(part, row));
+    return packed && to.seal(packed, placeOf(part, row));
   };
+  const [items, response] = [again('items'), again('response')];
+  return items && response && { ...row, items, response };
 }
 
-/** The two item lists of a row. */
-export function unpackItems(
-  row: Pick<PackedRow, 'input' | 'output'>,
-): Pick<ChainLink, 'input' | 'output'> {
-  return {
-    input: parseJson(row.input) as readonly JsonObject[],
-    output: parseJson(row.output) as readonly JsonObject[],
-  };
+const placeOf = (part: 'items' | 'response', { owner, id }: RowKey): string =>
+  `responses:${part}:${owner}:${id}`;
+
+/** In a file of this machine texts are not sealed. */
+export const NO_SEAL = textSeal([]);
+
+export const packText = (text: string, seal = NO_SEAL, place = ''): Uint8Array =>
+  seal.seal(Bun.zstdCompressSync(Buffer.from(text)), place);
+
+function openText(bytes: Uint8Array, seal: TextSeal, place: string): JsonObject | undefined {
+  const packed = seal.open(bytes, place);
+  if (packed === undefined) return undefined;
+  try {
+    const value = parseJson(Buffer.from(Bun.zstdDecompressSync(packed)).toString());
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A row as one text without line ends or spaces, for the cache. */
+export function rowText({ items, response, ...rest }: ResponseRow): string {
+  const parts = [Buffer.from(JSON.stringify(rest)), items, response];
+  return parts.map((part) => Buffer.from(part).toString('base64')).join(' ');
+}
+
+/** The reverse of {@link rowText}; undefined: it is damaged. */
+export function rowOf(text: string): ResponseRow | undefined {
+  const [head, items, response] = text.split(' ').map((part) => Buffer.from(part, 'base64'));
+  const rest = head && tryParse(head.toString());
+  if (!isObject(rest) || items === undefined || response === undefined) return undefined;
+  return { ...(rest as unknown as Omit<ResponseRow, 'items' | 'response'>), items, response };
 }
 
 /**
@@ -153,7 +260,3 @@ export function itemsById({
   }
   return found;
 }
-
-export const itemIdsOf = (row: Pick<StoredResponse, 'output' | 'response'>): readonly string[] => [
-  ...itemsById(row).keys(),
-];

@@ -27,17 +27,23 @@ export function openPostgres(
       await prepare();
       return database.query(sql, values, deadlineMs);
     },
-    async transaction(work, { deadlineMs = TRANSACTION_MS, lock }: TransactionOptions = {}) {
+    async transaction(
+      work,
+      { deadlineMs = TRANSACTION_MS, lock, sharedLocks = [] }: TransactionOptions = {},
+    ) {
       await prepare();
       return within(database, deadlineMs, async (inside) => {
-        if (lock !== undefined) {
+        if (lock !== undefined || sharedLocks.length > 0) {
           await inside.query(
             `SELECT set_config('lock_timeout', $1, true),
                set_config('idle_in_transaction_session_timeout', $2, true)`,
             [`${LOCK_MS}`, `${IDLE_MS}`],
           );
-          await inside.query('SELECT pg_advisory_xact_lock($1)', [lock]);
         }
+        for (const one of sharedLocks) {
+          await inside.query('SELECT pg_advisory_xact_lock_shared($1)', [one]);
+        }
+        if (lock !== undefined) await inside.query('SELECT pg_advisory_xact_lock($1)', [lock]);
         return work(inside);
       });
     },

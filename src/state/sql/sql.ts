@@ -29,6 +29,12 @@ export interface TransactionOptions {
    * Numbers of rooms differ (`test/state/advisory-locks.test.ts`).
    */
   readonly lock?: number;
+  /** Others may have these numbers so at the same time, but nobody as their `lock`. */
+  readonly sharedLocks?: readonly number[];
+  /** What it removes from a file is overwritten there, and cannot be found in it any more. */
+  readonly overwrites?: boolean;
+  /** It may remove much: a file that `shrinks` gives the space back, some of it each time. */
+  readonly frees?: boolean;
 }
 
 /** Statements of one room. Before the first one, its tables are brought up to date. */

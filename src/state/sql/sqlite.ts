@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSource } from '../moving/source-store.ts';
 import { bringUpToDate, type Migration, openStateFile } from '../versioned-store.ts';
-import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue } from './sql.ts';
+import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue, TransactionOptions } from './sql.ts';
 
 export interface SqliteOptions {
   readonly path: string;
@@ -14,15 +14,25 @@ export interface SqliteOptions {
   readonly busyMs?: number;
   /** A commit survives a power cut. */
   readonly durable?: boolean;
+  /** A new file can give back the space of what was removed, and its log stays small. */
+  readonly shrinks?: boolean;
 }
+
+const SHRINKING = ['auto_vacuum = INCREMENTAL', 'journal_size_limit = 16777216'];
+/** Pages that one transaction gives back. */
+const FREED_PAGES = 256;
 
 /** @throws SQLiteError, or an Error with a message for people when the file cannot be used */
 export function openSqlite(
   schema: SqlSchema,
-  { path, busyMs, durable }: SqliteOptions,
+  { path, busyMs, durable, shrinks }: SqliteOptions,
 ): SqlDatabase {
-  const migrations = migrationsOf(schema);
-  const db = openStateFile({ path, migrations, ...(busyMs !== undefined && { busy: busyMs }) });
+  const db = openStateFile({
+    path,
+    migrations: migrationsOf(schema),
+    ...(busyMs !== undefined && { busy: busyMs }),
+    ...(shrinks === true && { pragmas: SHRINKING }),
+  });
   if (durable === true) db.run('PRAGMA synchronous = FULL');
   return new SqliteDatabase(db);
 }
@@ -85,8 +95,11 @@ class SqliteDatabase implements SqlDatabase {
     return this.#all<Row>(sql, values);
   };
 
-  transaction<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
-    return this.#within('BEGIN IMMEDIATE', work);
+  transaction<T>(
+    work: (inside: SqlStatements) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T> {
+    return this.#within('BEGIN IMMEDIATE', work, options);
   }
 
   snapshot<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
@@ -98,20 +111,29 @@ class SqliteDatabase implements SqlDatabase {
     this.#onClose?.();
   }
 
-  async #within<T>(begin: string, work: (inside: SqlStatements) => Promise<T>): Promise<T> {
+  async #within<T>(
+    begin: string,
+    work: (inside: SqlStatements) => Promise<T>,
+    { overwrites = false, frees = false }: TransactionOptions = {},
+  ): Promise<T> {
     while (this.#open !== undefined) await this.#open;
+    if (overwrites) this.#db.run('PRAGMA secure_delete = ON');
     this.#db.run(begin);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#open = promise;
     try {
       const result = await work({ query: async (sql, values = []) => this.#all(sql, values) });
       this.#db.run('COMMIT');
+      // The write-ahead log still contains the rows.
+      if (overwrites) this.#db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+      if (frees) this.#db.run(`PRAGMA incremental_vacuum(${FREED_PAGES})`);
       return result;
     } catch (thrown) {
       // Some errors, a full disk among them, have undone everything already.
       if (this.#db.inTransaction) this.#db.run('ROLLBACK');
       throw thrown;
     } finally {
+      if (overwrites) this.#db.run('PRAGMA secure_delete = OFF');
       this.#open = undefined;
       resolve();
     }

@@ -10,10 +10,11 @@ import { capture } from '../../../src/features/chat-apps/capture.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
 import { externalMemory } from '../../../src/features/memory/store/external-memory.ts';
-import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
+import { ResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { DESCRIPTIONS } from '../../../src/features/vision/index.ts';
 import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
 import { MemoryEntries } from '../../../src/state/key-value/memory.ts';
+import { fileStore } from '../../support/stored-rows.ts';
 import { FORMS, memories, watched } from './support.ts';
 
 const folders: string[] = [];
@@ -105,10 +106,11 @@ describe('an external service', () => {
 
 describe('stored responses', () => {
   test.each([true, false])('with a file: %p', async (withFile) => {
-    const options = withFile ? { path: newFile('responses.db') } : {};
-    const stores = [openResponseStore(options), openResponseStore(options)];
-    const [one, other] = stores as [(typeof stores)[0], (typeof stores)[0]];
-    const keep = (store: typeof one, id: string, began: number) =>
+    const path = newFile('responses.db');
+    const open = () => (withFile ? fileStore(path, { others: true }) : new ResponseStore({}));
+    const stores = [open(), open()] as const;
+    const [one, other] = stores;
+    const keep = (store: ResponseStore, id: string, began: number) =>
       record(store, {
         body: {},
         response: { id, output: [] },
@@ -120,17 +122,19 @@ describe('stored responses', () => {
       });
     const began = preciseNow();
     await Bun.sleep(5);
-    one.eraseSpace('s');
+    await one.eraseSpace('s');
     await Bun.sleep(5);
     keep(one, 'late', began);
     if (withFile) keep(other, 'late-too', began);
     keep(one, 'new', preciseNow());
-    one.flush();
-    other.flush();
-    expect(one.get('late', '')).toBeUndefined();
-    expect(other.get('late-too', '')).toBeUndefined();
-    expect(one.get('new', '')?.id).toBe('new');
-    for (const store of stores) store.close();
+    await one.flush();
+    await other.flush();
+    const has = async (store: ResponseStore, id: string) =>
+      (await store.fetch({ responses: [id] }, '')).get(id, '')?.id;
+    expect(await has(one, 'late')).toBeUndefined();
+    expect(await has(other, 'late-too')).toBeUndefined();
+    expect(await has(one, 'new')).toBe('new');
+    for (const store of stores) await store.close();
   });
 });
 

@@ -1,13 +1,11 @@
 /** What every form of the store of responses does: in memory, in a file, and shared by replicas. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, test as base, beforeAll, describe, expect } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  openResponseStore,
-  type ResponseStore,
-} from '../../../src/features/response-store/index.ts';
+import fc from 'fast-check';
+import { ResponseStore } from '../../../src/features/response-store/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { parseJson } from '../../../src/lib/json/json.ts';
 import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
@@ -21,11 +19,11 @@ import {
   startPostgres,
 } from '../../support/engines/database-servers.ts';
 import type { Server } from '../../support/engines/processes.ts';
-import { replica } from '../../support/shared-responses.ts';
-import { conversation, itemText, say, storedRow } from '../../support/stored-rows.ts';
+import { replica } from '../../support/replica-responses.ts';
+import { conversation, fileStore, itemText, say, storedRow } from '../../support/stored-rows.ts';
 import { until } from '../../support/until.ts';
 
-/** One writes, the other one reads; a store of one machine is both. */
+/** One writes, the other one reads; a store of one process is both. */
 type Open = () => Promise<{
   readonly stores: readonly [ResponseStore, ResponseStore];
   close(): unknown;
@@ -44,21 +42,35 @@ afterAll(async () => {
   await database?.stop();
 });
 
-function embedded(inFile: boolean): Open {
+function inProcess(inFile: boolean): Open {
   return async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hopgate-responses-'));
-    const store = openResponseStore(inFile ? { path: join(folder, 'responses.db') } : {});
+    const store = inFile ? fileStore(join(folder, 'responses.db')) : new ResponseStore({});
     return {
       stores: [store, store],
-      close() {
-        store.close();
+      async close() {
+        await store.close();
         rmSync(folder, { recursive: true, force: true });
       },
     };
   };
 }
 
-function shared(through: () => { readonly cache?: number; readonly database: number }): Open {
+/** Two processes on one machine. */
+const inWorkers: Open = async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hopgate-responses-'));
+  const path = join(folder, 'responses.db');
+  const [one, other] = [fileStore(path, { others: true }), fileStore(path, { others: true })];
+  return {
+    stores: [one, other],
+    async close() {
+      await Promise.all([one.close(), other.close()]);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+function inReplicas(through: () => { readonly cache?: number; readonly database: number }): Open {
   return async () => {
     const secret = 'a-secret-of-at-least-32-characters';
     const [one, other] = [replica({ ...through(), secret }), replica({ ...through(), secret })];
@@ -74,22 +86,24 @@ function shared(through: () => { readonly cache?: number; readonly database: num
 }
 
 const FORMS: readonly (readonly [name: string, open: Open, has: boolean])[] = [
-  ['memory', embedded(false), true],
-  ['SQLite', embedded(true), true],
-  ['Postgres', shared(() => ({ database: database.port })), HAS_POSTGRES],
+  ['memory', inProcess(false), true],
+  ['SQLite', inProcess(true), true],
+  ['SQLite of two processes', inWorkers, true],
+  ['Postgres', inReplicas(() => ({ database: database.port })), HAS_POSTGRES],
   [
     'Postgres with the cache in front',
-    shared(() => ({ cache: cache.port, database: database.port })),
+    inReplicas(() => ({ cache: cache.port, database: database.port })),
     HAS_POSTGRES && HAS_CACHE,
   ],
   [
     'Postgres behind PgBouncer, with the cache in front',
-    shared(() => ({ cache: cache.port, database: bouncer.port })),
+    inReplicas(() => ({ cache: cache.port, database: bouncer.port })),
     HAS_BOUNCER && HAS_CACHE,
   ],
 ];
 
-describe.each(FORMS.filter(([, , has]) => has))('%s', (_name, open) => {
+describe.each(FORMS)('%s', (_name, open, has) => {
+  const test = base.skipIf(!has);
   const opened: Awaited<ReturnType<Open>>[] = [];
   afterEach(async () => {
     for (const one of opened.splice(0)) await one.close();
@@ -107,7 +121,7 @@ describe.each(FORMS.filter(([, , has]) => has))('%s', (_name, open) => {
   ) {
     for (const row of rows) {
       store.put(row);
-      await store.sent?.();
+      await store.sent();
       // What was erased meanwhile never comes.
       if (row.space !== undefined) continue;
       // A busy machine may be late: everybody must find it before the test goes on.
@@ -220,7 +234,7 @@ describe.each(FORMS.filter(([, , has]) => has))('%s', (_name, open) => {
     await put(one, storedRow(c, undefined, { space, began: before }));
     await Bun.sleep(50);
     await put(one, storedRow(d, undefined, { space, began: preciseNow() }));
-    one.flush();
+    await one.flush();
     await Bun.sleep(300);
     for (const store of [one, other]) {
       expect(await conversation(store, a)).toBe(`missing ${a}`);
@@ -231,5 +245,82 @@ describe.each(FORMS.filter(([, , has]) => has))('%s', (_name, open) => {
     }
     await one.forgetSpace(space);
     expect(await conversation(other, d)).toBe(`missing ${d}`);
+  });
+
+  test('a chain equals its links put together, whether queued, written or both', async () => {
+    const [one, other] = await stores();
+    const link = fc.record({
+      // The distance back to the link it continues, so that chains have branches.
+      back: fc.nat(5),
+      inputs: fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 3 }),
+      outputs: fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 3 }),
+      flush: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(link, { minLength: 1, maxLength: 40 }), async (links) => {
+        const names = ids(links.length);
+        const expected: JsonObject[][] = [];
+        const wrap = (values: unknown[]): JsonObject[] =>
+          values.map((value) => ({ type: 'x', value: JSON.parse(JSON.stringify(value)) }));
+        for (const [i, { back, inputs, outputs, flush }] of links.entries()) {
+          const parent = i - 1 - back;
+          const [input, output] = [wrap(inputs), wrap(outputs)];
+          one.put(storedRow(names[i]!, names[parent], { input, output }));
+          expected.push([...(expected[parent] ?? []), ...input, ...output]);
+          if (flush) await one.flush();
+        }
+        const whole = async (store: ResponseStore, i: number) => {
+          const reads = await store.fetch({ responses: [names[i]!], chains: true }, '');
+          const chain = await reads.chainInSteps(names[i]!, '');
+          return 'missing' in chain ? chain : chain.items;
+        };
+        for (let i = 0; i < links.length; i++) expect(await whole(one, i)).toEqual(expected[i]!);
+        await one.flush();
+        expect(await whole(other, links.length - 1)).toEqual(expected.at(-1)!);
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  test('a link cannot reach into another owner’s chain', async () => {
+    const [one, other] = await stores();
+    const [a, b] = ids(2) as [string, string];
+    await put(one, storedRow(a, undefined, { owner: 'ann' }));
+    await put(one, storedRow(b, a, { owner: 'bob' }));
+    await one.flush();
+    expect(await conversation(other, b, 'bob')).toBe(`missing ${a}`);
+  });
+
+  test('a thousand links come back whole', async () => {
+    const [one, other] = await stores();
+    const names = ids(1000);
+    for (const [i, id] of names.entries()) one.put(storedRow(id, names[i - 1]));
+    await one.flush();
+    expect(await conversation(other, names.at(-1)!)).toHaveLength(2000);
+  });
+
+  test('a conversation of many megabytes comes back whole, and other work runs meanwhile', async () => {
+    const [one, other] = await stores();
+    const names = ids(30);
+    const text = 'x'.repeat(500_000);
+    for (const [i, id] of names.entries()) {
+      one.put(storedRow(id, names[i - 1], { input: [say(text)] }));
+    }
+    await one.flush();
+    const texts = (await conversation(other, names.at(-1)!)) as string[];
+    expect(texts.filter((one) => one === text)).toHaveLength(30);
+  });
+
+  test('of two changes, the second sees what the first has made', async () => {
+    const [one, other] = await stores();
+    const [a] = ids(1) as [string];
+    await put(one, storedRow(a, undefined, { model: '0' }));
+    const more = (store: ResponseStore) =>
+      store.change(a, '', (row) => ({ ...row, model: `${Number(row.model) + 1}` }));
+    expect(await Promise.all([more(one), more(other), more(one)])).toEqual([true, true, true]);
+    for (const store of [one, other]) {
+      expect((await store.fetch({ responses: [a] }, '')).get(a, '')?.model).toBe('3');
+    }
+    expect(await one.change(a, '', () => undefined)).toBe(false);
   });
 });

@@ -7,10 +7,9 @@ import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import {
   earlierItems,
-  type LocalResponses,
   listInputItems,
-  openResponseStore,
   ownerOf,
+  ResponseStore,
   record,
   remove,
   resolveReferences,
@@ -18,6 +17,7 @@ import {
 } from '../../../src/features/response-store/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { writesElsewhere } from '../../support/other-writer.ts';
+import { fileStore } from '../../support/stored-rows.ts';
 
 const inputItems = (body: JsonObject): readonly JsonObject[] =>
   typeof body.input === 'string'
@@ -25,9 +25,9 @@ const inputItems = (body: JsonObject): readonly JsonObject[] =>
     : (body.input as JsonObject[]);
 const outputItems = (response: JsonObject) => response.output as JsonObject[];
 
-let store: LocalResponses;
+let store: ResponseStore;
 beforeEach(() => {
-  store = openResponseStore();
+  store = new ResponseStore({});
 });
 
 function answer(id: string, body: JsonObject, owner = '', more: JsonObject = {}): boolean {
@@ -51,9 +51,16 @@ function answer(id: string, body: JsonObject, owner = '', more: JsonObject = {})
   return record(store, { body, response, owner, inputItems, outputItems });
 }
 
-const failure = (run: () => unknown): GatewayError => {
+/** Everything that the tests name, fetched for this owner. */
+const reads = (owner = '') =>
+  store.fetch(
+    { responses: ['resp_1', 'resp_2', 'resp_nope'], chains: true, items: ['msg_resp_1'] },
+    owner,
+  );
+
+const failure = async (run: () => unknown): Promise<GatewayError> => {
   try {
-    run();
+    await run();
   } catch (error) {
     if (error instanceof GatewayError) return error;
     throw error;
@@ -62,15 +69,21 @@ const failure = (run: () => unknown): GatewayError => {
 };
 
 describe('continuing', () => {
-  test('a request that continues no response stays unchanged', () => {
-    expect(earlierItems({ input: 'hi' }, store, '')).toBeUndefined();
-    expect(earlierItems({ input: 'hi', previous_response_id: null }, store, '')).toBeUndefined();
+  test('a request that continues no response stays unchanged', async () => {
+    expect(earlierItems({ input: 'hi' }, await reads(), '')).toBeUndefined();
+    expect(
+      earlierItems({ input: 'hi', previous_response_id: null }, await reads(), ''),
+    ).toBeUndefined();
   });
 
-  test('earlier input and output come first, earlier instructions do not', () => {
+  test('earlier input and output come first, earlier instructions do not', async () => {
     answer('resp_1', { input: 'one', instructions: 'speak like a pirate' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1', instructions: 'be brief' });
-    const items = earlierItems({ input: 'three', previous_response_id: 'resp_2' }, store, '')!;
+    const items = earlierItems(
+      { input: 'three', previous_response_id: 'resp_2' },
+      await reads(),
+      '',
+    )!;
     expect(items.map((item) => (item as JsonObject).role)).toEqual([
       'user',
       'assistant',
@@ -80,8 +93,10 @@ describe('continuing', () => {
     expect(JSON.stringify(items)).not.toMatch(/pirate|brief|three/);
   });
 
-  test('an unknown response is a 400 with OpenAI’s message', () => {
-    const error = failure(() => earlierItems({ previous_response_id: 'resp_nope' }, store, ''));
+  test('an unknown response is a 400 with OpenAI’s message', async () => {
+    const error = await failure(async () =>
+      earlierItems({ previous_response_id: 'resp_nope' }, await reads(), ''),
+    );
     expect(error).toMatchObject({
       status: 400,
       kind: 'invalid_request',
@@ -91,19 +106,23 @@ describe('continuing', () => {
     });
   });
 
-  test('a response made with store:false cannot be continued', () => {
+  test('a response made with store:false cannot be continued', async () => {
     expect(answer('resp_1', { input: 'one', store: false })).toBe(false);
-    expect(failure(() => earlierItems({ previous_response_id: 'resp_1' }, store, '')).code).toBe(
-      'previous_response_not_found',
-    );
-    expect(failure(() => retrieve(store, 'resp_1', '')).status).toBe(404);
+    expect(
+      (
+        await failure(async () =>
+          earlierItems({ previous_response_id: 'resp_1' }, await reads(), ''),
+        )
+      ).code,
+    ).toBe('previous_response_not_found');
+    expect((await failure(async () => retrieve(await reads(), 'resp_1', ''))).status).toBe(404);
   });
 
-  test('store:false may still continue a stored response', () => {
+  test('store:false may still continue a stored response', async () => {
     answer('resp_1', { input: 'one' });
-    expect(earlierItems({ store: false, previous_response_id: 'resp_1' }, store, '')).toHaveLength(
-      2,
-    );
+    expect(
+      earlierItems({ store: false, previous_response_id: 'resp_1' }, await reads(), ''),
+    ).toHaveLength(2);
   });
 
   test('the error names the deleted link, not the requested one', async () => {
@@ -111,17 +130,22 @@ describe('continuing', () => {
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
     await remove(store, 'resp_1', '');
     expect(
-      failure(() => earlierItems({ previous_response_id: 'resp_2' }, store, '')).message,
+      (
+        await failure(async () =>
+          earlierItems({ previous_response_id: 'resp_2' }, await reads(), ''),
+        )
+      ).message,
     ).toContain('resp_1');
   });
 
-  test('a previous_response_id that is not a string is refused by name', () => {
-    expect(failure(() => earlierItems({ previous_response_id: 7 }, store, '')).param).toBe(
-      'previous_response_id',
-    );
+  test('a previous_response_id that is not a string is refused by name', async () => {
+    expect(
+      (await failure(async () => earlierItems({ previous_response_id: 7 }, await reads(), '')))
+        .param,
+    ).toBe('previous_response_id');
   });
 
-  test('an incomplete response, or one without an id, is not stored', () => {
+  test('an incomplete response, or one without an id, is not stored', async () => {
     expect(answer('resp_1', { input: 'x' }, '', { status: 'in_progress' })).toBe(false);
     expect(answer('', { input: 'x' })).toBe(false);
     expect(answer('resp_2', { input: 'x' }, '', { status: 'incomplete' })).toBe(true);
@@ -129,11 +153,11 @@ describe('continuing', () => {
 });
 
 describe('item references', () => {
-  test('a reference becomes the item it names; other items stay unchanged', () => {
+  test('a reference becomes the item it names; other items stay unchanged', async () => {
     answer('resp_1', { input: 'one' });
     const user = { role: 'user', content: 'two', id: 'msg_mine' };
     const body = { model: 'm', input: [{ type: 'item_reference', id: 'msg_resp_1' }, user] };
-    const resolved = resolveReferences(body, store, '');
+    const resolved = resolveReferences(body, await reads(), '');
     expect(resolved.input).toEqual([
       expect.objectContaining({ role: 'assistant', id: 'msg_resp_1' }),
       user,
@@ -141,16 +165,18 @@ describe('item references', () => {
     expect(body.input[0]).toEqual({ type: 'item_reference', id: 'msg_resp_1' });
   });
 
-  test('without references the same body comes back', () => {
+  test('without references the same body comes back', async () => {
     for (const body of [{ input: 'x' }, { input: [{ role: 'user', content: 'x' }] }, {}]) {
-      expect(resolveReferences(body, store, '')).toBe(body);
+      expect(resolveReferences(body, await reads(), '')).toBe(body);
     }
   });
 
-  test('an unknown item, or another owner’s, is an error that names it', () => {
+  test('an unknown item, or another owner’s, is an error that names it', async () => {
     answer('resp_1', { input: 'one' }, 'ann');
     const body = { input: [{ type: 'item_reference', id: 'msg_resp_1' }] };
-    expect(failure(() => resolveReferences(body, store, 'bob'))).toMatchObject({
+    expect(
+      await failure(async () => resolveReferences(body, await reads('bob'), 'bob')),
+    ).toMatchObject({
       status: 404,
       param: 'input[0]',
       message: "Item with id 'msg_resp_1' not found.",
@@ -159,14 +185,19 @@ describe('item references', () => {
 });
 
 describe('retrieving and deleting', () => {
-  test('the response comes back as the client got it, only to its owner', () => {
+  test('the response comes back as the client got it, only to its owner', async () => {
     const owner = ownerOf('sk-secret');
     expect(owner).not.toContain('secret');
     expect(ownerOf('sk-other')).not.toBe(owner);
     expect(ownerOf('')).toBe('');
     answer('resp_1', { input: 'one' }, owner, { extra: { kept: 1.5 } });
-    expect(retrieve(store, 'resp_1', owner)).toMatchObject({ id: 'resp_1', extra: { kept: 1.5 } });
-    const error = failure(() => retrieve(store, 'resp_1', ownerOf('sk-other')));
+    expect(retrieve(await reads(owner), 'resp_1', owner)).toMatchObject({
+      id: 'resp_1',
+      extra: { kept: 1.5 },
+    });
+    const error = await failure(async () =>
+      retrieve(await reads(owner), 'resp_1', ownerOf('sk-other')),
+    );
     expect(error).toMatchObject({ status: 404, message: "Response with id 'resp_1' not found." });
   });
 
@@ -178,69 +209,84 @@ describe('retrieving and deleting', () => {
       deleted: true,
     });
     expect(remove(store, 'resp_1', '')).rejects.toMatchObject({ status: 404 });
-    expect(failure(() => listInputItems(store, 'resp_1', '')).status).toBe(404);
+    expect((await failure(async () => listInputItems(await reads(), 'resp_1', ''))).status).toBe(
+      404,
+    );
   });
 });
 
 describe('input items', () => {
   const ids = (page: JsonObject) => (page.data as JsonObject[]).map((item) => item.id);
 
-  test('newest first, with stable ids for items that have none, and a cursor over all items', () => {
+  test('newest first, with stable ids for items that have none, and a cursor over all items', async () => {
     answer('resp_1', {
       input: Array.from({ length: 7 }, (_, i) => ({ role: 'user', content: `${i}` })),
     });
-    const all = listInputItems(store, 'resp_1', '');
+    const all = listInputItems(await reads(), 'resp_1', '');
     expect(ids(all)).toHaveLength(7);
-    expect(ids(all)).toEqual(ids(listInputItems(store, 'resp_1', '')));
+    expect(ids(all)).toEqual(ids(listInputItems(await reads(), 'resp_1', '')));
     expect((all.data as JsonObject[])[0]).toMatchObject({ type: 'message', content: '6' });
     expect(new Set(ids(all)).size).toBe(7);
     const walked: unknown[] = [];
     let after: string | undefined;
     for (;;) {
-      const page = listInputItems(store, 'resp_1', '', { limit: '3', after });
+      const page = listInputItems(await reads(), 'resp_1', '', { limit: '3', after });
       walked.push(...ids(page));
       expect(page.last_id).toBe(ids(page).at(-1)!);
       if (!page.has_more) break;
       after = page.last_id as string;
     }
     expect(walked).toEqual(ids(all));
-    expect(ids(listInputItems(store, 'resp_1', '', { order: 'asc' }))).toEqual(
+    expect(ids(listInputItems(await reads(), 'resp_1', '', { order: 'asc' }))).toEqual(
       ids(all).toReversed(),
     );
   });
 
-  test('the items include the chain before the response', () => {
+  test('the items include the chain before the response', async () => {
     answer('resp_1', { input: 'one' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
-    const texts = (listInputItems(store, 'resp_2', '', { order: 'asc' }).data as JsonObject[]).map(
-      (item) => JSON.stringify(item.content),
-    );
+    const texts = (
+      listInputItems(await reads(), 'resp_2', '', { order: 'asc' }).data as JsonObject[]
+    ).map((item) => JSON.stringify(item.content));
     expect(texts).toEqual(['"one"', expect.stringContaining('resp_1'), '"two"']);
   });
 
-  test('a query out of bounds is refused by name', () => {
+  test('a query out of bounds is refused by name', async () => {
     answer('resp_1', { input: 'one' });
-    expect(failure(() => listInputItems(store, 'resp_1', '', { limit: 101 })).param).toBe('limit');
-    expect(failure(() => listInputItems(store, 'resp_1', '', { limit: 'x' })).param).toBe('limit');
-    expect(failure(() => listInputItems(store, 'resp_1', '', { order: 'up' })).param).toBe('order');
-    expect(failure(() => listInputItems(store, 'resp_1', '', { after: 'msg_nope' })).param).toBe(
-      'after',
-    );
+    expect(
+      (await failure(async () => listInputItems(await reads(), 'resp_1', '', { limit: 101 })))
+        .param,
+    ).toBe('limit');
+    expect(
+      (await failure(async () => listInputItems(await reads(), 'resp_1', '', { limit: 'x' })))
+        .param,
+    ).toBe('limit');
+    expect(
+      (await failure(async () => listInputItems(await reads(), 'resp_1', '', { order: 'up' })))
+        .param,
+    ).toBe('order');
+    expect(
+      (
+        await failure(async () =>
+          listInputItems(await reads(), 'resp_1', '', { after: 'msg_nope' }),
+        )
+      ).param,
+    ).toBe('after');
   });
 });
 
 test('a response that waits at the end is written although another process writes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-responses-'));
   const path = join(folder, 'responses.db');
-  store = openResponseStore({ path, flushAfter: 1e6 });
+  store = fileStore(path, { flushMs: 1e6 });
   answer('resp_1', { input: 'one' });
-  store.flush();
+  await store.flush();
   answer('resp_2', { input: 'two' });
   const { over } = await writesElsewhere(path, 600);
   await store.close();
   await over;
-  store = openResponseStore({ path });
-  expect(retrieve(store, 'resp_2', '')).toMatchObject({ id: 'resp_2' });
+  store = fileStore(path);
+  expect(retrieve(await reads(), 'resp_2', '')).toMatchObject({ id: 'resp_2' });
   await store.close();
   rmSync(folder, { recursive: true });
 });

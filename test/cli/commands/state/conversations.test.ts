@@ -2,7 +2,6 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { openResponseStore } from '../../../../src/features/response-store/index.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,
@@ -10,7 +9,7 @@ import {
   startPostgres,
 } from '../../../support/engines/database-servers.ts';
 import { filesIn } from '../../../support/moves.ts';
-import { storedRow } from '../../../support/stored-rows.ts';
+import { fileStore, storedRow } from '../../../support/stored-rows.ts';
 import { createWorld, type World } from '../../world.ts';
 
 const provider = { protocol: 'openai-chat', base_url: 'http://127.0.0.1:1/v1' };
@@ -36,11 +35,11 @@ describe.skipIf(!HAS_POSTGRES)('hopgate state move', () => {
   afterEach(() => world.remove());
 
   const run = (...argv: readonly string[]) => world.run([...argv, '--config', config]);
-  const keep = (...ids: readonly string[]) => {
+  const keep = async (...ids: readonly string[]) => {
     const path = join(world.variables.HOPGATE_HOME!, 'state', 'responses.db');
-    const store = openResponseStore({ path });
+    const store = fileStore(path);
     for (const id of ids) store.put(storedRow(id));
-    store.close();
+    await store.close();
   };
   const state = async () => {
     const ran = await run('doctor', '--no-completion', '--json');
@@ -52,7 +51,7 @@ describe.skipIf(!HAS_POSTGRES)('hopgate state move', () => {
 
   test('doctor warns, a dry run only looks, a copy copies, a second one finds nothing to do', async () => {
     expect(await state()).toEqual([]);
-    keep('one', 'two');
+    await keep('one', 'two');
     expect(await state()).toMatchObject([
       { status: 'warn', message: '2 responses of this machine are not in the engines' },
     ]);
@@ -65,7 +64,7 @@ describe.skipIf(!HAS_POSTGRES)('hopgate state move', () => {
     expect([copied.code, copied.err]).toEqual([0, '']);
     expect(copied.out).toMatch(/responses +2 +0 +2 +0/);
     expect(copied.out).toMatch(/memory +0 +0 +0 +0/);
-    keep('three');
+    await keep('three');
     const third = await run('state', 'move', '--to', 'engines', '--only', 'responses');
     expect(third.out).toMatch(/responses +3 +2 +1 +0/);
     const again = await run('state', 'move', '--to', 'engines', '--only', 'responses', '--json');

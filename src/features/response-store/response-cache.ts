@@ -1,22 +1,15 @@
 /** Stored responses in the cache for ten minutes: written before the client has its answer, read with their chain in one trip. */
 
-import { type KeyValue, script } from '../../../state/engines/engine.ts';
-import { rowOf, rowText, type SharedRow } from './shared-row.ts';
+import { type KeyValue, script } from '../../state/engines/engine.ts';
+import type { Named } from './response-tables.ts';
+import { type ResponseRow, type RowKey, rowOf, rowText } from './stored-response.ts';
 
 /** What the cache says. */
 export interface CachedRows {
   /** By id. */
-  readonly rows: ReadonlyMap<string, SharedRow>;
+  readonly rows: ReadonlyMap<string, ResponseRow>;
   /** Was the response deleted or erased? False too where the cache does not know. */
   isGone(id: string): boolean;
-}
-
-export interface Named {
-  /** Responses, and with `chains` also what they continue. */
-  readonly responses: readonly string[];
-  readonly chains: boolean;
-  /** Output items. */
-  readonly items: readonly string[];
 }
 
 /** Since its last use. */
@@ -113,7 +106,7 @@ export class ResponseCache {
     const keys = [...heads, ...items.map((item) => ITEM + hashOf(owner, item))];
     const args = [CACHED_MS, heads.length, chains ? 1 : 0, MAX_LINKS, MAX_BYTES];
     const flat = (await this.#cache.run(READ, keys, args, READ_MS)) as readonly string[];
-    const rows = new Map<string, SharedRow>();
+    const rows = new Map<string, ResponseRow>();
     const gone = new Set<string>();
     for (let i = 0; i < flat.length; i += 2) {
       const [hash, value] = [flat[i]!, flat[i + 1]!];
@@ -127,7 +120,7 @@ export class ResponseCache {
   }
 
   /** @returns false: it is too large for the cache. @throws EngineAway */
-  async write(row: SharedRow): Promise<boolean> {
+  async write(row: ResponseRow): Promise<boolean> {
     const { owner, id, previous, space, began, itemIds } = row;
     const hash = hashOf(owner, id);
     const before = previous === null ? '-' : hashOf(owner, previous);
@@ -139,7 +132,7 @@ export class ResponseCache {
   }
 
   /** @throws EngineAway */
-  async remove(rows: readonly Pick<SharedRow, 'owner' | 'id'>[]): Promise<void> {
+  async remove(rows: readonly RowKey[]): Promise<void> {
     for (let from = 0; from < rows.length; from += PAGE) {
       const keys = rows.slice(from, from + PAGE).map(({ owner, id }) => ENTRY + hashOf(owner, id));
       await this.#cache.run(REMOVE, keys, [CACHED_MS], WRITE_MS);

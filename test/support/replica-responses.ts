@@ -4,11 +4,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
-import { SharedResponses } from '../../src/features/response-store/index.ts';
+import { RESPONSES, ResponseStore } from '../../src/features/response-store/index.ts';
 import type { ResponseLimits } from '../../src/features/response-store/stored-response.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { ValkeyCache } from '../../src/state/engines/valkey.ts';
+import { openPostgres } from '../../src/state/sql/postgres.ts';
 import { textSeal } from '../../src/state/text-seal.ts';
+
+/** Names of files. */
+export const WAITING = 'responses-waiting.db';
+export const OLD_SPOOL = 'responses-spool.db';
 
 export interface ReplicaOptions {
   /** Port of the cache; left out: none. */
@@ -22,7 +27,7 @@ export interface ReplicaOptions {
 }
 
 export interface Replica {
-  readonly store: SharedResponses;
+  readonly store: ResponseStore;
   readonly cache: ValkeyCache | undefined;
   readonly database: PostgresDatabase;
   readonly folder: string;
@@ -44,6 +49,7 @@ export const cacheOn = (port: number): ValkeyCache =>
     () => {},
   );
 
+/** The store is open: it takes over what it finds. */
 export function replica(options: ReplicaOptions): Replica {
   const database = databaseOn(options.database);
   const cache = options.cache === undefined ? undefined : cacheOn(options.cache);
@@ -56,11 +62,13 @@ export function replica(options: ReplicaOptions): Replica {
     problems,
     late: 0,
     dropped: 0,
-    store: new SharedResponses({
-      database,
+    store: new ResponseStore({
+      database: () => openPostgres(database, RESPONSES),
+      others: true,
       cache,
       seal: textSeal(options.secret === undefined ? [] : [options.secret]),
-      path: join(folder, 'state', 'responses-spool.db'),
+      waitingPath: join(folder, 'state', WAITING),
+      oldSpoolPath: join(folder, 'state', OLD_SPOOL),
       ...(options.limits !== undefined && { limits: options.limits }),
       onLate: () => made.late++,
       onDropped: (count) => {
@@ -74,5 +82,6 @@ export function replica(options: ReplicaOptions): Replica {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  made.store.open();
   return made;
 }

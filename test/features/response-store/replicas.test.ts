@@ -1,7 +1,8 @@
-/** The shared store of responses in bad times: trips, frozen and emptied engines, a full queue, secrets, limits. */
+/** Stored responses of replicas in bad times: trips, frozen and emptied engines, a full queue, secrets, limits. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
@@ -14,12 +15,15 @@ import {
 } from '../../support/engines/database-servers.ts';
 import { startFaultProxy } from '../../support/engines/fault-proxy.ts';
 import type { Server } from '../../support/engines/processes.ts';
+import { OLD_SECRET, oldSpool } from '../../support/old-responses.ts';
 import {
   databaseOn,
+  OLD_SPOOL,
   type Replica,
   type ReplicaOptions,
   replica,
-} from '../../support/shared-responses.ts';
+  WAITING,
+} from '../../support/replica-responses.ts';
 import { conversation, itemText, say, storedRow } from '../../support/stored-rows.ts';
 import { until } from '../../support/until.ts';
 
@@ -191,7 +195,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     const ids = Array.from({ length: 100 }, newId);
     database.freeze();
     await put(one, ...ids.map((id, i) => storedRow(id, ids[i - 1])));
-    await until(() => existsSync(join(one.folder, 'state', 'responses-spool.db')));
+    await until(() => existsSync(join(one.folder, 'state', WAITING)));
     await put(one, storedRow(ids[0]!, undefined, { input: [say('said again')] }));
     await one.store.close();
     database.thaw();
@@ -211,7 +215,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     const ids = Array.from({ length: 64 }, newId);
     database.freeze();
     await put(one, ...ids.map((id) => storedRow(id)));
-    await until(() => existsSync(join(one.folder, 'state', 'responses-spool.db')));
+    await until(() => existsSync(join(one.folder, 'state', WAITING)));
     await until(() => one.dropped > 0);
     database.thaw();
     await written(ids.at(-1)!);
@@ -295,8 +299,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     const [oldest, idle, newest] = conversations.map((ids) => ids[2]!) as [string, string, string];
     await Bun.sleep(20);
     await conversation(other.store, oldest);
-    other.store.flush();
-    await Bun.sleep(300);
+    await other.store.flush();
     await Promise.all([one.store.prune(0), other.store.prune(60_000)]);
     expect(await conversation(one.store, oldest)).toHaveLength(6);
     expect(await conversation(one.store, newest)).toHaveLength(6);
@@ -343,5 +346,22 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     );
     await written(b);
     expect(one.dropped).toBe(2);
+  });
+
+  test('what waited in the file of a version before is written, in its conversation', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hopgate-replica-'));
+    const path = join(folder, 'state', OLD_SPOOL);
+    oldSpool(path);
+    const one = await start({ folder, secret: OLD_SECRET });
+    await written('resp_w2');
+    expect(await conversation(one.store, 'resp_w2')).toEqual([
+      'in resp_w1',
+      'to resp_w1',
+      'in resp_w2',
+      'to resp_w2',
+    ]);
+    expect(await itemText(one.store, 'msg_resp_w1')).toBe('to resp_w1');
+    expect(existsSync(path)).toBe(false);
+    expect([one.dropped, one.problems]).toEqual([0, []]);
   });
 });

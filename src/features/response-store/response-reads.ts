@@ -1,12 +1,15 @@
 /** What was fetched for one request, to be read at once: responses, their chains, and items by their ids. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
-import type { TextSeal } from '../../../state/text-seal.ts';
-import { type Chain, chainSteps, walkChain } from '../chain.ts';
-import type { KnownItem, ResponseReads } from '../response-store.ts';
-import type { KnownResponse } from '../sqlite-store.ts';
-import { type ChainLink, itemsById, type StoredResponse } from '../stored-response.ts';
-import { openItems, openRow, type SharedRow } from './shared-row.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
+import {
+  type FoundResponse,
+  itemsById,
+  openItems,
+  openRow,
+  type StoredResponse,
+} from './stored-response.ts';
 
 /** Seconds after which a client may ask again. */
 const RETRY_AFTER = 5;
@@ -29,27 +32,35 @@ const tooLarge = (id: string): GatewayError =>
 /** Milliseconds of work on a long chain before other work gets its turn. */
 const STEP_MS = 5;
 
-export interface FetchedOptions {
+/** A known response, with the provider that also stores it. */
+export type KnownResponse = Pick<StoredResponse, 'keeper'>;
+
+/** An output item that a later request may refer to, and the provider that knows it by its id. */
+export interface KnownItem extends KnownResponse {
+  readonly item: JsonObject;
+}
+
+export interface FetchedResponses {
   readonly owner: string;
   /** By their ids. */
-  readonly rows: ReadonlyMap<string, SharedRow>;
+  readonly rows: ReadonlyMap<string, FoundResponse>;
   /** By the ids of items that can be had of them. */
-  readonly items: ReadonlyMap<string, SharedRow>;
+  readonly items: ReadonlyMap<string, FoundResponse>;
   readonly seal: TextSeal;
   /** What is not in `rows` may exist all the same. */
   readonly isAway: boolean;
   /** A chain may go on beyond what was read. */
   readonly isCut: boolean;
-  readonly onContinued: (row: SharedRow) => void;
+  readonly onContinued: (row: FoundResponse) => void;
   /** A text cannot be opened. */
-  readonly onUnreadable: (row: SharedRow) => void;
+  readonly onUnreadable: (row: FoundResponse) => void;
 }
 
 /** Methods throw GatewayError 503 where the engines that would know are away. */
-export class FetchedResponses implements ResponseReads {
-  readonly #options: FetchedOptions;
+export class ResponseReads {
+  readonly #options: FetchedResponses;
 
-  constructor(options: FetchedOptions) {
+  constructor(options: FetchedResponses) {
     this.#options = options;
   }
 
@@ -89,7 +100,7 @@ export class FetchedResponses implements ResponseReads {
     const found = new Map<string, KnownItem>();
     const { isAway } = this.#options;
     const isOwn = owner === this.#options.owner;
-    const opened = new Map<SharedRow, ReturnType<typeof itemsById>>();
+    const opened = new Map<FoundResponse, ReturnType<typeof itemsById>>();
     for (const id of ids) {
       const row = isOwn ? this.#options.items.get(id) : undefined;
       if (row === undefined) {
@@ -108,7 +119,7 @@ export class FetchedResponses implements ResponseReads {
     return found;
   }
 
-  #row(id: string, owner: string): SharedRow | undefined {
+  #row(id: string, owner: string): FoundResponse | undefined {
     const { rows, isAway, isCut } = this.#options;
     const row = owner === this.#options.owner ? rows.get(id) : undefined;
     if (row === undefined && isAway) throw responsesAway();
@@ -133,3 +144,81 @@ export class FetchedResponses implements ResponseReads {
     return chain;
   }
 }
+
+/** The fields that a chain needs. */
+type ChainLink = Pick<StoredResponse, 'previous' | 'input' | 'output' | 'keeper'>;
+
+/** An item of a chain, and the provider that knows it by its id. */
+interface ChainItem {
+  readonly item: JsonObject;
+  readonly keeper: string | undefined;
+}
+
+/** All items, oldest first, or the id of the missing link. */
+export type Chain =
+  | {
+      readonly items: readonly JsonObject[];
+      readonly links: number;
+      /** The items for a provider: without the references that only another provider can resolve. */
+      itemsFor(provider: string | undefined): readonly JsonObject[];
+    }
+  | { readonly missing: string };
+
+/**
+ * The input and output items of every link up to and including `id`, oldest first. A link that comes
+ * twice (in a damaged file) counts as missing, so the walk always ends. Yields after every link, so that
+ * a long chain can be walked in steps.
+ */
+function* chainSteps(
+  id: string,
+  read: (id: string) => ChainLink | undefined,
+): Generator<void, Chain> {
+  const links: ChainLink[] = [];
+  const seen = new Set<string>();
+  for (let at: string | undefined = id; at !== undefined; ) {
+    const link: ChainLink | undefined = seen.has(at) ? undefined : read(at);
+    if (link === undefined) return { missing: at };
+    seen.add(at);
+    links.push(link);
+    at = link.previous;
+    yield;
+  }
+  const all: ChainItem[] = [];
+  for (let i = links.length - 1; i >= 0; i--) {
+    const { input, output, keeper } = links[i]!;
+    for (const item of input) all.push({ item, keeper: undefined });
+    for (const item of output) all.push({ item, keeper });
+  }
+  return {
+    items: all.map(({ item }) => item),
+    links: links.length,
+    itemsFor: (provider) =>
+      all
+        .filter(({ item, keeper }) => !isVendorReference(item) || (keeper ?? '') === provider)
+        .map(({ item }) => item),
+  };
+}
+
+/** Walks a chain in one go. */
+function walkChain(id: string, read: (id: string) => ChainLink | undefined): Chain {
+  const steps = chainSteps(id, read);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does the item only refer to content that its vendor stores? */
+export const isVendorReference = ({
+  type,
+  id,
+  encrypted_content,
+  content,
+  result,
+}: JsonObject): boolean =>
+  typeof id === 'string' &&
+  ((type === 'reasoning' && !filled(encrypted_content) && !filled(content)) ||
+    (type === 'image_generation_call' && !filled(result)));
+
+const filled = (value: unknown) =>
+  typeof value === 'string' ? value !== '' : Array.isArray(value) && value.length > 0;
