@@ -125,6 +125,7 @@ export class ResponseStore {
   readonly #cache: ResponseCache | undefined;
   readonly #queue: ResponseQueue;
   #openDatabase: (() => SqlDatabase) | undefined;
+  #openAt = 0;
   #opened: ResponseTables | undefined;
   /** What could not be written yet, in a file. */
   #waiting: ResponseTables | undefined;
@@ -374,14 +375,14 @@ export class ResponseStore {
 
   /** The database; undefined: responses are in memory. */
   #tables(): ResponseTables | undefined {
-    if (this.#opened !== undefined || this.#openDatabase === undefined || this.#closed) {
-      return this.#opened;
-    }
+    const isDue = this.#openDatabase !== undefined && performance.now() >= this.#openAt;
+    if (this.#opened !== undefined || !isDue || this.#closed) return this.#opened;
     try {
-      this.#opened = new ResponseTables(this.#openDatabase());
+      this.#opened = new ResponseTables(this.#openDatabase!());
     } catch (thrown) {
       this.#failed(`cannot open ${this.#options.name ?? 'the database'}`, thrown);
       // Another process holds it: that ends.
+      this.#openAt = performance.now() + RETRY_MS;
       if (isPassing(thrown)) this.#schedule(RETRY_MS);
     }
     return this.#opened;
@@ -432,7 +433,7 @@ export class ResponseStore {
       const row = found.items.has(item) ? undefined : this.#queue.withItem(owner, item);
       if (row !== undefined) take(row.id);
     }
-    let isAway = false;
+    let isAway = this.#tables() === undefined && this.#openDatabase !== undefined;
     let isCut = false;
     const read = async (
       tables: ResponseTables | undefined,
