@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RESPONSES, ResponseStore } from '../../../src/features/response-store/index.ts';
-import { responsesMove } from '../../../src/features/response-store/responses-move.ts';
+import { responsesMove } from '../../../src/features/response-store/move.ts';
 import type { StoredResponse } from '../../../src/features/response-store/stored-response.ts';
 import type { Sql } from '../../../src/state/engines/engine.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
