@@ -343,8 +343,6 @@ const STILL_SHARED = [
   'src/app/operations/shared-health.ts',
   'src/features/memory/moving',
   'src/features/memory/shared',
-  'src/features/response-store/moving',
-  'src/features/response-store/shared',
   'src/limits/moving',
   'src/limits/shared',
   'src/money/moving',
@@ -356,7 +354,6 @@ const STILL_SHARED = [
   'src/upstream/health/shared-rests-script.ts',
 ];
 const STILL_WHAT = [
-  'src/features/response-store/shared/fetched-responses.ts',
   'src/limits/engine/bank.ts',
   'src/limits/moving/counts.ts',
   'src/limits/shared/bank-session.ts',

@@ -1,4 +1,4 @@
-/** What was fetched for one request, to be read at once: responses, their chains, and items by their ids. */
+/** Responses, their chains and items, fetched for one request and read at once. */
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { JsonObject } from '../../lib/json/json.ts';

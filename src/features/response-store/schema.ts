@@ -1,8 +1,8 @@
 /** The tables of stored responses, in a file of this machine and in the Postgres of all replicas. */
 
-import type { Database } from 'bun:sqlite';
 import { secretBase36 } from '../../lib/text/ids.ts';
 import type { SqlDatabase, SqlSchema } from '../../state/sql/sql.ts';
+import type { Migration } from '../../state/versioned-store.ts';
 import { packText } from './stored-response.ts';
 
 // A conversation is a thread: its responses are removed together, those that were used last stay. `began` and `at` are
@@ -126,7 +126,7 @@ interface OldRow {
   readonly created: number;
 }
 
-function toTablesOfPostgres(db: Database): void {
+const toTablesOfPostgres: Migration = (db) => {
   db.run(OLD_TABLES_ASIDE);
   db.run(TABLES);
   const prefix = `${secretBase36(12)}-`;
@@ -149,7 +149,7 @@ function toTablesOfPostgres(db: Database): void {
     );
   }
   db.run(rowsOver(prefix));
-}
+};
 
 export const RESPONSES: SqlSchema = {
   room: 'responses',
