@@ -34,22 +34,20 @@ export interface Configured {
 interface Outliving {
   readonly runTimeKeys: RunTimeKeys;
   readonly tokens: JwtTokens;
-  readonly onChange: PoolOptions['onChange'];
-  /** Shared with other replicas; left out: this process is alone. */
-  readonly onRest?: PoolOptions['onRest'];
-  readonly replicas?: PoolOptions['replicas'];
+  readonly onCooldown: PoolOptions['onCooldown'];
+  readonly replicas: PoolOptions['replicas'];
   readonly gatewayId?: PoolOptions['gatewayId'];
 }
 
 /**
  * @param outliving what outlives a configuration: keys made at run time, tokens that were seen, and who hears of
- *   each rest that begins or ends
+ *   cooldowns
  * @param last what is in force: open exchanges hold their places, providers that stay the same stay open
  */
 export function configured(
   config: Config,
   environment: Environment,
-  { runTimeKeys, tokens, onChange, onRest, replicas, gatewayId }: Outliving,
+  { runTimeKeys, tokens, onCooldown, replicas, gatewayId }: Outliving,
   last?: Configured,
 ): Configured {
   const { providers, limits } = config;
@@ -57,7 +55,7 @@ export function configured(
   const upstreams =
     last?.upstreams.next(providers) ??
     new UpstreamPool(
-      { builtIn: { 'demo:': demo }, proxied, onChange, onRest, replicas, gatewayId },
+      { builtIn: { 'demo:': demo }, proxied, onCooldown, replicas, gatewayId },
       providers,
     );
   const slots = last?.services.slots ?? new ConcurrencyLimit(limits.concurrency);

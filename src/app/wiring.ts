@@ -36,13 +36,17 @@ import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive } from '../server/receive.ts';
 import { Sockets } from '../server/websocket/sockets.ts';
 import { nameHash } from '../state/erasures.ts';
+import { NO_HINTS, ValkeyHints } from '../state/key-value/hints.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
 import { createUi } from '../ui/index.ts';
-import { restReports } from '../upstream/health/report.ts';
+import { cooldownLog } from '../upstream/health/cooldown-log.ts';
+import { CooldownHints } from '../upstream/health/hints.ts';
+import type { CooldownChange } from '../upstream/health/place.ts';
 import { healthSnapshot } from '../upstream/health/snapshot.ts';
 import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { secretsOf } from '../upstream/secrets.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
 import { configured, connectionLimits, socketLimits } from './configured.ts';
@@ -57,7 +61,6 @@ import { engineServices } from './operations/engines.ts';
 import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
 import { sampleReplicas } from './operations/sample-replicas.ts';
-import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
 import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
 import { mendBody } from './responses/mend-body.ts';
 import { openResponses } from './responses/open-responses.ts';
@@ -91,17 +94,23 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     engines.database !== undefined && options.as === undefined && remembers
       ? replicaServices(engines.database, options.config, { id: replica, version, log })
       : undefined;
-  const reportRest = restReports({
-    rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
-    back: (change) => event(log, 'target.back', { ...change }),
-  });
-  const sharedCache = remembers ? engines.cache : undefined;
-  const sharedHealth = sharedHealthOf(sharedCache, replica, () => current.upstreams);
+  const logCooldown = cooldownLog((kind, cooldown) =>
+    kind === 'began'
+      ? event(log, 'target.rests', { ...cooldown }, 'warn')
+      : event(log, 'target.back', { ...cooldown }),
+  );
+  const cache = remembers ? engines.cache : undefined;
+  const hints = cache === undefined ? NO_HINTS : new ValkeyHints({ cache, replica });
+  const cooldownHints = new CooldownHints(hints, () => current.upstreams);
   const outliving = {
     gatewayId: replica,
     runTimeKeys,
     tokens,
-    ...restEvents(reportRest, sharedHealth),
+    onCooldown(upstream: Upstream, change: CooldownChange) {
+      logCooldown(upstream.config.name, change);
+      cooldownHints.tell(upstream, change);
+    },
+    replicas: () => hints.replicas,
   };
   let current = configured(options.config, environment, outliving);
   const health = {
@@ -216,7 +225,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       version,
       ask: askThrough(bareGateway),
       ledgers: new Ledgers({
-        cache: sharedCache,
+        cache,
         seal: engines.seal,
         home: environment.home,
         log,
@@ -432,7 +441,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
-        sharedHealth?.open();
+        cooldownHints.open();
         replicas?.open();
         responsesStore.open();
         money.open();
@@ -455,7 +464,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await limits.close();
         await replicas?.close();
         await runTimeKeys.close();
-        await sharedHealth?.close();
+        await hints.close();
         // What it still has to say goes to the engines.
         await features.close();
         await engines.close();

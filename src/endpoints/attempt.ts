@@ -10,7 +10,7 @@ import { Abort } from '../lib/loop/abort.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import type { HopRecording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
-import type { Loan } from '../upstream/health/place.ts';
+import type { Lease } from '../upstream/health/place.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { beginAnswer } from './begin-answer.ts';
 import { sentBody, startOf } from './sent-request.ts';
@@ -20,7 +20,7 @@ import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 export async function attempt(
   running: RunningEndpoint,
   routed: RoutedTarget,
-  loan: Loan,
+  lease: Lease,
   number: number,
 ): Promise<AnswerOutcome | FailedOutcome> {
   const { exchange, endpoint, request, services, session, summary, secrets } = running;
@@ -40,7 +40,7 @@ export async function attempt(
   try {
     if (abort.aborted) throw departure(exchange.signal);
     const { body, recorded: shown, hides } = await sentBody(running, target, notes);
-    call = await upstream.acquire(abort, loan, session);
+    call = await upstream.acquire(abort, lease, session);
     paid = await running.account?.beginTry(startOf(running, target, call.key.label, number));
     running.onSend();
     const { recording } = summary;

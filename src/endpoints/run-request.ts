@@ -58,7 +58,7 @@ export async function answered(
       session,
       upstream: services.upstream,
       room: services.room,
-      attempt: (routed, loan, number) => attempt(running, routed, loan, number),
+      attempt: (routed, lease, number) => attempt(running, routed, lease, number),
       mayHedge: false,
       onHedge: () => {},
       discard: () => {},

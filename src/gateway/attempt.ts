@@ -54,7 +54,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
         recorded = recording.hop(hop.number, number, { target, model, route, url, headers, body });
       });
     // The steps of `Upstream.send`: every exchange takes this way, and one more async function costs time.
-    const acquiring = upstream.acquire(abort, options.loan, options.session);
+    const acquiring = upstream.acquire(abort, options.lease, options.session);
     call = acquiring instanceof Promise ? await acquiring : acquiring;
     if (payer !== undefined) {
       const start = new StartOfTry(options, call.key.label, prepared.body.length);

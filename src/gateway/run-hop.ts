@@ -152,7 +152,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     if (answer.kind === 'stream') discardStream(answer);
   }
 
-  attempt(...[routed, loan, number, refusal, abort]: Parameters<RetryContext['attempt']>) {
+  attempt(...[routed, lease, number, refusal, abort]: Parameters<RetryContext['attempt']>) {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     const payer = exchange.payer ?? account;
@@ -161,7 +161,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       exchange,
       request,
       session,
-      loan,
+      lease,
       routed: target === routed.target ? routed : { ...routed, target },
       protocol: protocols[target.protocol],
       upstream: services.upstream(routed),

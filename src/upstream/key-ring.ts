@@ -1,8 +1,8 @@
 /** The keys of a provider, and its places (a key with a model): which one a request gets. */
 
 import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
-import { Key, Loan, Model, type Place, type PlaceEvents, type Revealing } from './health/place.ts';
-import { AWAKE, DUE, RESTING, type Rest, type RestLimits } from './health/rest.ts';
+import { COOLING, type Cooldown, type CooldownLimits, DUE } from './health/cooldown.ts';
+import { Key, Lease, type LeaseTerms, Model, type Place, type Revealing } from './health/place.ts';
 
 /** Identifies a client's session: the same number for all its requests. */
 export interface Session {
@@ -11,11 +11,10 @@ export interface Session {
 }
 
 export interface KeyRingOptions {
-  readonly limits: RestLimits;
+  readonly limits: CooldownLimits;
   /** Milliseconds that only grow. */
-  readonly clock?: () => number;
-  readonly onChange?: PlaceEvents['onChange'];
-  readonly onRest?: PlaceEvents['onRest'];
+  readonly clock?: (() => number) | undefined;
+  readonly onChange?: LeaseTerms['onChange'];
   /** The ring of the configuration before this one; a key that was in it keeps what is known of it. */
   readonly before?: KeyRing | undefined;
 }
@@ -23,23 +22,21 @@ export interface KeyRingOptions {
 // Clients choose the names of models.
 const MAX_MODELS = 1000;
 
-export class KeyRing implements PlaceEvents {
-  readonly limits: RestLimits;
+export class KeyRing {
+  readonly limits: CooldownLimits;
+  readonly onChange: LeaseTerms['onChange'];
   readonly #keys: readonly Key[];
   readonly #isKeyless: boolean;
   readonly #models: Map<string, Model>;
   readonly #clock: () => number;
-  readonly #onChange: PlaceEvents['onChange'] | undefined;
-  readonly #onRest: PlaceEvents['onRest'] | undefined;
   #next = 0;
 
   constructor(secrets: readonly Revealing[], options: KeyRingOptions) {
-    const { limits, clock = () => performance.now(), onChange, onRest, before } = options;
+    const { limits, clock = () => performance.now(), onChange, before } = options;
     const known = before === undefined ? [] : before.#keys;
     this.limits = limits;
     this.#clock = clock;
-    this.#onChange = onChange;
-    this.#onRest = onRest;
+    this.onChange = onChange;
     this.#isKeyless = secrets.length === 0;
     const wanted = this.#isKeyless ? [undefined] : secrets;
     this.#keys = wanted.map((secret) => {
@@ -65,61 +62,61 @@ export class KeyRing implements PlaceEvents {
   }
 
   /**
-   * The next key in turn that does not rest, for what is no matter of a model. When all rest, the one that is due
-   * first: a rest is a guess about the vendor, and a refusal costs less than a request that is never tried.
+   * The next key in turn that is available, for what is no matter of a model. When all cool down, the one that is due
+   * first: a cooldown is a guess about the vendor, and a refusal costs less than a request that is never tried.
    */
-  lendAny(): Loan {
+  leaseAny(): Lease {
     const now = this.#clock();
     const keys = this.#keys;
     let chosen: Key | undefined;
     for (let i = 0; i < keys.length; i++) {
       const at = (this.#next + i) % keys.length;
       const key = keys[at]!;
-      if (key.rest.until <= now) {
+      if (key.cooldown.until <= now) {
         chosen = key;
         this.#next = (at + 1) % keys.length;
         break;
       }
-      if (chosen === undefined || key.rest.until < chosen.rest.until) chosen = key;
+      if (chosen === undefined || key.cooldown.until < chosen.cooldown.until) chosen = key;
     }
-    return new Loan(this, chosen!, undefined, now);
+    return new Lease(this, chosen!, undefined, now);
   }
 
   /** The key of a request to a model, to be settled in any case. */
-  lend(model: string, session: Session): Loan {
+  lease(model: string, session: Session): Lease {
     const now = this.#clock();
     const place = this.#choose(model, session, now);
-    return new Loan(this, place.key, place, now);
+    return new Lease(this, place.key, place, now);
   }
 
-  /** Another key for the same model as this loan's; undefined where none is awake. */
-  lendAnother(loan: Loan): Loan | undefined {
+  /** Another key for the same model as this lease's; undefined where none is available. */
+  leaseAnother(lease: Lease): Lease | undefined {
     const now = this.#clock();
-    const model = loan.place && this.#models.get(loan.place.model);
+    const model = lease.place && this.#models.get(lease.place.model);
     const place = model?.places.find(
-      (one) => one !== loan.place && one.standing(now) === AWAKE && one.share(now) === 1,
+      (one) => one !== lease.place && one.isAvailable && one.share(now) === 1,
     );
-    return place && new Loan(this, place.key, place, now);
+    return place && new Lease(this, place.key, place, now);
   }
 
   /**
    * The place of a request to a model: that of its session, which keeps the vendor's prompt cache warm; another one
-   * if that one rests or is much slower. When all rest, the one that is due first.
+   * if that one cools down or is much slower. When all do, the one that is due first.
    */
   placeFor(model: string, session: Session): Place {
     return this.#choose(model, session, this.#clock());
   }
 
-  /** Before it is sent: its place may have begun to rest while the request waited in line. */
-  renew(loan: Loan, session: Session): void {
+  /** Before it is sent: its place may cool down since the request began to wait in line. */
+  renew(lease: Lease, session: Session): void {
     const now = this.#clock();
-    if (loan.place === undefined || !loan.isBarred(now)) return;
-    loan.moveTo(this.#choose(loan.place.model, session, now), now);
+    if (lease.place === undefined || !lease.isBarred(now)) return;
+    lease.moveTo(this.#choose(lease.place.model, session, now), now);
   }
 
   /** How many keys could be tried now. */
-  awake(now = this.#clock()): number {
-    return this.#isKeyless ? 0 : this.#keys.filter(({ rest }) => rest.until <= now).length;
+  available(now = this.#clock()): number {
+    return this.#isKeyless ? 0 : this.#keys.filter(({ cooldown }) => cooldown.until <= now).length;
   }
 
   get keys(): readonly Key[] {
@@ -130,24 +127,19 @@ export class KeyRing implements PlaceEvents {
     return this.#models.values();
   }
 
-  onChange(...change: Parameters<PlaceEvents['onChange']>): void {
-    this.#onChange?.(...change);
-  }
-
-  onRest(...rest: Parameters<NonNullable<PlaceEvents['onRest']>>): void {
-    this.#onRest?.(...rest);
-  }
-
   /**
    * What another replica says of this upstream.
    * @param key as `isKey` knows it; undefined: of every key
    * @param model undefined: of every model
-   * @returns the rest; undefined: there is no such key
+   * @returns undefined: there is no such key
    */
-  restOf(isKey: ((key: Key) => boolean) | undefined, model: string | undefined): Rest | undefined {
-    if (isKey === undefined) return model === undefined ? undefined : this.#model(model).rest;
-    if (model === undefined) return this.#keys.find(isKey)?.rest;
-    return this.#model(model).places.find((place) => isKey(place.key))?.rest;
+  cooldownOf(
+    isKey: ((key: Key) => boolean) | undefined,
+    model: string | undefined,
+  ): Cooldown | undefined {
+    if (isKey === undefined) return model === undefined ? undefined : this.#model(model).cooldown;
+    if (model === undefined) return this.#keys.find(isKey)?.cooldown;
+    return this.#model(model).places.find((place) => isKey(place.key))?.cooldown;
   }
 
   /** When an answer came from this place last, by the clock of the ring. */
@@ -192,13 +184,13 @@ function choose(places: readonly Place[], session: Session, now: number): Place 
   let secondScore = -1;
   let soonest: Place | undefined;
   for (const place of places) {
-    const standing = place.standing(now);
-    if (standing === RESTING) {
+    const availability = place.availability(now);
+    if (availability === COOLING) {
       if (soonest === undefined || place.until < soonest.until) soonest = place;
       continue;
     }
     // One that is due gets no ramp: its share begins when it has answered.
-    const share = standing === DUE ? 1 : place.share(now);
+    const share = availability === DUE ? 1 : place.share(now);
     const score = scoreOf(hash, place.key.hash, share);
     if (score > bestScore) {
       [second, secondScore] = [best, bestScore];
@@ -208,8 +200,8 @@ function choose(places: readonly Place[], session: Session, now: number): Place 
   if (best === undefined) return soonest!;
   const slow =
     second !== undefined &&
-    best.standing(now) === AWAKE &&
-    second.standing(now) === AWAKE &&
+    best.isAvailable &&
+    second.isAvailable &&
     best.load.isSlowerThan(second.load, now);
   return slow ? second! : best;
 }

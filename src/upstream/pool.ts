@@ -37,7 +37,7 @@ export class UpstreamPool {
 
   /**
    * The pool of the next configuration. What did not change goes on as it is; of what changed in part, the
-   * slots that are taken and the keys that rest are known to both pools.
+   * slots that are taken and the keys that cool down are known to both pools.
    */
   next(providers: Providers): UpstreamPool {
     const next = new UpstreamPool(this.#options, providers);
@@ -64,11 +64,11 @@ export class UpstreamPool {
   }
 
   #make(config: ProviderConfig, before?: Upstream): Upstream {
-    const { builtIn, proxied, clock, onChange, onRest, replicas, gatewayId } = this.#options;
+    const { builtIn, proxied, clock, onCooldown, replicas, gatewayId } = this.#options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
     const transport = builtIn[scheme]?.() ?? overSocket(config, networkTo(config, proxied));
     const platform = platformOf(config, transport);
-    const options = { clock, onChange, onRest, replicas, platform, gatewayId };
+    const options = { clock, onCooldown, replicas, platform, gatewayId };
     const upstream = new Upstream(config, transport, before, options);
     this.#known.set(config.name, upstream);
     return upstream;

@@ -9,7 +9,7 @@ import type { ExchangeTrace } from '../telemetry/trace.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { connectionError } from './connection-error.ts';
 import { Hedging } from './health/hedging.ts';
-import type { Loan, PlaceEvents } from './health/place.ts';
+import type { CooldownChange, Lease } from './health/place.ts';
 import { KeyRing, type Session } from './key-ring.ts';
 import type { Platform } from './platform/platform.ts';
 import { forwardedSearch, traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
@@ -58,7 +58,7 @@ export interface Sent {
 
 /** One try at sending a request: the slot it takes, the key it uses, and the limits on its time. */
 export class UpstreamCall {
-  readonly key: Loan;
+  readonly key: Lease;
   readonly #config: ProviderConfig;
   readonly #abort: Abort;
   readonly #release: () => void;
@@ -66,7 +66,7 @@ export class UpstreamCall {
   readonly #idleTimer: IdleTimer;
   #late = false;
 
-  constructor(config: ProviderConfig, key: Loan, abort: Abort, release: () => void) {
+  constructor(config: ProviderConfig, key: Lease, abort: Abort, release: () => void) {
     this.#config = config;
     this.key = key;
     this.#abort = abort;
@@ -118,14 +118,7 @@ export class UpstreamCall {
 export interface UpstreamOptions {
   /** Milliseconds that only grow. */
   readonly clock?: (() => number) | undefined;
-  /** A rest of this provider began or ended. */
-  readonly onChange?:
-    | ((provider: string, ...change: Parameters<PlaceEvents['onChange']>) => void)
-    | undefined;
-  /** A rest of this provider began or became longer. */
-  readonly onRest?:
-    | ((upstream: Upstream, ...rest: Parameters<NonNullable<PlaceEvents['onRest']>>) => void)
-    | undefined;
+  readonly onCooldown?: ((upstream: Upstream, change: CooldownChange) => void) | undefined;
   /** How many replicas share the provider's `concurrency`; left out: this process has all of it. */
   readonly replicas?: (() => number) | undefined;
   /** Of this gateway, as its requests name it. */
@@ -156,7 +149,7 @@ export class Upstream {
     config: ProviderConfig,
     transport: Transport,
     before?: Upstream,
-    { clock, onChange, onRest, replicas, platform, gatewayId }: UpstreamOptions = {},
+    { clock, onCooldown, replicas, platform, gatewayId }: UpstreamOptions = {},
   ) {
     const { concurrency } = config.transport;
     // Another place has room of its own, and has refused no key yet.
@@ -167,8 +160,7 @@ export class Upstream {
     this.keys = new KeyRing(config.keys, {
       limits: { askedMs, longestMs },
       clock,
-      onChange: onChange && ((...change) => onChange(config.name, ...change)),
-      ...(onRest && { onRest: (...rest) => onRest(this, ...rest) }),
+      onChange: onCooldown && ((change) => onCooldown(this, change)),
       before: asLast ? last.keys : undefined,
     });
     this.hedging = config.retry.hedge ? (last?.hedging ?? new Hedging()) : undefined;
@@ -210,16 +202,16 @@ export class Upstream {
 
   /**
    * The beginning of a try; waits where all slots are taken. Rejects with the abort's reason.
-   * @param loan the key to use, and the session for another one if its place rests by then; left out: any key
+   * @param lease the key to use, and the session for another one if its place cools down by then; left out: any key
    */
-  acquire(abort: Abort, loan?: Loan, session?: Session): UpstreamCall | Promise<UpstreamCall> {
+  acquire(abort: Abort, lease?: Lease, session?: Session): UpstreamCall | Promise<UpstreamCall> {
     const taken = this.#slots.take(abort);
     if (typeof taken === 'function') {
-      return new UpstreamCall(this.config, loan ?? this.keys.lendAny(), abort, taken);
+      return new UpstreamCall(this.config, lease ?? this.keys.leaseAny(), abort, taken);
     }
     return taken.then((release) => {
-      if (loan !== undefined && session !== undefined) this.keys.renew(loan, session);
-      return new UpstreamCall(this.config, loan ?? this.keys.lendAny(), abort, release);
+      if (lease !== undefined && session !== undefined) this.keys.renew(lease, session);
+      return new UpstreamCall(this.config, lease ?? this.keys.leaseAny(), abort, release);
     });
   }
 

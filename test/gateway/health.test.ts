@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import type { RestReason } from '../../src/upstream/health/rest.ts';
+import type { CooldownReason } from '../../src/upstream/health/cooldown.ts';
 import {
   beginning,
   head,
@@ -66,7 +66,7 @@ const restsOf = (of: ReturnType<typeof world>) =>
   }));
 
 describe('signs of a vendor', () => {
-  const place = (reason: RestReason, status: number, seconds: number) => [
+  const place = (reason: CooldownReason, status: number, seconds: number) => [
     { what: 'a/m key', reason, status, seconds },
   ];
   const cases: readonly (readonly [string, Answer, ReturnType<typeof restsOf>])[] = [

@@ -197,7 +197,7 @@ describe('what is unusual, and how often', () => {
 test('of two tries that begin to answer at the same moment, one is the answer and the other is given up', async () => {
   const both = Promise.withResolvers<void>();
   const at = (name: string) =>
-    ({ name, upstream: { keys: { now: 0 } }, loan: { settle: () => {} } }) as unknown as TryAt;
+    ({ name, upstream: { keys: { now: 0 } }, lease: { settle: () => {} } }) as unknown as TryAt;
   const names: string[] = [];
   const discarded: unknown[] = [];
   const decided = await hedged({

@@ -1,8 +1,8 @@
 /** What a running gateway says of targets that rest: as JSON, in the metrics and the log, and to a command. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { cooldownLog } from '../../src/upstream/health/cooldown-log.ts';
 import { Key, Model } from '../../src/upstream/health/place.ts';
-import { type RestChange, restReports } from '../../src/upstream/health/report.ts';
 import { createWorld } from '../cli/world.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 
@@ -211,9 +211,10 @@ describe('reports', () => {
   test('of one target at most every ten seconds, and its end only where its start was logged', () => {
     let now = 1000;
     const told: string[] = [];
-    const tell = (what: string) => (change: RestChange) =>
-      void told.push(`${what} ${change.target} ${change.seconds}`);
-    const report = restReports({ rests: tell('rests'), back: tell('back') }, () => now);
+    const report = cooldownLog(
+      (kind, { target, seconds }) => void told.push(`${kind} ${target} ${seconds}`),
+      () => now,
+    );
     const key = new Key({ reveal: () => 'k', label: 'key-1' }, 1);
     const model = new Model('m', [key]);
     const place = model.places[0]!;
@@ -221,12 +222,12 @@ describe('reports', () => {
     let sent = 0;
     const begin = () => {
       const cause = { reason: 'rate_limit', status: 429, askedMs: 1000 } as const;
-      place.rest.begin(cause, { set: ++sent * 1e6 }, now, limits);
-      report('p', place.rest, true, place, key);
+      const kind = place.cooldown.refused(cause, ++sent * 1e6, now, limits)!;
+      report('p', { kind, cooldown: place.cooldown, place, key });
     };
     const end = () => {
-      place.rest.end({ set: ++sent * 1e6 }, now);
-      report('p', place.rest, false, place, key);
+      place.cooldown.answered(++sent * 1e6, now);
+      report('p', { kind: 'ended', cooldown: place.cooldown, place, key });
     };
     begin();
     now += 2000;
@@ -234,7 +235,7 @@ describe('reports', () => {
     begin();
     now += 2000;
     end();
-    expect(told).toEqual(['rests p/m 1', 'back p/m 2']);
+    expect(told).toEqual(['began p/m 1', 'ended p/m 2']);
     now += 6000;
     begin();
     expect(told.length).toBe(3);

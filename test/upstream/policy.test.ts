@@ -62,19 +62,19 @@ describe('what a refusal means', () => {
 describe('keys', () => {
   test('are used in turn; one that was refused rests, at most the longest time', () => {
     const ring = new KeyRing([key('a'), key('b')], limits(1000));
-    const first = ring.lendAny();
-    expect([first.text, ring.lendAny().text, ring.lendAny().text]).toEqual(['a', 'b', 'a']);
+    const first = ring.leaseAny();
+    expect([first.text, ring.leaseAny().text, ring.leaseAny().text]).toEqual(['a', 'b', 'a']);
     first.settle(refused(1_000_000), ring.now);
-    expect([ring.lendAny().text, ring.lendAny().text]).toEqual(['b', 'b']);
-    expect(ring.awake(ring.now + 1001)).toBe(2);
+    expect([ring.leaseAny().text, ring.leaseAny().text]).toEqual(['b', 'b']);
+    expect(ring.available(ring.now + 1001)).toBe(2);
   });
 
   test('when all rest, the one due first is tried rather than none', () => {
     const ring = new KeyRing([key('a'), key('b')], limits(10_000));
-    ring.lendAny().settle(refused(9000), ring.now);
-    ring.lendAny().settle(refused(3000), ring.now);
-    expect(ring.lendAny().text).toBe('b');
-    expect(new KeyRing([], limits(0)).lendAny().text).toBeUndefined();
+    ring.leaseAny().settle(refused(9000), ring.now);
+    ring.leaseAny().settle(refused(3000), ring.now);
+    expect(ring.leaseAny().text).toBe('b');
+    expect(new KeyRing([], limits(0)).leaseAny().text).toBeUndefined();
   });
 });
 

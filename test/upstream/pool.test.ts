@@ -85,13 +85,13 @@ describe('a reload', () => {
   ])('that changes %s does not ask a resting key again', (_what, change) => {
     const first = configOf();
     const pool = new UpstreamPool(options, first.providers);
-    const key = pool.of(first.providers.up!).keys.lendAny();
+    const key = pool.of(first.providers.up!).keys.leaseAny();
     expect(key.text).toBe('key-1');
     key.settle(REFUSED, performance.now());
     const second = configOf(change, { keep_alive: 14 });
     const { keys } = pool.next(second.providers).of(second.providers.up!);
-    expect(keys.awake()).toBe(1);
-    expect([keys.lendAny().text, keys.lendAny().text]).not.toContain('key-1');
+    expect(keys.available()).toBe(1);
+    expect([keys.leaseAny().text, keys.leaseAny().text]).not.toContain('key-1');
   });
 
   test('does not keep a key resting for a refusal by another place or with other headers', () => {
@@ -102,9 +102,9 @@ describe('a reload', () => {
     ]) {
       const first = configOf();
       const pool = new UpstreamPool(options, first.providers);
-      pool.of(first.providers.up!).keys.lendAny().settle(REFUSED, performance.now());
+      pool.of(first.providers.up!).keys.leaseAny().settle(REFUSED, performance.now());
       const second = configOf(change);
-      expect(pool.next(second.providers).of(second.providers.up!).keys.awake()).toBe(2);
+      expect(pool.next(second.providers).of(second.providers.up!).keys.available()).toBe(2);
     }
   });
 
@@ -119,7 +119,7 @@ describe('a reload', () => {
 
   test('that changes a key alone puts the new one in force', () => {
     const [, now] = reloaded({ keys: ['key-1'] }, { keys: ['key-9'] });
-    expect(now.keys.lendAny().text).toBe('key-9');
+    expect(now.keys.leaseAny().text).toBe('key-9');
   });
 });
 

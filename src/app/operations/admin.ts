@@ -9,7 +9,7 @@ import type { OpenLimits } from '../../limits/open-limits.ts';
 import type { OwnedBudget } from '../../limits/usage-report.ts';
 import { type SpendSource, spendReports } from '../../money/reports.ts';
 import { event, type Log } from '../../telemetry/log.ts';
-import { healthReport } from '../../upstream/health/health-report.ts';
+import { healthReport } from '../../upstream/health/snapshot.ts';
 import type { Configured } from '../configured.ts';
 
 const USUAL_BUDGETS = 200;

@@ -9,7 +9,7 @@ import { secretsOf } from '../../upstream/secrets.ts';
 import { ClientRequest } from '../client-request.ts';
 import { errorResponse } from '../error-response.ts';
 import type { Services } from '../reloadable.ts';
-import { rests } from '../tries/choose-target.ts';
+import { coolsDown } from '../tries/choose-target.ts';
 import { ExchangeSession } from '../tries/exchange-session.ts';
 import type { Gateway } from '../types.ts';
 import { countAnswer, vendorAnswer } from './answer.ts';
@@ -47,15 +47,15 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
       if (!decision.ok) throw decision.error;
       const { routeName, targets } = decision;
       const permitted = permittedTargets(exchange.principal, request.model, routeName, targets);
-      // The request itself would pass over a target that rests, and asking it for a count only takes time.
-      const awake = permitted.find((routed) => !rests({ session, upstream }, routed));
-      const routed = awake ?? permitted[0]!;
+      // The request itself would pass over a target that coolsDown, and asking it for a count only takes time.
+      const available = permitted.find((routed) => !coolsDown({ session, upstream }, routed));
+      const routed = available ?? permitted[0]!;
       const about = { ...own, target: routed.target };
       const estimated = () => {
         notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
         return countAnswer(exchange.protocol, facts.tokens, about);
       };
-      if (awake === undefined) return estimated();
+      if (available === undefined) return estimated();
       const secrets = secretsOf(table.config);
       const provider = upstream(routed);
       const native = await nativeCount(exchange, request, routed, provider, secrets);

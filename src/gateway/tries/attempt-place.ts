@@ -2,7 +2,7 @@
 
 import type { Abort } from '../../lib/loop/abort.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
-import type { Loan } from '../../upstream/health/place.ts';
+import type { Lease } from '../../upstream/health/place.ts';
 import type { Session } from '../../upstream/key-ring.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 
@@ -10,11 +10,11 @@ export interface TryAt {
   readonly routed: RoutedTarget;
   readonly upstream: Upstream;
   /** The key to send it with. */
-  readonly loan: Loan;
+  readonly lease: Lease;
 }
 
 export interface AttemptPlace extends TryAt {
-  /** Chooses another key if that of the loan rests before the attempt's turn comes. */
+  /** Chooses another key if that of the lease cools down before the attempt's turn comes. */
   readonly session: Session;
   /** Ends this attempt alone; left out: only the exchange ends it. */
   readonly abort?: Abort | undefined;

@@ -1,9 +1,9 @@
-/** Which of the targets that are left is tried next: what rests or has no room comes last. */
+/** Which of the targets that are left is tried next: what cools down or has no room comes last. */
 
 import { fractionOf, hashOf } from '../../lib/text/rendezvous.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
+import { AVAILABLE, COOLING } from '../../upstream/health/cooldown.ts';
 import type { Place } from '../../upstream/health/place.ts';
-import { AWAKE, RESTING } from '../../upstream/health/rest.ts';
 import type { Session } from '../../upstream/key-ring.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import type { TryAt } from './attempt-place.ts';
@@ -33,23 +33,23 @@ export function keepWider(by: TargetChoice, small: RoutedTarget, left: RoutedTar
   left.splice(0, left.length, ...[...wider, ...unknown, ...equal].map(({ routed }) => routed));
 }
 
-/** All of its keys rest. */
-export function rests(
+/** All of its keys cool down. */
+export function coolsDown(
   by: Pick<TargetChoice, 'session' | 'upstream'>,
   routed: RoutedTarget,
 ): boolean {
   const { keys } = by.upstream(routed);
-  return keys.placeFor(routed.target.model, by.session).standing(keys.now) === RESTING;
+  return keys.placeFor(routed.target.model, by.session).availability(keys.now) === COOLING;
 }
 
 /** How good a target is for the next try, the lowest first. */
 const READY = 0;
 const READY_WITHOUT_ROOM = 1;
 const WARMING_UP = 2;
-const AT_REST = 3;
+const COOLING_DOWN = 3;
 
 /**
- * The first of those that are left that is ready and has room, else one that is ready; when all rest, the one that
+ * The first of those that are left that is ready and has room, else one that is ready; when all cool down, the one that
  * is due first. It is left no more.
  */
 export function nextOf(
@@ -66,7 +66,10 @@ export function nextOf(
     const upstream = by.upstream(routed);
     const place = upstream.keys.placeFor(routed.target.model, by.session);
     const rank = rankOf(upstream, place, by.session);
-    if (rank < bestRank || (rank === AT_REST && bestRank === AT_REST && place.until < bestUntil)) {
+    if (
+      rank < bestRank ||
+      (rank === COOLING_DOWN && bestRank === COOLING_DOWN && place.until < bestUntil)
+    ) {
       best = i;
       bestRank = rank;
       bestUntil = place.until;
@@ -79,9 +82,9 @@ export function nextOf(
 
 function rankOf({ keys, full }: Upstream, place: Place, session: Session): number {
   const { now } = keys;
-  const standing = place.standing(now);
-  if (standing === RESTING) return AT_REST;
-  if (standing === AWAKE) {
+  const availability = place.availability(now);
+  if (availability === COOLING) return COOLING_DOWN;
+  if (availability === AVAILABLE) {
     const share = place.share(now);
     if (share < 1 && fractionOf(session.hash, hashOf(place.model)) >= share) return WARMING_UP;
   }
@@ -97,10 +100,10 @@ function fasterOf(by: TargetChoice, left: readonly RoutedTarget[], chosen: numbe
   };
   const own = placeOf(chosen);
   const { now } = own.upstream.keys;
-  if (own.place.standing(now) !== AWAKE) return chosen;
+  if (own.place.availability(now) !== AVAILABLE) return chosen;
   for (let i = chosen + 1; i < left.length; i++) {
     const { upstream, place } = placeOf(i);
-    if (place.standing(upstream.keys.now) !== AWAKE) continue;
+    if (place.availability(upstream.keys.now) !== AVAILABLE) continue;
     if (rankOf(upstream, place, by.session) !== READY) continue;
     return own.place.load.isSlowerThan(place.load, now) ? i : chosen;
   }
@@ -109,11 +112,13 @@ function fasterOf(by: TargetChoice, left: readonly RoutedTarget[], chosen: numbe
 
 /** Another key of the same target, else the next target that is ready; it is left no more. */
 export function secondTry(by: TargetChoice, first: TryAt, left: RoutedTarget[]): TryAt | undefined {
-  const { routed, upstream, loan } = first;
-  const key = upstream.keys.lendAnother(loan);
+  const { routed, upstream, lease } = first;
+  const key = upstream.keys.leaseAnother(lease);
   const at = left.findIndex((other) => {
     const { keys, full } = by.upstream(other);
-    return !full && keys.placeFor(other.target.model, by.session).standing(keys.now) === AWAKE;
+    return (
+      !full && keys.placeFor(other.target.model, by.session).availability(keys.now) === AVAILABLE
+    );
   });
   if ((key === undefined && at < 0) || !upstream.hedging?.take()) {
     key?.settle('neither', upstream.keys.now);
@@ -121,7 +126,7 @@ export function secondTry(by: TargetChoice, first: TryAt, left: RoutedTarget[]):
   }
   if (key !== undefined) {
     by.onHedge(routed);
-    return { routed, upstream, loan: key };
+    return { routed, upstream, lease: key };
   }
   const next = left.splice(at, 1)[0]!;
   const other = by.upstream(next);
@@ -129,6 +134,6 @@ export function secondTry(by: TargetChoice, first: TryAt, left: RoutedTarget[]):
   return {
     routed: next,
     upstream: other,
-    loan: other.keys.lend(next.target.model, by.session),
+    lease: other.keys.lease(next.target.model, by.session),
   };
 }

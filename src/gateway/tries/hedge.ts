@@ -27,7 +27,7 @@ interface RunningTry<A extends Succeeded> {
   readonly ended: Promise<EndedTry<A>>;
 }
 
-/** The try that decides; its loan is the caller's to settle. Rejects only if `run` does. */
+/** The try that decides; its lease is the caller's to settle. Rejects only if `run` does. */
 export async function hedged<A extends Succeeded>(options: HedgeOptions<A>): Promise<EndedTry<A>> {
   const begin = (at: TryAt): RunningTry<A> => {
     const abort = new Abort();
@@ -69,8 +69,8 @@ function cancel<A extends Succeeded>(
   { discard }: HedgeOptions<A>,
 ): void {
   abort.abort(hedgeLost());
-  void ended.then(({ loan, upstream, answer }) => {
-    loan.settle('neither', upstream.keys.now);
+  void ended.then(({ lease, upstream, answer }) => {
+    lease.settle('neither', upstream.keys.now);
     if (answer.kind !== 'failed') discard(answer);
   });
 }

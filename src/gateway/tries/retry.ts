@@ -1,4 +1,4 @@
-/** The order of tries: the same target again, another key, the next target, or none; what rests comes last. */
+/** The order of tries: the same target again, another key, the next target, or none; what cools down comes last. */
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { faultOf } from '../../conversation/refusal/refusal.ts';
@@ -8,11 +8,11 @@ import { printableLine } from '../../lib/text/printable-text.ts';
 import { redactText } from '../../lib/text/redact.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { retryDelay } from '../../upstream/classify.ts';
-import type { Loan, PlaceFailure } from '../../upstream/health/place.ts';
+import type { Lease, PlaceFailure } from '../../upstream/health/place.ts';
 import { type Sign, signOf } from '../../upstream/health/signs.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import type { FailedOutcome, Outcome, Succeeded } from '../types.ts';
-import { keepWider, nextOf, rests, secondTry, type TargetChoice } from './choose-target.ts';
+import { coolsDown, keepWider, nextOf, secondTry, type TargetChoice } from './choose-target.ts';
 import { hedged } from './hedge.ts';
 
 /** The tries of one hop, or of a request to another endpoint, whose answers are of another type. */
@@ -23,7 +23,7 @@ export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutco
   /** `refusal`: the target's error about the history at the attempt before, for the features to act on. */
   attempt(
     routed: RoutedTarget,
-    loan: Loan,
+    lease: Lease,
     number: number,
     refusal: GatewayError | undefined,
     abort?: Abort,
@@ -49,7 +49,7 @@ const MAX_MENDS = 4;
  * Tries until something answers. Gives the answer, or the failure that says most: the first one that says
  * that the request is too large (a client can act on it), else the last one; a vendor's refusal of the request
  * itself ends it at once. A refusal of the history or of a setting is answered once, by the same target with
- * what the refusal names taken out. A target that rests or has no room is passed over as long as another one does not.
+ * what the refusal names taken out. A target that cools down or has no room is passed over as long as another one does not.
  * @param equals so many of the first share the sessions: the next one is tried first if it is much faster
  */
 export async function retry<A extends Succeeded>(
@@ -78,28 +78,34 @@ export async function retry<A extends Succeeded>(
     for (let attempt = 1; ; ) {
       tries++;
       const { model } = routed.target;
-      const loan = upstream.keys.lend(model, hop.session);
+      const lease = upstream.keys.lease(model, hop.session);
       const wait = hop.mayHedge ? upstream.hedging?.waitFor(model) : undefined;
       let answeredBy: RoutedTarget = routed;
       let answer: A | FailedOutcome;
       let sign: Sign;
       if (wait === undefined || refusal !== undefined) {
-        answer = await hop.attempt(routed, loan, tries, refusal);
-        sign = settle(upstream, loan, answer);
+        answer = await hop.attempt(routed, lease, tries, refusal);
+        sign = settle(upstream, lease, answer);
       } else {
         const begun = tries;
         const deciding = await hedged<A>({
-          first: { routed, upstream, loan },
+          first: { routed, upstream, lease },
           after: wait,
-          second: () => secondTry(hop, { routed: answeredBy, upstream, loan }, left),
+          second: () => secondTry(hop, { routed: answeredBy, upstream, lease }, left),
           run: (at, abort) =>
-            hop.attempt(at.routed, at.loan, at.loan === loan ? begun : ++tries, undefined, abort),
-          onFailed: (failed) => settle(failed.upstream, failed.loan, failed.answer),
+            hop.attempt(
+              at.routed,
+              at.lease,
+              at.lease === lease ? begun : ++tries,
+              undefined,
+              abort,
+            ),
+          onFailed: (failed) => settle(failed.upstream, failed.lease, failed.answer),
           discard: (lost) => hop.discard(lost),
         });
         answeredBy = deciding.routed;
         answer = deciding.answer;
-        sign = settle(deciding.upstream, deciding.loan, answer);
+        sign = settle(deciding.upstream, deciding.lease, answer);
       }
       if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
@@ -132,7 +138,7 @@ export async function retry<A extends Succeeded>(
       }
       if (remedy === 'wider' || remedy === 'next-target') break;
       if ((remedy === 'elsewhere' || remedy === 'once') && left.length > 0) break;
-      if (rests(hop, routed) && left.some((other) => !rests(hop, other))) break;
+      if (coolsDown(hop, routed) && left.some((other) => !coolsDown(hop, other))) break;
       // A vendor without capacity has none for another key.
       const keyMatters = remedy === 'next-key' || (error.status === 429 && !isOverload(sign));
       if (keyMatters && keysLeft > 0) {
@@ -169,20 +175,20 @@ export async function retry<A extends Succeeded>(
 }
 
 /** Tells the place what its request came to, and learns how long streams take to begin. */
-function settle(upstream: Upstream, loan: Loan, answer: Succeeded | FailedOutcome): Sign {
+function settle(upstream: Upstream, lease: Lease, answer: Succeeded | FailedOutcome): Sign {
   const { keys, hedging } = upstream;
   const { now } = keys;
   if (answer.kind === 'failed') {
     const sign = signOf(answer.error, answer.remedy, answer.resetAfter);
-    if (sign !== 'neither') loan.noteFailure(failureOf(answer.error));
-    loan.settle(sign, now);
+    if (sign !== 'neither') lease.noteFailure(failureOf(answer.error));
+    lease.settle(sign, now);
     return sign;
   }
   const streamed = answer.kind === 'stream';
-  if (streamed && hedging !== undefined && loan.place !== undefined) {
-    hedging.began(loan.place.model, now - loan.sentAt);
+  if (streamed && hedging !== undefined && lease.place !== undefined) {
+    hedging.began(lease.place.model, now - lease.sentAt);
   }
-  loan.settle('answered', now, streamed);
+  lease.settle('answered', now, streamed);
   return 'answered';
 }
 

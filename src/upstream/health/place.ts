@@ -1,19 +1,18 @@
-/** A place: one key of an upstream with one model. What is known of it, and the requests that are sent to it. */
+/** A place is one key of an upstream with one model; a lease is its use by one request. */
 
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
-import { FailureWindow } from './failure-window.ts';
+import {
+  AVAILABLE,
+  type Availability,
+  type Cause,
+  COOLING,
+  Cooldown,
+  type CooldownLimits,
+  changesSoFar,
+  FailureWindow,
+} from './cooldown.ts';
 import { Load } from './load.ts';
 import { quotasIn, type VendorQuota } from './reset-headers.ts';
-import {
-  AWAKE,
-  type Cause,
-  changesSoFar,
-  type Prober,
-  RESTING,
-  Rest,
-  type RestLimits,
-  type Standing,
-} from './rest.ts';
 import { type Sign, signOfStatus } from './signs.ts';
 
 /** Between two looks at the limits in a vendor's headers, per place. */
@@ -49,7 +48,7 @@ export class Key {
   /** For the choice among keys by session. */
   readonly hash: number;
   /** A vendor that refuses the key refuses it for every model. */
-  readonly rest = new Rest();
+  readonly cooldown = new Cooldown();
 
   constructor(secret: Revealing | undefined, hash: number) {
     this.secret = secret;
@@ -61,50 +60,65 @@ export class Key {
 export class Model {
   readonly name: string;
   /** A vendor without capacity refuses every key. */
-  readonly rest: Rest;
+  readonly cooldown: Cooldown;
   /** In the order of the keys; never empty. */
   readonly places: readonly Place[];
 
   constructor(name: string, keys: readonly Key[], before?: Model) {
     this.name = name;
-    this.rest = before?.rest ?? new Rest();
+    this.cooldown = before?.cooldown ?? new Cooldown();
     this.places = keys.map(
-      (key) => before?.places.find((place) => place.key === key) ?? new Place(key, name, this.rest),
+      (key) =>
+        before?.places.find((place) => place.key === key) ?? new Place(key, name, this.cooldown),
     );
   }
 
   /** Nothing is known of it that would be lost with it. */
   get idle(): boolean {
-    if (this.rest.until !== 0) return false;
-    return this.places.every(({ rest, load }) => rest.until === 0 && load.waiting === 0);
+    if (this.cooldown.until !== 0) return false;
+    return this.places.every(({ cooldown, load }) => cooldown.until === 0 && load.waiting === 0);
   }
 }
 
 export class Place {
   readonly key: Key;
   readonly model: string;
-  readonly modelRest: Rest;
-  readonly rest = new Rest();
+  readonly modelCooldown: Cooldown;
+  readonly cooldown = new Cooldown();
   readonly failures = new FailureWindow();
   readonly load = new Load();
   lastFailure: PlaceFailure | undefined;
   /** The vendor said so last. */
   noModel = false;
   seen: SeenQuotas | undefined;
-  /** When the vendor's headers were looked at last, by the clock of the places. */
+  /** When the vendor's headers were looked at last, by the clock of the key ring. */
   #looked = Number.NEGATIVE_INFINITY;
 
-  constructor(key: Key, model: string, modelRest: Rest) {
+  constructor(key: Key, model: string, modelCooldown: Cooldown) {
     this.key = key;
     this.model = model;
-    this.modelRest = modelRest;
+    this.modelCooldown = modelCooldown;
   }
 
-  standing(now: number): Standing {
-    const { key, modelRest, rest } = this;
-    if (key.rest.until === 0 && modelRest.until === 0 && rest.until === 0) return AWAKE;
-    const most = Math.max(key.rest.standing(now), modelRest.standing(now), rest.standing(now));
-    return most as Standing;
+  availability(now: number): Availability {
+    const { key, modelCooldown, cooldown } = this;
+    if (this.isAvailable) return AVAILABLE;
+    return Math.max(
+      key.cooldown.availability(now),
+      modelCooldown.availability(now),
+      cooldown.availability(now),
+    ) as Availability;
+  }
+
+  get isAvailable(): boolean {
+    return (
+      this.key.cooldown.until === 0 && this.modelCooldown.until === 0 && this.cooldown.until === 0
+    );
+  }
+
+  /** All that can keep it from being used. */
+  get cooldowns(): readonly [Cooldown, Cooldown, Cooldown] {
+    return [this.key.cooldown, this.modelCooldown, this.cooldown];
   }
 
   /** An answer came to a request that was sent at this time: what does the vendor say is left? */
@@ -116,29 +130,40 @@ export class Place {
     if (quotas.length > 0) this.seen = { time, quotas };
   }
 
-  /** When none of its rests lasts any more. */
+  /** When the last of its cooldowns is over. */
   get until(): number {
-    return Math.max(this.key.rest.until, this.modelRest.until, this.rest.until);
+    return Math.max(this.key.cooldown.until, this.modelCooldown.until, this.cooldown.until);
   }
 
   /** The share of its usual traffic that it gets now: 0 to 1. */
   share(now: number): number {
-    return Math.min(this.key.rest.share(now), this.modelRest.share(now), this.rest.share(now));
+    const { key, modelCooldown, cooldown } = this;
+    return Math.min(key.cooldown.share(now), modelCooldown.share(now), cooldown.share(now));
   }
 }
 
-/** What a ring of keys hears of its places. */
-export interface PlaceEvents {
-  readonly limits: RestLimits;
-  /** A rest began or ended; `place` is left out if the key was used without a model. */
-  onChange(rest: Rest, begins: boolean, place: Place | undefined, key: Key): void;
-  /** A rest began, or became longer. */
-  onRest?(rest: Rest, place: Place | undefined, key: Key): void;
+/** A cooldown began, became longer, or ended. */
+export interface CooldownChange {
+  readonly kind: 'began' | 'longer' | 'ended';
+  readonly cooldown: Cooldown;
+  /** Undefined if the key was used without a model. */
+  readonly place: Place | undefined;
+  readonly key: Key;
 }
 
-/** A key on loan for one try, at one place. Report the outcome with {@link settle}. */
-export class Loan implements Prober {
-  readonly #events: PlaceEvents;
+/** What a key ring knows and hears of its leases. */
+export interface LeaseTerms {
+  readonly limits: CooldownLimits;
+  readonly onChange: ((change: CooldownChange) => void) | undefined;
+}
+
+const FAILURES: Cause = { reason: 'failures', status: 0 };
+
+const isAboutKey = ({ reason }: Cause): boolean => reason === 'key_refused' || reason === 'quota';
+
+/** One try's use of a key, at one place. Report the outcome with {@link settle}. */
+export class Lease {
+  readonly #terms: LeaseTerms;
   #key: Key;
   #place: Place | undefined;
   #set = 0;
@@ -146,8 +171,8 @@ export class Loan implements Prober {
   #open = true;
 
   /** `place` is left out for what is no matter of a model. */
-  constructor(events: PlaceEvents, key: Key, place: Place | undefined, now: number) {
-    this.#events = events;
+  constructor(terms: LeaseTerms, key: Key, place: Place | undefined, now: number) {
+    this.#terms = terms;
     this.#key = key;
     this.#place = place;
     this.#begin(now);
@@ -157,43 +182,9 @@ export class Loan implements Prober {
     return this.#place;
   }
 
-  /** When it was given out. */
+  /** When it began. */
   get sentAt(): number {
     return this.#sentAt;
-  }
-
-  get set(): number {
-    return this.#set;
-  }
-
-  /** To another place before the request was sent: meanwhile the vendor has refused others at this one. */
-  moveTo(place: Place, now: number): void {
-    this.#release();
-    this.#key = place.key;
-    this.#place = place;
-    this.#begin(now);
-  }
-
-  #begin(now: number): void {
-    this.#sentAt = now;
-    this.#set = changesSoFar();
-    const place = this.#place;
-    if (place === undefined) return;
-    place.load.waiting++;
-    // What rests and is due is tried by this request alone.
-    if (place.standing(now) === AWAKE) return;
-    place.key.rest.claim(this, now);
-    place.modelRest.claim(this, now);
-    place.rest.claim(this, now);
-  }
-
-  #release(): void {
-    const place = this.#place;
-    if (place === undefined) return;
-    place.load.waiting--;
-    place.key.rest.release(this);
-    place.modelRest.release(this);
-    place.rest.release(this);
   }
 
   /** The key itself; undefined: the upstream needs none. */
@@ -206,6 +197,21 @@ export class Loan implements Prober {
     return this.#key.secret?.label;
   }
 
+  /** Its place was available or due when it was chosen, and is not any more. */
+  isBarred(now: number): boolean {
+    const place = this.#place;
+    if (place === undefined || place.availability(now) !== COOLING) return false;
+    return place.cooldowns.some((one) => one.hasChangedSince(this.#set));
+  }
+
+  /** To another place before the request was sent: meanwhile the vendor has refused others at this one. */
+  moveTo(place: Place, now: number): void {
+    this.#release();
+    this.#key = place.key;
+    this.#place = place;
+    this.#begin(now);
+  }
+
   /** The head of the vendor's answer has come. */
   sawHeaders(headers: ReadonlyHeaders): void {
     this.#place?.sawHeaders(headers, this.#sentAt);
@@ -216,11 +222,9 @@ export class Loan implements Prober {
     if (this.#place !== undefined) this.#place.lastFailure = failure;
   }
 
-  /** Its place was awake or due when it was chosen, and is not any more. */
-  isBarred(now: number): boolean {
-    const place = this.#place;
-    if (place === undefined || place.standing(now) !== RESTING) return false;
-    return [place.key.rest, place.modelRest, place.rest].some((rest) => rest.isOldNews(this));
+  /** The end of a request of whose answer nothing is read here but the status. */
+  settleStatus(status: number, now: number): void {
+    this.settle(signOfStatus(status), now);
   }
 
   /**
@@ -231,61 +235,69 @@ export class Loan implements Prober {
     if (!this.#open) return;
     this.#open = false;
     this.#release();
-    if (sign === 'neither') return;
     const place = this.#place;
+    if (sign === 'neither') return;
     if (sign === 'answered') {
       if (place !== undefined) this.#answered(place, now, streamed);
-      return;
-    }
-    if (sign === 'no_model') {
+    } else if (sign === 'no_model') {
       if (place !== undefined) place.noModel = true;
-      return;
+    } else {
+      place?.load.failed(now - this.#sentAt, now);
+      if (sign === 'failed') {
+        if (place !== undefined) this.#failed(place, now);
+      } else if (isAboutKey(sign)) this.#refused(this.#key.cooldown, sign, now);
+      else if (place !== undefined) {
+        const { modelCooldown, cooldown } = place;
+        this.#refused(sign.reason === 'overloaded' ? modelCooldown : cooldown, sign, now);
+      }
     }
-    place?.load.failed(now - this.#sentAt, now);
-    if (sign === 'failed') {
-      if (place !== undefined) this.#failed(place, now);
-    } else if (isAboutKey(sign)) this.#rest(this.#key.rest, sign, now);
-    else if (place !== undefined) {
-      this.#rest(sign.reason === 'overloaded' ? place.modelRest : place.rest, sign, now);
-    }
-  }
-
-  /** The end of a request of whose answer nothing is read here but the status. */
-  settleStatus(status: number, now: number): void {
-    this.settle(signOfStatus(status), now);
   }
 
   #answered(place: Place, now: number, streamed: boolean): void {
-    const { key, load, rest, modelRest, failures } = place;
-    failures.answered(now);
+    place.failures.answered(now);
     place.noModel = false;
-    if (streamed) load.answered(now - this.#sentAt, now);
-    if (key.rest.until === 0 && modelRest.until === 0 && rest.until === 0) return;
-    for (const one of [key.rest, modelRest, rest]) {
-      if (!one.end(this, now)) continue;
-      if (one === rest) failures.clear();
-      this.#events.onChange(one, false, place, key);
+    if (streamed) place.load.answered(now - this.#sentAt, now);
+    if (place.isAvailable) return;
+    for (const cooldown of place.cooldowns) {
+      if (!cooldown.answered(this.#set, now)) continue;
+      if (cooldown === place.cooldown) place.failures.clear();
+      this.#report('ended', cooldown);
     }
   }
 
-  #failed(place: Place, now: number): void {
-    const { rest, failures } = place;
-    if (rest.isOldNews(this)) return;
-    // A place that is tried rests again at the first failure.
-    if (rest.until === 0 && !failures.failed(now)) return;
+  #failed({ cooldown, failures }: Place, now: number): void {
+    if (cooldown.hasChangedSince(this.#set)) return;
+    // A place that is tried cools down again at the first failure.
+    if (cooldown.until === 0 && !failures.failed(now)) return;
     failures.clear();
-    this.#rest(rest, FAILURES, now);
+    this.#refused(cooldown, FAILURES, now);
   }
 
-  #rest(rest: Rest, cause: Cause, now: number): void {
-    const { until } = rest;
-    if (rest.begin(cause, this, now, this.#events.limits)) {
-      this.#events.onChange(rest, true, this.#place, this.#key);
-    }
-    if (rest.until > until) this.#events.onRest?.(rest, this.#place, this.#key);
+  #refused(cooldown: Cooldown, cause: Cause, now: number): void {
+    const change = cooldown.refused(cause, this.#set, now, this.#terms.limits);
+    if (change !== undefined) this.#report(change, cooldown);
+  }
+
+  #report(kind: CooldownChange['kind'], cooldown: Cooldown): void {
+    this.#terms.onChange?.({ kind, cooldown, place: this.#place, key: this.#key });
+  }
+
+  #begin(now: number): void {
+    this.#sentAt = now;
+    this.#set = changesSoFar();
+    const place = this.#place;
+    if (place === undefined) return;
+    place.load.waiting++;
+    // What cools down and is due is tried by this request alone.
+    if (place.isAvailable) return;
+    for (const cooldown of place.cooldowns) cooldown.claim(this, now);
+  }
+
+  #release(): void {
+    const place = this.#place;
+    if (place === undefined) return;
+    place.load.waiting--;
+    if (place.isAvailable) return;
+    for (const cooldown of place.cooldowns) cooldown.release(this);
   }
 }
-
-const FAILURES: Cause = { reason: 'failures', status: 0 };
-
-const isAboutKey = ({ reason }: Cause): boolean => reason === 'key_refused' || reason === 'quota';

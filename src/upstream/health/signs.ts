@@ -3,14 +3,14 @@
 import type { GatewayError } from '../../conversation/errors.ts';
 import { saysModelIsGone } from '../../vendors/errors/kind-of-words.ts';
 import { NoDescriptor, type Remedy } from '../target-error.ts';
-import type { Cause } from './rest.ts';
+import type { Cause } from './cooldown.ts';
 
 /**
  * - `answered`: it works
- * - `failed`: the server is in trouble, cannot be reached, or is silent; enough of these begin a rest
+ * - `failed`: the server is in trouble, cannot be reached, or is silent; enough of these begin a cooldown
  * - `neither`: says nothing: the request is at fault, or the client left
  * - `no_model`: the vendor does not have the model; what it says of others is not known
- * - a cause: a rest begins at once
+ * - a cause: a cooldown begins at once
  */
 export type Sign = 'answered' | 'failed' | 'neither' | 'no_model' | Cause;
 

@@ -1,31 +1,36 @@
-/** The health of all targets that were asked, for the metrics, the page and explanations. */
+/** The health of all targets that were asked: for metrics, the page, explanations, and in full for the admin API. */
 
+import type { ProviderConfig } from '../../config/sections/providers.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
 import type { Upstream } from '../upstream.ts';
+import { AVAILABLE, type Cooldown, type CooldownReason, DUE } from './cooldown.ts';
 import type { Place } from './place.ts';
-import { AWAKE, DUE, type Rest, type RestReason } from './rest.ts';
 
 /**
  * - `serving`: at least one key of it is used
- * - `no_model`: nothing rests, but the vendor said last that it has no such model
- * - `half_open`: all keys rested, and one request tries, or the next one will
- * - `resting`: all keys rest
+ * - `no_model`: nothing cools down, but the vendor said last that it has no such model
+ * - `half_open`: all keys cooled down, and one request tries, or the next one will
+ * - `resting`: all keys cool down
  */
 export type TargetState = 'serving' | 'no_model' | 'half_open' | 'resting';
 
-/** One rest. Times as ISO 8601. */
-export interface RestingPart {
-  readonly provider: string;
-  /** Left out: the key rests for every model. */
-  readonly model?: string;
-  /** The name of the key, which gives nothing away. Left out: all keys rest, or there is none. */
-  readonly key?: string;
-  readonly reason: RestReason;
+/** One cooldown. Times as ISO 8601. */
+export interface ShownCooldown {
+  readonly reason: CooldownReason;
   /** The HTTP status that began it; 0: there was no answer. */
   readonly status: number;
   readonly since: string;
   readonly until: string;
   /** A request is trying it. */
   readonly probing: boolean;
+}
+
+export interface RestingPart extends ShownCooldown {
+  readonly provider: string;
+  /** Left out: the key cools down for every model. */
+  readonly model?: string;
+  /** The name of the key, which gives nothing away. Left out: all keys cool down, or there is none. */
+  readonly key?: string;
 }
 
 export interface HealthSnapshot {
@@ -35,6 +40,21 @@ export interface HealthSnapshot {
   readonly learnt?: readonly { readonly target: string; readonly facts: readonly string[] }[];
 }
 
+/** Shows times of a key ring's clock. */
+type Moment = (time: number) => string;
+
+const isoTime = (time: number) => new Date(time).toISOString();
+
+const momentOf = ({ keys: { now } }: Upstream, wallNow: number): Moment => {
+  return (time) => isoTime(wallNow + time - now);
+};
+
+function shown(cooldown: Cooldown, at: Moment): ShownCooldown | undefined {
+  const { until, since, reason, status, probing } = cooldown;
+  if (until === 0 || reason === undefined) return undefined;
+  return { reason, status, since: at(since), until: at(until), probing };
+}
+
 /** Takes time in proportion to the places; they are bounded. */
 export function healthSnapshot(
   upstreams: Iterable<Upstream>,
@@ -42,28 +62,20 @@ export function healthSnapshot(
 ): HealthSnapshot {
   const targets: { target: string; state: TargetState }[] = [];
   const rests: RestingPart[] = [];
-  for (const { config, keys } of upstreams) {
+  for (const upstream of upstreams) {
+    const { config, keys } = upstream;
     const provider = config.name;
-    const { now } = keys;
-    const add = (rest: Rest, more: { model?: string; key?: string | undefined }) => {
-      if (rest.until === 0 || rest.reason === undefined) return;
-      const at = (time: number) => new Date(wallNow + time - now).toISOString();
-      rests.push({
-        provider,
-        ...(more.model === undefined ? {} : { model: more.model }),
-        ...(more.key === undefined ? {} : { key: more.key }),
-        reason: rest.reason,
-        status: rest.status,
-        since: at(rest.since),
-        until: at(rest.until),
-        probing: rest.probing,
-      });
+    const at = momentOf(upstream, wallNow);
+    const add = (cooldown: Cooldown, model?: string, key?: string) => {
+      const part = shown(cooldown, at);
+      if (part === undefined) return;
+      rests.push({ provider, ...(model !== undefined && { model }), ...(key && { key }), ...part });
     };
-    for (const key of keys.keys) add(key.rest, { key: key.secret?.label });
-    for (const { name, rest, places } of keys.models) {
-      targets.push({ target: `${provider}/${name}`, state: stateOf(places, now) });
-      add(rest, { model: name });
-      for (const place of places) add(place.rest, { model: name, key: place.key.secret?.label });
+    for (const { cooldown, secret } of keys.keys) add(cooldown, undefined, secret?.label);
+    for (const { name, cooldown, places } of keys.models) {
+      targets.push({ target: `${provider}/${name}`, state: stateOf(places, keys.now) });
+      add(cooldown, name);
+      for (const place of places) add(place.cooldown, name, place.key.secret?.label);
     }
   }
   return { targets, rests };
@@ -71,9 +83,10 @@ export function healthSnapshot(
 
 /** The state of a target with these places. */
 export function stateOf(places: readonly Place[], now: number): TargetState {
-  const awake = places.filter((place) => place.standing(now) === AWAKE);
-  if (awake.length > 0) return awake.every((place) => place.noModel) ? 'no_model' : 'serving';
-  const due = places.some((place) => place.standing(now) === DUE || place.until <= now);
+  const available = places.filter((place) => place.availability(now) === AVAILABLE);
+  if (available.length > 0)
+    return available.every(({ noModel }) => noModel) ? 'no_model' : 'serving';
+  const due = places.some((place) => place.availability(now) === DUE || place.until <= now);
   return due ? 'half_open' : 'resting';
 }
 
@@ -85,3 +98,58 @@ export const STATE_VALUES: Readonly<Record<TargetState, number>> = {
   half_open: 1,
   resting: 2,
 };
+
+/**
+ * `{data: [{provider, protocol, keys, targets}]}`. Each target has `places`, one for each key that was used or can be;
+ * times are ISO 8601. A provider that no request has gone to has no targets.
+ */
+export function healthReport(
+  providers: Iterable<ProviderConfig>,
+  upstreams: Iterable<Upstream>,
+  wallNow = Date.now(),
+): JsonObject {
+  const known = new Map([...upstreams].map((upstream) => [upstream.config.name, upstream]));
+  const data = [...providers].map(({ name, protocol, keys }) => {
+    const upstream = known.get(name);
+    const common = { provider: name, protocol, keys: keys.length };
+    if (upstream === undefined) return { ...common, resting_keys: [], targets: [] };
+    const { now } = upstream.keys;
+    const at = momentOf(upstream, wallNow);
+    return {
+      ...common,
+      resting_keys: upstream.keys.keys.flatMap(({ secret, cooldown }) => {
+        const part = shown(cooldown, at);
+        return part === undefined ? [] : [{ key: secret?.label ?? null, ...part }];
+      }),
+      targets: [...upstream.keys.models].map((model) => ({
+        target: `${name}/${model.name}`,
+        state: stateOf(model.places, now),
+        rest: asJson(shown(model.cooldown, at)),
+        places: model.places.map((place) => placeView(place, now, at)),
+      })),
+    };
+  });
+  return { object: 'list', data };
+}
+
+const asJson = (part: ShownCooldown | undefined): JsonObject | null =>
+  part === undefined ? null : { ...part };
+
+function placeView(place: Place, now: number, at: Moment): JsonObject {
+  const { key, cooldown, load, lastFailure, seen } = place;
+  return {
+    key: key.secret?.label ?? null,
+    state: stateOf([place], now),
+    rest: asJson(shown(cooldown, at)),
+    waiting: load.waiting,
+    quotas_seen: seen === undefined ? null : isoTime(seen.time),
+    quotas: (seen?.quotas ?? []).map(({ kind, limit, remaining, resetAt }) => ({
+      kind,
+      limit: limit ?? null,
+      remaining,
+      resets_at: resetAt === undefined ? null : isoTime(resetAt),
+    })),
+    last_failure:
+      lastFailure === undefined ? null : { ...lastFailure, time: isoTime(lastFailure.time) },
+  };
+}

@@ -2,8 +2,8 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Loan, Place } from '../../../src/upstream/health/place.ts';
-import { AWAKE, DUE, RESTING, type Rest } from '../../../src/upstream/health/rest.ts';
+import { AVAILABLE, COOLING, type Cooldown, DUE } from '../../../src/upstream/health/cooldown.ts';
+import type { Lease, Place } from '../../../src/upstream/health/place.ts';
 import type { Sign } from '../../../src/upstream/health/signs.ts';
 import { OVERLOADED, QUOTA, RATE_LIMIT, REFUSED, session, testRing } from './places.ts';
 
@@ -37,7 +37,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: passing }) },
 );
 
-const restsOf = ({ key, modelRest, rest }: Place): readonly Rest[] => [key.rest, modelRest, rest];
+const restsOf = ({ cooldowns }: Place): readonly Cooldown[] => cooldowns;
 
 const MAX_LENGTH: Readonly<Record<string, number>> = {
   rate_limit: 300_000,
@@ -56,32 +56,32 @@ describe('requests that overlap in any way', () => {
         (keys, steps) => {
           const world = testRing(keys);
           const { ring } = world;
-          const open: Loan[] = [];
+          const open: Lease[] = [];
           // Who tries what: a place that was due when it was lent.
-          const trials = new Map<Loan, readonly Rest[]>();
+          const trials = new Map<Lease, readonly Cooldown[]>();
           for (const one of steps) {
             if (one.do === 'wait') world.pass(one.ms);
             else if (one.do === 'end') {
-              const [loan] = open.splice(one.which % Math.max(1, open.length), 1);
-              if (loan === undefined) continue;
-              trials.delete(loan);
-              loan.settle(one.sign, world.now);
-              loan.settle('failed', world.now);
+              const [lease] = open.splice(one.which % Math.max(1, open.length), 1);
+              if (lease === undefined) continue;
+              trials.delete(lease);
+              lease.settle(one.sign, world.now);
+              lease.settle('failed', world.now);
             } else {
               ring.placeFor(one.model, session(one.session));
               const places = [...ring.models].find(({ name }) => name === one.model)!.places;
-              const before = new Map(places.map((place) => [place, place.standing(world.now)]));
+              const before = new Map(places.map((place) => [place, place.availability(world.now)]));
               const due = new Map(
                 places.map((place) => [
                   place,
-                  restsOf(place).filter((rest) => rest.standing(world.now) === DUE),
+                  restsOf(place).filter((rest) => rest.availability(world.now) === DUE),
                 ]),
               );
-              const loan = ring.lend(one.model, session(one.session));
-              open.push(loan);
-              const chosen = loan.place!;
-              if (before.get(chosen) === RESTING) {
-                expect([...before.values()].every((standing) => standing === RESTING)).toBe(true);
+              const lease = ring.lease(one.model, session(one.session));
+              open.push(lease);
+              const chosen = lease.place!;
+              if (before.get(chosen) === COOLING) {
+                expect([...before.values()].every((standing) => standing === COOLING)).toBe(true);
                 const soonest = Math.min(...places.map(({ until }) => until));
                 expect(chosen.until).toBe(soonest);
               }
@@ -90,13 +90,15 @@ describe('requests that overlap in any way', () => {
                 for (const others of trials.values()) {
                   for (const rest of tried) expect(others).not.toContain(rest);
                 }
-                trials.set(loan, tried);
-                expect(chosen.standing(world.now)).toBe(RESTING);
+                trials.set(lease, tried);
+                expect(chosen.availability(world.now)).toBe(COOLING);
               }
             }
             for (const model of ring.models) {
               for (const place of model.places) {
-                expect(place.load.waiting).toBe(open.filter((loan) => loan.place === place).length);
+                expect(place.load.waiting).toBe(
+                  open.filter((lease) => lease.place === place).length,
+                );
                 for (const rest of restsOf(place)) {
                   if (rest.until === 0) continue;
                   expect(rest.until - world.now).toBeLessThanOrEqual(MAX_LENGTH[rest.reason!]!);
@@ -105,12 +107,12 @@ describe('requests that overlap in any way', () => {
             }
           }
           // Nothing is left behind by requests that have ended.
-          for (const loan of open) loan.settle('neither', world.now);
+          for (const lease of open) lease.settle('neither', world.now);
           world.pass(3_600_000);
           for (const model of ring.models) {
             for (const place of model.places) {
               expect(place.load.waiting).toBe(0);
-              expect(place.standing(world.now)).not.toBe(RESTING);
+              expect(place.availability(world.now)).not.toBe(COOLING);
             }
           }
         },
@@ -128,8 +130,8 @@ class PlainModel {
   #times = 0;
   #backAt = Number.NEGATIVE_INFINITY;
 
-  standing(now: number): number {
-    return this.#until === 0 ? AWAKE : now >= this.#until ? DUE : RESTING;
+  availability(now: number): number {
+    return this.#until === 0 ? AVAILABLE : now >= this.#until ? DUE : COOLING;
   }
 
   /** A request that was sent and ended at this moment. */
@@ -185,10 +187,10 @@ test('one request after the other: the place stands where the table says', () =>
       const plain = new PlainModel();
       for (const { ms, sign: ending } of all) {
         world.pass(ms);
-        expect(world.ring.placeFor('m', session(0)).standing(world.now)).toBe(
-          plain.standing(world.now) as 0,
+        expect(world.ring.placeFor('m', session(0)).availability(world.now)).toBe(
+          plain.availability(world.now) as 0,
         );
-        world.ring.lend('m', session(0)).settle(ending, world.now);
+        world.ring.lease('m', session(0)).settle(ending, world.now);
         plain.ends(ending, world.now);
       }
     }),
@@ -205,14 +207,14 @@ test('sessions are spread evenly over keys and keep theirs while another one res
   for (const key of before) counts.set(key, (counts.get(key) ?? 0) + 1);
   for (const count of counts.values()) expect(Math.abs(count / 1000 - 1)).toBeLessThan(0.1);
   const rested = before[0]!;
-  world.ring.lend('m', session(people[0]!)).settle(RATE_LIMIT, world.now);
+  world.ring.lease('m', session(people[0]!)).settle(RATE_LIMIT, world.now);
   const during = people.map(keyOf);
   people.forEach((_, i) => {
     if (before[i] !== rested) expect(during[i]).toBe(before[i]!);
     else expect(during[i]).not.toBe(rested);
   });
   world.pass(2000);
-  world.ring.lend('m', session(people[0]!)).settle('answered', world.now);
+  world.ring.lease('m', session(people[0]!)).settle('answered', world.now);
   world.pass(10_000);
   expect(people.map(keyOf)).toEqual(before);
 });

@@ -1,13 +1,13 @@
-/** What rests at upstreams, over several replicas on a real cache: one learns it, all keep to it, and all go on. */
+/** Cooldowns over several replicas on a real cache: one learns it, all keep to it, and all go on. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { restEvents } from '../../../src/app/operations/shared-health.ts';
 import { environmentFrom } from '../../../src/config/environment.ts';
 import { parseConfig } from '../../../src/config/load.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import type { ValkeyCache } from '../../../src/state/engines/valkey.ts';
-import { AWAKE, RESTING } from '../../../src/upstream/health/rest.ts';
-import { SharedHealth } from '../../../src/upstream/health/shared-health.ts';
+import { ValkeyHints } from '../../../src/state/key-value/hints.ts';
+import { AVAILABLE, COOLING } from '../../../src/upstream/health/cooldown.ts';
+import { CooldownHints } from '../../../src/upstream/health/hints.ts';
 import { UpstreamPool } from '../../../src/upstream/pool.ts';
 import { cacheAt } from '../../support/engines/cache-replicas.ts';
 import { cacheCommand, HAS_CACHE, startCache } from '../../support/engines/cache-servers.ts';
@@ -30,16 +30,16 @@ function providers() {
   return loaded.config.providers;
 }
 
-describe.skipIf(!HAS_CACHE)('shared rests', () => {
+describe.skipIf(!HAS_CACHE)('cooldowns of all replicas', () => {
   let server: Server;
-  const opened: { health: SharedHealth; cache: ValkeyCache }[] = [];
+  const opened: { hints: ValkeyHints; cache: ValkeyCache }[] = [];
   beforeAll(async () => {
     server = await startCache();
   });
   afterEach(async () => {
     server.thaw();
-    for (const { health, cache } of opened.splice(0)) {
-      await health.close();
+    for (const { hints, cache } of opened.splice(0)) {
+      await hints.close();
       await cache.close();
     }
     cacheCommand(server.port, 'flushall');
@@ -49,20 +49,22 @@ describe.skipIf(!HAS_CACHE)('shared rests', () => {
   function replica(pollMs = 50) {
     const cache = cacheAt(server.port);
     const reported: string[] = [];
-    const health = new SharedHealth({
-      cache,
-      replica: crypto.randomUUID(),
-      upstreams: () => pool,
-      pollMs,
-    });
-    const report = (_: string, __: unknown, begins: boolean) =>
-      void reported.push(begins ? 'rests' : 'back');
+    const hints = new ValkeyHints({ cache, replica: crypto.randomUUID(), pollMs });
+    const cooldowns = new CooldownHints(hints, () => pool);
     const pool = new UpstreamPool(
-      { builtIn: {}, proxied: () => false, ...restEvents(report, health) },
+      {
+        builtIn: {},
+        proxied: () => false,
+        onCooldown(upstream, change) {
+          reported.push(change.kind);
+          cooldowns.tell(upstream, change);
+        },
+        replicas: () => hints.replicas,
+      },
       providers(),
     );
-    health.open();
-    opened.push({ health, cache });
+    cooldowns.open();
+    opened.push({ hints, cache });
     const upstream = () => pool.named('up')!;
     const place = (key: number, model = 'm') => {
       const { keys } = upstream();
@@ -71,19 +73,20 @@ describe.skipIf(!HAS_CACHE)('shared rests', () => {
     };
     return {
       cache,
-      health,
+      hints,
       upstream,
       reported,
       /** A request with this key; a session that leads to it is looked for. */
-      lend(key: number, model = 'm') {
+      lease(key: number, model = 'm') {
         const { keys } = upstream();
         for (let hash = 1; ; hash += 0x9e3779b9) {
-          const loan = keys.lend(model, session(hash >>> 0));
-          if (loan.place === place(key, model)) return loan;
-          loan.settle('neither', keys.now);
+          const lease = keys.lease(model, session(hash >>> 0));
+          if (lease.place === place(key, model)) return lease;
+          lease.settle('neither', keys.now);
         }
       },
-      standing: (key: number, model = 'm') => place(key, model).standing(upstream().keys.now),
+      availability: (key: number, model = 'm') =>
+        place(key, model).availability(upstream().keys.now),
       now: () => upstream().keys.now,
     };
   }
@@ -91,16 +94,16 @@ describe.skipIf(!HAS_CACHE)('shared rests', () => {
   test('the 429 of one replica keeps all others from that key and model, and only from them', async () => {
     // Long polls: the hint is enough.
     const [a, b] = [replica(600_000), replica(600_000)];
-    await until(() => a.health.replicas === 2 || b.health.replicas === 2);
-    a.lend(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
-    await until(() => b.standing(0) === RESTING);
-    expect(b.standing(1)).toBe(AWAKE);
-    expect(b.standing(0, 'other')).toBe(AWAKE);
+    await until(() => a.hints.replicas === 2 || b.hints.replicas === 2);
+    a.lease(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
+    await until(() => b.availability(0) === COOLING);
+    expect(b.availability(1)).toBe(AVAILABLE);
+    expect(b.availability(0, 'other')).toBe(AVAILABLE);
     // Told by the one that saw it.
-    expect([a.reported, b.reported]).toEqual([['rests'], []]);
+    expect([a.reported, b.reported]).toEqual([['began'], []]);
     // One that starts later reads it.
     const c = replica();
-    await until(() => c.standing(0) === RESTING);
+    await until(() => c.availability(0) === COOLING);
     const stored = cacheCommand(server.port, 'hgetall', '{hopgate}:rests');
     expect(stored).toContain('rate_limit');
     expect(stored).not.toContain('key-of');
@@ -108,52 +111,54 @@ describe.skipIf(!HAS_CACHE)('shared rests', () => {
 
   test('a refused key rests for every model, a vendor without capacity for every key', async () => {
     const [a, b] = [replica(), replica()];
-    a.lend(1).settle(REFUSED, a.now());
-    a.lend(0, 'full').settle(OVERLOADED, a.now());
-    await until(() => b.standing(1, 'any') === RESTING && b.standing(0, 'full') === RESTING);
-    expect(b.standing(0, 'any')).toBe(AWAKE);
+    a.lease(1).settle(REFUSED, a.now());
+    a.lease(0, 'full').settle(OVERLOADED, a.now());
+    await until(
+      () => b.availability(1, 'any') === COOLING && b.availability(0, 'full') === COOLING,
+    );
+    expect(b.availability(0, 'any')).toBe(AVAILABLE);
   });
 
   test('an answer ends the rest everywhere, also for the replica that began it', async () => {
     const [a, b] = [replica(), replica()];
-    const loan = a.lend(0);
-    loan.settle({ ...RATE_LIMIT, askedMs: 300 }, a.now());
-    await until(() => b.standing(0) === RESTING);
-    await until(() => b.standing(0) !== RESTING);
-    b.lend(0).settle('answered', b.now());
-    expect(b.standing(0)).toBe(AWAKE);
-    await until(() => a.standing(0) === AWAKE);
+    const lease = a.lease(0);
+    lease.settle({ ...RATE_LIMIT, askedMs: 300 }, a.now());
+    await until(() => b.availability(0) === COOLING);
+    await until(() => b.availability(0) !== COOLING);
+    b.lease(0).settle('answered', b.now());
+    expect(b.availability(0)).toBe(AVAILABLE);
+    await until(() => a.availability(0) === AVAILABLE);
     // The news of the end does not end what begins after it.
-    a.lend(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
-    await until(() => b.standing(0) === RESTING);
+    a.lease(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
+    await until(() => b.availability(0) === COOLING);
     await Bun.sleep(200);
-    expect([a.standing(0), b.standing(0)]).toEqual([RESTING, RESTING]);
+    expect([a.availability(0), b.availability(0)]).toEqual([COOLING, COOLING]);
   });
 
   test('failures elsewhere are believed, but not by a replica that has just had an answer', async () => {
     const [a, b, c] = [replica(), replica(), replica()];
-    c.lend(0).settle('answered', c.now());
-    for (let i = 0; i < 5; i++) a.lend(0).settle(FAILED, a.now());
-    expect(a.standing(0)).toBe(RESTING);
-    await until(() => b.standing(0) === RESTING);
-    expect(c.standing(0)).toBe(AWAKE);
+    c.lease(0).settle('answered', c.now());
+    for (let i = 0; i < 5; i++) a.lease(0).settle(FAILED, a.now());
+    expect(a.availability(0)).toBe(COOLING);
+    await until(() => b.availability(0) === COOLING);
+    expect(c.availability(0)).toBe(AVAILABLE);
   });
 
   test('a cache that is frozen, emptied or restarted changes nothing that is known, and news arrive later', async () => {
     const [a, b] = [replica(), replica()];
-    a.lend(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
-    await until(() => b.standing(0) === RESTING);
+    a.lease(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
+    await until(() => b.availability(0) === COOLING);
     cacheCommand(server.port, 'flushall');
     await Bun.sleep(150);
-    expect([a.standing(0), b.standing(0)]).toEqual([RESTING, RESTING]);
+    expect([a.availability(0), b.availability(0)]).toEqual([COOLING, COOLING]);
     server.freeze();
-    a.lend(1).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
+    a.lease(1).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
     await until(() => a.cache.state.status === 'down');
     server.thaw();
-    await until(() => b.standing(1) === RESTING);
+    await until(() => b.availability(1) === COOLING);
     await server.restart();
-    a.lend(0, 'after').settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
-    await until(() => b.standing(0, 'after') === RESTING);
+    a.lease(0, 'after').settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
+    await until(() => b.availability(0, 'after') === COOLING);
   });
 
   test("a provider's concurrency is divided among the replicas that are there, one at least for each", async () => {
@@ -173,8 +178,8 @@ describe.skipIf(!HAS_CACHE)('shared rests', () => {
     await until(() => [a, b, c].every((one) => free(one) === 2));
     for (let i = 0; i < 6; i++) replica();
     await until(() => free(a) === 1);
-    for (const { health, cache } of opened.splice(1)) {
-      await health.close();
+    for (const { hints, cache } of opened.splice(1)) {
+      await hints.close();
       await cache.close();
     }
     await until(() => free(a) === 7);
@@ -186,9 +191,9 @@ describe.skipIf(!HAS_CACHE)('shared rests', () => {
     const later = `${Date.now() + 60_000} {"provider":"up","kind":"of a later version"}`;
     cacheCommand(server.port, 'hset', '{hopgate}:rests', 'x', later);
     cacheCommand(server.port, 'hset', '{hopgate}:rests', 'y', `${Date.now() + 60_000} no json`);
-    a.lend(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
+    a.lease(0).settle({ ...RATE_LIMIT, askedMs: 60_000 }, a.now());
     const b = replica();
-    await until(() => b.standing(0) === RESTING);
+    await until(() => b.availability(0) === COOLING);
     expect(cacheCommand(server.port, 'hget', '{hopgate}:rests', 'x')).toBe(later);
   });
 });

@@ -1,7 +1,7 @@
 /** What begins a rest, how long it lasts, and how it ends: the table of signs, line by line. */
 
 import { describe, expect, test } from 'bun:test';
-import { AWAKE, DUE, RESTING } from '../../../src/upstream/health/rest.ts';
+import { AVAILABLE, COOLING, DUE } from '../../../src/upstream/health/cooldown.ts';
 import type { Sign } from '../../../src/upstream/health/signs.ts';
 import {
   OVERLOADED,
@@ -17,9 +17,10 @@ const ANY = session(1);
 
 /** One request to a model, which ends at once with this sign. */
 const send = ({ ring }: TestRing, sign: Sign, model = 'm') =>
-  ring.lend(model, ANY).settle(sign, ring.now);
+  ring.lease(model, ANY).settle(sign, ring.now);
 
-const standing = ({ ring, now }: TestRing, model = 'm') => ring.placeFor(model, ANY).standing(now);
+const standing = ({ ring, now }: TestRing, model = 'm') =>
+  ring.placeFor(model, ANY).availability(now);
 
 /** Seconds until the place is due; at that moment a request gets this sign again, and so on. */
 function restsOf(world: TestRing, sign: Sign, times: number): number[] {
@@ -77,9 +78,9 @@ describe('failures', () => {
     for (let i = 0; i < 4; i++) send(world, 'failed');
     send(world, 'answered');
     for (let i = 0; i < 4; i++) send(world, 'failed');
-    expect(standing(world)).toBe(AWAKE);
+    expect(standing(world)).toBe(AVAILABLE);
     send(world, 'failed');
-    expect(standing(world)).toBe(RESTING);
+    expect(standing(world)).toBe(COOLING);
   });
 
   test('more than half of at least ten within 30 s begin a rest, exactly half do not', () => {
@@ -92,15 +93,15 @@ describe('failures', () => {
     };
     const world = testRing(1);
     alternating(world, 20);
-    expect(standing(world)).toBe(AWAKE);
+    expect(standing(world)).toBe(AVAILABLE);
     send(world, 'failed');
-    expect(standing(world)).toBe(RESTING);
+    expect(standing(world)).toBe(COOLING);
     // Half a minute later those before count no more.
     const later = testRing(1);
     alternating(later, 20);
     later.pass(31_000);
     send(later, 'failed');
-    expect(standing(later)).toBe(AWAKE);
+    expect(standing(later)).toBe(AVAILABLE);
   });
 
   test('fewer than ten are too few to tell', () => {
@@ -110,19 +111,19 @@ describe('failures', () => {
     send(world, 'answered');
     for (let i = 0; i < 3; i++) send(world, 'failed');
     // 7 of 9.
-    expect(standing(world)).toBe(AWAKE);
+    expect(standing(world)).toBe(AVAILABLE);
     send(world, 'failed');
     // 8 of 10.
-    expect(standing(world)).toBe(RESTING);
+    expect(standing(world)).toBe(COOLING);
   });
 
   test('what says nothing counts for nothing', () => {
     const world = testRing(1);
     for (let i = 0; i < 4; i++) send(world, 'failed');
     for (let i = 0; i < 50; i++) send(world, i % 2 === 0 ? 'neither' : 'no_model');
-    expect(standing(world)).toBe(AWAKE);
+    expect(standing(world)).toBe(AVAILABLE);
     send(world, 'failed');
-    expect(standing(world)).toBe(RESTING);
+    expect(standing(world)).toBe(COOLING);
   });
 });
 
@@ -130,15 +131,15 @@ describe('what a rest is about', () => {
   const texts = (world: TestRing, model: string) =>
     new Set(
       Array.from({ length: 50 }, (_, i) => {
-        const loan = world.ring.lend(model, session(i * 7919));
-        loan.settle('neither', world.now);
-        return loan.text;
+        const lease = world.ring.lease(model, session(i * 7919));
+        lease.settle('neither', world.now);
+        return lease.text;
       }),
     );
 
   test('a rate limit: one key with one model', () => {
     const world = testRing(2);
-    const first = world.ring.lend('m', ANY);
+    const first = world.ring.lease('m', ANY);
     first.settle(RATE_LIMIT, world.now);
     expect(texts(world, 'm')).toEqual(new Set([first.text === 'a' ? 'b' : 'a']));
     expect(texts(world, 'other')).toEqual(new Set(['a', 'b']));
@@ -146,21 +147,21 @@ describe('what a rest is about', () => {
 
   test('a refused key: every model, and requests without a model', () => {
     const world = testRing(2);
-    const first = world.ring.lend('m', ANY);
+    const first = world.ring.lease('m', ANY);
     first.settle(REFUSED, world.now);
     const other = first.text === 'a' ? 'b' : 'a';
     expect(texts(world, 'm')).toEqual(new Set([other]));
     expect(texts(world, 'never asked')).toEqual(new Set([other]));
-    expect([world.ring.lendAny().text, world.ring.lendAny().text]).toEqual([other, other]);
+    expect([world.ring.leaseAny().text, world.ring.leaseAny().text]).toEqual([other, other]);
   });
 
   test('an overload: every key of one model', () => {
     const world = testRing(3);
     send(world, OVERLOADED);
     for (let i = 0; i < 50; i++) {
-      expect(world.ring.placeFor('m', session(i)).standing(world.now)).toBe(RESTING);
+      expect(world.ring.placeFor('m', session(i)).availability(world.now)).toBe(COOLING);
     }
-    expect(standing(world, 'other')).toBe(AWAKE);
+    expect(standing(world, 'other')).toBe(AVAILABLE);
   });
 
   test('a model is forgotten when clients name too many, one that rests later than others', () => {
@@ -168,27 +169,27 @@ describe('what a rest is about', () => {
     send(world, RATE_LIMIT, 'rests');
     for (let i = 0; i < 5000; i++) send(world, 'answered', `made-up-${i}`);
     expect([...world.ring.models].length).toBe(1000);
-    expect(standing(world, 'rests')).toBe(RESTING);
+    expect(standing(world, 'rests')).toBe(COOLING);
   });
 });
 
 describe('how a rest ends', () => {
   test('one request tries; the others do not see it as free until that one has ended', () => {
     const world = testRing(2);
-    const first = world.ring.lend('m', ANY);
+    const first = world.ring.lease('m', ANY);
     first.settle(RATE_LIMIT, world.now);
     world.pass(2000);
     expect(standing(world)).toBe(DUE);
-    const probe = world.ring.lend('m', ANY);
+    const probe = world.ring.lease('m', ANY);
     expect(probe.text).toBe(first.text);
     for (let i = 0; i < 50; i++) {
-      const other = world.ring.lend('m', session(i));
+      const other = world.ring.lease('m', session(i));
       expect(other.text).not.toBe(first.text);
       other.settle('answered', world.now);
     }
     probe.settle('answered', world.now);
     world.pass(10_000);
-    expect(world.ring.lend('m', ANY).text).toBe(first.text);
+    expect(world.ring.lease('m', ANY).text).toBe(first.text);
   });
 
   test('a request that ends without saying anything leaves the trial to the next', () => {
@@ -214,10 +215,10 @@ describe('how a rest ends', () => {
       sessions.filter((one) => world.ring.placeFor('m', one).key.secret?.reveal() === 'a').length;
     const usual = users();
     const ofA = sessions.find((one) => world.ring.placeFor('m', one).key.secret?.reveal() === 'a')!;
-    world.ring.lend('m', ofA).settle(RATE_LIMIT, world.now);
+    world.ring.lease('m', ofA).settle(RATE_LIMIT, world.now);
     expect(users()).toBe(0);
     world.pass(2000);
-    world.ring.lend('m', ofA).settle('answered', world.now);
+    world.ring.lease('m', ofA).settle('answered', world.now);
     const grows = Array.from({ length: 11 }, () => {
       const now = users();
       world.pass(1000);
@@ -231,18 +232,18 @@ describe('how a rest ends', () => {
 
   test('an old answer does not end it, and old refusals do not make it longer', () => {
     const world = testRing(1);
-    const old = Array.from({ length: 50 }, () => world.ring.lend('m', ANY));
+    const old = Array.from({ length: 50 }, () => world.ring.lease('m', ANY));
     send(world, RATE_LIMIT);
-    for (const [i, loan] of old.entries()) {
-      loan.settle(i % 2 === 0 ? RATE_LIMIT : 'answered', world.now);
+    for (const [i, lease] of old.entries()) {
+      lease.settle(i % 2 === 0 ? RATE_LIMIT : 'answered', world.now);
     }
     expect(world.ring.placeFor('m', ANY).until - world.now).toBe(2000);
-    expect(standing(world)).toBe(RESTING);
+    expect(standing(world)).toBe(COOLING);
   });
 
   test('an old refusal that names a longer time is obeyed', () => {
     const world = testRing(1);
-    const old = world.ring.lend('m', ANY);
+    const old = world.ring.lease('m', ANY);
     send(world, { ...RATE_LIMIT, askedMs: 1000 });
     old.settle({ ...RATE_LIMIT, askedMs: 9000 }, world.now);
     expect(world.ring.placeFor('m', ANY).until - world.now).toBe(9000);
@@ -250,22 +251,22 @@ describe('how a rest ends', () => {
 
   test('when all rest, the one that is due first is asked, and its answer ends the rest', () => {
     const world = testRing(2);
-    const first = world.ring.lend('m', ANY);
+    const first = world.ring.lease('m', ANY);
     first.settle({ ...RATE_LIMIT, askedMs: 9000 }, world.now);
-    const second = world.ring.lend('m', ANY);
+    const second = world.ring.lease('m', ANY);
     second.settle({ ...RATE_LIMIT, askedMs: 3000 }, world.now);
-    const forced = world.ring.lend('m', ANY);
+    const forced = world.ring.lease('m', ANY);
     expect(forced.text).toBe(second.text);
     forced.settle('answered', world.now);
-    expect(standing(world)).toBe(AWAKE);
+    expect(standing(world)).toBe(AVAILABLE);
   });
 });
 
 describe('a request that waits in line', () => {
   test('moves to another key if its own begins to rest meanwhile', () => {
     const world = testRing(2);
-    const waiting = world.ring.lend('m', ANY);
-    const sent = world.ring.lend('m', ANY);
+    const waiting = world.ring.lease('m', ANY);
+    const sent = world.ring.lease('m', ANY);
     expect(sent.text).toBe(waiting.text);
     sent.settle(RATE_LIMIT, world.now);
     world.ring.renew(waiting, ANY);
@@ -278,9 +279,9 @@ describe('a request that waits in line', () => {
 describe('load', () => {
   /** Streams whose first content comes after this time, one after the other. */
   const streams = (world: TestRing, who: number, ms: number) => {
-    const loan = world.ring.lend('m', session(who));
+    const lease = world.ring.lease('m', session(who));
     world.pass(ms);
-    loan.settle('answered', world.now, true);
+    lease.settle('answered', world.now, true);
   };
   /** Two sessions, each with a key of its own. */
   const two = (world: TestRing) => {
@@ -311,9 +312,9 @@ describe('load', () => {
     const own = world.ring.placeFor('m', session(one));
     streams(world, other, 1000);
     streams(world, one, 1000);
-    const waiting = [0, 1].map(() => world.ring.lend('m', session(one)));
+    const waiting = [0, 1].map(() => world.ring.lease('m', session(one)));
     expect(world.ring.placeFor('m', session(one))).not.toBe(own);
-    for (const loan of waiting) loan.settle('neither', world.now);
+    for (const lease of waiting) lease.settle('neither', world.now);
     expect(world.ring.placeFor('m', session(one))).toBe(own);
   });
 
