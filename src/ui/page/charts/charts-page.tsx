@@ -1,9 +1,8 @@
 /** The charts page: figures over time for the exchanges that match the filters. */
 
-import { useMemo, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Info, Stats } from '../../api/api.ts';
 import { getStats } from '../kit/api-calls.ts';
-import { DomNode } from '../kit/dom-node.tsx';
 import { count, millis, percent, short, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import {
@@ -17,8 +16,8 @@ import {
 } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { type Fact, Facts, Problem, Segments } from '../kit/ui.tsx';
-import { createKeepLine } from '../list/keep-line.ts';
-import { createFilters } from '../list/list-filters.ts';
+import { Filters, type SearchHandle } from '../list/filters.tsx';
+import { KeepLine } from '../list/keep-line.tsx';
 import { Chart } from './chart.tsx';
 import { chartsOf } from './chart-data.ts';
 
@@ -36,22 +35,23 @@ const RELOAD_AFTER = 10_000;
 
 const change = (changes: Query) => go(withQuery(currentRoute(), changes), true);
 
-export function ChartsPage({ info, route }: { info: Info; route: Route }) {
+interface ChartsPageProps {
+  readonly info: Info;
+  readonly route: Route;
+  readonly switched: (info: Info) => void;
+}
+
+export function ChartsPage({ info, route, switched }: ChartsPageProps) {
   const query = filtersOf(route.query);
-  const [current, setCurrent] = useState(info);
   const pointer = useState<number>();
-  const filters = useMemo(() => createFilters(change), []);
-  // What is drawn is what is recorded.
-  const keeps = useMemo(() => createKeepLine(setCurrent), []);
-  filters.show(query);
-  keeps.show(current);
+  const filters = useRef<SearchHandle>(null);
   const { data: stats, problem } = useLoad(
     (signal) => getStats({ ...query, since: query.since ?? RANGE }, BUCKETS, signal),
     [JSON.stringify(query)],
     RELOAD_AFTER,
   );
   useKeys(({ key }) => {
-    if (key === '/') filters.search();
+    if (key === '/') filters.current?.search();
     return key === '/';
   });
   const choose = (index: number) => {
@@ -70,13 +70,14 @@ export function ChartsPage({ info, route }: { info: Info; route: Route }) {
           value={query.since ?? RANGE}
           choose={(since) => change({ since, until: '' })}
         />
-        <DomNode node={filters.node} />
+        <Filters query={query} change={change} handle={filters} />
       </div>
-      <DomNode node={keeps.node} />
+      {/* What is drawn is what is recorded. */}
+      <KeepLine info={info} switched={switched} />
       <Problem text={problem} />
       {stats && (
         <>
-          <Facts class="figures" items={figuresOf(stats, current.samples.mode)} />
+          <Facts class="figures" items={figuresOf(stats, info.samples.mode)} />
           <div class="chart-grid">
             {chartsOf(stats, info.priced).map((data) => (
               <Chart key={data.title} data={data} pointer={pointer} choose={choose} />

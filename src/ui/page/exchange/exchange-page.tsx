@@ -12,7 +12,7 @@ import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, TABS, type Tab } from '../kit/route.ts';
 import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
-import { protocolName } from '../list/row-cells.ts';
+import { protocolName } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 import { RawTab } from './raw-tab.tsx';
 import { StreamTab } from './stream-tab.tsx';

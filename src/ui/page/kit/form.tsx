@@ -1,7 +1,7 @@
 /** Forms, their fields, and dialogs that ask before something is done. */
 
 import { cloneElement, type VNode } from 'preact';
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { failureText } from './fetching.ts';
 import { Button, type Child, Problem } from './ui.tsx';
 
@@ -12,8 +12,11 @@ interface FieldProps {
   readonly children: VNode<object>;
 }
 
+/** `useId` begins again with every render of the whole page. */
+let ids = 0;
+
 export function Field({ label, hint, children }: FieldProps) {
-  const id = useId();
+  const [id] = useState(() => `field-${++ids}`);
   const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` };
   return (
     <div class="field">

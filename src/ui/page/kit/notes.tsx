@@ -1,6 +1,6 @@
 /** Notes: their names with their descriptions, read from the manual that the gateway serves. */
 
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
 
 let meanings: Promise<ReadonlyMap<string, string>> | undefined;
 
@@ -29,12 +29,13 @@ async function read(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** The manual's descriptions; none until they are there. */
-function useMeanings(): ReadonlyMap<string, string> {
+function useMeanings(ask = true): ReadonlyMap<string, string> {
   const [all, setAll] = useState<ReadonlyMap<string, string>>(new Map());
   useLayoutEffect(() => {
+    if (!ask) return;
     meanings ??= read();
     void meanings.then(setAll);
-  }, []);
+  }, [ask]);
   return all;
 }
 
@@ -44,10 +45,13 @@ const meaningIn = (all: ReadonlyMap<string, string>, name: string) =>
 /** The manual's description of a note; undefined where there is none. */
 export const useMeaning = (name: string): string | undefined => meaningIn(useMeanings(), name);
 
-/** Tells which notes cost nothing: the manual says that nothing is to be done. */
-export function useCheap(): (name: string) => boolean {
-  const all = useMeanings();
-  return (name) => meaningIn(all, name)?.includes('No action needed') === true;
+/**
+ * Tells which notes cost nothing: the manual says that nothing is to be done.
+ * @param ask false: not needed yet
+ */
+export function useCheap(ask = true): (name: string) => boolean {
+  const all = useMeanings(ask);
+  return useCallback((name) => meaningIn(all, name)?.includes('No action needed') === true, [all]);
 }
 
 /** The name as a link into the manual, its meaning as the title. */

@@ -1,4 +1,6 @@
-/** The columns of the list: their widths, and which of them a window holds. */
+/** The columns of the list: their widths, which of them a window holds, and which a reader has chosen. */
+
+import { keepSetting, listSetting, setting } from '../kit/settings.ts';
 
 export interface Column {
   readonly name: string;
@@ -73,3 +75,23 @@ export const widthsOf = ({ columns, compact }: Look): string =>
       compact && name === 'route' ? [width, `minmax(${ASKED}px, 5fr)`] : [width],
     )
     .join(' ');
+
+const usual = COLUMNS.filter(({ extra }) => extra !== true).map(({ name }) => name);
+
+export function chosenLook(): Look {
+  const names = listSetting('columns') ?? usual;
+  return {
+    columns: COLUMNS.filter(({ name, fixed }) => fixed === true || names.includes(name)),
+    compact: setting('density') === 'compact',
+  };
+}
+
+export function chooseColumn(name: string, shown: boolean): void {
+  const names = new Set(chosenLook().columns.map((column) => column.name));
+  if (shown) names.add(name);
+  else names.delete(name);
+  keepSetting('columns', JSON.stringify([...names]));
+}
+
+export const chooseDensity = (compact: boolean): void =>
+  keepSetting('density', compact ? 'compact' : undefined);

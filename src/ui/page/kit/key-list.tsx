@@ -1,7 +1,8 @@
 /** The dialog that lists the keyboard shortcuts. */
 
-import { button, h } from './dom.ts';
+import { Dialog } from './form.tsx';
 import { PLACES } from './places.ts';
+import { Button } from './ui.tsx';
 
 const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
   [
@@ -39,40 +40,30 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   ],
 ];
 
-export function createKeyList(): HTMLDialogElement {
-  const dialog: HTMLDialogElement = h(
-    'dialog',
-    { class: 'keys', 'aria-label': 'Keyboard shortcuts' },
-    h(
-      'header',
-      null,
-      h('h2', null, 'Keyboard shortcuts'),
-      button('×', () => dialog.close(), { 'aria-label': 'Close', class: 'tiny' }),
-    ),
-    KEYS.map(([title, rows]) =>
-      h(
-        'section',
-        null,
-        h('h3', null, title),
-        h(
-          'dl',
-          null,
-          rows.map(([keys, description]) =>
-            h(
-              'div',
-              null,
-              h(
-                'dt',
-                null,
-                keys.split('  ').map((one) => h('kbd', null, one)),
-              ),
-              h('dd', null, description),
-            ),
-          ),
-        ),
-      ),
-    ),
-  );
-  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
-  return dialog;
-}
+export const KeyList = ({ close }: { close: () => void }) => (
+  <Dialog title="Keyboard shortcuts" class="keys" close={close}>
+    <header>
+      <h2>Keyboard shortcuts</h2>
+      <Button class="tiny" aria-label="Close" onClick={close}>
+        ×
+      </Button>
+    </header>
+    {KEYS.map(([title, rows]) => (
+      <section key={title}>
+        <h3>{title}</h3>
+        <dl>
+          {rows.map(([keys, description]) => (
+            <div key={keys}>
+              <dt>
+                {keys.split('  ').map((one) => (
+                  <kbd key={one}>{one}</kbd>
+                ))}
+              </dt>
+              <dd>{description}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+    ))}
+  </Dialog>
+);

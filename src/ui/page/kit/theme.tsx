@@ -1,7 +1,8 @@
 /** The switch between the light theme, the dark one and that of the system. */
 
-import { button, replace } from './dom.ts';
+import { useState } from 'preact/hooks';
 import { keepSetting, setting } from './settings.ts';
+import { Button } from './ui.tsx';
 
 const THEMES = ['system', 'light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
@@ -16,23 +17,22 @@ export function applyTheme(theme: Theme = chosen()): void {
   else dataset.theme = theme;
 }
 
-export function themeSwitch(): HTMLButtonElement {
-  const draw = () => {
-    const theme = chosen();
-    replace(node, SIGNS[theme]);
-    node.title = `Theme: ${theme}`;
-    node.setAttribute('aria-label', `Theme: ${theme}. Press for the next one`);
+export function ThemeSwitch() {
+  const [theme, setTheme] = useState(chosen);
+  const press = () => {
+    const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
+    keepSetting('theme', next === 'system' ? undefined : next);
+    applyTheme(next);
+    setTheme(next);
   };
-  const node = button(
-    '',
-    () => {
-      const next = THEMES[(THEMES.indexOf(chosen()) + 1) % THEMES.length]!;
-      keepSetting('theme', next === 'system' ? undefined : next);
-      applyTheme(next);
-      draw();
-    },
-    { class: 'quiet theme' },
+  return (
+    <Button
+      class="quiet theme"
+      title={`Theme: ${theme}`}
+      aria-label={`Theme: ${theme}. Press for the next one`}
+      onClick={press}
+    >
+      {SIGNS[theme]}
+    </Button>
   );
-  draw();
-  return node;
 }

@@ -1,0 +1,324 @@
+/** The live list: only visible rows are drawn, and the scroll position stays when new rows arrive. */
+
+import type { VNode } from 'preact';
+import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+import type { Hit, Story, UiRow } from '../../api/api.ts';
+import { several } from '../kit/format.ts';
+import { useCheap } from '../kit/notes.tsx';
+import type { Query } from '../kit/route.ts';
+import { Button } from '../kit/ui.tsx';
+import { type Column, fitting, type Look, widthsOf } from './columns.ts';
+import { type RowContext, rowCells, rowLabel } from './row-cells.tsx';
+import type { Rows } from './rows.ts';
+import { toneOf } from './status.ts';
+import { createStoryShelf } from './stories.ts';
+
+/** Milliseconds between two updates of the elapsed time of running exchanges. */
+const ELAPSED_EVERY = 500;
+const WIDE = 880;
+/** Pixels of a row, as in the styles. */
+const ROW_HEIGHT = 48;
+const COMPACT_HEIGHT = 28;
+const CARD_HEIGHT = 70;
+const SPARE = 8;
+/** Pixels that a row may lose to the scroll bar. */
+const SCROLLBAR = 16;
+
+export interface ListHandle {
+  readonly selected: string | undefined;
+  /** Moves the selection by `by` rows. */
+  move(by: number): void;
+  focus(): void;
+  hasFocus(): boolean;
+}
+
+interface ExchangeListProps {
+  /** Undefined until it is opened. */
+  readonly rows: Rows | undefined;
+  /** Ids of new rows. */
+  readonly inserted: readonly string[];
+  /** The open exchange. */
+  readonly open: string | undefined;
+  readonly look: Look;
+  /** The order of the rows, as in the URL. */
+  readonly sort: string;
+  /** A row was chosen by a click, or (`moved`) by the keys that move. */
+  readonly choose: (id: string, moved: boolean) => void;
+  /** A filter or the order was chosen in the list. */
+  readonly filter: (changes: Query) => void;
+  readonly handle: { current: ListHandle | null };
+}
+
+/** The content of a row, as it was drawn last. */
+interface Drawn {
+  readonly row: UiRow;
+  readonly story: Story | undefined;
+  readonly hit: Hit | undefined;
+  readonly look: Look;
+  readonly most: number;
+  readonly isCheap: RowContext['isCheap'];
+  readonly content: VNode;
+}
+
+const NONE: readonly UiRow[] = [];
+
+export function ExchangeList(props: ExchangeListProps) {
+  const { rows, inserted, open, look: chosen, sort, choose, filter, handle } = props;
+  const [, redraw] = useReducer((times: number) => times + 1, 0);
+  const box = useRef<HTMLDivElement>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  const selected = useRef<string>(undefined);
+  /** The selected row is not loaded yet and must be scrolled to later. */
+  const sought = useRef(false);
+  const fresh = useRef(0);
+  const before = useRef<{ rows: Rows | undefined; all: readonly UiRow[]; height: number }>({
+    rows: undefined,
+    all: NONE,
+    height: 0,
+  });
+  const drawn = useRef(new Map<string, Drawn>());
+  const stories = useMemo(() => createStoryShelf(() => redraw(undefined)), []);
+  const all = rows?.all ?? NONE;
+  const isCheap = useCheap(all.length > 0);
+  const most = useMemo(() => scaleOf(all), [all]);
+
+  const wide = width >= WIDE;
+  const look = useMemo(
+    () => (wide ? fitting(chosen, width - SCROLLBAR) : chosen),
+    [chosen, wide && width],
+  );
+  const height = !wide ? CARD_HEIGHT : look.compact ? COMPACT_HEIGHT : ROW_HEIGHT;
+
+  const intoView = (index: number) => {
+    const { scrollTop, clientHeight } = scroller.current!;
+    const top = index * height;
+    const end = top + height - clientHeight;
+    if (top < scrollTop) scroller.current!.scrollTop = top;
+    else if (end > scrollTop) scroller.current!.scrollTop = end;
+  };
+  const show = () => {
+    const index = all.findIndex((row) => row.id === selected.current);
+    sought.current = index < 0 && selected.current !== undefined;
+    if (index >= 0) intoView(index);
+  };
+
+  // A hidden list has no width, and keeps the one that it had.
+  useLayoutEffect(() => {
+    const measure = () => {
+      if (box.current!.clientWidth > 0) setWidth(box.current!.clientWidth);
+    };
+    const observer = new ResizeObserver(() => {
+      measure();
+      redraw(undefined);
+    });
+    observer.observe(box.current!);
+    measure();
+    const clock = setInterval(() => {
+      if ([...drawn.current.values()].some(({ row }) => row.state === 'open')) redraw(undefined);
+    }, ELAPSED_EVERY);
+    return () => {
+      observer.disconnect();
+      clearInterval(clock);
+      stories.close();
+    };
+  }, []);
+
+  useLayoutEffect(() => {
+    if (open === undefined || open === selected.current) return;
+    selected.current = open;
+    show();
+    redraw(undefined);
+  }, [open]);
+
+  // Rows came or went, or have another height: what the reader looks at stays where it is.
+  useLayoutEffect(() => {
+    const old = before.current;
+    before.current = { rows, all, height };
+    const list = scroller.current!;
+    if (old.height !== height && old.height > 0) {
+      list.scrollTop = (list.scrollTop / old.height) * height;
+      show();
+    } else if (old.rows === rows && old.all !== all) {
+      // A reader who has scrolled, points at a row or uses the keys keeps the position.
+      const reads = list.scrollTop > 0 || list.matches(':hover') || list === document.activeElement;
+      const top = Math.ceil(list.scrollTop / height);
+      const bottom = Math.floor((list.scrollTop + list.clientHeight) / height);
+      // The selected row if it is in view, else the first.
+      const held =
+        old.all.slice(top, bottom).find(({ id }) => id === selected.current) ?? old.all[top];
+      const now = reads && held ? all.findIndex(({ id }) => id === held.id) : -1;
+      const moved = now < 0 ? 0 : now - old.all.indexOf(held!);
+      if (moved !== 0 && all.length * height > list.clientHeight) {
+        list.scrollTop += moved * height;
+        fresh.current = list.scrollTop > 0 ? Math.max(0, fresh.current + moved) : 0;
+      }
+    }
+    if (sought.current) show();
+    redraw(undefined);
+  }, [rows, all, height]);
+
+  const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+  const top = Math.max(0, Math.floor(scrollTop / height) - SPARE);
+  const bottom = Math.min(all.length, Math.ceil((scrollTop + clientHeight) / height) + SPARE);
+  const shown = width === 0 ? NONE : all.slice(top, bottom);
+  useLayoutEffect(() => {
+    stories.want(shown);
+    if (rows?.more && bottom > all.length - 40) rows.older();
+  });
+
+  handle.current = {
+    get selected() {
+      return selected.current;
+    },
+    move(by) {
+      const list = rows?.all ?? NONE;
+      if (list.length === 0) return;
+      const at = list.findIndex((row) => row.id === selected.current);
+      const to = at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + by));
+      const { id } = list[to]!;
+      if (id === selected.current) return;
+      selected.current = id;
+      intoView(to);
+      redraw(undefined);
+      choose(id, true);
+    },
+    focus: () => scroller.current!.focus({ preventScroll: true }),
+    hasFocus: () => document.activeElement === scroller.current,
+  };
+
+  const now = Date.now();
+  const next = new Map<string, Drawn>();
+  const lines = shown.map((row, i) => {
+    const story = stories.of(row);
+    const hit = rows!.hits.get(row.id);
+    const parts = { row, story, hit, look, most, isCheap };
+    const old = drawn.current.get(row.id);
+    // Running exchanges are drawn again for their elapsed time.
+    const same =
+      row.state !== 'open' &&
+      old !== undefined &&
+      Object.entries(parts).every(([name, value]) => old[name as keyof Drawn] === value);
+    const content = same ? old.content : rowCells(row, { ...parts, now });
+    next.set(row.id, { ...parts, content });
+    return (
+      <div
+        key={row.id}
+        class={inserted.includes(row.id) ? 'row new' : 'row'}
+        role="row"
+        id={`row-${row.id}`}
+        tabIndex={-1}
+        data-id={row.id}
+        data-tone={toneOf(row)}
+        data-memory={row.in_memory ? '' : undefined}
+        data-made={row.made_by || undefined}
+        aria-label={rowLabel(row, story)}
+        aria-rowindex={top + i + 1}
+        aria-selected={row.id === selected.current}
+        style={{ '--y': `${(top + i) * height}px` }}
+      >
+        {content}
+      </div>
+    );
+  });
+  drawn.current = next;
+
+  const press = (event: MouseEvent) => {
+    const target = event.target as Element;
+    if (target.closest('a') !== null) return;
+    const value = target.closest<HTMLElement>('[data-filter]')?.dataset;
+    const id = target.closest<HTMLElement>('.row')?.dataset.id;
+    if (value?.filter !== undefined) filter({ [value.filter]: value.value ?? '' });
+    else if (id !== undefined) choose(id, false);
+  };
+  return (
+    <div
+      class="list"
+      ref={box}
+      data-form={wide ? 'table' : 'cards'}
+      data-density={wide && look.compact ? 'compact' : 'comfortable'}
+      style={{ '--columns': widthsOf(look) }}
+    >
+      <Headings look={look} sort={sort} choose={(to) => filter({ sort: to })} />
+      <div
+        class="scroller"
+        ref={scroller}
+        role="grid"
+        tabIndex={0}
+        aria-label={
+          sort === ''
+            ? 'Exchanges, newest first'
+            : `Exchanges, sorted by ${sort.replace(':up', ', smallest first')}`
+        }
+        aria-rowcount={rows?.more ? -1 : all.length}
+        aria-activedescendant={
+          selected.current !== undefined && next.has(selected.current)
+            ? `row-${selected.current}`
+            : undefined
+        }
+        onScroll={({ currentTarget }) => {
+          if (currentTarget.scrollTop === 0) fresh.current = 0;
+          redraw(undefined);
+        }}
+        onClick={press}
+      >
+        <div class="space" role="presentation" style={{ '--height': `${all.length * height}px` }}>
+          {lines}
+        </div>
+      </div>
+      {fresh.current > 0 && (
+        <Button class="pill" onClick={() => scroller.current!.scrollTo({ top: 0 })}>
+          {`↑ ${several(fresh.current, 'new exchange')}`}
+        </Button>
+      )}
+      <p class="sr" role="status">
+        {inserted.length > 0 && several(inserted.length, 'new exchange')}
+      </p>
+    </div>
+  );
+}
+
+interface HeadingsProps {
+  readonly look: Look;
+  /** As in the URL: `cost`, `cost:up`; '' for the newest first. */
+  readonly sort: string;
+  readonly choose: (sort: string) => void;
+}
+
+/** The headings of the list: a click on one sorts by it. */
+function Headings({ look: { columns, compact }, sort, choose }: HeadingsProps) {
+  const [by, direction] = sort === '' ? ['time', undefined] : sort.split(':');
+  const up = direction === 'up';
+  const heading = ({ sort: own, title }: Column) => {
+    if (own === undefined) return title;
+    const here = own === by;
+    const said = here ? (up ? ', smallest first' : ', largest first') : '';
+    const press = () => {
+      if (!here) choose(own === 'time' ? '' : own);
+      else choose(up ? '' : `${own}:up`);
+    };
+    return (
+      <Button aria-pressed={here} aria-label={`Sort by ${title}${said}`} onClick={press}>
+        {`${title}${here ? (up ? ' ↑' : ' ↓') : ''}`}
+      </Button>
+    );
+  };
+  return (
+    <div class="columns" role="group" aria-label="Sort by">
+      {columns.map((column) => (
+        <>
+          <span class={`cell ${column.name}`}>{heading(column)}</span>
+          {compact && column.name === 'route' && <span class="cell about">Asked</span>}
+        </>
+      ))}
+    </div>
+  );
+}
+
+/** Milliseconds of a full bar: the 95th percentile of the loaded rows. */
+function scaleOf(rows: readonly UiRow[]): number {
+  const times = rows.map((row) => row.total_ms ?? 0).sort((a, b) => a - b);
+  const high = times[Math.floor(times.length * 0.95)] ?? 0;
+  // Rounded up in steps, so that bars do not change with every row.
+  return 10 ** (Math.ceil(Math.log10(Math.max(100, high)) * 4) / 4);
+}

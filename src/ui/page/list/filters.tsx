@@ -1,0 +1,483 @@
+/** The filters above the list: search, status, time, chips for what is in force, further ones, and the look of the list. */
+
+import { useImperativeHandle, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { CopyButton } from '../kit/copy.tsx';
+import { Field, Options } from '../kit/form.tsx';
+import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
+import { keepSetting, setting } from '../kit/settings.ts';
+import { Button, type Child } from '../kit/ui.tsx';
+import { COLUMNS, chooseColumn, chooseDensity, type Look } from './columns.ts';
+import { PROTOCOLS } from './row-cells.tsx';
+
+const STATUSES = [
+  ['', 'All'],
+  ['ok', 'OK'],
+  ['failed', 'Failed'],
+  ['4xx', '4xx'],
+  ['5xx', '5xx'],
+  ['open', 'Running'],
+] as const;
+
+const TIMES = [
+  ['', 'Any time'],
+  ['15m', 'Last 15 min'],
+  ['1h', 'Last hour'],
+  ['6h', 'Last 6 h'],
+  ['24h', 'Last 24 h'],
+  ['7d', 'Last 7 days'],
+] as const;
+
+const ENTRIES = [['', 'Any protocol'], ...Object.entries(PROTOCOLS)] as const;
+
+const MADE = [
+  ['', 'Clients and commands'],
+  ['traffic', 'Clients only'],
+  ['bisect', 'Bisections only'],
+] as const;
+
+const FIELDS: readonly (readonly [FilterName, string, string])[] = [
+  ['model', 'Model', 'glm* or part of the name'],
+  ['target', 'Target', 'provider/model, or a part'],
+  ['client', 'Client', 'Claude Code, Codex, …'],
+  ['key', 'Key', 'name of a gateway key'],
+  ['session', 'Session', 'id or its beginning'],
+  ['error', 'Error', 'kind, such as rate_limit'],
+  ['note', 'Note', 'name of a note'],
+  ['slower', 'Slower than', '800ms, 5s, 2m'],
+  ['cost', 'Costs more than', 'USD, such as 0.05'],
+];
+
+/** Names of filters on their chips. */
+const NAMES: Readonly<Record<string, string>> = {
+  q: 'search',
+  since: 'from',
+  until: 'to',
+  entry: 'protocol',
+  made: 'made by',
+  slower: 'at least',
+  cost: 'at least',
+};
+
+/** Called with changed filters; '' removes one. */
+type Change = (query: Query) => void;
+
+export interface SearchHandle {
+  /** Focuses the search field. */
+  search(): void;
+}
+
+interface FiltersProps {
+  readonly query: Query;
+  readonly change: Change;
+  readonly handle: { current: SearchHandle | null };
+  /** The list below the filters; left out: there is none. */
+  readonly list?: {
+    readonly look: Look;
+    /** Columns or density were chosen. */
+    looks(): void;
+    /** The reader goes from the search to the rows. */
+    enter(): void;
+    /** Values that the loaded rows have, as suggestions. */
+    readonly suggested: Readonly<Record<string, readonly string[]>>;
+    /** What the search says of itself; '' for nothing. */
+    readonly remark: string;
+  };
+}
+
+export const Filters = ({ query, change, handle, list }: FiltersProps) => (
+  <form
+    class="filters"
+    role="search"
+    aria-label="Filter the exchanges"
+    onSubmit={(event) => event.preventDefault()}
+  >
+    <Search q={query.q ?? ''} change={change} handle={handle} enter={list?.enter} />
+    <div class="segments" role="group" aria-label="Status">
+      {STATUSES.map(([value, text]) => (
+        <Button
+          key={value}
+          data-status={value}
+          aria-pressed={value === (query.status ?? '')}
+          onClick={() => change({ status: value })}
+        >
+          {text}
+        </Button>
+      ))}
+    </div>
+    <Since since={query.since ?? ''} change={change} />
+    <Menu text="Filter" label="More filters">
+      <div class="fields">
+        <FineFilters query={query} change={change} suggested={list?.suggested ?? {}} />
+      </div>
+      <SavedFilters query={query} change={change} />
+    </Menu>
+    {list && (
+      <Menu text="View" label="Columns and density">
+        <ViewMenu {...list} />
+      </Menu>
+    )}
+    <Chips query={query} change={change} />
+    <p class="remark" role="status">
+      {list?.remark}
+    </p>
+  </form>
+);
+
+interface SearchProps extends Pick<FiltersProps, 'change' | 'handle'> {
+  readonly q: string;
+  readonly enter: (() => void) | undefined;
+}
+
+function Search({ q, change, handle, enter }: SearchProps) {
+  const input = useSynced(q);
+  const timer = useRef(0);
+  const put = (value: string) => {
+    clearTimeout(timer.current);
+    change({ q: value.trim() });
+  };
+  useImperativeHandle(
+    handle,
+    () => ({
+      search() {
+        input.current!.focus();
+        input.current!.select();
+      },
+    }),
+    [],
+  );
+  const press = (event: KeyboardEvent) => {
+    const { value } = input.current!;
+    if (event.key === 'Enter') put(value);
+    if (event.key === 'ArrowDown' && enter !== undefined) {
+      event.preventDefault();
+      // Not a move in the list as well.
+      event.stopPropagation();
+      put(value);
+      enter();
+    }
+    if (event.key !== 'Escape') return;
+    // Escape empties the search field without an input event: the filter is removed here.
+    event.preventDefault();
+    if (value !== '') put('');
+    input.current!.value = '';
+    input.current!.blur();
+  };
+  return (
+    <input
+      ref={input}
+      name="q"
+      type="search"
+      class="search"
+      autocomplete="off"
+      spellcheck={false}
+      placeholder="Search what was said, ids, models, notes"
+      aria-label="Search"
+      aria-keyshortcuts="/"
+      onInput={({ currentTarget }) => {
+        clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => put(currentTarget.value), 200);
+      }}
+      onKeyDown={press}
+    />
+  );
+}
+
+/** A field that follows a value, unless somebody types in it. */
+function useSynced(value: string) {
+  const input = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    const field = input.current!;
+    if (document.activeElement !== field && field.value !== value) field.value = value;
+  });
+  return input;
+}
+
+/** A button that opens a panel; Escape and a click elsewhere close it. */
+function Menu({ text, label, children }: { text: string; label: string; children: Child }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const close = () => {
+    menu.current!.open = false;
+  };
+  return (
+    <details
+      ref={menu}
+      class={`fine ${text.toLowerCase()}-menu`}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || !menu.current!.open) return;
+        event.stopPropagation();
+        close();
+        menu.current!.querySelector('summary')!.focus();
+      }}
+      onFocusOut={({ relatedTarget: to }) => {
+        if (to instanceof Node && !menu.current!.contains(to)) close();
+      }}
+    >
+      <summary class="button" aria-label={label}>
+        {text}
+      </summary>
+      <div class="panel">{children}</div>
+    </details>
+  );
+}
+
+/** A time as a date, anything else as it is. */
+const timeText = (value: string): string =>
+  /^\d{10,}$/.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
+
+/** A time from the URL that is no option becomes one. */
+function Since({ since, change }: { since: string; change: Change }) {
+  const known = TIMES.some(([value]) => value === since);
+  return (
+    <select
+      name="since"
+      aria-label="Time"
+      value={since}
+      onChange={({ currentTarget }) => change({ since: currentTarget.value, until: '' })}
+    >
+      <Options all={known ? TIMES : [...TIMES, [since, timeText(since)]]} />
+    </select>
+  );
+}
+
+/** The value of a filter with its unit. */
+function chipText(name: string, value: string): string {
+  if (name === 'slower') return `${value} ms`;
+  return name === 'cost' ? `$${value}` : timeText(value);
+}
+
+function Chips({ query, change }: { query: Query; change: Change }) {
+  const active = Object.keys(query).filter((name) => query[name] && name !== 'sort');
+  const remove = (names: readonly string[]) =>
+    change(Object.fromEntries(names.map((name) => [name, ''])));
+  return (
+    <div class="chips">
+      {active.map((name) => {
+        const [title, value] = [NAMES[name] ?? name, chipText(name, query[name]!)];
+        return (
+          <Button
+            key={name}
+            class="chip"
+            title={`Remove the filter "${title} ${value}"`}
+            onClick={() => remove([name])}
+          >
+            <span class="chip-text">
+              {`${title} `}
+              <b>{value}</b>
+            </span>
+            <span class="x" aria-hidden="true">
+              {' ×'}
+            </span>
+          </Button>
+        );
+      })}
+      {active.length > 1 && (
+        <Button class="more" onClick={() => remove(active)}>
+          Clear all
+        </Button>
+      )}
+      {active.length > 0 && (
+        <CopyButton class="more" title="A link to these filters" read={() => location.href}>
+          Copy link
+        </CopyButton>
+      )}
+    </div>
+  );
+}
+
+interface FineFiltersProps extends Pick<FiltersProps, 'query' | 'change'> {
+  readonly suggested: Readonly<Record<string, readonly string[]>>;
+}
+
+function FineFilters({ query, change, suggested }: FineFiltersProps) {
+  const choice = (name: string, label: string, all: readonly (readonly [string, string])[]) => (
+    <Field label={label}>
+      <select
+        name={name}
+        value={query[name] ?? ''}
+        onChange={({ currentTarget }) => change({ [name]: currentTarget.value })}
+      >
+        <Options all={all} />
+      </select>
+    </Field>
+  );
+  return (
+    <>
+      {FIELDS.map(([name, label, placeholder]) => (
+        <FineField
+          key={name}
+          name={name}
+          label={label}
+          placeholder={placeholder}
+          value={query[name] ?? ''}
+          suggested={suggested[name] ?? []}
+          change={change}
+        />
+      ))}
+      {choice('entry', 'Protocol', ENTRIES)}
+      {choice('made', 'Made by', MADE)}
+      <TimeField name="since" label="Since" value={query.since ?? ''} change={change} />
+      <TimeField name="until" label="Until" value={query.until ?? ''} change={change} />
+    </>
+  );
+}
+
+interface FieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly value: string;
+  readonly change: Change;
+}
+
+interface FineFieldProps extends FieldProps {
+  readonly placeholder: string;
+  readonly suggested: readonly string[];
+}
+
+function FineField({ name, label, placeholder, value, suggested, change }: FineFieldProps) {
+  const input = useSynced(value);
+  const apply = () => change({ [name]: input.current!.value.trim() });
+  return (
+    <div>
+      <Field label={label}>
+        <input
+          ref={input}
+          name={name}
+          placeholder={placeholder}
+          autocomplete="off"
+          spellcheck={false}
+          list={`suggest-${name}`}
+          onChange={apply}
+          onKeyDown={({ key }) => key === 'Enter' && apply()}
+        />
+      </Field>
+      <datalist id={`suggest-${name}`}>
+        <Options all={suggested.map((one) => [one, ''])} />
+      </datalist>
+    </div>
+  );
+}
+
+function TimeField({ name, label, value, change }: FieldProps) {
+  // The field takes local time without a zone.
+  const shown = timeText(value).slice(0, 16).replace(' ', 'T');
+  const input = useSynced(/^\d{10,}$/.test(value) ? shown : '');
+  return (
+    <Field label={label}>
+      <input
+        ref={input}
+        type="datetime-local"
+        onChange={({ currentTarget: { value: text } }) =>
+          change({ [name]: text === '' ? '' : String(new Date(text).getTime()) })
+        }
+      />
+    </Field>
+  );
+}
+
+interface ViewMenuProps {
+  readonly look: Look;
+  looks(): void;
+}
+
+function ViewMenu({ look, looks }: ViewMenuProps) {
+  const check = (text: string, on: boolean, choose: (on: boolean) => void, radio = false) => (
+    <label class="check" key={text}>
+      <input
+        type={radio ? 'radio' : 'checkbox'}
+        name={radio ? 'density' : undefined}
+        checked={on}
+        onChange={({ currentTarget }) => {
+          choose(currentTarget.checked);
+          looks();
+        }}
+      />
+      {text}
+    </label>
+  );
+  return (
+    <>
+      <fieldset>
+        <legend>Rows</legend>
+        {check('Comfortable', !look.compact, () => chooseDensity(false), true)}
+        {check('Compact', look.compact, () => chooseDensity(true), true)}
+      </fieldset>
+      <fieldset>
+        <legend>Columns</legend>
+        {COLUMNS.filter(({ fixed }) => fixed !== true).map(({ name, title }) =>
+          check(
+            title === 'out' ? 'Tokens out' : title,
+            look.columns.some((column) => column.name === name),
+            (on) => chooseColumn(name, on),
+          ),
+        )}
+      </fieldset>
+    </>
+  );
+}
+
+interface Saved {
+  readonly name: string;
+  readonly query: Query;
+}
+
+function stored(): readonly Saved[] {
+  try {
+    const value: unknown = JSON.parse(setting('filters') ?? '[]');
+    if (!Array.isArray(value)) return [];
+    return (value as Saved[])
+      .filter((one) => typeof one?.name === 'string' && typeof one.query === 'object')
+      .map(({ name, query }) => ({ name, query: filtersOf(query) }));
+  } catch {
+    return [];
+  }
+}
+
+const NO_FILTER = Object.fromEntries(FILTERS.map((each) => [each, '']));
+
+/** Filters that were saved under a name in this browser. */
+function SavedFilters({ query, change }: { query: Query; change: Change }) {
+  const [all, setAll] = useState(stored);
+  const input = useRef<HTMLInputElement>(null);
+  const keep = (next: readonly Saved[]) => {
+    keepSetting('filters', next.length === 0 ? undefined : JSON.stringify(next));
+    setAll(next);
+  };
+  const without = (name: string) => all.filter((one) => one.name !== name);
+  const save = () => {
+    const name = input.current!.value.trim();
+    if (name === '') return;
+    keep([...without(name), { name, query: filtersOf(query) }]);
+    input.current!.value = '';
+  };
+  return (
+    <div class="saved-filters">
+      <h2>Saved filters</h2>
+      <div class="saved">
+        {all.map((one) => (
+          <span key={one.name}>
+            <Button class="more" onClick={() => change({ ...NO_FILTER, ...one.query })}>
+              {one.name}
+            </Button>
+            <Button
+              class="tiny"
+              aria-label={`Forget the filters "${one.name}"`}
+              onClick={() => keep(without(one.name))}
+            >
+              ×
+            </Button>
+          </span>
+        ))}
+      </div>
+      <div class="saver" hidden={Object.keys(filtersOf(query)).length === 0}>
+        <input
+          ref={input}
+          placeholder="name"
+          maxLength={40}
+          aria-label="Name for these filters"
+          onKeyDown={({ key }) => key === 'Enter' && save()}
+        />
+        <Button onClick={save}>Save these filters</Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,101 @@
+/** The line above the list: how long exchanges are kept, and where; a button switches recording on. */
+
+import { useRef } from 'preact/hooks';
+import type { Info } from '../../api/api.ts';
+import { switchRecording } from '../kit/api-calls.ts';
+import { act } from '../kit/copy.tsx';
+import { bytes, several } from '../kit/format.ts';
+import { Button, type Child } from '../kit/ui.tsx';
+
+interface KeepLineProps {
+  readonly info: Info;
+  /** Called with the new state after the mode was switched. */
+  readonly switched: (info: Info) => void;
+}
+
+export function KeepLine({ info, switched }: KeepLineProps) {
+  const { mode, configured, may_switch } = info.samples;
+  const line = useRef<HTMLElement>(null);
+  const to = (next: Info['samples']['mode'], text: string) =>
+    mode !== next && (
+      <Button
+        onClick={() =>
+          void act(async () => {
+            switched(await switchRecording(next));
+            // The button that had the focus is gone.
+            line.current?.querySelector('button')?.focus();
+          })
+        }
+      >
+        {text}
+      </Button>
+    );
+  return (
+    <section class="keepline" aria-label="What is kept" data-mode={mode} ref={line}>
+      <i class="dot" />
+      <p>
+        <b>{title(mode)}</b> {details(info)}
+      </p>
+      {may_switch && (
+        <span class="switches">
+          {to('all', 'Record all exchanges')}
+          {configured !== 'all' &&
+            to(configured, configured === 'off' ? 'Stop recording' : 'Record failures only')}
+        </span>
+      )}
+    </section>
+  );
+}
+
+function title(mode: Info['samples']['mode']): string {
+  if (mode === 'off') return 'Recording is off.';
+  return mode === 'all' ? 'All exchanges are recorded.' : 'Only failed exchanges are recorded.';
+}
+
+function details({ samples }: Info): Child {
+  const { mode, configured, dir, recent, by_route, redact } = samples;
+  const kept = (days: number, more = '') => (
+    <>
+      They are kept
+      {dir !== undefined && (
+        <>
+          {' in '}
+          <code>{dir}</code>
+        </>
+      )}
+      {days > 0 && ` for ${several(days, 'day')}`}
+      {more}
+    </>
+  );
+  const sentences: Child[] = [
+    mode === 'all' && kept(samples.keep_days, failedToo(samples)),
+    mode === 'errors' && kept(samples.keep_failed_days),
+    mode !== 'all' &&
+      recent !== null &&
+      `The last ${recent.count} ${mode === 'off' ? 'exchanges' : 'others'} are in memory only (at most ${bytes(recent.bytes)}) and are gone when hopgate stops`,
+    'Keys are masked',
+    redact.length > 0 && `On disk and here, ${redact.join(' and ')} are blanked`,
+    by_route && 'Some routes have a setting of their own',
+    mode !== configured && (
+      <>
+        {'This holds until hopgate restarts or loads its configuration again, which says '}
+        <code>{`samples.mode: ${configured}`}</code>
+      </>
+    ),
+  ];
+  return sentences
+    .filter((one) => one !== false)
+    .map((one, i) => (
+      <span key={i}>
+        {i > 0 && ' '}
+        {one}.
+      </span>
+    ));
+}
+
+const failedToo = ({ keep_days, keep_failed_days }: Info['samples']): string => {
+  if (keep_failed_days === keep_days) return '';
+  return keep_failed_days === 0
+    ? ', failed ones for good'
+    : `, failed ones for ${several(keep_failed_days, 'day')}`;
+};

@@ -1,0 +1,165 @@
+/** The list with its filters; also the narrow column beside an open exchange. */
+
+import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+import type { Info, UiRow } from '../../api/api.ts';
+import { useKeys } from '../kit/hooks.ts';
+import { currentRoute, filtersOf, go, type Query, type Route, withQuery } from '../kit/route.ts';
+import { Blank, Button, Problem } from '../kit/ui.tsx';
+import { chosenLook } from './columns.ts';
+import { ExchangeList, type ListHandle } from './exchange-list.tsx';
+import { Filters, type SearchHandle } from './filters.tsx';
+import { KeepLine } from './keep-line.tsx';
+import { type Feed, openRows, type Rows } from './rows.ts';
+import { FirstRequest, RecordingOff } from './welcome.tsx';
+
+/** Rows whose values are suggested. */
+const SUGGESTED_FROM = 1000;
+
+interface ListPageProps {
+  readonly info: Info;
+  readonly route: Route;
+  /** The state of the live feed changed. */
+  readonly feed: (state: Feed) => void;
+  /** Recording was switched. */
+  readonly switched: (info: Info) => void;
+}
+
+const refine = (changes: Query) => go(withQuery(currentRoute(), changes), true);
+
+/** Opens an exchange; while one is open, in the same view. */
+function choose(id: string, moved: boolean): void {
+  const route = currentRoute();
+  if (route.name === 'list' && moved) return;
+  const tab = route.name === 'exchange' ? route.tab : 'talk';
+  go({ name: 'exchange', id, tab, query: filtersOf(route.query) }, moved);
+}
+
+export function ListPage({ info, route, feed, switched }: ListPageProps) {
+  const isHere = route.name === 'list' || route.name === 'exchange';
+  // Elsewhere the list stays as it was left.
+  const kept = useRef(route);
+  if (isHere) kept.current = route;
+  const query = filtersOf(kept.current.query);
+  const [rows, inserted] = useRows(query);
+  const [look, setLook] = useState(chosenLook);
+  const list = useRef<ListHandle>(null);
+  const filters = useRef<SearchHandle>(null);
+  const all = rows?.all;
+  const suggested = useMemo(() => valuesOf(all ?? []), [all]);
+  const state = rows?.feed;
+  useLayoutEffect(() => {
+    if (state !== undefined) feed(state);
+  }, [state]);
+  useKeys((event) => isHere && press(event, list.current!, filters.current!));
+  const none = rows !== undefined && rows.all.length === 0 && !rows.loading;
+  return (
+    <section class="list-page" aria-label="Exchanges" data-none={String(none)}>
+      <h1 class="sr">Exchanges</h1>
+      <Filters
+        query={query}
+        change={refine}
+        handle={filters}
+        list={{
+          look,
+          looks: () => setLook(chosenLook()),
+          enter() {
+            list.current!.focus();
+            list.current!.move(0);
+          },
+          suggested,
+          remark: rows?.remark ?? '',
+        }}
+      />
+      <KeepLine info={info} switched={switched} />
+      <ExchangeList
+        rows={rows}
+        inserted={inserted}
+        open={route.name === 'exchange' ? route.id : undefined}
+        look={look}
+        sort={query.sort ?? ''}
+        choose={choose}
+        filter={refine}
+        handle={list}
+      />
+      <div class="notice">
+        {rows?.all.length === 0 && rows.problem !== undefined ? (
+          <Problem text={rows.problem} />
+        ) : (
+          none && <Nothing info={info} query={query} />
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** The rows for one set of filters, and the ids of those that came last. */
+function useRows(query: Query): readonly [rows: Rows | undefined, inserted: readonly string[]] {
+  const [, redraw] = useReducer((times: number) => times + 1, 0);
+  const now = useRef<readonly [Rows | undefined, readonly string[]]>([undefined, []]);
+  useLayoutEffect(() => {
+    const rows = openRows(query, (inserted) => {
+      now.current = [rows, inserted];
+      redraw(undefined);
+    });
+    now.current = [rows, []];
+    redraw(undefined);
+    return () => rows.close();
+  }, [JSON.stringify(query)]);
+  return now.current;
+}
+
+function Nothing({ info, query }: { info: Info; query: Query }) {
+  if (Object.keys(query).some((name) => name !== 'sort')) {
+    return (
+      <Blank title="No exchanges match these filters">
+        <Button onClick={() => go({ name: 'list', query: {} })}>Clear filters</Button>
+      </Blank>
+    );
+  }
+  const { mode, by_route, recent } = info.samples;
+  // Nothing is recorded, and nothing is held in memory either.
+  if (mode === 'off' && !by_route && recent === null) return <RecordingOff />;
+  return <FirstRequest info={info} />;
+}
+
+const STEPS: Readonly<Record<string, number>> = {
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: 15,
+  PageUp: -15,
+  Home: -1e9,
+  End: 1e9,
+};
+
+function press(event: KeyboardEvent, list: ListHandle, filters: SearchHandle): boolean {
+  const { key, target } = event;
+  const route = currentRoute();
+  const onControl =
+    target instanceof Element && target.closest('button,a,input,select,summary') !== null;
+  if (key === '/') filters.search();
+  else if (key === 'j' || key === 'k') list.move(key === 'j' ? 1 : -1);
+  else if (key === 'Enter' && (list.hasFocus() || (route.name === 'list' && !onControl))) {
+    const id = list.selected;
+    if (id !== undefined) {
+      go({ name: 'exchange', id, tab: 'talk', query: filtersOf(route.query) });
+    }
+  } else if (list.hasFocus() && STEPS[key] !== undefined) list.move(STEPS[key]);
+  // Other keys belong to the focused element.
+  else return false;
+  return true;
+}
+
+/** The values of the rows, by the names of filters. */
+function valuesOf(rows: readonly UiRow[]): Readonly<Record<string, readonly string[]>> {
+  const distinct = (of: (row: UiRow) => readonly string[]) =>
+    [...new Set(rows.slice(0, SUGGESTED_FROM).flatMap(of))].filter((one) => one !== '').sort();
+  return {
+    model: distinct(({ model }) => [model]),
+    target: distinct(({ target }) => [target]),
+    client: distinct(({ client }) => [client]),
+    key: distinct(({ owner }) => [owner]),
+    session: distinct(({ session }) => [session]),
+    error: distinct(({ error }) => [error]),
+    note: distinct(({ notes }) => notes.split(',').map((note) => note.split('=')[0]!)),
+  };
+}

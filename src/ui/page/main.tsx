@@ -1,0 +1,275 @@
+/** The entry of the page at `/ui`, which shows recorded exchanges and administers the gateway in the browser. */
+
+import './kit/safe.ts';
+import { render } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Info } from '../api/api.ts';
+import { AdminPage } from './admin/admin-page.tsx';
+import { reportsWithoutKey } from './admin/api.ts';
+import { ChartsPage } from './charts/charts-page.tsx';
+import { ExchangePage } from './exchange/exchange-page.tsx';
+import { getInfo } from './kit/api-calls.ts';
+import { adminKey, failureText, key, type Locked, Refused, whenLocked } from './kit/fetching.ts';
+import { pressed } from './kit/hooks.ts';
+import { KeyForm } from './kit/key-form.tsx';
+import { KeyList } from './kit/key-list.tsx';
+import { PLACES, placesFor, readerOf, titleOf } from './kit/places.ts';
+import { currentRoute, filtersOf, go, hashOf, type Route } from './kit/route.ts';
+import { applyTheme, ThemeSwitch } from './kit/theme.tsx';
+import { Button, Problem } from './kit/ui.tsx';
+import { ListPage } from './list/list-page.tsx';
+import { askFirstRows, type Feed } from './list/rows.ts';
+import { SessionPage } from './session/session-page.tsx';
+import { SessionsPage } from './session/sessions-page.tsx';
+
+/** Draws the page for the address; what is drawn is there when it returns, so that the next key is the new view's. */
+let draw = () => {};
+
+whenLocked((why) => {
+  const entered = key.get();
+  key.set('');
+  if (why === 'admin-key') {
+    adminKey.set(entered);
+    history.replaceState(null, '', '#/keys');
+  }
+  draw = () => {
+    // The admin pages have a key of their own: without one for the exchanges they are shown alone.
+    if (currentRoute().name === 'admin') open(undefined);
+    else render(<Lock why={why} />, document.body);
+  };
+  draw();
+});
+
+const Lock = ({ why }: { why: Locked }) => (
+  <main class="locked">
+    <KeyForm
+      title="hopgate"
+      label="Key of this gateway"
+      help={
+        <>
+          One of auth.keys in its configuration, or one made at run time. It is kept in this tab
+          until the tab is closed. With an admin key, open{' '}
+          <a href="#/keys">keys, budgets and usage</a>.
+        </>
+      }
+      problem={
+        why === 'wrong' ? 'This key is not one of the gateway’s. Try another one.' : undefined
+      }
+      entered={(entered) => {
+        key.set(entered);
+        start();
+      }}
+    />
+  </main>
+);
+
+function start(): void {
+  const route = currentRoute();
+  if (route.name === 'list' || route.name === 'exchange') askFirstRows(filtersOf(route.query));
+  void getInfo().then(open, (thrown) => {
+    // Of a missing key `whenLocked` has heard already.
+    if (thrown instanceof Refused && thrown.status === 401) return;
+    render(
+      <main class="locked">
+        <Problem text={failureText(thrown)} />
+      </main>,
+      document.body,
+    );
+  });
+}
+
+/** @param first undefined: there is no key for the exchanges, and only the admin pages are shown */
+function open(first: Info | undefined): void {
+  let info = first;
+  reportsWithoutKey(info?.auth === false);
+  const switched = (next: Info) => {
+    info = next;
+    draw();
+  };
+  draw = () => {
+    const route = currentRoute();
+    if (info === undefined && route.name !== 'admin') start();
+    else render(<App info={info} route={route} switched={switched} />, document.body);
+  };
+  draw();
+}
+
+interface AppProps {
+  readonly info: Info | undefined;
+  readonly route: Route;
+  readonly switched: (info: Info) => void;
+}
+
+/** Keys that lead elsewhere begin with this one. */
+let prefix = '';
+
+function App({ info, route, switched }: AppProps) {
+  const [feed, setFeed] = useState<Feed>();
+  const [help, setHelp] = useState(false);
+  const panes = useRef<HTMLElement>(null);
+  const exchange = route.name === 'exchange' ? route.id : undefined;
+  const before = useRef(exchange);
+  useLayoutEffect(() => {
+    document.title = `${exchange ?? titleOf(route)} · hopgate`;
+  }, [hashOf({ ...route, query: {} })]);
+  useLayoutEffect(() => {
+    const [list, detail] = panes.current!.children as unknown as HTMLElement[];
+    // In a narrow window the list is hidden and the exchange gets the keys.
+    if (exchange !== undefined && list!.offsetParent === null) {
+      detail!.focus({ preventScroll: true });
+    }
+    // After an exchange is closed, the list gets the keys again, unless its search was reached meanwhile.
+    const closed = before.current !== undefined && route.name === 'list';
+    if (closed && !list!.contains(document.activeElement)) {
+      list!.querySelector<HTMLElement>('.scroller')?.focus({ preventScroll: true });
+    }
+    before.current = exchange;
+  }, [exchange, route.name]);
+  useLayoutEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (document.querySelector('dialog[open]') !== null) return;
+      const target = event.target as Element;
+      const types = target.matches(
+        'input:not([type=range],[type=checkbox]),textarea,select,[contenteditable]',
+      );
+      if (types) return;
+      const chord = prefix + event.key;
+      prefix = event.key === 'g' ? 'g ' : '';
+      const now = currentRoute();
+      const place = PLACES.find(({ key: own }) => chord === `g ${own}`);
+      if (event.key === '?') setHelp(true);
+      else if (place !== undefined) go(place.at(now.query));
+      else if (event.key === 'Escape' && now.name === 'exchange') {
+        go({ name: 'list', query: filtersOf(now.query) });
+      } else if (!pressed(event)) return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+  return (
+    <div class="shell" data-place={route.name}>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          // The address is the state of the page: the link must not change it.
+          event.preventDefault();
+          panes.current!.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header class="top">
+        <a class="brand" href="#/">
+          <b>hop</b>gate
+        </a>
+        <Places info={info} route={route} />
+        <span class="space-between" />
+        {info && <span class="recording mode">{recordingText(info)}</span>}
+        {info?.sees === 'own' && (
+          <span class="recording" title="Only exchanges of your own key are shown">
+            {`key ${info.key}`}
+          </span>
+        )}
+        <span class="feed" role="status" data-state={feed}>
+          {feed && (
+            <>
+              <i class="dot" />
+              {FEEDS[feed]}
+            </>
+          )}
+        </span>
+        <a class="quiet" href="/docs" target="_blank" rel="noopener">
+          Manual
+        </a>
+        <ThemeSwitch />
+        <Button
+          class="quiet help"
+          aria-label="Keyboard shortcuts"
+          aria-keyshortcuts="?"
+          onClick={() => setHelp(true)}
+        >
+          ?
+        </Button>
+      </header>
+      <main id="main" tabIndex={-1} ref={panes}>
+        <div class="pane list-pane">
+          {info && <ListPage info={info} route={route} feed={setFeed} switched={switched} />}
+        </div>
+        <div class="pane detail-pane" tabIndex={-1}>
+          {info && route.name === 'exchange' && (
+            <ExchangePage key={route.id} info={info} route={route} />
+          )}
+        </div>
+        <div class="pane page-pane" tabIndex={0}>
+          <Page info={info} route={route} switched={switched} />
+        </div>
+      </main>
+      <div id="announce" role="status" />
+      {help && <KeyList close={() => setHelp(false)} />}
+    </div>
+  );
+}
+
+const FEEDS: Readonly<Record<Feed, string>> = {
+  connecting: 'connecting',
+  live: 'live',
+  lost: 'connection lost, trying again',
+};
+
+function recordingText({ samples: { mode, by_route } }: Info): string {
+  if (by_route) return 'recording: by route';
+  if (mode === 'all') return '';
+  return mode === 'off' ? 'recording is off' : 'recording: failures only';
+}
+
+function Places({ info, route }: Pick<AppProps, 'info' | 'route'>) {
+  const nav = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    // In a narrow window the places are a strip that scrolls.
+    const current = nav.current!.querySelector('[aria-current]');
+    current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [titleOf(route)]);
+  return (
+    <nav class="places" aria-label="Pages" ref={nav}>
+      {placesFor(info).map((place) => (
+        <a
+          key={place.title}
+          href={hashOf(place.at(route.query))}
+          aria-current={place.holds(route) ? 'page' : undefined}
+        >
+          {place.title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** A place that fills the whole page. */
+function Page({ info, route, switched }: AppProps) {
+  switch (route.name) {
+    case 'admin':
+      return (
+        <AdminPage
+          key={route.page}
+          route={route}
+          tabs={route.page !== 'usage' && readerOf(info) === 'admin'}
+        />
+      );
+    case 'sessions':
+      return <SessionsPage />;
+    case 'session':
+      return <SessionPage key={route.id} id={route.id} />;
+    case 'charts':
+      return info ? <ChartsPage info={info} route={route} switched={switched} /> : null;
+    default:
+      return null;
+  }
+}
+
+applyTheme();
+if (location.hash === '') history.replaceState(null, '', hashOf({ name: 'list', query: {} }));
+addEventListener('hashchange', () => draw());
+start();
