@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { demoTransport } from '../../src/upstream/demo/index.ts';
-import { estimateTokens } from '../../src/upstream/demo/token-estimate.ts';
+import { estimateTokens } from '../../src/upstream/demo/request.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 
 const request = demoTransport({ pace: 0, now: () => 0 });

@@ -3,11 +3,9 @@
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { tryParse } from '../../lib/json/json.ts';
-import { completion, frames, hashId, type ReplyHead } from './chat-reply.ts';
-import { readRequest } from './chat-request.ts';
-import { pacedStream } from './paced-stream.ts';
-import { deliver } from './pieces.ts';
-import { planAnswer } from './plan.ts';
+import { planAnswer } from './answer.ts';
+import { completion, deliver, frames, hashId, pacedStream } from './reply.ts';
+import { readRequest } from './request.ts';
 
 export interface DemoOptions {
   /** Milliseconds per word of a stream, about 25 by default; 0: as fast as it is read. */
@@ -60,10 +58,10 @@ export function demoTransport(options: DemoOptions = {}): (call: DemoCall) => Pr
     }
     try {
       const request = readRequest(tryParse(utf8.decode(body)));
-      const head: ReplyHead = { id: hashId('chatcmpl-', body), model: request.model, created };
+      const head = { id: hashId('chatcmpl-', body), model: request.model, created };
       const delivery = deliver(planAnswer(request), request);
       if (!request.stream) return json(200, completion(head, delivery), requestId);
-      return new Response(pacedStream(frames(head, delivery, request), pace, signal), {
+      return new Response(pacedStream(frames(head, delivery, request.includeUsage), pace, signal), {
         headers: {
           'content-type': 'text/event-stream; charset=utf-8',
           'cache-control': 'no-cache',

@@ -1,4 +1,4 @@
-/** Guesses the wish of the user by a handful of plain patterns. */
+/** Reads what the user wants, by a handful of plain patterns, and in which language. */
 
 export type Intent =
   | { readonly kind: 'say'; readonly text: string }
@@ -108,13 +108,21 @@ export function readIntent(text: string): Intent {
   return { kind: 'question' };
 }
 
-/** Asks for two calls at once. */
-export function asksForTwo(text: string): boolean {
-  return /\b(?:two|twice|both|parallel|simultaneously|at the same time)\b|两|同时|并行/i.test(text);
+export type Language = 'en' | 'zh';
+
+/** The language of the question: Chinese where a good part of its letters is. */
+export function languageOf(text: string): Language {
+  const start = text.slice(0, 2000);
+  const han = start.match(/\p{Script=Han}/gu)?.length ?? 0;
+  const letters = start.match(/\p{L}/gu)?.length ?? 0;
+  return han > 0 && han * 5 >= letters ? 'zh' : 'en';
 }
 
-/** Asks to see it think. */
-export function asksToThink(text: string, effort: string | undefined): boolean {
-  const named = effort !== undefined && effort !== 'none' && effort !== 'minimal';
-  return named || /\bthink(?:ing)?\b|\breason(?:ing)?\b|思考|推理|想一想|想想/i.test(text);
+/** The start of the text on one line, with an ellipsis where it was longer. */
+export function quote(text: string, length = 80): string {
+  const whole = text.trim();
+  const start = whole.slice(0, length * 20);
+  const line = [...start.replace(/\s+/g, ' ')];
+  const fits = line.length <= length && start.length === whole.length;
+  return fits ? line.join('') : `${line.slice(0, length).join('').trimEnd()}…`;
 }

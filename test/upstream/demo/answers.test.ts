@@ -1,9 +1,7 @@
 /** What the demo model says: by script, in two languages, within the limits of the request. */
 
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { slicesOf, wordsOf } from '../../../src/upstream/demo/token-estimate.ts';
 import { ask, object, type Reply, send, textOf } from './ask.ts';
 
 describe('plain questions', () => {
@@ -135,19 +133,6 @@ describe('limits', () => {
 
   test('n above 1 is passed over', async () => {
     expect((await ask('hi', { n: 3 })).choices).toHaveLength(1);
-  });
-
-  test('words and slices put together are the text, in every script', () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: 'grapheme' }),
-        fc.constantFrom('', ' 你好，世界', '\n  x '),
-        (a, b) => {
-          expect(wordsOf(a + b).join('')).toBe(a + b);
-          expect(slicesOf(a + b, 3).join('')).toBe(a + b);
-        },
-      ),
-    );
   });
 });
 

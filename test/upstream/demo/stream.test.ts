@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'bun:test';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import type { Frame } from '../../../src/upstream/demo/chat-reply.ts';
 import { demoTransport } from '../../../src/upstream/demo/index.ts';
-import { pacedStream } from '../../../src/upstream/demo/paced-stream.ts';
+import type { Frame } from '../../../src/upstream/demo/reply.ts';
+import { pacedStream } from '../../../src/upstream/demo/reply.ts';
 import { object, sdk, send, tool, transport } from './ask.ts';
 
 const weather = tool(

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { satisfies } from '../../../src/upstream/demo/fits.ts';
+import { violation } from '../../../src/lib/json/json-schema.ts';
 import { ask, callsOf, object, type Reply, textOf, tool } from './ask.ts';
 
 const text = { type: 'string' };
@@ -274,7 +274,7 @@ describe('the loop', () => {
       const { parameters } = tools
         .map((t) => t.function as JsonObject)
         .find((f) => f.name === name)!;
-      expect(satisfies(input as JsonObject, parameters as JsonObject)).toBe(true);
+      expect(violation(input as JsonObject, parameters as JsonObject)).toBeUndefined();
       reply = await next(messages, reply, { tools });
     }
     expect(called).toEqual(tools.map((t) => String((t.function as JsonObject).name)));
