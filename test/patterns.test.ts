@@ -45,7 +45,7 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
   ['src/ui/page/kit/format.ts', 'the digits of a number'],
   ['src/ui/page/kit/notes.tsx', 'the manual, which is part of the program'],
   ['src/upstream/demo/intent.ts', 'the first 1500 characters'],
-  ['src/upstream/demo/tool-arguments.ts', 'the first 1500 characters'],
+  ['src/upstream/demo/tools.ts', 'the first 1500 characters'],
   ['src/samples/replay/outcome.ts', 'the first 2000 characters'],
 ];
 
@@ -78,8 +78,7 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
   ['src/lib/text/linear-pattern.ts', 2, 'only tried for its syntax, and one character at a time'],
   ['src/lib/text/printable-text.ts', 2, 'sets of characters'],
   ['src/ui/page/kit/visible.ts', 1, 'a set of characters'],
-  ['src/upstream/demo/sample-pattern.ts', 2, 'one class of characters, over one character'],
-  ['src/upstream/demo/token-estimate.ts', 1, 'what it reads it takes'],
+  ['src/upstream/demo/request.ts', 2, 'what they read they take'],
 ];
 
 interface Pattern {

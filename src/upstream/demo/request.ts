@@ -239,8 +239,9 @@ const spoken = (message: JsonObject): string =>
     .filter((text) => text !== '' && !WRAPPED.test(text))
     .join('\n');
 
-const FOLDER =
-  /<cwd>([^<\n]{1,4096})<\/cwd>|(?:working directory|in the directory|\bcwd)[^\w/]{1,4}(\/[^\s`"'<>]{1,4096})/i;
+const FOLDER_TAG = /<cwd>([^<\n]{1,4096})<\/cwd>/;
+const FOLDER_WORDS =
+  /(?:working directory|in the directory|\bcwd)[^\w/]{1,4}(\/[^\s`"'<>]{1,4096})/i;
 
 /** The messages from the last question on. */
 function readEnd(messages: readonly JsonObject[]) {
@@ -265,8 +266,8 @@ function readEnd(messages: readonly JsonObject[]) {
   const folder = messages
     .filter(({ role }) => role !== 'assistant' && role !== 'tool')
     .flatMap(textsOf)
-    .map((text) => FOLDER.exec(text))
-    .find((found) => found !== null);
+    .map((text) => (FOLDER_TAG.exec(text) ?? FOLDER_WORDS.exec(text))?.[1])
+    .find((found) => found !== undefined);
   return {
     question,
     images: countOf('image_url').length,
@@ -279,7 +280,7 @@ function readEnd(messages: readonly JsonObject[]) {
         name: names.get(String(message.tool_call_id)) ?? 'tool',
         text: textsOf(message).join('\n').trim(),
       })),
-    cwd: (folder?.[1] ?? folder?.[2])?.trim().replace(/[.,;:]$/, ''),
+    cwd: folder?.trim().replace(/[.,;:]$/, ''),
     persona: instructions.flatMap(textsOf).join('\n'),
   };
 }
