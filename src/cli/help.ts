@@ -15,13 +15,74 @@ function optionUsage({ name, short, value }: OptionSpec): string {
   return value === undefined ? dashes : `${dashes} ${value}`;
 }
 
-/** What an option does, with its choices and its default. */
-export function optionText({ summary, choices, default: standard }: OptionSpec): string {
+/** The words of the help beside those of the commands. */
+export interface HelpWords {
+  readonly title: string;
+  readonly about: string;
+  readonly noCommand: string;
+  readonly more: string;
+  readonly usage: string;
+  readonly commands: string;
+  readonly moreCommands: string;
+  readonly everyCommand: string;
+  readonly version: string;
+  readonly firstSteps: string;
+  readonly steps: readonly string[];
+  readonly arguments: string;
+  readonly options: string;
+  readonly oneOf: string;
+  readonly default: string;
+  /** Before, between and after details. */
+  readonly details: readonly string[];
+  readonly examples: string;
+  readonly exitCodes: string;
+  readonly wrongUsage: string;
+  readonly groups: Readonly<Record<CommandGroup, string>>;
+}
+
+const ENGLISH: HelpWords = {
+  title: 'one gateway between coding agents or chat apps and any LLM vendor',
+  about:
+    'Speaks OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Google Gemini on both sides. Without a configuration it uses the API keys of the environment.',
+  noCommand: 'no command: serve',
+  more: '"hopgate COMMAND --help" tells more about each command.',
+  usage: 'Usage',
+  commands: 'Commands',
+  moreCommands: 'More commands',
+  everyCommand: 'Options of every command',
+  version: 'same as "hopgate version"',
+  firstSteps: 'First steps',
+  steps: [
+    'serve with the keys and servers that it finds',
+    'write a configuration by answering a few questions',
+    'point Claude Code at it; --revert undoes that',
+    'find out why something does not work',
+  ],
+  arguments: 'Arguments',
+  options: 'Options',
+  oneOf: 'one of ',
+  default: 'default: ',
+  details: [' (', '; ', ')'],
+  examples: 'Examples',
+  exitCodes: 'Exit codes',
+  wrongUsage: 'wrong usage',
+  groups: COMMAND_GROUPS,
+};
+
+/** Commands that the general help shows first. */
+const FIRST_STEPS = ['hopgate', 'hopgate init', 'hopgate setup claude', 'hopgate doctor'];
+
+/** What an option or argument does, with its choices and its default. */
+export function optionText(
+  { summary, choices, default: standard }: Pick<OptionSpec, 'summary' | 'choices' | 'default'>,
+  words = ENGLISH,
+): string {
   const more = [
-    choices === undefined ? undefined : `one of ${choices.join(', ')}`,
-    standard === undefined ? undefined : `default: ${standard}`,
+    choices === undefined ? undefined : words.oneOf + choices.join(', '),
+    standard === undefined ? undefined : words.default + standard,
   ].filter((part) => part !== undefined);
-  return more.length === 0 ? summary : `${summary} (${more.join('; ')})`;
+  const [before, between, after] = words.details;
+  return more.length === 0 ? summary : summary + before + more.join(between) + after;
 }
 
 /** `hopgate setup CLIENT [options]`, `hopgate [debug] replay WHAT [options]` */
@@ -60,96 +121,99 @@ export function groupHelp(
   group: CommandGroup,
   commands: readonly CommandSpec[],
   terminal: Terminal,
+  words = ENGLISH,
 ): void {
   const { paint } = terminal;
-  terminal.line(`${paint('bold', `hopgate ${group}`)} - ${COMMAND_GROUPS[group]}`);
+  terminal.line(`${paint('bold', `hopgate ${group}`)} - ${words.groups[group]}`);
   terminal.line();
-  terminal.line(`${paint('bold', 'Usage')}  hopgate [${group}] COMMAND [options]`);
-  section(terminal, 'Commands', rowsOf(commands, group), 20);
+  terminal.line(`${paint('bold', words.usage)}  hopgate [${group}] COMMAND [options]`);
+  section(terminal, words.commands, rowsOf(commands, group), 20);
   terminal.line();
-  terminal.line(`"hopgate ${group} COMMAND --help" tells more about each command.`);
+  terminal.line(words.more.replace('hopgate COMMAND', `hopgate ${group} COMMAND`));
 }
 
 /** The general help: the commands that everybody needs, and where the others are. */
-export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal): void {
+export function generalHelp(
+  commands: readonly CommandSpec[],
+  terminal: Terminal,
+  words = ENGLISH,
+  common = COMMON_OPTIONS,
+): void {
   const { paint, width } = terminal;
-  terminal.line(
-    `${paint('bold', 'hopgate')} - one gateway between coding agents or chat apps and any LLM vendor`,
-  );
+  terminal.line(`${paint('bold', 'hopgate')} - ${words.title}`);
   terminal.line();
-  for (const line of wrap(
-    'Speaks OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Google Gemini on both sides. Without a configuration it uses the API keys of the environment.',
-    width,
-  )) {
-    terminal.line(line);
-  }
+  for (const line of wrap(words.about, width)) terminal.line(line);
   terminal.line();
   terminal.line(
-    `${paint('bold', 'Usage')}  hopgate [COMMAND] [options]    (no command: ${commands[0]!.name})`,
+    `${paint('bold', words.usage)}  hopgate [COMMAND] [options]    (${words.noCommand})`,
   );
-  section(terminal, 'Commands', rowsOf(commands, undefined), 20);
+  section(terminal, words.commands, rowsOf(commands, undefined), 20);
   section(
     terminal,
-    'More commands',
-    Object.entries(COMMAND_GROUPS).map(([group, summary]) => {
+    words.moreCommands,
+    Object.entries(words.groups).map(([group, summary]) => {
       const names = commands.filter((one) => one.group === group).map(({ name }) => name);
       return [`${group} COMMAND`, `${summary}: ${names.join(', ')}`];
     }),
     20,
   );
-  section(terminal, 'Options of every command', [
-    ...COMMON_OPTIONS.map((option) => [optionUsage(option), optionText(option)] as const),
-    ['-V, --version', 'same as "hopgate version"'],
+  section(terminal, words.everyCommand, [
+    ...common.map((option) => [optionUsage(option), optionText(option, words)] as const),
+    ['-V, --version', words.version],
   ]);
-  section(terminal, 'First steps', [
-    ['hopgate', 'serve with the keys and servers that it finds'],
-    ['hopgate init', 'write a configuration by answering a few questions'],
-    ['hopgate setup claude', 'point Claude Code at it; --revert undoes that'],
-    ['hopgate doctor', 'find out why something does not work'],
-  ]);
+  section(
+    terminal,
+    words.firstSteps,
+    FIRST_STEPS.map((line, at) => [line, words.steps[at]!]),
+  );
   terminal.line();
-  terminal.line('"hopgate COMMAND --help" tells more about each command.');
+  terminal.line(words.more);
 }
 
 /** One command in full. */
-export function commandHelp(command: CommandSpec, terminal: Terminal): void {
+export function commandHelp(
+  command: CommandSpec,
+  terminal: Terminal,
+  words = ENGLISH,
+  common = COMMON_OPTIONS,
+): void {
   const { paint, width } = terminal;
   terminal.line(`${paint('bold', `hopgate ${command.name}`)} - ${command.summary}`);
   terminal.line();
-  terminal.line(`${paint('bold', 'Usage')}  ${usage(command)}`);
+  terminal.line(`${paint('bold', words.usage)}  ${usage(command)}`);
   for (const paragraph of command.description) {
     terminal.line();
     for (const line of wrap(paragraph, width)) terminal.line(line);
   }
   section(
     terminal,
-    'Arguments',
-    (command.arguments ?? []).map(({ name, summary, choices }) => [
-      name.toUpperCase(),
-      choices === undefined ? summary : `${summary} (one of ${choices.join(', ')})`,
+    words.arguments,
+    (command.arguments ?? []).map((argument) => [
+      argument.name.toUpperCase(),
+      optionText(argument, words),
     ]),
   );
   section(
     terminal,
-    'Options',
-    [...(command.options ?? []), ...COMMON_OPTIONS].map((option) => [
+    words.options,
+    [...(command.options ?? []), ...common].map((option) => [
       optionUsage(option),
-      optionText(option),
+      optionText(option, words),
     ]),
   );
   if (command.examples.length > 0) {
     terminal.line();
-    terminal.line(paint('bold', 'Examples'));
+    terminal.line(paint('bold', words.examples));
     for (const { line, summary } of command.examples) {
       terminal.line(`  ${paint('cyan', line)}`);
-      for (const words of wrap(summary, width, 6)) terminal.line(words);
+      for (const text of wrap(summary, width, 6)) terminal.line(text);
     }
   }
   section(
     terminal,
-    'Exit codes',
-    [...command.exits, [2, 'wrong usage'] as const]
+    words.exitCodes,
+    [...command.exits, [2, words.wrongUsage] as const]
       .toSorted(([one], [other]) => one - other)
-      .map(([code, words]) => [String(code), words]),
+      .map(([code, meaning]) => [String(code), meaning]),
   );
 }

@@ -1,11 +1,12 @@
 /** Runs a command line: picks the command, shows help, and turns failures into exit codes. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import { CHINESE, CHINESE_COMMON, inChinese, speaksChinese } from './chinese-help.ts';
 import { type CommandServices, type CommandSpec, type Io, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, generalHelp, groupHelp } from './help.ts';
 import { type ParsedLine, parseLine } from './parse.ts';
-import { createTerminal, prose } from './terminal.ts';
+import { createTerminal, prose, type Terminal } from './terminal.ts';
 
 export { banner } from './banner.ts';
 export type { CommandServices, Io, ServeOptions, ToolCheck } from './command.ts';
@@ -28,16 +29,8 @@ export async function run(
   try {
     const parsed = parseLine(argv, commands);
     const { command, group, values } = parsed;
-    if (group !== undefined) {
-      groupHelp(group, commands, out);
-      return 0;
-    }
-    if (command === undefined) {
-      generalHelp(commands, out);
-      return 0;
-    }
-    if (values.help === true) {
-      commandHelp(command, out);
+    if (group !== undefined || command === undefined || values.help === true) {
+      help(parsed, commands, out, speaksChinese(io.environment));
       return 0;
     }
     return await command.run({ ...access(parsed), io, deps, commands, out, err });
@@ -56,6 +49,20 @@ export async function run(
     err.line(`hopgate: internal error: ${details}`);
     return 70;
   }
+}
+
+function help(
+  { command, group }: ParsedLine,
+  commands: readonly CommandSpec[],
+  out: Terminal,
+  chinese: boolean,
+): void {
+  const all = chinese ? commands.map(inChinese) : commands;
+  const words = chinese ? CHINESE : undefined;
+  const common = chinese ? CHINESE_COMMON : undefined;
+  if (group !== undefined) groupHelp(group, all, out, words);
+  else if (command === undefined) generalHelp(all, out, words, common);
+  else commandHelp(all[commands.indexOf(command)]!, out, words, common);
 }
 
 /** Something that the command line names does not exist, or cannot be used. */

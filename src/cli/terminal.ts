@@ -51,16 +51,27 @@ const gap = (text: string, width: number) => ' '.repeat(Math.max(0, width - widt
 const pad = (text: string, width: number) => text + gap(text, width);
 const padLeft = (text: string, width: number) => gap(text, width) + text;
 
-/** Wraps words into lines of at most `width` columns, indented by `indent` spaces; a longer word gets its own line. */
+/** A word, or a Chinese character, with the marks that stand before and behind it. */
+const WRAPPED =
+  /[（“]*(?:[\p{sc=Han}]|[^\s\p{sc=Han}（“，。；：、！？）”]+)?[，。；：、！？）”]*/gu;
+
+/**
+ * Wraps words into lines of at most `width` columns, indented by `indent` spaces; a longer word gets its own line.
+ * Chinese is wrapped between its characters.
+ */
 export function wrap(text: string, width: number, indent = 0): string[] {
   const space = ' '.repeat(indent);
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(/\s+/).filter((part) => part !== '')) {
-    if (line !== '' && widthOf(line) + 1 + widthOf(word) > width - indent) {
+  let end = 0;
+  for (const { 0: word, index } of text.matchAll(WRAPPED)) {
+    if (word === '') continue;
+    const gap = line !== '' && index > end ? ' ' : '';
+    end = index + word.length;
+    if (line !== '' && widthOf(line) + gap.length + widthOf(word) > width - indent) {
       lines.push(space + line);
       line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
+    } else line += gap + word;
   }
   if (line !== '' || lines.length === 0) lines.push(space + line);
   return lines;
