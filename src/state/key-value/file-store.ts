@@ -168,11 +168,7 @@ export class RoomFile<Entry> {
 
   put(keys: readonly string[], entry: Entry, of: InGroup | undefined): void {
     if (this.#closed || keys.length === 0) return;
-    const item = { keys, entry, of };
-    this.#pending.push(item);
-    for (const key of keys) {
-      if (this.#kind.keep === 'newest' || !this.#byKey.has(key)) this.#byKey.set(key, item);
-    }
+    this.#add({ keys, entry, of });
     this.#schedule();
   }
 
@@ -225,7 +221,7 @@ export class RoomFile<Entry> {
   /** @throws SQLiteError, or an Error where a newer version made the file */
   #open(): Rows {
     const { migrations } = this.#file;
-    // Space of erased entries goes back, and the log stays small.
+    // After many writes the log gets small again.
     const pragmas = ['journal_size_limit = 4194304'];
     const db = openStateFile({ path: this.#options.path, migrations, pragmas });
     try {
@@ -272,7 +268,14 @@ export class RoomFile<Entry> {
     const left = this.#pending.filter((item) => !gone.has(item));
     this.#pending.length = 0;
     this.#byKey.clear();
-    for (const { keys, entry, of } of left) this.put(keys, entry, of);
+    for (const item of left) this.#add(item);
+  }
+
+  #add(item: Pending<Entry>): void {
+    this.#pending.push(item);
+    for (const key of item.keys) {
+      if (this.#kind.keep === 'newest' || !this.#byKey.has(key)) this.#byKey.set(key, item);
+    }
   }
 
   #schedule(after = this.#file.flushAfterMs): void {
@@ -300,23 +303,9 @@ function attempt(work: () => void): void {
 const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);
 
-interface Rows {
-  get(key: string): { id: number; used: number; body: Uint8Array } | null;
-  any(): boolean;
-  version(): number;
-  erasedAt(group: string): number;
-  erase(group: string, at: number): void;
-  /** @returns keys under which another process was first */
-  apply(
-    items: readonly Pending<unknown>[],
-    touched: ReadonlyMap<number, number>,
-    now: number,
-  ): readonly string[];
-  waitForLastWrite(): void;
-  close(): void;
-}
+type Rows = ReturnType<typeof rowsOf>;
 
-function rowsOf(db: Database, keep: RoomKind<never>['keep'], limits: RoomFileKind): Rows {
+function rowsOf(db: Database, keep: RoomKind<never>['keep'], limits: RoomFileKind) {
   const get = db.query<{ id: number; used: number; body: Uint8Array }, [string]>(
     'SELECT id, used, body FROM entries WHERE id = (SELECT entry FROM keys WHERE key = ?)',
   );
@@ -396,18 +385,19 @@ function rowsOf(db: Database, keep: RoomKind<never>['keep'], limits: RoomFileKin
     setTotals.run(entries, bytes);
   });
   return {
-    get: (key) => get.get(key),
+    get: (key: string) => get.get(key),
     any: () => any.get() !== null,
     version: () => dataVersion.get()!.data_version,
-    erasedAt: (group) => erasedAt.get(group)?.at ?? 0,
+    erasedAt: (group: string) => erasedAt.get(group)?.at ?? 0,
     /** Overwrites the pages of the entries in the file, and empties its log. */
-    erase(group, at) {
+    erase(group: string, at: number) {
       db.run('PRAGMA secure_delete = ON');
       erase.immediate(group, at);
       db.run('PRAGMA secure_delete = OFF');
       db.run('PRAGMA wal_checkpoint(TRUNCATE)');
     },
-    apply: (...work) => apply.immediate(...work),
+    /** @returns keys under which another process was first, or whose group was erased */
+    apply: (...work: Parameters<typeof apply>) => apply.immediate(...work),
     waitForLastWrite: () => waitForLastWrite(db),
     close: () => db.close(),
   };
