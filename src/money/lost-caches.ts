@@ -1,4 +1,4 @@
-/** The cost of lost prompt caches for each group of a report, computed from rows by session. */
+/** For each group of a report: the cost of lost prompt caches, and the money that caches saved, computed from rows. */
 
 import { GatewayError } from '../conversation/errors.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
@@ -6,6 +6,7 @@ import { KEPT_MS, MIN_LOST } from './lost-cache.ts';
 import type { SpendReader } from './schema.ts';
 import {
   bucketOf,
+  type CacheCosts,
   keyCondition,
   keyValues,
   labelValues,
@@ -14,66 +15,97 @@ import {
   type UsageQuery,
 } from './usage.ts';
 
-interface LostRows {
+interface PromptRows {
   readonly name: string | number | null;
   readonly bucket: number;
   readonly price: number;
-  readonly missed: number;
+  /** Tokens that were lost, or read. */
+  readonly tokens: number;
   readonly written: number;
 }
 
-/** Nano-USD, by group in their order, and of all; undefined: it is not known. */
-export interface LostCosts {
-  readonly groups: readonly (number | undefined)[];
-  readonly total: number | undefined;
-}
+/** USD per million tokens, times tokens. */
+type CostOf = (rates: Prices, row: PromptRows) => number;
 
 // Sums of integers are decimals in Postgres.
 const sum = (of: string) => `CAST(sum(${of}) AS bigint)`;
 
+/** The columns of a row that every question needs. */
+const START = 'time - time % 3600000 AS start';
+const columnOf = ({ by }: UsageQuery) => (typeof by === 'object' ? 'labels' : by);
+
 /**
  * As `LastPrompts` counts it, for requests whose client sends a session id. Reads every row of the time: for commands,
- * not for a gateway that serves.
+ * and for times of few rows.
  */
 export async function lostCosts(
   reader: SpendReader,
   query: UsageQuery,
   groups: readonly UsageGroup[],
-): Promise<LostCosts> {
-  const { names } = reader;
-  const { by, from, to, step } = query;
-  const column = typeof by === 'object' ? 'labels' : by;
-  const prompts = `SELECT time, time - time % 3600000 AS start, ${column} AS name, price, cache_read, cache_write,
+): Promise<CacheCosts> {
+  const prompts = `SELECT time, ${START}, ${columnOf(query)} AS name, price, cache_read, cache_write,
       input + cache_read + cache_write AS prompt,
       lag(input + cache_read + cache_write) OVER turns AS prompt_before, lag(time) OVER turns AS time_before
-    FROM ${names.rows} WHERE time >= $from AND time < $to AND session IS NOT NULL AND ended = 'done'${keyCondition(query)}
+    FROM ${reader.names.rows} WHERE time >= $from AND time < $to AND session IS NOT NULL AND ended = 'done'${keyCondition(query)}
     WINDOW turns AS (PARTITION BY key, session, target ORDER BY time, id)`;
-  const missed = `SELECT start, name, price, cache_write, prompt_before - cache_read AS missed FROM (${prompts}) AS prompts
+  const missed = `SELECT start, name, price, cache_write, prompt_before - cache_read AS tokens FROM (${prompts}) AS prompts
     WHERE price IS NOT NULL AND time - time_before <= $kept AND prompt >= prompt_before
       AND prompt_before - cache_read >= $least`;
-  const sql = `SELECT name, ${bucketOf(step, names)} AS bucket, price, ${sum('missed')} AS missed,
-      ${sum('CASE WHEN cache_write < missed THEN cache_write ELSE missed END')} AS written
-    FROM (${missed}) AS lost GROUP BY name, bucket, price`;
+  return costsOf(
+    reader,
+    query,
+    groups,
+    `SELECT start, name, price, tokens,
+      CASE WHEN cache_write < tokens THEN cache_write ELSE tokens END AS written FROM (${missed}) AS missed`,
+    ({ input, cached, cacheWrite }, { tokens, written }) =>
+      Math.max(0, written * cacheWrite + (tokens - written) * input - tokens * cached),
+  );
+}
+
+/** The discount of what was read from caches, less the surcharge of what was written to them. Reads every row of the time. */
+export const savedCosts = (
+  reader: SpendReader,
+  query: UsageQuery,
+  groups: readonly UsageGroup[],
+): Promise<CacheCosts> =>
+  costsOf(
+    reader,
+    query,
+    groups,
+    `SELECT ${START}, ${columnOf(query)} AS name, price, cache_read AS tokens, cache_write AS written
+      FROM ${reader.names.rows} WHERE time >= $from AND time < $to AND price IS NOT NULL
+        AND cache_read + cache_write > 0${keyCondition(query)}`,
+    ({ input, cached, cacheWrite }, { tokens, written }) =>
+      tokens * (input - cached) - written * (cacheWrite - input),
+  );
+
+/** @param rows a question for `start`, `name`, `price`, `tokens` and `written` */
+async function costsOf(
+  reader: SpendReader,
+  query: UsageQuery,
+  groups: readonly UsageGroup[],
+  rows: string,
+  costOf: CostOf,
+): Promise<CacheCosts> {
+  const { by, from, to, step } = query;
+  const sql = `SELECT name, ${bucketOf(step, reader.names)} AS bucket, price, ${sum('tokens')} AS tokens,
+      ${sum('written')} AS written FROM (${rows}) AS prompts GROUP BY name, bucket, price`;
+  const values = { from, to, ...keyValues(query) };
+  const known = rows.includes('$kept') ? { ...values, kept: KEPT_MS, least: MIN_LOST } : values;
   try {
-    const found = await reader.all<LostRows>(sql, {
-      from,
-      to,
-      kept: KEPT_MS,
-      least: MIN_LOST,
-      ...keyValues(query),
-    });
+    const found = await reader.all<PromptRows>(sql, known);
     if (found.length === 0) return { groups: groups.map(() => 0), total: 0 };
     const labels = typeof by === 'object' ? await labelValues(reader, by.label) : undefined;
     const prices = await pricesOf(reader);
     const costs = new Map<string, number>();
     let total = 0;
-    for (const { name, bucket, price, missed: tokens, written } of found) {
+    for (const row of found) {
+      const { name, bucket, price } = row;
       const rates = prices.get(Number(price));
       if (rates === undefined) continue;
-      const { input, cached, cacheWrite } = rates;
       // USD per million tokens are thousands of nano-USD per token.
-      const all = written * cacheWrite + (tokens - written) * input - tokens * cached;
-      const cost = Math.max(0, Math.round(all * 1000));
+      const counts = { ...row, tokens: Number(row.tokens), written: Number(row.written) };
+      const cost = Math.round(costOf(rates, counts) * 1000);
       const shown = labels === undefined ? String(name) : (labels.get(Number(name)) ?? null);
       const place = placeOf(shown, step === undefined ? undefined : bucket);
       costs.set(place, (costs.get(place) ?? 0) + cost);

@@ -2,9 +2,17 @@
 
 import { invalid } from '../conversation/errors.ts';
 import { usdOf } from '../lib/text/usd.ts';
+import { lostCosts, savedCosts } from './lost-caches.ts';
 import { readRowsQuery, spendCsv, spendPage } from './rows.ts';
 import type { SpendReader } from './schema.ts';
-import { labelNames, readUsageQuery, type UsageNames, usageBy, usageJson } from './usage.ts';
+import {
+  labelNames,
+  readUsageQuery,
+  totalOf,
+  type UsageNames,
+  usageBy,
+  usageJson,
+} from './usage.ts';
 import { usageCsv } from './usage-csv.ts';
 
 /** What was spent, with everything that has ended here until now. */
@@ -67,7 +75,9 @@ const HOUR_MS = 3_600_000;
 
 type Report = (query: URLSearchParams) => Promise<Response>;
 
-const USAGE = ['by', 'from', 'to', 'step', 'key', 'limit', 'top', 'format'];
+const USAGE = ['by', 'from', 'to', 'step', 'key', 'limit', 'top', 'format', 'caches'];
+/** What caches saved and cost is computed from rows: of more, it would hold up the gateway. */
+const MAX_CACHE_ROWS = 20_000;
 const SPEND = [
   ...['from', 'to', 'key', 'model', 'target', 'session', 'request', 'ended', 'client'],
   ...['before', 'limit', 'format'],
@@ -92,9 +102,13 @@ export function spendReports(
         if (csv) {
           return new Response(usageCsv(query, groups, { nameOf }), { headers: file('usage') });
         }
-        return Response.json(
-          usageJson(query, groups, { nameOf, labels: await labelNames(reader) }),
-        );
+        const labels = await labelNames(reader);
+        if (search.get('caches') !== 'true' || totalOf(groups).tries > MAX_CACHE_ROWS) {
+          return Response.json(usageJson(query, groups, { nameOf, labels }));
+        }
+        const lost = await lostCosts(reader, query, groups);
+        const saved = await savedCosts(reader, query, groups);
+        return Response.json(usageJson(query, groups, { nameOf, labels, lost, saved }));
       });
     },
     async spend(search) {

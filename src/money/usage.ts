@@ -397,16 +397,21 @@ export async function labelNames(reader: SpendReader): Promise<readonly string[]
   return [...names].toSorted();
 }
 
+/** Nano-USD, by group in their order, and of all; undefined: it is not known. */
+export interface CacheCosts {
+  readonly groups: readonly (number | undefined)[];
+  readonly total: number | undefined;
+}
+
 export interface UsageNames {
   /** The name of a key, for groups by key. */
   readonly nameOf?: (key: string) => string | undefined;
   /** How many requests the tries belong to. */
   readonly requests?: RequestCounts;
   /** Cost of lost prompt caches, in nano-USD. */
-  readonly lost?: {
-    readonly groups: readonly (number | undefined)[];
-    readonly total: number | undefined;
-  };
+  readonly lost?: CacheCosts;
+  /** What prompt caches saved. */
+  readonly saved?: CacheCosts;
   /** The labels by which usage can be grouped, too. */
   readonly labels?: readonly string[];
 }
@@ -415,7 +420,7 @@ export interface UsageNames {
 export function usageJson(
   query: UsageQuery,
   groups: readonly UsageGroup[],
-  { nameOf, labels, requests, lost }: UsageNames = {},
+  { nameOf, labels, requests, lost, saved }: UsageNames = {},
 ): JsonObject {
   const { by, from, to, step } = query;
   return {
@@ -428,7 +433,7 @@ export function usageJson(
       total: {
         requests: requests.total ?? null,
         ...sumsJson(totalOf(groups)),
-        ...(lost && lostJson(lost.total)),
+        ...(lost && { cache_lost_usd: usdOrNull(lost.total) }),
       },
     }),
     data: groups.map(({ name, start, others, sums }, i) => ({
@@ -438,7 +443,8 @@ export function usageJson(
       ...(start !== undefined && { from: new Date(start).toISOString() }),
       ...(requests !== undefined && { requests: requests.groups[i] ?? null }),
       ...sumsJson(sums),
-      ...(lost && lostJson(lost.groups[i])),
+      ...(lost && { cache_lost_usd: usdOrNull(lost.groups[i]) }),
+      ...(saved && { cache_saved_usd: usdOrNull(saved.groups[i]) }),
     })),
   };
 }
@@ -454,9 +460,7 @@ export function totalOf(groups: readonly UsageGroup[]): Sums {
   return total;
 }
 
-const lostJson = (nanoUsd: number | undefined): JsonObject => ({
-  cache_lost_usd: nanoUsd === undefined ? null : usdOf(nanoUsd),
-});
+const usdOrNull = (nanoUsd: number | undefined) => (nanoUsd === undefined ? null : usdOf(nanoUsd));
 
 const keyName = (name: string | undefined) => (name === undefined ? {} : { key_name: name });
 

@@ -9,7 +9,7 @@ import type { Usage } from '../../src/conversation/usage.ts';
 import { PicoRates } from '../../src/money/cost.ts';
 import { SpendJournal } from '../../src/money/journal.ts';
 import { LastPrompts } from '../../src/money/lost-cache.ts';
-import { lostCosts } from '../../src/money/lost-caches.ts';
+import { lostCosts, savedCosts } from '../../src/money/lost-caches.ts';
 import { FILE_NAMES, type SpendReader } from '../../src/money/schema.ts';
 import { NO_TOKENS, type SpendRow, type SpendTokens } from '../../src/money/spend.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
@@ -137,7 +137,7 @@ test('the report: by key, target and label, with and without steps', async () =>
     row(at(400), { input: 60_000 }, { session: 'other' }),
     row(at(410), { input: 30_000 }, { session: 'other' }),
     row(at(420), { input: 50_000 }, { session: undefined }),
-    row(at(430), { input: 50_000 }, { session: undefined }),
+    row(at(430), { input: 50_000, cacheWrite: 4000 }, { session: undefined }),
   ];
   for (const one of rows) journal.end(journal.begin({ reservedRow: () => one }), one);
   journal.close();
@@ -153,6 +153,8 @@ test('the report: by key, target and label, with and without steps', async () =>
     },
   };
   const expected = 21_000 * (3000 - 300);
+  // The discount of what was read, less the surcharge of what was written.
+  const expectedSaved = 20_000 * (3000 - 300) - 4000 * (3750 - 3000);
   for (const by of ['key', 'target', 'label.team']) {
     for (const step of [undefined, 'hour']) {
       const asks: Record<string, string | undefined> = { by, step, from: '24h' };
@@ -161,6 +163,9 @@ test('the report: by key, target and label, with and without steps', async () =>
       const { total, groups: lost } = await lostCosts(reader, query, groups);
       expect(total).toBe(expected);
       expect(lost.reduce<number>((sum, one) => sum + one!, 0)).toBe(expected);
+      const saved = await savedCosts(reader, query, groups);
+      expect(saved.total).toBe(expectedSaved);
+      expect(saved.groups.reduce<number>((sum, one) => sum + one!, 0)).toBe(expectedSaved);
     }
   }
   file.close();

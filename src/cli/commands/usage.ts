@@ -2,11 +2,12 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { usdText } from '../../lib/text/usd.ts';
-import { type LostCosts, lostCosts } from '../../money/lost-caches.ts';
+import { lostCosts } from '../../money/lost-caches.ts';
 import { requestCounts } from '../../money/requests.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
 import type { Sums } from '../../money/schema.ts';
 import {
+  type CacheCosts,
   type RequestCounts,
   readUsageQuery,
   totalOf,
@@ -141,7 +142,7 @@ function shareRead(sums: Sums): string {
 
 function tableOf(
   groups: readonly UsageGroup[],
-  { requests, lost }: { readonly requests: RequestCounts; readonly lost: LostCosts },
+  { requests, lost }: { readonly requests: RequestCounts; readonly lost: CacheCosts },
   steps: boolean,
   names: ReadonlyMap<string, string>,
   columns: number | undefined,

@@ -178,6 +178,9 @@ export interface UsageGroup {
     readonly reasoning: number;
   };
   readonly cost_usd: number;
+  /** Where it was asked for, and where it is known. */
+  readonly cache_saved_usd?: number | null;
+  readonly cache_lost_usd?: number | null;
   readonly unpriced: number;
   readonly estimated: number;
 }

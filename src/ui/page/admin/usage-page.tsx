@@ -6,7 +6,7 @@ import { count, percent, short, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { go, hashOf, type Query, type Route, withQuery } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
-import { Blank, Button, DocLink, Facts, Segments, Soft } from '../kit/ui.tsx';
+import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
 import { getUsage, report, tokensIn, tokensOut, type UsageGroup } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
 import {
@@ -50,7 +50,7 @@ export function UsagePage({ route }: { route: Route }) {
     async (signal) => {
       const wanted = asked(query);
       const [totals, over] = await Promise.all([
-        getUsage({ ...wanted, limit: ROWS }, signal),
+        getUsage({ ...wanted, limit: ROWS, caches: 'true' }, signal),
         getUsage({ ...wanted, step, top: NAMED }, signal),
       ]);
       return { query, step, totals, over };
@@ -176,6 +176,16 @@ function Figures({ data }: { data: readonly UsageGroup[] }) {
         ['Tokens in', short(input)],
         ['From the cache', input === 0 ? '–' : percent(cached / input)],
         ['Tokens out', short(sum(tokensOut))],
+        money(
+          'Saved by caches',
+          data.map((group) => group.cache_saved_usd),
+          'What reading prompts from vendors’ caches saved, less what writing them cost',
+        ),
+        money(
+          'Cost of lost caches',
+          data.map((group) => group.cache_lost_usd),
+          'Paid again within five minutes, because the vendor did not find the beginning of the same conversation in its cache. Of requests whose client names its session',
+        ),
         unpriced > 0 && [
           'Without a price',
           count(unpriced),
@@ -192,6 +202,12 @@ function Figures({ data }: { data: readonly UsageGroup[] }) {
       ]}
     />
   );
+}
+
+/** Left out where it is not known for every group, and where there is nothing. */
+function money(name: string, all: readonly (number | null | undefined)[], title: string): Fact {
+  const sum = all.reduce<number>((total, one) => total + (one ?? Number.NaN), 0);
+  return Number.isNaN(sum) || sum === 0 ? false : [name, usd(sum), { title }];
 }
 
 function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) {

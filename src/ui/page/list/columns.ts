@@ -20,7 +20,7 @@ const ASKED = 120;
 export const COLUMNS: readonly Column[] = [
   { name: 'time', title: 'Time', width: '96px', sort: 'time', fixed: true },
   { name: 'status', title: 'Status', width: 'minmax(96px, 0.9fr)', sort: 'status', fixed: true },
-  { name: 'entry', title: 'API', width: '76px' },
+  { name: 'entry', title: 'Protocol', width: '76px' },
   {
     name: 'route',
     title: 'Model → target',
