@@ -55,7 +55,7 @@ describe('chains and items', () => {
         input: (size) => ({ store: storeOf(itemsIn(size), 1), last: itemsIn(size) - 1 }),
         run: async ({ store, last }) => {
           const reads = await store.fetch({ responses: [`resp_${last}`], chains: true }, '');
-          return chainItems(reads.chain(`resp_${last}`, ''), 'vendor');
+          return chainItems(await reads.chain(`resp_${last}`, ''), 'vendor');
         },
         most: 2 ** 20,
       }),
@@ -148,7 +148,7 @@ test('a chain of ten thousand responses yields to other requests', async () => {
   };
   setImmediate(beat);
   const reads = await store.fetch({ responses: ['resp_9999'], chains: true }, '');
-  const chain = await reads.chainInSteps('resp_9999', '');
+  const chain = await reads.chain('resp_9999', '');
   over = true;
   expect('missing' in chain ? 0 : chain.links).toBe(10_000);
   expect(beats).toBeGreaterThan(0);

@@ -48,7 +48,7 @@ export async function conversation(
   owner = '',
 ): Promise<readonly unknown[] | string> {
   const reads = await store.fetch({ responses: [id], chains: true }, owner);
-  const chain = await reads.chainInSteps(id, owner);
+  const chain = await reads.chain(id, owner);
   return 'missing' in chain
     ? `missing ${chain.missing}`
     : chain.items.map(({ content }) => content);

@@ -24,9 +24,7 @@ export function compacted({ store, gateway }: CompactOptions): Gateway {
   async function earlier({ previous_response_id: id }: JsonObject, owner: string) {
     if (typeof id !== 'string') return [];
     const reads = await store.fetch({ responses: [id], chains: true }, owner);
-    return reads.known(id, owner) === undefined
-      ? []
-      : chainItems(await reads.chainInSteps(id, owner));
+    return reads.known(id, owner) === undefined ? [] : chainItems(await reads.chain(id, owner));
   }
 
   return async (exchange) => {

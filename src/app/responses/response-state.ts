@@ -151,7 +151,7 @@ export function responseState({ store, sessions }: ResponseStateOptions) {
         if (keeper !== undefined && !guarded) return undefined;
         throw previousNotFound(id);
       }
-      const chain = await reads.chainInSteps(id, owner);
+      const chain = await reads.chain(id, owner);
       if (lane !== undefined) before = chainItems(chain);
       return chainItems(chain, keeper);
     }
@@ -160,7 +160,7 @@ export function responseState({ store, sessions }: ResponseStateOptions) {
       id: string,
       reads: ResponseReads,
     ): Promise<readonly JsonObject[] | undefined> {
-      const chain = await reads.chainInSteps(id, owner);
+      const chain = await reads.chain(id, owner);
       return 'missing' in chain ? undefined : chainItems(chain);
     }
 

@@ -141,9 +141,7 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
     const answer = await asked(exchange, keeper, 'GET', `${encodeURIComponent(id)}/input_items`);
     if (answer !== undefined) return answer;
     const query = Object.fromEntries(new URLSearchParams(exchange.search));
-    const previous = reads.get(id, owner)?.previous;
-    const before = previous === undefined ? undefined : await reads.chainInSteps(previous, owner);
-    return Response.json(listInputItems(reads, id, owner, query, before));
+    return Response.json(await listInputItems(reads, id, owner, query));
   };
 
   /** `POST /v1/responses/input_tokens`: counted with all that the request continues. */
@@ -172,7 +170,7 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
     if (typeof previous !== 'string') {
       return own === body ? exchange.body : new TextEncoder().encode(JSON.stringify(own));
     }
-    const earlier = chainItems(await reads.chainInSteps(previous, owner));
+    const earlier = chainItems(await reads.chain(previous, owner));
     const { previous_response_id: _, ...rest } = own;
     const whole = { ...rest, input: [...earlier, ...inputItems(own)] };
     return new TextEncoder().encode(JSON.stringify(whole));

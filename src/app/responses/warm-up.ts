@@ -45,7 +45,7 @@ export function warmUp({ store, repairBody, config }: WarmUpOptions): Gateway {
     const whose = ownerOf(owner);
     const reads = await store.fetch({ responses: [id], chains: true }, whose);
     if (reads.known(id, whose) === undefined) throw previousNotFound(id);
-    return chainItems(await reads.chainInSteps(id, whose));
+    return chainItems(await reads.chain(id, whose));
   }
   return async (exchange) => {
     const { blocks: mostBlocks } = config().limits;

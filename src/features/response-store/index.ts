@@ -57,11 +57,11 @@ export function responseNotFound(id: string): GatewayError {
  * @param owner as of {@link ownerOf}; another owner's responses do not exist
  * @throws GatewayError invalid_request (400, previous_response_not_found) naming the missing link
  */
-export function earlierItems(
+export async function earlierItems(
   body: JsonObject,
   store: ResponseReads,
   owner: string,
-): readonly JsonObject[] | undefined {
+): Promise<readonly JsonObject[] | undefined> {
   const id = body.previous_response_id;
   if (id === undefined || id === null) return undefined;
   if (typeof id !== 'string') {
@@ -70,7 +70,7 @@ export function earlierItems(
       'previous_response_id',
     );
   }
-  return chainItems(store.chain(id, owner));
+  return chainItems(await store.chain(id, owner));
 }
 
 /**
@@ -270,20 +270,18 @@ export async function remove(
 /**
  * `GET /v1/responses/{id}/input_items`: a page of everything that the model got for this response,
  * including the items of the chain before it.
- * @param earlier the chain that it continues, where the caller has it already
  * @throws GatewayError not_found, or invalid_request for the query
  */
-export function listInputItems(
+export async function listInputItems(
   store: ResponseReads,
   id: string,
   owner: string,
   query: ItemPageQuery = {},
-  earlier?: Chain,
-): JsonObject {
+): Promise<JsonObject> {
   const row = store.get(id, owner);
   if (!row) throw responseNotFound(id);
   if (row.previous === undefined) return pageOf(row.input, id, query);
-  const before = earlier ?? store.chain(row.previous, owner);
+  const before = await store.chain(row.previous, owner);
   // Where an earlier link is gone, only the response's own input is left.
   return pageOf('missing' in before ? row.input : [...before.items, ...row.input], id, query);
 }

@@ -20,7 +20,7 @@ import type { MoveDirection, StateMove } from '../../state/state-move.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import { type ListedRow, ResponseTables } from './response-tables.ts';
 import { RESPONSES } from './schema.ts';
-import { isUsable, keyOf, NO_SEAL, type RowKey, resealed } from './stored-response.ts';
+import { AS_IT_IS, isUsable, keyOf, type RowKey, resealed } from './stored-response.ts';
 
 export interface ResponsesMoveOptions {
   readonly database: Sql;
@@ -129,7 +129,7 @@ function fileSide(path: string, writes: boolean): Side {
   const opened = writes
     ? openSqlite(RESPONSES, { path, busyMs: BUSY_MS, shrinks: true })
     : openSqliteToRead(RESPONSES, path);
-  return sideOf(opened, NO_SEAL, new Set(['responses', 'moved_items']));
+  return sideOf(opened, AS_IT_IS, new Set(['responses', 'moved_items']));
 }
 
 async function engineSide(
@@ -190,4 +190,4 @@ async function leftThere(file: Side, engines: Side, origin: string): Promise<num
 }
 
 const haveOf = async ({ tables, there }: Side, keys: readonly RowKey[]) =>
-  (there.has('responses') ? await tables?.have(keys) : undefined) ?? new Set<string>();
+  (there.has('responses') ? await tables?.have(keys) : undefined) ?? new Map<string, string>();

@@ -77,23 +77,26 @@ export class ResponseReads {
     return opened;
   }
 
-  chain(id: string, owner: string): Chain {
-    return this.#continued(
-      id,
-      walkChain(id, (at) => this.#link(at, owner)),
-    );
-  }
-
-  async chainInSteps(id: string, owner: string): Promise<Chain> {
-    const steps = chainSteps(id, (at) => this.#link(at, owner));
+  /**
+   * The input and output items of every link up to and including `id`, oldest first. A link that comes twice (in a
+   * damaged file) counts as missing, so the walk always ends. Other work runs between the links of a long chain.
+   */
+  async chain(id: string, owner: string): Promise<Chain> {
+    const links: ChainLink[] = [];
+    const seen = new Set<string>();
     let began = performance.now();
-    for (;;) {
-      const step = steps.next();
-      if (step.done === true) return this.#continued(id, step.value);
+    for (let at: string | undefined = id; at !== undefined; ) {
+      const link: ChainLink | undefined = seen.has(at) ? undefined : this.#link(at, owner);
+      if (link === undefined) return { missing: at };
+      seen.add(at);
+      links.push(link);
+      at = link.previous;
       if (performance.now() - began < STEP_MS) continue;
       await new Promise((resolve) => setImmediate(resolve));
       began = performance.now();
     }
+    this.#options.onContinued(this.#options.rows.get(id)!);
+    return chainOf(links.reverse());
   }
 
   items(ids: Iterable<string>, owner: string): ReadonlyMap<string, KnownItem> {
@@ -137,12 +140,6 @@ export class ResponseReads {
     }
     return { ...items, previous: row.previous ?? undefined, keeper: row.keeper ?? undefined };
   }
-
-  #continued(id: string, chain: Chain): Chain {
-    const row = 'missing' in chain ? undefined : this.#options.rows.get(id);
-    if (row !== undefined) this.#options.onContinued(row);
-    return chain;
-  }
 }
 
 /** The fields that a chain needs. */
@@ -164,28 +161,10 @@ export type Chain =
     }
   | { readonly missing: string };
 
-/**
- * The input and output items of every link up to and including `id`, oldest first. A link that comes
- * twice (in a damaged file) counts as missing, so the walk always ends. Yields after every link, so that
- * a long chain can be walked in steps.
- */
-function* chainSteps(
-  id: string,
-  read: (id: string) => ChainLink | undefined,
-): Generator<void, Chain> {
-  const links: ChainLink[] = [];
-  const seen = new Set<string>();
-  for (let at: string | undefined = id; at !== undefined; ) {
-    const link: ChainLink | undefined = seen.has(at) ? undefined : read(at);
-    if (link === undefined) return { missing: at };
-    seen.add(at);
-    links.push(link);
-    at = link.previous;
-    yield;
-  }
+/** @param links the oldest first */
+function chainOf(links: readonly ChainLink[]): Chain {
   const all: ChainItem[] = [];
-  for (let i = links.length - 1; i >= 0; i--) {
-    const { input, output, keeper } = links[i]!;
+  for (const { input, output, keeper } of links) {
     for (const item of input) all.push({ item, keeper: undefined });
     for (const item of output) all.push({ item, keeper });
   }
@@ -197,15 +176,6 @@ function* chainSteps(
         .filter(({ item, keeper }) => !isVendorReference(item) || (keeper ?? '') === provider)
         .map(({ item }) => item),
   };
-}
-
-/** Walks a chain in one go. */
-function walkChain(id: string, read: (id: string) => ChainLink | undefined): Chain {
-  const steps = chainSteps(id, read);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
 }
 
 /** Does the item only refer to content that its vendor stores? */

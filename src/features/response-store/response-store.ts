@@ -18,11 +18,11 @@ import { ResponseReads, responsesAway } from './response-reads.ts';
 import { type Named, ResponseTables } from './response-tables.ts';
 import { RESPONSES } from './schema.ts';
 import {
+  AS_IT_IS,
   DEFAULT_LIMITS,
   type FoundResponse,
   isUsable,
   keyOf,
-  NO_SEAL,
   openRow,
   QueuedResponse,
   type ResponseLimits,
@@ -151,7 +151,7 @@ export class ResponseStore {
   constructor(options: ResponseStoreOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
-    this.#seal = options.seal ?? NO_SEAL;
+    this.#seal = options.seal ?? AS_IT_IS;
     this.#cache = options.cache && new ResponseCache(options.cache);
     this.#queue = new ResponseQueue(this.#limits);
     this.#openDatabase = options.database;

@@ -485,7 +485,7 @@ export class ResponseTables {
   }
 
   /** Those of them that are there, by {@link keyOf}. */
-  async have(keys: readonly RowKey[]): Promise<ReadonlySet<string>> {
+  async have(keys: readonly RowKey[]): Promise<ReadonlyMap<string, string>> {
     return among(this.#db, 'responses', keys);
   }
 
@@ -593,42 +593,37 @@ type MovedKey = Pick<MovedItem, 'owner' | 'id'>;
 
 const NOBODY: RowKey = { owner: '', id: '' };
 
-/** Those of the keys that this table has, by {@link keyOf}. */
+/** Those of the keys that this table has, by {@link keyOf}; responses with their conversations. */
 async function among(
   inside: Pick<SqlDatabase, 'query'>,
   table: 'responses' | 'moved_items' | 'response_deletions',
   keys: readonly RowKey[],
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlyMap<string, string>> {
   const kind = table === 'moved_items' ? `kind = '${KIND}' AND ` : '';
-  const found = new Set<string>();
+  const found = new Map<string, string>();
   for (const chunk of chunksOf(keys, MAX_KEYS)) {
     const all = padded(chunk, NOBODY);
-    const rows = await inside.query<RowKey>(
-      `SELECT owner, id FROM hopgate.${table}
+    const rows = await inside.query<RowKey & { readonly thread: string }>(
+      `SELECT owner, id, ${table === 'responses' ? 'thread' : "'' AS thread"} FROM hopgate.${table}
          WHERE ${kind}(owner, id) IN (VALUES ${rowPlaceholders(all.length, 2)})`,
       all.flatMap(({ owner, id }) => [owner, id]),
       LONG_MS,
     );
-    for (const row of rows) found.add(keyOf(row));
+    for (const row of rows) found.set(keyOf(row), row.thread);
   }
   return found;
 }
 
 /** The conversations of what these continue, as far as it is there, by {@link keyOf}. */
-async function threadsOf(
+const threadsOf = (
   inside: SqlStatements,
   rows: readonly ResponseRow[],
-): Promise<Map<string, string>> {
-  const before = rows.flatMap(({ owner, previous: id }) => (id === null ? [] : [{ owner, id }]));
-  if (before.length === 0) return new Map();
-  const all = padded(before, NOBODY);
-  const found = await inside.query<Pick<ResponseRow, 'owner' | 'id' | 'thread'>>(
-    `SELECT owner, id, thread FROM hopgate.responses
-       WHERE (owner, id) IN (VALUES ${rowPlaceholders(all.length, 2)})`,
-    all.flatMap(({ owner, id }) => [owner, id]),
+): Promise<ReadonlyMap<string, string>> =>
+  among(
+    inside,
+    'responses',
+    rows.flatMap(({ owner, previous: id }) => (id === null ? [] : [{ owner, id }])),
   );
-  return new Map(found.map((row) => [keyOf(row), row.thread]));
-}
 
 /** The rows in the conversations that they continue. @param known as of {@link threadsOf} */
 function inThreads(

@@ -66,7 +66,9 @@ ALTER TABLE responses ADD COLUMN keeper TEXT;
 CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 `;
 
+// What is erased later must not be found in what this leaves behind.
 const OLD_TABLES_ASIDE = `
+PRAGMA secure_delete = ON;
 DROP TRIGGER response_added;
 DROP TRIGGER response_gone;
 DROP INDEX responses_thread;
@@ -113,6 +115,7 @@ DROP TABLE threads;
 DROP TABLE erasures;
 DROP TABLE old_responses;
 DROP TABLE old_moved_items;
+PRAGMA secure_delete = OFF;
 `;
 
 /** An old row has the time of its answer: its request came at most so much earlier. */
@@ -134,12 +137,14 @@ const toTablesOfPostgres: Migration = (db) => {
     `INSERT INTO responses (owner, id, thread, created, previous, model, space, keeper, began, bytes, item_ids, items, response)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const rows = db.query<OldRow, []>(
+  const first = db.query<OldRow, []>(
     `SELECT *, (SELECT json_group_array(item) FROM items WHERE owner = old.owner AND response = old.id) AS item_ids
-       FROM old_responses AS old ORDER BY rowid`,
+       FROM old_responses AS old ORDER BY rowid LIMIT 1`,
   );
+  // Each makes room for the next one.
+  const remove = db.query('DELETE FROM old_responses WHERE owner = ? AND id = ?');
   const now = Date.now();
-  for (const row of rows.iterate()) {
+  for (let row = first.get(); row !== null; row = first.get()) {
     const { owner, id, thread, created, previous, model, space, keeper, bytes, item_ids } = row;
     insert.run(
       ...[owner!, id!, prefix + thread, created, previous!, model!, space!, keeper!],
@@ -147,6 +152,7 @@ const toTablesOfPostgres: Migration = (db) => {
       packText(`{"input":${row.input},"output":${row.output}}`),
       packText(row.response),
     );
+    remove.run(owner!, id!);
   }
   db.run(rowsOver(prefix));
 };

@@ -204,8 +204,8 @@ export function openRow(found: FoundResponse, seal: TextSeal): OpenedResponse | 
 /** The row with its texts under another seal; undefined: they cannot be opened. */
 export function resealed(row: ResponseRow, from: TextSeal, to: TextSeal): ResponseRow | undefined {
   const again = (part: 'items' | 'response') => {
-    const packed = from.open(row[part], placeOf(part, row));
-    return packed && to.seal(packed, placeOf(part, row));
+    const text = unpackText(row[part], from, placeOf(part, row));
+    return text && packText(text, to, placeOf(part, row));
   };
   const [items, response] = [again('items'), again('response')];
   return items && response && { ...row, items, response };
@@ -214,18 +214,24 @@ export function resealed(row: ResponseRow, from: TextSeal, to: TextSeal): Respon
 const placeOf = (part: 'items' | 'response', { owner, id }: RowKey): string =>
   `responses:${part}:${owner}:${id}`;
 
-/** In a file of this machine texts are not sealed. */
-export const NO_SEAL = textSeal([]);
+/** In the file of a machine, texts are neither compressed nor sealed. */
+export const AS_IT_IS = textSeal([]);
 
-export const packText = (text: string, seal = NO_SEAL, place = ''): Uint8Array =>
-  seal.seal(Bun.zstdCompressSync(Buffer.from(text)), place);
+export const packText = (text: string | Uint8Array, seal = AS_IT_IS, place = ''): Uint8Array =>
+  seal.seal(seal === AS_IT_IS ? Buffer.from(text) : Bun.zstdCompressSync(Buffer.from(text)), place);
+
+/** Undefined: it cannot be opened. @throws Error: it is damaged */
+function unpackText(bytes: Uint8Array, seal: TextSeal, place: string): Uint8Array | undefined {
+  const packed = seal.open(bytes, place);
+  const isText = packed?.[0] === 0x7b;
+  return packed === undefined || isText ? packed : Bun.zstdDecompressSync(packed);
+}
 
 function openText(bytes: Uint8Array, seal: TextSeal, place: string): JsonObject | undefined {
-  const packed = seal.open(bytes, place);
-  if (packed === undefined) return undefined;
   try {
-    const value = parseJson(Buffer.from(Bun.zstdDecompressSync(packed)).toString());
-    return isObject(value) ? value : undefined;
+    const text = unpackText(bytes, seal, place);
+    const value = text && parseJson(Buffer.from(text).toString());
+    return value !== undefined && isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

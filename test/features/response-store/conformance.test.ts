@@ -271,7 +271,7 @@ describe.each(FORMS)('%s', (_name, open, has) => {
         }
         const whole = async (store: ResponseStore, i: number) => {
           const reads = await store.fetch({ responses: [names[i]!], chains: true }, '');
-          const chain = await reads.chainInSteps(names[i]!, '');
+          const chain = await reads.chain(names[i]!, '');
           return 'missing' in chain ? chain : chain.items;
         };
         for (let i = 0; i < links.length; i++) expect(await whole(one, i)).toEqual(expected[i]!);

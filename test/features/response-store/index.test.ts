@@ -70,20 +70,17 @@ const failure = async (run: () => unknown): Promise<GatewayError> => {
 
 describe('continuing', () => {
   test('a request that continues no response stays unchanged', async () => {
-    expect(earlierItems({ input: 'hi' }, await reads(), '')).toBeUndefined();
+    expect(await earlierItems({ input: 'hi' }, await reads(), '')).toBeUndefined();
     expect(
-      earlierItems({ input: 'hi', previous_response_id: null }, await reads(), ''),
+      await earlierItems({ input: 'hi', previous_response_id: null }, await reads(), ''),
     ).toBeUndefined();
   });
 
   test('earlier input and output come first, earlier instructions do not', async () => {
     answer('resp_1', { input: 'one', instructions: 'speak like a pirate' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1', instructions: 'be brief' });
-    const items = earlierItems(
-      { input: 'three', previous_response_id: 'resp_2' },
-      await reads(),
-      '',
-    )!;
+    const body = { input: 'three', previous_response_id: 'resp_2' };
+    const items = (await earlierItems(body, await reads(), ''))!;
     expect(items.map((item) => (item as JsonObject).role)).toEqual([
       'user',
       'assistant',
@@ -94,8 +91,8 @@ describe('continuing', () => {
   });
 
   test('an unknown response is a 400 with OpenAI’s message', async () => {
-    const error = await failure(async () =>
-      earlierItems({ previous_response_id: 'resp_nope' }, await reads(), ''),
+    const error = await failure(
+      async () => await earlierItems({ previous_response_id: 'resp_nope' }, await reads(), ''),
     );
     expect(error).toMatchObject({
       status: 400,
@@ -110,8 +107,8 @@ describe('continuing', () => {
     expect(answer('resp_1', { input: 'one', store: false })).toBe(false);
     expect(
       (
-        await failure(async () =>
-          earlierItems({ previous_response_id: 'resp_1' }, await reads(), ''),
+        await failure(
+          async () => await earlierItems({ previous_response_id: 'resp_1' }, await reads(), ''),
         )
       ).code,
     ).toBe('previous_response_not_found');
@@ -121,7 +118,7 @@ describe('continuing', () => {
   test('store:false may still continue a stored response', async () => {
     answer('resp_1', { input: 'one' });
     expect(
-      earlierItems({ store: false, previous_response_id: 'resp_1' }, await reads(), ''),
+      await earlierItems({ store: false, previous_response_id: 'resp_1' }, await reads(), ''),
     ).toHaveLength(2);
   });
 
@@ -131,8 +128,8 @@ describe('continuing', () => {
     await remove(store, 'resp_1', '');
     expect(
       (
-        await failure(async () =>
-          earlierItems({ previous_response_id: 'resp_2' }, await reads(), ''),
+        await failure(
+          async () => await earlierItems({ previous_response_id: 'resp_2' }, await reads(), ''),
         )
       ).message,
     ).toContain('resp_1');
@@ -222,22 +219,22 @@ describe('input items', () => {
     answer('resp_1', {
       input: Array.from({ length: 7 }, (_, i) => ({ role: 'user', content: `${i}` })),
     });
-    const all = listInputItems(await reads(), 'resp_1', '');
+    const all = await listInputItems(await reads(), 'resp_1', '');
     expect(ids(all)).toHaveLength(7);
-    expect(ids(all)).toEqual(ids(listInputItems(await reads(), 'resp_1', '')));
+    expect(ids(all)).toEqual(ids(await listInputItems(await reads(), 'resp_1', '')));
     expect((all.data as JsonObject[])[0]).toMatchObject({ type: 'message', content: '6' });
     expect(new Set(ids(all)).size).toBe(7);
     const walked: unknown[] = [];
     let after: string | undefined;
     for (;;) {
-      const page = listInputItems(await reads(), 'resp_1', '', { limit: '3', after });
+      const page = await listInputItems(await reads(), 'resp_1', '', { limit: '3', after });
       walked.push(...ids(page));
       expect(page.last_id).toBe(ids(page).at(-1)!);
       if (!page.has_more) break;
       after = page.last_id as string;
     }
     expect(walked).toEqual(ids(all));
-    expect(ids(listInputItems(await reads(), 'resp_1', '', { order: 'asc' }))).toEqual(
+    expect(ids(await listInputItems(await reads(), 'resp_1', '', { order: 'asc' }))).toEqual(
       ids(all).toReversed(),
     );
   });
@@ -245,9 +242,8 @@ describe('input items', () => {
   test('the items include the chain before the response', async () => {
     answer('resp_1', { input: 'one' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
-    const texts = (
-      listInputItems(await reads(), 'resp_2', '', { order: 'asc' }).data as JsonObject[]
-    ).map((item) => JSON.stringify(item.content));
+    const page = await listInputItems(await reads(), 'resp_2', '', { order: 'asc' });
+    const texts = (page.data as JsonObject[]).map((item) => JSON.stringify(item.content));
     expect(texts).toEqual(['"one"', expect.stringContaining('resp_1'), '"two"']);
   });
 
@@ -267,8 +263,8 @@ describe('input items', () => {
     ).toBe('order');
     expect(
       (
-        await failure(async () =>
-          listInputItems(await reads(), 'resp_1', '', { after: 'msg_nope' }),
+        await failure(
+          async () => await listInputItems(await reads(), 'resp_1', '', { after: 'msg_nope' }),
         )
       ).param,
     ).toBe('after');

@@ -102,7 +102,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     const named = { responses: [ids.at(-1)!], chains: true, items: ids.map((id) => `msg_${id}`) };
     const read = async () => {
       const reads = await other.store.fetch(named, '');
-      const chain = reads.chain(ids.at(-1)!, '');
+      const chain = await reads.chain(ids.at(-1)!, '');
       expect('missing' in chain ? chain : chain.links).toBe(ids.length);
       expect(reads.items(named.items, '').size).toBe(ids.length);
     };
