@@ -177,6 +177,15 @@ describe.each(FORMS)('a turn that is captured again, %s', (form) => {
     ]);
   });
 
+  test('what only stands for a word of the text is found, and not forgotten', async () => {
+    const { memory, book, recalled } = opened();
+    await book.add('s', [{ text: '我同事在上海上班。' }, { text: '我同事的工作是厨师。' }], inList);
+    expect(await recalled('s', '同事的工作')).toContain('我同事在上海上班。');
+    expect((await eventsHolding(memory, 's', '同事的工作')).map(({ text }) => text)).toEqual([
+      '我同事的工作是厨师。',
+    ]);
+  });
+
   test('since and until restrict what is found, whatever else matches', async () => {
     const { book, memory } = opened();
     const day = 24 * HOUR;

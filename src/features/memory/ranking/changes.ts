@@ -55,6 +55,9 @@ const MIN_HELD = 0.4;
 /** The same where it tells of a change, whose topics count as held. */
 const MIN_TOLD = 0.5;
 
+/** A text that is so many times longer than the older one says more than a change of it. */
+const MAX_LONGER = 4;
+
 /** A ranked statement, and what it holds of the question. */
 export interface Statement {
   readonly time: number;
@@ -93,6 +96,7 @@ export function raiseChanges(statements: readonly Statement[], terms: QuestionTe
 
 const isAboutTheSame = (older: Statement, newer: Statement, terms: QuestionTerms): boolean =>
   newer.score >= MIN_SCORE * older.score &&
+  newer.digest.length <= MAX_LONGER * older.digest.length &&
   heldOf(older, newer, terms, false) >= MIN_HELD &&
   areAlike(older.digest, newer.digest);
 

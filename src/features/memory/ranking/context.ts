@@ -11,6 +11,7 @@ export interface Placed {
   /** Their sum. */
   readonly own: number;
   readonly kind: EventKind;
+  readonly source: string;
   /** Places of the events right before and after it; undefined where they are unknown or there are none. */
   readonly before: number | undefined;
   readonly after: number | undefined;
@@ -26,6 +27,8 @@ const MIN_SHARE = 0.3;
 /** Share of a conversation's joint relevance that is added, counted above a share of its best event's. */
 const TALK = 0.4;
 const TALK_ALONE = 0.5;
+/** The share of either that stays where one source speaks alone: an answer is somebody else's. */
+const ALONE = 0.5;
 /** Events on each side. */
 const TALK_EVENTS = 2;
 /** A term that more of the events hold says nothing of a talk. */
@@ -52,7 +55,8 @@ export function contextOf(events: readonly Placed[], terms: readonly WeighedTerm
       const other = place === undefined ? undefined : events[place];
       if (other === undefined || other.kind === 'filler') continue;
       if (!isNear(event, other, NEIGHBOUR_MS)) continue;
-      added[at]! += factor * Math.max(0, other.own - MIN_SHARE * best);
+      const share = other.source === event.source ? ALONE : 1;
+      added[at]! += share * factor * Math.max(0, other.own - MIN_SHARE * best);
     }
     added[at]! += TALK * talkAround(events, at, counted);
   });
@@ -67,6 +71,8 @@ function talkAround(events: readonly Placed[], at: number, counted: readonly boo
   while (first > at - TALK_EVENTS && near(first, first - 1)) first--;
   while (last < at + TALK_EVENTS && near(last, last + 1)) last++;
   if (first === last) return 0;
+  const talk = events.slice(first, last + 1);
+  const share = talk.every(({ source }) => source === talk[0]!.source) ? ALONE : 1;
   let together = 0;
   const alone = new Float64Array(last - first + 1);
   counted.forEach((counts, term) => {
@@ -79,5 +85,5 @@ function talkAround(events: readonly Placed[], at: number, counted: readonly boo
     }
     together += most;
   });
-  return Math.max(0, together - TALK_ALONE * Math.max(...alone));
+  return share * Math.max(0, together - TALK_ALONE * Math.max(...alone));
 }

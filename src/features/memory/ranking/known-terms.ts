@@ -1,5 +1,6 @@
 /** Which terms of a question a space knows, in which forms, and how many of its events hold them. */
 
+import { synonymsOf } from './synonyms.ts';
 import { isSingleCharacter } from './terms.ts';
 import { formsOf } from './word-forms.ts';
 
@@ -14,6 +15,11 @@ export interface KnownTerms {
   /** The forms of each term that the space contains. */
   readonly forms: ReadonlyMap<string, readonly string[]>;
 }
+
+/** The terms by which one of a question is found: its forms, and what may stand in its place. */
+export const findingTerms = (term: string): readonly string[] => [
+  ...new Set([...formsOf(term), ...synonymsOf(term)]),
+];
 
 /** The most telling terms of a long query: words and pairs before single characters, the last first. */
 export function lookedUpTerms(terms: readonly string[]): readonly string[] {
@@ -35,7 +41,7 @@ export function knownTerms(
   const eventCounts = new Map<string, number>();
   const forms = new Map<string, readonly string[]>();
   for (const term of lookedUp) {
-    const held = formsOf(term).flatMap((form) => {
+    const held = findingTerms(term).flatMap((form) => {
       const having = countOf(form);
       return having > 0 ? [{ form, having }] : [];
     });

@@ -133,6 +133,7 @@ function weigh(
       time,
       shares,
       kind: digest.kind,
+      source: digest.source,
       own: shares.reduce((sum, share) => sum + share, 0),
       before: places.get(before.get(row)!),
       after: places.get(after.get(row)!),

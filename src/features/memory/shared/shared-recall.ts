@@ -2,7 +2,7 @@
 
 import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { digestOf, readDigest } from '../ranking/digest.ts';
-import { knownTerms, lookedUpTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
+import { findingTerms, knownTerms, lookedUpTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { readQuestion } from '../ranking/question.ts';
 import {
   type Asked,
@@ -17,7 +17,6 @@ import {
   WITH_NEIGHBOURS,
 } from '../ranking/rank.ts';
 import { isSingleCharacter } from '../ranking/terms.ts';
-import { formsOf } from '../ranking/word-forms.ts';
 import type { SealedEvents } from './sealed-events.ts';
 import { READ_MS, type SharedStore, WRITE_MS } from './shared-store.ts';
 import type { SharedVectors } from './shared-vectors.ts';
@@ -46,7 +45,7 @@ export async function sharedRecall(
   const near = given && (await vectors.near(space, model!, given, NEAREST));
   const terms = lookedUpTerms(question.terms);
   const stored = new Map<string, string>();
-  for (const form of terms.flatMap(formsOf)) {
+  for (const form of terms.flatMap(findingTerms)) {
     if (!stored.has(form)) stored.set(form, sealed.term(space, form));
   }
   const answer = await store.call<FindAnswer>(
@@ -56,7 +55,7 @@ export async function sharedRecall(
       JSON.stringify(
         terms.map((term) => [
           isSingleCharacter(term),
-          formsOf(term).map((form) => stored.get(form)),
+          findingTerms(term).map((form) => stored.get(form)),
         ]),
       ),
       MAX_ROWS_READ,

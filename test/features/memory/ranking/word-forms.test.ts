@@ -1,6 +1,7 @@
 /** Forms of one word find each other; words that only look alike do not. */
 
 import { expect, test } from 'bun:test';
+import { findingTerms } from '../../../../src/features/memory/ranking/known-terms.ts';
 import { queryTerms, termsOf } from '../../../../src/features/memory/ranking/terms.ts';
 import { formsOf } from '../../../../src/features/memory/ranking/word-forms.ts';
 
@@ -36,6 +37,18 @@ for (const [one, other] of SAME) {
     expect([finds(one, other), finds(other, one)]).toEqual([true, true]);
   });
 }
+
+test.each([
+  ['工作', '上班'],
+  ['老家', '家鄉'],
+  ['学历', '毕业'],
+  ['爱好', '喜欢'],
+])('%s and %s find each other, and neither is a form of the other', (one, other) => {
+  expect(findingTerms(one)).toContain(other);
+  expect(findingTerms(other)).toContain(one);
+  expect(formsOf(one)).toEqual([one]);
+  expect(new Set(findingTerms(one)).size).toBe(findingTerms(one).length);
+});
 
 const DIFFERENT: readonly (readonly [string, string])[] = [
   ['currency', 'current'],
