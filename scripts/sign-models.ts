@@ -4,7 +4,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'nod
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { rawPublicKey } from '../src/config/models/signed-models.ts';
+import { rawPublicKey } from '../src/config/models/models-file.ts';
 
 /** The text with the line that signs it. */
 export function signedText(text: string, key: KeyObject): string {
@@ -25,7 +25,7 @@ if (import.meta.main) {
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
     writeFileSync(file, pem, { mode: 0o600, flag: 'wx' });
     console.log(`${file} is the private key: keep it where releases are made, and nowhere else.`);
-    console.log(`MODELS_KEY of src/config/models/signed-models.ts: ${rawPublicKey(publicKey)}`);
+    console.log(`MODELS_KEY of src/config/models/models-file.ts: ${rawPublicKey(publicKey)}`);
   } else if (action === 'sign' && path !== undefined && values.key !== undefined) {
     const key = createPrivateKey(readFileSync(values.key));
     writeFileSync(values.out ?? path, signedText(readFileSync(path, 'utf8'), key));

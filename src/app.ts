@@ -8,15 +8,16 @@ import { chatCompletionsPlugin } from './codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
 import { endpointsPlugin } from './endpoints/plugin.ts';
 import { usagePlugin } from './limits/plugin.ts';
-import { aboutPlugin } from './server/about.ts';
-import { healthPlugin } from './server/health.ts';
 import type { CreateApp } from './server/hopgate-app.ts';
-import { metricsPlugin } from './server/metrics.ts';
 import { modelsPlugin } from './server/models.ts';
-import { nativeRoutes } from './server/native-routes.ts';
-import { onDemand } from './server/on-demand.ts';
+import {
+  aboutPlugin,
+  healthPlugin,
+  metricsPlugin,
+  targetHealthPlugin,
+} from './server/own-routes.ts';
+import { nativeRoutes, onDemand } from './server/plugin-routes.ts';
 import { answerAll } from './server/server.ts';
-import { targetHealthPlugin } from './server/target-health.ts';
 
 export const createApp: CreateApp = (options) => {
   const services = createServices(options, createApp);

@@ -16,7 +16,7 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
   ['src/cli/commands/doctor/diagnosis.ts', 'one answer, read up to a limit, in a command'],
   ['src/cli/commands/doctor/provider.ts', 'one answer, read up to a limit, in a command'],
   ['src/cli/commands/setup/clients/codex.ts', "the settings of the user's own client"],
-  ['src/cli/commands/setup/masked.ts', "the settings of the user's own client"],
+  ['src/cli/commands/setup/index.ts', "the settings of the user's own client"],
   ['src/cli/commands/setup/plan.ts', 'the address of this gateway'],
   ['src/cli/commands/setup/toml-block.ts', "the settings of the user's own client"],
   [

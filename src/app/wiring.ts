@@ -22,7 +22,7 @@ import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { passedGateways } from '../lib/http/loop-mark.ts';
 import { memberOf } from '../lib/json/json-members.ts';
-import { homeMark } from '../lib/process/home-mark.ts';
+import { homeMark } from '../lib/process/running.ts';
 import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';

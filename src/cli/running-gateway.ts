@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts';
 import { readUpTo } from '../lib/http/read-up-to.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
-import { homeMark } from '../lib/process/home-mark.ts';
+import { homeMark } from '../lib/process/running.ts';
 import type { Invocation } from './command.ts';
 import { fetchOwn, reachableUrl } from './served-models.ts';
 

@@ -1,5 +1,6 @@
 /** The configuration as the program uses it: one member for each section of the file, resolved, checked and frozen. */
 
+import type { Json } from '../lib/json/json.ts';
 import type { Environment } from './environment.ts';
 import type { Findings } from './file/problem.ts';
 import { type FileForm, inProgram } from './file/schema.ts';
@@ -96,4 +97,29 @@ function freeze<T>(value: T): T {
   Object.freeze(value);
   for (const child of Object.values(value)) freeze(child);
   return value;
+}
+
+/**
+ * 12 hex digits over all that must be equal on all replicas. Secrets count only as being there; addresses, folders,
+ * processes and logs belong to one machine.
+ */
+export function configFingerprint({
+  source: _source,
+  listen: _listen,
+  workers: _workers,
+  log: _log,
+  telemetry: _telemetry,
+  samples: { dir: _dir, ...samples },
+  memory: { path: _path, ...memory },
+  ...rest
+}: Config): string {
+  const text = JSON.stringify({ ...rest, samples, memory }, inOneOrder);
+  return new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 12);
+}
+
+/** Members in the order of their names: the order of a file says nothing. */
+function inOneOrder(_name: string, value: Json): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(members);
 }

@@ -1,9 +1,11 @@
 /** Which readable configurations are not served: the one place that decides, for serve, check, doctor and a reload. */
 
+import { readFileSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
-import { readKeyPair, UnusableKeyPair } from '../lib/http/key-pair.ts';
+import { isOpenToOthers, readKeyPair, UnusableKeyPair } from '../lib/http/key-pair.ts';
 import { isLoopback, plainHost } from '../lib/http/local-address.ts';
 import type { Findings, Problem } from './file/problem.ts';
+import { secretsIn } from './secret.ts';
 import { type AuthConfig, needsKey } from './sections/auth.ts';
 import type { Listen } from './sections/listen.ts';
 import type { ProviderConfig } from './sections/providers.ts';
@@ -123,4 +125,35 @@ export function problemOfServing(
     problem: { path, line, column, message },
     warnings: warnings.filter((warning) => !isSame(warning)),
   };
+}
+
+// Shorter ones would match ordinary words.
+const MIN_CHARS = 8;
+
+const CREDENTIAL = /auth|cookie|key|pass|secret|sig|token/i;
+
+/** Headers, parameters and proxies are all masked in logs, but most of them are no credentials. */
+function isCredential(path: readonly string[], text: string): boolean {
+  const name = path.at(-1) ?? '';
+  const place = path.at(-2);
+  if (place === 'headers' || place === 'query') return CREDENTIAL.test(name);
+  return name === 'proxy' ? text.includes('@') : true;
+}
+
+/** Warns of a file that shows its keys to other users of the machine. */
+export function openFileWithKeys(config: {
+  readonly source: { readonly path?: string };
+}): string | undefined {
+  const { source } = config;
+  if (source.path === undefined || !isOpenToOthers(source.path)) return undefined;
+  // A pipe can be read once.
+  if (!statSync(source.path).isFile()) return undefined;
+  const text = readFileSync(source.path, 'utf8');
+  const places = secretsIn(config, isCredential)
+    .filter((key) => key.length >= MIN_CHARS)
+    .map((key) => text.indexOf(key))
+    .filter((at) => at >= 0);
+  if (places.length === 0) return undefined;
+  const line = text.slice(0, Math.min(...places)).split('\n').length;
+  return `holds a key in plain text (line ${line}), and other users of this machine can read or change the file: chmod 600, or write keys as \${VARIABLE}`;
 }

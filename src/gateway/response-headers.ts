@@ -2,8 +2,7 @@
 
 import type { Notes } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
-import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
-import { endToEnd } from '../lib/http/hop-fields.ts';
+import { endToEnd, FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { encodeHeaderText } from '../lib/text/printable-text.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
 import { crossesToClient } from '../upstream/border.ts';

@@ -8,7 +8,7 @@ import type { RequestContext } from '../lib/http/routes.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import type { ErrorResponses } from './errors.ts';
-import { json } from './json.ts';
+import { json } from './own-routes.ts';
 import { localUrl } from './request-path.ts';
 
 export interface ModelsOptions {

@@ -1,5 +1,6 @@
 /** The log: lines on stderr through pino, with credentials masked, as JSON or as compact lines for people. */
 
+import { constants, fstatSync, openSync } from 'node:fs';
 import pino from 'pino';
 import { cutWords } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
@@ -7,7 +8,6 @@ import { fetchedSecrets } from '../lib/text/secret-literals.ts';
 import { maskSecrets, secretSpellings } from '../lib/text/secret-spellings.ts';
 import { batched, type Lines, MAX_HELD_BYTES } from './batched-lines.ts';
 import { prettyLine } from './pretty-line.ts';
-import { stderrDescriptor } from './stderr.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -158,4 +158,19 @@ export function maskedEvent(log: Log, name: string, members: string, level: Leve
   const write = MEMBER_WRITERS.get(log);
   if (write === undefined) event(log, name, JSON.parse(`{${members}}`) as Fields, level);
   else write(level, name, members);
+}
+
+/**
+ * A file descriptor for stderr. When no process reads a pipe, a write blocks for ever once 64 KB are in it. So
+ * the pipe is opened again as non-blocking, and a write fails with EAGAIN instead. (The flag on descriptor 2
+ * itself is shared with other processes.) Sockets cannot be opened again, and stay as they are.
+ */
+function stderrDescriptor(): number {
+  try {
+    if (!fstatSync(2).isFIFO()) return 2;
+    return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    // Not Linux.
+    return 2;
+  }
 }

@@ -1,8 +1,7 @@
 /** Chooses the headers sent to an upstream: those of the client on the same protocol, else only the gateway's own. */
 
 import type { ProtocolName } from '../conversation/types.ts';
-import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
-import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';
+import { endToEnd, FlatHeaders, hopFields, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { LOOP_MARK, passedGateways } from '../lib/http/loop-mark.ts';
 import { type ExchangeTrace, newSpanId } from '../telemetry/trace.ts';
 import type { AuthStyle } from '../vendors/vendor.ts';

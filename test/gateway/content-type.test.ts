@@ -1,7 +1,7 @@
 /** What an answer is shows in its first bytes: vendors and relays label streams as JSON, and JSON as streams. */
 
 import { describe, expect, test } from 'bun:test';
-import { formOf, isEvents } from '../../src/gateway/stream/body-form.ts';
+import { formOf, isEvents } from '../../src/gateway/stream/quiet-bytes.ts';
 import { scriptedGateway } from './scripted.ts';
 
 const TYPES = [

@@ -1,7 +1,7 @@
 /** `GET /`: JSON for programs, the way to the page for browsers. */
 
 import { expect, test } from 'bun:test';
-import { aboutPlugin } from '../../src/server/about.ts';
+import { aboutPlugin } from '../../src/server/own-routes.ts';
 
 const get = (headers: Record<string, string>) =>
   aboutPlugin({ version: '1.2.3' }).handle(new Request('http://127.0.0.1:5520/', { headers }));

@@ -9,13 +9,15 @@ import { endpointsPlugin } from '../../src/endpoints/plugin.ts';
 import { memoryPlugin } from '../../src/features/memory/api/plugin.ts';
 import type { KeyChanges } from '../../src/keys/key-changes.ts';
 import { manualPlugin } from '../../src/manual/plugin.ts';
-import { aboutPlugin } from '../../src/server/about.ts';
 import type { Route } from '../../src/server/endpoints.ts';
 import type { ErrorResponses } from '../../src/server/errors.ts';
-import { healthPlugin } from '../../src/server/health.ts';
-import { metricsPlugin } from '../../src/server/metrics.ts';
 import { modelsPlugin } from '../../src/server/models.ts';
-import { targetHealthPlugin } from '../../src/server/target-health.ts';
+import {
+  aboutPlugin,
+  healthPlugin,
+  metricsPlugin,
+  targetHealthPlugin,
+} from '../../src/server/own-routes.ts';
 
 /** Handlers are not called: only paths and methods count. */
 const never = () => {

@@ -5,7 +5,7 @@ import { Elysia } from 'elysia';
 import { CODECS } from '../../src/app/codecs.ts';
 import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { ErrorResponses } from '../../src/server/errors.ts';
-import { onDemand } from '../../src/server/on-demand.ts';
+import { onDemand } from '../../src/server/plugin-routes.ts';
 
 test('a failed load is an error of that request alone', async () => {
   const errors = new ErrorResponses({

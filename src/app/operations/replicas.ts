@@ -1,8 +1,7 @@
 /** This replica among the others: what it says of itself, the log line where its configuration differs, and the report. */
 
 import { hostname } from 'node:os';
-import type { Config } from '../../config/config.ts';
-import { configFingerprint } from '../../config/fingerprint.ts';
+import { type Config, configFingerprint } from '../../config/config.ts';
 import type { Sql } from '../../state/engines/engine.ts';
 import { Replicas } from '../../state/engines/replicas.ts';
 import { event, type Log } from '../../telemetry/log.ts';

@@ -2,9 +2,8 @@
 
 import type { LoadResult } from '../../config/load.ts';
 import { modelWarnings } from '../../config/models/ended-models.ts';
-import { openFileWithKeys } from '../../config/open-file.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
-import { problemOfServing } from '../../config/servable.ts';
+import { openFileWithKeys, problemOfServing } from '../../config/servable.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
 import { describeSource, fileOf, loadForCommand, reportProblems } from '../load-config.ts';
 import { plural } from '../terminal.ts';

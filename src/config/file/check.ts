@@ -3,7 +3,7 @@
 import { isLoopback } from '../../lib/http/local-address.ts';
 import { put } from '../../lib/json/json-members.ts';
 import { amountIn, type Unit } from '../../lib/text/amounts.ts';
-import { isDay } from '../../lib/text/calendar-day.ts';
+import { isDay } from '../../lib/text/calendar.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { type Issue, MAX_PROBLEMS, type Path } from './problem.ts';
 import { DROPPED } from './references.ts';

@@ -7,9 +7,8 @@ import { memberOf } from '../../lib/json/json-members.ts';
 import { globTest } from '../../lib/text/glob.ts';
 import type { ModelPrice } from '../sections/prices.ts';
 import shipped from './models.jsonl' with { type: 'file' };
-import { type KnownModel, ModelsFile, type Price } from './models-file.ts';
+import { type KnownModel, ModelsFile, type Price, verifiedText } from './models-file.ts';
 import { MAX_NAME, plainName } from './names.ts';
-import { verifiedText } from './signed-models.ts';
 
 let current: ModelsFile | undefined;
 let home: string | undefined;

@@ -1,7 +1,7 @@
 /** The schema of a models file; unknown fields make the whole file invalid. */
 
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import { isDay } from '../../lib/text/calendar-day.ts';
+import { isDay } from '../../lib/text/calendar.ts';
 import { check } from '../file/check.ts';
 import { closed, count, integer, list, type Node, number, string, text } from '../file/schema.ts';
 import { profileFacts } from '../vendors/profile-schema.ts';

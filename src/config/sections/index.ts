@@ -1,17 +1,16 @@
 /** The schema of `hopgate.yaml`, put together from its sections: keys, types, defaults and descriptions. */
 
 import { CONFIG_VERSION, OLDEST_VERSION } from '../file/migrations.ts';
-import { choice, closed, integer, type ProgramForm } from '../file/schema.ts';
+import { choice, closed, count, integer, type ProgramForm } from '../file/schema.ts';
 import { auth } from './auth.ts';
 import { categories } from './categories.ts';
 import { conversation } from './conversation.ts';
+import { engines } from './engines.ts';
 import { budgets } from './keys/budgets.ts';
 import { limits } from './limits.ts';
 import { keepAlive, listen, validate, workers } from './listen.ts';
 import { memory } from './memory.ts';
 import { aliases, answerModel, modelList } from './models.ts';
-import { engines } from './operations/engines.ts';
-import { spend, unpriced } from './operations/money.ts';
 import { profiles } from './profiles.ts';
 import { providers } from './providers.ts';
 import { retry } from './retry.ts';
@@ -36,6 +35,23 @@ const log = closed('Logs, on stderr.', {
     'auto = pretty on a terminal, else JSON lines.',
   ).byDefault('auto'),
 });
+
+const unpriced = choice(
+  ['count', 'refuse'],
+  'Models without a price: count = they are used, but their cost is unknown and no budget counts it; refuse = they are not used.',
+).byDefault('count');
+
+const spend = closed(
+  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`, and in `engines.database` where there is one.',
+  {
+    keep_days: count(
+      'Days after which the rows of single tries are deleted; 0 = never. In a shared database they are deleted by whole months. Totals stay.',
+    ).byDefault(90),
+    keep_totals_days: count(
+      'Days after which totals by hour, day and month are deleted; 0 = never.',
+    ).byDefault(0),
+  },
+);
 
 /** The sections in the order in which the manual lists them. */
 export const fileSchema = closed('The configuration of hopgate.', {

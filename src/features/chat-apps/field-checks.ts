@@ -2,7 +2,7 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { isTimeZone } from '../../lib/text/time-zone.ts';
+import { isTimeZone } from '../../lib/text/calendar.ts';
 
 /** A value with its path for error messages. */
 export interface Field {

@@ -4,17 +4,19 @@ import type { Codec } from '../../codecs/codec.ts';
 import { asGatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { FlatHeaders } from '../../lib/http/headers.ts';
+import { nativeHeaders } from '../../lib/http/native-headers.ts';
 import { permittedTargets, requestFacts, route } from '../../routing/index.ts';
 import { secretsOf } from '../../upstream/secrets.ts';
 import { ClientRequest } from '../client-request.ts';
 import { errorResponse } from '../error-response.ts';
 import type { Services } from '../reloadable.ts';
+import { forwardedHeaders, type OwnHeaders, ownHeaders } from '../response-headers.ts';
 import { coolsDown } from '../tries/choose-target.ts';
 import { ExchangeSession } from '../tries/exchange-session.ts';
 import type { Gateway } from '../types.ts';
-import { countAnswer, vendorAnswer } from './answer.ts';
 import { countedBody } from './count-request.ts';
-import { foreignCount, nativeCount } from './upstream-count.ts';
+import { type Count, foreignCount, nativeCount } from './upstream-count.ts';
 
 export interface CountTokensOptions {
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
@@ -68,4 +70,21 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
       return errorResponse(exchange.protocol, asGatewayError(thrown), own);
     }
   };
+}
+
+/** A number in the client's protocol. */
+export function countAnswer(protocol: Codec, tokens: number, own: OwnHeaders): Response {
+  const headers = ownHeaders(FlatHeaders.of({ 'content-type': 'application/json' }), own);
+  const body = protocol.encodeCount?.(tokens) ?? { input_tokens: tokens };
+  return new Response(JSON.stringify(body), { headers: nativeHeaders(headers) });
+}
+
+/** The vendor's own answer, in the client's protocol already. */
+function vendorAnswer(
+  { status, headers, bytes }: Count,
+  secrets: readonly string[],
+  own: OwnHeaders,
+): Response {
+  const all = ownHeaders(forwardedHeaders(headers, secrets), own);
+  return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers: nativeHeaders(all) });
 }

@@ -10,7 +10,7 @@ import { type Json, parseJson } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { redactText } from '../../lib/text/redact.ts';
 import { maskLiterals } from '../../lib/text/secret-literals.ts';
-import { isEvents } from '../stream/body-form.ts';
+import { isEvents } from '../stream/quiet-bytes.ts';
 import { editOf } from '../tries/edit-answer.ts';
 import type { Reading } from '../types.ts';
 

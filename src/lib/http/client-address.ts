@@ -3,7 +3,6 @@
 import type { ReadonlyHeaders } from './headers.ts';
 import { isLoopback } from './local-address.ts';
 import { type AddressBlock, inBlock, parseAddress, parseBlock } from './public-address.ts';
-import { setPublicOrigin } from './public-origin.ts';
 
 /** What the proxies in front of this server say of a request. */
 export interface ClientOrigin {
@@ -241,3 +240,22 @@ const unquoted = (text: string): string =>
   text.length >= 2 && text.startsWith('"') && text.endsWith('"')
     ? text.slice(1, -1).replace(/\\(.)/g, '$1')
     : text;
+
+const ORIGINS = new WeakMap<Request, string>();
+
+/**
+ * Gives a request another URL and Host. The URL begins with `http://` whatever the origin: Elysia looks for the path
+ * from the seventh character on, which for `https://` is a slash of the scheme.
+ * @param origin `https://gateway.example.com`
+ */
+function setPublicOrigin(request: Request, origin: string): void {
+  const { host } = new URL(origin);
+  const { pathname, search } = new URL(request.url);
+  ORIGINS.set(request, origin);
+  if (request.headers.get('host') !== host) request.headers.set('host', host);
+  Object.defineProperty(request, 'url', { value: `http://${host}${pathname}${search}` });
+}
+
+/** For links; of any other request that of its URL. */
+export const publicOrigin = (request: Request): string =>
+  ORIGINS.get(request) ?? new URL(request.url).origin;

@@ -10,7 +10,6 @@ import {
   urlHost,
 } from './public-address.ts';
 import { readUpTo } from './read-up-to.ts';
-import { retryHint } from './retry-hint.ts';
 
 /** All addresses of a host name. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
@@ -326,4 +325,13 @@ function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener('abort', leave, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
+}
+
+/** The hint ` (try again in 30 seconds)` for the model; '' without a `Retry-After`. */
+export function retryHint(value: string | null): string {
+  if (value === null) return '';
+  const seconds = /^\d{1,9}$/.test(value.trim())
+    ? Number(value)
+    : Math.ceil((Date.parse(value.slice(0, 100)) - Date.now()) / 1000);
+  return Number.isFinite(seconds) ? ` (try again in ${Math.max(0, seconds)} seconds)` : '';
 }

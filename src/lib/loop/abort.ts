@@ -1,5 +1,7 @@
 /** A cheap AbortController for code that needs one for every request. */
 
+/** A cheap AbortController for code that needs one for every request. */
+
 // A native controller with its signal and listener costs more than all other supervision of a short exchange.
 
 export interface AbortListener {
@@ -129,4 +131,14 @@ export class Abort {
     this.#left = !this.#aborted;
     this.abort(reason);
   }
+}
+
+/** Settles as the promise does, or rejects with the signal's reason as soon as the signal fires. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
 }

@@ -1,6 +1,7 @@
 /** Whether a process still runs, also where its number has been given to another process since. */
 
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 
 /**
  * What tells a process from all others that have had its number: the boot of the machine, and the moment of its start.
@@ -51,5 +52,15 @@ function read(path: string): string {
     return readFileSync(path, 'latin1');
   } catch {
     return '';
+  }
+}
+
+/** Sixteen hex digits that say nothing of the path; undefined while there is no such folder. */
+export function homeMark(folder: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(folder);
+    return createHash('sha256').update(`${dev}:${ino}`).digest('hex').slice(0, 16);
+  } catch {
+    return undefined;
   }
 }

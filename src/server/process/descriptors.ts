@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { event, type Log } from '../../telemetry/log.ts';
-import { acceptControl } from './accept-control.ts';
+import { setEvents, watchedSockets } from './listening-sockets.ts';
 
 export interface DescriptorsOptions {
   readonly log: Log;
@@ -114,4 +114,25 @@ function take(count: number): number[] | undefined {
 
 function drop(descriptors: readonly number[]): void {
   for (const one of descriptors) closeSync(one);
+}
+
+interface AcceptControl {
+  /** False: new connections stay in the kernel's queue. */
+  set(accept: boolean): void;
+}
+
+/**
+ * Controls all sockets that listen at the time of the call. The event loop accepts a connection as soon as there is
+ * one; without a free descriptor it fails and tries again at once, for ever. So the events that epoll reports to it
+ * are changed from outside.
+ * @returns undefined where the system cannot do this
+ */
+function acceptControl(): AcceptControl | undefined {
+  const watched = watchedSockets();
+  if (watched.length === 0) return undefined;
+  return {
+    set(accept) {
+      for (const socket of watched) setEvents(socket, accept ? socket.events : 0);
+    },
+  };
 }

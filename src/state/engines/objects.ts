@@ -1,7 +1,7 @@
 /** A store that speaks S3 as the shared object store. The client, which signs requests, is loaded with the first use. */
 
 import type { AwsClient } from 'aws4fetch';
-import type { ObjectsAddress } from '../../config/sections/operations/engines.ts';
+import type { ObjectsAddress } from '../../config/sections/engines.ts';
 import { readEntities } from '../../lib/http/html-entities.ts';
 import type { EngineFinding, EngineState, ObjectInfo, Objects } from './engine.ts';
 import { clockFinding, latencyFinding } from './findings.ts';

@@ -1,6 +1,6 @@
 /** The engines that the configuration names; without any, nothing is loaded and nothing runs. */
 
-import type { EnginesConfig } from '../../config/sections/operations/engines.ts';
+import type { EnginesConfig } from '../../config/sections/engines.ts';
 import { type TextSeal, textSeal } from '../text-seal.ts';
 import type { Engine, EngineState, KeyValue, Objects, Sql } from './engine.ts';
 import { ObjectStore } from './objects.ts';

@@ -1,7 +1,7 @@
 /** Postgres as the shared database: a small pool with deadlines. The client is loaded with the first use. */
 
 import type { Pool, PoolClient } from 'pg';
-import type { DatabaseAddress } from '../../config/sections/operations/engines.ts';
+import type { DatabaseAddress } from '../../config/sections/engines.ts';
 import {
   EngineAway,
   type EngineFinding,

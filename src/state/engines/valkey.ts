@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'iovalkey';
-import type { CacheAddress } from '../../config/sections/operations/engines.ts';
+import type { CacheAddress } from '../../config/sections/engines.ts';
 import {
   evictionFinding,
   infoOf,

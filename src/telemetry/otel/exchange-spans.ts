@@ -29,7 +29,6 @@ import {
   type TracedTool,
   type TracedTry,
 } from '../trace.ts';
-import { hrTime } from './hr-time.ts';
 
 /** What the spans of an exchange are made of, once it is over. */
 export interface TracedExchange {
@@ -313,4 +312,11 @@ class FinishedSpan implements ReadableSpan {
   spanContext(): SpanContext {
     return this.#context;
   }
+}
+
+/** Of milliseconds, to a microsecond: more digits than a clock in milliseconds since 1970 has. */
+export function hrTime(ms: number): HrTime {
+  const micros = Math.round(ms * 1000);
+  const seconds = Math.floor(micros / 1e6);
+  return [seconds, (micros - seconds * 1e6) * 1000];
 }

@@ -21,7 +21,7 @@ import {
   TOKEN_TYPE,
 } from '../gen-ai-names.ts';
 import type { MetricFamily, MetricSeries } from '../metrics.ts';
-import { hrTime } from './hr-time.ts';
+import { hrTime } from './exchange-spans.ts';
 
 interface ProducerOptions {
   readonly resource: Resource;

@@ -2,7 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
-import { publicOrigin } from '../../lib/http/public-origin.ts';
+import { publicOrigin } from '../../lib/http/client-address.ts';
 import { json, jsonInSlices, plain } from './answers.ts';
 import {
   CONVERSATION_QUERY,

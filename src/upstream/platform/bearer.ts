@@ -1,7 +1,7 @@
 /** Requests with a token that runs out: the one at hand, and once more with a new one where it was withdrawn. */
 
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
-import { unlessAborted } from '../../lib/loop/unless-aborted.ts';
+import { unlessAborted } from '../../lib/loop/abort.ts';
 import type { UpstreamAnswer, UpstreamRequest } from '../transport.ts';
 import type { Renewed } from './renewed.ts';
 

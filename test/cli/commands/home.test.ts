@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { homeMark } from '../../../src/lib/process/home-mark.ts';
+import { homeMark } from '../../../src/lib/process/running.ts';
 import { createWorld, type World } from '../world.ts';
 
 let world: World;

@@ -13,7 +13,7 @@ import {
   useModelsFile,
 } from '../../../src/config/models/model-facts.ts';
 import { problemOfModels } from '../../../src/config/models/model-schema.ts';
-import { rawPublicKey, trustModelsKey } from '../../../src/config/models/signed-models.ts';
+import { rawPublicKey, trustModelsKey } from '../../../src/config/models/models-file.ts';
 import { liveConfig } from '../../../src/config/reload.ts';
 import { createWorld, type World } from '../world.ts';
 

@@ -2,10 +2,13 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { ClientAddresses, clientOrigin } from '../../../src/lib/http/client-address.ts';
+import {
+  ClientAddresses,
+  clientOrigin,
+  publicOrigin,
+} from '../../../src/lib/http/client-address.ts';
 import { FlatHeaders } from '../../../src/lib/http/headers.ts';
 import { parseBlock } from '../../../src/lib/http/public-address.ts';
-import { publicOrigin } from '../../../src/lib/http/public-origin.ts';
 
 const TRUSTED = ['10.0.0.0/8', '127.0.0.1', 'fd00::/8'].map((text) => parseBlock(text)!);
 

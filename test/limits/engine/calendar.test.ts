@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { isTimeZone } from '../../../src/lib/text/time-zone.ts';
+import { isTimeZone } from '../../../src/lib/text/calendar.ts';
 import { boundsAt } from '../../../src/limits/engine/calendar.ts';
 
 const ZONES = [

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../src/config/secret.ts';
-import type { ObjectsAddress } from '../../../src/config/sections/operations/engines.ts';
+import type { ObjectsAddress } from '../../../src/config/sections/engines.ts';
 import { EngineAway } from '../../../src/state/engines/engine.ts';
 import { ObjectStore } from '../../../src/state/engines/objects.ts';
 import {

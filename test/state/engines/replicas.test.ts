@@ -9,7 +9,7 @@ import {
   setDefaultTimeout,
   test,
 } from 'bun:test';
-import { configFingerprint } from '../../../src/config/fingerprint.ts';
+import { configFingerprint } from '../../../src/config/config.ts';
 import { Secret } from '../../../src/config/secret.ts';
 import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { liveReplicas, type ReplicaFacts, Replicas } from '../../../src/state/engines/replicas.ts';

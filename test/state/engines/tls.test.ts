@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../../src/config/secret.ts';
-import type { CacheAddress } from '../../../src/config/sections/operations/engines.ts';
+import type { CacheAddress } from '../../../src/config/sections/engines.ts';
 import type { EngineState } from '../../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { ValkeyCache } from '../../../src/state/engines/valkey.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
-import type { CacheAddress } from '../../../src/config/sections/operations/engines.ts';
+import type { CacheAddress } from '../../../src/config/sections/engines.ts';
 import { EngineAway, type EngineState, script } from '../../../src/state/engines/engine.ts';
 import { ValkeyCache } from '../../../src/state/engines/valkey.ts';
 import {

@@ -1,7 +1,6 @@
 /** Checks of the shared engines: version, rights, clock, latency, what the cache evicts, and the replicas that run. */
 
-import type { Config } from '../../../config/config.ts';
-import { configFingerprint } from '../../../config/fingerprint.ts';
+import { type Config, configFingerprint } from '../../../config/config.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import type { Sql } from '../../../state/engines/engine.ts';

@@ -14,8 +14,8 @@ import { dirname } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { modelWarnings } from '../../../config/models/ended-models.ts';
 import { homeModelsPath, keptModels, modelsDate } from '../../../config/models/model-facts.ts';
-import { openFileWithKeys } from '../../../config/open-file.ts';
 import type { Listen } from '../../../config/sections/listen.ts';
+import { openFileWithKeys } from '../../../config/servable.ts';
 import {
   endsSoon,
   isOpenToOthers,

@@ -11,7 +11,6 @@ import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sam
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOptions, reportProblems } from '../../load-config.ts';
 import { otherHome } from '../../running-gateway.ts';
-import { fetchFor } from './fetch-bodies.ts';
 
 /** A folder of samples, and the configuration that named it. */
 export interface OpenSamples {
@@ -100,4 +99,29 @@ export function filterOf({ text }: Pick<Invocation, 'text'>, now: number): Sampl
   const made = text('made');
   const filter = parseFilter(Object.fromEntries(given), now);
   return made === undefined ? filter : { ...filter, made };
+}
+
+/** Undefined where the configuration shares no samples. @param root the folder of samples */
+function fetchFor({ engines }: Config, root: string): SampleStore['fetch'] | undefined {
+  const { objects, database } = engines;
+  if (objects === undefined || database === undefined) return undefined;
+  return async (meta) => {
+    if (meta.object === undefined) return;
+    const [{ openEngines }, { BodyFetcher }, { SharingStore }] = await Promise.all([
+      import('../../../state/engines/open-engines.ts'),
+      import('../../../samples/replicas/bodies.ts'),
+      import('../../../samples/replicas/folder-store.ts'),
+    ]);
+    const { seal, onError } = engines;
+    const opened = openEngines({ objects, seal, onError }, () => {});
+    const store = new SharingStore(root);
+    try {
+      await new BodyFetcher({ root, objects: opened.objects!, seal: opened.seal, store }).fetch(
+        meta,
+      );
+    } finally {
+      store.close();
+      await opened.close();
+    }
+  };
 }

@@ -1,6 +1,7 @@
 /** `hopgate setup CLIENT`: shows the change to a client's settings, asks, and writes it; --revert undoes it. */
 
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
+import { redactText } from '../../../lib/text/redact.ts';
 import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
 import { loadToLook } from '../../load-config.ts';
@@ -20,7 +21,6 @@ import {
 import type { Client, EditUndo, SettingsFile } from './client.ts';
 import { CLIENT_FILES, CLIENT_NAMES } from './client-names.ts';
 import { CLIENTS } from './clients/index.ts';
-import { shownLines } from './masked.ts';
 import { planFor } from './plan.ts';
 
 /** One file of the client's settings. */
@@ -312,4 +312,28 @@ async function confirmWrite({ flag, io, err }: Invocation, question: string): Pr
   } finally {
     questions.close();
   }
+}
+
+// Members whose name says that they hold a credential, except numbers (…MAX_CONTEXT_TOKENS) and the placeholder.
+const NAMED_SECRET =
+  /("[^"\n]*(?:token|api_?key|secret|password)[^"\n]*"\s*:\s*")(?!\d+"|hopgate")[^"\n]+"/gi;
+
+const SECRET_NAME = /token|api[_-]?key|secret|password/i;
+/** What needs no mask: numbers, names of variables behind `$`, and the placeholder. */
+const HARMLESS = /^(?:[\d.]+|"?\$\S+|"?hopgate"?)?$/;
+
+/** The text of a file as it may be shown. */
+function shownLines(file: string, text: string): string {
+  const shown = redactText(text).text;
+  return /\.jsonc?$/.test(file)
+    ? shown.replace(NAMED_SECRET, '$1***"')
+    : shown.split('\n').map(shownLine).join('\n');
+}
+
+/** A line of YAML, TOML or a file of variables: `NAME=value`, `name: value`. */
+function shownLine(line: string): string {
+  const at = line.search(/[:=]/);
+  if (at < 0 || !SECRET_NAME.test(line.slice(0, at))) return line;
+  if (HARMLESS.test(line.slice(at + 1).trim())) return line;
+  return `${line.slice(0, at + 1)} ***`;
 }

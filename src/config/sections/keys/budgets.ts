@@ -1,7 +1,7 @@
 /** The section `budgets`, and the budgets of a key: amounts of money for a period. */
 
+import { isTimeZone } from '../../../lib/text/calendar.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
-import { isTimeZone } from '../../../lib/text/time-zone.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {
   choice,

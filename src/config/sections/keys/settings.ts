@@ -1,6 +1,6 @@
 /** Permissions and limits of a gateway key: the part that keys of the file and keys of the admin API share. */
 
-import { isDay } from '../../../lib/text/calendar-day.ts';
+import { isDay } from '../../../lib/text/calendar.ts';
 import { globTest } from '../../../lib/text/glob.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import {

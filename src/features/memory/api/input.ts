@@ -6,7 +6,7 @@ import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { NewMemoryEvent, RecallQuery } from '../../../conversation/memory.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
-import { isTimeZone } from '../../../lib/text/time-zone.ts';
+import { isTimeZone } from '../../../lib/text/calendar.ts';
 import type { EventChange } from '../backend.ts';
 import type { ListQuery } from '../store/event-row-store.ts';
 import {

@@ -1,7 +1,7 @@
 /** Reads a question: its terms, the times that it names, and whether it asks for what the model said. */
 
 import type { RecallQuery } from '../../../conversation/memory.ts';
-import { localTime } from '../../../lib/text/time-zone.ts';
+import { localTime } from '../../../lib/text/calendar.ts';
 import { changeTerms } from './changes.ts';
 import { namedTimes, type TimeRange } from './dates.ts';
 import { queryTerms, termsOf } from './terms.ts';

@@ -4,7 +4,7 @@ import type { BedrockConfig } from '../../../config/sections/platform/index.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { unlessAborted } from '../../../lib/loop/unless-aborted.ts';
+import { unlessAborted } from '../../../lib/loop/abort.ts';
 import { withMore } from '../../request-headers.ts';
 import {
   type Transport,

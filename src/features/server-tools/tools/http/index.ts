@@ -1,7 +1,7 @@
 /** Server tools that are one HTTP request each, as the operator describes them. */
 
 import { readUpTo } from '../../../../lib/http/read-up-to.ts';
-import { retryHint } from '../../../../lib/http/retry-hint.ts';
+import { retryHint } from '../../../../lib/http/safe-fetch.ts';
 import { type JsonObject, tryParse } from '../../../../lib/json/json.ts';
 import {
   failedOutcome,

@@ -2,7 +2,7 @@
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
-import { unlessAborted } from '../../../../lib/loop/unless-aborted.ts';
+import { unlessAborted } from '../../../../lib/loop/abort.ts';
 import { type Revealable, revealed } from '../configured-tool.ts';
 import { type McpTool, readTools } from './result.ts';
 import { GuardedStdio } from './stdio.ts';

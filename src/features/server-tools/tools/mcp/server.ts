@@ -1,7 +1,7 @@
 /** The life of one MCP server: starts it when first needed and restarts it with growing pauses. */
 
 import type { JsonObject } from '../../../../lib/json/json.ts';
-import { unlessAborted } from '../../../../lib/loop/unless-aborted.ts';
+import { unlessAborted } from '../../../../lib/loop/abort.ts';
 import { OUTCOME_UNKNOWN, ToolError, type ToolLog } from '../../tool.ts';
 import type { Dial, McpServerOptions, McpSession } from './dial.ts';
 import type { McpTool } from './result.ts';

@@ -1,8 +1,8 @@
 /** The section `engines`: a shared cache, database and object store, with which several machines are one gateway. */
 
-import type { Environment } from '../../environment.ts';
-import { choice, closed, list, type ProgramForm, string } from '../../file/schema.ts';
-import { Secret } from '../../secret.ts';
+import type { Environment } from '../environment.ts';
+import { choice, closed, list, type ProgramForm, string } from '../file/schema.ts';
+import { Secret } from '../secret.ts';
 
 const address = <T>(parse: (text: string, environment: Environment) => T, description: string) =>
   string(description, { minLength: 1 })

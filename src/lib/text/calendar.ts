@@ -1,4 +1,6 @@
-/** IANA time zones: whether there is one of a name, and what its clocks show. */
+/** Days of the calendar, and time zones. */
+
+/** Days of the calendar, and time zones. */
 
 const SECOND = 1000;
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -42,4 +44,10 @@ export function isTimeZone(name: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether `2027-02-28` is a day: a 31st of February is none. The text must have this form. */
+export function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 }

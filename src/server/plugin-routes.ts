@@ -1,6 +1,7 @@
-/** Loads a plugin with its first request, to keep the start fast. */
+/** How plugins become routes: matched by the router of Bun, or loaded with their first request. */
 
 import { type AnyElysia, Elysia } from 'elysia';
+import type { Answer, Routes } from '../lib/http/routes.ts';
 import type { ErrorResponses } from './errors.ts';
 
 /**
@@ -27,4 +28,20 @@ export function onDemand(path: string, errors: ErrorResponses, load: () => Promi
   return new Elysia({ name: `on-demand ${path}` })
     .all(path, answer, { parse: 'none' })
     .all(`${path}/*`, answer, { parse: 'none' });
+}
+
+type Handler = (context: { request: Request; params: unknown }) => Answer | Promise<Answer>;
+
+/**
+ * The handlers of a plugin by path and method. A handler gets `request` and `params` and nothing else of
+ * Elysia's context: the plugin must have no hooks, and its handlers must not reject.
+ */
+export function nativeRoutes(plugin: AnyElysia): Routes {
+  const routes: Record<string, Record<string, Routes[string]['GET']>> = {};
+  for (const { path, method, handler } of plugin.routes) {
+    const handle = handler as Handler;
+    routes[path] ??= {};
+    routes[path][method] = (request) => handle({ request, params: request.params });
+  }
+  return routes;
 }
