@@ -1,9 +1,13 @@
 /** One try of an endpoint's request at one target: sends it, and reads until the answer has begun. */
 
-import type { TryAccount } from '../conversation/account/payer.ts';
+import type { AskedUsage } from '../codecs/codec.ts';
+import type { TryAccount, TryStart } from '../conversation/account/payer.ts';
 import { asGatewayError, departure, GatewayError, isClientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
+import type { Target } from '../conversation/target.ts';
+import { estimatedTokens } from '../conversation/usage.ts';
 import { readRefusal } from '../gateway/read-refusal.ts';
+import { bodyAskingForUsage } from '../gateway/tries/asked-usage.ts';
 import { endFailedTry, endOf } from '../gateway/tries/try-account.ts';
 import type { FailedOutcome } from '../gateway/types.ts';
 import { Abort } from '../lib/loop/abort.ts';
@@ -11,9 +15,10 @@ import type { RoutedTarget } from '../routing/index.ts';
 import type { HopRecording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
 import type { Lease } from '../upstream/health/place.ts';
+import type { RequestStream } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { beginAnswer } from './begin-answer.ts';
-import { sentBody, startOf } from './sent-request.ts';
+import { withoutMedia } from './media.ts';
 import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -131,4 +136,52 @@ function unserved({ provider }: RoutedTarget, path: string): GatewayError | unde
     `Provider ${name} ${why}, which has no /v1${path}. Route the model to a provider of an OpenAI protocol.`,
     { code: 'endpoint_not_served', param: 'model' },
   );
+}
+
+interface SentBody {
+  readonly body: Uint8Array | RequestStream;
+  /** As a record shows it. */
+  recorded(): Uint8Array;
+  /** Usage that this gateway asked for and the client did not. */
+  readonly hides: AskedUsage | undefined;
+}
+
+/** Asks the vendor for the usage of a stream if a limit of the key needs it. */
+async function sentBody(
+  { account, endpoint, request, exchange }: RunningEndpoint,
+  target: Target,
+  notes: Notes,
+): Promise<SentBody> {
+  const body = request.bodyFor(target.model);
+  const plain = { body, recorded: () => request.recorded(target.model), hides: undefined };
+  // Of these endpoints, completions alone have the option; other streams report usage in any case.
+  const asks = endpoint.name === 'completions' ? exchange.protocol.usageIsAsked : undefined;
+  if (asks === undefined || !request.stream || account?.needsUsage !== true) return plain;
+  if (!(body instanceof Uint8Array)) return plain;
+  const asked = await bodyAskingForUsage(body, target, asks, notes);
+  if (asked === undefined) return plain;
+  return { body: asked, recorded: () => withoutMedia(asked), hides: asks };
+}
+
+/** Only completions generate tokens. What is in a form (audio, images) is not counted in tokens beforehand. */
+export function startOf(
+  { exchange, endpoint, request }: RunningEndpoint,
+  target: Target,
+  upstreamKey: string | undefined,
+  attempt: number,
+): TryStart {
+  const { model, stream, bytes, allowed } = request;
+  const completes = endpoint.name === 'completions';
+  return {
+    target,
+    model,
+    upstreamKey,
+    hop: 1,
+    attempt,
+    stream,
+    inputTokens: exchange.form === undefined ? estimatedTokens(bytes) : 0,
+    maxOutputTokens: completes ? allowed?.tokens : 0,
+    choices: completes ? (allowed?.choices ?? 1) : 1,
+    serviceTier: undefined,
+  };
 }

@@ -1,16 +1,20 @@
 /** Reads the beginning of an endpoint's answer: as far as a failure may still cost only one try. */
 
 import type { AskedUsage, Codec } from '../codecs/codec.ts';
-import { asGatewayError } from '../conversation/errors.ts';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
+import type { Target } from '../conversation/target.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { UpstreamBody } from '../gateway/stream/upstream-body.ts';
+import { isObject, tryParse } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
+import { maskLiterals } from '../lib/text/secret-literals.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import type { HopRecording } from '../samples/recording.ts';
+import { TargetError } from '../upstream/target-error.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { Upstream, UpstreamCall } from '../upstream/upstream.ts';
-import { checkWhole } from './check-answer.ts';
+import { vendorError } from '../upstream/vendor-error.ts';
 import { eventFilters } from './event-filters.ts';
 import { MediaTap } from './media.ts';
 import type { AnswerOutcome } from './types.ts';
@@ -89,4 +93,32 @@ function withoutMedia(recorded: HopRecording, headers: UpstreamAnswer['headers']
       recorded.end(error);
     },
   };
+}
+
+interface WholeAnswer {
+  readonly target: Target;
+  readonly protocol: Codec;
+  readonly answer: Pick<UpstreamAnswer, 'status' | 'headers'>;
+  readonly body: Buffer;
+  readonly secrets: readonly string[];
+}
+
+/** @throws GatewayError for an empty answer, a web page, broken JSON, and an error with a status of success */
+function checkWhole({ target, protocol, answer, body, secrets }: WholeAnswer): void {
+  const { provider, profile } = target;
+  const type = answer.headers.get('content-type') ?? '';
+  if (body.length === 0 && answer.status !== 204) {
+    throw new TargetError('once', 'upstream', `Provider ${provider} sent an empty answer.`);
+  }
+  if (/^text\/html\b/i.test(type)) {
+    throw new GatewayError('upstream', `Provider ${provider} answered with a web page.`);
+  }
+  if (!type.includes('json')) return;
+  const text = maskLiterals(body.toString(), secrets);
+  const value = tryParse(text);
+  if (value === undefined) {
+    throw new GatewayError('upstream', `Provider ${provider} sent JSON that cannot be read.`);
+  }
+  if (!isObject(value) || !isObject(value.error)) return;
+  throw vendorError(profile, protocol.decodeError(502, text, answer.headers));
 }

@@ -4,16 +4,17 @@ import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { targetAfterRefusal } from '../conversation/refusal/refusal.ts';
+import { type FieldPath, withoutFields } from '../conversation/refusal/refused-fields.ts';
 import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
+import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import { isObject, type JsonObject } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { othersTurn, Rests, runInSlices } from '../lib/loop/steps.ts';
 import type { ClientRequest } from './client-request.ts';
 import { shapeBody, shapeBytes } from './parameters.ts';
-import { mayHoldRefused, withoutRefused } from './tries/refused-body.ts';
 import type { Hop, Prepared } from './types.ts';
 
 const utf8 = new TextEncoder();
@@ -197,4 +198,36 @@ function written(
   const beta =
     isObject(thinking) && thinking.block_binding !== undefined ? BINDING_BETA : undefined;
   return { body, interceptors, context: upstream, previous, beta };
+}
+
+const namesOf = new WeakMap<readonly FieldPath[], readonly Buffer[]>();
+
+/** Can the body have a field that the target has refused? */
+function mayHoldRefused(body: Buffer, { refusedFields }: Target): boolean {
+  if (refusedFields === undefined) return false;
+  let names = namesOf.get(refusedFields);
+  if (names === undefined) {
+    names = needles(...new Set(refusedFields.map((path) => `"${path.at(-1)}"`)));
+    namesOf.set(refusedFields, names);
+  }
+  return containsAny(body, names);
+}
+
+/**
+ * The body without the fields that the target has refused, and without others of their kind.
+ * @param again the target has just refused something, so that others of their kind are looked for in any case
+ */
+function withoutRefused(
+  body: JsonObject,
+  { refusedFields }: Target,
+  protocol: Codec,
+  notes: Notes,
+  again: boolean,
+): JsonObject {
+  if (refusedFields === undefined) return body;
+  const left = withoutFields(body, refusedFields, (path, count) => {
+    notes.add('stripped_after_refusal', path, `refused there, ${count} times`);
+  });
+  if (left === body && !again) return body;
+  return protocol.withoutUnknownFields?.(left, 'leftovers', notes) ?? left;
 }

@@ -4,16 +4,17 @@ import type { Digest } from '../../codecs/codec.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
+import { Pieces } from '../../lib/bytes/bytes.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
-import { TargetError } from '../../upstream/target-error.ts';
+import { TargetError, tooMuch } from '../../upstream/target-error.ts';
 import { asksForJob } from '../client-request.ts';
 import { type Intercepted, intercept } from '../intercept.ts';
 import { AnswerProgress } from '../stream/answer-progress.ts';
-import { translateWhole } from '../stream/choose-pipeline.ts';
+import { boundsOf, translateWhole } from '../stream/choose-pipeline.ts';
 import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
+import { firstNonBlank, QuietLimit } from '../stream/quiet-bytes.ts';
 import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
-import { wholeBody } from './whole-body.ts';
 import { asAsked, encodedReply, foreignJson, wholeReply } from './whole-reply.ts';
 
 /** @throws GatewayError upstream if what came is no answer in the upstream's protocol */
@@ -126,4 +127,41 @@ function progressOf(
   for (const event of events) progress.observe(event);
   const { semantic, answered, finish } = progress;
   return { semantic, answered, finish };
+}
+
+/** @throws GatewayError if it breaks off, is too large, or is nothing but white space for too long */
+export function wholeBody(reading: Reading): Uint8Array | Promise<Uint8Array> {
+  const { source, common } = reading;
+  const { provider, limits } = boundsOf(reading);
+  // With a length the rest follows at once; without one the vendor may keep the line alive for minutes.
+  const length = source.hasPeeked ? null : common.headers.get('content-length');
+  if (length === null) return bodyOfUnknownLength(reading);
+  if (Number(length) <= limits.bytes) return source.readAll();
+  source.cancel();
+  throw tooMuch(provider, 'an answer', limits.bytes, 'answer_bytes');
+}
+
+async function bodyOfUnknownLength(reading: Reading): Promise<Uint8Array> {
+  const { source } = reading;
+  const bounds = boundsOf(reading);
+  const pieces = new Pieces();
+  let quiet: QuietLimit | undefined = new QuietLimit(bounds);
+  for (;;) {
+    const more = await source.read();
+    if (more === undefined) return pieces.joined();
+    for (const chunk of more) {
+      pieces.push(chunk);
+      // Some vendors send blank lines while a request waits for its turn.
+      if (quiet !== undefined && firstNonBlank(chunk) >= 0) quiet = undefined;
+    }
+    const { bytes } = bounds.limits;
+    const error =
+      pieces.size > bytes
+        ? tooMuch(bounds.provider, 'an answer', bytes, 'answer_bytes')
+        : quiet?.timeError();
+    if (error === undefined) continue;
+    madeLarge(pieces.size);
+    source.cancel();
+    throw error;
+  }
 }

@@ -5,8 +5,11 @@ import { afterEach, describe, expect, jest, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type SystemdNotifier, systemdNotifier } from '../../../src/server/process/systemd.ts';
-import { datagramSender } from '../../../src/server/process/unix-datagram.ts';
+import {
+  datagramSender,
+  type SystemdNotifier,
+  systemdNotifier,
+} from '../../../src/server/process/systemd.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type Gateway, startGateway } from '../../support/binary.ts';
 

@@ -1,6 +1,8 @@
 /** `hopgate bisect`: finds the smallest request that still fails in the same way, and says what it holds. */
 
 import type { Config } from '../../../config/config.ts';
+import { valueAt } from '../../../lib/json/pointer.ts';
+import { printableLines } from '../../../lib/text/printable-text.ts';
 import {
   type BisectionResult,
   bisection,
@@ -8,17 +10,21 @@ import {
   DEFAULT_BUDGET,
 } from '../../../samples/bisect/run.ts';
 import type { ProbeReport } from '../../../samples/bisect/types.ts';
+import { pricesOf } from '../../../samples/replay/cost.ts';
+import { checkTarget } from '../../../samples/replay/known-target.ts';
+import { outcomeOf } from '../../../samples/replay/outcome.ts';
+import { planBisection } from '../../../samples/replay/plan.ts';
 import type { ReplaySource } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
+import type { Terminal } from '../../terminal.ts';
 import { jsonOption } from '../../usual-options.ts';
 import { sourceNamed } from '../replay/source.ts';
+import { agreed, planText } from '../replay/spend.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
 import { bytes } from '../samples/units.ts';
-import { mayBegin, mayGoOn } from './consent.ts';
-import { printResult } from './result.ts';
 
 export const BISECT: CommandSpec = {
   name: 'bisect',
@@ -142,4 +148,100 @@ function printProgress(
       `${String(spent).padStart(4)}  ${phase.padEnd(8)}  ${words.padEnd(15)}  smallest so far ${bytes(best)}`,
     ),
   );
+}
+
+/** Says what the search may cost and asks; one that seeks a failure in a request that worked must be asked for. */
+async function mayBegin(
+  config: Config,
+  source: ReplaySource,
+  invocation: Invocation,
+): Promise<boolean> {
+  const { deps, err, io, flag, number, text } = invocation;
+  const to = text('to');
+  if (to !== undefined) checkTarget(to, config);
+  const { answer } = source;
+  const worked =
+    to === undefined &&
+    answer !== undefined &&
+    outcomeOf(deps.protocols[source.protocol], answer).failure === undefined;
+  if (worked && !flag('yes')) {
+    err.line(`${source.name} did not fail when it was recorded (${answer.status}).`);
+    if (!io.interactive) {
+      err.line('--yes looks for a failure that comes and goes all the same.');
+      return false;
+    }
+  }
+  const budget = number('budget') ?? DEFAULT_BUDGET;
+  const plan = planBisection(source, { to, budget }, pricesOf(config), deps.protocols);
+  err.line(planText(plan, true));
+  return agreed('Begin?', invocation);
+}
+
+/** How many more requests may be sent after so many: a person is asked, `--budget` says it beforehand. */
+async function mayGoOn(spent: number, invocation: Invocation): Promise<number> {
+  const { flag, io, number } = invocation;
+  if (number('budget') !== undefined || !io.interactive || flag('yes')) return 0;
+  const more = await agreed(
+    `${spent} requests were sent. Send up to ${DEFAULT_BUDGET} more?`,
+    invocation,
+  );
+  return more ? DEFAULT_BUDGET : 0;
+}
+
+/** Characters that are printed on a terminal without --full. */
+const SMALL = 4000;
+
+function printResult(
+  { report, samples, wanted, other }: BisectionResult,
+  source: ReplaySource,
+  { out, flag }: Invocation,
+): void {
+  const failure = wanted?.failure;
+  if (report.result === 'does-not-fail') {
+    out.line(`${source.name}: ${report.words}.`);
+    if (other !== undefined) {
+      out.line(`It fails differently now: ${other.status} ${other.failure?.message ?? ''}`);
+      if (failure !== undefined) out.line(`Looked for was: ${wanted?.status} ${failure.message}`);
+    }
+    return;
+  }
+  out.line(out.paint('bold', report.words));
+  out.line();
+  if (failure !== undefined) {
+    const rate =
+      report.failure_rate < 1 ? `, ${Math.round(report.failure_rate * 100)} % of the time` : '';
+    out.line(`fails with  ${wanted?.status} ${failure.message}${rate}`);
+  }
+  const partial =
+    report.result === 'partial' ? ' (not the smallest yet: run it again to go on)' : '';
+  out.line(`probes      ${report.probes}${partial}`);
+  out.line(
+    `minimal     ${bytes(Buffer.byteLength(JSON.stringify(report.minimal)))}${samples.minimal === null ? '' : `  ${samples.minimal}`}`,
+  );
+  if (samples.passing !== null) out.line(`passes      ${samples.passing}`);
+  const { cause, minimal } = report;
+  if (cause !== undefined) {
+    out.line(`in minimal  ${cause.in_minimal}`);
+    const matters = valueAt(minimal, cause.in_minimal);
+    out.line();
+    out.line(out.paint('bold', 'The bytes that matter'));
+    printWhole(
+      typeof matters === 'string' ? matters : JSON.stringify(matters, null, 2),
+      out,
+      flag('full'),
+    );
+  }
+  out.line();
+  out.line(out.paint('bold', 'The smallest request that fails'));
+  printWhole(JSON.stringify(minimal, null, 2), out, flag('full'));
+}
+
+/** The text; a long one on a terminal ends with how to see the rest. */
+function printWhole(text: string, out: Terminal, full: boolean): void {
+  if (full || out.columns === undefined || text.length <= SMALL) {
+    out.line(printableLines(text));
+    return;
+  }
+  out.line(printableLines(text.slice(0, SMALL)));
+  out.line(out.paint('dim', `… ${text.length - SMALL} more characters; --full prints all`));
 }

@@ -1,16 +1,18 @@
 /** `hopgate replay`: sends recorded requests again and compares the results. */
 
+import { tryParse } from '../../../lib/json/json.ts';
+import { pointerOf } from '../../../lib/json/pointer.ts';
 import { checkReplay, type ReplayOptions } from '../../../samples/replay/check-replay.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
 import { planReplay } from '../../../samples/replay/plan.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
-import type { CommandSpec, Invocation } from '../../command.ts';
+import type { RequestEdit } from '../../../samples/replay/types.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { jsonOption } from '../../usual-options.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
-import { splitArguments, targetsOf } from './arguments.ts';
 import { printRuns } from './run-table.ts';
 import { selectSources } from './source.ts';
 import { agreed, planText } from './spend.ts';
@@ -126,3 +128,39 @@ async function runReplay(invocation: Invocation): Promise<number> {
 
 /** Requests from which on a person is asked first. */
 const ASKED = 20;
+
+export const targetsOf = (written: string | undefined): readonly string[] =>
+  (written ?? '')
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+
+/** `messages[3].content=…` as an edit; a value that is valid JSON is read as JSON. */
+function editOf(written: string): RequestEdit {
+  const equals = written.indexOf('=');
+  if (equals < 1) throw new UsageError(`"${written}" is not an edit: write MEMBER=VALUE.`);
+  const path = written
+    .slice(0, equals)
+    .split(/[.[\]]+/)
+    .filter((part) => part !== '');
+  const text = written.slice(equals + 1);
+  return { at: pointerOf(path), value: tryParse(text) ?? text };
+}
+
+/** The arguments: what to send, with --compare further settings, else with --edit further edits. */
+function splitArguments({
+  arguments: words,
+  text,
+}: Invocation): readonly [string[], string[], RequestEdit[]] {
+  const first = text('compare');
+  const edit = text('edit');
+  const setting = (word: string) => /^[A-Za-z_.[\]\d]+=/.test(word);
+  if (first === undefined) {
+    if (edit === undefined) return [[...words], [], []];
+    const edits = [edit, ...words.filter(setting)].map(editOf);
+    return [words.filter((word) => !setting(word)), [], edits];
+  }
+  if (!setting(first)) throw new UsageError(`"${first}" is no setting: write KEY=VALUE.`);
+  const edits = edit === undefined ? [] : [editOf(edit)];
+  return [words.filter((word) => !setting(word)), [first, ...words.filter(setting)], edits];
+}

@@ -1,9 +1,18 @@
 /** `hopgate service`: runs the gateway in the background, under systemd or launchd. */
 
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { loadConfig } from '../../../config/load.ts';
-import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
+import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
 import { runProgram } from '../../run-program.ts';
 import {
   type Installation,
@@ -13,8 +22,6 @@ import {
   thisMachine,
 } from './installation.ts';
 import { launchdPlist } from './launchd-plist.ts';
-import { ownership, withMark } from './own-file.ts';
-import { carryOutSteps, printSteps, runSteps, type Step } from './steps.ts';
 import { DRAIN_SECONDS, systemdUnit } from './systemd-unit.ts';
 
 export const ACTIONS = ['install', 'uninstall', 'status', 'logs'] as const;
@@ -222,4 +229,94 @@ async function uninstall(invocation: Invocation, installation: Installation): Pr
   if (!(await carryOutSteps(invocation, steps))) return 1;
   out.line('Configuration and state were left where they are.');
   return 0;
+}
+
+const MARK =
+  'Written by "hopgate service install", removed by "hopgate service uninstall". sha256:';
+
+const sum = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** The text with the mark: a `#` line at the beginning, or in XML a comment after the declaration. */
+export function withMark(text: string): string {
+  if (!text.startsWith('<?xml')) return `# ${MARK}${sum(text)}\n${text}`;
+  const [declaration, ...rest] = text.split('\n');
+  return [declaration, `<!-- ${MARK}${sum(text)} -->`, ...rest].join('\n');
+}
+
+type Ownership =
+  | 'absent'
+  /** Exactly as hopgate wrote it. */
+  | 'ours'
+  /** Written by hopgate, changed since. */
+  | 'edited'
+  /** Not written by hopgate. */
+  | 'foreign';
+
+/** Whose file is it? */
+export function ownership(path: string): Ownership {
+  if (!existsSync(path)) return 'absent';
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const at = lines.findIndex((line) => line.includes(MARK));
+  if (at < 0 || at > 1) return 'foreign';
+  const sealed = /sha256:([0-9a-f]{64})/.exec(lines[at]!)?.[1];
+  return sealed === sum(lines.toSpliced(at, 1).join('\n')) ? 'ours' : 'edited';
+}
+
+export type Step =
+  | { readonly kind: 'write'; readonly path: string; readonly text: string }
+  | { readonly kind: 'remove'; readonly path: string }
+  | {
+      readonly kind: 'run';
+      readonly command: readonly string[];
+      /** A failure of this command is ignored. */
+      readonly mayFail?: boolean;
+    };
+
+const runSteps = (commands: readonly (readonly string[])[], mayFail = false): readonly Step[] =>
+  commands.map((command) => ({ kind: 'run', command, mayFail }));
+
+/** Prints what would be done. */
+function printSteps({ out }: Invocation, steps: readonly Step[]): void {
+  for (const step of steps) {
+    if (step.kind === 'run') out.line(`would run     ${step.command.join(' ')}`);
+    else if (step.kind === 'remove') out.line(`would remove  ${step.path}`);
+    else {
+      out.line(`would write   ${step.path}`);
+      for (const line of step.text.trimEnd().split('\n')) out.line(`    ${line}`.trimEnd());
+    }
+  }
+}
+
+/** Carries the steps out and prints each; false after the first that fails, whose reason goes to stderr. */
+async function carryOutSteps(invocation: Invocation, steps: readonly Step[]): Promise<boolean> {
+  const { out, err } = invocation;
+  for (const step of steps) {
+    try {
+      if (step.kind === 'write') {
+        mkdirSync(dirname(step.path), { recursive: true });
+        const temporary = `${step.path}.hopgate-new`;
+        writeFileSync(temporary, step.text);
+        chmodSync(temporary, 0o644);
+        renameSync(temporary, step.path);
+        out.line(`wrote    ${step.path}`);
+      } else if (step.kind === 'remove') {
+        rmSync(step.path, { force: true });
+        out.line(`removed  ${step.path}`);
+      } else {
+        const { code, output } = await runProgram(invocation, step.command);
+        if (code !== 0 && step.mayFail !== true) {
+          err.line(
+            `hopgate: "${step.command.join(' ')}" failed (${code}): ${output || 'no output'}`,
+          );
+          return false;
+        }
+        if (code === 0) out.line(`ran      ${step.command.join(' ')}`);
+      }
+    } catch (thrown) {
+      const why = errorMessage(thrown);
+      err.line(`hopgate: ${step.kind === 'run' ? step.command.join(' ') : step.path}: ${why}`);
+      return false;
+    }
+  }
+  return true;
 }

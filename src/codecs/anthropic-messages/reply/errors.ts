@@ -6,9 +6,9 @@ import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/h
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
+import { overflowCounts } from '../../../vendors/errors/overflow-counts.ts';
 import { kindOfVendorError, readVendorError } from '../../../vendors/errors/read-error.ts';
 import type { HttpError } from '../../codec.ts';
-import { overflowMessage } from './context-overflow.ts';
 
 const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
   invalid_request_error: 'invalid_request',
@@ -132,4 +132,33 @@ export function encodeError(error: GatewayError, requestId: string): HttpError {
     },
     body: { type: 'error', error: errorObject(error), request_id: requestId },
   };
+}
+
+/** Anthropic's own two messages, which clients parse. They stay as they are. */
+const OWN =
+  /prompt is too long: [\d,]+ tokens > [\d,]+|exceed context limit: [\d,]+ \+ [\d,]+ > [\d,]+/i;
+
+/** How many characters of a message are read: limits are named at its beginning. */
+const READ = 2000;
+
+/**
+ * With the numbers of the upstream's message: where the prompt alone fits, the sentence by which Claude Code
+ * lowers `max_tokens` (``input length and `max_tokens` exceed context limit: A + B > C``), else the one by which it
+ * compacts (`prompt is too long: N tokens > M maximum`). Without numbers, the upstream's message follows.
+ */
+export function overflowMessage(words: string): string {
+  const message = words.slice(0, READ);
+  if (OWN.test(message)) return words;
+  const { limit, input, output, total } = overflowCounts(message);
+  if (limit !== undefined && input !== undefined && output !== undefined && input < limit) {
+    const sum = `${input} + ${output} > ${limit}`;
+    return `input length and \`max_tokens\` exceed context limit: ${sum}, decrease input length or \`max_tokens\` and try again`;
+  }
+  // A prompt that is too long by itself is reported with the vendor's counts.
+  const counted = total === (input ?? 0) + (output ?? 0) ? total : input;
+  const prompt = counted ?? total;
+  if (limit !== undefined && prompt !== undefined && prompt > limit) {
+    return `prompt is too long: ${prompt} tokens > ${limit} maximum`;
+  }
+  return /^prompt is too long/i.test(message) ? words : `prompt is too long: ${words}`;
 }

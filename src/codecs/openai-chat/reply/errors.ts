@@ -2,14 +2,50 @@
 
 import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
-import { publicErrorCode, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
+import {
+  kindOfStatus,
+  publicErrorCode,
+  retryAfterOf,
+  retryHintOf,
+} from '../../../conversation/http-error.ts';
 import { ERROR_LINE } from '../../../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import { readVendorError, retryDelayOf } from '../../../vendors/errors/read-error.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import {
+  type KnownError,
+  kindOfVendorError,
+  readVendorError,
+  retryDelayOf,
+  type VendorErrorTexts,
+} from '../../../vendors/errors/read-error.ts';
 import type { HttpError } from '../../codec.ts';
 import { list, number, object, text } from '../wire.ts';
-import { kindOfError } from './error-kinds.ts';
+
+/** Error codes and types that are names. */
+const NAMES: Readonly<Record<string, KnownError>> = {
+  authentication_error: { kind: 'authentication' },
+  permission_error: { kind: 'permission' },
+  rate_limit_exceeded: { kind: 'rate_limit' },
+  rate_limit_error: { kind: 'rate_limit' },
+  not_found_error: { kind: 'not_found' },
+  billing_error: { kind: 'billing', retryable: false },
+  request_too_large: { kind: 'too_large' },
+  timeout_error: { kind: 'timeout' },
+  tool_use_failed: { kind: 'upstream', retryable: true },
+};
+
+/** The kind of an error. `status` is 0 for an error inside a stream. */
+function kindOfError(status: number, error: VendorErrorTexts, body: string): KnownError {
+  const known = kindOfVendorError(status, error, body);
+  if (known !== undefined) return known;
+  const byStatus = status === 0 ? undefined : kindOfStatus(status);
+  if (byStatus !== undefined && byStatus !== 'invalid_request') return { kind: byStatus };
+  const byName = memberOf(NAMES, error.code ?? '') ?? memberOf(NAMES, error.type ?? '');
+  if (byName !== undefined) return byName;
+  if (byStatus !== undefined) return { kind: byStatus };
+  return { kind: error.type === 'invalid_request_error' ? 'invalid_request' : 'upstream' };
+}
 
 /**
  * An upstream's error answer. `body` is the raw text. The vendor's own message is kept, but a page of HTML is

@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { ownership, withMark } from '../../../../src/cli/commands/service/index.ts';
 import { installationFor } from '../../../../src/cli/commands/service/installation.ts';
 import { launchdPlist } from '../../../../src/cli/commands/service/launchd-plist.ts';
-import { ownership, withMark } from '../../../../src/cli/commands/service/own-file.ts';
 import { createWorld, type World } from '../../world.ts';
 
 let world: World;

@@ -1,7 +1,7 @@
 /** The sentence that a Messages client reads of a full context: by one it asks for a shorter answer, by the other it compacts. */
 
 import { expect, test } from 'bun:test';
-import { overflowMessage } from '../../../../src/codecs/anthropic-messages/reply/context-overflow.ts';
+import { overflowMessage } from '../../../../src/codecs/anthropic-messages/reply/errors.ts';
 
 type Row = readonly [who: string, words: string, counts: readonly [number, number, number]];
 
