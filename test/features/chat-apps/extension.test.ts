@@ -202,6 +202,37 @@ describe('tools by conversation', () => {
     expect(described({ texts: { recall_limit: 'max={max}' } })).toContain('max=3');
   });
 
+  test('forget_memory is there where the app allows it, and forgets in the own space, a bounded number of ids', async () => {
+    const memory = testMemory();
+    const toolsWith = (settings: JsonObject) =>
+      conversationParts(options({ memory: { space: 's', ...settings } }, {}, { memory }))!.tools;
+    const named = (tools: ReturnType<typeof toolsWith>) =>
+      tools.find(({ name }) => name === 'forget_memory');
+    expect(named(toolsWith({}))).toBeUndefined();
+    expect(named(toolsWith({ forget: false }))).toBeUndefined();
+    const tool = named(toolsWith({ forget: true }))!;
+    const run = (input: JsonObject) => tool.run(input, { signal: new AbortController().signal });
+    expect(await run({ ids: ['mem_1', 7, 'mem_2'], space: 'other' })).toMatchObject({
+      ok: true,
+      payload: { forgotten: 2 },
+    });
+    for (const wrong of [{}, { ids: 'mem_1' }, { ids: null }]) {
+      expect((await run(wrong)).payload).toEqual({ forgotten: 0 });
+    }
+    await run({ ids: Array.from({ length: 10_000 }, (_, i) => `mem_${i}`) });
+    expect(memory.forgotten[0]).toEqual({ space: 's', ids: ['mem_1', 'mem_2'] });
+    expect(memory.forgotten.every(({ ids }) => ids.length <= 100)).toBe(true);
+    const broken = {
+      ...memory,
+      forget: () => Promise.reject(new GatewayError('timeout', 'Slow.')),
+    };
+    const failing = conversationParts(
+      options({ memory: { space: 's', forget: true } }, {}, { memory: broken }),
+    )!.tools.find(({ name }) => name === 'forget_memory')!;
+    const outcome = await failing.run({ ids: ['mem_1'] }, { signal: new AbortController().signal });
+    expect(outcome).toMatchObject({ ok: false, payload: { message: 'Slow.' } });
+  });
+
   test('a failing memory gives the model an error and no events', async () => {
     const broken = {
       recall: () => Promise.reject(new GatewayError('timeout', 'The store is slow.')),

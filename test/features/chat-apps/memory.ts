@@ -9,6 +9,7 @@ import type {
 
 export interface TestMemory extends Memory {
   readonly captured: { readonly space: string; readonly events: readonly NewMemoryEvent[] }[];
+  readonly forgotten: { readonly space: string; readonly ids: readonly string[] }[];
   readonly recalls: { readonly space: string; readonly query: RecallQuery }[];
 }
 
@@ -17,9 +18,11 @@ const pairs = (text: string): readonly string[] =>
 
 export function testMemory(spaces: Readonly<Record<string, readonly string[]>> = {}): TestMemory {
   const captured: TestMemory['captured'] = [];
+  const forgotten: TestMemory['forgotten'] = [];
   const requests: TestMemory['recalls'] = [];
   return {
     captured,
+    forgotten,
     recalls: requests,
     async recall(space, query) {
       requests.push({ space, query });
@@ -46,7 +49,8 @@ export function testMemory(spaces: Readonly<Record<string, readonly string[]>> =
     async capture(space, events) {
       captured.push({ space, events });
     },
-    async forget(_space, ids) {
+    async forget(space, ids) {
+      forgotten.push({ space, ids });
       return ids.length;
     },
   };

@@ -42,15 +42,6 @@ describe.each(FORMS)('changed facts, %s', (form) => {
     60_000,
   );
 
-  test('a long text with a word of change in it does not replace a short statement', async () => {
-    const { book, recalled } = files.open({ path: files.path(), now: () => NOW });
-    const said = (text: string, ago: number) => ({ text, source: 'user', time: NOW - ago * DAY });
-    const opinion =
-      '这次参观的口腔医院真让我印象深刻，从环境到服务，都特别专业和贴心。设备啥的也是一流的，流程规范，感觉特别放心。就是人挺多的，排队等的时候感觉有点久，要是这点能改进一下就完美了。';
-    await book.add('s', [said('我参观的那家医院是口腔医院。', 5), said(opinion, 3)], inList);
-    expect((await recalled('s', '我参观的那个医院是什么医院来着？'))[0]).toContain('那家医院');
-  });
-
   test('what is asked of a named time is not replaced by what came later', async () => {
     const { book, recalled } = files.open({ path: files.path(), now: () => NOW });
     const said = (text: string, time: string) => ({ text, source: 'user', time: Date.parse(time) });

@@ -65,6 +65,60 @@ describe('an import with a wrong line', () => {
   });
 });
 
+describe('forgetting', () => {
+  const texts = async (space: string) => {
+    const { body } = await ask('GET', `/${space}/events?order=asc`);
+    return (body.events as readonly { text: string }[]).map(({ text }) => text);
+  };
+  const filled = async (space: string) => {
+    const events = ['The PIN of my card is 4711.', 'My card is blue.', 'Rex is a dog.'];
+    const { body } = await ask('POST', `/${space}/events`, {
+      events: events.map((text) => ({ text })),
+    });
+    return (body.events as readonly { id: string }[]).map(({ id }) => id);
+  };
+
+  test('by a text: only what holds all of its words, and first as a list of what would go', async () => {
+    await filled('forget-text');
+    const query = 'PIN of my card';
+    const dry = await ask('POST', '/forget-text/forget', { query, dry_run: true });
+    expect(dry.body).toMatchObject({
+      forgotten: 0,
+      events: [{ text: 'The PIN of my card is 4711.' }],
+    });
+    expect(await texts('forget-text')).toHaveLength(3);
+    const { status, body } = await ask('POST', '/forget-text/forget', { query });
+    expect([status, body.forgotten]).toEqual([200, 1]);
+    expect(await texts('forget-text')).toEqual(['My card is blue.', 'Rex is a dog.']);
+  });
+
+  test('by ids: each once, and unknown ones count nothing', async () => {
+    const ids = await filled('forget-ids');
+    const given = [ids[2], ids[2], 'mem_unknown'];
+    const { body } = await ask('POST', '/forget-ids/forget', { ids: given });
+    expect(body.forgotten).toBe(1);
+    expect(await texts('forget-ids')).toHaveLength(2);
+  });
+
+  test.each([[{}], [{ ids: ['mem_a'], query: 'x' }], [{ query: 5 }], [{ ids: ['a'], all: true }]])(
+    'neither a text nor ids, or both, or anything else is refused: %j',
+    async (body) => {
+      await filled('forget-wrong');
+      expect((await ask('POST', '/forget-wrong/forget', body)).status).toBe(400);
+      expect((await texts('forget-wrong')).length).toBeGreaterThanOrEqual(3);
+    },
+  );
+
+  test('a key forgets nothing in a space that it may not use', async () => {
+    const as = (key: string) => ({ gateway: keyed, headers: { authorization: `Bearer ${key}` } });
+    const add = { events: [{ id: 'mem_1', text: 'a secret' }] };
+    await ask('POST', '/bob-1/events', add, as('key-of-all'));
+    const body = { ids: ['mem_1'] };
+    expect((await ask('POST', '/bob-1/forget', body, as('key-of-ann'))).status).toBe(403);
+    expect((await ask('POST', '/bob-1/forget', body, as('key-of-all'))).body.forgotten).toBe(1);
+  });
+});
+
 describe('changing an event', () => {
   test('PATCH changes the given fields, and recall finds only the new text', async () => {
     const { body: made } = await ask('POST', '/p/events', {
