@@ -149,6 +149,7 @@ describe('the official SDK', () => {
 
 describe('pace', () => {
   const slow = demoTransport({ pace: 20 });
+  const patient = demoTransport({ pace: 600_000 });
   const counting = {
     model: 'demo',
     stream: true,
@@ -159,25 +160,19 @@ describe('pace', () => {
     const start = performance.now();
     const reader = (await send(counting, undefined, slow)).body!.getReader();
     for (let i = 0; i < 6; i++) await reader.read();
-    const took = performance.now() - start;
-    expect(took).toBeGreaterThan(80);
-    expect(took).toBeLessThan(1500);
+    expect(performance.now() - start).toBeGreaterThan(80);
     await reader.cancel();
-    const whole = performance.now();
-    await (await send({ ...counting, stream: false }, undefined, slow)).text();
-    expect(performance.now() - whole).toBeLessThan(500);
+    // It would wait for hours.
+    await (await send({ ...counting, stream: false }, undefined, patient)).text();
   });
 
   test('an abort ends a stream at once, in the middle of a pause too', async () => {
     const abort = new AbortController();
-    const patient = demoTransport({ pace: 60_000 });
     const reader = (await send(counting, abort.signal, patient)).body!.getReader();
     await reader.read();
     const waiting = reader.read();
     setTimeout(() => abort.abort(new Error('gone')), 20);
-    const start = performance.now();
     await expect(waiting).rejects.toThrow('gone');
-    expect(performance.now() - start).toBeLessThan(1000);
   });
 
   test('a request that is aborted already is rejected', async () => {
