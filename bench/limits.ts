@@ -59,6 +59,7 @@ async function round(requests: number, keyOf: (request: number) => number): Prom
       { law: month, amount: 4e6 },
       { law: shared, amount: 4e6 },
     ]);
+    if (opening instanceof Promise || trying instanceof Promise) throw new Error('it waits');
     if (!opening.admitted || !trying.admitted) throw new Error('a limit was reached');
     trying.settle([2500, 3e6, 3e6, 3e6, 3e6]);
     opening.settle([1, 1]);
@@ -72,7 +73,7 @@ async function round(requests: number, keyOf: (request: number) => number): Prom
 const first = await round(KEYS, (request) => request);
 const later = await round(REQUESTS, () => Math.floor(Math.random() * KEYS));
 const one = await round(ONE_KEY, () => 0);
-limits.close();
+await limits.close();
 rmSync(folder, { recursive: true });
 console.log(`${KEYS} keys × 7 laws, µs of CPU for admission and settlement of a request:`);
 console.log(`  the first request of each key in a period  ${first.toFixed(2)}`);

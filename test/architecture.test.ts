@@ -343,7 +343,6 @@ const STILL_SHARED = [
   'src/features/memory/moving',
   'src/features/memory/shared',
   'src/limits/moving',
-  'src/limits/shared',
   'src/money/moving',
   'src/money/shared',
   'src/state/moving',
@@ -351,10 +350,7 @@ const STILL_SHARED = [
   'src/state/shared-tables.ts',
 ];
 const STILL_WHAT = [
-  'src/limits/engine/bank.ts',
   'src/limits/moving/counts.ts',
-  'src/limits/shared/bank-session.ts',
-  'src/limits/shared/taken-ahead.ts',
   'src/limits/usage-report.ts',
   'src/money/shared/spool-store.ts',
   'src/money/shared/upkeep.ts',
@@ -378,7 +374,6 @@ const STILL_WHAT = [
 ];
 const STILL_ONE_CLASS = [
   'AnswerKind',
-  'Bank',
   'ConnectionControl',
   'Exporter',
   'FrameWriter',

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
-import { Bank } from '../../src/limits/shared/bank.ts';
+import { DatabaseBank } from '../../src/limits/database-bank.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { type DatabaseServer, startPostgres } from '../../test/support/engines/database-servers.ts';
 import { percentile } from '../statistics.ts';
@@ -11,7 +11,6 @@ import { percentile } from '../statistics.ts';
 const SECONDS = 4;
 const GOAL = 1000;
 const DEADLINE_MS = 10_000;
-const SESSION_MS = 60_000;
 const AMOUNT = Number.MAX_SAFE_INTEGER;
 
 /** Milliseconds of each draw. */
@@ -20,22 +19,23 @@ type Times = readonly number[];
 /** One process: settles what it drew, and draws again, one after the other as a replica does. */
 async function draw(url: string): Promise<Times> {
   const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
-  const bank = new Bank(database, SESSION_MS);
+  const bank = new DatabaseBank({ database, deadlineMs: DEADLINE_MS });
   const session = crypto.randomUUID();
   const place = { law: 'budget:hot', start: 0, keepUntil: AMOUNT };
   const want = [{ ...place, most: AMOUNT, need: 1000, ahead: 8000 }];
   const settled = [{ ...place, used: 9000, freed: 0 }];
   let number = 0;
-  await bank.draw(session, ++number, [], want, false, DEADLINE_MS);
+  const own = { session, settled, wanted: want, closes: false };
+  await bank.draw({ ...own, number: ++number, settled: [] });
   const times: number[] = [];
   const end = performance.now() + SECONDS * 1000;
   for (let now = performance.now(); now < end; ) {
-    await bank.draw(session, ++number, settled, want, false, DEADLINE_MS);
+    await bank.draw({ ...own, number: ++number });
     const then = performance.now();
     times.push(then - now);
     now = then;
   }
-  await bank.draw(session, ++number, settled, [], true, DEADLINE_MS);
+  await bank.draw({ ...own, number: ++number, wanted: [], closes: true });
   await database.close();
   return times;
 }

@@ -1,20 +1,16 @@
-/** The limits of the first process: the engine with its file, its timer and its warnings. */
+/** The limits of the first process, with their file: what it counts outlives it, and it hands over to its successor. */
 
-import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
-import { type Clock, LocalLimits, type Reached } from './engine/local-limits.ts';
-import type { Admission, Charge, Law, OwnLimits, Standing } from './limits.ts';
+import { OwnBank } from './bank.ts';
+import { SYSTEM_CLOCK } from './limit-state.ts';
 import { LimitsStore } from './limits-store.ts';
+import { ProcessLimits, type ProcessLimitsOptions } from './process-limits.ts';
 
-export interface KeptLimitsOptions {
-  /** `state/limits.db` of the home folder. */
+export interface KeptLimitsOptions extends ProcessLimitsOptions {
+  /** `state/limits.db` of the home folder: for what has no place elsewhere. */
   readonly path: string;
   readonly onProblem: (message: string) => void;
-  /** A mark is reached, for the first time in its period. */
-  readonly onReached: (reached: Reached) => void;
-  readonly clock?: Clock;
 }
 
-const TURN_MS = 1000;
 /** Turns between two looks at rates; those below the share are written only at the end. */
 const RATES_TURNS = 5;
 const RATES_SHARE = 0.25;
@@ -23,118 +19,81 @@ const CLEAN_TURNS = 60;
 const HAND_OVER_TURNS = 60;
 /** Milliseconds between two looks at what an old process still holds, while requests come. */
 const LOOK_AT_OTHERS_MS = 50;
-const SWEPT_AT_ONCE = 2000;
 const RATES_AT_ONCE = 500;
 
-export const SYSTEM_CLOCK: Clock = {
-  wall: () => Date.now(),
-  monotonic: () => Math.floor(performance.now()),
-};
-
-export class KeptLimits implements OwnLimits, TickTask {
+export class KeptLimits extends ProcessLimits {
   readonly #store: LimitsStore;
-  readonly #engine: LocalLimits;
-  #timer: ReturnType<typeof setInterval> | undefined;
+  /** Of budgets that are counted in the file. */
+  readonly bank: OwnBank;
+  readonly #keepsBudgets: boolean;
+  readonly #keepsRates: boolean;
   #turns = 0;
-  #saving = false;
+  #isUsed = false;
   #handedOver = false;
   #closed = false;
   #hasOthers = false;
-  readonly #clock: Clock;
   #lookedAtOthers = Number.NEGATIVE_INFINITY;
 
-  constructor({ path, onProblem, onReached, clock = SYSTEM_CLOCK }: KeptLimitsOptions) {
-    this.#clock = clock;
-    this.#store = new LimitsStore({ path, clock, onProblem });
-    this.#engine = new LocalLimits({
-      clock,
-      bank: this.#store,
-      onReached: (reached) => {
-        if (this.#store.isNew(reached)) onReached(reached);
-      },
-      onUnsaved: () => this.#saveSoon(),
-    });
+  constructor({ path, onProblem, clock = SYSTEM_CLOCK, ...options }: KeptLimitsOptions) {
+    const store = new LimitsStore({ path, clock, onProblem });
+    const bank = new OwnBank(store);
+    super({ bank, rate: (id) => store.rate(id), ...options, clock });
+    this.#store = store;
+    this.bank = bank;
+    this.#keepsBudgets = options.bank === undefined;
+    this.#keepsRates = options.counter === undefined;
   }
 
-  admit(charges: readonly Charge[]): Admission {
-    this.#wake();
-    return this.#engine.admit(charges);
+  /** A gateway without limits opens no file. */
+  protected override wake(): void {
+    super.wake();
+    if (this.#closed || !this.#keepsRates) return;
+    // A new process: streams of the old one must count from its first word on.
+    if (!this.#isUsed) this.#followOthers();
+    else if (this.#turns <= HAND_OVER_TURNS && !this.#handedOver) this.#lookAtOthers();
+    this.#isUsed = true;
   }
 
-  standing(laws: readonly Law[]): readonly Standing[] {
-    this.#wake();
-    return this.#engine.standing(laws);
+  protected override turn(): void {
+    super.turn();
+    this.#turns++;
+    this.bank.save();
+    if (this.#keepsRates) {
+      if (this.#handedOver) this.#saveSlots();
+      else if (this.#hasOthers || this.#turns <= HAND_OVER_TURNS) this.#followOthers();
+      if (this.#turns % RATES_TURNS === 0) this.#saveRates(this.#handedOver ? 0 : RATES_SHARE);
+    }
+    if (this.#turns % CLEAN_TURNS !== 1) return;
+    this.bank.sweep(this.clock.wall());
+    this.#store.clean();
   }
 
   /** Another process takes over: from now on it learns from the file what is still used here. */
   handOver(): void {
     if (this.#closed) return;
     this.#handedOver = true;
-    if (this.#timer !== undefined) this.#writeAll();
+    if (this.isAwake) this.#writeAll();
   }
 
-  close(): void {
+  override close(): void | Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    clearInterval(this.#timer);
-    if (this.#timer !== undefined) this.#writeAll();
+    const closed = super.close();
+    if (this.isAwake) this.#writeAll();
     this.#store.close();
-  }
-
-  onTickEnd(): void {
-    this.#saving = false;
-    this.#save(false);
-  }
-
-  onExit(): void {
-    this.#engine.save();
-  }
-
-  /** More was used than was reserved, or nothing could be drawn. */
-  #saveSoon(): void {
-    if (this.#saving) return;
-    this.#saving = true;
-    atTickEnd(this);
-  }
-
-  /** The first use starts the timer: a gateway without limits has none, and opens no file. */
-  #wake(): void {
-    if (this.#closed) return;
-    if (this.#timer !== undefined) {
-      // A new process: streams of the old one must count from its first word on.
-      if (this.#turns <= HAND_OVER_TURNS && !this.#handedOver) this.#lookAtOthers();
-      return;
-    }
-    this.#timer = setInterval(() => this.#turn(), TURN_MS);
-    this.#timer.unref();
-    this.#followOthers();
-  }
-
-  #turn(): void {
-    this.#turns++;
-    this.#save(this.#handedOver);
-    this.#engine.sweep(SWEPT_AT_ONCE);
-    if (this.#handedOver) this.#saveSlots();
-    else if (this.#hasOthers || this.#turns <= HAND_OVER_TURNS) this.#followOthers();
-    if (this.#turns % RATES_TURNS === 0) this.#saveRates(this.#handedOver ? 0 : RATES_SHARE);
-    if (this.#turns % CLEAN_TURNS === 1) this.#store.clean();
-  }
-
-  /** In slices, so that requests come in between. */
-  #save(exact: boolean): void {
-    if (this.#closed) return;
-    if (this.#engine.save(exact)) setImmediate(() => this.#save(exact));
+    return closed;
   }
 
   #writeAll(): void {
-    while (this.#engine.save(true));
+    if (this.#keepsBudgets) this.save(true);
+    if (!this.#keepsRates) return;
     this.#saveRates(0);
     this.#saveSlots();
   }
 
   #saveRates(share: number): void {
     let slice: { id: string; debt: number }[] = [];
-    for (const { law, debt } of this.#engine.rates(share)) {
+    for (const { law, debt } of this.rates(share)) {
       slice.push({ id: law.id, debt });
       if (slice.length < RATES_AT_ONCE) continue;
       this.#store.saveRates(slice);
@@ -144,19 +103,19 @@ export class KeptLimits implements OwnLimits, TickTask {
   }
 
   #saveSlots(): void {
-    const held = [...this.#engine.slots()].map(({ law, held }) => ({ id: law.id, held }));
+    const held = [...this.slots()].map(({ law, held }) => ({ id: law.id, held }));
     this.#store.saveSlots(this.#closed ? [] : held);
   }
 
   #lookAtOthers(): void {
-    if (this.#clock.monotonic() - this.#lookedAtOthers >= LOOK_AT_OTHERS_MS) this.#followOthers();
+    if (this.clock.monotonic() - this.#lookedAtOthers >= LOOK_AT_OTHERS_MS) this.#followOthers();
   }
 
   #followOthers(): void {
-    this.#lookedAtOthers = this.#clock.monotonic();
+    this.#lookedAtOthers = this.clock.monotonic();
     const others = this.#store.slotsOfOthers();
     if (others === undefined || (others.size === 0 && !this.#hasOthers)) return;
     this.#hasOthers = others.size > 0;
-    this.#engine.setOthers(others);
+    this.setOthers(others);
   }
 }

@@ -2,8 +2,8 @@
 
 import type { Database } from 'bun:sqlite';
 import { fileAt, isDamage, openStateFile, setAside } from '../state/versioned-store.ts';
-import type { Bank, Draw } from './engine/bank.ts';
-import type { Clock, Reached } from './engine/local-limits.ts';
+import type { TotalRows, Totals, WindowKey } from './bank.ts';
+import type { Clock } from './limits.ts';
 
 /** Of the file. */
 export const LIMITS_SCHEMA = [
@@ -39,7 +39,7 @@ export interface LimitsStoreOptions {
 }
 
 /** Never throws: where the file cannot be used, the caller goes on with what it has in memory. */
-export class LimitsStore implements Bank {
+export class LimitsStore implements Totals {
   readonly #options: LimitsStoreOptions;
   readonly #holder = Math.floor(Math.random() * 2 ** 52);
   #db: Database | undefined;
@@ -57,7 +57,7 @@ export class LimitsStore implements Bank {
     this.#opened = { wall: clock.wall(), monotonic: clock.monotonic() };
   }
 
-  draw(draws: readonly Draw[]): boolean {
+  update(work: (rows: TotalRows) => void): boolean {
     return this.#use(false, (db) => {
       const read = db.query<{ used: number }, [string, number]>(
         'SELECT used FROM windows WHERE law = ? AND start = ?',
@@ -65,25 +65,13 @@ export class LimitsStore implements Bank {
       const write = db.query(
         'INSERT INTO windows (law, start, used, keep_until) VALUES (?, ?, ?, ?) ON CONFLICT (law, start) DO UPDATE SET used = excluded.used',
       );
-      const done = db
-        .transaction(() =>
-          draws.map(({ period, want, most }) => {
-            const { id, start, end } = period;
-            const row = read.get(id, start);
-            // A file that was set aside has no row any more.
-            const total = row?.used ?? period.others + period.drawn;
-            const others = Math.max(0, total - period.drawn);
-            const drawn = Math.max(period.used, Math.min(want, most - others));
-            const next = Math.min(Number.MAX_SAFE_INTEGER, others + drawn);
-            if (next !== (row?.used ?? 0)) write.run(id, start, next, end + (end - start));
-            return { period, others, drawn };
-          }),
-        )
-        .immediate();
-      for (const { period, others, drawn } of done) {
-        period.others = others;
-        period.drawn = drawn;
-      }
+      const rows: TotalRows = {
+        get: ({ law, start }) => read.get(law, start)?.used,
+        set({ law, start, keepUntil }, total) {
+          write.run(law, start, total, keepUntil);
+        },
+      };
+      db.transaction(() => work(rows)).immediate();
       return true;
     });
   }
@@ -146,11 +134,11 @@ export class LimitsStore implements Bank {
   }
 
   /** Whether this mark is reached for the first time in its period. Without the file, every one is. */
-  isNew({ law, start, end, mark }: Reached): boolean {
+  isNew({ law, start, keepUntil }: WindowKey, mark: number): boolean {
     return this.#use(true, (db) => {
       const { changes } = db
         .query('INSERT OR IGNORE INTO notices (law, start, mark, keep_until) VALUES (?, ?, ?, ?)')
-        .run(law.id, start, mark, end + (end - start));
+        .run(law, start, mark, keepUntil);
       return changes > 0;
     });
   }

@@ -54,18 +54,94 @@ export interface Charge {
   readonly tentative?: boolean;
 }
 
-/** What was admitted. One of the methods is called, once; later calls do nothing. */
-export interface Ticket {
-  readonly admitted: true;
+export interface Clock {
+  /** Milliseconds since 1970 by the system clock, which can be changed. Calendar periods use it. */
+  wall(): number;
+  /** Milliseconds of a monotonic clock, which changes of the system time do not affect. Rates use it. */
+  monotonic(): number;
+}
+
+/** What a request holds of a law until it ends. */
+export type Hold = object | undefined;
+
+/** `now` is monotonic, `wall` the time of day. */
+export interface LimitState {
+  law: Law;
+  /** Milliseconds until so many units can be admitted, as far as it is known here; 0: now; Infinity: never; or -1: it must be asked for. */
+  wait(units: number, now: number, wall: number): number;
+  /** Takes them, whether they fit or not. */
+  take(units: number, now: number, wall: number, soft: boolean): Hold;
+  settle(hold: Hold, used: number, now: number, reserved: number): void;
+  /** @param most the upper bound of what remains, where it is known */
+  standing(now: number, wall: number, most?: number): Standing;
+  /** Nothing changes for anybody if it leaves the memory now. */
+  isAsNew(now: number, wall: number): boolean;
+}
+
+export const MAX_UNITS = Number.MAX_SAFE_INTEGER;
+
+/** A number of units; what is none counts as it was reserved, so that a mistake makes nothing free. */
+export function wholeUnits(used: number | undefined, reserved: number): number {
+  if (used === undefined || Number.isNaN(used)) return reserved;
+  return Math.min(MAX_UNITS, Math.max(0, Math.ceil(used)));
+}
+
+/** What was admitted. It is settled or abandoned, once; later calls do nothing. */
+export class Ticket {
+  readonly admitted = true;
+  readonly #clock: Clock;
+  readonly #charges: readonly Charge[];
+  readonly #states: readonly LimitState[];
+  readonly #holds: readonly Hold[];
+  #isOver = false;
+
+  constructor(
+    clock: Clock,
+    charges: readonly Charge[],
+    states: readonly LimitState[],
+    holds: readonly Hold[],
+  ) {
+    this.#clock = clock;
+    this.#charges = charges;
+    this.#states = states;
+    this.#holds = holds;
+  }
+
   /** What it really was, in the order of the charges. What is not a number counts as it was reserved. */
-  settle(used: readonly number[]): void;
+  settle(used: readonly number[]): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const now = this.#clock.monotonic();
+    for (let i = 0; i < this.#states.length; i++) {
+      const { amount } = this.#charges[i]!;
+      this.#states[i]!.settle(this.#holds[i], wholeUnits(used[i], amount), now, amount);
+    }
+  }
+
   /** Nothing was done: everything is given back. */
-  abandon(): void;
+  abandon(): void {
+    this.settle(this.#charges.map(() => 0));
+  }
+
   /**
-   * How the laws stand, in the order of the charges; in a worker as of the admission, less what was abandoned.
+   * How the laws stand, in the order of the charges.
    * @param count of the first so many charges alone; left out: of all
    */
-  standings(count?: number): readonly Standing[];
+  standings(count?: number): readonly Standing[] {
+    return standingsOf(this.#clock, this.#states, count);
+  }
+}
+
+export function standingsOf(
+  clock: Clock,
+  states: readonly LimitState[],
+  count = states.length,
+): readonly Standing[] {
+  const wall = clock.wall();
+  const now = clock.monotonic();
+  const standings: Standing[] = [];
+  for (let i = 0; i < count; i++) standings.push(states[i]!.standing(now, wall));
+  return standings;
 }
 
 export interface Refusal {
@@ -79,7 +155,7 @@ export interface Refusal {
   readonly asked: number;
   /** Every law that refuses, in the order of the charges. */
   readonly refusedBy: readonly Law[];
-  /** As {@link Ticket.standings}; in a worker as of the refusal. */
+  /** As {@link Ticket.standings}. */
   standings(): readonly Standing[];
 }
 
@@ -106,10 +182,4 @@ export type Admission = Ticket | Refusal;
 export interface Limits {
   admit(charges: readonly Charge[]): Admission | Promise<Admission>;
   standing(laws: readonly Law[]): readonly Standing[] | Promise<readonly Standing[]>;
-}
-
-/** The limits of the process that holds them: it asks no other. */
-export interface OwnLimits extends Limits {
-  admit(charges: readonly Charge[]): Admission;
-  standing(laws: readonly Law[]): readonly Standing[];
 }

@@ -2,7 +2,7 @@
 
 import { usdOf } from '../lib/text/usd.ts';
 import { event, type Log } from '../telemetry/log.ts';
-import type { Reached } from './engine/local-limits.ts';
+import type { Reached } from './leases.ts';
 
 export interface NoticesOptions {
   readonly log: Log;

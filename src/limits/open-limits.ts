@@ -1,19 +1,38 @@
-/** Wires the limits: the engine with its file in the first process, a channel to it in a worker, shared engines. */
+/** Wires the limits: where budgets, and where rates and slots are counted, of this process. */
 
 import { join } from 'node:path';
 import type { Principal } from '../keys/principal.ts';
+import type { KeyValue, Sql } from '../state/engines/engine.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
+import { cacheCounter } from './cache-counter.ts';
+import { LEASE_MS } from './counters.ts';
+import { DatabaseBank } from './database-bank.ts';
 import { openGuard } from './guard.ts';
 import { KeptLimits } from './kept-limits.ts';
+import type { Reached } from './leases.ts';
 import type { Limits } from './limits.ts';
 import { BudgetNotices } from './notices.ts';
-import { type LimitsEngines, openShared } from './shared/open-shared.ts';
+import { ProcessLimits } from './process-limits.ts';
 import { budgetsReport, type OwnedBudget, usageReport } from './usage-report.ts';
-import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
+import {
+  FirstProcess,
+  type LimitsChannel,
+  limitsOfFirst,
+  type WorkerLimits,
+} from './worker-channel.ts';
 
 /** Budgets of which it is known that a request was larger. */
 const MAX_NEVER_FITS = 10_000;
+
+export interface LimitsEngines {
+  readonly cache: KeyValue | undefined;
+  readonly database: Sql | undefined;
+  /** The id of this process among the replicas. */
+  readonly replica: string;
+  /** What holds of rates and slots while the cache is away. */
+  readonly onError: 'local' | 'open' | 'closed';
+}
 
 export interface OpenLimitsOptions {
   /** The folder of the state. */
@@ -29,22 +48,32 @@ export interface OpenLimitsOptions {
 
 export function openLimits({ home, log, metrics, channel, shared, engines }: OpenLimitsOptions) {
   const notices = new BudgetNotices({ log, fetch: (url, init) => fetch(url, init) });
+  const { cache, database, replica, onError } = engines;
+  const first = channel && limitsOfFirst(channel);
+  const bank = database === undefined ? first?.bank : new DatabaseBank({ database });
+  const ofCache = cache && {
+    counter: cacheCounter({ cache, replica, leaseMs: LEASE_MS }),
+    onError,
+  };
+  const counter = ofCache ?? (first && { counter: first.counter, onError: 'closed' as const });
+  const options = {
+    process: replica,
+    ...(bank !== undefined && { bank }),
+    counter,
+    onReached: (reached: Reached) => notices.reached(reached),
+  };
   const own =
-    channel === undefined && shared === undefined
+    shared === undefined && channel === undefined
       ? new KeptLimits({
+          ...options,
           path: join(home, 'state', 'limits.db'),
           onProblem: (message) => event(log, 'limits.store.problem', { message }, 'error'),
-          onReached: (reached) => notices.reached(reached),
         })
       : undefined;
   // A gateway inside another one has the limits of that one, engines included.
-  const together =
-    shared === undefined
-      ? openShared(engines, own ?? new RemoteLimits(channel!), (reached) =>
-          notices.reached(reached),
-        )
-      : undefined;
-  const limits: Limits = together?.limits ?? shared!;
+  const opened = shared === undefined ? (own ?? new ProcessLimits(options)) : undefined;
+  const limits: Limits = opened ?? shared!;
+  const ofWorkers = own && new FirstProcess(own, own.bank);
   const neverFits = new Map<string, number>();
   const guarding = {
     limits,
@@ -64,14 +93,13 @@ export function openLimits({ home, log, metrics, channel, shared, engines }: Ope
     budgets: (owned: Iterable<OwnedBudget>, limit: number) =>
       budgetsReport(limits, owned, limit, neverFits),
     workerLimits(): WorkerLimits {
-      if (own === undefined) throw new Error('only the first process has workers');
-      return new WorkerLimits(own);
+      if (ofWorkers === undefined) throw new Error('only the first process has workers');
+      return ofWorkers.worker();
     },
     handOver: () => own?.handOver(),
     async close() {
-      await together?.close();
+      await opened?.close();
       notices.close();
-      own?.close();
     },
   };
 }

@@ -1,139 +1,124 @@
-/** Limits of several processes: a worker asks the first process, in one message for each turn of the event loop. */
+/** Limits of several processes: the first one is to its workers what the engines are to replicas, over the channel that they have. */
 
-import { GatewayError } from '../conversation/errors.ts';
-import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
-import type {
-  Admission,
-  Charge,
-  Law,
-  Limits,
-  OwnLimits,
-  Refusal,
-  Standing,
-  Ticket,
-} from './limits.ts';
+import { EngineAway } from '../state/engines/engine.ts';
+import type { Bank, Draw, Drawn, OwnBank, WindowKey } from './bank.ts';
+import type { Answer, Counter, Take, Taken } from './counters.ts';
+import { unavailable } from './limit-state.ts';
+import type { ProcessLimits } from './process-limits.ts';
+import { RateState, type SlotsState } from './rates.ts';
 
-/** Used, held, remaining, milliseconds to the reset (null: never), its time (null: none). */
-type WireStanding = readonly [number, number, number, number | null, number | null];
-/** Number of the law, amount, 1 for a soft charge, 2 for a tentative one. */
-type WireCharge = readonly [number, number, 0 | 1 | 2];
+/** What a worker asks. */
+export type LimitsQuestion = { readonly number: number } & (
+  | { readonly draw: Draw }
+  | { readonly takes: readonly Take[] }
+  | { readonly window: WindowKey; readonly mark: number }
+);
 
-/** What a worker sends. Laws are numbered by the worker, and sent once. */
-export interface LimitsQuestion {
-  /** All numbers of before are void. */
-  readonly anew?: true;
-  readonly laws: readonly (readonly [number, Law])[];
-  readonly asks: readonly (readonly [number, readonly WireCharge[]])[];
-  /** Null: abandoned. */
-  readonly ends: readonly (readonly [number, readonly (number | null)[] | null])[];
-  readonly standings: readonly (readonly [number, readonly number[]])[];
-}
+/** What the first process answers, by the number of the question. */
+export type LimitsAnswer = { readonly number: number } & (
+  | { readonly drawn: Drawn }
+  | { readonly taken: Answer }
+  | { readonly isNew: boolean }
+);
 
-/** What the first process answers, by the numbers of the questions. */
-export interface LimitsAnswer {
-  readonly admitted: readonly (readonly [number, readonly WireStanding[]])[];
-  readonly refused: readonly (readonly [
-    number,
-    {
-      /** Place among the charges. */
-      readonly law: number;
-      readonly refusedBy: readonly number[];
-      readonly retryAfterMs: number | null;
-      readonly standings: readonly WireStanding[];
-      readonly asked: number;
-    },
-  ])[];
-  readonly standings: readonly (readonly [number, readonly WireStanding[]])[];
-}
+/** In the first process: what its workers ask. */
+export class FirstProcess {
+  readonly #limits: ProcessLimits;
+  readonly #bank: OwnBank;
+  /** Slots of each worker, by the id of the law. */
+  readonly #workers = new Set<Map<string, number>>();
 
-const toWire = ({ used, held, remaining, resetMs, resetAt }: Standing): WireStanding => [
-  used,
-  held,
-  remaining,
-  resetMs ?? null,
-  resetAt ?? null,
-];
-const fromWire = (law: Law, [used, held, remaining, resetMs, resetAt]: WireStanding): Standing => ({
-  law,
-  used,
-  held,
-  remaining,
-  resetMs: resetMs ?? undefined,
-  ...(resetAt !== null && { resetAt }),
-});
-
-/** In the first process: what one worker has asked and not ended. */
-export class WorkerLimits {
-  readonly #limits: OwnLimits;
-  readonly #laws = new Map<number, Law>();
-  readonly #tickets = new Map<number, Ticket>();
-
-  constructor(limits: OwnLimits) {
+  /** @param bank where these limits count budgets */
+  constructor(limits: ProcessLimits, bank: OwnBank) {
     this.#limits = limits;
+    this.#bank = bank;
   }
 
-  answer({ anew, laws, asks, ends, standings }: LimitsQuestion): LimitsAnswer | undefined {
-    if (anew === true) this.#laws.clear();
-    for (const [number, law] of laws) this.#laws.set(number, law);
-    for (const [number, used] of ends) {
-      const ticket = this.#tickets.get(number);
-      this.#tickets.delete(number);
-      if (used === null) ticket?.abandon();
-      else ticket?.settle(used.map((units) => units ?? Number.NaN));
-    }
-    const admitted: LimitsAnswer['admitted'][number][] = [];
-    const refused: LimitsAnswer['refused'][number][] = [];
-    for (const [number, wire] of asks) {
-      const charges = wire.map(([law, amount, soft]) => ({
-        law: this.#law(law),
-        amount,
-        soft: soft === 1,
-        tentative: soft === 2,
-      }));
-      const admission = this.#limits.admit(charges);
-      if (admission.admitted) {
-        this.#tickets.set(number, admission);
-        admitted.push([number, admission.standings().map(toWire)]);
-        continue;
-      }
-      const { law, refusedBy, retryAfterMs, asked } = admission;
-      const place = (one: Law) => charges.findIndex((charge) => charge.law === one);
-      refused.push([
-        number,
-        {
-          law: place(law),
-          refusedBy: refusedBy.map(place),
-          retryAfterMs: retryAfterMs ?? null,
-          standings: admission.standings().map(toWire),
-          asked,
-        },
-      ]);
-    }
-    const shown = standings.map(([number, ids]) => {
-      const found = this.#limits.standing(ids.map((id) => this.#law(id)));
-      return [number, found.map(toWire)] as const;
+  /** For one more worker. */
+  worker(): WorkerLimits {
+    const slots = new Map<string, number>();
+    this.#workers.add(slots);
+    this.#bank.workers++;
+    let last: { readonly draw: Draw; readonly drawn: Drawn } | undefined;
+    const sessions = new Set<string>();
+    return {
+      answer: (question) => {
+        const { number } = question;
+        if ('takes' in question) return { number, taken: this.#take(slots, question.takes) };
+        if ('mark' in question)
+          return { number, isNew: this.#bank.isNew(question.window, question.mark) };
+        const { draw } = question;
+        const isAgain = last?.draw.session === draw.session && last.draw.number === draw.number;
+        if (!isAgain) last = { draw, drawn: this.#draw(draw) };
+        sessions.add(draw.session);
+        return { number, drawn: last!.drawn };
+      },
+      ended: () => {
+        for (const session of sessions) this.#bank.ended(session);
+        for (const [id, held] of slots) this.#limits.giveSlots(id, held);
+        if (this.#workers.delete(slots)) this.#bank.workers--;
+      },
+    };
+  }
+
+  #draw(draw: Draw): Drawn {
+    // Who only looks sees what this process has used itself as spent.
+    if (draw.wanted.every(({ need, ahead }) => need + ahead === 0)) this.#limits.save();
+    return this.#bank.draw(draw);
+  }
+
+  /** As the script of the cache does. */
+  #take(slots: Map<string, number>, takes: readonly Take[]): Answer {
+    const now = this.#limits.clock.monotonic();
+    const processes = this.#workers.size + 1;
+    const states = takes.map((take) => {
+      const state = this.#limits.stateOf(take.law, now) as RateState | SlotsState;
+      if (state instanceof RateState) tellRate(state, take, now);
+      else tellSlots(state, take, slots);
+      return state;
     });
-    if (asks.length === 0 && standings.length === 0) return undefined;
-    return { admitted, refused, standings: shown };
-  }
-
-  /** The worker has ended: what it had reserved counts as used, since it was sent. */
-  ended(): void {
-    for (const ticket of this.#tickets.values()) ticket.settle([]);
-    this.#tickets.clear();
-  }
-
-  #law(number: number): Law {
-    const law = this.#laws.get(number);
-    if (law === undefined) throw new Error(`a worker named law ${number} and never sent it`);
-    return law;
+    const waits = takes.map(({ need }, i) => (need === 0 ? 0 : states[i]!.wait(need, now)));
+    const isRefused = waits.some((wait) => wait > 0);
+    const taken = takes.map(({ law, need, ahead }, i): Taken => {
+      const state = states[i]!;
+      const { remaining } = state.standing(now);
+      const more = Math.min(ahead, Math.floor(((remaining - need) * 0.1) / processes));
+      const granted = isRefused ? 0 : need + Math.max(0, more);
+      const seen = granted === 0 ? undefined : state.take(granted, now);
+      if (state instanceof RateState) state.open -= granted === 0 ? 0 : 1;
+      else slots.set(law.id, (slots.get(law.id) ?? 0) + granted);
+      const { offset = 0, refunded = 0, wraps = 0 } = seen ?? {};
+      const left = state.standing(now).remaining;
+      return { granted, wait: waits[i]!, offset, refunded, wraps, left };
+    });
+    return { processes, at: now, taken };
   }
 }
 
-const markOf = ({ soft, tentative }: Charge) => {
-  if (soft === true) return 1;
-  return tentative === true ? 2 : 0;
-};
+/** In the first process: one worker. */
+export interface WorkerLimits {
+  answer(question: LimitsQuestion): LimitsAnswer;
+  /** It has ended: what it held of budgets counts as used, since it was sent; its slots are free. */
+  ended(): void;
+}
+
+function tellRate(state: RateState, { debt, refunds }: Take, now: number): void {
+  if (debt > 0) state.owe(debt, now);
+  for (const [units, used, admittedAt, offset, refunded, wraps] of refunds) {
+    state.refund({ units, admittedAt, offset, refunded, wraps }, used, now);
+  }
+}
+
+function tellSlots(
+  state: SlotsState,
+  { law, given, held }: Take,
+  slots: Map<string, number>,
+): void {
+  const before = slots.get(law.id) ?? 0;
+  const rest = Math.max(0, (held >= 0 ? held : before) - given);
+  state.held += rest - before;
+  slots.set(law.id, rest);
+}
 
 /** How a worker reaches the first process. */
 export interface LimitsChannel {
@@ -145,218 +130,62 @@ export interface LimitsChannel {
 
 /** A first process that is busy for longer is taken as lost. */
 const ANSWER_MS = 5000;
-/** Laws that are numbered before the numbers begin anew. */
-const MAX_LAWS = 50_000;
 
-interface Waiting {
-  readonly charges: readonly Charge[];
-  resolve(admission: Admission): void;
-  reject(error: GatewayError): void;
-}
-
-interface WaitingStanding {
-  readonly laws: readonly Law[];
-  resolve(standings: readonly Standing[]): void;
-  reject(error: GatewayError): void;
-}
+/** A question without its number. */
+type Asked = LimitsQuestion extends infer One
+  ? One extends unknown
+    ? Omit<One, 'number'>
+    : never
+  : never;
 
 /** In a worker. Where the first process does not answer, nothing is admitted: it could be over a limit. */
-export class RemoteLimits implements Limits, TickTask {
-  readonly #channel: LimitsChannel;
-  #broken = false;
-  #numbers = 0;
-  readonly #laws = new Map<Law, number>();
-  #anew = false;
-  #newLaws: [number, Law][] = [];
-  #asks: LimitsQuestion['asks'][number][] = [];
-  #ends: LimitsQuestion['ends'][number][] = [];
-  #standings: LimitsQuestion['standings'][number][] = [];
-  #scheduled = false;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #waitingStandings = new Map<number, WaitingStanding>();
-
-  constructor(channel: LimitsChannel) {
-    this.#channel = channel;
-    channel.listen((answer) => (answer === undefined ? this.#break() : this.#answered(answer)));
-  }
-
-  admit(charges: readonly Charge[]): Promise<Admission> {
-    const { promise, resolve, reject } = Promise.withResolvers<Admission>();
-    if (this.#broken) return Promise.reject(lost());
-    const number = ++this.#numbers;
-    this.#waiting.set(number, { charges, resolve, reject });
-    this.#asks.push([
-      number,
-      charges.map((charge) => [this.#numberOf(charge.law), charge.amount, markOf(charge)]),
-    ]);
-    this.#schedule();
-    return promise;
-  }
-
-  standing(laws: readonly Law[]): Promise<readonly Standing[]> {
-    if (this.#broken) return Promise.reject(lost());
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Standing[]>();
-    const number = ++this.#numbers;
-    this.#waitingStandings.set(number, { laws, resolve, reject });
-    this.#standings.push([number, laws.map((law) => this.#numberOf(law))]);
-    this.#schedule();
-    return promise;
-  }
-
-  onTickEnd(): void {
-    this.#scheduled = false;
-    const question: LimitsQuestion = {
-      ...(this.#anew && { anew: true as const }),
-      laws: this.#newLaws,
-      asks: this.#asks,
-      ends: this.#ends,
-      standings: this.#standings,
-    };
-    this.#anew = this.#laws.size >= MAX_LAWS;
-    if (this.#anew) this.#laws.clear();
-    this.#newLaws = [];
-    this.#asks = [];
-    this.#ends = [];
-    this.#standings = [];
-    if (!this.#channel.send(question)) {
-      this.#break();
+export function limitsOfFirst(channel: LimitsChannel): {
+  readonly bank: Bank;
+  readonly counter: Counter;
+} {
+  let isBroken = false;
+  let numbers = 0;
+  const waiting = new Map<number, (answer: LimitsAnswer | undefined) => void>();
+  channel.listen((answer) => {
+    if (answer !== undefined) {
+      waiting.get(answer.number)?.(answer);
       return;
     }
-    const asked = [...question.asks, ...question.standings].map(([number]) => number);
-    if (asked.length > 0) setTimeout(() => this.#giveUp(asked), ANSWER_MS).unref();
-  }
-
-  /** For tickets alone: what was admitted is over. Null: nothing was done. */
-  ended(number: number, used: readonly number[] | null): void {
-    if (this.#broken) return;
-    // What is not a number cannot be sent as one.
-    const sent = used?.map((units) => (Number.isNaN(units) ? null : units)) ?? null;
-    this.#ends.push([number, sent]);
-    this.#schedule();
-  }
-
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    atTickEnd(this);
-  }
-
-  #numberOf(law: Law): number {
-    const known = this.#laws.get(law);
-    if (known !== undefined) return known;
-    const number = ++this.#numbers;
-    this.#laws.set(law, number);
-    this.#newLaws.push([number, law]);
-    return number;
-  }
-
-  #answered({ admitted, refused, standings }: LimitsAnswer): void {
-    for (const [number, wire] of admitted) {
-      const waiting = this.#waiting.get(number);
-      this.#waiting.delete(number);
-      // It came too late: the request was refused meanwhile.
-      if (waiting === undefined) this.ended(number, null);
-      else waiting.resolve(new RemoteTicket(this, number, waiting.charges, wire));
-    }
-    for (const [number, wire] of refused) {
-      const waiting = this.#waiting.get(number);
-      this.#waiting.delete(number);
-      waiting?.resolve(refusalOf(waiting.charges, wire));
-    }
-    for (const [number, wire] of standings) {
-      const waiting = this.#waitingStandings.get(number);
-      this.#waitingStandings.delete(number);
-      waiting?.resolve(waiting.laws.map((law, i) => fromWire(law, wire[i]!)));
-    }
-  }
-
-  #giveUp(numbers: readonly number[]): void {
-    for (const number of numbers) {
-      const waiting = this.#waiting.get(number) ?? this.#waitingStandings.get(number);
-      this.#waiting.delete(number);
-      this.#waitingStandings.delete(number);
-      waiting?.reject(lost());
-    }
-  }
-
-  #break(): void {
-    this.#broken = true;
-    this.#giveUp([...this.#waiting.keys(), ...this.#waitingStandings.keys()]);
-  }
-}
-
-const lost = () =>
-  new GatewayError('overloaded', 'The limits of this key cannot be checked at the moment.', {
-    code: 'limits_unavailable',
-    retryAfter: 1,
+    isBroken = true;
+    for (const settle of waiting.values()) settle(undefined);
   });
-
-function refusalOf(
-  charges: readonly Charge[],
-  { law, refusedBy, retryAfterMs, standings: wire, asked }: LimitsAnswer['refused'][number][1],
-): Refusal {
-  const standings = wire.map((one, place) => fromWire(charges[place]!.law, one));
+  function ask(asked: Asked): Promise<LimitsAnswer> {
+    const number = ++numbers;
+    const { promise, resolve, reject } = Promise.withResolvers<LimitsAnswer>();
+    const timeout = setTimeout(() => settle(undefined), ANSWER_MS);
+    timeout.unref();
+    const settle = (answer: LimitsAnswer | undefined) => {
+      clearTimeout(timeout);
+      waiting.delete(number);
+      if (answer === undefined)
+        reject(new EngineAway('database', 'no answer of the first process'));
+      else resolve(answer);
+    };
+    waiting.set(number, settle);
+    if (isBroken || !channel.send({ number, ...asked } as LimitsQuestion)) settle(undefined);
+    return promise;
+  }
   return {
-    admitted: false,
-    law: charges[law]!.law,
-    retryAfterMs: retryAfterMs ?? undefined,
-    standing: standings[law]!,
-    asked,
-    refusedBy: refusedBy.map((place) => charges[place]!.law),
-    standings: () => standings,
+    bank: {
+      distance: 'near',
+      sessionMs: Number.POSITIVE_INFINITY,
+      draw: async (draw) => ((await ask({ draw })) as { drawn: Drawn }).drawn,
+      hasOthers: () => true,
+      isNew: async (window, mark) => ((await ask({ window, mark })) as { isNew: boolean }).isNew,
+    },
+    counter: {
+      deadlineMs: ANSWER_MS,
+      take: async (takes) => {
+        const answer = await ask({ takes }).catch(() => {
+          throw unavailable('limits');
+        });
+        return (answer as { taken: Answer }).taken;
+      },
+    },
   };
-}
-
-/** As it stands once these units, which it counts, are given back. */
-function without(standing: Standing, units: number): Standing {
-  const { law, used, held, remaining, resetMs } = standing;
-  const left = Math.max(0, used - units);
-  return {
-    ...standing,
-    used: left,
-    held: Math.max(0, held - units),
-    remaining: Math.min(law.amount, remaining + units),
-    // A rate fills evenly; a window ends when it ends.
-    ...(law.kind === 'rate' &&
-      resetMs !== undefined && { resetMs: Math.ceil((resetMs * left) / Math.max(1, used)) }),
-  };
-}
-
-class RemoteTicket implements Ticket {
-  readonly admitted = true;
-  #limits: RemoteLimits | undefined;
-  readonly #number: number;
-  readonly #charges: readonly Charge[];
-  readonly #wire: readonly WireStanding[];
-  #abandoned = false;
-
-  constructor(
-    limits: RemoteLimits,
-    number: number,
-    charges: readonly Charge[],
-    wire: readonly WireStanding[],
-  ) {
-    this.#limits = limits;
-    this.#number = number;
-    this.#charges = charges;
-    this.#wire = wire;
-  }
-
-  settle(used: readonly number[]): void {
-    this.#limits?.ended(this.#number, used);
-    this.#limits = undefined;
-  }
-
-  abandon(): void {
-    this.#abandoned ||= this.#limits !== undefined;
-    this.#limits?.ended(this.#number, null);
-    this.#limits = undefined;
-  }
-
-  standings(count?: number): readonly Standing[] {
-    return this.#charges.slice(0, count).map(({ law, amount }, i) => {
-      const admitted = fromWire(law, this.#wire[i]!);
-      return this.#abandoned ? without(admitted, amount) : admitted;
-    });
-  }
 }

@@ -1,6 +1,7 @@
 /** For a process whose files cannot grow: windows of many keys, each of which admits once and then refuses. */
 
-import { KeptLimits, SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
+import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
+import { LocalKeptLimits as KeptLimits } from '../support/local-limits.ts';
 
 const problems: string[] = [];
 const limits = new KeptLimits({

@@ -13,13 +13,13 @@ import { GatewayError } from '../../src/conversation/errors.ts';
 import { errorResponse } from '../../src/gateway/error-response.ts';
 import { type Budget, type Principal, WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
-import { LocalLimits } from '../../src/limits/engine/local-limits.ts';
 import { type LimitGuard, openGuard } from '../../src/limits/guard.ts';
 import { durationText } from '../../src/limits/headers.ts';
 import { lawsOf } from '../../src/limits/laws-of.ts';
 import { budgetsReport, usageReport } from '../../src/limits/usage-report.ts';
 import { remedyForError } from '../../src/upstream/classify.ts';
 import { maskedError } from '../../src/upstream/vendor-error.ts';
+import { LocalLimits } from '../support/local-limits.ts';
 
 const NOW = Date.parse('2026-06-10T10:00:00Z');
 

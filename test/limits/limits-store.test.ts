@@ -13,9 +13,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Reached } from '../../src/limits/engine/local-limits.ts';
-import { KeptLimits } from '../../src/limits/kept-limits.ts';
+import type { Reached } from '../../src/limits/leases.ts';
 import type { Charge, Law, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import { LocalKeptLimits as KeptLimits } from '../support/local-limits.ts';
 
 let folder: string;
 let path: string;

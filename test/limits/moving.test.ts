@@ -5,16 +5,17 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { KeptLimits, SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
+import { DatabaseBank } from '../../src/limits/database-bank.ts';
+import { limitsTables } from '../../src/limits/database-schema.ts';
 import type { Admission, WindowLaw } from '../../src/limits/limits.ts';
 import { LIMITS_SCHEMA } from '../../src/limits/limits-store.ts';
 import { budgetsMove } from '../../src/limits/moving/budgets-move.ts';
-import { limitsTables } from '../../src/limits/shared/bank.ts';
-import { SharedWindows } from '../../src/limits/shared/shared-windows.ts';
+import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
 import type { MoveDirection } from '../../src/state/state-move.ts';
 import { openStateFile } from '../../src/state/versioned-store.ts';
 import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
+import { LocalKeptLimits as KeptLimits } from '../support/local-limits.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 
 setDefaultTimeout(120_000);
@@ -212,9 +213,7 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
       ...{ per: 'month', timeZone: 'UTC' },
     };
     const kept = new KeptLimits({ path, onProblem: () => {}, onReached: () => {} });
-    const shared = new SharedWindows({
-      ...{ database, replica: 'one', clock: SYSTEM_CLOCK, onReached: () => {} },
-    });
+    const shared = new ProcessLimits({ bank: new DatabaseBank({ database }), process: 'one' });
     const settle = (admission: Admission, units: number) => {
       if (!admission.admitted) throw new Error('refused');
       admission.settle([units]);

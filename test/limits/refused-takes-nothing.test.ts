@@ -5,19 +5,25 @@ import { Secret } from '../../src/config/secret.ts';
 import type { GatewayError } from '../../src/conversation/errors.ts';
 import { type Principal, WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
-import { LocalLimits } from '../../src/limits/engine/local-limits.ts';
+import { OwnBank } from '../../src/limits/bank.ts';
+import { cacheCounter } from '../../src/limits/cache-counter.ts';
+import { LEASE_MS } from '../../src/limits/counters.ts';
+import { DatabaseBank } from '../../src/limits/database-bank.ts';
 import { type Amounts, openGuard } from '../../src/limits/guard.ts';
-import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
 import type { Limits } from '../../src/limits/limits.ts';
-import { openShared } from '../../src/limits/shared/open-shared.ts';
-import { type LimitsChannel, RemoteLimits, WorkerLimits } from '../../src/limits/worker-channel.ts';
+import { ProcessLimits, type ProcessLimitsOptions } from '../../src/limits/process-limits.ts';
+import {
+  FirstProcess,
+  type LimitsChannel,
+  limitsOfFirst,
+} from '../../src/limits/worker-channel.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { ValkeyCache } from '../../src/state/engines/valkey.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import { HAS_POSTGRES, startPostgres } from '../support/engines/database-servers.ts';
 
 const servers: { stop(): Promise<void> }[] = [];
-const opened: { close(): Promise<void> }[] = [];
+const opened: { close(): void | Promise<void> }[] = [];
 let port = 0;
 let url = '';
 beforeAll(async () => {
@@ -37,13 +43,12 @@ afterAll(async () => {
   for (const one of servers) await one.stop();
 });
 
-const here = () => new LocalLimits({ clock: SYSTEM_CLOCK });
-
-/** A worker of a process with these limits; messages arrive a moment later. */
-function worker(limits: LocalLimits): Limits {
-  const first = new WorkerLimits(limits);
+/** A worker of a process; messages arrive a moment later. */
+function worker(): Required<Pick<ProcessLimitsOptions, 'bank' | 'counter'>> {
+  const bank = new OwnBank();
+  const first = new FirstProcess(new ProcessLimits({ bank }), bank).worker();
   let listener: Parameters<LimitsChannel['listen']>[0] = () => {};
-  return new RemoteLimits({
+  const places = limitsOfFirst({
     send(question) {
       setTimeout(() => listener(first.answer(structuredClone(question))));
       return true;
@@ -52,37 +57,45 @@ function worker(limits: LocalLimits): Limits {
       listener = next;
     },
   });
+  return { bank: places.bank, counter: { counter: places.counter, onError: 'closed' } };
 }
 
-function shared(own: Limits, engines: { readonly cache?: true; readonly database?: true }): Limits {
+function sharedCache(): Pick<ProcessLimitsOptions, 'counter'> {
   const address = {
     form: 'single',
     nodes: [{ host: '127.0.0.1', port }],
     db: 0,
     tls: false,
   } as const;
-  const cache =
-    engines.cache && new ValkeyCache({ ...address, password: new Secret('') }, () => {});
-  const database = engines.database && new PostgresDatabase({ url: new Secret(url) }, () => {});
-  const together = openShared(
-    { cache, database, replica: crypto.randomUUID(), onError: 'closed' },
-    own,
-    () => {},
-  );
-  for (const one of [cache, database, together]) if (one !== undefined) opened.push(one);
-  return together.limits;
+  const cache = new ValkeyCache({ ...address, password: new Secret('') }, () => {});
+  opened.push(cache);
+  const counter = cacheCounter({ cache, replica: crypto.randomUUID(), leaseMs: LEASE_MS });
+  return { counter: { counter, onError: 'closed' } };
+}
+
+function sharedDatabase(): Pick<ProcessLimitsOptions, 'bank'> {
+  const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
+  opened.push(database);
+  return { bank: new DatabaseBank({ database }) };
+}
+
+function open(options: ProcessLimitsOptions): Limits {
+  const limits = new ProcessLimits({ process: crypto.randomUUID(), ...options });
+  opened.push(limits);
+  return limits;
 }
 
 const FORMS: readonly [name: string, possible: boolean, open: () => Limits][] = [
-  ['one process', true, here],
-  ['a worker', true, () => worker(here())],
-  ['a shared cache', HAS_CACHE, () => shared(here(), { cache: true })],
-  ['a shared database', HAS_POSTGRES, () => shared(here(), { database: true })],
+  ['one process', true, () => open({})],
+  ['a worker', true, () => open(worker())],
+  ['a shared cache', HAS_CACHE, () => open(sharedCache())],
+  ['a shared database', HAS_POSTGRES, () => open(sharedDatabase())],
   [
-    'a worker with both shared',
-    HAS_CACHE && HAS_POSTGRES,
-    () => shared(worker(here()), { cache: true, database: true }),
+    'a worker with a shared database',
+    HAS_POSTGRES,
+    () => open({ ...worker(), ...sharedDatabase() }),
   ],
+  ['both shared', HAS_CACHE && HAS_POSTGRES, () => open({ ...sharedCache(), ...sharedDatabase() })],
 ];
 const FITS = { tokens: 10, nanoUsd: 1000 };
 const TOO_LARGE = { tokens: 10, nanoUsd: 2e6 };

@@ -1,14 +1,18 @@
 /** Limits of several processes: one truth, whatever the workers ask at once, and nothing without an answer. */
 
 import { describe, expect, test } from 'bun:test';
-import { LocalLimits } from '../../src/limits/engine/local-limits.ts';
-import type { Admission, Charge, Law } from '../../src/limits/limits.ts';
+import { OwnBank } from '../../src/limits/bank.ts';
+import type { Admission, Charge, Law, Ticket } from '../../src/limits/limits.ts';
+import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import {
+  FirstProcess,
   type LimitsAnswer,
   type LimitsQuestion,
-  RemoteLimits,
-  WorkerLimits,
+  limitsOfFirst,
+  type WorkerLimits,
 } from '../../src/limits/worker-channel.ts';
+import { LocalLimits } from '../support/local-limits.ts';
+import { until } from '../support/until.ts';
 
 /** A channel as between processes: copies arrive a moment later. */
 class TestChannel {
@@ -18,8 +22,8 @@ class TestChannel {
   readonly first: WorkerLimits;
   #listener: (answer: LimitsAnswer | undefined) => void = () => {};
 
-  constructor(limits: LocalLimits) {
-    this.first = new WorkerLimits(limits);
+  constructor(first: WorkerLimits) {
+    this.first = first;
   }
 
   send(question: LimitsQuestion): boolean {
@@ -28,9 +32,7 @@ class TestChannel {
     const copy = JSON.parse(JSON.stringify(question)) as LimitsQuestion;
     setTimeout(() => {
       const answer = this.first.answer(copy);
-      if (answer !== undefined && this.answers) {
-        this.#listener(JSON.parse(JSON.stringify(answer)) as LimitsAnswer);
-      }
+      if (this.answers) this.#listener(JSON.parse(JSON.stringify(answer)) as LimitsAnswer);
     });
     return true;
   }
@@ -57,14 +59,25 @@ const law = (amount: number): Law => ({
 const rate: Law = { kind: 'rate', id: 'r', unit: 'requests', amount: 1000, periodMs: 60_000 };
 
 function processes(count: number) {
-  const local = new LocalLimits({ clock });
-  const channels = Array.from({ length: count }, () => new TestChannel(local));
-  return { local, channels, workers: channels.map((channel) => new RemoteLimits(channel)) };
+  const bank = new OwnBank();
+  const local = new LocalLimits({ clock, bank });
+  const first = new FirstProcess(local, bank);
+  const channels = Array.from({ length: count }, () => new TestChannel(first.worker()));
+  const workers = channels.map((channel, i) => {
+    const places = limitsOfFirst(channel);
+    const counter = { counter: places.counter, onError: 'closed' } as const;
+    return new ProcessLimits({ clock, process: `worker-${i}`, bank: places.bank, counter });
+  });
+  return { local, channels, workers };
 }
+const ticketOf = (admission: Admission): Ticket => {
+  if (!admission.admitted) throw new Error('refused');
+  return admission;
+};
 
 describe('limits asked for over a channel', () => {
   test('a hundred at once from two workers and the first process: exactly ten', async () => {
-    const { local, workers, channels } = processes(2);
+    const { local, workers } = processes(2);
     const charges = (): Charge[] => [
       { law: rate, amount: 1 },
       { law: law(100), amount: 10 },
@@ -76,11 +89,11 @@ describe('limits asked for over a channel', () => {
     expect(refused).toMatchObject({ asked: 10, standing: { used: 100, held: 100, remaining: 0 } });
     expect((refused as { law: Law }).law.id).toBe('w');
     expect(refused.standings()).toMatchObject([
-      { law: { id: 'r' }, used: 10, remaining: 990 },
+      { law: { id: 'r' } },
       { law: { id: 'w' }, used: 100, remaining: 0 },
     ]);
-    // One turn of the event loop is one message.
-    expect(channels.map(({ messages }) => messages)).toEqual([1, 1]);
+    // What was refused takes nothing: all that workers have taken ahead of use comes back.
+    for (const worker of workers) await worker.close();
     expect(local.standing([rate])[0]!.used).toBe(10);
   });
 
@@ -129,19 +142,36 @@ describe('limits asked for over a channel', () => {
     }
   });
 
-  test('laws are sent once', async () => {
-    const local = new LocalLimits({ clock });
-    const channel = new TestChannel(local);
-    let sent = 0;
-    const send = channel.send.bind(channel);
-    channel.send = (question) => {
-      sent += question.laws.length;
-      return send(question);
-    };
-    const worker = new RemoteLimits(channel);
-    const own = law(1000);
-    for (let i = 0; i < 5; i++) await worker.admit([{ law: own, amount: 1 }]);
-    expect(sent).toBe(1);
-    expect(local.standing([own])[0]!.used).toBe(5);
+  test('where there is plenty, a worker asks nothing: messages follow time, not requests', async () => {
+    const { local, workers, channels } = processes(1);
+    const charges: Charge[] = [
+      { law: { ...rate, amount: 1_000_000 }, amount: 1 },
+      { law: law(1e12), amount: 1000 },
+    ];
+    for (let i = 0; i < 200; i++) ticketOf(await workers[0]!.admit(charges)).settle([1, 900]);
+    await until(() => !(workers[0]!.admit(charges) instanceof Promise));
+    const { messages } = channels[0]!;
+    for (let i = 0; i < 2000; i++) {
+      ticketOf(await workers[0]!.admit(charges)).settle([1, 900]);
+      if (i % 100 === 0) await Bun.sleep(0);
+    }
+    expect(channels[0]!.messages - messages).toBeLessThan(200);
+    await workers[0]!.close();
+    expect(local.standing([charges[1]!.law])[0]!.used).toBeGreaterThanOrEqual(2200 * 900);
+  });
+
+  test('an answer that is lost changes nothing: the draw is answered again, and counts once', async () => {
+    const { local, workers, channels } = processes(1);
+    const ticket = ticketOf(await workers[0]!.admit([{ law: law(1000), amount: 10 }]));
+    const [channel] = channels;
+    channel!.answers = false;
+    ticket.settle([10]);
+    const { messages } = channel!;
+    await until(() => channel!.messages > messages);
+    await Bun.sleep(1);
+    channel!.answers = true;
+    await until(() => channel!.messages > messages + 1);
+    await workers[0]!.close();
+    expect(local.standing([law(1000)])).toMatchObject([{ used: 10, held: 0 }]);
   });
 });

@@ -2,7 +2,7 @@
 
 import type { Sql, SqlReader } from '../../state/engines/engine.ts';
 import { tablesThere } from '../../state/moving/moved-items.ts';
-import { limitsTables, WINDOWS_LOCK } from '../shared/bank.ts';
+import { limitsTables, WINDOWS_LOCK } from '../database-schema.ts';
 import { type Count, type Counted, type CountSide, isCount, isNotice, PAGE } from './counts.ts';
 
 const READ_MS = 10_000;

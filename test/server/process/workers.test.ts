@@ -12,7 +12,9 @@ import {
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { WorkerLimits } from '../../../src/limits/worker-channel.ts';
+import { OwnBank } from '../../../src/limits/bank.ts';
+import { ProcessLimits } from '../../../src/limits/process-limits.ts';
+import { FirstProcess } from '../../../src/limits/worker-channel.ts';
 import { startWorkers } from '../../../src/server/process/workers.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type Gateway, startGateway, threeProviders } from '../../support/binary.ts';
@@ -128,11 +130,10 @@ describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc
   });
 });
 
-const noLimits = () => new WorkerLimits({ admit: () => refuseAll(), standing: () => [] });
-
-function refuseAll(): never {
-  throw new Error('nothing is asked here');
-}
+const noLimits = () => {
+  const bank = new OwnBank();
+  return new FirstProcess(new ProcessLimits({ bank }), bank).worker();
+};
 
 describe('a worker', () => {
   test('that cannot be started is started later, bound to the address of the first process', async () => {

@@ -1,9 +1,10 @@
 /** Many replicas with many streams on one budget, in virtual time: the code of the leases, and a model of the bank behind them. */
 
-import { boundsAt } from '../../../src/limits/engine/calendar.ts';
+import type { Bank, Draw, Drawn } from '../../../src/limits/bank.ts';
+import { boundsAt } from '../../../src/limits/calendar.ts';
 import type { Admission, Ticket, WindowLaw } from '../../../src/limits/limits.ts';
-import { SharedWindows } from '../../../src/limits/shared/shared-windows.ts';
-import { EngineAway, type Sql, type SqlReader } from '../../../src/state/engines/engine.ts';
+import { ProcessLimits } from '../../../src/limits/process-limits.ts';
+import { EngineAway } from '../../../src/state/engines/engine.ts';
 import { BankModel } from './bank-model.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -53,6 +54,7 @@ const ARRIVALS_MS = 300_000;
 const END_MS = ARRIVALS_MS + 200_000;
 const STREAM_MS = 4000;
 /** As measured on a loopback: one way, and the work of one draw, which are done one after the other. */
+const SESSION_MS = 60_000;
 const WAY_MS = 0.5;
 const DRAW_MS = 0.3;
 
@@ -82,7 +84,7 @@ export async function simulate(options: Simulation): Promise<Outcome> {
   const later = (ms: number) => new Promise<void>((resolve) => time.after(ms, resolve));
 
   let free = 0;
-  async function draw(values: readonly unknown[], alive: () => boolean): Promise<unknown> {
+  async function draw(asked: Draw, alive: () => boolean): Promise<Drawn> {
     if (!alive()) throw new EngineAway('database', 'killed');
     const fate = random();
     await later(WAY_MS);
@@ -92,39 +94,40 @@ export async function simulate(options: Simulation): Promise<Outcome> {
     }
     free = Math.max(free, time.now) + DRAW_MS;
     await later(free - time.now);
-    const [me, number, ms, settled, wanted, closes] = values as [
-      string,
-      number,
-      number,
-      string,
-      string,
-      boolean,
-    ];
     const second = Math.floor(time.now / 1000);
     drawsOf.set(second, (drawsOf.get(second) ?? 0) + 1);
-    const drawn = bank.draw(me, number, ms, JSON.parse(settled), JSON.parse(wanted), closes);
+    const { session, number, settled, wanted, closes } = structuredClone(asked);
+    const { grants, lapsed, replicas } = bank.draw(
+      session,
+      number,
+      SESSION_MS,
+      settled.map((one) => [one.law, one.start, one.keepUntil, one.used, one.freed]),
+      wanted.map((one) => [one.law, one.start, one.keepUntil, one.most, one.need, one.ahead]),
+      closes,
+    );
     await later(fate < lost ? DEADLINE_MS : WAY_MS);
     if (fate < lost || !alive()) throw new EngineAway('database', 'the answer was lost');
-    return drawn;
+    return {
+      grants: grants.map(([spent, held, own]) => ({ spent, held, own })),
+      lapsed,
+      sessions: replicas,
+    };
   }
-  const databaseOf = (alive: () => boolean): Sql =>
-    ({
-      async query(sql: string, values: readonly unknown[]) {
-        if (sql.includes('hopgate.draw(')) return [{ drawn: await draw(values, alive) }];
-        return [];
-      },
-      // The tables are there.
-      transaction: (work: (inside: SqlReader) => Promise<unknown>) =>
-        work({ query: async () => [{ schema: 'hopgate', version: 1_000_000 }] as never }),
-    }) as unknown as Sql;
+  const bankOf = (alive: () => boolean): Bank => ({
+    distance: 'far',
+    sessionMs: SESSION_MS,
+    draw: (asked) => draw(asked, alive),
+    hasOthers: () => true,
+    isNew: () => false,
+  });
 
   let lives = 0;
   const start = (i: number) => {
     const id = `${i}-${++lives}`;
     const life = { alive: true };
-    const windows = new SharedWindows({
-      database: databaseOf(() => life.alive),
-      replica: id,
+    const windows = new ProcessLimits({
+      bank: bankOf(() => life.alive),
+      process: id,
       clock: time.clock,
       onReached: () => {},
     });

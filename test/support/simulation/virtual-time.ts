@@ -1,7 +1,7 @@
 /** Time that passes only when it is told to: timers and clocks of a simulation, many hours in a second. */
 
 import { drainMicrotasks } from 'bun:jsc';
-import type { Clock } from '../../../src/limits/engine/local-limits.ts';
+import type { Clock } from '../../../src/limits/limits.ts';
 
 interface Event {
   at: number;

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type RateHold, RateState } from '../../../src/limits/engine/rate.ts';
-import type { RateLaw } from '../../../src/limits/limits.ts';
+import type { RateLaw } from '../../src/limits/limits.ts';
+import { type RateHold, RateState } from '../../src/limits/rates.ts';
 
 const law = (amount: number, periodMs = 60_000): RateLaw => ({
   kind: 'rate',

@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import type { Clock } from '../../src/limits/engine/local-limits.ts';
-import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
-import type { Admission, Ticket, WindowLaw } from '../../src/limits/limits.ts';
-import { SharedWindows } from '../../src/limits/shared/shared-windows.ts';
+import { DatabaseBank } from '../../src/limits/database-bank.ts';
+import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
+import type { Admission, Clock, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
@@ -21,7 +21,7 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
   let server: DatabaseServer;
   let reader: PostgresDatabase;
   let laws = 0;
-  const opened: { close(): Promise<void> }[] = [];
+  const opened: { close(): void | Promise<void> }[] = [];
   const reached: number[] = [];
   beforeAll(async () => {
     server = await startPostgres();
@@ -44,12 +44,11 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
   } = {}) {
     const url = `postgres://hopgate@127.0.0.1:${port}/postgres`;
     const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
-    const windows = new SharedWindows({
-      database,
-      replica: crypto.randomUUID(),
+    const windows = new ProcessLimits({
+      bank: new DatabaseBank({ database, sessionMs }),
+      process: crypto.randomUUID(),
       clock,
       onReached: ({ mark }) => reached.push(mark),
-      ...(sessionMs !== undefined && { sessionMs }),
     });
     opened.push(windows, database);
     return { windows, database };

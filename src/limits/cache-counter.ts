@@ -1,6 +1,7 @@
-/** The script that counts rates and slots in the cache for all replicas: one call for any number of laws. */
+/** The cache as the place where rates and slots of all replicas are counted: one script for any number of laws. */
 
-import { script } from '../../state/engines/engine.ts';
+import { type KeyValue, script } from '../state/engines/engine.ts';
+import type { Answer, Counter, Take } from './counters.ts';
 
 /**
  * KEYS: the replicas, then one key for each law. ARGV: the name of this replica and the milliseconds for which it
@@ -104,3 +105,37 @@ for _, law in ipairs(laws) do
 end
 return answer
 `);
+
+const REPLICAS = '{hopgate}:replicas';
+const DEADLINE_MS = 100;
+
+export interface CacheCounterOptions {
+  readonly cache: KeyValue;
+  /** Tells this process from all others. */
+  readonly replica: string;
+  readonly leaseMs: number;
+}
+
+export function cacheCounter({ cache, replica, leaseMs }: CacheCounterOptions): Counter {
+  return {
+    deadlineMs: DEADLINE_MS,
+    async take(takes, deadlineMs): Promise<Answer> {
+      const keys = [REPLICAS, ...takes.map(({ law }) => `{hopgate}:${law.kind}:${law.id}`)];
+      const args = [replica, leaseMs, ...takes.flatMap(argumentsOf)];
+      const answer = (await cache.run(TAKE, keys, args, deadlineMs)) as readonly number[];
+      const [processes = 1, at = 0, ...rest] = answer;
+      const taken = takes.map((_, i) => {
+        const [granted = 0, wait = 0, offset = 0, refunded = 0, left = 0] = rest.slice(i * 5);
+        return { granted, wait, offset, refunded, wraps: 0, left };
+      });
+      return { processes, at, taken };
+    },
+  };
+}
+
+function argumentsOf(take: Take): readonly (string | number)[] {
+  const { law, need, ahead, debt, refunds, given, held } = take;
+  if (law.kind === 'slots') return ['s', law.amount, need, ahead, given, held];
+  const parts = refunds.flatMap((refund) => refund.slice(0, 5));
+  return ['r', law.amount, law.periodMs, need, ahead, debt, refunds.length, ...parts];
+}

@@ -2,9 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
+import { cacheCounter } from '../../src/limits/cache-counter.ts';
+import { LEASE_MS } from '../../src/limits/counters.ts';
 import type { Admission, RateLaw, SlotsLaw, Ticket } from '../../src/limits/limits.ts';
-import { SharedRates } from '../../src/limits/shared/shared-rates.ts';
+import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import { ValkeyCache } from '../../src/state/engines/valkey.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import type { Server } from '../support/engines/processes.ts';
@@ -13,7 +14,7 @@ import { until } from '../support/until.ts';
 describe.skipIf(!HAS_CACHE)('shared rates', () => {
   let server: Server;
   let laws = 0;
-  const opened: { close(): Promise<void> }[] = [];
+  const opened: { close(): void | Promise<void> }[] = [];
   beforeAll(async () => {
     server = await startCache();
   });
@@ -34,13 +35,8 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
       tls: false,
     } as const;
     const cache = new ValkeyCache({ ...address, password: new Secret('') }, () => {});
-    const rates = new SharedRates({
-      cache,
-      replica: crypto.randomUUID(),
-      clock: SYSTEM_CLOCK,
-      onError,
-      ...(leaseMs !== undefined && { leaseMs }),
-    });
+    const own = { cache, replica: crypto.randomUUID(), leaseMs: leaseMs ?? LEASE_MS };
+    const rates = new ProcessLimits({ counter: { counter: cacheCounter(own), onError, leaseMs } });
     opened.push(rates, cache);
     return { rates, cache };
   }

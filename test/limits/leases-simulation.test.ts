@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
-import { Bank } from '../../src/limits/shared/bank.ts';
+import { DatabaseBank } from '../../src/limits/database-bank.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
@@ -91,7 +91,7 @@ describe.skipIf(!HAS_POSTGRES)('the model of the bank', () => {
 
   test('answers random draws as the function in Postgres does', async () => {
     const HOUR = 3_600_000;
-    const bank = new Bank(database, HOUR);
+    const bank = new DatabaseBank({ database, sessionMs: HOUR, deadlineMs: 10_000 });
     // The sessions that end do so by hand: two clocks would not agree.
     let now = 0;
     const model = new BankModel(() => now);
@@ -123,7 +123,7 @@ describe.skipIf(!HAS_POSTGRES)('the model of the bank', () => {
         ahead: below(4000),
       }));
       const closes = i % 37 === 36;
-      const real = await bank.draw(session, number, settled, wanted, closes, 10_000);
+      const real = await bank.draw({ session, number, settled, wanted, closes });
       const modelled = model.draw(
         session,
         number,
@@ -150,7 +150,7 @@ describe.skipIf(!HAS_POSTGRES)('the model of the bank', () => {
         i,
         grants: grants.map(([spent, held, own]) => ({ spent, held, own })),
         lapsed,
-        replicas,
+        sessions: replicas,
       });
       if (closes) sessions[which] = `s${++lives}`;
     }

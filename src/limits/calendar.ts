@@ -1,7 +1,7 @@
 /** Calendar periods in a time zone: where the minute, hour, day, week or month of an instant begins and ends. */
 
-import { localTime } from '../../lib/text/calendar.ts';
-import type { WindowPeriod } from '../limits.ts';
+import { localTime } from '../lib/text/calendar.ts';
+import type { WindowPeriod } from './limits.ts';
 
 /** Milliseconds since 1970; the end is the beginning of the next period. */
 export interface Bounds {

@@ -1,49 +1,7 @@
-/** The windows of all replicas in Postgres: leases of money and tokens, settled in the transaction that grants more. */
+/** The tables of budgets of all replicas in Postgres. Their function `draw` is for the versions before, which may run beside this one. */
 
-import type { Sql } from '../../state/engines/engine.ts';
-import { type Prepared, prepared } from '../../state/shared-tables.ts';
-
-/** Of a law in one period. */
-export interface WindowPlace {
-  readonly law: string;
-  readonly start: number;
-  /** Milliseconds since 1970 from which on its row may go. */
-  readonly keepUntil: number;
-}
-
-/** Units that were used, and units of the lease that are not needed any more. */
-export interface Settlement extends WindowPlace {
-  readonly used: number;
-  readonly freed: number;
-}
-
-export interface Want extends WindowPlace {
-  /** What all replicas together may have. */
-  readonly most: number;
-  /** Granted as far as there is some. */
-  readonly need: number;
-  /** Granted beyond that, up to a part of what is left. */
-  readonly ahead: number;
-}
-
-export interface Grant {
-  /** Of all replicas, this draw included. */
-  readonly spent: number;
-  readonly held: number;
-  /** What this session holds, what was granted included. */
-  readonly own: number;
-}
-
-export interface Drawn {
-  /** In the order of what was wanted. */
-  readonly grants: readonly Grant[];
-  /** The time of this session was over: what it held counts as spent, and it gets nothing more. */
-  readonly lapsed: boolean;
-  readonly replicas: number;
-}
-
-/** How long a session's leases are valid after each draw, by the clock of the database. */
-export const SESSION_MS = 60_000;
+import type { Sql } from '../state/engines/engine.ts';
+import { type Prepared, prepared } from '../state/shared-tables.ts';
 
 const MIGRATIONS = [
   `
@@ -188,88 +146,8 @@ $$;
 `,
 ];
 
-/** Held by whoever changes windows. */
+/** Held by whoever changes windows, also by the function of the versions before. */
 export const WINDOWS_LOCK = 7_496_231;
 
 /** Brings the tables up to date. */
 export const limitsTables = (database: Sql): Prepared => prepared(database, 'limits', MIGRATIONS);
-
-export class Bank {
-  readonly #database: Sql;
-  readonly #sessionMs: number;
-  readonly #prepared: Prepared;
-
-  constructor(database: Sql, sessionMs: number) {
-    this.#database = database;
-    this.#prepared = limitsTables(database);
-    this.#sessionMs = sessionMs;
-  }
-
-  /**
-   * One trip: settles, grants, and keeps the session alive. The same number again gives the same answer, and
-   * changes nothing.
-   * @throws EngineAway, or the database's error
-   */
-  async draw(
-    session: string,
-    number: number,
-    settled: readonly Settlement[],
-    wanted: readonly Want[],
-    closes: boolean,
-    deadlineMs: number,
-  ): Promise<Drawn> {
-    await this.#prepared();
-    const [row] = await this.#database.query<{ drawn: WireDrawn }>(
-      'SELECT hopgate.draw($1, $2, $3, $4, $5, $6) AS drawn',
-      [
-        session,
-        number,
-        this.#sessionMs,
-        JSON.stringify(
-          settled.map(({ law, start, keepUntil, used, freed }) => [
-            law,
-            start,
-            keepUntil,
-            used,
-            freed,
-          ]),
-        ),
-        JSON.stringify(
-          wanted.map(({ law, start, keepUntil, most, need, ahead }) => [
-            law,
-            start,
-            keepUntil,
-            most,
-            need,
-            ahead,
-          ]),
-        ),
-        closes,
-      ],
-      deadlineMs,
-    );
-    const { grants, lapsed, replicas } = row!.drawn;
-    return {
-      grants: grants.map(([spent, held, own]) => ({ spent, held, own })),
-      lapsed,
-      replicas,
-    };
-  }
-
-  /** Whether this mark is reached for the first time in its period, over all replicas. */
-  async isNew(place: WindowPlace, mark: number, deadlineMs: number): Promise<boolean> {
-    await this.#prepared();
-    const rows = await this.#database.query(
-      'INSERT INTO hopgate.notices VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING 1',
-      [place.law, place.start, mark, place.keepUntil],
-      deadlineMs,
-    );
-    return rows.length > 0;
-  }
-}
-
-interface WireDrawn {
-  readonly grants: readonly (readonly [number, number, number])[];
-  readonly lapsed: boolean;
-  readonly replicas: number;
-}

@@ -1,6 +1,6 @@
-/** A rate: GCRA with a burst of one period's amount, and refunds that never let more through than the rate. */
+/** Rates and slots in memory. A rate: GCRA with a burst of one period's amount, and refunds that never let more through than the rate. */
 
-import type { RateLaw, Standing } from '../limits.ts';
+import type { LimitState, RateLaw, SlotsLaw, Standing } from './limits.ts';
 
 /** More units than any request has; keeps every product within the safe integers. */
 const MAX_UNITS = 1e11;
@@ -24,7 +24,7 @@ export interface RateHold {
  * GCRA without its absolute time: the debt is `tat − now`, counted in units × milliseconds, so that everything is
  * an integer. `amount` of it drains with each millisecond, and a unit adds `periodMs`.
  */
-export class RateState {
+export class RateState implements LimitState {
   law: RateLaw;
   /** Tickets that are not settled. */
   open = 0;
@@ -67,8 +67,9 @@ export class RateState {
   }
 
   take(units: number, now: number): RateHold {
+    this.open++;
     const offset = this.debt(now);
-    this.#owe(units);
+    this.owe(units, now);
     return {
       units,
       admittedAt: this.#at,
@@ -80,15 +81,23 @@ export class RateState {
 
   /**
    * Settles the actual amount. If it is larger, the difference is a debt, and later requests wait for it. If it is
-   * smaller, the difference is refunded as far as the rate still holds: the turn of this reservation began at `s' = max(admittedAt, start − refunds since)`, and at
-   * most `s' + nT − max(now, s' + aT)` comes back. A larger refund would fill a bucket that has drained meanwhile.
+   * smaller, the difference is refunded.
    */
   settle(hold: RateHold, used: number, now: number): void {
+    this.open--;
     if (used >= hold.units) {
-      this.debt(now);
-      this.#owe(used - hold.units);
+      this.owe(used - hold.units, now);
       return;
     }
+    this.refund(hold, used, now);
+  }
+
+  /**
+   * What was taken and not used comes back as far as the rate still holds it: the turn of the reservation began at
+   * `s' = max(admittedAt, start − refunds since)`, and at most `s' + nT − max(now, s' + aT)` comes back. A larger refund
+   * would fill a bucket that has drained meanwhile.
+   */
+  refund(hold: RateHold, used: number, now: number): void {
     const debt = this.debt(now);
     const { amount, periodMs } = this.law;
     const since = (this.#wraps - hold.wraps) * WRAP + (this.#refunded - hold.refunded);
@@ -118,8 +127,53 @@ export class RateState {
     };
   }
 
-  #owe(units: number): void {
+  /** Units that count whether they fit or not. */
+  owe(units: number, now: number): void {
+    this.debt(now);
     const more = Math.min(units, MAX_UNITS) * this.law.periodMs;
     this.#debt = Math.min(MAX_DEBT, this.#debt + more);
+  }
+
+  isAsNew(now: number): boolean {
+    return this.open === 0 && this.debt(now) === 0;
+  }
+}
+
+/** The `retry-after` of a refusal: when a stream will end is not known. */
+const LOOK_AGAIN_MS = 1000;
+
+/** Slots: so many at a time. */
+export class SlotsState implements LimitState {
+  law: SlotsLaw;
+  /** Held by this process, and by its workers. */
+  held = 0;
+  /** Held by a process that hands over to this one. */
+  others = 0;
+
+  constructor(law: SlotsLaw) {
+    this.law = law;
+  }
+
+  wait(slots: number): number {
+    if (slots > this.law.amount) return Number.POSITIVE_INFINITY;
+    return this.held + this.others + slots <= this.law.amount ? 0 : LOOK_AGAIN_MS;
+  }
+
+  take(slots: number): undefined {
+    this.held += slots;
+  }
+
+  settle(_hold: undefined, _used: number, _now: number, reserved: number): void {
+    this.held -= reserved;
+  }
+
+  standing(): Standing {
+    const used = this.held + this.others;
+    const remaining = Math.max(0, this.law.amount - used);
+    return { law: this.law, used, held: used, remaining, resetMs: undefined };
+  }
+
+  isAsNew(): boolean {
+    return this.held === 0;
   }
 }

@@ -2,9 +2,10 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Bank, Draw } from '../../../src/limits/engine/bank.ts';
-import { LocalLimits, type Reached } from '../../../src/limits/engine/local-limits.ts';
-import type { Charge, Law, Refusal, Ticket, WindowLaw } from '../../../src/limits/limits.ts';
+import { OwnBank, type TotalRows, type Totals } from '../../src/limits/bank.ts';
+import type { Reached } from '../../src/limits/leases.ts';
+import type { Charge, Law, Refusal, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import { LocalLimits } from '../support/local-limits.ts';
 
 /** A clock that the test sets. */
 class TestClock {
@@ -19,25 +20,30 @@ class TestClock {
 }
 
 /** The file of several processes, in memory. */
-class TestFile {
+class TestFile implements Totals {
   readonly totals = new Map<string, number>();
   away = false;
   reads = 0;
 
-  bank(): Bank {
-    return { draw: (draws) => this.draw(draws), rate: () => undefined };
+  bank(): OwnBank {
+    return new OwnBank(this);
   }
 
-  draw(draws: readonly Draw[]): boolean {
+  update(work: (rows: TotalRows) => void): boolean {
     if (this.away) return false;
-    for (const { period, want, most } of draws) {
-      this.reads++;
-      const key = `${period.id} ${period.start}`;
-      const others = Math.max(0, (this.totals.get(key) ?? 0) - period.drawn);
-      period.others = others;
-      period.drawn = Math.max(period.used, Math.min(want, most - others));
-      this.totals.set(key, others + period.drawn);
-    }
+    const totals = new Map(this.totals);
+    work({
+      get: ({ law, start }) => {
+        this.reads++;
+        return totals.get(`${law} ${start}`);
+      },
+      set: ({ law, start }, total) => totals.set(`${law} ${start}`, total),
+    });
+    for (const [key, total] of totals) this.totals.set(key, total);
+    return true;
+  }
+
+  isNew(): boolean {
     return true;
   }
 }

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { isTimeZone } from '../../../src/lib/text/calendar.ts';
-import { boundsAt } from '../../../src/limits/engine/calendar.ts';
+import { isTimeZone } from '../../src/lib/text/calendar.ts';
+import { boundsAt } from '../../src/limits/calendar.ts';
 
 const ZONES = [
   'UTC',

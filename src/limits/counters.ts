@@ -1,0 +1,474 @@
+/** Rates and slots that are counted elsewhere: taken ahead of use, so that a request mostly asks nothing. */
+
+import { EngineAway } from '../state/engines/engine.ts';
+import { ASK, type Need, type Source, unavailable } from './limit-state.ts';
+import type { Clock, Hold, LimitState, RateLaw, SlotsLaw, Standing } from './limits.ts';
+import { RateState, SlotsState } from './rates.ts';
+
+export type CountedLaw = RateLaw | SlotsLaw;
+
+/** A part of what was taken together: units, how many of them were used, and the take as it was answered. */
+export type Refund = readonly [
+  units: number,
+  used: number,
+  at: number,
+  offset: number,
+  refunded: number,
+  wraps: number,
+];
+
+/** What one process asks of a law, and tells of it. Debts, refunds and what is given back count in any case. */
+export interface Take {
+  readonly law: CountedLaw;
+  /** Granted for all laws of a call or for none. */
+  readonly need: number;
+  readonly ahead: number;
+  /** Units of a rate that were used beyond what was taken. */
+  readonly debt: number;
+  readonly refunds: readonly Refund[];
+  /** Slots that are free again. */
+  readonly given: number;
+  /** Slots of this process in all, where it knows; -1: as they are counted. */
+  readonly held: number;
+}
+
+export interface Taken {
+  readonly granted: number;
+  /** Milliseconds; 0: it is granted. */
+  readonly wait: number;
+  /** Of a rate: the debt that the take found, and the sum of refunds then. */
+  readonly offset: number;
+  readonly refunded: number;
+  readonly wraps: number;
+  /** Of all processes. */
+  readonly left: number;
+}
+
+export interface Answer {
+  readonly processes: number;
+  /** By the clock that counts. */
+  readonly at: number;
+  readonly taken: readonly Taken[];
+}
+
+/** The place where they are counted. */
+export interface Counter {
+  /** A request waits for it so long at most. */
+  readonly deadlineMs: number;
+  /** @throws EngineAway, or its own error */
+  take(takes: readonly Take[], deadlineMs: number): Promise<Answer>;
+}
+
+export interface CountersOptions {
+  readonly counter: Counter;
+  readonly clock: Clock;
+  /** While it cannot be asked: the share of this process, no limit, or nothing. */
+  readonly onError: 'local' | 'open' | 'closed';
+  /** A process and its slots count for so long after its last word. */
+  readonly leaseMs?: number | undefined;
+}
+
+/** What is taken ahead of use is for so long. */
+const AHEAD_MS = 2000;
+const BACKGROUND_MS = 1000;
+export const LEASE_MS = 30_000;
+/** Settlements wait for so long, for others that go with them. */
+const FLUSH_MS = 200;
+/** What was refused is refused again without a question for so long. */
+const REFUSED_MS = 100;
+const FORGOTTEN_MS = 60_000;
+const MAX_REFUNDS = 1000;
+const MAX_TAKES = 500;
+
+/** Units of a rate that were taken together. */
+interface Chunk {
+  readonly taken: number;
+  left: number;
+  /** As they were answered. */
+  readonly at: number;
+  readonly offset: number;
+  readonly refunded: number;
+  readonly wraps: number;
+  /** Monotonic milliseconds. */
+  readonly until: number;
+}
+
+/** What a request has: a part of a chunk, or units of the law's share while nobody can be asked. */
+type Own = Slice | Share;
+
+interface Slice {
+  readonly chunk: Chunk;
+  /** Units of the chunk that went before. */
+  readonly before: number;
+}
+
+interface Share {
+  readonly share: RateState | SlotsState | undefined;
+  readonly hold: Hold;
+}
+
+export class AheadState implements LimitState {
+  law: CountedLaw;
+  readonly #counters: Counters;
+  chunk: Chunk | undefined;
+  /** Slots that this process has, used or not. */
+  leased = 0;
+  used = 0;
+  /** Calls under way that may change the slots. */
+  calls = 0;
+  /** For the next call. */
+  #debt = 0;
+  #given = 0;
+  #refunds: Refund[] = [];
+  /** Units of the refunds. */
+  #refunding = 0;
+  /** As last heard. */
+  remaining: number;
+  refusedAt = Number.NEGATIVE_INFINITY;
+  refusedUnits = 0;
+  refusedWait = 0;
+  lastUse = 0;
+  /** Units used in this span and in the one before, for what is taken ahead. */
+  #spanStart = 0;
+  #spanUnits = 0;
+  #lastSpanUnits = 0;
+  #share: RateState | SlotsState | undefined;
+
+  constructor(law: CountedLaw, counters: Counters) {
+    this.law = law;
+    this.#counters = counters;
+    this.remaining = law.amount;
+  }
+
+  wait(units: number, now: number): number {
+    if (units > this.law.amount) return Number.POSITIVE_INFINITY;
+    if (this.#has(units, now)) return 0;
+    const passed = now - this.refusedAt;
+    if (passed < REFUSED_MS && units >= this.refusedUnits)
+      return Math.max(1, this.refusedWait - passed);
+    return ASK;
+  }
+
+  #has(units: number, now: number): boolean {
+    if (this.law.kind === 'slots') return this.leased - this.used >= units;
+    const { chunk } = this;
+    return chunk !== undefined && chunk.left >= units && now < chunk.until;
+  }
+
+  take(units: number, now: number): Slice | undefined {
+    this.count(units, now);
+    if (this.law.kind === 'slots') {
+      this.used += units;
+      return undefined;
+    }
+    const { chunk } = this;
+    if (units === 0) return undefined;
+    if (chunk === undefined || chunk.left < units) {
+      // Only soft charges come here without units.
+      this.#debt += units;
+      return undefined;
+    }
+    const before = chunk.taken - chunk.left;
+    chunk.left -= units;
+    this.#counters.refill(this, now);
+    return { chunk, before };
+  }
+
+  /** What was granted to a request, which others leave alone. */
+  grant(chunk: Chunk, units: number, amount: number): Slice | undefined {
+    const own = { chunk, before: 0 };
+    if (amount > 0) return own;
+    // A charge of nothing is admitted by one unit, and uses none.
+    this.#giveBack(own, units, 0);
+    return undefined;
+  }
+
+  settle(hold: Own | undefined, used: number, now: number, reserved: number): void {
+    if (hold !== undefined && 'share' in hold) {
+      hold.share?.settle(hold.hold as never, used, now, reserved);
+      return;
+    }
+    if (this.law.kind === 'slots') {
+      this.used -= reserved;
+      this.#counters.freed(this);
+      return;
+    }
+    if (used > reserved) this.#debt += used - reserved;
+    else if (hold !== undefined && used < reserved) this.#giveBack(hold, reserved, used);
+    this.#counters.flushSoon();
+  }
+
+  #giveBack({ chunk, before }: Slice, units: number, used: number): void {
+    const { at, offset, refunded, wraps } = chunk;
+    const { periodMs } = this.law as RateLaw;
+    this.#addRefund([units, used, at, offset + before * periodMs, refunded, wraps]);
+  }
+
+  #addRefund(refund: Refund): void {
+    this.#refunds.push(refund);
+    this.#refunding += refund[0] - refund[1];
+  }
+
+  /** What is left of the chunk goes back. */
+  dropChunk(): void {
+    const { chunk } = this;
+    this.chunk = undefined;
+    if (chunk === undefined || chunk.left === 0) return;
+    this.#giveBack({ chunk, before: chunk.taken - chunk.left }, chunk.left, 0);
+    chunk.left = 0;
+  }
+
+  /** Slots that are not needed here. */
+  give(slots: number): void {
+    this.leased -= slots;
+    this.#given += slots;
+  }
+
+  get hasNews(): boolean {
+    return this.#debt > 0 || this.#refunds.length > 0 || this.#given > 0;
+  }
+
+  /** @param renews says how many slots it has: with no call under way it knows, and a lost answer is put right */
+  takeWithNews(need: number, ahead: number, renews: boolean): Take {
+    const held = renews && this.calls === 0 ? this.leased + this.#given : -1;
+    const [debt, refunds, given] = [this.#debt, this.#refunds, this.#given];
+    this.#debt = 0;
+    this.#given = 0;
+    this.#refunds = [];
+    this.#refunding = 0;
+    this.calls++;
+    return { law: this.law, need, ahead, debt, refunds, given, held };
+  }
+
+  /** They could not be told. If the answer alone was lost, a debt counts twice: never too little. */
+  tellAgain({ debt, refunds, given }: Take): void {
+    this.#debt += debt;
+    this.#given += given;
+    if (refunds.length < MAX_REFUNDS) for (const refund of refunds) this.#addRefund(refund);
+  }
+
+  count(units: number, now: number): void {
+    this.lastUse = now;
+    const passed = now - this.#spanStart;
+    if (passed >= AHEAD_MS) {
+      this.#lastSpanUnits = passed >= 2 * AHEAD_MS ? 0 : this.#spanUnits;
+      this.#spanUnits = 0;
+      this.#spanStart = now;
+    }
+    this.#spanUnits += units;
+  }
+
+  /** What is worth having beyond the present need. */
+  get ahead(): number {
+    return Math.max(this.#lastSpanUnits, this.#spanUnits);
+  }
+
+  /** @param most other answers may have arrived since the request was refused */
+  standing(_now: number, _wall: number, most = Number.POSITIVE_INFINITY): Standing {
+    const { law } = this;
+    const own =
+      law.kind === 'slots'
+        ? this.leased - this.used
+        : (this.chunk?.left ?? 0) + this.#refunding - this.#debt;
+    const remaining = Math.max(0, Math.min(law.amount, this.remaining + own, most));
+    const used = law.amount - remaining;
+    return law.kind === 'slots'
+      ? { law, used, held: used, remaining, resetMs: undefined }
+      : { law, used, held: 0, remaining, resetMs: Math.ceil((used * law.periodMs) / law.amount) };
+  }
+
+  isAsNew(now: number): boolean {
+    const isUsed = this.calls > 0 || this.used > 0 || this.leased > 0 || this.hasNews;
+    return !isUsed && this.chunk === undefined && now - this.lastUse > FORGOTTEN_MS;
+  }
+
+  /** The law of this process alone, of so many. */
+  shareOf(processes: number, now: number): RateState | SlotsState {
+    const amount = Math.max(1, Math.floor(this.law.amount / processes));
+    const law = { ...this.law, amount };
+    if (law.kind === 'rate') this.#share ??= new RateState(law, now);
+    else this.#share ??= new SlotsState(law);
+    this.#share.law = law as never;
+    return this.#share;
+  }
+}
+
+export class Counters implements Source {
+  readonly #options: CountersOptions;
+  readonly #states = new Set<AheadState>();
+  #processes = 1;
+  #flushing: ReturnType<typeof setTimeout> | undefined;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #closed = false;
+
+  constructor(options: CountersOptions) {
+    this.#options = options;
+  }
+
+  newState(law: CountedLaw): AheadState {
+    const state = new AheadState(law, this);
+    this.#states.add(state);
+    if (this.#heartbeat === undefined && !this.#closed) {
+      this.#heartbeat = setInterval(() => void this.#beat(), this.#leaseMs / 3);
+      this.#heartbeat.unref();
+    }
+    return state;
+  }
+
+  get #leaseMs(): number {
+    return this.#options.leaseMs ?? LEASE_MS;
+  }
+
+  async ask(needs: readonly Need[]): Promise<void> {
+    const { counter, clock } = this.#options;
+    const now = clock.monotonic();
+    for (const { state, amount } of needs) (state as AheadState).count(amount, now);
+    const takes = needs.map((need) => {
+      const state = need.state as AheadState;
+      return { state, units: need.units, ahead: state.ahead, need };
+    });
+    try {
+      await this.#take(takes, counter.deadlineMs);
+    } catch (thrown) {
+      if (!(thrown instanceof EngineAway)) throw thrown;
+      this.#without(needs);
+    }
+  }
+
+  async look(states: readonly LimitState[]): Promise<void> {
+    const takes = states.map((state) => ({ state: state as AheadState, units: 0, ahead: 0 }));
+    try {
+      await this.#take(takes, this.#options.counter.deadlineMs);
+    } catch (thrown) {
+      if (!(thrown instanceof EngineAway)) throw thrown;
+    }
+  }
+
+  /** One trip. What rates and slots grant of a need is the request's at once. */
+  async #take(
+    takes: readonly {
+      readonly state: AheadState;
+      readonly units: number;
+      readonly ahead: number;
+      readonly need?: Need;
+    }[],
+    deadlineMs: number,
+    renews = false,
+  ): Promise<void> {
+    const { counter, clock } = this.#options;
+    const sent = takes.map(({ state, units, ahead }) => state.takeWithNews(units, ahead, renews));
+    let answer: Answer;
+    try {
+      answer = await counter.take(sent, deadlineMs);
+    } catch (thrown) {
+      takes.forEach(({ state }, i) => {
+        state.tellAgain(sent[i]!);
+      });
+      throw thrown;
+    } finally {
+      for (const { state } of takes) state.calls--;
+    }
+    const now = clock.monotonic();
+    this.#processes = Math.max(1, answer.processes);
+    takes.forEach(({ state, units, need }, i) => {
+      const { granted, wait, offset, refunded, wraps, left } = answer.taken[i]!;
+      state.remaining = left;
+      if (need !== undefined) need.wait = wait;
+      if (wait > 0) {
+        state.refusedAt = now;
+        state.refusedUnits = units;
+        state.refusedWait = wait;
+      }
+      if (granted === 0) return;
+      if (state.law.kind === 'slots') {
+        state.leased += granted;
+        if (need !== undefined) state.used += need.amount;
+        return;
+      }
+      state.dropChunk();
+      const mine = need === undefined ? 0 : units;
+      const more = { at: answer.at, offset, refunded, wraps, until: now + AHEAD_MS };
+      state.chunk = { taken: granted, left: granted - mine, ...more };
+      if (need !== undefined) need.hold = state.grant(state.chunk, units, need.amount);
+    });
+    this.flushSoon();
+  }
+
+  /** Takes more in the background before what was taken ahead is used up. */
+  refill(state: AheadState, now: number): void {
+    const { chunk, ahead, remaining, calls, refusedAt } = state;
+    if (chunk === undefined || calls > 0) return;
+    const most = Math.min(ahead, Math.floor((remaining * 0.1) / this.#processes));
+    if (most < 2 || chunk.left > most / 2 || now - refusedAt < REFUSED_MS) return;
+    void this.#take([{ state, units: 0, ahead: most }], BACKGROUND_MS).catch(() => {});
+  }
+
+  /** Slots are not used any more. */
+  freed(state: AheadState): void {
+    const keep = Math.floor((state.remaining * 0.1) / this.#processes);
+    const spare = Math.max(0, state.leased - state.used - keep);
+    state.give(spare);
+    // A free slot is wanted at once, by whoever waits for it.
+    this.flushSoon(spare > 0 ? 0 : FLUSH_MS);
+  }
+
+  flushSoon(pauseMs = FLUSH_MS): void {
+    if (this.#closed || (this.#flushing !== undefined && pauseMs > 0)) return;
+    clearTimeout(this.#flushing);
+    this.#flushing = setTimeout(() => {
+      this.#flushing = undefined;
+      void this.#tell();
+    }, pauseMs);
+    this.#flushing.unref();
+  }
+
+  async #tell(): Promise<void> {
+    const now = this.#options.clock.monotonic();
+    const takes: { state: AheadState; units: number; ahead: number }[] = [];
+    for (const state of this.#states) {
+      if (state.chunk !== undefined && now >= state.chunk.until) state.dropChunk();
+      if (state.hasNews) takes.push({ state, units: 0, ahead: 0 });
+      if (takes.length === MAX_TAKES) break;
+    }
+    if (takes.length === 0) return;
+    await this.#take(takes, BACKGROUND_MS).catch(() => this.flushSoon(BACKGROUND_MS));
+  }
+
+  async #beat(): Promise<void> {
+    const now = this.#options.clock.monotonic();
+    const takes: { state: AheadState; units: number; ahead: number }[] = [];
+    for (const state of this.#states) {
+      if (state.leased > 0) takes.push({ state, units: 0, ahead: 0 });
+      else if (state.isAsNew(now)) this.#states.delete(state);
+    }
+    await this.#take(takes, BACKGROUND_MS, true).catch(() => {});
+  }
+
+  /** Nobody can be asked. */
+  #without(needs: readonly Need[]): void {
+    const { onError, clock } = this.#options;
+    if (onError === 'closed') throw unavailable('limits');
+    const now = clock.monotonic();
+    const shares = needs.map(({ state }) =>
+      onError === 'open' ? undefined : (state as AheadState).shareOf(this.#processes, now),
+    );
+    needs.forEach((need, i) => {
+      need.wait = shares[i]?.wait(need.units, now) ?? 0;
+    });
+    if (needs.some(({ wait }) => wait > 0)) return;
+    needs.forEach((need, i) => {
+      need.hold = { share: shares[i], hold: shares[i]?.take(need.amount, now) };
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#flushing);
+    clearInterval(this.#heartbeat);
+    for (const state of this.#states) {
+      state.dropChunk();
+      state.give(state.leased);
+    }
+    await this.#tell();
+  }
+}

@@ -1,0 +1,783 @@
+/** Budgets of a process: units are drawn from the bank ahead of use, admitted from memory, settled, and given back. */
+
+import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
+import { EngineAway } from '../state/engines/engine.ts';
+import type { Bank, Draw, Drawn, WindowKey } from './bank.ts';
+import { boundsAt } from './calendar.ts';
+import { ASK, after, type Need, type Source, unavailable } from './limit-state.ts';
+import type { Standing, WindowLaw } from './limits.ts';
+import { type Clock, type LimitState, MAX_UNITS } from './limits.ts';
+
+/** So much of a window is spent; reported once for each mark and period. */
+export interface Reached {
+  readonly law: WindowLaw;
+  /** Units: one of the law's marks, or its amount. */
+  readonly mark: number;
+  /** Of the period, milliseconds since 1970. */
+  readonly start: number;
+  readonly end: number;
+  /** Units. */
+  readonly spent: number;
+}
+
+/** Charges like the present one, and the part of a window, that are drawn ahead. */
+const CHARGES_AHEAD = 8;
+const SHARE_AHEAD = 0.01;
+/** The share of the rest of a budget that all processes together may hold ahead of use. */
+const HELD_AHEAD = 0.1;
+/** Of the time of leases: they are not used in its last part, and renewed after the first. */
+const MARGIN = 1 / 12;
+const RENEW = 1 / 3;
+const RETRY_MS = 500;
+const FLUSH_MS = 200;
+/** A lease that is not used is given back after this time. */
+const IDLE_MS = 10_000;
+/** A window that the bank knows leaves the memory after this time. */
+const FORGOTTEN_MS = 600_000;
+/** What a window lacks is not asked for again for so long. */
+const HEARD_MS = 100;
+/** Leases of one draw: some milliseconds. */
+const MAX_LEASES = 500;
+
+/** What a session has of one window. */
+export class Lease {
+  law: WindowLaw;
+  readonly session: Session;
+  readonly start: number;
+  end: number;
+  /** Drawn and not used; reserved units are among them. Below 0: more was used than was drawn. */
+  drawn = 0;
+  reserved = 0;
+  /** Of requests that wait for a draw. It asks only for what is missing, so others must not take this. */
+  promised = 0;
+  /** For the next draw. */
+  used = 0;
+  freed = 0;
+  /** Tickets that are not settled. */
+  open = 0;
+  /** As last heard, of all sessions. */
+  spent = 0;
+  /** Held by other sessions. */
+  others = 0;
+  heardAt = Number.NEGATIVE_INFINITY;
+  reported = 0;
+  ahead = 0;
+  /** What the last request asked for, and whether it could be refused. */
+  charge = 0;
+  isSoft = false;
+  lastUse = 0;
+
+  constructor(law: WindowLaw, session: Session, start: number, end: number) {
+    this.law = law;
+    this.session = session;
+    this.start = start;
+    this.end = end;
+  }
+
+  get free(): number {
+    return this.drawn - this.reserved;
+  }
+
+  /** Of the window, as far as it is known here. */
+  get remaining(): number {
+    return this.law.amount - this.spent - this.used - this.others - this.reserved;
+  }
+
+  /** What soft charges drew ahead beyond the amount is not for others. */
+  has(units: number): boolean {
+    return this.free >= units && this.remaining >= units;
+  }
+
+  /** What should be here beyond what is reserved. @param ahead of all that is worth drawing ahead, the part of this process */
+  target(sessions: number, ahead: number): number {
+    const { remaining, isSoft, charge } = this;
+    // A part of a request serves none here, and another process may lack it. How large one is, the first one says.
+    if (charge === 0) return 0;
+    const left = isSoft && remaining <= 0 ? MAX_UNITS : Math.max(0, remaining);
+    const most = Math.min(ahead, (left * HELD_AHEAD) / sessions);
+    return Math.floor(most / charge) * charge;
+  }
+
+  /** With the next draw. @param but what stays */
+  giveBack(but: number): void {
+    const units = this.free - this.promised - but;
+    if (units <= 0) return;
+    this.freed += units;
+    this.drawn -= units;
+  }
+
+  /** The bank is to be told something. */
+  get hasNews(): boolean {
+    return this.used > 0 || this.freed > 0;
+  }
+
+  get isEmpty(): boolean {
+    return this.open === 0 && this.drawn === 0 && !this.hasNews;
+  }
+
+  get window(): WindowKey {
+    const keepUntil = Math.min(MAX_UNITS, this.end + (this.end - this.start));
+    return { law: this.law.id, start: this.start, keepUntil };
+  }
+
+  standing(wall: number): Standing {
+    const { law, end } = this;
+    const held = this.others + this.reserved;
+    const used = this.spent + this.used + held;
+    const remaining = Math.max(0, law.amount - used);
+    if (law.per === 'total') return { law, used, held, remaining, resetMs: undefined };
+    return { law, used, held, remaining, resetMs: Math.max(0, end - wall), resetAt: end };
+  }
+}
+
+/** A draw that was sent, and its leases in the order of what is wanted. */
+interface SentDraw {
+  readonly draw: Draw;
+  readonly leases: readonly Lease[];
+}
+
+/**
+ * One incarnation at the bank. Its draws are numbered: one whose answer was lost is sent again as it was. When its
+ * time is over, a new one begins, and this one only settles what it has admitted.
+ */
+class Session {
+  readonly id: string;
+  readonly leases = new Map<string, Lease>();
+  /** Those that are used, or of which the bank does not know all. */
+  readonly active = new Set<Lease>();
+  number = 0;
+  /** Sent, and not answered. */
+  sent: SentDraw | undefined;
+  /** The draws before: one at a time. */
+  turn: Promise<unknown> | undefined;
+  /** Its leases are valid until then, by both clocks. */
+  validWall: number;
+  validMonotonic: number;
+  lastDraw = Number.NEGATIVE_INFINITY;
+  over = false;
+
+  constructor(id: string, clock: Clock, validMs: number) {
+    this.id = id;
+    this.validWall = clock.wall() + validMs;
+    this.validMonotonic = clock.monotonic() + validMs;
+  }
+
+  /** A machine that slept stops one clock, and a clock that is set moves the other: the stricter one counts. */
+  isValid(clock: Clock): boolean {
+    return !this.over && clock.wall() < this.validWall && clock.monotonic() < this.validMonotonic;
+  }
+
+  get isEmpty(): boolean {
+    if (this.sent !== undefined) return false;
+    for (const { open, used } of this.leases.values()) if (open > 0 || used > 0) return false;
+    return true;
+  }
+}
+
+/** One law of a window: its periods, of which each has its own count, also when the clock is set back. */
+export class Window implements LimitState {
+  law: WindowLaw;
+  readonly #leases: Leases;
+  #current: Lease | undefined;
+  #other: Lease | undefined;
+
+  constructor(law: WindowLaw, leases: Leases) {
+    this.law = law;
+    this.#leases = leases;
+  }
+
+  at(wall: number): Lease {
+    const { session } = this.#leases;
+    const current = this.#current;
+    if (current !== undefined && isOf(current, session, wall)) {
+      current.law = this.law;
+      return current;
+    }
+    const other = this.#other;
+    this.#other = current;
+    this.#current =
+      other !== undefined && isOf(other, session, wall)
+        ? other
+        : this.#leases.leaseOf(this.law, wall);
+    this.#current.law = this.law;
+    return this.#current;
+  }
+
+  wait(units: number, now: number, wall: number): number {
+    const { amount, per } = this.law;
+    if (units > amount) return Number.POSITIVE_INFINITY;
+    const lease = this.at(wall);
+    if (lease.has(units + lease.promised)) return 0;
+    const isKnown = now - lease.heardAt < HEARD_MS && this.#leases.isAloneOrFar;
+    if (lease.remaining >= units || !isKnown) return ASK;
+    return per === 'total' ? Number.POSITIVE_INFINITY : lease.end - wall;
+  }
+
+  take(units: number, now: number, wall: number, soft: boolean): Lease {
+    const lease = this.at(wall);
+    this.#leases.take(lease, units, now, soft);
+    return lease;
+  }
+
+  settle(lease: Lease, used: number, now: number, reserved: number): void {
+    this.#leases.settle(lease, used, now, reserved);
+  }
+
+  standing(_now: number, wall: number): Standing {
+    return this.at(wall).standing(wall);
+  }
+
+  isAsNew(now: number, wall: number): boolean {
+    const known = [this.#current, this.#other].filter((one) => one !== undefined);
+    return known.every((lease) => this.#leases.isOver(lease, now, wall));
+  }
+}
+
+const isOf = (lease: Lease, session: Session, wall: number) =>
+  lease.session === session && wall >= lease.start && wall < lease.end;
+
+/** A request that waits for a draw. */
+interface Waiting {
+  readonly needs: readonly Need[];
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export interface LeasesOptions {
+  readonly bank: Bank;
+  /** Tells this process from all others, those before it too. */
+  readonly process: string;
+  readonly clock: Clock;
+  /** A mark is reached, for the first time in its period over all processes. Must not throw. */
+  readonly onReached?: ((reached: Reached) => void) | undefined;
+}
+
+export class Leases implements Source, TickTask {
+  readonly #options: LeasesOptions;
+  readonly #bank: Bank;
+  readonly #isHere: boolean;
+  readonly #isFar: boolean;
+  #session: Session | undefined;
+  /** Sessions whose time is over, with tickets that are not settled. */
+  readonly #former = new Set<Session>();
+  #sessions = 0;
+  /** Of all processes, as last heard. */
+  #living = 1;
+  #waiting: Waiting[] = [];
+  #running = false;
+  #soon: ReturnType<typeof setTimeout> | undefined;
+  readonly #noted = new Set<Lease>();
+  /** Another process takes over: nothing stays drawn that is not used. */
+  #exact = false;
+  #closed = false;
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+    this.#bank = options.bank;
+    this.#isHere = options.bank.distance === 'here';
+    this.#isFar = options.bank.distance === 'far';
+  }
+
+  get session(): Session {
+    const { clock, process } = this.#options;
+    const session = this.#session;
+    if (session !== undefined && (this.#isHere || session.isValid(clock))) return session;
+    if (session !== undefined) {
+      this.#former.add(session);
+      session.over = true;
+    }
+    this.#session = new Session(`${process}-${++this.#sessions}`, clock, this.#validMs);
+    return this.#session;
+  }
+
+  get #validMs(): number {
+    return this.#bank.sessionMs * (1 - MARGIN);
+  }
+
+  /** For windows alone. */
+  leaseOf(law: WindowLaw, wall: number): Lease {
+    const { session } = this;
+    const { start, end } = boundsAt(wall, law.per, law.timeZone);
+    const key = `${start} ${law.id}`;
+    let lease = session.leases.get(key);
+    if (lease === undefined) {
+      lease = new Lease(law, session, start, end);
+      session.leases.set(key, lease);
+    }
+    lease.end = end;
+    return lease;
+  }
+
+  /** What it lacks need not be asked for each time: others are slow to give back, or there are none. */
+  get isAloneOrFar(): boolean {
+    return this.#isFar || (this.#isHere && !this.#bank.hasOthers(this.session.id));
+  }
+
+  take(lease: Lease, units: number, now: number, isSoft: boolean): void {
+    lease.reserved += units;
+    lease.open++;
+    lease.isSoft = isSoft;
+    this.#used(lease, units, now);
+    if (this.#isHere) {
+      if (lease.free < 0) this.#tellAtTickEnd(lease);
+    } else if (lease.free < this.#target(lease) / 2) this.#run();
+  }
+
+  #used(lease: Lease, units: number, now: number): void {
+    lease.lastUse = now;
+    if (units > 0) lease.charge = units;
+    const ahead = Math.max(CHARGES_AHEAD * units, Math.ceil(lease.law.amount * SHARE_AHEAD));
+    lease.ahead = Math.max(lease.ahead * 0.9, ahead);
+    lease.session.active.add(lease);
+  }
+
+  settle(lease: Lease, used: number, now: number, reserved: number): void {
+    lease.open--;
+    lease.reserved -= reserved;
+    lease.drawn -= used;
+    lease.used = Math.min(MAX_UNITS, lease.used + used);
+    lease.lastUse = now;
+    lease.session.active.add(lease);
+    this.#reportMarks(lease);
+    if (!this.#isHere && lease.session !== this.#session) {
+      void this.#draw(lease.session, new Map());
+      return;
+    }
+    // Near the limit, the other processes of this machine wait for what is free.
+    const isWanted =
+      !this.#isFar &&
+      lease.free > 2 * this.#target(lease) &&
+      this.#bank.hasOthers(lease.session.id);
+    if (!this.#isHere) this.#flushSoon(isWanted ? 0 : FLUSH_MS);
+    else if (isWanted || lease.free < 0) this.#tellAtTickEnd(lease);
+  }
+
+  ask(needs: readonly Need[]): void | Promise<void> {
+    if (!this.#isHere) {
+      if (this.#closed) return Promise.reject(unavailable('budgets'));
+      return new Promise((resolve, reject) => {
+        this.#waiting.push({ needs, resolve, reject });
+        this.#run();
+      });
+    }
+    void this.#drawFor(this.session, [needs]);
+    this.#decide(needs);
+  }
+
+  look(states: readonly LimitState[]): void | Promise<void> {
+    const { clock } = this.#options;
+    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const { session } = this;
+    const leases = (states as readonly Window[]).map((window) => window.at(wall));
+    // What other sessions of this bank do is seen at once.
+    const isAlone = this.#isHere && !this.#bank.hasOthers(session.id);
+    const asked = leases.filter(({ heardAt }) => !isAlone || now - heardAt >= HEARD_MS);
+    if (asked.length === 0) return;
+    for (const lease of asked) lease.lastUse = now;
+    return after(this.#draw(session, new Map(asked.map((lease) => [lease, 0]))), () => {});
+  }
+
+  /** What is over or not used goes back, what was used is told. Each second. */
+  turn(): void {
+    const session = this.#session;
+    if (session === undefined || this.#closed) return;
+    if (this.#isHere) {
+      this.#tellSoon(this.#toTell(session));
+      return;
+    }
+    const now = this.#options.clock.monotonic();
+    if (this.#freeIdle(session).size > 0 || this.#needsRenewal(session, now)) this.#run();
+    for (const former of this.#former) {
+      const done = this.#draw(former, new Map(), former.isEmpty);
+      if (former.isEmpty) void after(done, (isDone) => isDone && this.#former.delete(former));
+    }
+  }
+
+  /** In slices, so that requests come in between. */
+  #tellSoon(leases: readonly Lease[]): void {
+    this.#tell(leases.slice(0, MAX_LEASES));
+    if (leases.length > MAX_LEASES) setImmediate(() => this.#tellSoon(leases.slice(MAX_LEASES)));
+  }
+
+  #needsRenewal(session: Session, now: number): boolean {
+    return session.leases.size > 0 && now - session.lastDraw >= this.#bank.sessionMs * RENEW;
+  }
+
+  /** Frees what is not used. @returns leases that are idle, and of which the bank is to hear */
+  #freeIdle(session: Session): Set<Lease> {
+    const { clock } = this.#options;
+    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const idle = new Set<Lease>();
+    for (const lease of session.active) {
+      if (!this.#exact && wall < lease.end && now - lease.lastUse <= IDLE_MS) continue;
+      lease.giveBack(0);
+      lease.ahead = 0;
+      if (lease.hasNews) idle.add(lease);
+      else if (lease.free === 0) {
+        session.active.delete(lease);
+        if (lease.isEmpty && wall >= lease.end) this.#forget(lease);
+      }
+    }
+    return idle;
+  }
+
+  /** Of a bank that is here: leases of which it must hear. What is used of what was drawn need not be written down. */
+  #toTell(session: Session): readonly Lease[] {
+    const isAlone = !this.#bank.hasOthers(session.id);
+    const found = this.#freeIdle(session);
+    for (const lease of session.active) {
+      const { free, freed, used } = lease;
+      if (freed > 0 || free < 0 || (used > 0 && !isAlone) || free < this.#target(lease) / 2)
+        found.add(lease);
+    }
+    return [...found];
+  }
+
+  #tell(leases: readonly Lease[]): void {
+    const session = this.#session;
+    if (session === undefined || leases.length === 0) return;
+    const wanted = new Map<Lease, number>();
+    for (const lease of leases) {
+      if (lease.free < 0 || lease.free < this.#target(lease) / 2) wanted.set(lease, 0);
+    }
+    void this.#drawNow(session, wanted, false, leases);
+  }
+
+  #target(lease: Lease): number {
+    if (this.#exact) return 0;
+    // What a machine holds ahead of use may count as used when it dies: no more for several processes than for one.
+    const ahead = this.#isFar ? lease.ahead : lease.ahead / this.#living;
+    return lease.target(this.#living, ahead);
+  }
+
+  /**
+   * Of a bank that is here: tells it all, so that it can be written down.
+   * @param exact another process takes over: from now on nothing stays drawn that is not used
+   */
+  save(exact: boolean): void {
+    this.#exact ||= exact;
+    const session = this.#session;
+    if (session === undefined || !this.#isHere) return;
+    const all = this.#toTell(session);
+    for (let at = 0; at < all.length; at += MAX_LEASES) this.#tell(all.slice(at, at + MAX_LEASES));
+  }
+
+  onTickEnd(): void {
+    if (!this.#closed) this.#tellNoted();
+  }
+
+  onExit(): void {
+    this.#tellNoted();
+  }
+
+  #tellNoted(): void {
+    const leases = [...this.#noted];
+    this.#noted.clear();
+    this.#tell(leases);
+  }
+
+  /** More is used than was drawn, or others wait for a part: the bank hears of it soon. */
+  #tellAtTickEnd(lease: Lease): void {
+    if (this.#noted.size === 0) atTickEnd(this);
+    this.#noted.add(lease);
+  }
+
+  #flushSoon(pauseMs: number): void {
+    if ((this.#soon !== undefined && pauseMs > 0) || this.#closed) return;
+    clearTimeout(this.#soon);
+    this.#soon = setTimeout(() => {
+      this.#soon = undefined;
+      this.#run();
+    }, pauseMs);
+    this.#soon.unref();
+  }
+
+  /** For windows alone: nothing is kept of it but what the bank knows. */
+  isOver(lease: Lease, now: number, wall: number): boolean {
+    if (lease.open > 0 || lease.promised > 0) return false;
+    if (lease.session.sent?.leases.includes(lease) === true) return false;
+    const isPast = wall >= lease.end;
+    if (isPast && this.#isHere && !lease.isEmpty) {
+      lease.giveBack(0);
+      this.#tell([lease]);
+    }
+    if (!lease.isEmpty) return false;
+    const isOver = isPast || lease.spent + lease.others === 0 || now - lease.lastUse > FORGOTTEN_MS;
+    if (isOver) this.#forget(lease);
+    return isOver;
+  }
+
+  #forget(lease: Lease): void {
+    lease.session.active.delete(lease);
+    lease.session.leases.delete(`${lease.start} ${lease.law.id}`);
+  }
+
+  /** Draws until nobody waits; one at a time. */
+  #run(): void {
+    if (this.#running || this.#closed) return;
+    this.#running = true;
+    void this.#runAll().finally(() => {
+      this.#running = false;
+      if (this.#waiting.length > 0) this.#run();
+    });
+  }
+
+  async #runAll(): Promise<void> {
+    const { session } = this;
+    const waiting = this.#waiting.splice(0);
+    const isAnswered = await this.#drawFor(
+      session,
+      waiting.map(({ needs }) => needs),
+    );
+    if (isAnswered && session.over) {
+      // Its time was over: a new session draws for them.
+      this.#waiting.unshift(...waiting);
+      return;
+    }
+    const refusing = new Set<Lease>();
+    for (const { needs, resolve, reject } of waiting) {
+      if (!isAnswered) {
+        reject(unavailable('budgets'));
+        continue;
+      }
+      for (const lease of this.#decide(needs)) refusing.add(lease);
+      resolve();
+    }
+    // Processes that each hold a part of what is left would all refuse.
+    for (const lease of refusing) {
+      lease.ahead = 0;
+      lease.giveBack(0);
+      if (lease.freed > 0) this.#flushSoon(0);
+    }
+  }
+
+  /** One draw for several requests. */
+  #drawFor(session: Session, requests: readonly (readonly Need[])[]): boolean | Promise<boolean> {
+    const { clock } = this.#options;
+    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const wanting = new Map<Lease, number>();
+    for (const { state, amount } of requests.flat()) {
+      const lease = (state as Window).at(wall);
+      if (lease.session !== session) continue;
+      // Who takes nothing only looks whether something is left.
+      wanting.set(lease, (wanting.get(lease) ?? 0) + amount);
+      lease.isSoft = false;
+      this.#used(lease, amount, now);
+    }
+    if (!this.#isHere) {
+      for (const lease of session.active) {
+        if (lease.free < this.#target(lease) / 2 && !wanting.has(lease)) wanting.set(lease, 0);
+      }
+    }
+    for (const [lease, units] of wanting) lease.promised = units;
+    return after(this.#draw(session, wanting), (isAnswered) => {
+      for (const lease of wanting.keys()) lease.promised = 0;
+      return isAnswered;
+    });
+  }
+
+  /**
+   * After a draw: what cannot be admitted now is refused.
+   * @returns leases that do not have enough
+   */
+  #decide(needs: readonly Need[]): readonly Lease[] {
+    const { clock } = this.#options;
+    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const lacking: Lease[] = [];
+    for (const need of needs) {
+      const window = need.state as Window;
+      const lease = window.at(wall);
+      if (need.amount === 0 ? lease.remaining > 0 : lease.has(need.amount)) continue;
+      const { per } = lease.law;
+      need.wait = per === 'total' ? Number.POSITIVE_INFINITY : Math.max(1, lease.end - wall);
+      lacking.push(lease);
+    }
+    if (lacking.length > 0) return lacking;
+    for (const need of needs) {
+      need.hold = need.state.take(need.amount, now, wall, false);
+    }
+    return lacking;
+  }
+
+  /** @returns whether the bank answered; a draw without an answer is sent again first next time */
+  #draw(
+    session: Session,
+    wanted: ReadonlyMap<Lease, number>,
+    closes = false,
+  ): boolean | Promise<boolean> {
+    // A request waits for a bank that is here: it hears of the other leases in their turn.
+    if (this.#isHere) return this.#drawNow(session, wanted, closes, wanted.keys());
+    const drawn =
+      session.turn === undefined
+        ? this.#drawNow(session, wanted, closes)
+        : session.turn.then(() => this.#drawNow(session, wanted, closes));
+    if (!(drawn instanceof Promise)) return drawn;
+    session.turn = drawn;
+    void drawn.finally(() => {
+      if (session.turn === drawn) session.turn = undefined;
+    });
+    return drawn;
+  }
+
+  /** @param told leases of which the bank hears; left out: all that are active */
+  #drawNow(
+    session: Session,
+    wanted: ReadonlyMap<Lease, number>,
+    closes: boolean,
+    told?: Iterable<Lease>,
+  ): boolean | Promise<boolean> {
+    const unanswered = session.sent;
+    if (unanswered !== undefined) {
+      return after(
+        this.#send(session, unanswered),
+        (isAnswered) => isAnswered && this.#drawNow(session, wanted, closes),
+      );
+    }
+    const sent = this.#prepare(session, wanted, closes, told ?? session.active);
+    if (this.#isHere) {
+      const { settled, wanted: wants } = sent.draw;
+      if (settled.length === 0 && wants.length === 0 && !closes) return true;
+    }
+    session.sent = sent;
+    return this.#send(session, sent);
+  }
+
+  #prepare(
+    session: Session,
+    needs: ReadonlyMap<Lease, number>,
+    closes: boolean,
+    told: Iterable<Lease>,
+  ): SentDraw {
+    const settled: Draw['settled'][number][] = [];
+    const leases = new Set(needs.keys());
+    for (const lease of told) {
+      // Near the limit, what is held here may be what another process is refused for.
+      if ((needs.get(lease) ?? 0) === 0) lease.giveBack(2 * this.#target(lease));
+      if (!lease.hasNews) continue;
+      const { used, freed } = lease;
+      settled.push({ ...lease.window, used, freed });
+      if (!this.#isHere) leases.add(lease);
+      // From now on the draw has them.
+      lease.spent += used;
+      lease.used = 0;
+      lease.freed = 0;
+      if (settled.length === MAX_LEASES) break;
+    }
+    const all = [...leases];
+    const wanted = all.map((lease) => {
+      const { law } = lease;
+      const units = needs.get(lease);
+      // What was used beyond what was drawn is settled by this draw.
+      const free = Math.max(0, lease.drawn) - lease.reserved;
+      const need = units === undefined ? 0 : Math.max(0, units - free);
+      const target = this.#target(lease);
+      const ahead = units === undefined ? 0 : Math.max(0, target - Math.max(0, free));
+      const most = lease.isSoft && free < 0 ? MAX_UNITS : law.amount;
+      return { ...lease.window, most, need, ahead };
+    });
+    const draw = { session: session.id, number: ++session.number, settled, wanted, closes };
+    return { draw, leases: all };
+  }
+
+  #send(session: Session, sent: SentDraw): boolean | Promise<boolean> {
+    const { clock } = this.#options;
+    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const failed = (thrown: unknown) => {
+      if (!(thrown instanceof EngineAway)) session.over = true;
+      this.#flushSoon(RETRY_MS);
+      return false;
+    };
+    const answered = (drawn: Drawn) => {
+      this.#answered(session, sent, drawn, wall, now);
+      return true;
+    };
+    try {
+      const drawn = this.#bank.draw(sent.draw);
+      return drawn instanceof Promise ? drawn.then(answered, failed) : answered(drawn);
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  }
+
+  /** @param wall when it was sent, as `now` */
+  #answered(
+    session: Session,
+    { leases }: SentDraw,
+    { grants, lapsed, sessions }: Drawn,
+    wall: number,
+    now: number,
+  ): void {
+    session.sent = undefined;
+    session.lastDraw = now;
+    this.#living = Math.max(1, sessions);
+    if (lapsed) session.over = true;
+    else {
+      session.validWall = wall + this.#validMs;
+      session.validMonotonic = now + this.#validMs;
+    }
+    const heardAt = this.#options.clock.monotonic();
+    leases.forEach((lease, i) => {
+      const { spent, held, own } = grants[i]!;
+      // What was used since the draw was made is not in it yet.
+      lease.drawn = own - lease.used - lease.freed;
+      lease.spent = spent;
+      lease.others = Math.max(0, held - own);
+      lease.heardAt = heardAt;
+      this.#reportMarks(lease);
+    });
+  }
+
+  #reportMarks(lease: Lease): void {
+    const { law, spent, used, reported } = lease;
+    const all = spent + used;
+    if (all <= reported) return;
+    let reached = all >= law.amount ? law.amount : 0;
+    if (reached === 0) for (const mark of law.marks ?? []) if (mark <= all) reached = mark;
+    if (reached > 0) this.#report(lease, reached);
+  }
+
+  /** A request was refused for which the window is large enough: it is used up. */
+  reportRefused(state: LimitState): void {
+    if (state instanceof Window)
+      this.#report(state.at(this.#options.clock.wall()), state.law.amount);
+  }
+
+  #report(lease: Lease, upTo: number): void {
+    const { onReached } = this.#options;
+    if (upTo <= lease.reported || onReached === undefined) return;
+    const last = lease.reported;
+    lease.reported = upTo;
+    const { law, start, end, window } = lease;
+    const spent = lease.spent + lease.used;
+    for (const mark of [...(law.marks ?? []), law.amount]) {
+      // A reservation can use up a window before any of its marks is spent.
+      if (mark <= last || mark > upTo || (mark !== law.amount && spent < mark)) continue;
+      const reached = { law, mark, start, end, spent };
+      const isNew = this.#bank.isNew(window, mark);
+      if (isNew === true) onReached(reached);
+      // Where the bank cannot say whether another process was first, it is told once more.
+      else if (isNew !== false) void isNew.catch(() => true).then((is) => is && onReached(reached));
+    }
+  }
+
+  close(): void | Promise<void> {
+    if (this.#closed) return;
+    this.#exact = true;
+    if (this.#isHere) {
+      this.save(true);
+      this.#closed = true;
+      return;
+    }
+    this.#closed = true;
+    clearTimeout(this.#soon);
+    for (const { reject } of this.#waiting.splice(0)) reject(unavailable('budgets'));
+    const all = [...(this.#session === undefined ? [] : [this.#session]), ...this.#former];
+    return Promise.all(
+      all.map(async (session) => {
+        // A draw that was sent may still be answered; it is repeated before the next one.
+        await this.#draw(session, new Map());
+        if (session.isEmpty) await this.#draw(session, new Map(), true);
+      }),
+    ).then(() => {});
+  }
+}

@@ -1,0 +1,46 @@
+/** Between admission and the kinds of laws: units that a process does not have are asked for where they are counted. */
+
+import { GatewayError } from '../conversation/errors.ts';
+import type { Clock, Hold, LimitState } from './limits.ts';
+
+export const SYSTEM_CLOCK: Clock = {
+  wall: () => Date.now(),
+  monotonic: () => Math.floor(performance.now()),
+};
+
+/** The answer of `wait` where another place must be asked. */
+export const ASK = -1;
+
+/** What one request needs of one law, and what it got. */
+export interface Need {
+  readonly state: LimitState;
+  readonly amount: number;
+  /** Units that must be there: at least one. */
+  readonly units: number;
+  /** Granted and held, where `wait` is 0. */
+  hold: Hold;
+  wait: number;
+}
+
+/** Where units come from that this process does not have. */
+export interface Source {
+  /**
+   * Grants all needs of a request or none, in one trip.
+   * @throws GatewayError where it cannot be asked, and the request must not go on
+   */
+  ask(needs: readonly Need[]): void | Promise<void>;
+  /** Learns how laws stand. */
+  look(states: readonly LimitState[]): void | Promise<void>;
+}
+
+/** @param what `budgets`, `limits` */
+export const unavailable = (what: string) =>
+  new GatewayError('overloaded', `The ${what} of this key cannot be checked now.`, {
+    code: 'limits_unavailable',
+    retryAfter: 1,
+  });
+
+/** Goes on at once where there is no promise. */
+export function after<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>) {
+  return value instanceof Promise ? value.then(next) : next(value);
+}

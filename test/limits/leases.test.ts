@@ -1,0 +1,32 @@
+/** How a window stands, from what is spent, held by others, and reserved here. */
+
+import { expect, test } from 'bun:test';
+import { OwnBank } from '../../src/limits/bank.ts';
+import { Lease, Leases, Window } from '../../src/limits/leases.ts';
+import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
+import type { WindowLaw } from '../../src/limits/limits.ts';
+
+const law = (per: WindowLaw['per'], amount = 100): WindowLaw => ({
+  id: 'b',
+  kind: 'window',
+  name: 'b',
+  unit: 'nano_usd',
+  amount,
+  per,
+  timeZone: 'UTC',
+});
+const leases = new Leases({ bank: new OwnBank(), process: 'p', clock: SYSTEM_CLOCK });
+
+test('what is left is never below 0, nor is the wait of a lease whose window is over', () => {
+  const lease = new Lease(law('day'), leases.session, 0, 86_400_000);
+  Object.assign(lease, { spent: 70, others: 20, reserved: 15 });
+  const stands = { law: lease.law, used: 105, held: 35, remaining: 0, resetAt: 86_400_000 };
+  expect(lease.standing(86_399_000)).toEqual({ ...stands, resetMs: 1000 });
+  expect(lease.standing(86_401_000)).toEqual({ ...stands, resetMs: 0 });
+});
+
+test('a window that never ends has no end to tell', () => {
+  const standing = new Window(law('total'), leases).standing(0, 5);
+  expect(standing.resetMs).toBeUndefined();
+  expect('resetAt' in standing).toBe(false);
+});

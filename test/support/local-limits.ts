@@ -1,0 +1,38 @@
+/** Limits of one process for tests, which answer at once: a request on its own machine never waits for an admission. */
+
+import { KeptLimits } from '../../src/limits/kept-limits.ts';
+import type { Admission, Charge, Law, Standing } from '../../src/limits/limits.ts';
+import { ProcessLimits } from '../../src/limits/process-limits.ts';
+
+function atOnce<T>(value: T | Promise<T>): T {
+  if (value instanceof Promise) throw new Error('it would have to wait');
+  return value;
+}
+
+export class LocalLimits extends ProcessLimits {
+  override admit(charges: readonly Charge[]): Admission {
+    return atOnce(super.admit(charges));
+  }
+
+  override standing(laws: readonly Law[]): readonly Standing[] {
+    return atOnce(super.standing(laws));
+  }
+
+  override close(): void {
+    atOnce(super.close());
+  }
+}
+
+export class LocalKeptLimits extends KeptLimits {
+  override admit(charges: readonly Charge[]): Admission {
+    return atOnce(super.admit(charges));
+  }
+
+  override standing(laws: readonly Law[]): readonly Standing[] {
+    return atOnce(super.standing(laws));
+  }
+
+  override close(): void {
+    atOnce(super.close());
+  }
+}
