@@ -89,7 +89,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   routing: ['lib', 'conversation', 'vendors', 'config', 'telemetry'],
   upstream: ['lib', 'conversation', 'vendors', 'config', 'telemetry', 'state'],
   gateway: ['lib', 'conversation', 'routing', 'upstream', 'telemetry'],
-  endpoints: ['lib', 'conversation', 'routing', 'upstream', 'telemetry', 'gateway'],
+  endpoints: ['lib', 'conversation', 'routing', 'upstream', 'telemetry', 'gateway', 'state'],
   samples: ['lib', 'conversation', 'config', 'telemetry', 'state', 'money'],
   ui: ['lib', 'conversation', 'config', 'telemetry', 'money', 'samples', 'server'],
 };

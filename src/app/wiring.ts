@@ -7,6 +7,8 @@ import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
+import type { Operation } from '../endpoints/batches/operations.ts';
+import { createBatches } from '../endpoints/batches/pipeline.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
 import { checkHostedTools } from '../features/server-tools/index.ts';
@@ -60,7 +62,10 @@ import { adminOptions, openReports } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
 import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
+
 import { sampleReplicas } from './operations/sample-replicas.ts';
+import { openVendorObjects, originOf } from './operations/vendor-objects.ts';
+
 import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
 import { mendBody } from './responses/mend-body.ts';
 import { openResponses } from './responses/open-responses.ts';
@@ -298,6 +303,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     folder: join(environment.home, 'state', 'forms'),
   });
+  const vendorObjects = openVendorObjects(environment.home, engines);
+  const batches = createBatches({
+    ...gatewayOptions,
+    objects: vendorObjects.objects,
+    onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
+    folder: join(environment.home, 'state', 'forms'),
+  });
   const formOf = (request: Request, headers: ReadonlyHeaders, key: string) =>
     isForm(headers)
       ? formSource(request, headers, config().limits.formBytes, connections, key)
@@ -369,6 +381,19 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         handle,
         options,
       )(request, CODECS['openai-chat']);
+    },
+    serveOperation(request: Request, operation: Operation, id: string) {
+      const { name, api } = operation;
+      const isAnthropic =
+        (api ?? (errors.isAnthropic(request) ? 'anthropic' : 'openai')) !== 'openai';
+      const options = { goesOn: true, entry: name, formOf };
+      const handle: Gateway = (exchange) =>
+        batches(exchange, { operation, id, origin: originOf(request) });
+      return receive(
+        { ...receiving, onRefused: endpointRefused(name) },
+        handle,
+        options,
+      )(request, CODECS[isAnthropic ? 'anthropic-messages' : 'openai-chat']);
     },
     countTokens: received(paying(money.accounts, true, countTokens)),
     responses,
@@ -460,6 +485,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await sharing.close();
         await memory.close();
         await responsesStore.close();
+        vendorObjects.close();
         await money.close();
         await limits.close();
         await replicas?.close();

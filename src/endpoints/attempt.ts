@@ -18,7 +18,10 @@ import type { Lease } from '../upstream/health/place.ts';
 import type { RequestStream } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { beginAnswer } from './begin-answer.ts';
+
+import { type Endpoint, whyNot } from './endpoint.ts';
 import { withoutMedia } from './media.ts';
+
 import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -32,7 +35,7 @@ export async function attempt(
   const { protocol } = exchange;
   const { target } = routed;
   const notes = new Notes();
-  const wrong = unserved(routed, endpoint.path);
+  const wrong = unserved(routed, endpoint);
   if (wrong !== undefined) {
     return { kind: 'failed', error: wrong, remedy: 'next-target', target, notes };
   }
@@ -42,18 +45,23 @@ export async function attempt(
   let call: UpstreamCall | undefined;
   let recorded: HopRecording | undefined;
   let paid: TryAccount | undefined;
+  let isSent = false;
   try {
     if (abort.aborted) throw departure(exchange.signal);
     const { body, recorded: shown, hides } = await sentBody(running, target, notes);
     call = await upstream.acquire(abort, lease, session);
-    paid = await running.account?.beginTry(startOf(running, target, call.key.label, number));
+    paid = await (request.beginTry === undefined
+      ? running.account?.beginTry(startOf(running, target, call.key.label, number))
+      : request.beginTry(target, call.key.label, number));
     running.onSend();
+    isSent = true;
     const { recording } = summary;
     const answer = await upstream
       .sendRequest(call, {
         path: endpoint.path,
         search: exchange.search,
-        body,
+        method: request.method,
+        ...(body !== undefined && { body }),
         contentType: request.contentType,
         clientHeaders: exchange.headers,
         sameProtocol: true,
@@ -80,6 +88,7 @@ export async function attempt(
       });
     call.answered(answer.headers);
     paid?.answered(answer.status);
+    request.onStatus?.(answer.status);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
       const asked = { protocol, model: request.model };
@@ -97,7 +106,8 @@ export async function attempt(
       abort.unfollow();
       call.release();
       if (paid !== undefined) endFailedTry(paid, 'error');
-      return request.spent ? { ...failure, remedy: 'never' } : failure;
+      const isDone = request.spent || (request.once === true && answer.status >= 500);
+      return isDone ? { ...failure, remedy: 'never' } : failure;
     }
     return await beginAnswer({
       answer,
@@ -111,6 +121,7 @@ export async function attempt(
       secrets,
       paid,
       hides,
+      isFile: endpoint.isFile,
     });
   } catch (thrown) {
     abort.unfollow();
@@ -120,26 +131,25 @@ export async function attempt(
     const error = asGatewayError(left ? departure(exchange.signal) : thrown);
     recorded?.end(isClientGone(error) ? undefined : error);
     if (paid !== undefined) endFailedTry(paid, endOf(error));
-    const remedy = left || request.spent ? 'never' : remedyForError(error);
+    const isDone = request.spent || (request.once === true && isSent);
+    const remedy = left || isDone ? 'never' : remedyForError(error);
     return { kind: 'failed', error, remedy, target, notes };
   }
 }
 
 /** Why a provider cannot have this endpoint at all. */
-function unserved({ provider }: RoutedTarget, path: string): GatewayError | undefined {
-  const { name, protocol, baseUrl } = provider;
-  const isDemo = baseUrl.startsWith('demo:');
-  if (!isDemo && (protocol === 'openai-chat' || protocol === 'openai-responses')) return undefined;
-  const why = isDemo ? 'is the built-in demo model' : `speaks ${protocol}`;
+function unserved({ provider }: RoutedTarget, endpoint: Endpoint): GatewayError | undefined {
+  const why = (endpoint.whyNot ?? whyNot)(provider);
+  if (why === undefined) return undefined;
   return new GatewayError(
     'not_found',
-    `Provider ${name} ${why}, which has no /v1${path}. Route the model to a provider of an OpenAI protocol.`,
+    `Provider ${why}, which has no /v1${endpoint.path}. Route the model to a provider of an OpenAI protocol.`,
     { code: 'endpoint_not_served', param: 'model' },
   );
 }
 
 interface SentBody {
-  readonly body: Uint8Array | RequestStream;
+  readonly body: Uint8Array | RequestStream | undefined;
   /** As a record shows it. */
   recorded(): Uint8Array;
   /** Usage that this gateway asked for and the client did not. */
@@ -152,7 +162,7 @@ async function sentBody(
   target: Target,
   notes: Notes,
 ): Promise<SentBody> {
-  const body = request.bodyFor(target.model);
+  const body = await request.bodyFor(target);
   const plain = { body, recorded: () => request.recorded(target.model), hides: undefined };
   // Of these endpoints, completions alone have the option; other streams report usage in any case.
   const asks = endpoint.name === 'completions' ? exchange.protocol.usageIsAsked : undefined;

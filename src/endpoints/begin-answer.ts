@@ -36,6 +36,7 @@ export interface ArrivedAnswer {
   readonly paid: AnswerOutcome['paid'];
   /** Usage that the client does not get. */
   readonly hides: AskedUsage | undefined;
+  readonly isFile?: boolean | undefined;
 }
 
 /** @throws GatewayError if the answer breaks off, is empty, or is an error in disguise */
@@ -51,7 +52,7 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     recording: recorded && withoutMedia(recorded, headers),
   });
   const type = headers.get('content-type') ?? '';
-  const isText = /json|^text\/(?!event-stream)/i.test(type);
+  const isText = arrived.isFile !== true && /json|^text\/(?!event-stream)/i.test(type);
   const first: Uint8Array[] = [];
   let size = 0;
   try {
@@ -64,7 +65,7 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
         if (chunk.length > 0) first.push(chunk);
       }
     }
-    if (over) {
+    if (over && arrived.isFile !== true) {
       const { answer, protocol } = arrived;
       checkWhole({ target, protocol, answer, body: Buffer.concat(first), secrets });
     }
@@ -73,7 +74,7 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     const rest = over ? undefined : source;
     const isStream = !over && type.includes('event-stream');
     const filters = isStream ? eventFilters(upstream, secrets, arrived.hides) : [];
-    const head = { status, headers, target, notes };
+    const head = { status, headers, target, notes, upstreamKey: call.key.label };
     return { kind: 'answer', ...head, first, source: rest, usage, paid, filters };
   } catch (thrown) {
     source.giveUp(asGatewayError(thrown));

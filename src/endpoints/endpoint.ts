@@ -1,6 +1,7 @@
 /** The endpoints beside the model protocols: which paths they have here and at a vendor. */
 
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
+import type { RoutedTarget } from '../routing/index.ts';
 
 export interface Endpoint {
   readonly name: EndpointName;
@@ -8,6 +9,17 @@ export interface Endpoint {
   readonly path: string;
   /** Its answer is no text and no numbers about texts: without usage, nothing says how much was made. */
   readonly media?: boolean;
+  /** Its answer is a file of any kind, forwarded as it is. */
+  readonly isFile?: boolean;
+  /** Why a provider cannot have it, in words behind "Provider "; undefined: it may. Left out: as {@link whyNot}. */
+  whyNot?(provider: RoutedTarget['provider']): string | undefined;
+}
+
+/** Endpoints beside the protocols are OpenAI's. */
+export function whyNot({ name, protocol, baseUrl }: RoutedTarget['provider']): string | undefined {
+  if (baseUrl.startsWith('demo:')) return `${name} is the built-in demo model`;
+  if (protocol === 'openai-chat' || protocol === 'openai-responses') return undefined;
+  return `${name} speaks ${protocol}`;
 }
 
 export const ENDPOINTS: readonly Endpoint[] = [

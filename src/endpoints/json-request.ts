@@ -69,14 +69,14 @@ class JsonRequest implements EndpointRequest {
     return this.#bytes.length;
   }
 
-  bodyFor(model: string): Uint8Array {
+  bodyFor({ model }: { readonly model: string }): Uint8Array {
     if (model === this.model) return this.#bytes;
     const { valueStart, valueEnd } = this.#member;
     return splice(this.#bytes, valueStart, valueEnd, JSON.stringify(model));
   }
 
   recorded(model: string): Uint8Array {
-    return withoutMedia(this.bodyFor(model));
+    return withoutMedia(this.bodyFor({ model }));
   }
 
   close(): void {}

@@ -2,6 +2,7 @@
 
 import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Notes } from '../conversation/notes.ts';
+import type { Target } from '../conversation/target.ts';
 import type { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
 import type { Services } from '../gateway/reloadable.ts';
 import type { UpstreamBody } from '../gateway/stream/upstream-body.ts';
@@ -28,13 +29,24 @@ export interface EndpointRequest {
   readonly contentType: string;
   /** A body that has begun to go out cannot be sent a second time. */
   readonly spent: boolean;
-  /** The client's bytes with another model name, or the very bytes where it is the same. */
-  bodyFor(model: string): Uint8Array | RequestStream;
+  /** Left out: `POST`. */
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  /** What a vendor may have made of it is not made twice: after it went out, only a refusal leads to another try. */
+  readonly once?: boolean;
+  /** The vendor has answered, with any status. */
+  onStatus?(status: number): void;
+  /** What a try may cost; undefined: nothing. Left out: as of one request to the endpoint. */
+  beginTry?(target: Target, key: string | undefined, number: number): MaybeTry | Promise<MaybeTry>;
+  /** The client's bytes with another model name, or the very bytes where it is the same; undefined: no body. */
+  bodyFor(target: Pick<Target, 'model' | 'provider'>): SentBytes | Promise<SentBytes>;
   /** The body as a record shows it: without media. */
   recorded(model: string): Uint8Array;
   /** The exchange is over. */
   close(): void;
 }
+
+type MaybeTry = TryAccount | undefined;
+type SentBytes = Uint8Array | RequestStream | undefined;
 
 /** What all tries of one exchange share. */
 export interface RunningEndpoint extends AttemptEvents {
@@ -58,6 +70,8 @@ export interface AnswerOutcome {
   readonly status: number;
   readonly headers: ReadonlyHeaders;
   readonly target: RoutedTarget['target'];
+  /** The name of the provider's key. */
+  readonly upstreamKey: string | undefined;
   readonly notes: Notes;
   /** What has come of the body. */
   readonly first: readonly Uint8Array[];

@@ -1,5 +1,6 @@
 /** The known endpoints by path, for the text and the shape of 404 answers. */
 
+import { OPERATIONS } from '../endpoints/batches/operations.ts';
 import { ENDPOINTS } from '../endpoints/endpoint.ts';
 import { suggest } from '../lib/text/did-you-mean.ts';
 
@@ -21,6 +22,9 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'GET /v1/models',
   'GET /v1beta/models',
   ...ENDPOINTS.map(({ path }) => `POST /v1${path}`),
+  ...OPERATIONS.filter(({ path }) => !path.includes(':')).map(
+    ({ method, path }) => `${method} /v1${path}`,
+  ),
   'GET /v1/usage',
   'GET /v1/memory',
   'GET /admin/v1/keys',
@@ -95,7 +99,7 @@ function fits(known: readonly string[], parts: readonly string[]): boolean {
 }
 
 const OPENAI =
-  /^\/(?:openai\/(?:deployments\/[^/]+\/)?)?(?:v1\/)?(?:assistants|audio|batches|chat|completions|conversations|embeddings|evals|files|fine_tuning|images|moderations|realtime|rerank|responses|threads|uploads|vector_stores|videos)(?:\/|$)/;
+  /^\/(?:openai\/(?:deployments\/[^/]+\/)?)?(?:v1\/)?(?:assistants|audio|batches|chat|completions|conversations|embeddings|evals|fine_tuning|images|moderations|realtime|rerank|responses|threads|uploads|vector_stores|videos)(?:\/|$)/;
 const ANTHROPIC = /^\/(?:v1\/)?(?:messages|complete)(?:\/|$)/;
 
 // Google's versions and Vertex' resources; a method stands behind a colon.

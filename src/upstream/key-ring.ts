@@ -82,6 +82,12 @@ export class KeyRing {
     return new Lease(this, chosen!, undefined, now);
   }
 
+  /** The key of this name, for what it alone can see; undefined: it is not configured any more. */
+  leaseNamed(label: string | undefined): Lease | undefined {
+    const key = this.#keys.find(({ secret }) => secret?.label === label);
+    return key && new Lease(this, key, undefined, this.#clock());
+  }
+
   /** The key of a request to a model, to be settled in any case. */
   lease(model: string, session: Session): Lease {
     const now = this.#clock();

@@ -43,7 +43,7 @@ export const ALL_ROUTES: readonly Route[] = [
       refuse: never,
     },
   }),
-  endpointsPlugin({ serveEndpoint: never }),
+  endpointsPlugin({ serveEndpoint: never, serveOperation: never }),
   healthPlugin({ unready: never }),
   modelsPlugin({ errors: {} as ErrorResponses, models: never, codexModels: never, model: never }),
   metricsPlugin({

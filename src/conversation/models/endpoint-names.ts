@@ -13,6 +13,9 @@ export const ENDPOINT_NAMES = [
   'audio-speech',
   'audio-transcriptions',
   'audio-translations',
+  'files',
+  'batches',
+  'messages-batches',
 ] as const;
 
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];

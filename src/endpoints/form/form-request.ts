@@ -107,7 +107,7 @@ class FormRequest implements EndpointRequest {
     return this.#spent;
   }
 
-  bodyFor(model: string): RequestStream {
+  bodyFor({ model }: { readonly model: string }): RequestStream {
     const { modelStart, modelEnd } = this.#parser;
     const same = model === this.model;
     const name = Buffer.from(model);

@@ -69,6 +69,8 @@ export function boundaryOf(contentType: string): string {
  */
 export class FormParser {
   readonly fields: FormField[] = [];
+  /** Where the values of fields stand in the form, in bytes: the first one of each name. */
+  readonly places = new Map<string, readonly [start: number, end: number]>();
   /** The value of `model`; undefined until its field has been read whole. */
   model: string | undefined;
   /** Where that value stands in the form, in bytes. */
@@ -87,10 +89,13 @@ export class FormParser {
   #headerBytes = 0;
   #headers = new Map<string, string>();
   #field: OpenField | undefined;
+  #fieldStart = 0;
+  readonly #needsModel: boolean;
   /** The end of the last chunk that may be the beginning of a delimiter. */
   #held: Buffer = Buffer.alloc(0);
 
-  constructor(boundary: string) {
+  constructor(boundary: string, needsModel = true) {
+    this.#needsModel = needsModel;
     this.#opening = Buffer.from(`--${boundary}`, 'latin1');
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   }
@@ -118,7 +123,8 @@ export class FormParser {
             name,
           );
     }
-    if (this.model === undefined) throw invalid("Missing required parameter: 'model'.", 'model');
+    if (this.#needsModel && this.model === undefined)
+      throw invalid("Missing required parameter: 'model'.", 'model');
   }
 
   #readByte(byte: number, position: number): void {
@@ -224,6 +230,7 @@ export class FormParser {
       throw invalid(`The form has the field '${name}' twice.`, name);
     }
     if (name === 'model') this.#checkModelField(filename, start);
+    this.#fieldStart = start;
     this.#field = {
       name,
       filename,
@@ -281,6 +288,7 @@ export class FormParser {
       this.modelEnd = end;
       this.model = modelIn(value, bytes);
     }
+    if (!this.places.has(name)) this.places.set(name, [this.#fieldStart, end]);
     this.fields.push({
       name,
       bytes,

@@ -13,6 +13,7 @@ export function accountOf(
   exchange: Exchange,
   { model, stream }: Pick<AccountStart, 'model' | 'stream'>,
   accounts: Accounts | undefined,
+  costs?: boolean,
 ): Account | undefined | Promise<Account> {
   // What another exchange asks for is on its account.
   if (accounts === undefined || exchange.payer !== undefined) return undefined;
@@ -26,6 +27,7 @@ export function accountOf(
     client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
     stream,
     trace: exchange.trace?.traceId,
+    ...(costs !== undefined && { costs }),
   });
 }
 

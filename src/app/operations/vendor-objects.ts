@@ -1,0 +1,34 @@
+/** Whose the files and batches at vendors are: in a file of this machine, or in the database of all replicas. */
+
+import { join } from 'node:path';
+import { VENDOR_OBJECTS_SCHEMA, VendorObjects } from '../../endpoints/batches/vendor-objects.ts';
+import { localUrl } from '../../server/request-path.ts';
+import type { Engines } from '../../state/engines/open-engines.ts';
+import { openPostgres } from '../../state/sql/postgres.ts';
+import { openSqlite } from '../../state/sql/sqlite.ts';
+import { textSeal } from '../../state/text-seal.ts';
+
+/** @returns what opens it with its first use, and what closes it */
+export function openVendorObjects(
+  home: string,
+  { database, seal }: Pick<Engines, 'database' | 'seal'>,
+) {
+  let opened: VendorObjects | undefined;
+  const open = () =>
+    database === undefined
+      ? new VendorObjects(
+          openSqlite(VENDOR_OBJECTS_SCHEMA, { path: join(home, 'state', 'vendor-objects.db') }),
+          textSeal([]),
+        )
+      : new VendorObjects(openPostgres(database, VENDOR_OBJECTS_SCHEMA), seal);
+  return {
+    objects: () => (opened ??= open()),
+    close: () => opened?.close(),
+  };
+}
+
+/** By which a client reaches this gateway, as its request says. */
+export function originOf({ url, headers }: Request): string {
+  const isSecure = url.startsWith('https:') || headers.get('x-forwarded-proto') === 'https';
+  return `${isSecure ? 'https' : 'http'}://${headers.get('host') ?? localUrl(url).host}`;
+}

@@ -1,0 +1,702 @@
+/** Files and batches at vendors: routed by the models of their requests, bound to the key that made them, reserved and settled. */
+
+import type { TryAccount, TryResult } from '../../conversation/account/payer.ts';
+import { asGatewayError, departure, GatewayError, invalid } from '../../conversation/errors.ts';
+import { estimatedTokens } from '../../conversation/usage.ts';
+import { decodeJson, notAnObject } from '../../gateway/client-request.ts';
+import { ExchangeSummaryBuilder } from '../../gateway/exchange-summary.ts';
+import { ownHeaders } from '../../gateway/response-headers.ts';
+import { errorOf, failedResponse } from '../../gateway/responses.ts';
+import { ExchangeSession } from '../../gateway/tries/exchange-session.ts';
+import { accountOf } from '../../gateway/tries/open-account.ts';
+import { retry } from '../../gateway/tries/retry.ts';
+import type { Account, Exchange, FailedOutcome } from '../../gateway/types.ts';
+import { asBuffer } from '../../lib/bytes/bytes.ts';
+import { FlatHeaders } from '../../lib/http/headers.ts';
+import { nativeHeaders } from '../../lib/http/native-headers.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
+import { printableLine } from '../../lib/text/printable-text.ts';
+import { type RoutedTarget, targetOf, targetsForNamed } from '../../routing/index.ts';
+import { secretsOf } from '../../upstream/secrets.ts';
+import { attempt } from '../attempt.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { FormSpool } from '../form/spool.ts';
+import type { EndpointOptions } from '../pipeline.ts';
+import { answerResponse } from '../response.ts';
+import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from '../types.ts';
+import { UsageScan } from '../usage.ts';
+import { type FoundRequest, linesOf, messagesBatch, RequestSums } from './batch-requests.ts';
+import { BatchSettlement, usedIn } from './batch-results.ts';
+import { listPage, ownResultsUrl, readPage } from './client-pages.ts';
+import { FileForm } from './file-form.ts';
+import { type Operation, whyNot } from './operations.ts';
+import { providersFor, type Serving } from './providers.ts';
+import type {
+  BatchModel,
+  DueTry,
+  VendorApi,
+  VendorObject,
+  VendorObjects,
+} from './vendor-objects.ts';
+
+export interface BatchOptions extends Omit<EndpointOptions, 'record'> {
+  /** Opens the store with its first use. */
+  readonly objects: () => VendorObjects;
+}
+
+/** What a client asks of an operation. */
+export interface AskedOperation {
+  readonly operation: Operation;
+  /** '' where the path has none. */
+  readonly id: string;
+  /** By which the client reaches this gateway: `http://127.0.0.1:5520`. */
+  readonly origin: string;
+}
+
+/** Answers an exchange. Never rejects. */
+export type ServeOperation = (exchange: Exchange, asked: AskedOperation) => Promise<Response>;
+
+export function createBatches(options: BatchOptions): ServeOperation {
+  return async (exchange, asked) => {
+    const { operation } = asked;
+    const run = new Run(exchange, asked, options);
+    try {
+      const creates = operation.does === 'create';
+      if (creates) run.checkTool();
+      await run.open(creates);
+      return await run.answer();
+    } catch (thrown) {
+      const error = exchange.signal.aborted ? departure(exchange.signal) : asGatewayError(thrown);
+      return errorOf(exchange, error, run.summary);
+    }
+  };
+}
+
+const NOTHING = { model: undefined, stream: false };
+/** Of a page, so many batches that are under way are asked for at a time. */
+const ASKED_AT_ONCE = 8;
+/** A batch is no request of one model. */
+const ANY_MODEL = '*';
+
+type Answered = AnswerOutcome | FailedOutcome;
+
+/** What a creation has found out about its requests, and how it pays. */
+interface Creation {
+  readonly path: string;
+  readonly contentType: string;
+  readonly serving: readonly Serving[];
+  /** At this provider; undefined: of no model. */
+  models(provider: string): readonly BatchModel[] | undefined;
+  bodyFor: EndpointRequest['bodyFor'];
+  /** The tries pay; else they are free. */
+  readonly pays: boolean;
+  /** Undefined: any that is awake. */
+  readonly upstreamKey?: string | undefined;
+}
+
+class Run {
+  readonly summary: ExchangeSummaryBuilder;
+  readonly #exchange: Exchange;
+  readonly #asked: AskedOperation;
+  readonly #options: BatchOptions;
+  readonly #services: ReturnType<BatchOptions['services']>;
+  readonly #api: VendorApi;
+  readonly #secrets: readonly string[];
+  readonly #spools: FormSpool[] = [];
+  #account: Account | undefined;
+
+  constructor(exchange: Exchange, asked: AskedOperation, options: BatchOptions) {
+    this.#exchange = exchange;
+    this.#asked = asked;
+    this.#options = options;
+    this.#services = options.services();
+    this.#api = exchange.protocol.name === 'anthropic-messages' ? 'anthropic' : 'openai';
+    this.#secrets = secretsOf(this.#services.table.config);
+    this.summary = new ExchangeSummaryBuilder(exchange, undefined, (summary) => {
+      exchange.form?.cancel();
+      for (const spool of this.#spools) void spool.close();
+      options.onEnd(summary);
+    });
+  }
+
+  get #objects(): VendorObjects {
+    return this.#options.objects();
+  }
+
+  /** What a vendor runs later passes no list of tools. @throws GatewayError permission */
+  checkTool(): void {
+    const { policy } = this.#exchange.principal;
+    const tool = this.#asked.operation.kind === 'file' ? 'files' : 'batches';
+    if (policy.everyTool || policy.allowsTool(tool)) return;
+    const message = `This API key may not use ${tool}: '${tool}' is not among its tools.`;
+    throw new GatewayError('permission', message, { code: 'tool_not_allowed', retryable: false });
+  }
+
+  async open(costs: boolean): Promise<void> {
+    const { accounts } = this.#options;
+    this.#account = await accountOf(this.#exchange, NOTHING, accounts, costs);
+    if (this.#account !== undefined) this.summary.opened(this.#account);
+    const admission = this.#services.slots.take(this.#exchange);
+    this.summary.admitted(typeof admission === 'function' ? admission : await admission);
+  }
+
+  answer(): Promise<Response> {
+    const { operation } = this.#asked;
+    switch (operation.does) {
+      case 'create':
+        if (operation.kind === 'file') return this.#upload();
+        return this.#api === 'anthropic' ? this.#createMessages() : this.#createOfFile();
+      case 'list':
+        return this.#list();
+      case 'content':
+        return this.#content();
+      default:
+        return this.#one();
+    }
+  }
+
+  // Files and batches that are made.
+
+  async #upload(): Promise<Response> {
+    const { form, headers, search } = this.#exchange;
+    if (form === undefined) {
+      throw invalid('A file is sent as a form (multipart/form-data).', 'content-type');
+    }
+    const spool = this.#spool();
+    const contentType = headers.get('content-type') ?? '';
+    const file = await FileForm.read(form, contentType, spool);
+    const sums = new RequestSums();
+    const { bodyBytes } = this.#services.table.config.limits;
+    const isBatch = this.#api === 'openai' && file.purpose === 'batch';
+    if (isBatch) await file.requests(bodyBytes, (found) => this.#see(found, sums));
+    const model = new URLSearchParams(search).get('model') ?? undefined;
+    const serving = this.#serving(isBatch ? sums.asked : model === undefined ? [] : [model]);
+    return this.#create({
+      path: '/files',
+      contentType,
+      serving,
+      models: (provider) =>
+        isBatch ? sums.models((asked) => nameAt(serving, provider, asked)) : undefined,
+      bodyFor: ({ provider }) => {
+        const nameOf = (asked: string) => nameAt(serving, provider, asked);
+        return isBatch && sums.asked.some((asked) => nameOf(asked) !== asked)
+          ? file.renamed(bodyBytes, sums.growth(nameOf), nameOf)
+          : file.whole();
+      },
+      pays: false,
+    });
+  }
+
+  async #createMessages(): Promise<Response> {
+    const bytes = asBuffer(this.#exchange.body);
+    const sums = new RequestSums();
+    await messagesBatch(bytes, (found) => this.#see(found, sums));
+    const serving = this.#serving(sums.asked);
+    return this.#create({
+      path: '/messages/batches',
+      contentType: 'application/json',
+      serving,
+      models: (provider) => sums.models((asked) => nameAt(serving, provider, asked)),
+      bodyFor: ({ provider }) =>
+        messagesBatch(bytes, ({ model }) => nameAt(serving, provider, model)),
+      pays: true,
+    });
+  }
+
+  async #createOfFile(): Promise<Response> {
+    const { body, owner } = this.#exchange;
+    const value = decodeJson(body);
+    if (!isObject(value)) throw notAnObject(body);
+    const { input_file_id: id } = value;
+    if (typeof id !== 'string') {
+      throw invalid("Missing or invalid required parameter: 'input_file_id'.", 'input_file_id');
+    }
+    const file = await this.#objects.get(owner, id);
+    if (file === undefined) throw unknownObject('file', id);
+    const { models, provider: name } = file;
+    if (models === undefined) {
+      throw invalid(
+        `The file '${id}' holds no requests: it was not uploaded with purpose 'batch'.`,
+        'input_file_id',
+      );
+    }
+    const provider = this.#providerOf(file);
+    const targets = new Map(models.map(({ asked, model }) => [asked, targetOf(provider, model)]));
+    return this.#create({
+      path: '/batches',
+      contentType: 'application/json',
+      serving: [{ provider: name, targets }],
+      models: () => models,
+      bodyFor: () => body,
+      pays: true,
+      upstreamKey: file.upstreamKey,
+    });
+  }
+
+  /** The key may use every model that a request names beside its own. */
+  #see({ body, ...found }: FoundRequest, sums: RequestSums): undefined {
+    sums.add({ body, ...found });
+    const { principal, protocol } = this.#exchange;
+    if (principal.policy.everyModel) return;
+    const targets = this.#serving([found.model]).flatMap(({ targets }) => [...targets.values()]);
+    targetsForNamed(principal, { bytes: body }, protocol.name, targets);
+  }
+
+  #serving(models: readonly string[]): readonly Serving[] {
+    const about = { api: this.#api, path: `/v1${pathOf(this.#asked.operation)}` };
+    return providersFor(this.#exchange, this.#services.table, this.#account, about, models);
+  }
+
+  async #create(creation: Creation): Promise<Response> {
+    const { serving, path, models } = creation;
+    const first = serving.map(({ targets, routed }) => routed ?? [...targets.values()][0]!);
+    const { kind } = this.#asked.operation;
+    const tries = new BatchTries(this.#account, this.#exchange.sessionId, this.#exchange.id);
+    const [asked] = serving[0]!.targets.keys();
+    if (asked !== undefined) this.summary.received({ model: asked, stream: false });
+    let status = 0;
+    const running = this.#running(path, {
+      method: 'POST',
+      once: true,
+      onStatus: (last) => {
+        status = last;
+      },
+      contentType: creation.contentType,
+      bodyFor: creation.bodyFor,
+      beginTry: (target, key, number) =>
+        creation.pays ? tries.begin(target, key, number, models(target.provider) ?? []) : undefined,
+    });
+    const { session } = running;
+    const { signal } = this.#exchange;
+    const { upstream, room } = this.#services;
+    const { upstreamKey } = creation;
+    const outcome =
+      upstreamKey === undefined
+        ? await retry(
+            {
+              signal,
+              session,
+              upstream,
+              room,
+              attempt: (routed, lease, number) => attempt(running, routed, lease, number),
+              mayHedge: false,
+              onHedge: () => {},
+              discard: () => {},
+              canRepair: () => false,
+              onRetry: this.#options.onRetry,
+              onOutcome: (outcome, tries) => this.summary.hopEnded(outcome, tries),
+            },
+            first,
+          )
+        : await this.#tryAt(running, first[0]!, upstreamKey);
+    if (outcome.kind === 'failed')
+      return this.#failed(running, withoutEndpoint(outcome, status, path));
+    const object = jsonOf(outcome);
+    if (typeof object.id !== 'string') throw noId(outcome);
+    const { provider } = outcome.target;
+    await this.#objects.put({
+      owner: this.#exchange.owner,
+      id: object.id,
+      kind,
+      api: this.#api,
+      provider,
+      upstreamKey: outcome.upstreamKey,
+      made: Date.now(),
+      object,
+      models: models(provider),
+      due: tries.reserved(),
+    });
+    return this.#answered(running, outcome, object);
+  }
+
+  // Files and batches that are there.
+
+  async #list(): Promise<Response> {
+    const { owner, search } = this.#exchange;
+    const objects = this.#objects;
+    const { kind } = this.#asked.operation;
+    const page = readPage(search, this.#api);
+    const found = await objects.page(owner, kind, this.#api, page);
+    const shown: JsonObject[] = [];
+    const kept = found.slice(0, page.limit);
+    for (let at = 0; at < kept.length; at += ASKED_AT_ONCE) {
+      const some = kept.slice(at, at + ASKED_AT_ONCE);
+      shown.push(...(await Promise.all(some.map((one) => this.#now(one)))));
+    }
+    const list = listPage(shown, found.length > page.limit, page, this.#api, search);
+    const data = list.data.map((one) => this.#own(one));
+    const own = { requestId: this.#exchange.id, target: undefined, notes: undefined };
+    const headers = ownHeaders(FlatHeaders.of({ 'content-type': 'application/json' }), own);
+    this.summary.addHeaders(headers, true);
+    this.summary.end(200, undefined, undefined);
+    return new Response(JSON.stringify({ ...list, data }), { headers: nativeHeaders(headers) });
+  }
+
+  /** A batch that is under way may have moved on. */
+  async #now(one: VendorObject): Promise<JsonObject> {
+    if (one.kind === 'file' || isOver(one.object, this.#api)) return one.object;
+    const path = pathOf(this.#asked.operation);
+    const running = this.#running(`${path}/${encodeURIComponent(one.id)}`, { method: 'GET' });
+    const outcome = await this.#tryAt(running, this.#routedOf(one), one.upstreamKey);
+    if (outcome.kind === 'failed') return one.object;
+    const object = jsonOf(outcome);
+    await this.#saw(one, object);
+    return object;
+  }
+
+  /** One file or batch: as it is, cancelled, or removed. */
+  async #one(): Promise<Response> {
+    const { operation } = this.#asked;
+    const one = await this.#object();
+    const running = this.#running(this.#path(), { method: operation.method });
+    const outcome = await this.#tryAt(running, this.#routedOf(one), one.upstreamKey);
+    if (outcome.kind === 'failed') return this.#failed(running, outcome);
+    const object = jsonOf(outcome);
+    if (operation.does === 'remove') await this.#objects.remove(one.owner, one.id);
+    else await this.#saw(one, object);
+    return this.#answered(running, outcome, object);
+  }
+
+  async #content(): Promise<Response> {
+    const one = await this.#object();
+    const objects = this.#objects;
+    const batch = one.batch === undefined ? one : await objects.get(one.owner, one.batch);
+    const running = this.#running(this.#path(), { method: 'GET' }, true);
+    const outcome = await this.#tryAt(running, this.#routedOf(one), one.upstreamKey);
+    if (outcome.kind === 'failed') return this.#failed(running, outcome);
+    if (batch?.kind !== 'batch' || batch.due === undefined || this.#account === undefined) {
+      return answerResponse(running, plain(outcome), this.#options.onStream);
+    }
+    return this.#settled(running, outcome, batch);
+  }
+
+  /** The results, which the client gets when they are counted: one that leaves in their middle has cost the same. */
+  async #settled(
+    running: RunningEndpoint,
+    outcome: AnswerOutcome,
+    batch: VendorObject,
+  ): Promise<Response> {
+    // It outlives the exchange, which ends when its answer begins.
+    const spool = new FormSpool(this.#options.folder);
+    try {
+      for await (const chunk of chunksOf(outcome)) await spool.append(chunk);
+      await this.#settle(batch, spool);
+    } catch (thrown) {
+      await spool.close();
+      throw thrown;
+    }
+    const { status, headers } = answerResponse(
+      running,
+      { ...plain(outcome), first: [], source: undefined },
+      this.#options.onStream,
+    );
+    return new Response(streamOf(spool), { status, headers });
+  }
+
+  /** @param results undefined: none of its requests was answered */
+  async #settle(batch: VendorObject, results: FormSpool | undefined): Promise<void> {
+    const objects = this.#objects;
+    const account = this.#account;
+    if (account === undefined || batch.due === undefined) return;
+    const due = await objects.takeDue(batch.owner, batch.id);
+    if (due === undefined) return;
+    const { protocol } = this.#exchange;
+    let settlement: BatchSettlement;
+    try {
+      settlement = await BatchSettlement.begin(batch, protocol.name, due, account);
+    } catch (thrown) {
+      await objects.giveBackDue(batch.owner, batch.id);
+      throw thrown;
+    }
+    const lines =
+      results === undefined ? [] : linesOf(results.read(0, results.size), Number.MAX_SAFE_INTEGER);
+    for await (const line of lines) {
+      const used = usedIn(line.toString(), this.#api, protocol);
+      if (used !== undefined) settlement.add(used);
+    }
+    settlement.end();
+  }
+
+  /** The vendor has shown an object: the files of its results are this client's, too. */
+  async #saw(one: VendorObject, object: JsonObject): Promise<void> {
+    const objects = this.#objects;
+    if (object.id !== one.id) return;
+    await objects.put({ ...one, object });
+    if (one.kind !== 'batch') return;
+    for (const [key, batch] of [
+      ['output_file_id', one.id],
+      ['error_file_id', undefined],
+    ] as const) {
+      const id = object[key];
+      if (typeof id !== 'string') continue;
+      const file = { id, object: 'file', purpose: 'batch_output', created_at: seconds() };
+      const { due: _, models: __, ...kept } = one;
+      await objects.put({ ...kept, id, kind: 'file', made: Date.now(), object: file, batch });
+    }
+    if (isOver(object, this.#api) && hasNoAnswers(object, this.#api)) {
+      await this.#settle(one, undefined);
+    }
+  }
+
+  async #object(): Promise<VendorObject> {
+    const { id, operation } = this.#asked;
+    const found = await this.#objects.get(this.#exchange.owner, id);
+    if (found === undefined || found.kind !== operation.kind || found.api !== this.#api) {
+      throw unknownObject(operation.kind, id);
+    }
+    return found;
+  }
+
+  // Requests to vendors, and answers to the client.
+
+  #path(): string {
+    const { operation, id } = this.#asked;
+    return operation.path.replace(':id', encodeURIComponent(id));
+  }
+
+  #providerOf({ provider: name, id, kind }: VendorObject) {
+    const provider = memberOf(this.#services.table.config.providers, name);
+    if (provider === undefined) {
+      throw new GatewayError(
+        'not_found',
+        `The ${kind} '${id}' is at provider ${name}, which is not configured any more.`,
+        { code: 'provider_gone', retryable: false },
+      );
+    }
+    return provider;
+  }
+
+  #routedOf(one: VendorObject): RoutedTarget {
+    return targetOf(this.#providerOf(one), one.models?.[0]?.model ?? ANY_MODEL);
+  }
+
+  async #tryAt(
+    running: RunningEndpoint,
+    routed: RoutedTarget,
+    upstreamKey: string | undefined,
+  ): Promise<Answered> {
+    const { keys } = this.#services.upstream(routed);
+    // A key that was replaced may be of the same account.
+    const lease = keys.leaseNamed(upstreamKey) ?? keys.leaseAny();
+    const outcome = await attempt(running, routed, lease, 1);
+    this.summary.hopEnded(outcome, 1);
+    lease.settleStatus(outcome.kind === 'answer' ? outcome.status : 0, keys.now);
+    return outcome;
+  }
+
+  #running(path: string, request: Partial<EndpointRequest>, isFile = false): RunningEndpoint {
+    const api = this.#api;
+    const endpoint: Endpoint = {
+      name: this.#asked.operation.name,
+      path: api === 'anthropic' ? `/v1${path}` : path,
+      isFile,
+      whyNot: (provider) => whyNot(provider, api),
+    };
+    return {
+      exchange: this.#exchange,
+      endpoint,
+      request: { ...NO_REQUEST, ...request },
+      services: this.#services,
+      account: this.#account,
+      session: new ExchangeSession(this.#exchange, new Uint8Array()),
+      summary: this.summary,
+      secrets: this.#secrets,
+      routeName: undefined,
+      onSend: () => this.summary.sent(),
+      onKeyRefused: this.#options.onKeyRefused,
+    };
+  }
+
+  #spool(): FormSpool {
+    const spool = new FormSpool(this.#options.folder);
+    this.#spools.push(spool);
+    return spool;
+  }
+
+  #failed(running: RunningEndpoint, outcome: FailedOutcome): Response {
+    const { summary, secrets } = running;
+    return failedResponse({ exchange: this.#exchange, summary, secrets }, outcome);
+  }
+
+  #answered(running: RunningEndpoint, outcome: AnswerOutcome, object: JsonObject): Response {
+    const own = this.#own(object);
+    const first = own === object ? outcome.first : [Buffer.from(JSON.stringify(own))];
+    return answerResponse(running, { ...plain(outcome), first }, this.#options.onStream);
+  }
+
+  /** The results of Messages are read at this gateway, too. */
+  #own(object: JsonObject): JsonObject {
+    return this.#api === 'anthropic' ? ownResultsUrl(object, this.#asked.origin) : object;
+  }
+}
+
+const NO_REQUEST: EndpointRequest = {
+  model: ANY_MODEL,
+  stream: false,
+  bytes: 0,
+  contentType: 'application/json',
+  spent: false,
+  beginTry: () => undefined,
+  bodyFor: () => undefined,
+  recorded: () => new Uint8Array(),
+  close: () => {},
+};
+
+const seconds = (): number => Math.floor(Date.now() / 1000);
+
+const pathOf = ({ path }: Operation): string => path.split('/:')[0]!;
+
+const nameAt = (serving: readonly Serving[], provider: string, asked: string): string =>
+  serving.find((one) => one.provider === provider)?.targets.get(asked)?.target.model ?? asked;
+
+/** Nothing of it is counted here. */
+const plain = (outcome: AnswerOutcome): AnswerOutcome => ({
+  ...outcome,
+  usage: new UsageScan(),
+  paid: undefined,
+});
+
+/** The tries that pay for a batch: one for each model. */
+class BatchTries {
+  readonly #account: Account | undefined;
+  readonly #session: string;
+  readonly #request: string;
+  #due: readonly DueTry[] | undefined;
+  #all: readonly TryAccount[] = [];
+
+  constructor(account: Account | undefined, session: string, request: string) {
+    this.#account = account;
+    this.#session = session;
+    this.#request = request;
+  }
+
+  async begin(
+    target: RoutedTarget['target'],
+    upstreamKey: string | undefined,
+    attempt: number,
+    models: readonly BatchModel[],
+  ): Promise<TryAccount | undefined> {
+    if (this.#account === undefined) return undefined;
+    const all: TryAccount[] = [];
+    const end = (result: TryResult) => {
+      for (const one of all) one.end(result);
+    };
+    this.#all = all;
+    this.#due = models.map((one) => ({
+      ...one,
+      request: this.#request,
+      ...(this.#session !== '' && { session: this.#session }),
+    }));
+    try {
+      for (const { asked, model, requests, bytes, maxTokens, answers } of models) {
+        const one = await this.#account.beginTry({
+          target: { ...target, model },
+          model: asked,
+          upstreamKey,
+          hop: 1,
+          attempt,
+          stream: false,
+          inputTokens: estimatedTokens(bytes),
+          maxOutputTokens: maxTokens,
+          choices: answers,
+          serviceTier: undefined,
+          batch: requests,
+        });
+        all.push(one);
+      }
+    } catch (thrown) {
+      end({ ended: 'error', usage: undefined, final: false, content: false, bytes: 0 });
+      throw thrown;
+    }
+    return {
+      answered(status) {
+        for (const one of all) one.answered(status);
+      },
+      end,
+    };
+  }
+
+  /** The batch is made: what was reserved counts until its results are read. */
+  reserved(): readonly DueTry[] | undefined {
+    return this.#due?.map((due, i) => {
+      this.#all[i]!.end({
+        ended: 'done',
+        usage: undefined,
+        final: false,
+        content: false,
+        pending: true,
+        bytes: 0,
+      });
+      const spent = this.#account?.spent;
+      return spent === undefined ? due : { ...due, spent };
+    });
+  }
+}
+
+function jsonOf({ first, source, target }: AnswerOutcome): JsonObject {
+  const value = source === undefined ? tryParse(Buffer.concat(first).toString()) : undefined;
+  if (isObject(value)) return value;
+  throw new GatewayError('upstream', `Provider ${target.provider} sent JSON that cannot be read.`);
+}
+
+const noId = ({ target }: AnswerOutcome) =>
+  new GatewayError('upstream', `Provider ${target.provider} answered without an id.`);
+
+const unknownObject = (kind: VendorObject['kind'], id: string) =>
+  new GatewayError(
+    'not_found',
+    `There is no ${kind} '${printableLine(id, 200)}' that was made with this key through this gateway.`,
+    { code: `${kind}_not_found`, retryable: false },
+  );
+
+/** A provider that does not know the path has no such endpoint. */
+function withoutEndpoint(failed: FailedOutcome, status: number, path: string): FailedOutcome {
+  const { error, target, raw: _, ...rest } = failed;
+  // It may also miss the file of the requests, or a model.
+  const isMissing = (status === 404 || status === 405) && !/\bfile\b|model/i.test(error.message);
+  if (!isMissing || target === undefined) return failed;
+  const said = error.fromUpstream && error.message !== '' ? `: ${error.message}` : '.';
+  const message = `Provider ${target.provider} has no /v1${path}. It answered ${status}${said}`;
+  const own = new GatewayError('not_found', message, {
+    code: 'endpoint_not_served',
+    retryable: false,
+  });
+  return { ...rest, target, error: own };
+}
+
+const OVER = ['completed', 'failed', 'expired', 'cancelled'];
+
+const isOver = (object: JsonObject, api: VendorApi): boolean =>
+  api === 'anthropic'
+    ? object.processing_status === 'ended'
+    : OVER.includes(typeof object.status === 'string' ? object.status : '');
+
+function hasNoAnswers(object: JsonObject, api: VendorApi): boolean {
+  if (api === 'openai') return typeof object.output_file_id !== 'string';
+  const counts = object.request_counts;
+  return isObject(counts) && counts.succeeded === 0;
+}
+
+async function* chunksOf({ first, source }: AnswerOutcome): AsyncGenerator<Uint8Array> {
+  yield* first;
+  for (;;) {
+    const more = await source?.read();
+    if (more === undefined) return;
+    yield* more;
+  }
+}
+
+function streamOf(spool: FormSpool): ReadableStream<Uint8Array> {
+  const pieces = spool.read(0, spool.size);
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next();
+      if (done === true) {
+        controller.close();
+        await spool.close();
+      } else controller.enqueue(value);
+    },
+    cancel: () => spool.close(),
+  });
+}

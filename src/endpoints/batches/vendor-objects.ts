@@ -1,0 +1,209 @@
+/** Files and batches that vendors keep for clients: whose each one is, where it is, and what is still to be settled. */
+
+import type { Spent } from '../../conversation/account/payer.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import type { SqlDatabase, SqlSchema } from '../../state/sql/sql.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
+
+const TABLES = `
+CREATE TABLE hopgate.vendor_objects (
+  owner text NOT NULL, id text NOT NULL, kind text NOT NULL, api text NOT NULL, provider text NOT NULL,
+  upstream_key text, made bigint NOT NULL, object bytea NOT NULL, models text, batch text, due text, settled text,
+  PRIMARY KEY (owner, id)
+);
+CREATE INDEX vendor_objects_pages ON hopgate.vendor_objects (owner, kind, api, made, id);
+`;
+
+export const VENDOR_OBJECTS_SCHEMA: SqlSchema = {
+  room: 'vendor_objects',
+  sqlite: [TABLES],
+  postgres: [TABLES],
+};
+
+/** The requests of a batch to one model. */
+export interface BatchModel {
+  /** As the client named it. */
+  readonly asked: string;
+  /** At the provider. */
+  readonly model: string;
+  readonly requests: number;
+  readonly bytes: number;
+  /** That one answer may have, on average; left out: some request does not say. */
+  readonly maxTokens?: number;
+  /** All that are asked for. */
+  readonly answers: number;
+}
+
+/** What was reserved for the requests to one model when their batch was made. */
+export interface DueTry extends BatchModel {
+  /** `req_…` of the exchange. */
+  readonly request: string;
+  readonly session?: string;
+  readonly spent?: Spent;
+}
+
+export type VendorApi = 'openai' | 'anthropic';
+
+export interface VendorObject {
+  readonly owner: string;
+  readonly id: string;
+  readonly kind: 'file' | 'batch';
+  readonly api: VendorApi;
+  readonly provider: string;
+  /** The name of the provider's key that sees it. */
+  readonly upstreamKey: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly made: number;
+  /** As the vendor gave it last. */
+  readonly object: JsonObject;
+  /** Of a file of requests. */
+  readonly models?: readonly BatchModel[] | undefined;
+  /** Of a file of results: the id of its batch. */
+  readonly batch?: string | undefined;
+  /** Of a batch: what its results are to settle. */
+  readonly due?: readonly DueTry[] | undefined;
+}
+
+export interface ObjectPage {
+  readonly limit: number;
+  /** The id of the last one of the page before, or of the first one of the page behind. */
+  readonly after?: string | undefined;
+  readonly before?: string | undefined;
+  readonly oldestFirst?: boolean;
+}
+
+interface Row {
+  readonly id: string;
+  readonly kind: VendorObject['kind'];
+  readonly api: VendorApi;
+  readonly provider: string;
+  readonly upstream_key: string | null;
+  readonly made: number | string;
+  readonly object: Uint8Array;
+  readonly models: string | null;
+  readonly batch: string | null;
+  readonly due: string | null;
+}
+
+const COLUMNS = 'id, kind, api, provider, upstream_key, made, object, models, batch, due';
+
+export class VendorObjects {
+  readonly #database: SqlDatabase;
+  readonly #seal: TextSeal;
+
+  constructor(database: SqlDatabase, seal: TextSeal) {
+    this.#database = database;
+    this.#seal = seal;
+  }
+
+  /** What is known already stays, but for the object. */
+  async put(one: VendorObject): Promise<void> {
+    const { owner, id, kind, api, provider, upstreamKey, made, object, models, batch, due } = one;
+    await this.#database.query(
+      `INSERT INTO hopgate.vendor_objects
+         (owner, id, kind, api, provider, upstream_key, made, object, models, batch, due)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       ON CONFLICT (owner, id) DO UPDATE SET object = excluded.object`,
+      [
+        owner,
+        id,
+        kind,
+        api,
+        provider,
+        upstreamKey ?? null,
+        made,
+        this.#seal.seal(Buffer.from(JSON.stringify(object)), placeOf(owner, id)),
+        models === undefined ? null : JSON.stringify(models),
+        batch ?? null,
+        due === undefined ? null : JSON.stringify(due),
+      ],
+    );
+  }
+
+  async get(owner: string, id: string): Promise<VendorObject | undefined> {
+    const [row] = await this.#database.query<Row>(
+      `SELECT ${COLUMNS} FROM hopgate.vendor_objects WHERE owner = $1 AND id = $2`,
+      [owner, id],
+    );
+    return row && this.#read(owner, row);
+  }
+
+  /** One more than the page has room for shows that there is another page. */
+  async page(
+    owner: string,
+    kind: VendorObject['kind'],
+    api: VendorApi,
+    { limit, after, before, oldestFirst = false }: ObjectPage,
+  ): Promise<readonly VendorObject[]> {
+    const cursor = after ?? before;
+    // A page before another one is read backwards.
+    const backwards = after === undefined && before !== undefined;
+    const ascending = oldestFirst !== backwards;
+    const where =
+      cursor === undefined
+        ? ''
+        : `AND (made, id) ${ascending ? '>' : '<'} (SELECT made, id FROM hopgate.vendor_objects WHERE owner = $1 AND id = $5)`;
+    const order = ascending ? 'ASC' : 'DESC';
+    const rows = await this.#database.query<Row>(
+      `SELECT ${COLUMNS} FROM hopgate.vendor_objects
+       WHERE owner = $1 AND kind = $2 AND api = $3 ${where}
+       ORDER BY made ${order}, id ${order} LIMIT $4`,
+      [owner, kind, api, limit + 1, ...(cursor === undefined ? [] : [cursor])],
+    );
+    return rows.map((row) => this.#read(owner, row));
+  }
+
+  async remove(owner: string, id: string): Promise<void> {
+    await this.#database.query('DELETE FROM hopgate.vendor_objects WHERE owner = $1 AND id = $2', [
+      owner,
+      id,
+    ]);
+  }
+
+  /** What its results are to settle, for the first one that asks. */
+  async takeDue(owner: string, id: string): Promise<readonly DueTry[] | undefined> {
+    const [row] = await this.#database.query<{ settled: string }>(
+      `UPDATE hopgate.vendor_objects SET settled = due, due = NULL
+       WHERE owner = $1 AND id = $2 AND due IS NOT NULL RETURNING settled`,
+      [owner, id],
+    );
+    return row && dueIn(row.settled);
+  }
+
+  /** It could not be settled after all. */
+  async giveBackDue(owner: string, id: string): Promise<void> {
+    await this.#database.query(
+      `UPDATE hopgate.vendor_objects SET due = settled, settled = NULL
+       WHERE owner = $1 AND id = $2 AND due IS NULL`,
+      [owner, id],
+    );
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #read(owner: string, row: Row): VendorObject {
+    const { id, kind, api, provider, upstream_key, made, models, batch, due } = row;
+    const text = this.#seal.open(row.object, placeOf(owner, id));
+    const object = text && tryParse(Buffer.from(text).toString());
+    return {
+      owner,
+      id,
+      kind,
+      api,
+      provider,
+      upstreamKey: upstream_key ?? undefined,
+      made: Number(made),
+      // Sealed with a secret that is gone: the vendor is asked for the rest.
+      object: isObject(object) ? object : { id },
+      models: models === null ? undefined : (JSON.parse(models) as readonly BatchModel[]),
+      batch: batch ?? undefined,
+      due: due === null ? undefined : dueIn(due),
+    };
+  }
+}
+
+const placeOf = (owner: string, id: string): string => `vendor_objects ${owner} ${id}`;
+
+const dueIn = (text: string): readonly DueTry[] => JSON.parse(text) as readonly DueTry[];
