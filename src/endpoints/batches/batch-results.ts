@@ -1,4 +1,4 @@
-/** What the answers of a batch have used, line by line of its results. */
+/** Batch results: the usage of each answer, line by line, and what it settles. */
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { Payer, TryAccount } from '../../conversation/account/payer.ts';
