@@ -192,3 +192,10 @@ export class UsageError extends Error {
 /** The message of anything that was thrown. */
 export const errorMessage = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);
+
+export const jsonOption = (summary = 'print JSON, for scripts'): OptionSpec => ({
+  name: 'json',
+  summary,
+});
+
+export const YES: OptionSpec = { name: 'yes', short: 'y', summary: 'do not ask' };

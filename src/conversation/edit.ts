@@ -1,7 +1,17 @@
 /** Nodes and the JSON that they came from; the one way to change a conversation: new nodes that keep their source as residue. */
 
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
-import type { Block, Conversation, ProtocolName, Tool, Turn, Wire } from './types.ts';
+import type { Notes } from './notes.ts';
+import type {
+  Block,
+  Conversation,
+  ProtocolName,
+  Tool,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+  Wire,
+} from './types.ts';
 
 interface WireNode {
   readonly wire?: Wire;
@@ -68,4 +78,29 @@ export function mapUnchanged<T>(
     else if (next !== undefined) out.push(next as T);
   }
   return out ?? list;
+}
+
+/** A call that the client (or this gateway) answers. */
+export const isClientCall = (block: Block): block is ToolCallBlock =>
+  block.type === 'tool-call' && block.by !== 'provider';
+
+/** A result that the model reads as a tool message; the vendor's own tools answer in blocks of their own. */
+export const isClientResult = (block: Block): block is ToolResultBlock =>
+  block.type === 'tool-result' && block.by !== 'provider';
+
+/** The turns of a Messages conversation, with each system or developer turn as a user turn and a note. */
+export function instructionsAsUser(turns: readonly Turn[], notes: Notes): readonly Turn[] {
+  return mapUnchanged(turns, (turn) => {
+    if (turn.role !== 'system' && turn.role !== 'developer') return turn;
+    notes.add('content_bridged', '/messages', `${turn.role} turn as user text`);
+    // Only a system message may carry settings, such as an effort for what follows.
+    for (const key of settingsOf(turn)) notes.add('parameter_dropped', `/messages/${key}`);
+    return { role: 'user', blocks: turn.blocks };
+  });
+}
+
+/** The wire message's members other than role and content. */
+function settingsOf(turn: Turn): readonly string[] {
+  const value = (turn.wire ?? turn.residue)?.value;
+  return isObject(value) ? Object.keys(value).filter((key) => !/^(role|content)$/.test(key)) : [];
 }

@@ -2,8 +2,13 @@
 
 import type { AuditReport } from '../../keys/key-store.ts';
 import { keyFileToRead } from '../../keys/move.ts';
-import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../command.ts';
-import { jsonOption } from '../usual-options.ts';
+import {
+  type CommandSpec,
+  errorMessage,
+  type Invocation,
+  jsonOption,
+  UsageError,
+} from '../command.ts';
 import { URL_OPTION, withAccess } from './keys/index.ts';
 
 export const AUDIT: CommandSpec = {

@@ -4,10 +4,9 @@ import type { LoadResult } from '../../config/load.ts';
 import { modelWarnings } from '../../config/models/ended-models.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
 import { openFileWithKeys, problemOfServing } from '../../config/servable.ts';
-import type { CommandSpec, Invocation } from '../command.ts';
+import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
 import { describeSource, fileOf, loadForCommand, reportProblems } from '../load-config.ts';
 import { plural } from '../terminal.ts';
-import { jsonOption } from '../usual-options.ts';
 
 export const CHECK: CommandSpec = {
   name: 'check',

@@ -11,9 +11,8 @@ import { memberOf } from '../../lib/json/json-members.ts';
 import { profileFor } from '../../routing/index.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
+import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
 import { plural, wrap } from '../terminal.ts';
-import { jsonOption } from '../usual-options.ts';
 
 /** Short names of the protocols. */
 export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {

@@ -3,9 +3,14 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { prettyLine } from '../../telemetry/pretty-line.ts';
-import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../command.ts';
+import {
+  type CommandSpec,
+  errorMessage,
+  type Invocation,
+  jsonOption,
+  UsageError,
+} from '../command.ts';
 import { programPath } from '../run-program.ts';
-import { jsonOption } from '../usual-options.ts';
 import { type Installation, installationFor, thisMachine } from './service/installation.ts';
 
 export const LOGS: CommandSpec = {

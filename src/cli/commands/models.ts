@@ -30,12 +30,12 @@ import {
   type CommandSpec,
   errorMessage,
   type Invocation,
+  jsonOption,
   UsageError,
 } from '../command.ts';
 import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
 import { fittingTable } from '../terminal.ts';
-import { jsonOption } from '../usual-options.ts';
 import { writeWhole } from '../whole-file.ts';
 
 export const MODELS: CommandSpec = {

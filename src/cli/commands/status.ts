@@ -2,13 +2,12 @@
 
 import { isObject, type Json } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
-import type { CommandSpec, Invocation } from '../command.ts';
+import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
 import { describeSource, loadToLook } from '../load-config.ts';
 import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
 import { fittingTable, wrap } from '../terminal.ts';
-import { jsonOption } from '../usual-options.ts';
 import { runningExchanges } from './samples/running.ts';
 import { millis } from './samples/units.ts';
 

@@ -15,10 +15,9 @@ import {
   usageBy,
   usageJson,
 } from '../../money/usage.ts';
-import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
+import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
 import { openSpend } from '../spend-to-read.ts';
 import { fittingTable } from '../terminal.ts';
-import { jsonOption } from '../usual-options.ts';
 
 export const USAGE: CommandSpec = {
   name: 'usage',

@@ -1,8 +1,7 @@
 /** `hopgate version`: the version, commit, runtime and platform of this program. */
 
 import manifest from '../../../package.json' with { type: 'json' };
-import type { CommandSpec, Invocation } from '../command.ts';
-import { jsonOption } from '../usual-options.ts';
+import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
 
 declare const HOPGATE_VERSION: string | undefined;
 declare const HOPGATE_COMMIT: string | undefined;

@@ -1,9 +1,8 @@
 /** Restores reasoning and seals at their original positions, in answers that the target made. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, isClientCall, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
-import { isClientCall } from '../../conversation/tools/client-blocks.ts';
 import type {
   Block,
   Conversation,

@@ -1,8 +1,7 @@
 /** Seals of an answer's text: where they stood in the answer, and how they come back there. */
 
-import { editNode, mapUnchanged } from '../../conversation/edit.ts';
+import { editNode, isClientCall, mapUnchanged } from '../../conversation/edit.ts';
 import type { TextSeal } from '../../conversation/events.ts';
-import { isClientCall } from '../../conversation/tools/client-blocks.ts';
 import type { Block, ProtocolName, TextBlock, Turn } from '../../conversation/types.ts';
 import type { AnswerPiece, SealedText } from './session-ledger.ts';
 

@@ -1,8 +1,7 @@
 /** Removes or replaces reasoning and signatures that a vendor has refused. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, isClientCall, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Target } from '../../conversation/target.ts';
-import { isClientCall } from '../../conversation/tools/client-blocks.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 
 /** Adds a note about what was removed, and where. */

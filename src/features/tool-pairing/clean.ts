@@ -1,7 +1,6 @@
 /** Before pairing: repairs what a protocol refuses wherever it stands in a history. */
 
-import { mapUnchanged, withParts } from '../../conversation/edit.ts';
-import { instructionsAsUser } from '../../conversation/late-instructions.ts';
+import { instructionsAsUser, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { cleanContents } from './google/contents.ts';

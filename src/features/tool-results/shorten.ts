@@ -1,8 +1,7 @@
 /** Shortens the results of the last tool round, and keeps earlier ones as short as they were sent. */
 
-import { editNode, mapUnchanged } from '../../conversation/edit.ts';
+import { editNode, isClientCall, isClientResult, mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import { isClientCall, isClientResult } from '../../conversation/tools/client-blocks.ts';
 import type { Block, TextBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { readEnvelope, shortText } from './envelope.ts';
 import { resultKey, type ShortResultLedger } from './short-result-ledger.ts';

@@ -1,7 +1,6 @@
 /** Adds placeholder reasoning to assistant messages where a vendor requires reasoning and the history has none. */
 
-import { editNode, withParts } from '../../conversation/edit.ts';
-import { isClientCall } from '../../conversation/tools/client-blocks.ts';
+import { editNode, isClientCall, withParts } from '../../conversation/edit.ts';
 import type { Turn } from '../../conversation/types.ts';
 import { willReason } from './reasoning.ts';
 import type { FitContext, FitRule } from './rule.ts';

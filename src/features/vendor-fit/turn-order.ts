@@ -1,9 +1,14 @@
 /** Fits the order of turns to what a vendor or a model's chat template accepts: roles, neighbours, first and last turn, parallel calls. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
-import { instructionsAsUser } from '../../conversation/late-instructions.ts';
+import {
+  editNode,
+  instructionsAsUser,
+  isClientCall,
+  isClientResult,
+  mapUnchanged,
+  withParts,
+} from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import { isClientCall, isClientResult } from '../../conversation/tools/client-blocks.ts';
 import type { Block, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';
 

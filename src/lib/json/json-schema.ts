@@ -1,8 +1,7 @@
 /** JSON Schema (draft 2020-12, and what older drafts wrote otherwise): whether a value satisfies a schema. */
 
 import type { LinearPattern } from '../text/linear-pattern.ts';
-import { canonicalText } from './canonical.ts';
-import { isObject, type Json, type JsonObject } from './json.ts';
+import { canonicalText, isObject, type Json, type JsonObject } from './json.ts';
 import { memberOf } from './json-members.ts';
 import { hasType, isSchema, patternOf, resolve, type Schema } from './json-schema-parts.ts';
 

@@ -2,8 +2,7 @@
 
 import type { Note } from '../../conversation/notes.ts';
 import type { Conversation, ProtocolName, Settings } from '../../conversation/types.ts';
-import { canonicalText } from '../../lib/json/canonical.ts';
-import type { Json } from '../../lib/json/json.ts';
+import { canonicalText, type Json } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 import { pairEqual } from '../../lib/text/text-diff.ts';

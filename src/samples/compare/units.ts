@@ -1,8 +1,7 @@
 /** Takes a conversation apart into units that can be compared across protocols: instructions, tools, what messages hold. */
 
 import type { Block, Conversation, Role, Tool, Wire } from '../../conversation/types.ts';
-import { canonicalText } from '../../lib/json/canonical.ts';
-import { type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { canonicalText, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 
 /** The smallest thing that is compared. */

@@ -10,10 +10,9 @@ import { isLoopback } from '../../../lib/http/local-address.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
 import { type PlatformName, PRESETS, presetNames, presetOf } from '../../../vendors/index.ts';
-import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
+import { type CommandSpec, errorMessage, type Invocation, UsageError, YES } from '../../command.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
 import { wrap } from '../../terminal.ts';
-import { YES } from '../../usual-options.ts';
 import { writeWhole } from '../../whole-file.ts';
 import { type Answers, configText, modelsOf, type ProviderAnswer } from './config-text.ts';
 

@@ -1,9 +1,14 @@
 /** `hopgate keys`: makes, lists, changes, rotates and revokes keys while the gateway runs. */
 
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import { type CommandSpec, type Invocation, type OptionSpec, UsageError } from '../../command.ts';
+import {
+  type CommandSpec,
+  type Invocation,
+  jsonOption,
+  type OptionSpec,
+  UsageError,
+} from '../../command.ts';
 import { fittingTable } from '../../terminal.ts';
-import { jsonOption } from '../../usual-options.ts';
 import { KEY_OPTIONS, settingsOf } from './key-options.ts';
 import { type KeysAccess, KeysProblem, openKeysAccess } from './keys-access.ts';
 

@@ -2,8 +2,7 @@
 
 import { ENDPOINT_NAMES } from '../../../conversation/models/endpoint-names.ts';
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
-import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
-import { jsonOption } from '../../usual-options.ts';
+import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
 import { runDiff } from './diff.ts';
 import { exportSamples, importSamples } from './export-import.ts';
 import { runList } from './list.ts';

@@ -2,11 +2,10 @@
 
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { redactText } from '../../../lib/text/redact.ts';
-import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
+import { type CommandSpec, errorMessage, type Invocation, jsonOption, YES } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
 import { loadToLook } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
-import { jsonOption, YES } from '../../usual-options.ts';
 import { readBytes, readText, writeWhole } from '../../whole-file.ts';
 import {
   backupPath,

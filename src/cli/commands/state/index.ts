@@ -4,10 +4,15 @@ import { redactText } from '../../../lib/text/redact.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../../../state/state-move.ts';
-import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
+import {
+  type CommandSpec,
+  errorMessage,
+  type Invocation,
+  jsonOption,
+  UsageError,
+} from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { plural, table } from '../../terminal.ts';
-import { jsonOption } from '../../usual-options.ts';
 
 const DIRECTIONS: readonly MoveDirection[] = ['engines', 'embedded'];
 /** What shells call an end by SIGINT. */
