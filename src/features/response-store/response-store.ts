@@ -76,7 +76,9 @@ const LOOK_AGAIN_MS = 30;
 const PRUNE_MS = 60_000;
 /** When more was written meanwhile, what is beyond the limits is removed at once. */
 const MAX_UNPRUNED = { rows: 1000, bytes: 50 * 2 ** 20 };
-const CLOSE_MS = 5000;
+const CLOSE_MS = 3000;
+/** The last write to a file waits so long for another process that writes. */
+const LAST_MS = 5000;
 /** Of what waits in the file, in one batch. */
 const MAX_WAITING_BYTES = 2_000_000;
 /** What must be certain is tried again so often where others hold the database up. */
@@ -304,7 +306,7 @@ export class ResponseStore {
     const key = { owner, id };
     await this.#certainly(async () => this.#tables()?.remove(key));
     this.#queue.remove(key);
-    await this.#waiting?.forget([key]);
+    await this.#inWaiting((file) => file.forget([key]));
     await this.#tell((cache) => cache.remove([key]));
     return true;
   }
@@ -326,11 +328,11 @@ export class ResponseStore {
     const tables = this.#tables();
     if (tables === undefined) return;
     await this.#tell((cache) => cache.erase(hash, tables.timeOf(local)));
-    await this.#waiting?.erase(hash, local);
+    await this.#inWaiting((file) => file.erase(hash, local));
     const { at: until, rows } = await this.#certainly(() => tables.erase(hash, at));
     // It may have come meanwhile.
     this.#queue.erase(hash, local);
-    await this.#waiting?.erase(hash, local);
+    await this.#inWaiting((file) => file.erase(hash, local));
     await this.#tell(async (cache) => {
       await cache.erase(hash, until);
       await cache.remove(rows);
@@ -347,7 +349,11 @@ export class ResponseStore {
     if (this.#closed) return;
     clearInterval(this.#upkeep);
     clearTimeout(this.#timer);
-    const end = performance.now() + CLOSE_MS;
+    if (this.#opened === undefined && this.#queue.size === 0) {
+      this.#closed = true;
+      return;
+    }
+    const end = performance.now() + LAST_MS;
     await Promise.race([this.#flushNow(), Bun.sleep(CLOSE_MS)]);
     // Another process writes: that ends.
     while (this.#queue.size > 0 && this.#tables()?.form === 'file' && performance.now() < end) {
@@ -447,19 +453,15 @@ export class ResponseStore {
         if (!cached.isGone(row.id) && !this.#isErased(row)) found.add(row);
       }
     };
-    try {
-      await read(this.#waiting, (row) => row);
-    } catch (thrown) {
-      this.#failed('cannot read the file of what waits', thrown);
-    }
+    await this.#inWaiting((file) => read(file, (row) => row));
     try {
       await read(this.#tables(), (row) => this.#here(row));
-      // What waits may be continued by what another replica has written since.
-      await read(this.#waiting, (row) => row);
     } catch (thrown) {
       this.#failed('cannot read stored responses', thrown);
       isAway = this.#openDatabase !== undefined;
     }
+    // What waits may be continued by what another replica has written since.
+    await this.#inWaiting((file) => read(file, (row) => row));
     const left = lacking();
     // What only gateways know, what one of them named, and what a known response continues.
     const mayCome =
@@ -595,7 +597,7 @@ export class ResponseStore {
         openSqlite(RESPONSES, { path: waitingPath, shrinks: true }),
       );
     } catch (thrown) {
-      this.#failed(`cannot open ${waitingPath}`, thrown);
+      this.#problem(`cannot open ${waitingPath}`, thrown);
     }
     return this.#waiting;
   }
@@ -603,36 +605,49 @@ export class ResponseStore {
   /** Puts everything into the file: the database is away. Without a usable file it stays in memory. */
   async #spill(): Promise<void> {
     const isLost = this.#tables()?.form !== 'database';
-    const file = isLost || this.#queue.size === 0 ? undefined : this.#waitingFile();
-    try {
-      for (let batch = this.#queue.batch(); file !== undefined && batch.length > 0; ) {
+    if (!isLost && this.#queue.size > 0) this.#waitingFile();
+    await this.#inWaiting(async (file) => {
+      for (let batch = this.#queue.batch(); batch.length > 0; batch = this.#queue.batch()) {
         await file.write(
           batch.map(({ row }) => row),
           [],
         );
         this.#queue.done(batch);
-        batch = this.#queue.batch();
       }
-      const dropped = await file?.prune(this.#limits, 0);
+      const dropped = await file.prune(this.#limits, 0);
       if (dropped !== undefined && dropped.length > 0) this.#dropped(dropped.length);
-    } catch (thrown) {
-      this.#failed('cannot use the file of what waits', thrown);
-    }
+    });
     this.#trim();
   }
 
   /** Writes what waits in the file, the oldest first. @throws EngineAway, or the database's error */
   async #writeWaiting(tables: ResponseTables): Promise<void> {
-    const { oldSpoolPath } = this.#options;
-    if (this.#waiting !== undefined && oldSpoolPath !== undefined && existsSync(oldSpoolPath)) {
-      await takeOldSpool(oldSpoolPath, this.#waiting);
+    const { oldSpoolPath = '' } = this.#options;
+    if (existsSync(oldSpoolPath)) {
+      await this.#inWaiting((file) => takeOldSpool(oldSpoolPath, file));
     }
     for (;;) {
-      const keys = upTo(MAX_WAITING_BYTES, (await this.#waiting?.list(0, MANY)) ?? []);
-      if (keys.length === 0) return;
-      const rows = await this.#waiting!.rows(keys);
+      const rows = await this.#inWaiting(async (file) =>
+        file.rows(upTo(MAX_WAITING_BYTES, await file.list(0, MANY))),
+      );
+      if (rows === undefined || rows.length === 0) return;
       await this.#write(tables, rows, []);
-      await this.#waiting!.forget(keys);
+      const isDone = await this.#inWaiting(async (file) => {
+        await file.forget(rows);
+        return true;
+      });
+      if (isDone !== true) return;
+    }
+  }
+
+  /** Undefined too where there is no such file, or it fails. */
+  async #inWaiting<T>(work: (file: ResponseTables) => Promise<T>): Promise<T | undefined> {
+    if (this.#waiting === undefined) return undefined;
+    try {
+      return await work(this.#waiting);
+    } catch (thrown) {
+      this.#problem('cannot use the file of responses that wait for the database', thrown);
+      return undefined;
     }
   }
 

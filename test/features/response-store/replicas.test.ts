@@ -1,7 +1,7 @@
 /** Stored responses of replicas in bad times: trips, frozen and emptied engines, a full queue, secrets, limits. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
@@ -364,4 +364,20 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     expect(existsSync(path)).toBe(false);
     expect([one.dropped, one.problems]).toEqual([0, []]);
   });
+
+  test.each([WAITING, OLD_SPOOL])(
+    'a damaged %s keeps nothing new from the database',
+    async (name) => {
+      const folder = mkdtempSync(join(tmpdir(), 'hopgate-replica-'));
+      mkdirSync(join(folder, 'state'));
+      writeFileSync(join(folder, 'state', name), 'this is no database at all. '.repeat(200));
+      const one = await start({ folder });
+      const a = newId();
+      await put(one, storedRow(a));
+      await written(a);
+      expect(await conversation(one.store, a)).toHaveLength(2);
+      expect(await one.store.delete(a, '')).toBe(true);
+      expect(one.problems).toHaveLength(1);
+    },
+  );
 });
