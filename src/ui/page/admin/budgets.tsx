@@ -73,6 +73,7 @@ export const BudgetLine = ({ budget }: { budget: BudgetReport }) => (
 /** All budgets, the fullest first. */
 export function BudgetList({ data, has_more }: Budgets) {
   const number = (tone: string) => data.filter((budget) => toneOf(budget) === tone).length;
+  const tooSmall = data.filter((budget) => budget.never_fits_usd !== null).length;
   const [warned, spent] = [number('warn'), number('bad')];
   return (
     <>
@@ -82,6 +83,7 @@ export function BudgetList({ data, has_more }: Budgets) {
           ['Budgets', data.length],
           ['Past a warning', warned, { 'data-tone': warned > 0 ? 'warn' : undefined }],
           ['Used up', spent, { 'data-tone': spent > 0 ? 'bad' : undefined }],
+          tooSmall > 0 && ['Too small for a request', tooSmall, { 'data-tone': 'warn' }],
         ]}
       />
       <Table

@@ -3,12 +3,19 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
 import { parsedBody } from '../exchange/bodies.ts';
-import { inOrder, isStream, StageSelect, stageInfoOf, stageTitle } from '../exchange/stages.tsx';
+import {
+  inOrder,
+  isStream,
+  StageSelect,
+  stageInfoOf,
+  stageTitle,
+  type ViewProps,
+} from '../exchange/stages.tsx';
 import { getDiff } from '../kit/api-calls.ts';
 import { count, several } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { noteLink, useMeaning } from '../kit/notes.tsx';
-import { type ExchangeRoute, go, type Query, withQuery } from '../kit/route.ts';
+import { go, type Query, withQuery } from '../kit/route.ts';
 import { Button, Problem, Segments } from '../kit/ui.tsx';
 import { type DiffRow, diffRows } from './diff-rows.ts';
 import { ChangeList, DiffLines } from './diff-view.tsx';
@@ -62,7 +69,7 @@ async function compare(
   };
 }
 
-export function DiffTab({ detail, route }: { detail: SampleDetail; route: ExchangeRoute }) {
+export function DiffTab({ detail, route }: ViewProps) {
   const { query } = route;
   const stages = inOrder(detail.meta).map(({ stage }) => stage);
   const known = (stage: string | undefined, fallback: string | undefined) =>

@@ -15,16 +15,11 @@ import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.t
 import { protocolName } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 import { RawTab } from './raw-tab.tsx';
+import type { ViewProps } from './stages.tsx';
 import { StreamTab } from './stream-tab.tsx';
 import { TalkTab } from './talk-tab.tsx';
 import { TimelineTab } from './timeline-tab.tsx';
 import { totalInput, totalOutput } from './usage.ts';
-
-interface ViewProps {
-  readonly detail: SampleDetail;
-  readonly info: Info;
-  readonly route: ExchangeRoute;
-}
 
 const VIEWS: Readonly<Record<Tab, (props: ViewProps) => VNode>> = {
   talk: TalkTab,

@@ -2,7 +2,7 @@
 
 import type { Note } from '../../../conversation/notes.ts';
 import type { SampleStage } from '../../../samples/sample.ts';
-import type { ConversationView, SampleDetail } from '../../api/api.ts';
+import type { ConversationView } from '../../api/api.ts';
 import { type Body, getBody, getConversation } from '../kit/api-calls.ts';
 import { JsonView, RawText } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
@@ -12,7 +12,15 @@ import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/rou
 import { type Child, Problem, Segments } from '../kit/ui.tsx';
 import { MAX, type Parsed, parsedBody } from './bodies.ts';
 import { Conversation } from './conversation.tsx';
-import { inOrder, isStream, StageList, StageSelect, stageInfoOf, stageTitle } from './stages.tsx';
+import {
+  inOrder,
+  isStream,
+  StageList,
+  StageSelect,
+  stageInfoOf,
+  stageTitle,
+  type ViewProps,
+} from './stages.tsx';
 
 const MODES = [
   ['talk', 'Conversation'],
@@ -56,7 +64,7 @@ async function load(id: string, stage: SampleStage, mode: Mode, signal: AbortSig
   return { stage, content: await content() };
 }
 
-export function RawTab({ detail, route }: { detail: SampleDetail; route: ExchangeRoute }) {
+export function RawTab({ detail, route }: ViewProps) {
   const { meta, row } = detail;
   const stages = inOrder(meta).map(({ stage }) => stage);
   const stage = stages.find((one) => one === route.query.edge) ?? stages[0] ?? 'client-request';

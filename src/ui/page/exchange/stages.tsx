@@ -1,9 +1,17 @@
 /** The stages of an exchange: their labels, their order, and lists and menus of their bodies. */
 
 import type { SampleMeta, SampleStage } from '../../../samples/sample.ts';
-import type { SampleDetail } from '../../api/api.ts';
+import type { Info, SampleDetail } from '../../api/api.ts';
 import { Options } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
+import type { ExchangeRoute } from '../kit/route.ts';
+
+/** What every view of an exchange is drawn from. */
+export interface ViewProps {
+  readonly detail: SampleDetail;
+  readonly info: Info;
+  readonly route: ExchangeRoute;
+}
 
 const KINDS: Readonly<Record<string, string>> = {
   'client-request': 'Client request',

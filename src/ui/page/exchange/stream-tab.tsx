@@ -8,7 +8,7 @@ import { useKeys, useLoad } from '../kit/hooks.ts';
 import { currentRoute, type ExchangeRoute, go, withQuery } from '../kit/route.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 import { RawSides } from './raw-tab.tsx';
-import { isStream, stageInfoOf, stageTitle } from './stages.tsx';
+import { isStream, stageInfoOf, stageTitle, type ViewProps } from './stages.tsx';
 import { eventText, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
 
 /** Most events that are loaded of one stage. */
@@ -51,7 +51,7 @@ async function load({ meta, row, hops }: SampleDetail, signal: AbortSignal) {
   return { left, right, steps: stepsOf(left, right) };
 }
 
-export function StreamTab({ detail, route }: { detail: SampleDetail; route: ExchangeRoute }) {
+export function StreamTab({ detail, route }: ViewProps) {
   const { state } = detail.row;
   const { data, problem, busy } = useLoad((signal) => load(detail, signal), [state]);
   const empty = data?.steps.length === 0;

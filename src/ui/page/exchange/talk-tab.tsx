@@ -7,7 +7,7 @@ import { JsonTree } from '../kit/code.tsx';
 import { count, millis, several, worded } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
-import { type ExchangeRoute, go, withQuery } from '../kit/route.ts';
+import { go, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
 import {
   AnswerBlocks,
@@ -19,7 +19,7 @@ import {
   Turns,
 } from './conversation.tsx';
 import { picturesOf } from './picture.tsx';
-import { stageInfoOf } from './stages.tsx';
+import { stageInfoOf, type ViewProps } from './stages.tsx';
 import { totalInput, totalOutput } from './usage.ts';
 
 /** Milliseconds between two loads of the answer while it grows. */
@@ -27,17 +27,12 @@ const RELOAD_AFTER = 700;
 /** Characters of each text. */
 const TEXT = 60_000;
 
-interface TabProps {
-  readonly detail: SampleDetail;
-  readonly route: ExchangeRoute;
-}
-
 const SIDES = [
   ['', 'As the client sent it'],
   ['vendor', 'As the vendor got it'],
 ] as const;
 
-export function TalkTab({ detail, route }: TabProps) {
+export function TalkTab({ detail, route }: ViewProps) {
   const { row, meta } = detail;
   const { q = '', as = '' } = route.query;
   const vendor = as === 'vendor';

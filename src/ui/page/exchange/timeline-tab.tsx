@@ -9,10 +9,11 @@ import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { type Child, Soft } from '../kit/ui.tsx';
 import { isCutOff, statusLabel } from '../list/status.ts';
+import type { ViewProps } from './stages.tsx';
 import { totalInput, totalOutput } from './usage.ts';
 import { Waterfall } from './waterfall.tsx';
 
-export function TimelineTab({ detail }: { detail: SampleDetail }) {
+export function TimelineTab({ detail }: ViewProps) {
   const { meta } = detail;
   return (
     <div class="timeline-tab">

@@ -1,7 +1,8 @@
 /** Searches the smallest request that still fails, and shows the search while it runs. */
 
-import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '../../api/api.ts';
+import type { BisectProbe, BisectResult, JobEvent } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
+import type { ViewProps } from '../exchange/stages.tsx';
 import { planBisect, startBisect } from '../kit/api-calls.ts';
 import { JsonTree, valueAt } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
@@ -12,13 +13,7 @@ import { Table } from '../kit/table.tsx';
 import { Facts, Legend, Soft } from '../kit/ui.tsx';
 import { type Choice, JobTab } from './job-tab.tsx';
 
-interface BisectTabProps {
-  readonly detail: SampleDetail;
-  readonly info: Info;
-  readonly route: ExchangeRoute;
-}
-
-export function BisectTab({ detail, info, route }: BisectTabProps) {
+export function BisectTab({ detail, info, route }: ViewProps) {
   const { row } = detail;
   const request = (choice: Choice, form: FormData) => ({
     ...choice,

@@ -1,12 +1,12 @@
 /** Sends a request again and compares the new answers with the recorded one. */
 
 import { useRef, useState } from 'preact/hooks';
-import type { Info, ReplayRequest, ReplayResult, ReplayRun, SampleDetail } from '../../api/api.ts';
+import type { ReplayRequest, ReplayResult, ReplayRun } from '../../api/api.ts';
+import type { ViewProps } from '../exchange/stages.tsx';
 import { planReplay, startReplay } from '../kit/api-calls.ts';
 import { Field, Word } from '../kit/form.tsx';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { NoteTags } from '../kit/notes.tsx';
-import type { ExchangeRoute } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Button, StatusPill } from '../kit/ui.tsx';
 import { Bench } from './bench.tsx';
@@ -16,13 +16,7 @@ import { type Choice, JobTab } from './job-tab.tsx';
 /** Targets besides the first. */
 const MAX_MORE = 5;
 
-interface ReplayTabProps {
-  readonly detail: SampleDetail;
-  readonly info: Info;
-  readonly route: ExchangeRoute;
-}
-
-export function ReplayTab({ detail, info, route }: ReplayTabProps) {
+export function ReplayTab({ detail, info, route }: ViewProps) {
   const [more, setMore] = useState(0);
   const [stage, setStage] = useState(detail.sendable[0] ?? '');
   const edits = useRef<ReadEdits>(() => []);
