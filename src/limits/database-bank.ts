@@ -13,7 +13,7 @@ import {
   type WindowKey,
   type WindowRow,
 } from './bank.ts';
-import { limitsTables, WINDOWS_LOCK } from './database-schema.ts';
+import { limitsTables, WINDOWS_LOCK } from './schema.ts';
 
 const DRAW_MS = 1000;
 /** How long a session's leases are valid after each draw, by the clock of the database. */

@@ -4,20 +4,7 @@ import type { Database } from 'bun:sqlite';
 import { fileAt, isDamage, openStateFile, setAside } from '../state/versioned-store.ts';
 import type { TotalRows, Totals, WindowKey } from './bank.ts';
 import type { Clock } from './limits.ts';
-
-/** Of the file. */
-export const LIMITS_SCHEMA = [
-  `
-CREATE TABLE windows (law TEXT NOT NULL, start INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
-  PRIMARY KEY (law, start));
-CREATE INDEX windows_keep ON windows (keep_until);
-CREATE TABLE rates (law TEXT PRIMARY KEY, debt INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE slots (law TEXT NOT NULL, holder INTEGER NOT NULL, held INTEGER NOT NULL, until INTEGER NOT NULL,
-  PRIMARY KEY (law, holder)) WITHOUT ROWID;
-CREATE TABLE notices (law TEXT NOT NULL, start INTEGER NOT NULL, mark INTEGER NOT NULL, keep_until INTEGER NOT NULL,
-  PRIMARY KEY (law, start, mark));
-`,
-];
+import { LIMITS_SCHEMA } from './schema.ts';
 
 /** Milliseconds to wait for another process's write: a request may stand behind it. */
 const BUSY_MS = 20;
@@ -175,7 +162,7 @@ export class LimitsStore implements Totals {
     if (this.#closed || now < this.#awayUntil) return otherwise;
     try {
       if (this.#db === undefined) {
-        this.#db = openStateFile({ path, migrations: LIMITS_SCHEMA, busy: BUSY_MS });
+        this.#db = openStateFile({ path, migrations: LIMITS_SCHEMA.sqlite, busy: BUSY_MS });
         this.#file = fileAt(path);
       }
       const result = work(this.#db);

@@ -7,7 +7,7 @@ import { memoryMove } from '../../features/memory/moving/memory-move.ts';
 import { responsesMove } from '../../features/response-store/move.ts';
 import { localActor } from '../../keys/local-actor.ts';
 import { auditMove, keysMove } from '../../keys/move.ts';
-import { budgetsMove } from '../../limits/moving/budgets-move.ts';
+import { budgetsMove } from '../../limits/budgets-move.ts';
 import { spendMove } from '../../money/moving/spend-move.ts';
 import { samplesMove } from '../../samples/replicas/move.ts';
 import type { StateMove } from '../../state/state-move.ts';

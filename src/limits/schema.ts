@@ -1,9 +1,11 @@
-/** The tables of budgets of all replicas in Postgres. Their function `draw` is for the versions before, which may run beside this one. */
+/** The tables of limits, in the file of a machine and in Postgres. */
 
 import type { Sql } from '../state/engines/engine.ts';
 import { type Prepared, prepared } from '../state/shared-tables.ts';
+import type { SqlSchema } from '../state/sql/sql.ts';
 
-const MIGRATIONS = [
+// The function `draw` is for the versions before, which may run beside this one.
+const POSTGRES = [
   `
 CREATE TABLE hopgate.windows (
   law text NOT NULL, start bigint NOT NULL, spent bigint NOT NULL DEFAULT 0, held bigint NOT NULL DEFAULT 0,
@@ -146,8 +148,23 @@ $$;
 `,
 ];
 
+const SQLITE = [
+  `
+CREATE TABLE windows (law TEXT NOT NULL, start INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+  PRIMARY KEY (law, start));
+CREATE INDEX windows_keep ON windows (keep_until);
+CREATE TABLE rates (law TEXT PRIMARY KEY, debt INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE slots (law TEXT NOT NULL, holder INTEGER NOT NULL, held INTEGER NOT NULL, until INTEGER NOT NULL,
+  PRIMARY KEY (law, holder)) WITHOUT ROWID;
+CREATE TABLE notices (law TEXT NOT NULL, start INTEGER NOT NULL, mark INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+  PRIMARY KEY (law, start, mark));
+`,
+];
+
+export const LIMITS_SCHEMA: SqlSchema = { room: 'limits', sqlite: SQLITE, postgres: POSTGRES };
+
 /** Held by whoever changes windows, also by the function of the versions before. */
 export const WINDOWS_LOCK = 7_496_231;
 
 /** Brings the tables up to date. */
-export const limitsTables = (database: Sql): Prepared => prepared(database, 'limits', MIGRATIONS);
+export const limitsTables = (database: Sql): Prepared => prepared(database, 'limits', POSTGRES);

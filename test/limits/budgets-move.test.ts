@@ -5,12 +5,11 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { budgetsMove } from '../../src/limits/budgets-move.ts';
 import { DatabaseBank } from '../../src/limits/database-bank.ts';
-import { limitsTables } from '../../src/limits/database-schema.ts';
 import type { Admission, WindowLaw } from '../../src/limits/limits.ts';
-import { LIMITS_SCHEMA } from '../../src/limits/limits-store.ts';
-import { budgetsMove } from '../../src/limits/moving/budgets-move.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
+import { LIMITS_SCHEMA, limitsTables } from '../../src/limits/schema.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
 import type { MoveDirection } from '../../src/state/state-move.ts';
 import { openStateFile } from '../../src/state/versioned-store.ts';
@@ -38,7 +37,7 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
 
   /** Counts in a file as a process does. */
   function useIn(path: string, law: string, units: number, keepUntil = FAR): void {
-    const db = openStateFile({ path, migrations: LIMITS_SCHEMA });
+    const db = openStateFile({ path, migrations: LIMITS_SCHEMA.sqlite });
     db.query(
       `INSERT INTO windows VALUES (?1, ${START}, ?2, ?3)
         ON CONFLICT DO UPDATE SET used = used + ?2`,

@@ -1,0 +1,289 @@
+/** Moves what budgets have counted between the file of a machine and the database of all replicas, each unit once. */
+
+import { existsSync } from 'node:fs';
+import { randomBase36 } from '../lib/text/ids.ts';
+import type { Sql } from '../state/engines/engine.ts';
+import { type MovePass, pagedMove } from '../state/moving/paged-move.ts';
+import { openPostgres, openPostgresToRead } from '../state/sql/postgres.ts';
+import {
+  placeholders,
+  rowPlaceholders,
+  type SqlDatabase,
+  type SqlStatements,
+} from '../state/sql/sql.ts';
+import { openSqlite, openSqliteToRead } from '../state/sql/sqlite.ts';
+import type { MoveDirection, StateMove } from '../state/state-move.ts';
+import { LIMITS_SCHEMA, WINDOWS_LOCK } from './schema.ts';
+
+export interface BudgetsMoveOptions {
+  readonly database: Sql;
+  /** The file of this machine. */
+  readonly path: string;
+  readonly to: MoveDirection;
+}
+
+/** One row of either table. */
+interface Counted {
+  readonly law: string;
+  readonly start: number;
+  /** Milliseconds since 1970 from which on it may go. */
+  readonly keep_until: number;
+  /** What one side has counted in a window, without what it had from the other. */
+  readonly own?: number;
+  /** A mark that was reached, and of which people know. */
+  readonly mark?: number;
+}
+
+const PAGE = 500;
+/** Milliseconds to wait for a gateway that writes. */
+const BUSY_MS = 5000;
+const ALL_UNITS = Number.MAX_SAFE_INTEGER;
+
+/** Where the tables of the two differ: the database tells what is held from what is spent. */
+const FORMS = {
+  file: {
+    total: 'w.used',
+    added: 'used',
+    peer: 'database',
+    name: 'SELECT id AS name FROM hopgate.origin',
+    marked: "SELECT count(*) AS count FROM sqlite_master WHERE name = 'origin'",
+  },
+  database: {
+    total: 'w.spent + w.held',
+    added: 'spent',
+    peer: 'origin',
+    name: 'SELECT name FROM hopgate.limits_name',
+    marked:
+      "SELECT count(*) AS count FROM pg_tables WHERE schemaname = 'hopgate' AND tablename = 'limits_name'",
+  },
+} as const;
+
+// In a file beside its schema and its versions: only moves know them. A file that begins anew is another origin.
+const MARKS = [
+  `CREATE TABLE IF NOT EXISTS hopgate.moved_windows (
+    database TEXT NOT NULL, law TEXT NOT NULL, start INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+    PRIMARY KEY (database, law, start)) WITHOUT ROWID`,
+  'CREATE TABLE IF NOT EXISTS hopgate.origin (id TEXT PRIMARY KEY) WITHOUT ROWID',
+];
+
+/**
+ * Each unit was counted first on one side. Each side notes how much of a window it has from the other, in the
+ * transaction that adds it. What is its own is the rest, and only that goes to the other side: as the difference to
+ * what went there before. The difference may be below 0: a running gateway counts what it has drawn ahead of use, and
+ * takes back what it did not need.
+ */
+export const budgetsMove = (options: BudgetsMoveOptions): StateMove =>
+  pagedMove<Counted>({
+    name: 'budgets',
+    item: 'count',
+    engine: 'database',
+    open: (writes) => opened(options, writes),
+  });
+
+/** Nothing is made where nothing is written. */
+async function opened(
+  { database, path, to }: BudgetsMoveOptions,
+  writes: boolean,
+): Promise<MovePass<Counted>> {
+  const isMade = writes && (to === 'embedded' || existsSync(path));
+  const tables = isMade
+    ? openPostgres(database, LIMITS_SCHEMA)
+    : await openPostgresToRead(database, LIMITS_SCHEMA, 'windows');
+  const file = isMade
+    ? openSqlite(LIMITS_SCHEMA, { path, busyMs: BUSY_MS })
+    : openSqliteToRead(LIMITS_SCHEMA, path);
+  try {
+    if (isMade && file !== undefined) await mark(file);
+    const here = file && (await Counts.of(file));
+    const there = tables && (await Counts.of(tables));
+    if (here !== undefined) here.other = there?.name;
+    if (there !== undefined) there.other = here?.name;
+    return to === 'engines'
+      ? passOf(here, there, () => file?.close())
+      : passOf(there, here, () => file?.close());
+  } catch (thrown) {
+    file?.close();
+    throw thrown;
+  }
+}
+
+/** The file has a name among all machines. */
+const mark = (file: SqlDatabase) =>
+  file.transaction(async (inside) => {
+    for (const sql of MARKS) await inside.query(sql);
+    const names = await inside.query(FORMS.file.name);
+    if (names.length === 0)
+      await inside.query('INSERT INTO hopgate.origin VALUES ($1)', [randomBase36(20)]);
+  });
+
+/** Undefined: there is nothing yet on that side. */
+function passOf(
+  source: Counts | undefined,
+  target: Counts | undefined,
+  close: () => void,
+): MovePass<Counted> {
+  return {
+    count: () => source?.count() ?? 0,
+    pages: () => source?.pages() ?? [],
+    async standings(page) {
+      const known = target === undefined ? [] : await target.has(page);
+      return page.map((_, at) => (known[at] === true ? 'there' : 'missing'));
+    },
+    async write(missing) {
+      await target!.add(missing);
+      return missing.length;
+    },
+    notes: ({ missing, there }) =>
+      missing + there === 0
+        ? []
+        : [
+            'what gateways have reserved or drawn ahead counts as used until they end: run the command again then. Rates and slots are not copied: they are over within a minute.',
+          ],
+    close,
+  };
+}
+
+const keyOf = ({ law, start, mark = 0 }: Pick<Counted, 'law' | 'start' | 'mark'>) =>
+  `${start} ${mark} ${law}`;
+const lawsOf = (page: readonly Counted[]) => [...new Set(page.map(({ law }) => law))];
+
+/** One side. What is over is left out. */
+class Counts {
+  readonly #sql: SqlDatabase;
+  readonly #form: (typeof FORMS)['file' | 'database'];
+  /** By which the other side knows it; undefined: nothing was moved from or to it. */
+  readonly name: string | undefined;
+  /** The name of the other side; undefined: nothing came from it. */
+  other: string | undefined;
+
+  private constructor(sql: SqlDatabase, name: string | undefined) {
+    this.#sql = sql;
+    this.#form = FORMS[sql.form];
+    this.name = name;
+  }
+
+  static async of(sql: SqlDatabase): Promise<Counts> {
+    const { marked, name } = FORMS[sql.form];
+    const [found] = await sql.query<{ count: number }>(marked);
+    const [row] = found!.count > 0 ? await sql.query<{ name: string }>(name) : [];
+    return new Counts(sql, row?.name);
+  }
+
+  async count(): Promise<number> {
+    const { now } = this.#sql;
+    const [row] = await this.#sql.query<{ count: number }>(
+      `SELECT (SELECT count(*) FROM hopgate.windows WHERE keep_until > ${now})
+         + (SELECT count(*) FROM hopgate.notices WHERE keep_until > ${now}) AS count`,
+    );
+    return row!.count;
+  }
+
+  async *pages(): AsyncIterable<readonly Counted[]> {
+    const { now } = this.#sql;
+    const { total, peer } = this.#form;
+    const isMarked = this.name !== undefined && this.other !== undefined;
+    const taken = isMarked
+      ? `coalesce((SELECT m.used FROM hopgate.moved_windows m
+           WHERE m.${peer} = $3 AND m.law = w.law AND m.start = w.start), 0)`
+      : '0';
+    for (let last = { law: '', start: Number.MIN_SAFE_INTEGER }; ; ) {
+      const rows = await this.#sql.query<Counted>(
+        `SELECT w.law, w.start, w.keep_until, ${total} - ${taken} AS own FROM hopgate.windows w
+           WHERE (w.law, w.start) > ($1, $2) AND w.keep_until > ${now} ORDER BY w.law, w.start LIMIT ${PAGE}`,
+        [last.law, last.start, ...(isMarked ? [this.other!] : [])],
+      );
+      if (rows.length > 0) yield rows;
+      if (rows.length < PAGE) break;
+      last = rows.at(-1)!;
+    }
+    for (let last = { law: '', start: Number.MIN_SAFE_INTEGER, mark: -1 }; ; ) {
+      const rows = await this.#sql.query<Counted & { readonly mark: number }>(
+        `SELECT law, start, mark, keep_until FROM hopgate.notices
+           WHERE (law, start, mark) > ($1, $2, $3) AND keep_until > ${now} ORDER BY law, start, mark LIMIT ${PAGE}`,
+        [last.law, last.start, last.mark],
+      );
+      if (rows.length > 0) yield rows;
+      if (rows.length < PAGE) return;
+      last = rows.at(-1)!;
+    }
+  }
+
+  /** Which of these are here already, as they are. */
+  async has(page: readonly Counted[]): Promise<readonly boolean[]> {
+    const taken = await this.#taken(this.#sql, page);
+    const laws = lawsOf(page);
+    const known = await this.#sql.query<Counted>(
+      `SELECT law, start, mark FROM hopgate.notices WHERE law IN (${placeholders(laws.length)})`,
+      laws,
+    );
+    const told = new Set(known.map(keyOf));
+    return page.map((one) =>
+      one.own === undefined ? told.has(keyOf(one)) : (taken.get(keyOf(one)) ?? 0) === one.own,
+    );
+  }
+
+  /** Of windows: what is here of them from the other side. */
+  async #taken(sql: SqlStatements, page: readonly Counted[]): Promise<ReadonlyMap<string, number>> {
+    const laws = lawsOf(page);
+    if (this.name === undefined || this.other === undefined) return new Map();
+    const rows = await sql.query<Counted & { readonly used: number }>(
+      `SELECT law, start, used FROM hopgate.moved_windows
+         WHERE ${this.#form.peer} = $1 AND law IN (${placeholders(laws.length, 2)})`,
+      [this.other, ...laws],
+    );
+    return new Map(rows.map((row) => [keyOf(row), row.used]));
+  }
+
+  /** Adds what is new since the last time, all or nothing. */
+  async add(page: readonly Counted[]): Promise<void> {
+    await this.#sql.transaction(
+      async (inside) => {
+        await this.#addCounts(
+          inside,
+          page.filter(({ own }) => own !== undefined),
+        );
+        const notices = page.filter(({ mark }) => mark !== undefined);
+        if (notices.length === 0) return;
+        await inside.query(
+          `INSERT INTO hopgate.notices (law, start, mark, keep_until)
+             VALUES ${rowPlaceholders(notices.length, 4)} ON CONFLICT DO NOTHING`,
+          notices.flatMap(({ law, start, mark, keep_until }) => [law, start, mark!, keep_until]),
+        );
+      },
+      { lock: WINDOWS_LOCK },
+    );
+  }
+
+  /** The difference to what was noted is added, and the new number noted: the same again adds nothing. */
+  async #addCounts(inside: SqlStatements, counts: readonly Counted[]): Promise<void> {
+    if (counts.length === 0) return;
+    const { added, peer } = this.#form;
+    const laws = lawsOf(counts);
+    const taken = await this.#taken(inside, counts);
+    const rows = await inside.query<Counted & { readonly counted: number }>(
+      `SELECT law, start, ${added} AS counted FROM hopgate.windows WHERE law IN (${placeholders(laws.length)})`,
+      laws,
+    );
+    const known = new Map(rows.map((row) => [keyOf(row), row.counted]));
+    const counted = (one: Counted) =>
+      (known.get(keyOf(one)) ?? 0) + one.own! - (taken.get(keyOf(one)) ?? 0);
+    const keep = ({ keep_until }: Counted) => Math.min(ALL_UNITS, keep_until);
+    await inside.query(
+      `INSERT INTO hopgate.windows (law, start, ${added}, keep_until) VALUES ${rowPlaceholders(counts.length, 4)}
+         ON CONFLICT (law, start) DO UPDATE SET ${added} = excluded.${added}`,
+      counts.flatMap((one) => [
+        one.law,
+        one.start,
+        Math.min(ALL_UNITS, Math.max(0, counted(one))),
+        keep(one),
+      ]),
+    );
+    await inside.query(
+      `INSERT INTO hopgate.moved_windows (${peer}, law, start, used, keep_until)
+         VALUES ${rowPlaceholders(counts.length, 5)}
+         ON CONFLICT (${peer}, law, start) DO UPDATE SET used = excluded.used`,
+      counts.flatMap((one) => [this.other!, one.law, one.start, one.own!, keep(one)]),
+    );
+    await inside.query(`DELETE FROM hopgate.moved_windows WHERE keep_until < ${this.#sql.now}`);
+  }
+}
