@@ -19,33 +19,7 @@ interface KeyTexts {
 }
 
 /** What a page says in its language. */
-interface Words {
-  readonly head: string;
-  readonly columns: string;
-  /** The line below a section's description. */
-  readonly own: (type: string, byDefault: string) => string;
-  /** A type of JSON Schema, `mapping` or `anything`. */
-  readonly type: (name: string) => string;
-  /** One of several types. */
-  readonly or: (types: readonly string[]) => string;
-  readonly listOf: (type: string) => string;
-  readonly orList: (type: string) => string;
-  readonly namesTo: (type: string) => string;
-  readonly needed: string;
-  readonly notSet: string;
-  readonly none: string;
-  readonly below: string;
-  /** What a key means, and in words what happens when it is left out; both are written in English in the schema. */
-  readonly of: (key: string, english: KeyTexts) => KeyTexts;
-  /** Which part of a comment of an example: `English ‖ Chinese`. */
-  readonly comment: 0 | 1;
-  readonly presets: readonly [heading: string, text: string, columns: string];
-  readonly ownAddress: string;
-  readonly platformAddress: (platform: string) => string;
-  readonly noKey: string;
-  readonly comma: string;
-  readonly otherNames: (names: string) => string;
-}
+type Words = typeof ENGLISH;
 
 /** The type in words: `integer`, `"a" or "b"`, `list of strings`. */
 function typeOf(node: Schema, words: Words): string {
@@ -212,33 +186,36 @@ const head = (file: string) => readFileSync(join(TEXTS, file), 'utf8').trimEnd()
 const plural = (type: string) =>
   /^(string|integer|number|mapping|boolean)$/.test(type) ? `${type}s` : type;
 
-const same = (text: string) => text;
-
-const ENGLISH: Words = {
+const ENGLISH = {
   head: head('head.md'),
   columns: '| key | type | default | meaning |',
-  own: (type, byDefault) => `Type: ${type}. Default: ${byDefault}.`,
-  type: same,
-  or: (types) => types.join(' or '),
-  listOf: (type) => `list of ${plural(type)}`,
-  orList: (type) => `${type}, or a list of such`,
-  namesTo: (type) => `mapping of names to ${plural(type)}`,
+  /** The line below a section's description. */
+  own: (type: string, byDefault: string) => `Type: ${type}. Default: ${byDefault}.`,
+  /** A type of JSON Schema, `mapping` or `anything`. */
+  type: (name: string) => name,
+  /** One of several types. */
+  or: (types: readonly string[]) => types.join(' or '),
+  listOf: (type: string) => `list of ${plural(type)}`,
+  orList: (type: string) => `${type}, or a list of such`,
+  namesTo: (type: string) => `mapping of names to ${plural(type)}`,
   needed: '**needed**',
   notSet: 'not set',
   none: 'none',
   below: 'as below',
-  of: (_key, english) => english,
+  /** What a key means, and in words what happens when it is left out; both are written in English in the schema. */
+  of: (_key: string, english: KeyTexts) => english,
+  /** Which part of a comment of an example: `English ‖ Chinese`. */
   comment: 0,
   presets: [
     'Presets',
     'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. Where a vendor has addresses for several protocols, `protocol` selects one.',
     '| preset | protocol | addresses | key is taken from |',
-  ],
+  ] as [heading: string, text: string, columns: string],
   ownAddress: 'your own `base_url`',
-  platformAddress: (platform) => `that of the [platform](platforms.md) ${code(platform)}`,
+  platformAddress: (platform: string) => `that of the [platform](platforms.md) ${code(platform)}`,
   noKey: 'no key',
   comma: ', ',
-  otherNames: (names) => `Other names: ${names}.`,
+  otherNames: (names: string) => `Other names: ${names}.`,
 };
 
 const TYPES_CHINESE: Readonly<Record<string, string>> = {

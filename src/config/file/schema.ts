@@ -253,7 +253,7 @@ export const flag = (description?: string) =>
   new Node<boolean, boolean>({ type: 'boolean', description });
 
 /** The value of a header. `lib/http/headers.ts` refuses line breaks and NUL with each request. */
-export const ONE_LINE = {
+const ONE_LINE = {
   pattern: '^[^\\u0000\\r\\n]*$',
   'x-mismatch': 'holds a line break or a NUL, which no header can carry',
 } as const;
@@ -261,6 +261,23 @@ export const ONE_LINE = {
 /** A key, password or token. */
 export const credential = (description: string) =>
   string(description, { minLength: 1, ...ONE_LINE }).secret();
+
+/** The first of some variables that is set, in place of a key that the file leaves out. */
+export function keyFromEnvironment(
+  variables: readonly string[],
+  { path, environment, findings }: Reading,
+): Secret | undefined {
+  for (const name of variables) {
+    const value = environment.variable(name);
+    if (value === undefined) continue;
+    if (!new RegExp(ONE_LINE.pattern, 'u').test(value)) {
+      const message = `the environment variable ${name} ${ONE_LINE['x-mismatch']}`;
+      findings.problems.push({ path, message, key: true });
+    }
+    return new Secret(value, `$${name}`);
+  }
+  return undefined;
+}
 
 /** Names and values of headers; the values may hold keys. */
 export const headerMap = (description: string, pattern?: string) =>

@@ -19,6 +19,7 @@ import {
   credential,
   flag,
   headerMap,
+  keyFromEnvironment,
   list,
   named,
   oneOrMore,
@@ -27,7 +28,6 @@ import {
   text,
 } from '../file/schema.ts';
 import type { Secret } from '../secret.ts';
-import { keyFromEnvironment } from './environment-keys.ts';
 import type { LimitsConfig } from './limits.ts';
 import {
   baseUrlOf,
@@ -362,7 +362,7 @@ function resolveKeys(
   findings: Findings,
 ): readonly Secret[] {
   if (own.keys !== undefined) return own.keys;
-  const key = keyFromEnvironment(preset?.variables ?? [], environment, path, findings);
+  const key = keyFromEnvironment(preset?.variables ?? [], { path, environment, findings });
   return key === undefined ? [] : [key];
 }
 

@@ -45,6 +45,12 @@ const range = (description: string) =>
     max: number('The maximum, included.'),
   }).optional();
 
+const meaning = (kind: string, description: string) =>
+  closed(description, {
+    kind: choice(ERROR_KINDS, kind),
+    retryable: flag('Whether the same request can succeed a moment later.'),
+  });
+
 const ANY_NAME = '^(.*)$';
 
 // What a key may use is checked under these names, before a profile changes any.
@@ -164,17 +170,11 @@ export const profileFacts = {
     'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
   ).optional(),
   errors: named(
-    closed('What one of the codes means.', {
-      kind: choice(ERROR_KINDS, 'What the code means.'),
-      retryable: flag('Whether the same request can succeed a moment later.'),
-    }),
+    meaning('What the code means.', 'What one of the codes means.'),
     "The vendor's own error codes.",
   ).optional(),
   errorWords: named(
-    closed('What an error whose message contains this text means.', {
-      kind: choice(ERROR_KINDS, 'What the message means.'),
-      retryable: flag('Whether the same request can succeed a moment later.'),
-    }),
+    meaning('What the message means.', 'What an error whose message contains this text means.'),
     "The same by a part of the error's message, for errors without a code of their own.",
   ).optional(),
   leakFamilies: texts('Families of leaked tool calls to look for; empty: none.'),

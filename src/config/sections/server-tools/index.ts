@@ -4,9 +4,8 @@ import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import { choice, closed, count, list, type ProgramForm, seconds, text } from '../../file/schema.ts';
 import { checkTarget, type ProviderNames } from '../targets.ts';
-import { type HttpToolConfig, httpTools, resolveHttpTools } from './http-tools.ts';
+import { type HttpToolConfig, httpTools, resolveHttpTools, toolTimeout } from './http-tools.ts';
 import { type McpServerConfig, mcpServers, resolveMcpServers } from './mcp-servers.ts';
-import { toolTimeout } from './tool-schema.ts';
 import { resolveWebSearch, type WebSearchConfig, webSearch } from './web-search.ts';
 
 const vision = closed('Descriptions of images for models that read text only.', {

@@ -12,7 +12,7 @@ import {
   string,
   text,
 } from '../../file/schema.ts';
-import { keywords, secrets, toolTimeout } from './tool-schema.ts';
+import { keywords, secrets, toolTimeout } from './http-tools.ts';
 
 const mcpServer = closed('An MCP server.', {
   command: path('The program that speaks MCP over stdin and stdout.').optional('url'),

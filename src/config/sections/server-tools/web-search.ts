@@ -10,6 +10,7 @@ import {
   credential,
   either,
   flag,
+  keyFromEnvironment,
   list,
   named,
   number,
@@ -20,7 +21,6 @@ import {
   text,
 } from '../../file/schema.ts';
 import type { Secret } from '../../secret.ts';
-import { keyFromEnvironment } from '../environment-keys.ts';
 import { checkTarget, type ProviderNames } from '../targets.ts';
 
 export const SEARCH_ENGINES = [
@@ -120,7 +120,7 @@ function resolveEngine(
     checkTarget(target, [...path, 'target'], providers, findings);
   }
   const variables = own.keys === undefined ? (ENGINE_VARIABLES[type] ?? []) : [];
-  const usual = keyFromEnvironment(variables, environment, path, findings);
+  const usual = keyFromEnvironment(variables, { path, environment, findings });
   const keys = own.keys ?? (usual === undefined ? [] : [usual]);
   if (keys.length === 0 && NEEDS_KEY.has(type)) {
     findings.warnings.push({ path, message: `${type} has no key` });
