@@ -21,6 +21,9 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   const { exchange, request, protocol, upstream, features, hop, refusal, recording } = options;
   const { target } = options.routed;
   const notes = new Notes();
+  if (options.overResponses === true) {
+    notes.add('parameter_mapped', 'tools', 'to /responses: over Chat no tools beside reasoning');
+  }
   const abort = options.abort ?? new Abort();
   // At the first attempt the client was there a moment ago.
   if (hop.number === 1 && options.number === 1) abort.followLater(exchange);

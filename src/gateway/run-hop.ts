@@ -2,6 +2,7 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
 import {
@@ -11,6 +12,7 @@ import {
   requestFacts,
   route,
   targetsForNamed,
+  targetWithTools,
   withRoomFirst,
 } from '../routing/index.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -156,13 +158,15 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     const payer = exchange.payer ?? account;
-    const target = learntTarget(routed);
+    const known = learntTarget(routed);
+    const target = this.#withTools({ ...routed, target: known }) ?? known;
     return attempt({
       exchange,
       request,
       session,
       lease,
       routed: target === routed.target ? routed : { ...routed, target },
+      overResponses: target.protocol !== known.protocol,
       protocol: protocols[target.protocol],
       upstream: services.upstream(routed),
       features: features?.features ?? NO_FEATURES,
@@ -180,6 +184,13 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       sidePayer: sidePayerOf(exchange, payer),
       facts: this.#facts,
     });
+  }
+
+  #withTools(routed: RoutedTarget): Target | undefined {
+    const other = targetWithTools(routed);
+    if (other === undefined) return undefined;
+    const { tools } = this.#hop.conversation ?? this.#running.request.conversation;
+    return tools.some(({ type }) => type === 'function') ? other : undefined;
   }
 
   onSend(): void {

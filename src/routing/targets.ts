@@ -4,10 +4,11 @@ import { leastCacheLength, modelsFile, vendorFacts } from '../config/models/mode
 import type { ModelRule, ModelsFile } from '../config/models/models-file.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { RouteTo } from '../config/sections/routes.ts';
-import type { Profile } from '../conversation/target.ts';
+import type { Profile, Target } from '../conversation/target.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
+import { responsesProfileOf } from '../vendors/index.ts';
 import type { ProfileFacts } from '../vendors/vendor.ts';
 import type { RoutedTarget } from './request.ts';
 
@@ -41,6 +42,33 @@ export function targetOf(provider: ProviderConfig, model: string): RoutedTarget 
       ...(profile.cacheMarks && { leastCache: leastCacheLength(provider.vendor, model) }),
     },
   };
+}
+
+/** By the target that speaks Chat. */
+const responsesTargets = new WeakMap<Target, Target>();
+
+/**
+ * The same model over Responses, at the same address, for requests with function tools: where Chat refuses tools beside
+ * reasoning, and the model cannot be told not to reason. Undefined: the target takes them, or its vendor has no Responses.
+ */
+export function targetWithTools({ provider, target }: RoutedTarget): Target | undefined {
+  const { protocol, profile, model } = target;
+  if (protocol !== 'openai-chat' || profile.chatToolsWhileThinking !== false) return undefined;
+  if (profile.efforts?.includes('none') !== false) return undefined;
+  let found = responsesTargets.get(target);
+  if (found === undefined) {
+    const facts = responsesProfileOf(provider.profile.builtIn ?? provider.profile.name);
+    if (facts === undefined) return undefined;
+    const { profile: _, ...same } = target;
+    const own = profileFor(facts, model);
+    found = {
+      ...same,
+      protocol: 'openai-responses',
+      profile: hasBreakpoints(own, provider) ? own : withoutBreakpoints(own),
+    };
+    responsesTargets.set(target, found);
+  }
+  return found;
 }
 
 /** The word of the model itself comes first, then that of the first glob, then the provider's. */

@@ -44,6 +44,17 @@ export const PROFILES: Readonly<Record<string, ProfileFacts>> = Object.fromEntri
     .map(([name, facts]) => [name, { ...facts, name }]),
 );
 
+/** What holds for the Responses of a vendor whose Chat has this profile, at the same address; undefined: it has none. */
+export function responsesProfileOf(chatProfile: string): ProfileFacts | undefined {
+  for (const { endpoints } of Object.values(PRESETS)) {
+    const { 'openai-chat': chat, 'openai-responses': responses } = endpoints;
+    if (chat?.profile === chatProfile && chat.baseUrl === responses?.baseUrl) {
+      return PROFILES[responses.profile];
+    }
+  }
+  return undefined;
+}
+
 /** The vendors of the model catalogue, by their names at models.dev. */
 export const CATALOGUE_VENDORS: readonly string[] = [
   ...new Set(
