@@ -93,6 +93,36 @@ browserSuite('the page', (browser) => {
     expect(await page.locator('.meaning-change.picked').first().textContent()).toContain('tool ');
   });
 
+  test('notes that need no action are folded, in the timeline and in the list', async () => {
+    setup.upstream.enqueue(say('Fine.'));
+    const id = await setup.post(
+      '/v1/messages',
+      {
+        model: 'via-chat',
+        max_tokens: 100,
+        top_k: 5,
+        system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
+        messages: [{ role: 'user', content: 'Hello' }],
+      },
+      { 'anthropic-version': '2023-06-01' },
+    );
+    const page = await open(`#/x/${id}/timeline`);
+    const folded = page.locator('details.cheap');
+    await folded.waitFor();
+    expect(await folded.locator('summary').textContent()).toContain('cache_control_dropped');
+    const inside = folded.locator('.notelist .tag', { hasText: 'cache_control_dropped' });
+    expect(await inside.isVisible()).toBe(false);
+    const costly = page.locator('.timeline-tab section > .notelist .tag');
+    expect(await costly.allTextContents()).toEqual(['parameter_dropped']);
+    await folded.locator('summary').click();
+    await inside.waitFor();
+    await page.keyboard.press('Escape');
+    const cell = page.locator(`.row[data-id="${id}"] .cell.notes`);
+    // Until the manual is read, every note is shown.
+    await cell.locator('.tag', { hasText: /^parameter_dropped$/ }).waitFor();
+    expect(await cell.locator('.others').textContent()).toMatch(/^\+\d$/);
+  });
+
   test('requests and responses can be read as a conversation, as JSON and as raw bytes', async () => {
     const page = await open(`#/x/${tides}/messages?edge=hop3-provider-request`);
     const turns = page.locator('.turn');
