@@ -6,8 +6,12 @@ import type { TotalRows, Totals, WindowKey } from './bank.ts';
 import type { Clock } from './limits.ts';
 import { LIMITS_SCHEMA } from './schema.ts';
 
-/** Milliseconds to wait for another process's write: a request may stand behind it. */
-const BUSY_MS = 20;
+/**
+ * Milliseconds to wait for another process's write, on the event loop. Only the two programs of a restart write the same
+ * file, for a millisecond each; on a busy machine one of them may be stopped in it, and a budget that went on without
+ * the file would be exceeded.
+ */
+const BUSY_MS = 500;
 /** After a failure, the file is left alone for so long. */
 const AWAY_MS = 1000;
 /** What the process before wrote about rates is of use for so long. */
