@@ -21,6 +21,13 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   const { exchange, request, protocol, upstream, features, hop, refusal, recording } = options;
   const { target } = options.routed;
   const notes = new Notes();
+  if (options.standIn !== undefined) {
+    notes.add(
+      'family_facts',
+      'model',
+      `newer than the facts of models: asked as ${options.standIn}`,
+    );
+  }
   if (options.overResponses === true) {
     notes.add('parameter_mapped', 'tools', 'to /responses: over Chat no tools beside reasoning');
   }

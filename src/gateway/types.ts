@@ -92,6 +92,8 @@ export interface Attempt extends AttemptPlace {
   readonly refusal: GatewayError | undefined;
   /** Of the route that chose the target. */
   readonly routeName: string | undefined;
+  /** The older model whose facts stand in for those of the target's model. */
+  readonly standIn?: string | undefined;
   /** The target speaks Chat, and takes this request over Responses alone. */
   readonly overResponses?: boolean;
   /** The model name to show in the answer; undefined: the vendor's. */

@@ -14,5 +14,5 @@ export { mayReach, permittedTargets } from './permitted.ts';
 export { type Fact, plainRequest, type RoutedTarget, type RouteRequest } from './request.ts';
 export { contextOf, withRoomFirst } from './room.ts';
 export { type RoutingTable, route, routingTable } from './table.ts';
-export { profileFor, targetOf, targetWithTools } from './targets.ts';
+export { profileFor, standInOf, targetOf, targetWithTools } from './targets.ts';
 export { modelsWith, openProviders, targetFor } from './vendor-models.ts';

@@ -193,6 +193,29 @@ export function profileFor(facts: ProfileFacts, model: string): Profile {
   return profile;
 }
 
+/** By target; '': its own facts are known, or it has none. */
+const standIns = new WeakMap<ModelsFile, WeakMap<Target, string>>();
+
+/** The older model whose rules a request for this target is fitted to, since the file of models does not have its own. */
+export function standInOf({ provider, target }: RoutedTarget): string | undefined {
+  const file = modelsFile();
+  let all = standIns.get(file);
+  if (all === undefined) {
+    all = new WeakMap();
+    standIns.set(file, all);
+  }
+  let known = all.get(target);
+  if (known === undefined) {
+    const { rules } = modelProfilesOf(provider.profile);
+    const { model } = target;
+    const isLooked = rules.length > 0 && model.length <= LONG_NAME;
+    const before = isLooked ? file.predecessor(model)?.id : undefined;
+    known = before !== undefined && rules.some(({ test }) => test(before)) ? before : '';
+    all.set(target, known);
+  }
+  return known === '' ? undefined : known;
+}
+
 /** A target of a rule with what decides which sessions prefer it. */
 interface Candidate {
   readonly routed: RoutedTarget;

@@ -149,3 +149,12 @@ test('a vendor without Responses is asked over Chat', async () => {
   await post(CLIENTS.chat('gpt-6.1-sol', false) as never);
   expect(new Set(vendor.asked.map(({ path }) => path))).toEqual(new Set(['/v1/chat/completions']));
 });
+
+test('facts of an older model that stand in for those of a newer one are noted', async () => {
+  const { post } = await start({ preset: 'openai' });
+  const ask = async (model: string) =>
+    (await post(['/v1/responses', { model, input: TEXT }])).headers.get('x-hopgate-notes') ?? '';
+  expect(await ask('gpt-6.4-sol')).toContain('family_facts');
+  expect(await ask('gpt-6.1-sol')).not.toContain('family_facts');
+  expect(await ask('nobody-knows-1')).not.toContain('family_facts');
+});
