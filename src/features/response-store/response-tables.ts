@@ -6,6 +6,7 @@ import type { Standing } from '../../state/moving/paged-move.ts';
 import { ERASURES_LOCK } from '../../state/shared-erasures.ts';
 import {
   placeholders,
+  readBoolean,
   readJson,
   rowPlaceholders,
   type SqlDatabase,
@@ -85,9 +86,9 @@ const rowFrom = ({ itemIds, response, ...rest }: ReadRow): ResponseRow => ({
   response: response ?? new Uint8Array(0),
 });
 
-/** The last one again and again, up to a power of two: few statements differ. */
+/** The last one again and again, up to a power of eight: few statements differ, and are kept prepared. */
 function padded<T>(list: readonly T[], none: T): readonly T[] {
-  const size = 2 ** Math.ceil(Math.log2(Math.max(1, list.length)));
+  const size = 8 ** Math.ceil(Math.log2(Math.max(1, list.length)) / 3);
   return [...list, ...Array.from({ length: size - list.length }, () => list.at(-1) ?? none)];
 }
 
@@ -107,6 +108,11 @@ export class ResponseTables {
   constructor(db: SqlDatabase) {
     this.#db = db;
     this.#forms = columnForms(db);
+  }
+
+  /** Rows that one statement writes: a file has one that is prepared, and no trips to save. */
+  get #together(): number {
+    return this.form === 'file' ? 1 : PAGE;
   }
 
   get form(): SqlDatabase['form'] {
@@ -232,7 +238,7 @@ export class ResponseTables {
     const { time, list } = this.#forms;
     // In one order, so that two who write the same do not wait for each other.
     const threads = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const chunk of chunksOf(threads, PAGE)) {
+    for (const chunk of chunksOf(threads, this.#together)) {
       const values = chunk.map((_, i) => `($${2 * i + 1}, ${time(`$${2 * i + 2}`)})`);
       await inside.query(
         `INSERT INTO hopgate.response_threads AS t (id, used) VALUES ${values.join(', ')}
@@ -244,25 +250,30 @@ export class ResponseTables {
     const width = COLUMNS.split(', ').length;
     const idsOf = ({ itemIds }: ResponseRow) =>
       this.form === 'file' ? itemIds : itemIds.filter(isUsable);
-    const tuples = rows.map((_, i) => {
+    const tuple = (_: unknown, i: number) => {
       const first = i * width + 1;
       const [ids, texts] = [`$${first + 10}`, placeholders(2, first + 11)];
       return `(${placeholders(10, first)}, ${list(ids)}, ${texts})`;
-    });
+    };
     const then =
       conflict === 'keep'
         ? 'NOTHING'
         : `UPDATE SET created = excluded.created, previous = excluded.previous, model = excluded.model,
              space = excluded.space, keeper = excluded.keeper, bytes = excluded.bytes,
              item_ids = excluded.item_ids, items = excluded.items, response = excluded.response`;
-    const written = await inside.query<RowKey>(
-      `INSERT INTO hopgate.responses (${COLUMNS}) VALUES ${tuples.join(', ')}
-         ON CONFLICT (owner, id) DO ${then} RETURNING owner, id`,
-      rows.flatMap((row): SqlValue[] => [
-        ...[row.owner, row.id, row.thread, row.created, row.previous, row.model, row.space],
-        ...[row.keeper, row.began, row.bytes, JSON.stringify(idsOf(row)), row.items, row.response],
-      ]),
-    );
+    const written: RowKey[] = [];
+    for (const chunk of chunksOf(rows, this.#together)) {
+      const keys = await inside.query<RowKey>(
+        `INSERT INTO hopgate.responses (${COLUMNS}) VALUES ${chunk.map(tuple).join(', ')}
+           ON CONFLICT (owner, id) DO ${then} RETURNING owner, id`,
+        chunk.flatMap((row): SqlValue[] => [
+          ...[row.owner, row.id, row.thread, row.created, row.previous, row.model, row.space],
+          ...[row.keeper, row.began, row.bytes, JSON.stringify(idsOf(row))],
+          ...[row.items, row.response],
+        ]),
+      );
+      written.push(...keys);
+    }
     const isWritten = new Set(written.map(keyOf));
     const items = new Map<string, readonly [owner: string, item: string, response: string]>();
     for (const row of rows) {
@@ -271,7 +282,7 @@ export class ResponseTables {
       for (const item of idsOf(row)) items.set(`${owner}\n${item}`, [owner, item, id]);
     }
     const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
-    for (const chunk of chunksOf(sorted, PAGE)) {
+    for (const chunk of chunksOf(sorted, this.#together)) {
       await inside.query(
         `INSERT INTO hopgate.response_items (owner, item, response) VALUES ${rowPlaceholders(chunk.length, 3)}
            ON CONFLICT (owner, item) DO ${conflict === 'keep' ? 'NOTHING' : 'UPDATE SET response = excluded.response'}`,
@@ -450,10 +461,16 @@ export class ResponseTables {
              HAVING count(*) > $1 OR sum(r.bytes) > $2 OR min(${usedOf(this.#forms)}) < ${now} - CAST($3 AS bigint)`,
           [most, bytes, age],
         );
-        const rows =
-          isBeyond.length === 0
-            ? []
-            : await inside.query<RowKey>(beyondLimits(this.#forms, now), [most, bytes, age]);
+        const rows: RowKey[] = [];
+        if (isBeyond.length > 0) {
+          const all = await inside.query<ShareRow>(
+            `SELECT r.owner, r.id, r.thread, r.seq, r.bytes, ${usedOf(this.#forms)} AS used,
+                 ${usedOf(this.#forms)} < ${now} - CAST($1 AS bigint) AS idle
+               FROM hopgate.responses r LEFT JOIN hopgate.response_threads t ON t.id = r.thread`,
+            [age],
+          );
+          rows.push(...beyondLimits(all, limits));
+        }
         for (const chunk of chunksOf(rows, MAX_KEYS)) await removeRows(inside, chunk);
         const before = (ms: number) => `${now} - ${ms}`;
         await inside.query(
@@ -655,30 +672,55 @@ async function removeRows(inside: SqlStatements, keys: readonly RowKey[]): Promi
 /** When the conversation of a response was used last. */
 const usedOf = ({ ms }: ColumnForms): string => `coalesce(${ms('t.used')}, r.created * 1000.0)`;
 
+interface ShareRow extends RowKey {
+  readonly thread: string;
+  readonly seq: number;
+  readonly bytes: number;
+  readonly used: number;
+  readonly idle: number | boolean;
+}
+
+/** A row, and what its owner has up to it: its own, and all that are newer. */
+interface Placed {
+  readonly row: ShareRow;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
 /**
  * The rows to remove. Each owner keeps the newest: with the rows of all owners in the order of their place among their
  * owner's, what is beyond a limit is that of whoever has most. A conversation goes as a whole, but of an owner's newest
  * one, where it is too large by itself, the oldest responses go one by one.
  */
-const beyondLimits = (forms: ColumnForms, now: string): string => `
-WITH listed AS (
-  SELECT r.owner, r.id, r.thread, r.seq, r.bytes, ${usedOf(forms)} AS used
-    FROM hopgate.responses r LEFT JOIN hopgate.response_threads t ON t.id = r.thread
-), own AS (
-  SELECT owner, id, thread, bytes, used,
-      dense_rank() OVER (PARTITION BY owner ORDER BY used DESC, thread) AS place,
-      count(*) OVER newest AS own_rows, sum(bytes) OVER newest AS own_bytes
-    FROM listed
-    WINDOW newest AS (PARTITION BY owner ORDER BY used DESC, thread, seq DESC ROWS UNBOUNDED PRECEDING)
-), every AS (
-  SELECT owner, id, used, place,
-      count(*) OVER (ORDER BY own_rows, used DESC, thread ROWS UNBOUNDED PRECEDING) AS all_rows,
-      sum(bytes) OVER (ORDER BY own_bytes, used DESC, thread ROWS UNBOUNDED PRECEDING) AS all_bytes
-    FROM own
-), marked AS (
-  SELECT owner, id, used, place, CASE WHEN all_rows > $1 OR all_bytes > $2 THEN 1 ELSE 0 END AS beyond FROM every
-), cut AS (
-  SELECT owner, id, used, place, beyond, max(beyond) OVER (PARTITION BY owner, place) AS any_beyond FROM marked
-)
-SELECT owner, id FROM cut
-  WHERE used < ${now} - CAST($3 AS bigint) OR beyond = 1 OR (place > 1 AND any_beyond = 1)`;
+function beyondLimits(all: readonly ShareRow[], limits: ResponseLimits): readonly RowKey[] {
+  const kept = all.filter(({ idle }) => !readBoolean(idle));
+  const newest = kept.sort(
+    (a, b) =>
+      b.used - a.used || (a.thread < b.thread ? -1 : a.thread > b.thread ? 1 : b.seq - a.seq),
+  );
+  const newestThread = new Map<string, string>();
+  const totals = new Map<string, { rows: number; bytes: number }>();
+  const placed = newest.map((row): Placed => {
+    if (!newestThread.has(row.owner)) newestThread.set(row.owner, row.thread);
+    const before = totals.get(row.owner) ?? { rows: 0, bytes: 0 };
+    const own = { rows: before.rows + 1, bytes: before.bytes + row.bytes };
+    totals.set(row.owner, own);
+    return { row, ...own };
+  });
+  const beyond = new Set<ShareRow>();
+  // Sorting keeps the order of equals: the newest first.
+  placed.sort((a, b) => a.rows - b.rows);
+  for (const { row } of placed.slice(limits.rows)) beyond.add(row);
+  let bytes = 0;
+  for (const { row } of placed.sort((a, b) => a.bytes - b.bytes)) {
+    bytes += row.bytes;
+    if (bytes > limits.bytes) beyond.add(row);
+  }
+  const cut = new Set([...beyond].map(({ owner, thread }) => `${owner}\n${thread}`));
+  return all.filter(
+    (row) =>
+      readBoolean(row.idle) ||
+      beyond.has(row) ||
+      (newestThread.get(row.owner) !== row.thread && cut.has(`${row.owner}\n${row.thread}`)),
+  );
+}
