@@ -18,6 +18,8 @@ import { limitsTables, WINDOWS_LOCK } from './schema.ts';
 const DRAW_MS = 1000;
 /** How long a session's leases are valid after each draw, by the clock of the database. */
 const SESSION_MS = 60_000;
+/** A replica that freezes while it has the lock holds up the others for so long. */
+const MAX_IDLE_MS = 500;
 /** Of draws of a session, one in so many deletes what is over. */
 const CLEAN_DRAWS = 100;
 
@@ -97,9 +99,12 @@ export class DatabaseBank implements Bank {
     const read = () => readWindows(inside, session, windows);
     const [, sessions, found] = await Promise.all([
       // Draws are few and short: one after the other needs no order of locks.
-      inside.query('SELECT pg_advisory_xact_lock($1)', [WINDOWS_LOCK]),
+      inside.query(
+        "SELECT set_config('idle_in_transaction_session_timeout', $1, true), pg_advisory_xact_lock($2)",
+        [`${MAX_IDLE_MS}`, WINDOWS_LOCK],
+      ),
       inside.query<SessionRow>(
-        `SELECT id, seq, answer, lapsed, until < clock_timestamp() AS is_over
+        `SELECT id, seq, CASE WHEN id = $1 THEN answer END AS answer, lapsed, until < clock_timestamp() AS is_over
            FROM hopgate.sessions WHERE id = $1 OR NOT lapsed`,
         [session],
       ),
@@ -217,9 +222,13 @@ function write(inside: SqlReader, session: string, rows: readonly Drawing[]) {
          ON CONFLICT (session, law, start) DO UPDATE SET held = excluded.held, lost = excluded.lost`,
       [session, law, start, column(({ lease }) => lease.held), column(({ lease }) => lease.lost)],
     ),
-    inside.query('DELETE FROM hopgate.leases WHERE session = $1 AND held = 0 AND lost = 0', [
-      session,
-    ]),
+    ...(rows.some(({ lease }) => lease.held + lease.lost === 0)
+      ? [
+          inside.query('DELETE FROM hopgate.leases WHERE session = $1 AND held = 0 AND lost = 0', [
+            session,
+          ]),
+        ]
+      : []),
   ];
 }
 

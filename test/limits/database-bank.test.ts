@@ -6,6 +6,7 @@ import { DatabaseBank } from '../../src/limits/database-bank.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
 import type { Admission, Clock, Ticket, WindowLaw } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
+import type { Sql, SqlReader } from '../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
@@ -256,6 +257,42 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     await until(() => database.state.status === 'up');
     await until(async () => (await counted(law)).spent === 100 + served * 100 + 500);
     proxy.close();
+  });
+
+  test('a replica that freezes inside a draw does not hold up the others', async () => {
+    const { database } = replica();
+    const law = budget(1000);
+    const frozen = Promise.withResolvers<never>();
+    frozen.promise.catch(() => {});
+    const freezing = {
+      query: database.query.bind(database),
+      // Its statements before the first write are answered, and then nothing more is sent.
+      transaction: (work: (inside: SqlReader) => Promise<unknown>, deadlineMs: number) =>
+        database.transaction(
+          (inside) =>
+            work({
+              query: (sql, values) =>
+                sql.includes('INSERT INTO hopgate.') ? frozen.promise : inside.query(sql, values),
+            }),
+          deadlineMs,
+        ),
+    } as unknown as Sql;
+    // The tables are there.
+    await (await replica().windows.admit([{ law, amount: 1 }])).standings();
+    const draw = new DatabaseBank({ database: freezing }).draw({
+      ...{ session: 'frozen', number: 1, settled: [], closes: false },
+      wanted: [{ law: law.id, start: 0, keepUntil: 9e15, most: 10, need: 1, ahead: 0 }],
+    });
+    const failed = draw.catch((thrown: Error) => thrown);
+    const other = replica();
+    await until(async () => {
+      const admission = await Promise.resolve(other.windows.admit([{ law, amount: 5 }])).catch(
+        () => undefined,
+      );
+      return admission?.admitted;
+    });
+    frozen.reject(new Error('thawed'));
+    expect(await failed).toBeInstanceOf(Error);
   });
 
   test('each mark is told once over all replicas', async () => {

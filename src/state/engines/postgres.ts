@@ -66,14 +66,20 @@ export class PostgresDatabase implements Sql {
     return this.#watch.use(deadlineMs, () =>
       this.#with(async (client) => {
         const inside: SqlReader = {
-          query: async (sql, values) => rowsOf(client, sql, values, deadlineMs),
+          query: async (sql, values) => {
+            if (isUndone) throw new EngineAway('database', 'the transaction is over');
+            return rowsOf(client, sql, values, deadlineMs);
+          },
         };
+        let isUndone = false;
         // The server gives up too: a connection that is lost must not hold locks for ever.
-        await rowsOf(client, beginOf(deadlineMs), undefined, deadlineMs);
+        // It goes out with the first statements.
+        const begun = rowsOf(client, beginOf(deadlineMs), undefined, deadlineMs);
         let result: T;
         try {
-          result = await work(inside);
+          [result] = await Promise.all([work(inside), begun]);
         } catch (thrown) {
+          isUndone = true;
           await rowsOf(client, 'ROLLBACK', undefined, deadlineMs);
           throw thrown;
         }
