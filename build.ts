@@ -58,7 +58,8 @@ export async function build(
   // The paths in the source map are relative to the working directory.
   process.chdir(root);
   const result = await Bun.build({
-    entrypoints: [join(root, 'src/main.ts')],
+    // A thread begins at a file of its own.
+    entrypoints: ['src/main.ts', 'src/money/keeper-thread.ts'].map((path) => join(root, path)),
     root,
     // keepNames: error and class names show in logs.
     minify: { whitespace: true, syntax: true, identifiers: !readable, keepNames: true },

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KeyChanges } from '../src/keys/key-changes.ts';
 import { openKeyFile } from '../src/keys/run-time-keys.ts';
-import { SpendStore } from '../src/money/spend-store.ts';
+import { fileStore } from '../src/money/spend-store.ts';
 import { startInProcess } from '../test/support/in-process.ts';
+import { putRows } from '../test/support/spend-rows.ts';
 import { type BenchKey, spendRows } from './spend-rows.ts';
 
 const ROWS = Number(process.argv[2] ?? 1_000_000);
@@ -33,16 +34,11 @@ for (let i = 0; i < KEYS; i++) {
 keyStore.close();
 
 const rowAt = spendRows(ROWS, keys, Date.now());
-const store = new SpendStore(join(home, 'state', 'spend.db'), 'bench');
-for (let at = 0; at < ROWS; ) {
-  const batch = Array.from({ length: Math.min(200, ROWS - at) }, (_, n) => ({
-    row: rowAt(at + n),
-    running: 0,
-    n: 0,
-    at: 0,
-  }));
-  at += store.write(batch, undefined);
-}
+const store = fileStore(join(home, 'state', 'spend.db'));
+await putRows(
+  store,
+  Array.from({ length: ROWS }, (_, n) => rowAt(n)),
+);
 store.close();
 
 const gateway = await startInProcess(

@@ -1,6 +1,8 @@
 /** Rows of a month of spend for benchmarks: sessions of twenty requests, by keys of which each uses every model. */
 
-import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
+import { NO_TOKENS } from '../src/money/schema.ts';
+import type { SpendRow } from '../src/money/spend.ts';
+import { labelsText } from '../src/money/totals.ts';
 
 const MONTH_MS = 30 * 86_400_000;
 const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
@@ -28,18 +30,21 @@ export function spendRows(rows: number, keys: readonly BenchKey[], now: number) 
       request: `req_${i}`,
       time,
       key: id,
-      labels,
+      labels: labelsText(labels),
       session: `session-${session}`,
       client: 'openai-chat bench',
       model,
       target: `vendor/${model}`,
-      upstreamKey: 'key-123456',
+      upstream_key: 'key-123456',
       hop: 1,
       attempt: 1,
       status: 200,
       ended: 'done',
-      tokens: { ...NO_TOKENS, input: 1000 + (i % 500), output: i % 300, cacheRead: i % 2000 },
-      estimated: i % 50 === 0,
+      ...NO_TOKENS,
+      input: 1000 + (i % 500),
+      output: i % 300,
+      cache_read: i % 2000,
+      estimated: i % 50 === 0 ? 1 : 0,
       cost: 123_456 + i,
       price: '{"input":3,"output":15}',
       trace: undefined,

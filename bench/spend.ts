@@ -7,23 +7,18 @@ import { modelPrice } from '../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../src/keys/principal.ts';
 import { SpendAccounts } from '../src/money/accounts.ts';
 import { OutputEstimate } from '../src/money/estimate.ts';
-import { SpendJournal } from '../src/money/journal.ts';
 import { PriceBook } from '../src/money/price.ts';
 import { spendPage } from '../src/money/rows.ts';
 import type { SpendRow } from '../src/money/spend.ts';
 import { readUsageQuery, usageBy } from '../src/money/usage.ts';
+import { openedSpend } from '../test/support/spend-rows.ts';
 import { benchKeys, spendRows } from './spend-rows.ts';
 
 const ROWS = Number(process.argv[2] ?? 1_000_000);
 const KEYS = Number(process.argv[3] ?? 200);
 const dir = mkdtempSync(join(tmpdir(), 'hopgate-spend-'));
 const path = join(dir, 'spend.db');
-const journal = new SpendJournal({
-  path,
-  keepDays: () => 0,
-  onProblem: (message) => console.error(message),
-  onRecovered: () => {},
-});
+const journal = openedSpend(path);
 
 const now = Date.now();
 const rowAt = spendRows(ROWS, benchKeys(KEYS), now);
@@ -201,5 +196,5 @@ await ask({ by: 'key', step: 'hour', top: '7', from: '7d' });
   const { user, system } = process.cpuUsage(cpu);
   console.log(`a try with its row: ${round((user + system) / TRIES)} µs of CPU`);
 }
-journal.close();
+await journal.close();
 rmSync(dir, { recursive: true, force: true });

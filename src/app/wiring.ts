@@ -188,6 +188,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       metrics,
       guard: limits.guard,
       database: engines.database,
+      isWorker: options.limitsChannel !== undefined,
     },
     options.config,
   );

@@ -7,9 +7,8 @@ import type { KeyChange } from '../keys/key-records.ts';
 import { keyFileToRead } from '../keys/move.ts';
 import { keysInDatabase } from '../keys/run-time-keys.ts';
 import { redactText } from '../lib/text/redact.ts';
+import { FileReader, sharedSpendReader } from '../money/reader.ts';
 import type { SpendReader } from '../money/schema.ts';
-import { sharedSpendReader } from '../money/shared/open-shared.ts';
-import { openSpendReader } from '../money/spend-store.ts';
 import { openEngines } from '../state/engines/open-engines.ts';
 import type { Invocation } from './command.ts';
 import { loadForCommand, reportProblems } from './load-config.ts';
@@ -52,7 +51,14 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
   }
   try {
     const keyNames = namesFrom((ids) => keysOfFile(join(home, 'state', 'keys.db'), ids), err);
-    return { ...openSpendReader(path), keyNames };
+    const reader = new FileReader(path);
+    reader.open();
+    return {
+      names: reader.names,
+      all: (sql, values) => reader.all(sql, values),
+      keyNames,
+      close: () => reader.close(),
+    };
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     err.line(`${path} cannot be read: ${why}`);

@@ -13,7 +13,9 @@ import type { AnswerKind, OutputEstimate } from './estimate.ts';
 import type { RunningPlace, RunningTry, SpendJournal } from './journal.ts';
 import { LastPrompts, type Lost } from './lost-cache.ts';
 import { BATCH_TIER, type PriceBook, type PriceVersion } from './price.ts';
-import { NO_TOKENS, type SpendRow, type SpendTokens } from './spend.ts';
+import { NO_TOKENS } from './schema.ts';
+import type { SpendRow, SpendTokens } from './spend.ts';
+import { labelsText } from './totals.ts';
 
 /** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
 export interface TryAmounts {
@@ -374,23 +376,22 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const { model, upstreamKey, hop, attempt, settles } = this.#start;
     const tokens = usage === undefined ? NO_TOKENS : tokensOf(usage);
     return {
+      ...(settles?.spent === undefined ? tokens : without(tokens, tokensOf(settles.spent.usage))),
       request: settles?.request ?? request,
       time: Date.now(),
       key: principal.id,
-      labels: principal.labels,
+      labels: labelsText(principal.labels),
       session: settles === undefined ? session : settles.session,
       client,
       model,
       target: this.target,
-      upstreamKey,
+      upstream_key: upstreamKey,
       hop,
       attempt,
       status: this.#status,
       // Without a head there was nothing to cut.
       ended: ended === 'cut' && this.#status === undefined ? 'error' : ended,
-      tokens:
-        settles?.spent === undefined ? tokens : without(tokens, tokensOf(settles.spent.usage)),
-      estimated,
+      estimated: estimated ? 1 : 0,
       cost,
       price,
       trace,
@@ -413,22 +414,18 @@ const allTokens = (usage: Usage): number =>
 const tokensOf = (usage: Usage): SpendTokens => ({
   input: wholeTokens(usage.input),
   output: wholeTokens(usage.output),
-  cacheRead: wholeTokens(usage.cacheRead ?? 0),
-  cacheWrite: wholeTokens(usage.cacheWrite ?? 0),
-  cacheWrite1h: wholeTokens(usage.cacheWrite1h ?? 0),
+  cache_read: wholeTokens(usage.cacheRead ?? 0),
+  cache_write: wholeTokens(usage.cacheWrite ?? 0),
+  cache_write_1h: wholeTokens(usage.cacheWrite1h ?? 0),
   reasoning: wholeTokens(usage.reasoning ?? 0),
   searches: wholeTokens(searchesOf(usage)),
 });
 
-const without = (tokens: SpendTokens, before: SpendTokens): SpendTokens => ({
-  input: tokens.input - before.input,
-  output: tokens.output - before.output,
-  cacheRead: tokens.cacheRead - before.cacheRead,
-  cacheWrite: tokens.cacheWrite - before.cacheWrite,
-  cacheWrite1h: tokens.cacheWrite1h - before.cacheWrite1h,
-  reasoning: tokens.reasoning - before.reasoning,
-  searches: tokens.searches - before.searches,
-});
+function without(tokens: SpendTokens, before: SpendTokens): SpendTokens {
+  const rest: Record<keyof SpendTokens, number> = { ...tokens };
+  for (const name of Object.keys(before) as (keyof SpendTokens)[]) rest[name] -= before[name];
+  return rest;
+}
 
 const withoutPrice = (target: Target) =>
   new GatewayError(

@@ -1,112 +1,142 @@
-/** The tables of `state/spend.db`: rows of tries, totals beside them, and the tries that run. */
+/**
+ * The tables of spend, in the file `state/spend.db` and in Postgres: rows of tries, totals beside them, and tries that run.
+ * A column of rows is added in three places: to `ADDED` here, to `SpendRow`, and where its value comes from (`accounts.ts`).
+ */
 
-import type { Migration } from '../state/versioned-store.ts';
+import type { SqlSchema } from '../state/sql/sql.ts';
+import { DATABASE_TABLES, FILE_TABLES } from './published-tables.ts';
+import type { SpendRow, SpendTokens } from './spend.ts';
 
 /** Spans of totals. A range of time is made of whole months, days and hours. */
 export const HOUR = 0;
 export const DAY = 1;
 export const MONTH = 2;
 
-const COUNTS = `
-  tries INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
-  cache_write INTEGER NOT NULL, cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL,
-  searches INTEGER NOT NULL, cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, estimated INTEGER NOT NULL`;
-
-/**
- * - `spend`: in the order in which tries ended; an index would cost every request
- * - `texts`: labels and prices, as JSON; the same ones stand in thousands of rows
- * - `totals`: sums by span, key, labels, model and target; `session_totals`: by day, session and key
- * - `running`: tries that run longer than a moment, as the rows that they become if the process is killed
- */
-const FIRST = `
-CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-CREATE TABLE spend (
-  id INTEGER PRIMARY KEY, time INTEGER NOT NULL, request TEXT NOT NULL, key TEXT NOT NULL,
-  labels INTEGER NOT NULL, session TEXT, client TEXT NOT NULL, model TEXT NOT NULL, target TEXT NOT NULL,
-  upstream_key TEXT, hop INTEGER NOT NULL, attempt INTEGER NOT NULL, status INTEGER, ended TEXT NOT NULL,
-  input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
-  cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL, searches INTEGER NOT NULL,
-  estimated INTEGER NOT NULL, cost INTEGER, price INTEGER, trace TEXT);
-CREATE INDEX spend_session ON spend (session, time) WHERE session IS NOT NULL;
-CREATE TABLE totals (
-  span INTEGER NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, labels INTEGER NOT NULL,
-  model TEXT NOT NULL, target TEXT NOT NULL, ${COUNTS},
-  PRIMARY KEY (span, start, key, labels, model, target)) WITHOUT ROWID;
-CREATE TABLE session_totals (
-  start INTEGER NOT NULL, session TEXT NOT NULL, key TEXT NOT NULL, ${COUNTS},
-  PRIMARY KEY (start, session, key)) WITHOUT ROWID;
-CREATE TABLE writers (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, seen INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE running (
-  writer TEXT NOT NULL, seq INTEGER NOT NULL, row TEXT NOT NULL, spend INTEGER,
-  PRIMARY KEY (writer, seq)) WITHOUT ROWID;
-`;
-
-/**
- * Where a session's rows are: `session_totals` has the ids of its first and its last row of the day. An index over
- * rows would cost every try of a session a write at a random place of the file.
- */
-const SESSION_RANGES = `
-DROP INDEX spend_session;
-ALTER TABLE session_totals ADD COLUMN first_row INTEGER;
-ALTER TABLE session_totals ADD COLUMN last_row INTEGER;
-UPDATE session_totals SET first_row = found.first_row, last_row = found.last_row FROM (
-  SELECT time - time % 86400000 AS start, session, key, min(id) AS first_row, max(id) AS last_row
-  FROM spend WHERE session IS NOT NULL GROUP BY 1, 2, 3) AS found
-  WHERE found.start = session_totals.start AND found.session = session_totals.session
-    AND found.key = session_totals.key;
-CREATE INDEX session_days ON session_totals (session);
-`;
-
-/** What answers of a target have shown: kept over a restart. `written`: milliseconds since 1970. */
-const LEARNED = `
-CREATE TABLE learned (
-  target TEXT NOT NULL, stream INTEGER NOT NULL, bytes_per_token REAL NOT NULL, mean REAL NOT NULL,
-  spread REAL NOT NULL, written INTEGER NOT NULL, PRIMARY KEY (target, stream)) WITHOUT ROWID;
-`;
-
-/** When each writer began, as its system tells it: its number alone may be another process's by now. */
-const STARTS = 'ALTER TABLE writers ADD COLUMN started TEXT;';
-
-/** Up to which line of its file the rows of each process are in here. */
-const TAILS =
-  'CREATE TABLE tails (writer TEXT PRIMARY KEY, line INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID, STRICT;';
-
-export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES, LEARNED, STARTS, TAILS];
-
-/** What is summed over tries: columns of all totals. */
-export interface Sums {
-  tries: number;
-  input: number;
-  output: number;
-  cache_read: number;
-  cache_write: number;
-  cache_write_1h: number;
-  reasoning: number;
-  searches: number;
-  /** Nano-USD of the tries whose price is known. */
-  cost: number;
-  /** Tries without a price. */
-  unpriced: number;
-  /** Tries whose vendor did not report all of its usage. */
-  estimated: number;
+export interface Column {
+  readonly name: keyof SpendRow;
+  readonly type: 'bigint' | 'text';
+  /** It is added up in all totals; what is unknown counts as nothing. */
+  readonly isSummed?: true;
+  /** JSON that stands in thousands of rows: a number of the table of texts. */
+  readonly isShared?: true;
 }
 
-export const NO_SUMS: Readonly<Sums> = {
-  tries: 0,
-  input: 0,
-  output: 0,
-  cache_read: 0,
-  cache_write: 0,
-  cache_write_1h: 0,
-  reasoning: 0,
-  searches: 0,
-  cost: 0,
-  unpriced: 0,
-  estimated: 0,
-};
+const FIRST_COLUMNS: readonly Column[] = [
+  { name: 'time', type: 'bigint' },
+  { name: 'request', type: 'text' },
+  { name: 'key', type: 'text' },
+  { name: 'labels', type: 'text', isShared: true },
+  { name: 'session', type: 'text' },
+  { name: 'client', type: 'text' },
+  { name: 'model', type: 'text' },
+  { name: 'target', type: 'text' },
+  { name: 'upstream_key', type: 'text' },
+  { name: 'hop', type: 'bigint' },
+  { name: 'attempt', type: 'bigint' },
+  { name: 'status', type: 'bigint' },
+  { name: 'ended', type: 'text' },
+  { name: 'input', type: 'bigint', isSummed: true },
+  { name: 'output', type: 'bigint', isSummed: true },
+  { name: 'cache_read', type: 'bigint', isSummed: true },
+  { name: 'cache_write', type: 'bigint', isSummed: true },
+  { name: 'cache_write_1h', type: 'bigint', isSummed: true },
+  { name: 'reasoning', type: 'bigint', isSummed: true },
+  { name: 'searches', type: 'bigint', isSummed: true },
+  { name: 'estimated', type: 'bigint', isSummed: true },
+  { name: 'cost', type: 'bigint', isSummed: true },
+  { name: 'price', type: 'text', isShared: true },
+  { name: 'trace', type: 'text' },
+];
+
+/** Columns that came after the tables were published, in the order in which they came: each is a migration of its own. */
+const ADDED: readonly Column[] = [];
+
+/** Columns of rows. */
+export const columnsWith = (added: readonly Column[] = ADDED): readonly Column[] => [
+  ...FIRST_COLUMNS,
+  ...added,
+];
+
+/** Of the tries without a price, `unpriced`, and not `cost`, counts. */
+export type SumColumn = 'tries' | 'unpriced' | 'estimated' | 'cost' | keyof SpendTokens;
+
+/** What is summed over tries: columns of all totals. */
+export type Sums = Record<SumColumn, number>;
 
 /** In the order of reports. The order in the tables is another one: statements name what they write. */
-export const SUM_COLUMNS = Object.keys(NO_SUMS) as readonly (keyof Sums)[];
+export const sumColumnsWith = (added: readonly Column[] = ADDED): readonly SumColumn[] => {
+  const names = columnsWith(added).flatMap(({ name, isSummed }) => (isSummed ? [name] : []));
+  const last = ['cost', 'unpriced', 'estimated'];
+  const before = names.filter((name) => !last.includes(name));
+  return ['tries', ...before, ...last] as SumColumn[];
+};
+export const SUM_COLUMNS = sumColumnsWith();
+
+const zeros = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 0]));
+export const NO_SUMS: Readonly<Sums> = zeros(SUM_COLUMNS) as Sums;
+const NOT_TOKENS: readonly string[] = ['tries', 'unpriced', 'estimated', 'cost'];
+export const NO_TOKENS = zeros(
+  SUM_COLUMNS.filter((name) => !NOT_TOKENS.includes(name)),
+) as never as SpendTokens;
+
+/** How far the journal of each process is in the tables, and since when its files are gone. */
+const MARKS =
+  'CREATE TABLE hopgate.spend_marks (writer text PRIMARY KEY, n bigint NOT NULL, gone bigint);';
+
+/** As in Postgres: tries that run; and a row that may still change (`rev` below 3) has the name of its try. */
+const FILE_JOURNAL = `${MARKS}
+CREATE TABLE hopgate.spend_open (
+  at bigint NOT NULL, writer text NOT NULL, n bigint NOT NULL, spool text NOT NULL, row text NOT NULL,
+  PRIMARY KEY (at, writer, n));
+ALTER TABLE hopgate.spend ADD COLUMN at bigint;
+ALTER TABLE hopgate.spend ADD COLUMN writer text;
+ALTER TABLE hopgate.spend ADD COLUMN n bigint;
+ALTER TABLE hopgate.spend ADD COLUMN rev int;
+ALTER TABLE hopgate.spend ADD COLUMN replica text;
+CREATE INDEX hopgate.spend_reserved ON spend (writer, n) WHERE rev < 3;
+`;
+
+/** As in the file: what answers of a target have shown, kept over a restart. */
+const DATABASE_JOURNAL = `
+${MARKS}
+CREATE TABLE hopgate.spend_learned (
+  target text NOT NULL, stream int NOT NULL, bytes_per_token double precision NOT NULL, mean double precision NOT NULL,
+  spread double precision NOT NULL, written bigint NOT NULL, PRIMARY KEY (target, stream));
+`;
+
+/** Statements that add a column, and its sum to each table of totals. */
+function adding(
+  { name, type, isSummed, isShared }: Column,
+  rows: readonly string[],
+  totals: readonly string[],
+): string {
+  const add = (table: string, what: string) =>
+    `ALTER TABLE hopgate.${table} ADD COLUMN ${name} ${what};`;
+  const column = isShared ? 'bigint' : type;
+  return [
+    '',
+    ...rows.map((table) => add(table, column)),
+    ...(isSummed ? totals.map((table) => add(table, 'bigint NOT NULL DEFAULT 0')) : []),
+  ].join('\n');
+}
+
+const DATABASE_TOTALS = [
+  ...['spend_totals', 'spend_session_totals', 'spend_moved_totals', 'spend_moved_sessions'],
+];
+
+export const spendSchema = (added: readonly Column[] = ADDED): SqlSchema => ({
+  room: 'spend',
+  sqlite: [
+    ...FILE_TABLES,
+    FILE_JOURNAL,
+    ...added.map((column) => adding(column, ['spend'], ['totals', 'session_totals'])),
+  ],
+  postgres: [
+    ...DATABASE_TABLES,
+    DATABASE_JOURNAL,
+    ...added.map((column) => adding(column, ['spend_rows', 'spend_kept'], DATABASE_TOTALS)),
+  ],
+});
 
 /** Totals of one hour. */
 export interface HourTotals extends Sums {
@@ -142,50 +172,53 @@ export interface RowsQuery {
   readonly limit: number;
 }
 
-/** One row as it is stored. */
-export interface StoredRow {
+/** One row as it is stored: what is unknown is null, and texts stand beside their numbers. */
+export type StoredRow = {
+  readonly [name in Exclude<keyof SpendRow, 'labels' | 'price'>]-?: Stored<SpendRow[name]>;
+} & {
   readonly id: number;
-  readonly time: number;
-  readonly request: string;
-  readonly key: string;
   /** JSON. */
   readonly labels_text: string;
-  readonly session: string | null;
-  readonly client: string;
-  readonly model: string;
-  readonly target: string;
-  readonly upstream_key: string | null;
-  readonly hop: number;
-  readonly attempt: number;
-  readonly status: number | null;
-  readonly ended: string;
-  readonly input: number;
-  readonly output: number;
-  readonly cache_read: number;
-  readonly cache_write: number;
-  readonly cache_write_1h: number;
-  readonly reasoning: number;
-  readonly searches: number;
-  readonly estimated: number;
-  readonly cost: number | null;
   /** JSON. */
   readonly price_text: string | null;
-  readonly trace: string | null;
   /** The machine; left out where there is one. */
-  readonly replica?: string;
-}
+  readonly replica?: string | null;
+};
 
-/** What the same questions are called in the file and in the shared database. */
+type Stored<T> = undefined extends T ? Exclude<T, undefined> | null : T;
+
+/** What the same tables are called in the file and in the shared database, and what they do not have alike. */
 export interface SpendNames {
   readonly rows: string;
   readonly totals: string;
   readonly sessionTotals: string;
   readonly texts: string;
+  readonly learned: string;
   /** SQL: the beginning of the month of `start`. */
   readonly month: string;
   /** SQL: the texts of a JSON array, which is the value `names`. */
   readonly names: string;
 }
+
+export const FILE_NAMES: SpendNames = {
+  rows: 'hopgate.spend',
+  totals: 'hopgate.totals',
+  sessionTotals: 'hopgate.session_totals',
+  texts: 'hopgate.texts',
+  learned: 'hopgate.learned',
+  month: "CAST(strftime('%s', start / 1000, 'unixepoch', 'start of month') AS INTEGER) * 1000",
+  names: '(SELECT value FROM json_each($names))',
+};
+
+export const DATABASE_NAMES: SpendNames = {
+  rows: 'hopgate.spend_rows',
+  totals: 'hopgate.spend_totals',
+  sessionTotals: 'hopgate.spend_session_totals',
+  texts: 'hopgate.spend_texts',
+  learned: 'hopgate.spend_learned',
+  month: 'hopgate.spend_month_of(start)',
+  names: '(SELECT jsonb_array_elements_text($names::jsonb))',
+};
 
 /** What reads what was spent. Values are named as in the SQL, without `$`. */
 export interface SpendReader {
@@ -200,12 +233,3 @@ export interface SpendReader {
   /** Rows in the order of time, newest first, in pieces; left out: they are read by their ids. */
   scan?(query: RowsQuery): AsyncGenerator<readonly StoredRow[]>;
 }
-
-export const FILE_NAMES: SpendNames = {
-  rows: 'spend',
-  totals: 'totals',
-  sessionTotals: 'session_totals',
-  texts: 'texts',
-  month: "CAST(strftime('%s', start / 1000, 'unixepoch', 'start of month') AS INTEGER) * 1000",
-  names: '(SELECT value FROM json_each($names))',
-};

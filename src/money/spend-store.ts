@@ -1,393 +1,689 @@
-/** The spend database: writes rows and totals in one transaction, and takes over what killed processes left. */
+/** The tables of spend, in the file of a machine or in the database of all replicas: rows and totals in one transaction. */
 
-import type { Database } from 'bun:sqlite';
-import { isRunning, startOf } from '../lib/process/running.ts';
-import { openStateFile, openToRead } from '../state/versioned-store.ts';
-import { BookedRows } from './booked-rows-store.ts';
+import type { Entry, JournalTables } from '../state/journal/keeper.ts';
+import {
+  placeholders,
+  readJson,
+  rowPlaceholders,
+  type SqlDatabase,
+  type SqlStatements,
+  type SqlValue,
+} from '../state/sql/sql.ts';
+import { openSqlite } from '../state/sql/sqlite.ts';
 import type { LearnedAnswers } from './estimate.ts';
 import {
-  DAY,
+  type Column,
+  columnsWith,
+  DATABASE_NAMES,
   FILE_NAMES,
   HOUR,
-  type HourTotals,
-  MIGRATIONS,
   MONTH,
-  type SessionTotals,
-  type SpendReader,
+  type SpendNames,
+  type StoredRow,
+  type SumColumn,
+  spendSchema,
+  sumColumnsWith,
 } from './schema.ts';
-import { ENDED, type RowName, Spool, TAKEN_OVER } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
-import { RowTotals } from './totals.ts';
+import { monthOf, RowTotals, type SessionGroup, type TotalsGroup } from './totals.ts';
 
-/** Milliseconds that a write may wait for another process, on the event loop. */
-const BUSY_MS = 3;
-/** Rows are inserted for so long in one transaction; totals and the commit come on top. */
-const SLICE_MS = 1.5;
-const ROWS_BETWEEN_LOOKS = 8;
-/** Groups of totals in one transaction: each is up to three writes. */
-const MAX_GROUPS = 60;
+/** Versions of a row: a greater one replaces a smaller one. */
+const LOST = 1;
+/** As reserved, when its process had gone. */
+export const TAKEN_OVER = 2;
+export const ENDED = 3;
+
+const DEADLINE_MS = 10_000;
+const DAY_MS = 86_400_000;
+const MAX_TEXTS = 10_000;
+/** Rows of one statement: few sizes, so that there are few statements. */
+const SIZES = [64, 8, 1] as const;
 /** Targets that are remembered, the newest ones. */
 const MAX_LEARNED = 2000;
-/** Pages in the write-ahead log, as estimated, from which on they are brought into the file: in a step of its own. */
-const CHECKPOINT_PAGES = 200;
-const ROWS_OF_A_PAGE = 16;
-const DAY_MS = 86_400_000;
-/** What is known of the files of other processes is kept for so long. */
-const TAILS_DAYS = 30;
-const OWN_START = startOf(process.pid) ?? null;
-/** A process that lives, but has not been seen for so long, is taken for dead until it reports. */
-const STALE_MS = 60_000;
+/** How far a process was is known for so long after its files went: no keeper has read them before by then. */
+const MARK_DAYS = 30;
+/** Rows whose true row may still come are known for so long, at most. */
+const KEPT_DAYS = 366;
 
-export interface WaitingRow {
-  readonly row: SpendRow;
-  /** Its number among the running tries of this process, if it is in the file as one; 0: it is not. */
-  readonly running: number;
-  /** Its number among all rows of this process, and its time as long as it ran, if it was in the file then. */
-  readonly n: number;
+/** Locks of Postgres: the tries of one machine, parts of the rows, what one replica at a time does for all. */
+export const MACHINE_LOCK = 7_496_232;
+const MONTHS_LOCK = 7_496_233;
+const LAPSE_LOCK = 7_496_234;
+const PRUNE_LOCK = 7_496_235;
+
+/** What a journal of spend says. */
+export type SpendEntry =
+  /** A try has ended; `begun`: its number and time as one that runs. */
+  | { readonly row: SpendRow; readonly begun?: readonly [n: number, at: number] }
+  /** A try runs, and is this row if its process is killed. */
+  | { readonly open: SpendRow }
+  /** Tries for whose rows there was no room. */
+  | { readonly sums: { readonly hours: TotalsGroup[]; readonly sessions: SessionGroup[] } }
+  | { readonly learned: readonly LearnedAnswers[] };
+
+/** A row by its try: when it went out (about), its process, and its number there. */
+export interface RowName {
   readonly at: number;
-  /** Its line in the file of its process; left out: it is in none. */
-  readonly line?: number;
+  readonly writer: string;
+  readonly n: number;
+  readonly rev: number;
 }
+export interface NamedRow extends RowName {
+  readonly row: SpendRow;
+  readonly replica?: string | null;
+}
+
+export type WrittenRow = readonly [row: NamedRow, id: number];
 
 export interface SpendStoreOptions {
-  /** Rows go to a shared database, too. */
-  readonly shared?: boolean;
-  /** Milliseconds that a write may wait for another process. */
-  readonly busy?: number;
+  /** The name of the folder of this machine's journals, among all. */
+  readonly machine: string;
+  /** For people. */
+  readonly replica?: string;
+  /** Columns beyond those that were published; for tests. */
+  readonly added?: readonly Column[];
 }
 
-export class SpendStore implements SpendReader {
-  readonly names = FILE_NAMES;
-  readonly #db: Database;
-  readonly #writer: string;
-  readonly #sql: ReturnType<typeof statements>;
-  readonly #booked: BookedRows;
-  /** Undefined: rows stay in this file. */
-  readonly spool: Spool | undefined;
+export class SpendStore implements JournalTables {
+  readonly database: SqlDatabase;
+  readonly names: SpendNames;
+  readonly #machine: string;
+  readonly #replica: string | null;
+  readonly #columns: readonly Column[];
+  readonly #sums: readonly SumColumn[];
+  readonly #isFile: boolean;
+  readonly #textIds = new Map<string, number>();
+  readonly #statements = new Map<string, string>();
 
-  /** @throws SQLiteError, or the file system's error */
-  constructor(
-    path: string,
-    writer: string,
-    { shared = false, busy = BUSY_MS }: SpendStoreOptions = {},
-  ) {
-    this.#db = openStateFile({ path, migrations: MIGRATIONS, busy });
-    this.#writer = writer;
-    this.#sql = statements(this.#db);
-    this.spool = shared ? new Spool(this.#db) : undefined;
-    this.#booked = new BookedRows(this.#db, (id, time) => this.spool?.forget(id, time));
+  constructor(database: SqlDatabase, { machine, replica, added }: SpendStoreOptions) {
+    this.database = database;
+    this.#isFile = database.form === 'file';
+    this.names = this.#isFile ? FILE_NAMES : DATABASE_NAMES;
+    this.#machine = machine;
+    this.#replica = replica ?? null;
+    this.#columns = columnsWith(added);
+    this.#sums = sumColumnsWith(added);
   }
 
-  /** Brings what was written into the file, if that is enough for one step of the event loop. False: it is not. */
-  checkpoint(): boolean {
-    if (this.#booked.logPages < CHECKPOINT_PAGES) return false;
-    this.#booked.logPages = 0;
-    this.#db.run('PRAGMA wal_checkpoint(PASSIVE)');
+  async through(writer: string): Promise<number> {
+    const [mark] = await this.database.query<{ n: number }>(
+      'SELECT n FROM hopgate.spend_marks WHERE writer = $1',
+      [writer],
+      DEADLINE_MS,
+    );
+    return mark?.n ?? 0;
+  }
+
+  fold(writer: string, from: number, to: number, entries: readonly Entry[]): Promise<boolean> {
+    return this.#writing(async (inside) => {
+      const [mark] = await inside.query(
+        from === 0
+          ? 'INSERT INTO hopgate.spend_marks (writer, n) VALUES ($1, $2) ON CONFLICT (writer) DO NOTHING RETURNING n'
+          : 'UPDATE hopgate.spend_marks SET n = $2, gone = NULL WHERE writer = $1 AND n = $3 RETURNING n',
+        from === 0 ? [writer, to] : [writer, to, from],
+      );
+      if (mark === undefined) return false;
+      await this.#take(inside, writer, entries);
+      return true;
+    });
+  }
+
+  async #take(inside: SqlStatements, writer: string, entries: readonly Entry[]): Promise<void> {
+    const totals = new RowTotals(this.#sums);
+    const open = new Map<number, SpendRow>();
+    const ended: NamedRow[] = [];
+    const begun: NamedRow[] = [];
+    for (const { n, value } of entries) {
+      const entry = value as SpendEntry;
+      if ('row' in entry) {
+        const { row } = entry;
+        const [number, at] = entry.begun ?? [n, row.time];
+        const named = { row, at, writer, n: number, rev: ENDED };
+        ended.push(named);
+        // One that began in this batch is not in the tables.
+        if (entry.begun !== undefined && !open.delete(number)) begun.push(named);
+      } else if ('open' in entry) open.set(n, entry.open);
+      else if ('sums' in entry) totals.addGroups(entry.sums.hours, entry.sums.sessions);
+      else if ('learned' in entry) await this.#learn(inside, entry.learned);
+    }
+    await this.#takeBack(inside, begun, totals);
+    await this.#insert(inside, ended, totals);
+    await this.#writeTotals(inside, totals);
+    await this.#open(inside, writer, open);
+  }
+
+  async #open(
+    inside: SqlStatements,
+    writer: string,
+    open: ReadonlyMap<number, SpendRow>,
+  ): Promise<void> {
+    if (open.size === 0) return;
+    if (!this.#isFile) await this.#heard(inside);
+    await this.#inPieces(
+      inside,
+      'INSERT INTO hopgate.spend_open (at, writer, n, spool, row) VALUES',
+      [...open].map(([n, row]) => {
+        const name = { at: row.time, writer, n, rev: 0, replica: this.#replica };
+        const text = JSON.stringify({ ...row, ...name }, (_, value) => this.#storable(value));
+        return [row.time, writer, n, this.#machine, text];
+      }),
+      'ON CONFLICT DO NOTHING',
+    );
+  }
+
+  /** Rows that are there, or wait for their end, as what they were before. */
+  async #takeBack(
+    inside: SqlStatements,
+    names: readonly RowName[],
+    totals: RowTotals,
+  ): Promise<void> {
+    for (const piece of pieces(names)) {
+      const values = piece.flatMap(({ at, writer, n, rev }) => [at, writer, n, rev]);
+      const named = (and: (rev: string) => string) =>
+        piece
+          .map((_, i) => {
+            const [at, writer, n, rev] = [1, 2, 3, 4].map((place) => `$${4 * i + place}`);
+            return `(at = ${at} AND writer = ${writer} AND n = ${n} AND ${and(rev!)})`;
+          })
+          .join(' OR ');
+      await inside.query(
+        `DELETE FROM hopgate.spend_open WHERE ${named((rev) => `CAST(${rev} AS bigint) > 0`)}`,
+        values,
+      );
+      const tables = this.#isFile ? [this.names.rows] : [this.names.rows, 'hopgate.spend_kept'];
+      for (const table of tables) {
+        const where = `rev < ${ENDED} AND (${named((rev) => `rev < ${rev}`)})`;
+        await this.#drop(inside, table, where, values, totals);
+      }
+    }
+  }
+
+  /** Rows go, and their part of the totals with them. */
+  async #drop(
+    inside: SqlStatements,
+    table: string,
+    where: string,
+    values: readonly SqlValue[],
+    totals: RowTotals,
+  ): Promise<void> {
+    const gone = await inside.query<StoredRow & { readonly labels: number }>(
+      `DELETE FROM ${table} WHERE ${where} RETURNING *`,
+      values,
+    );
+    const texts = await this.#textsOf(inside, gone);
+    for (const row of gone) totals.add({ ...row, labels: texts.get(row.labels)! }, row.id, -1);
+  }
+
+  /** Adds rows that are not there, and counts them. @returns those */
+  async #insert(
+    inside: SqlStatements,
+    rows: readonly NamedRow[],
+    totals: RowTotals,
+  ): Promise<readonly WrittenRow[]> {
+    const written: WrittenRow[] = [];
+    if (rows.length === 0) return written;
+    const shared = this.#columns.filter(({ isShared }) => isShared).map(({ name }) => name);
+    const used = rows.flatMap(({ row }) => shared.map((name) => row[name] as string | undefined));
+    const texts = await this.#idsOf(
+      inside,
+      used.filter((text) => text !== undefined),
+    );
+    if (!this.#isFile) await this.#makeMonths(inside, rows);
+    const names = ['at', 'writer', 'n', 'rev', 'replica', ...this.#columns.map(({ name }) => name)];
+    const before = `INSERT INTO ${this.names.rows} (${names.join(', ')}) VALUES`;
+    const behind = `ON CONFLICT DO NOTHING RETURNING id${this.#isFile ? '' : ', writer, n'}`;
+    for (const piece of pieces(rows)) {
+      const values: SqlValue[] = [];
+      for (const named of piece) this.#addValues(values, named, texts);
+      const sql = this.#sqlOf(before, piece.length, names.length, behind);
+      const found = await inside.query<{ id: number; writer: string; n: number }>(sql, values);
+      // In Postgres some may have been there.
+      const isWhole = found.length === piece.length;
+      const ids = new Map(
+        isWhole ? [] : found.map(({ id, writer, n }) => [`${n} ${writer}`, id] as const),
+      );
+      for (const [at, { row, writer, n }] of piece.entries()) {
+        const id = isWhole ? found[at]!.id : ids.get(`${n} ${writer}`);
+        if (id === undefined) continue;
+        totals.add(row, id);
+        written.push([piece[at]!, id]);
+      }
+    }
+    return written;
+  }
+
+  #addValues(
+    values: SqlValue[],
+    { row, replica = this.#replica, at, writer, n, rev }: NamedRow,
+    texts: ReadonlyMap<string, number>,
+  ): void {
+    // Nobody asks for a row of the file by its name once it has come to its end.
+    if (this.#isFile && rev === ENDED) values.push(null, null, null, null, replica);
+    else values.push(at, writer, n, rev, replica);
+    for (const { name, isShared } of this.#columns) {
+      const value = row[name] ?? null;
+      if (typeof value !== 'string') values.push(value);
+      else if (isShared) values.push(texts.get(this.#storable(value))!);
+      else values.push(this.#storable(value));
+    }
+  }
+
+  async #writeTotals(inside: SqlStatements, totals: RowTotals): Promise<void> {
+    const sums = this.#sums;
+    const added = sums.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
+    const spans = totals.spans();
+    if (spans.length > 0) {
+      const texts = await this.#idsOf(
+        inside,
+        spans.map(({ labels }) => labels),
+      );
+      await this.#inPieces(
+        inside,
+        `INSERT INTO ${this.names.totals} AS t (span, start, key, labels, model, target, ${sums.join(', ')}) VALUES`,
+        spans.map((group) => [
+          group.span,
+          group.start,
+          this.#storable(group.key),
+          texts.get(this.#storable(group.labels))!,
+          this.#storable(group.model),
+          this.#storable(group.target),
+          ...sums.map((name) => group[name]),
+        ]),
+        `ON CONFLICT (span, start, key, labels, model, target) DO UPDATE SET ${added}`,
+      );
+    }
+    const ranges = this.#isFile ? ['first_row', 'last_row'] : [];
+    const ranged = this.#isFile ? `, ${RANGES}` : '';
+    await this.#inPieces(
+      inside,
+      `INSERT INTO ${this.names.sessionTotals} AS t (${['start', 'session', 'key', ...ranges, ...sums].join(', ')}) VALUES`,
+      totals
+        .days()
+        .map((group) => [
+          group.start,
+          this.#storable(group.session),
+          this.#storable(group.key),
+          ...(this.#isFile ? [group.first_row, group.last_row] : []),
+          ...sums.map((name) => group[name]),
+        ]),
+      `ON CONFLICT (start, session, key) DO UPDATE SET ${added}${ranged}`,
+    );
+  }
+
+  /** The numbers of labels and prices. */
+  async #idsOf(
+    inside: SqlStatements,
+    all: readonly string[],
+  ): Promise<ReadonlyMap<string, number>> {
+    const ids = this.#textIds;
+    if (ids.size > MAX_TEXTS) ids.clear();
+    const unknown = new Set(all.map((text) => this.#storable(text)));
+    for (const text of unknown) if (ids.has(text)) unknown.delete(text);
+    const texts = [...unknown].toSorted();
+    await this.#inPieces(
+      inside,
+      `INSERT INTO ${this.names.texts} (text) VALUES`,
+      texts.map((text) => [text]),
+      'ON CONFLICT DO NOTHING',
+    );
+    const digest = (text: string) => (this.#isFile ? text : `md5(${text})`);
+    for (const piece of pieces(texts)) {
+      const places = piece.map((_, i) => digest(`$${i + 1}`)).join(', ');
+      const found = await inside.query<{ id: number; text: string }>(
+        `SELECT id, text FROM ${this.names.texts} WHERE ${digest('text')} IN (${places})`,
+        piece,
+      );
+      for (const { id, text } of found) ids.set(text, id);
+    }
+    return ids;
+  }
+
+  async #textsOf(
+    inside: SqlStatements,
+    rows: readonly { readonly labels: number }[],
+  ): Promise<ReadonlyMap<number, string>> {
+    const texts = new Map<number, string>();
+    for (const piece of pieces([...new Set(rows.map(({ labels }) => labels))])) {
+      const found = await inside.query<{ id: number; text: string }>(
+        `SELECT id, text FROM ${this.names.texts} WHERE id IN (${placeholders(piece.length)})`,
+        piece,
+      );
+      for (const { id, text } of found) texts.set(id, text);
+    }
+    return texts;
+  }
+
+  /** Books what a process left that is gone. If it is not, the true rows take the place of these. */
+  async ended(writer: string): Promise<void> {
+    await this.#writing((inside) =>
+      this.#book(inside, 'writer = $1', [writer], (row) => ({ ...row, rev: TAKEN_OVER })),
+    );
+  }
+
+  async gone(writer: string): Promise<void> {
+    await this.database.query(
+      'UPDATE hopgate.spend_marks SET gone = $2 WHERE writer = $1',
+      [writer, Date.now()],
+      DEADLINE_MS,
+    );
+  }
+
+  /** Tries that run become rows. @returns how many */
+  async #book(
+    inside: SqlStatements,
+    where: string,
+    values: readonly SqlValue[],
+    as: (row: NamedRow) => NamedRow,
+  ): Promise<number> {
+    const open = await inside.query<RowName & { readonly row: unknown }>(
+      `DELETE FROM hopgate.spend_open WHERE ${where} RETURNING at, writer, n, row`,
+      values,
+    );
+    const rows = open.map(({ at, writer, n, row }) => {
+      const { replica = null, ...stored } = readJson(row) as never as SpendRow & NamedRow;
+      return as({ at, writer, n, rev: 0, replica, row: stored });
+    });
+    const totals = new RowTotals(this.#sums);
+    await this.#insert(inside, rows, totals);
+    await this.#writeTotals(inside, totals);
+    return rows.length;
+  }
+
+  /**
+   * Writes rows as they are named, unless the same or newer ones are there.
+   * @param gone ids of rows whose place they take
+   * @param then more of the same transaction; it gets the ids of those that were written
+   */
+  put(
+    rows: readonly NamedRow[],
+    then?: (inside: SqlStatements, written: readonly WrittenRow[]) => Promise<unknown>,
+    gone: readonly number[] = [],
+  ): Promise<void> {
+    return this.#writing(async (inside) => {
+      const totals = new RowTotals(this.#sums);
+      await this.#takeBack(inside, rows, totals);
+      for (const piece of pieces(gone)) {
+        const where = `id IN (${placeholders(piece.length)})`;
+        await this.#drop(inside, this.names.rows, where, piece, totals);
+      }
+      const written = await this.#insert(inside, rows, totals);
+      await this.#writeTotals(inside, totals);
+      await then?.(inside, written);
+    });
+  }
+
+  /** Adds totals that have no rows here. */
+  putTotals(
+    hours: Iterable<TotalsGroup>,
+    sessions: Iterable<SessionGroup>,
+    then?: (inside: SqlStatements) => Promise<unknown>,
+  ): Promise<void> {
+    return this.#writing(async (inside) => {
+      const totals = new RowTotals(this.#sums);
+      totals.addGroups(hours, sessions);
+      await this.#writeTotals(inside, totals);
+      await then?.(inside);
+    });
+  }
+
+  refuses(thrown: unknown): boolean {
+    const code = String((thrown as { code?: unknown } | null)?.code);
+    // Data exceptions, and rules that they break.
+    return this.#isFile ? /CONSTRAINT|MISMATCH|TOOBIG/.test(code) : /^2[23]...$/.test(code);
+  }
+
+  async #learn(inside: SqlStatements, all: readonly LearnedAnswers[]): Promise<void> {
+    const now = Date.now();
+    const { learned } = this.names;
+    await this.#inPieces(
+      inside,
+      `INSERT INTO ${learned} (target, stream, bytes_per_token, mean, spread, written) VALUES`,
+      all
+        .toSorted((a, b) => (a.target < b.target ? -1 : 1))
+        .map(({ target, stream, bytesPerToken, mean, spread }) => {
+          const name = this.#storable(target);
+          return [name, stream ? 1 : 0, bytesPerToken, mean, spread, now];
+        }),
+      `ON CONFLICT (target, stream) DO UPDATE SET bytes_per_token = excluded.bytes_per_token, mean = excluded.mean,
+        spread = excluded.spread, written = excluded.written`,
+    );
+    await inside.query(
+      `DELETE FROM ${learned} WHERE (target, stream) IN
+        (SELECT target, stream FROM ${learned} ORDER BY written DESC LIMIT 100000 OFFSET ${MAX_LEARNED})`,
+    );
+  }
+
+  /**
+   * Deletes some of what is old. True: there is more.
+   * @param keep days; 0 = for ever
+   * @param settledMs months of rows that were made anew stay for so long: what comes late is not counted twice
+   */
+  async prune(
+    keep: { readonly rows: number; readonly totals: number },
+    settledMs: number,
+    most: number,
+  ): Promise<boolean> {
+    const now = Date.now();
+    const before = (days: number) => now - days * DAY_MS;
+    return this.#writing(async (inside) => {
+      let more = false;
+      if (!this.#isFile && !(await tryLock(inside, [PRUNE_LOCK]))) return false;
+      if (keep.rows > 0) {
+        more = this.#isFile
+          ? await this.#dropRows(inside, before(keep.rows), most)
+          : await this.#dropMonth(inside, before(keep.rows), settledMs);
+      }
+      const drop = async (table: string, keys: string, where: string, time: number) => {
+        const gone = await inside.query(
+          `DELETE FROM ${table} WHERE (${keys}) IN (SELECT ${keys} FROM ${table} WHERE ${where} LIMIT ${most}) RETURNING 1`,
+          [time],
+        );
+        more ||= gone.length === most;
+      };
+      if (keep.totals > 0) {
+        const { totals, sessionTotals } = this.names;
+        for (let span = HOUR; span <= MONTH; span++) {
+          const time = before(keep.totals + (span === MONTH ? 31 : 1));
+          const keys = 'span, start, key, labels, model, target';
+          await drop(totals, keys, `span = ${span} AND start < $1`, time);
+        }
+        await drop(sessionTotals, 'start, session, key', 'start < $1', before(keep.totals + 1));
+      }
+      await drop('hopgate.spend_marks', 'writer', 'gone < $1', before(MARK_DAYS));
+      if (!this.#isFile) {
+        const days = Math.min(KEPT_DAYS, keep.totals || KEPT_DAYS);
+        await drop('hopgate.spend_kept', 'at, writer, n', 'at < $1', before(days));
+        await inside.query(
+          `DELETE FROM hopgate.spend_spools s WHERE seen < clock_timestamp() - interval '30 days'
+            AND NOT EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id)`,
+        );
+      }
+      return more;
+    });
+  }
+
+  async #dropRows(inside: SqlStatements, time: number, most: number): Promise<boolean> {
+    const gone = await inside.query(
+      `DELETE FROM hopgate.spend WHERE time < $1 AND id IN (SELECT id FROM hopgate.spend ORDER BY id LIMIT ${most})
+        RETURNING 1`,
+      [time],
+    );
+    return gone.length === most;
+  }
+
+  /** Rows go by the month. Those whose true row may still come stay in a table of their own. */
+  async #dropMonth(inside: SqlStatements, time: number, settledMs: number): Promise<boolean> {
+    await inside.query('SELECT pg_advisory_xact_lock($1)', [MONTHS_LOCK]);
+    const [month] = await inside.query<{ start: number }>(
+      `DELETE FROM hopgate.spend_months WHERE start = (SELECT min(start) FROM hopgate.spend_months WHERE until <= $1
+        AND made < clock_timestamp() - $2 * interval '1 millisecond') RETURNING start`,
+      [time, settledMs],
+    );
+    if (month === undefined) return false;
+    const part = `hopgate.spend_rows_${partOf(month.start)}`;
+    await inside.query(
+      `INSERT INTO hopgate.spend_kept SELECT * FROM ${part} WHERE rev < ${ENDED} ON CONFLICT DO NOTHING`,
+    );
+    await inside.query(`DROP TABLE ${part}`);
     return true;
   }
 
-  /**
-   * Writes some of the rows, for a few milliseconds. Returns how many; none or all of these are in the file.
-   * @param first totals that are written before, as a whole
-   * @throws SQLiteError and then nothing is written
-   */
-  write(rows: readonly WaitingRow[], first: RowTotals | undefined): number {
-    return this.#booked.transaction(() => this.#writeRows(this.#writer, rows, first));
-  }
-
-  /** Writes what a killed process had not written, a slice at a time. Returns how many of the lines are done. */
-  takeTail(writer: string, lines: readonly WaitingRow[]): number {
-    return this.#booked.transaction(() => this.#writeRows(writer, lines, undefined));
-  }
-
-  #writeRows(writer: string, rows: readonly WaitingRow[], first: RowTotals | undefined): number {
-    if (first !== undefined) this.#booked.add(first);
-    const through = this.#sql.tail.get(writer)?.line ?? 0;
-    const totals = new RowTotals();
-    const began = performance.now();
-    let done = 0;
-    let last = through;
-    for (const { row, running, n, at, line = 0 } of rows) {
-      done++;
-      if (line > 0 && line <= through) continue;
-      if (running > 0) this.#endRunning(writer, running);
-      const id = this.#booked.insert(row);
-      this.spool?.ended({ writer, n, rev: ENDED, at }, id, row.time);
-      totals.add(row, id);
-      if (line > 0) last = line;
-      if (totals.size >= MAX_GROUPS) break;
-      if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
+  /** Postgres has a part of the rows for each month; it stays until this transaction is over. */
+  async #makeMonths(inside: SqlStatements, rows: readonly RowName[]): Promise<void> {
+    const starts = [...new Set(rows.map(({ at }) => monthOf(at)))].toSorted((a, b) => a - b);
+    const there = await inside.query<{ start: number }>(
+      `SELECT start FROM hopgate.spend_months WHERE start IN (${placeholders(starts.length)}) ORDER BY start FOR KEY SHARE`,
+      starts,
+    );
+    const known = new Set(there.map(({ start }) => start));
+    for (const start of starts) {
+      if (known.has(start)) continue;
+      const until = monthOf(start + 32 * DAY_MS);
+      await inside.query('SELECT pg_advisory_xact_lock($1)', [MONTHS_LOCK]);
+      await inside.query(
+        `CREATE TABLE IF NOT EXISTS hopgate.spend_rows_${partOf(start)} PARTITION OF hopgate.spend_rows
+          FOR VALUES FROM (${start}) TO (${until})`,
+      );
+      await inside.query(
+        'INSERT INTO hopgate.spend_months VALUES ($1, $2, clock_timestamp()) ON CONFLICT (start) DO NOTHING',
+        [start, until],
+      );
     }
-    this.#booked.add(totals);
-    if (last > through) this.#sql.setTail.run(writer, last, Date.now());
-    this.#booked.logPages += done / ROWS_OF_A_PAGE;
-    return done;
   }
 
-  /** Writes tries that run, as the rows that they are if this process is killed. */
-  writeRunning(tries: readonly { readonly seq: number; readonly row: SpendRow }[]): void {
-    this.#booked.transaction(() => {
-      this.#sql.seen.run(this.#writer, process.pid, OWN_START, Date.now());
-      for (const { seq, row } of tries) {
-        this.#sql.addRunning.run(this.#writer, seq, JSON.stringify(row));
-        this.spool?.opened(this.#writer, seq, row.time);
-      }
-      this.#booked.logPages += tries.length / 4;
-    });
+  /** Other replicas hear that this machine lives. */
+  heard(): Promise<void> {
+    return this.#isFile ? Promise.resolve() : this.#heard(this.database);
   }
 
-  all<Row>(sql: string, values: Readonly<Record<string, string | number>> = {}): readonly Row[] {
-    return this.#db.query<Row, [Record<string, string | number>]>(sql).all({ ...values });
-  }
-
-  /** What earlier processes learned of targets, the newest first. */
-  learned(): readonly LearnedAnswers[] {
-    return this.#db
-      .query<LearnedRow, []>('SELECT * FROM learned ORDER BY written DESC')
-      .all()
-      .map((row) => ({
-        target: row.target,
-        stream: row.stream === 1,
-        bytesPerToken: row.bytes_per_token,
-        mean: row.mean,
-        spread: row.spread,
-      }));
-  }
-
-  /** Writes what was learned of some targets. */
-  writeLearned(all: readonly LearnedAnswers[]): void {
-    const now = Date.now();
-    this.#booked.transaction(() => {
-      for (const { target, stream, bytesPerToken, mean, spread } of all) {
-        this.#sql.addLearned.run(target, stream ? 1 : 0, bytesPerToken, mean, spread, now);
-      }
-      this.#sql.dropLearned.run();
-    });
-  }
-
-  /** This process lives. */
-  seen(): void {
-    this.#sql.seen.run(this.#writer, process.pid, OWN_START, Date.now());
+  async #heard(inside: SqlStatements): Promise<void> {
+    await inside.query(
+      `INSERT INTO hopgate.spend_spools VALUES ($1, $2, clock_timestamp())
+        ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, replica = excluded.replica`,
+      [this.#machine, this.#replica ?? ''],
+    );
   }
 
   /**
-   * Makes rows of the running tries of processes that were killed, a few at a time. True: there are more.
-   * A process that only seemed dead takes its rows back when its tries end.
+   * Books what runs on a machine that was not heard for so long: it is lost, with what was reserved, until its true row
+   * comes. @returns how many
    */
-  takeOver(most: number): boolean {
-    const writers = this.#db
-      .query<Writer, [string]>('SELECT id, pid, started, seen FROM writers WHERE id <> ?')
-      .all(this.#writer);
-    let left = most;
-    for (const { id, pid, started, seen } of writers) {
-      const dead = pid === process.pid || !isRunning(pid, started);
-      if (!dead && Date.now() - seen < STALE_MS) continue;
-      left -= this.#takeOver(id, dead, left);
-      if (left <= 0) return true;
-      if (dead) this.#sql.gone.run(id);
-    }
-    return false;
-  }
-
-  #takeOver(writer: string, dead: boolean, most: number): number {
-    return this.#booked.transaction(() => {
-      const left = this.#db
-        .query<{ seq: number; row: string }, [string, number]>(
-          'SELECT seq, row FROM running WHERE writer = ? AND spend IS NULL LIMIT ?',
-        )
-        .all(writer, most);
-      const totals = new RowTotals();
-      for (const { seq, row } of left) {
-        const spend = JSON.parse(row) as SpendRow;
-        const id = this.#booked.insert(spend);
-        totals.add(spend, id);
-        const name = { writer, n: seq, rev: TAKEN_OVER, at: spend.time };
-        this.spool?.ended(name, id, spend.time);
-        if (dead) {
-          this.#db.query('DELETE FROM running WHERE writer = ? AND seq = ?').run(writer, seq);
-        } else {
-          this.#db
-            .query('UPDATE running SET spend = ? WHERE writer = ? AND seq = ?')
-            .run(id, writer, seq);
-        }
+  lapse(afterMs: number, most: number): Promise<number> {
+    if (this.#isFile) return Promise.resolve(0);
+    return this.#writing(async (inside) => {
+      if (!(await tryLock(inside, [LAPSE_LOCK]))) return 0;
+      const silent = "seen < clock_timestamp() - $1 * interval '1 millisecond'";
+      const machines = await inside.query<{ id: string }>(
+        `SELECT id FROM hopgate.spend_spools s WHERE ${silent}
+          AND EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id) LIMIT 20`,
+        [afterMs],
+      );
+      let found = 0;
+      for (const { id } of machines) {
+        if (found >= most || !(await tryLock(inside, [MACHINE_LOCK, id]))) continue;
+        const still = await inside.query(
+          `SELECT 1 FROM hopgate.spend_spools WHERE id = $2 AND ${silent}`,
+          [afterMs, id],
+        );
+        if (still.length === 0) continue;
+        const some = `(at, writer, n) IN (SELECT at, writer, n FROM hopgate.spend_open WHERE spool = $1 ORDER BY at LIMIT ${most})`;
+        found += await this.#book(inside, some, [id], ({ row, ...named }) => ({
+          ...named,
+          rev: LOST,
+          row: { ...row, ended: 'lost' as SpendRow['ended'] },
+        }));
       }
-      this.#booked.add(totals);
-      return left.length;
+      return found;
     });
-  }
-
-  /** Deletes some of the rows from before a time, and none that this gateway wrote for a shared database. True: there are more. */
-  dropBefore(time: number, most: number): boolean {
-    const drop = this.spool === undefined ? this.#sql.dropRows : this.spool.dropRows;
-    return drop.run(time, most).changes === most;
-  }
-
-  /**
-   * Deletes some of the rows from before a time that the shared database has, and takes them off the totals, which
-   * count what this file answers for. True: there are more.
-   */
-  dropSentBefore(time: number, most: number): boolean {
-    const { spool } = this;
-    if (spool === undefined) return false;
-    return this.#booked.transaction(() => {
-      const ids = spool.sentBefore(time, most);
-      this.#booked.takeBack(ids);
-      return ids.length === most;
-    });
-  }
-
-  /**
-   * Writes rows of the shared database that this file has not, or in an older version. A try that runs here is left to
-   * its process.
-   * @param database its name
-   * @returns how many were written
-   */
-  takeIn(rows: readonly (RowName & { readonly row: SpendRow })[], database: string): number {
-    const spool = this.spool!;
-    return this.#booked.transaction(() => {
-      const totals = new RowTotals();
-      const written: number[] = [];
-      for (const { row, ...name } of rows) {
-        const known = spool.rowOf(name);
-        if ((known !== undefined && known.rev >= name.rev) || spool.isOpen(name)) continue;
-        if (known !== undefined) this.#booked.takeBack([known.spend], known.time);
-        const id = this.#booked.insert(row);
-        spool.known(name, id, row.time);
-        totals.add(row, id);
-        written.push(id);
-      }
-      this.#booked.add(totals);
-      if (written.length > 0) spool.imported(written[0]!, written.at(-1)!, database);
-      return written.length;
-    });
-  }
-
-  /**
-   * Adds totals of a shared database that has no rows for them any more.
-   * @param database its name
-   * @param through the last hour of which these are all
-   */
-  takeTotals(
-    database: string,
-    through: number,
-    hours: readonly HourTotals[],
-    sessions: readonly SessionTotals[],
-  ): void {
-    this.#booked.transaction(() => {
-      const totals = new RowTotals();
-      for (const [n, group] of hours.entries()) {
-        totals.groups.set(`${n}`, { ...group, hour: group.start });
-      }
-      const noRows = { labels: '{}', firstRow: null, lastRow: null };
-      for (const [n, group] of sessions.entries()) {
-        totals.sessions.set(`${n}`, { ...group, ...noRows, hour: group.start });
-      }
-      this.#booked.add(totals);
-      this.spool!.tookTotals(database, through);
-    });
-  }
-
-  /** Deletes some of the totals from before a time. True: there are more. */
-  dropTotalsBefore(time: number, most: number): boolean {
-    let more = false;
-    for (const [span, longest] of [
-      [HOUR, 1],
-      [DAY, 1],
-      [MONTH, 31],
-    ] as const) {
-      const before = time - longest * DAY_MS;
-      more = this.#sql.dropTotals.run(span, before, most).changes === most || more;
-    }
-    return this.#sql.dropSessionTotals.run(time - DAY_MS, most).changes === most || more;
-  }
-
-  /** Leaves the file as it is: it is damaged. */
-  abandon(): void {
-    this.#db.close();
   }
 
   close(): void {
+    this.database.close();
+  }
+
+  /** One transaction. In Postgres, entries of one machine come one after the other. */
+  async #writing<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
     try {
-      const running = this.#db
-        .query<{ seq: number }, [string]>('SELECT seq FROM running WHERE writer = ? LIMIT 1')
-        .get(this.#writer);
-      if (running === null) this.#sql.gone.run(this.#writer);
-      this.#sql.dropTails.run(this.#writer, Date.now() - TAILS_DAYS * DAY_MS);
-    } catch {
-      // The next process finds nothing of this one to take over.
+      return await this.database.transaction(
+        async (inside) => {
+          if (!this.#isFile) {
+            await inside.query(
+              `SELECT set_config('lock_timeout', '2000', true), set_config('enable_seqscan', 'off', true),
+                set_config('idle_in_transaction_session_timeout', '2000', true),
+                pg_advisory_xact_lock(${MACHINE_LOCK}, hashtext($1))`,
+              [this.#machine],
+            );
+          }
+          return work(inside);
+        },
+        { deadlineMs: DEADLINE_MS },
+      );
+    } catch (thrown) {
+      // Numbers of texts that were undone.
+      this.#textIds.clear();
+      throw thrown;
     }
-    this.#db.close();
   }
 
-  /** A try that another process took for lost: its row goes, the true one follows. */
-  #endRunning(writer: string, seq: number): void {
-    const ended = this.#sql.endRunning.get(writer, seq);
-    if (ended === null || ended.spend === null) return;
-    this.#booked.takeBack([ended.spend]);
+  async #inPieces(
+    inside: SqlStatements,
+    before: string,
+    rows: readonly (readonly SqlValue[])[],
+    behind: string,
+  ): Promise<void> {
+    for (const piece of pieces(rows)) {
+      const sql = this.#sqlOf(before, piece.length, piece[0]!.length, behind);
+      await inside.query(sql, piece.flat());
+    }
+  }
+
+  /** A statement with rows of values; each is made once. */
+  #sqlOf(before: string, rows: number, columns: number, behind: string): string {
+    const name = `${rows} ${before}`;
+    let sql = this.#statements.get(name);
+    if (sql === undefined) {
+      sql = `${before} ${rowPlaceholders(rows, columns)} ${behind}`;
+      this.#statements.set(name, sql);
+    }
+    return sql;
+  }
+
+  /** Texts of clients may hold what Postgres cannot: a NUL, a half of a pair. */
+  #storable<T>(value: T): T {
+    if (this.#isFile || typeof value !== 'string') return value;
+    return value.toWellFormed().replaceAll('\0', '\u{FFFD}') as T & string;
   }
 }
 
-function statements(db: Database) {
-  return {
-    addRunning: db.query<unknown, [string, number, string]>(
-      'INSERT INTO running (writer, seq, row) VALUES (?, ?, ?)',
-    ),
-    endRunning: db.query<{ spend: number | null }, [string, number]>(
-      'DELETE FROM running WHERE writer = ? AND seq = ? RETURNING spend',
-    ),
-    seen: db.query<unknown, [string, number, string | null, number]>(
-      'INSERT INTO writers (id, pid, started, seen) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
-    ),
-    addLearned: db.query('INSERT OR REPLACE INTO learned VALUES (?, ?, ?, ?, ?, ?)'),
-    dropLearned: db.query(
-      `DELETE FROM learned WHERE (target, stream) IN
-        (SELECT target, stream FROM learned ORDER BY written DESC LIMIT -1 OFFSET ${MAX_LEARNED})`,
-    ),
-    tail: db.query<{ line: number }, [string]>('SELECT line FROM tails WHERE writer = ?'),
-    setTail: db.query<unknown, [string, number, number]>(
-      'INSERT OR REPLACE INTO tails (writer, line, time) VALUES (?, ?, ?)',
-    ),
-    dropTails: db.query<unknown, [string, number]>(
-      'DELETE FROM tails WHERE writer = ? OR time < ?',
-    ),
-    gone: db.query<unknown, [string]>('DELETE FROM writers WHERE id = ?'),
-    dropRows: db.query<unknown, [number, number]>(
-      'DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)',
-    ),
-    dropTotals: db.query<unknown, [number, number, number]>(
-      `DELETE FROM totals WHERE (span, start, key, labels, model, target) IN (SELECT span, start, key, labels, model,
-        target FROM totals WHERE span = ? AND start < ? LIMIT ?)`,
-    ),
-    dropSessionTotals: db.query<unknown, [number, number]>(
-      `DELETE FROM session_totals WHERE (start, session, key) IN (SELECT start, session, key FROM session_totals
-        WHERE start < ? LIMIT ?)`,
-    ),
-  };
+/** @throws SQLiteError, or the file system's error */
+export const fileStore = (path: string, busyMs = 5000): SpendStore =>
+  new SpendStore(openSqlite(spendSchema(), { path, busyMs }), { machine: '' });
+
+/** Ids of rows of a session, in the file. */
+const RANGES = `first_row = min(coalesce(t.first_row, excluded.first_row), coalesce(excluded.first_row, t.first_row)),
+  last_row = max(coalesce(t.last_row, excluded.last_row), coalesce(excluded.last_row, t.last_row))`;
+
+async function tryLock(
+  inside: SqlStatements,
+  [lock, text]: readonly [number, string?],
+): Promise<boolean> {
+  const [row] = await inside.query<{ locked: boolean }>(
+    text === undefined
+      ? `SELECT pg_try_advisory_xact_lock(${lock}) AS locked`
+      : `SELECT pg_try_advisory_xact_lock(${lock}, hashtext($1)) AS locked`,
+    text === undefined ? [] : [text],
+  );
+  return row!.locked;
 }
 
-interface Writer {
-  readonly id: string;
-  readonly pid: number;
-  /** As {@link startOf}. */
-  readonly started: string | null;
-  readonly seen: number;
-}
+/** `202701` */
+const partOf = (month: number): string =>
+  new Date(month).toISOString().slice(0, 7).replace('-', '');
 
-interface LearnedRow {
-  readonly target: string;
-  readonly stream: number;
-  readonly bytes_per_token: number;
-  readonly mean: number;
-  readonly spread: number;
-}
-
-/** The file for commands that only look; nothing is changed, and a gateway may run. @throws SQLiteError */
-export function openSpendReader(path: string): SpendReader & { close(): void } {
-  const db = openToRead(path);
-  return {
-    names: FILE_NAMES,
-    all: <Row>(sql: string, values: Readonly<Record<string, string | number>> = {}) =>
-      db.query<Row, [Record<string, string | number>]>(sql).all({ ...values }),
-    close: () => db.close(),
-  };
+/** A list in parts of {@link SIZES}. */
+function* pieces<T>(list: readonly T[]): Generator<readonly T[]> {
+  let at = 0;
+  for (const size of SIZES) {
+    for (; at + size <= list.length; at += size) yield list.slice(at, at + size);
+  }
 }

@@ -1,19 +1,19 @@
-/** Sums of spend rows by hour, key, labels, model and target, and by session, before they are written. */
+/** Sums of spend rows by span, key, labels, model and target, and by session, before they are written. */
 
-import { NO_SUMS, type Sums } from './schema.ts';
-import type { SpendRow } from './spend.ts';
+import { DAY, HOUR, MONTH, NO_SUMS, SUM_COLUMNS, type SumColumn, type Sums } from './schema.ts';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
 interface Group extends Sums {
-  /** Milliseconds since 1970. */
-  readonly hour: number;
+  /** Milliseconds since 1970: an hour, in totals of sessions a day. */
+  readonly start: number;
   readonly key: string;
-  /** JSON. */
-  readonly labels: string;
 }
 
 export interface TotalsGroup extends Group {
+  /** JSON. */
+  readonly labels: string;
   readonly model: string;
   readonly target: string;
 }
@@ -21,80 +21,125 @@ export interface TotalsGroup extends Group {
 export interface SessionGroup extends Group {
   readonly session: string;
   /** Ids of the first and the last of its rows; null: none of them is in the file. */
-  firstRow: number | null;
-  lastRow: number | null;
+  first_row: number | null;
+  last_row: number | null;
 }
+
+/** What is summed of a row, new or stored. */
+export type SummedRow = Pick<TotalsGroup, 'key' | 'labels' | 'model' | 'target'> & {
+  readonly time: number;
+  readonly session: string | null | undefined;
+  readonly cost: number | null | undefined;
+};
 
 /** Groups of rows; the number of groups is the caller's to bound. */
 export class RowTotals {
-  readonly groups = new Map<string, TotalsGroup>();
+  readonly hours = new Map<string, TotalsGroup>();
   readonly sessions = new Map<string, SessionGroup>();
+  readonly #columns: readonly SumColumn[];
   /** Those of the row before: rows of one key often follow each other. */
-  #lastRow: SpendRow | undefined;
+  #lastRow: SummedRow | undefined;
   #lastGroup: TotalsGroup | undefined;
 
-  get size(): number {
-    return this.groups.size + this.sessions.size;
+  constructor(columns = SUM_COLUMNS) {
+    this.#columns = columns;
   }
 
-  /** @param id of the row in the file; null: it is not there */
-  add(row: SpendRow, id: number | null): void {
-    const hour = row.time - (row.time % HOUR_MS);
+  get size(): number {
+    return this.hours.size + this.sessions.size;
+  }
+
+  /**
+   * @param id of the row in the file; null: it is not there
+   * @param sign -1: the row is taken back
+   */
+  add(row: SummedRow, id: number | null, sign: 1 | -1 = 1): void {
+    const start = row.time - (row.time % HOUR_MS);
     const last = this.#lastRow;
     const group =
       last !== undefined &&
-      this.#lastGroup?.hour === hour &&
+      this.#lastGroup?.start === start &&
       last.target === row.target &&
       last.key === row.key &&
       last.model === row.model &&
       last.labels === row.labels
         ? this.#lastGroup
-        : this.#groupOf(row, hour);
+        : this.#hour(start, row);
     this.#lastRow = row;
     this.#lastGroup = group;
-    addRow(group, row);
-    if (row.session !== undefined) this.#addToSession(row, row.session, hour, id);
+    this.#sum(group, row, sign);
+    const { session, key, time } = row;
+    if (session === undefined || session === null) return;
+    const own = this.#session({ start: time - (time % DAY_MS), session, key });
+    own.first_row ??= id;
+    own.last_row = id ?? own.last_row;
+    this.#sum(own, row, sign);
   }
 
-  #groupOf(row: SpendRow, hour: number): TotalsGroup {
-    const labels = labelsText(row.labels);
-    const name = `${hour} ${row.key}\0${labels}\0${row.model}\0${row.target}`;
-    let group = this.groups.get(name);
+  /** Adds groups of other totals. */
+  addGroups(hours: Iterable<TotalsGroup>, sessions: Iterable<SessionGroup>): void {
+    for (const one of hours) this.#merge(this.#hour(one.start, one), one);
+    for (const one of sessions) this.#merge(this.#session(one), one);
+  }
+
+  /** Of each span, in the order in which everybody writes them. */
+  spans(): readonly (TotalsGroup & { readonly span: number })[] {
+    const all = new Map<string, TotalsGroup & { readonly span: number }>();
+    for (const [name, group] of this.hours) {
+      const rest = name.slice(name.indexOf(' '));
+      for (const [span, start] of [
+        [HOUR, group.start],
+        [DAY, group.start - (group.start % DAY_MS)],
+        [MONTH, monthOf(group.start)],
+      ] as const) {
+        const place = `${span} ${start}${rest}`;
+        const known = all.get(place);
+        if (known === undefined) all.set(place, { ...group, span, start });
+        else this.#merge(known, group);
+      }
+    }
+    return inOrder(all);
+  }
+
+  days(): readonly SessionGroup[] {
+    return inOrder(this.sessions);
+  }
+
+  #hour(start: number, row: Omit<TotalsGroup, 'start' | SumColumn>): TotalsGroup {
+    const { key, labels, model, target } = row;
+    const name = `${start} ${key}\0${labels}\0${model}\0${target}`;
+    let group = this.hours.get(name);
     if (group === undefined) {
-      const { key, model, target } = row;
-      group = { hour, key, labels, model, target, ...NO_SUMS };
-      this.groups.set(name, group);
+      group = { start, key, labels, model, target, ...NO_SUMS };
+      this.hours.set(name, group);
     }
     return group;
   }
 
-  #addToSession(row: SpendRow, session: string, hour: number, id: number | null): void {
-    const sessionName = `${hour} ${row.key}\0${session}`;
-    let own = this.sessions.get(sessionName);
-    if (own === undefined) {
-      const { key, labels } = row;
-      const ids = { firstRow: id, lastRow: id };
-      own = { hour, key, labels: labelsText(labels), session, ...ids, ...NO_SUMS };
-      this.sessions.set(sessionName, own);
+  #session({ start, session, key }: Pick<SessionGroup, 'start' | 'session' | 'key'>) {
+    const name = `${start} ${session}\0${key}`;
+    let group = this.sessions.get(name);
+    if (group === undefined) {
+      group = { start, session, key, first_row: null, last_row: null, ...NO_SUMS };
+      this.sessions.set(name, group);
     }
-    own.lastRow = id;
-    addRow(own, row);
+    return group;
+  }
+
+  #sum(sums: Sums, row: SummedRow, sign: 1 | -1): void {
+    const values = row as unknown as Readonly<Record<string, number | null | undefined>>;
+    for (const name of this.#columns) sums[name] = (sums[name] ?? 0) + sign * (values[name] ?? 0);
+    sums.tries += sign;
+    if (row.cost === undefined || row.cost === null) sums.unpriced += sign;
+  }
+
+  #merge(sums: Sums, more: Sums): void {
+    for (const name of this.#columns) sums[name] = (sums[name] ?? 0) + more[name];
   }
 }
 
-function addRow(sums: Sums, { tokens, cost, estimated }: SpendRow): void {
-  sums.tries++;
-  sums.input += tokens.input;
-  sums.output += tokens.output;
-  sums.cache_read += tokens.cacheRead;
-  sums.cache_write += tokens.cacheWrite;
-  sums.cache_write_1h += tokens.cacheWrite1h;
-  sums.reasoning += tokens.reasoning;
-  sums.searches += tokens.searches;
-  if (cost === undefined) sums.unpriced++;
-  else sums.cost += cost;
-  if (estimated) sums.estimated++;
-}
+const inOrder = <T>(groups: ReadonlyMap<string, T>): readonly T[] =>
+  [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
 
 // The labels of a key are one object for as long as the key stays as it is.
 const texts = new WeakMap<object, string>();

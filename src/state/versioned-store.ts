@@ -152,6 +152,11 @@ export function onSetAside(listener: (what: SetAside) => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Another thread of this process has set a file aside. */
+export function setAsideElsewhere(what: SetAside): void {
+  for (const listener of listeners) listener(what);
+}
+
 /** The identity of the file at a path; 0 when there is none. */
 export const fileAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.ino ?? 0;
 
@@ -172,7 +177,7 @@ export function setAside(path: string, file: number, cause: unknown): void {
   for (const end of ['', '-wal', '-shm']) {
     if (existsSync(path + end)) renameSync(path + end, aside + end);
   }
-  for (const listener of listeners) listener({ path, aside, cause });
+  setAsideElsewhere({ path, aside, cause });
 }
 
 export interface StateFile {

@@ -1,20 +1,19 @@
 /** What a lost prompt cache cost: in the log line of the exchange, and in the report of usage. */
 
-import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Usage } from '../../src/conversation/usage.ts';
 import { PicoRates } from '../../src/money/cost.ts';
-import { SpendJournal } from '../../src/money/journal.ts';
 import { LastPrompts } from '../../src/money/lost-cache.ts';
 import { lostCosts, savedCosts } from '../../src/money/lost-caches.ts';
-import { FILE_NAMES, type SpendReader } from '../../src/money/schema.ts';
-import { NO_TOKENS, type SpendRow, type SpendTokens } from '../../src/money/spend.ts';
+import { FileReader } from '../../src/money/reader.ts';
+import type { SpendRow, SpendTokens } from '../../src/money/spend.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import { logExchange } from '../../src/telemetry/exchange.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { openedSpend, spendRow } from '../support/spend-rows.ts';
 
 /** USD per million. */
 const RATES = new PicoRates({
@@ -90,46 +89,29 @@ test('the log line of the exchange has it', () => {
 const PRICE = JSON.stringify({ input: 3, output: 15, cached: 0.3, cache_write: 3.75 });
 
 function row(time: number, tokens: Partial<SpendTokens>, more: Partial<SpendRow> = {}): SpendRow {
-  return {
+  return spendRow({
+    ...tokens,
     request: `req_${time}`,
     time,
     key: 'k',
-    labels: { team: 'a' },
+    labels: '{"team":"a"}',
     session: 's',
-    client: 'test',
-    model: 'm',
     target: 'p/m',
-    upstreamKey: undefined,
-    hop: 1,
-    attempt: 1,
-    status: 200,
-    ended: 'done',
-    tokens: { ...NO_TOKENS, ...tokens },
-    estimated: false,
     cost: 1,
     price: PRICE,
-    trace: undefined,
     ...more,
-  };
+  });
 }
 
 test('the report: by key, target and label, with and without steps', async () => {
   const home = mkdtempSync(join(tmpdir(), 'lost-'));
   const path = join(home, 'spend.db');
-  const failing = (message: string) => {
-    throw new Error(message);
-  };
-  const journal = new SpendJournal({
-    path,
-    keepDays: () => 0,
-    onProblem: failing,
-    onRecovered: () => {},
-  });
+  const journal = openedSpend(path);
   const now = Date.now();
   const at = (seconds: number) => now - 600_000 + seconds * 1000;
   const rows = [
     row(at(0), { input: 20_000 }),
-    row(at(20), { input: 1000, cacheRead: 20_000 }),
+    row(at(20), { input: 1000, cache_read: 20_000 }),
     // Lost: 21,000 tokens.
     row(at(40), { input: 22_000 }),
     // Another session, a longer pause, a shorter prompt, no session: nothing is known to be lost.
@@ -137,21 +119,11 @@ test('the report: by key, target and label, with and without steps', async () =>
     row(at(400), { input: 60_000 }, { session: 'other' }),
     row(at(410), { input: 30_000 }, { session: 'other' }),
     row(at(420), { input: 50_000 }, { session: undefined }),
-    row(at(430), { input: 50_000, cacheWrite: 4000 }, { session: undefined }),
+    row(at(430), { input: 50_000, cache_write: 4000 }, { session: undefined }),
   ];
   for (const one of rows) journal.end(journal.begin({ reservedRow: () => one }), one);
-  journal.close();
-  const file = new Database(path, { readonly: true });
-  const reader: SpendReader = {
-    names: FILE_NAMES,
-    all: (sql, values = {}) => {
-      const named = Object.fromEntries(
-        Object.entries(values).map(([name, of]) => [`$${name}`, of]),
-      );
-      // biome-ignore lint/suspicious/noExplicitAny: rows of any question
-      return file.query(sql).all(named) as any;
-    },
-  };
+  await journal.close();
+  const reader = new FileReader(path);
   const expected = 21_000 * (3000 - 300);
   // The discount of what was read, less the surcharge of what was written.
   const expectedSaved = 20_000 * (3000 - 300) - 4000 * (3750 - 3000);
@@ -168,6 +140,6 @@ test('the report: by key, target and label, with and without steps', async () =>
       expect(saved.groups.reduce<number>((sum, one) => sum + one!, 0)).toBe(expectedSaved);
     }
   }
-  file.close();
+  reader.close();
   rmSync(home, { recursive: true });
 });

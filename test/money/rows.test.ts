@@ -7,13 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { JsonObject } from '../../src/lib/json/json.ts';
+import { FILE_TABLES } from '../../src/money/published-tables.ts';
+import { FileReader } from '../../src/money/reader.ts';
 import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
-import { MIGRATIONS, SUM_COLUMNS } from '../../src/money/schema.ts';
-import { SHARED_SPEND } from '../../src/money/shared/tables.ts';
-import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
-import { SpendStore } from '../../src/money/spend-store.ts';
+import { NO_TOKENS, type SpendReader, SUM_COLUMNS, spendSchema } from '../../src/money/schema.ts';
+import type { SpendRow, SpendTokens } from '../../src/money/spend.ts';
+import { fileStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy, usageJson } from '../../src/money/usage.ts';
 import { usageCsv } from '../../src/money/usage-csv.ts';
+import { putRows, spendRow } from '../support/spend-rows.ts';
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2027, 0, 15, 12);
@@ -25,42 +27,15 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const rowOf = (more: Partial<SpendRow>): SpendRow => ({
-  request: 'req_1',
-  time: NOW,
-  key: 'ci',
-  labels: {},
-  session: undefined,
-  client: 'test',
-  model: 'm',
-  target: 'up/m',
-  upstreamKey: undefined,
-  hop: 1,
-  attempt: 1,
-  status: 200,
-  ended: 'done',
-  tokens: { ...NO_TOKENS, input: 10 },
-  estimated: false,
-  cost: 1000,
-  price: '{}',
-  trace: undefined,
-  ...more,
-});
-
-function writeAll(store: SpendStore, rows: readonly SpendRow[], size: number): void {
-  for (let at = 0; at < rows.length; ) {
-    const some = rows.slice(at, at + size).map((row) => ({ row, running: 0, n: 0, at: 0 }));
-    at += store.write(some, undefined);
-  }
-}
+const rowOf = spendRow;
 
 /** The requests of all pages. */
-async function requestsOf(store: SpendStore, parameters: Readonly<Record<string, string>>) {
+async function requestsOf(reader: SpendReader, parameters: Readonly<Record<string, string>>) {
   const found: string[] = [];
   for (let before: string | undefined; ; ) {
     const all = { ...parameters, ...(before !== undefined && { before }) };
     const query = readRowsQuery((name) => (all as Record<string, string>)[name], NOW);
-    const page = await spendPage(store, query);
+    const page = await spendPage(reader, query);
     found.push(...(page.data as JsonObject[]).map(({ request }) => String(request)));
     if (page.next === null) return found;
     before = String(page.next);
@@ -81,9 +56,11 @@ test('a session has exactly its rows, newest first, whatever the clock and the b
       fc.integer({ min: 1, max: 30 }),
       async (drawn, size) => {
         const rows = drawn.map((row, at) => rowOf({ ...row, request: `req_${at}` }));
-        const store = new SpendStore(join(dir, `${files++}.db`), 'one');
+        const path = join(dir, `${files++}.db`);
+        const file = fileStore(path);
+        const store = new FileReader(path);
         try {
-          writeAll(store, rows, size);
+          await putRows(file, rows, size);
           const ofSession = rows.filter(({ session }) => session === 'a').toReversed();
           const requests = (some: readonly SpendRow[]) => some.map(({ request }) => request);
           expect(await requestsOf(store, { session: 'a', limit: '3' })).toEqual(
@@ -94,6 +71,7 @@ test('a session has exactly its rows, newest first, whatever the clock and the b
           expect(await requestsOf(store, { limit: '7' })).toEqual(requests(rows.toReversed()));
         } finally {
           store.close();
+          file.close();
         }
       },
     ),
@@ -117,7 +95,7 @@ test('a session has exactly its rows, newest first, whatever the clock and the b
 test('a file of the version before: its sessions are found, and go on', async () => {
   const path = join(dir, 'spend.db');
   const old = new Database(path, { create: true, readwrite: true });
-  old.run(MIGRATIONS[0] as string);
+  old.run(FILE_TABLES[0] as string);
   old.run('PRAGMA user_version = 1');
   old.run("INSERT INTO texts (id, text) VALUES (1, '{}')");
   const add =
@@ -134,8 +112,10 @@ test('a file of the version before: its sessions are found, and go on', async ()
     if (i % 4 === 0) addTotals.run(time - (time % DAY));
   }
   old.close();
-  const store = new SpendStore(path, 'one');
-  writeAll(store, [rowOf({ session: 's', request: 'req_new' })], 10);
+  const file = fileStore(path);
+  await putRows(file, [rowOf({ session: 's', request: 'req_new' })]);
+  file.close();
+  const store = new FileReader(path);
   const expected = Array.from({ length: 10 }, (_, n) => `req_${(9 - n) * 4}`);
   expect(await requestsOf(store, { session: 's' })).toEqual(['req_new', ...expected]);
   store.close();
@@ -144,28 +124,31 @@ test('a file of the version before: its sessions are found, and go on', async ()
 test('no column of a row is lost on its way into the file, the totals, JSON and CSV', async () => {
   const tokens = Object.fromEntries(
     Object.keys(NO_TOKENS).map((name, at) => [name, 1_000_001 + at]),
-  ) as unknown as SpendRow['tokens'];
+  ) as unknown as SpendTokens;
   const texts = {
     request: 'req_own',
     key: 'key-own',
-    labels: { team: 'label-own' },
+    labels: '{"team":"label-own"}',
     session: 'session-own',
     client: 'client-own',
     model: 'model-own',
     target: 'target/own',
-    upstreamKey: 'upstream-own',
+    upstream_key: 'upstream-own',
     ended: 'hedge_lost',
     price: '{"input":"price-own"}',
     trace: 'trace-own',
   } as const;
   const numbers = { hop: 2_000_001, attempt: 2_000_002, status: 2_000_003, cost: 2_000_004 };
-  const row = rowOf({ ...texts, ...numbers, tokens, estimated: true });
-  const store = new SpendStore(join(dir, 'all.db'), 'one');
+  const row = rowOf({ ...texts, ...numbers, ...tokens, estimated: 1 });
+  const path = join(dir, 'all.db');
+  const file = fileStore(path);
+  await putRows(file, [row]);
+  file.close();
+  const store = new FileReader(path);
   try {
-    writeAll(store, [row], 1);
     const all = readRowsQuery(() => undefined, NOW);
     const csv = (await Array.fromAsync(spendCsv(store, all))).join('');
-    const named = { ...texts, labels: texts.labels.team, price: 'price-own' };
+    const named = { ...texts, labels: 'label-own', price: 'price-own' };
     const counts = Object.values(tokens);
     for (const text of [JSON.stringify(await spendPage(store, all)), csv]) {
       for (const value of [...Object.values(named), ...Object.values(numbers), ...counts]) {
@@ -191,17 +174,20 @@ test('a published migration is never changed, not even by a column that is added
   const digest = (sql: unknown) =>
     new Bun.CryptoHasher('sha256').update(String(sql)).digest('hex').slice(0, 16);
   // A new migration adds its own line.
-  expect(MIGRATIONS.map(digest)).toEqual([
+  const { sqlite, postgres } = spendSchema();
+  expect(sqlite.map(digest)).toEqual([
     '6dad6a6908921e29',
     'd49c98152426588c',
     'fdf590a5921820f3',
     '441b17450bbe5e36',
     '254c752c4a6b6bd5',
+    'baf490a5e9f2dcfd',
   ]);
-  expect(SHARED_SPEND.map(digest)).toEqual([
+  expect(postgres.map(digest)).toEqual([
     '3499fa92501eb0e0',
     'c652c209c13b10de',
     '94fed7846f88b00d',
     'baadd79b32677618',
+    '9d2edec4b7ac9ec5',
   ]);
 });

@@ -1,31 +1,31 @@
 /** Spend of several replicas in one Postgres: no row lost and none counted twice, whatever breaks between two steps. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Secret } from '../../src/config/secret.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
-import type { RunningPlace } from '../../src/money/journal.ts';
+import type { RunningPlace, SpendJournal } from '../../src/money/journal.ts';
+import { databaseFolder, openSpend, type SpendOptions } from '../../src/money/open-spend.ts';
+import { sharedSpendReader } from '../../src/money/reader.ts';
 import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
-import {
-  openSharedSpend,
-  type SharedSpend,
-  type SharedSpendOptions,
-  sharedSpendReader,
-} from '../../src/money/shared/open-shared.ts';
-import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
+import { spendSchema } from '../../src/money/schema.ts';
+import type { SpendRow } from '../../src/money/spend.ts';
+import { SpendStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
-import type { Sql } from '../../src/state/engines/engine.ts';
+import type { Sql, SqlReader } from '../../src/state/engines/engine.ts';
 import { EngineAway } from '../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import { openPostgres } from '../../src/state/sql/postgres.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,
   startPostgres,
 } from '../support/engines/database-servers.ts';
 import { startFaultProxy } from '../support/engines/fault-proxy.ts';
+import { spendRow } from '../support/spend-rows.ts';
 import { until } from '../support/until.ts';
 
 const LONG = 20_000;
@@ -33,27 +33,7 @@ const DAY = 86_400_000;
 const NOW = Date.UTC(2027, 0, 15, 12);
 
 let made = 0;
-const rowOf = (more: Partial<SpendRow> = {}): SpendRow => ({
-  request: `req_${++made}`,
-  time: NOW,
-  key: 'ci',
-  labels: { team: 'web' },
-  session: undefined,
-  client: 'test',
-  model: 'm',
-  target: 'up/m',
-  upstreamKey: undefined,
-  hop: 1,
-  attempt: 1,
-  status: 200,
-  ended: 'done',
-  tokens: { ...NO_TOKENS, input: 10 },
-  estimated: false,
-  cost: 1000,
-  price: '{}',
-  trace: undefined,
-  ...more,
-});
+const rowOf = (more: Partial<SpendRow> = {}) => spendRow({ request: `req_${++made}`, ...more });
 
 describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
   let server: DatabaseServer;
@@ -72,7 +52,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     for (const close of closing.splice(0).toReversed()) await close();
     await database.query(
       `TRUNCATE hopgate.spend_rows, hopgate.spend_open, hopgate.spend_totals, hopgate.spend_session_totals,
-        hopgate.spend_spools, hopgate.spend_kept`,
+        hopgate.spend_spools, hopgate.spend_kept, hopgate.spend_marks`,
       [],
       LONG,
     );
@@ -90,26 +70,29 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     );
 
   /** One on a file of its own; the same name again is its next process. */
-  function replica(name: string, more: Partial<SharedSpendOptions> = {}): SharedSpend {
-    const shared = openSharedSpend({
+  function replica(name: string, more: Partial<SpendOptions> = {}): SpendJournal {
+    const journal = openSpend({
       path: join(dir, `${name}.db`),
-      keepDays: () => 0,
-      flushAfterMs: 1,
+      keep: () => ({ rows: 0, totals: 0 }),
+      momentMs: 1,
       onProblem: () => {},
       onRecovered: () => {},
       onRefused: () => {},
       onLost: () => {},
       database,
       replica: name,
+      lapseEveryMs: 20,
       lookEveryMs: 20,
       ...more,
     });
-    closing.push(() => shared.close());
-    return shared;
+    closing.push(() => journal.close());
+    return journal;
   }
-  const begin = ({ journal }: SharedSpend, row: SpendRow): RunningPlace =>
+  const storeOf = (machine: string) =>
+    new SpendStore(openPostgres(database, spendSchema()), { machine, replica: machine });
+  const begin = (journal: SpendJournal, row: SpendRow): RunningPlace =>
     journal.begin({ reservedRow: () => row });
-  const spend = (shared: SharedSpend, row: SpendRow) => shared.journal.end(begin(shared, row), row);
+  const spend = (journal: SpendJournal, row: SpendRow) => journal.end(begin(journal, row), row);
 
   async function stored() {
     const [rows] = await database.query<Record<string, number>>(
@@ -148,7 +131,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
   }
 
   test('a kill, a lost answer, a refusal to connect or a late repetition at any step loses no row and counts none twice', async () => {
-    const POINTS = ['taken', 'answered', 'marked', 'before the query', 'after the query'] as const;
+    const POINTS = ['read', 'fold', 'folded', 'gone', 'statement', 'committed'] as const;
     const fault = fc.record({
       point: fc.constantFrom(...POINTS),
       /** How often the point is passed before. */
@@ -175,24 +158,28 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
         const before = await stored();
         let expected = 0;
         let cost = 0;
-        const batches: (readonly unknown[])[] = [];
         let armed: { point: string; left: number } | undefined;
         const pass = (point: string) => {
           if (armed?.point !== point) return;
           if (armed.left-- === 0) {
             armed = { point, left: 0 };
-            throw new EngineAway('database', `fault: ${point}`);
+            throw new Error(`fault: ${point}`);
           }
         };
         const faulty = new Proxy<Sql>(database, {
           get: (own, property) => {
-            if (property === 'query') {
-              return async (sql: string, values: readonly never[], deadline: number) => {
-                pass('before the query');
-                const rows = await own.query(sql, values, deadline);
-                if (sql.includes('spend_put')) batches.push(values);
-                pass('after the query');
-                return rows;
+            if (property === 'transaction') {
+              return async (work: (inside: SqlReader) => Promise<unknown>, deadline: number) => {
+                const result = await own.transaction(async (inside) => {
+                  const query: SqlReader['query'] = (sql, values) => {
+                    pass('statement');
+                    return inside.query(sql, values);
+                  };
+                  return work({ query });
+                }, deadline);
+                // The answer to the commit is lost.
+                pass('committed');
+                return result;
               };
             }
             const value = Reflect.get(own, property) as unknown;
@@ -221,9 +208,8 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
               places.push(begin(shared, one));
             } else spend(shared, one);
           }
-          await Bun.sleep(3);
-          await shared.journal.flush();
-          await shared.read(() => {});
+          await until(() => places.every(({ n }) => n > 0));
+          await shared.flush();
           if (fault?.kill === true) {
             // Nothing more of it reaches the database: what it has written stays in the file, as it is.
             armed = undefined;
@@ -231,21 +217,23 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
             await shared.close();
             generation++;
             shared = start();
-            shared.journal.open();
+            shared.open();
           } else {
             armed = undefined;
-            for (const place of places) shared.journal.end(place, place.running.reservedRow());
+            for (const place of places) shared.end(place, place.running.reservedRow());
           }
         }
         armed = undefined;
         await shared.read(() => {});
-        // Batches that come again, in any order, behind all others.
-        for (const values of batches.toReversed()) {
-          await database.query(
-            'SELECT hopgate.spend_put($1, $2, $3)',
-            values as readonly never[],
-            LONG,
-          );
+        // Batches that come again, behind all others.
+        const marks = await database.query<{ writer: string; n: number }>(
+          'SELECT writer, n FROM hopgate.spend_marks',
+          [],
+          LONG,
+        );
+        const again = [{ n: 1, value: { row: rowOf() } }];
+        for (const { writer, n } of marks) {
+          expect(await storeOf(name).fold(writer, 0, n, again)).toBe(false);
         }
         const after = await stored();
         expect(after.tries! - before.tries!).toBe(expected);
@@ -258,14 +246,14 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     );
   }, 240_000);
 
-  function openReplica(name: string, own: Sql, at: (point: string) => void): SharedSpend {
-    return replica(name, { database: own, at, flushAfterMs: 2 });
+  function openReplica(name: string, own: Sql, at: (point: string) => void): SpendJournal {
+    return replica(name, { database: own, at, momentMs: 2, lookEveryMs: 5 });
   }
 
   test('a try of a machine that is gone is booked as lost once; if the machine wakes, its true row takes the place', async () => {
     const lost: number[] = [];
     const gone = replica('gone');
-    const reserved = rowOf({ cost: 900, session: 's', estimated: true, ended: 'cut' });
+    const reserved = rowOf({ cost: 900, session: 's', estimated: 1, ended: 'cut' });
     const place = begin(gone, reserved);
     await until(async () => {
       await gone.read(() => {});
@@ -286,7 +274,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     expect(await stored()).toMatchObject({ tries: 1, cost: 900 });
     expect(await openRows()).toBe(0);
     await expectNoDrift();
-    gone.journal.end(place, { ...reserved, ended: 'done', cost: 250, time: NOW + 3 * 3_600_000 });
+    gone.end(place, { ...reserved, ended: 'done', cost: 250, time: NOW + 3 * 3_600_000 });
     await gone.read(() => {});
     expect(await stored()).toMatchObject({ tries: 1, cost: 250, lost: 0 });
     await expectNoDrift();
@@ -308,7 +296,8 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       () => through.close(),
     );
     const lost: number[] = [];
-    const one = replica('alive', { lostAfterMs: 400, onLost: (tries) => lost.push(tries) });
+    // It hears itself.
+    const one = replica('alive', { lapseEveryMs: 1e9 });
     const two = replica('watching', {
       database: through,
       lostAfterMs: 400,
@@ -373,7 +362,10 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     });
     expect(refused).toHaveLength(1);
     expect(refused[0]).toContain('out of range');
-    expect(one.journal.spooled((spool) => spool.take(10, Date.now() + DAY))).toEqual([]);
+    const file = join(databaseFolder(join(dir, 'refused.db')), 'refused');
+    expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(2);
+    await one.flush();
+    expect(one.waiting).toBe(0);
     await expectNoDrift();
   });
 
@@ -481,11 +473,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       (await database.query('SELECT 1 FROM hopgate.spend_months', [], LONG)).length;
     const before = await months();
     const prune = (rows: number, totals: number, settledMs: number) =>
-      database.query(
-        'SELECT hopgate.spend_prune($1, $2, $3, 500)',
-        [rows, totals, settledMs],
-        LONG,
-      );
+      storeOf('old').prune({ rows, totals }, settledMs, 500);
     await prune(90, 0, DAY);
     expect(await months()).toBe(before);
     for (let i = 0; i < before; i++) await prune(90, 0, 0);
@@ -506,16 +494,16 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
   test('a try that was booked as lost, whose month is gone, and that ends after all counts once', async () => {
     const gone = replica('gone-with-its-month');
     const time = Date.now() - 200 * DAY;
-    const reserved = rowOf({ time, cost: 900, session: 's', estimated: true, ended: 'cut' });
+    const reserved = rowOf({ time, cost: 900, session: 's', estimated: 1, ended: 'cut' });
     const places = [begin(gone, reserved), begin(gone, rowOf({ ...reserved, request: 'other' }))];
     await until(async () => {
       await gone.read(() => {});
       return (await openRows()) === 2;
     });
-    const lapse = () => database.query('SELECT hopgate.spend_lapse(-1000, 500)', [], LONG);
+    const lapse = () => storeOf('watcher').lapse(-1000, 500);
     await lapse();
     expect(await stored()).toMatchObject({ tries: 2, cost: 1800, lost: 2 });
-    const prune = () => database.query('SELECT hopgate.spend_prune(90, 0, 0, 500)', [], LONG);
+    const prune = () => storeOf('watcher').prune({ rows: 90, totals: 0 }, 0, 500);
     const sums = async () => {
       const found = await database.query<Record<string, number>>(
         `SELECT 'span ' || span AS what, sum(tries)::int AS tries, sum(cost)::bigint AS cost, sum(estimated)::int AS estimated
@@ -532,13 +520,13 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     expect(await stored()).toMatchObject({ tries: 0 });
     expect(await sums()).toEqual(everywhere(2, 1800, 2));
 
-    gone.journal.end(places[0]!, { ...reserved, ended: 'done', cost: 250, estimated: false });
+    gone.end(places[0]!, { ...reserved, ended: 'done', cost: 250, estimated: 0 });
     await gone.read(() => {});
     expect(await stored()).toMatchObject({ tries: 1, cost: 250 });
     expect(await sums()).toEqual(everywhere(2, 1150, 1));
     // The month is dropped again, and the other one ends then.
     for (let i = 0; i < 10; i++) await prune();
-    gone.journal.end(places[1]!, { ...reserved, ended: 'done', cost: 50, estimated: false });
+    gone.end(places[1]!, { ...reserved, ended: 'done', cost: 50, estimated: 0 });
     await gone.read(() => {});
     expect(await sums()).toEqual(everywhere(2, 300, 0));
     const [kept] = await database.query('SELECT count(*) AS n FROM hopgate.spend_kept', [], LONG);
@@ -548,19 +536,18 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
   test('the file keeps what the database has not, however old it is', async () => {
     const away = new Proxy<Sql>(database, {
       get: (own, property) =>
-        property === 'query'
+        property === 'query' || property === 'transaction'
           ? async () => {
               throw new EngineAway('database', 'away');
             }
           : Reflect.get(own, property),
     });
-    const one = replica('kept', { database: away, keepDays: () => 1 });
+    const one = replica('kept', { database: away, keep: () => ({ rows: 1, totals: 0 }) });
     spend(one, rowOf({ time: Date.now() - 30 * DAY }));
-    await one.journal.flush();
-    await one.journal.flush();
-    expect(one.journal.spooled((spool) => spool.take(10, Date.now())).length).toBe(1);
+    await one.flush();
+    expect(one.waiting).toBe(1);
     await one.close();
-    const next = replica('kept', { keepDays: () => 1 });
+    const next = replica('kept', { keep: () => ({ rows: 1, totals: 0 }) });
     await next.read(() => {});
     expect(await stored()).toMatchObject({ tries: 1 });
   });

@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
-import { SpendJournal } from '../../src/money/journal.ts';
+import type { SpendJournal } from '../../src/money/journal.ts';
 import type { SpendSource } from '../../src/money/reports.ts';
-import { openSharedSpend } from '../../src/money/shared/open-shared.ts';
-import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
+import type { SpendRow } from '../../src/money/spend.ts';
+import { labelsText } from '../../src/money/totals.ts';
 import { labelNames, readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import { usageCsv } from '../../src/money/usage-csv.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
@@ -18,6 +18,7 @@ import {
   startBouncer,
   startPostgres,
 } from '../support/engines/database-servers.ts';
+import { openedSpend, spendRow } from '../support/spend-rows.ts';
 
 const NOW = Date.parse('2026-06-20T12:00:00Z');
 const DAY_MS = 86_400_000;
@@ -40,26 +41,19 @@ const LABELS: readonly Readonly<Record<string, string>>[] = [
 ];
 const ROWS = Array.from({ length: 3000 }, (_, i): SpendRow => {
   const model = `m${below(9)}`;
-  return {
+  return spendRow({
     request: `req_${i}`,
     time: NOW - below(25 * DAY_MS),
     key: `key-${below(12)}`,
-    labels: LABELS[below(LABELS.length)]!,
+    labels: labelsText(LABELS[below(LABELS.length)]!),
     session: below(5) === 0 ? undefined : `s-${below(300)}`,
-    client: 'test',
     model,
     target: `p/${model}`,
-    upstreamKey: undefined,
-    hop: 1,
-    attempt: 1,
-    status: 200,
-    ended: 'done',
-    tokens: { ...NO_TOKENS, input: below(5000), output: below(500) },
-    estimated: false,
+    input: below(5000),
+    output: below(500),
     cost: below(10) === 0 ? undefined : below(1e9),
     price: '{"input":1}',
-    trace: undefined,
-  };
+  });
 });
 
 const queryOf = (parameters: Readonly<Record<string, string>>) =>
@@ -70,7 +64,7 @@ const GROUP: Readonly<Record<string, (row: SpendRow) => string | null | undefine
   model: ({ model }) => model,
   target: ({ target }) => target,
   session: ({ session }) => session,
-  'label.team': ({ labels }) => labels.team ?? null,
+  'label.team': ({ labels }) => JSON.parse(labels).team ?? null,
 };
 
 /** Cost and tries by group and step, straight from the rows. */
@@ -93,18 +87,8 @@ interface Opened extends SpendSource {
   close(): Promise<void>;
 }
 
-const failing = (message: string) => {
-  throw new Error(message);
-};
-const journalOptions = (path: string) => ({
-  path,
-  keepDays: () => 0,
-  onProblem: failing,
-  onRecovered: () => {},
-});
-
 function openFile(dir: string): Opened {
-  const journal = new SpendJournal(journalOptions(join(dir, 'spend.db')));
+  const journal = openedSpend(join(dir, 'spend.db'));
   return {
     journals: [journal],
     read: (question) => journal.read(question),
@@ -119,16 +103,10 @@ async function openDatabase(dir: string, pooled: boolean): Promise<Opened> {
   const { url } = bouncer ?? server;
   const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
   const replicas = ['one', 'two'].map((replica) =>
-    openSharedSpend({
-      ...journalOptions(join(dir, replica, 'spend.db')),
-      database,
-      replica,
-      onRefused: failing,
-      onLost: () => {},
-    }),
+    openedSpend(join(dir, replica, 'spend.db'), { database, replica }),
   );
   return {
-    journals: replicas.map(({ journal }) => journal),
+    journals: replicas,
     async read(question) {
       await replicas[0]!.read(() => {});
       return replicas[1]!.read(question);

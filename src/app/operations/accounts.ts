@@ -9,10 +9,9 @@ import { WITHOUT_KEY } from '../../keys/principal.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import { type AccountsOptions, SpendAccounts } from '../../money/accounts.ts';
 import { OutputEstimate } from '../../money/estimate.ts';
-import { type JournalOptions, SpendJournal } from '../../money/journal.ts';
+import { openSpend } from '../../money/open-spend.ts';
 import { PriceBook } from '../../money/price.ts';
 import type { SpendSource } from '../../money/reports.ts';
-import { openSharedSpend } from '../../money/shared/open-shared.ts';
 import type { Sql } from '../../state/engines/engine.ts';
 import { clientName } from '../../telemetry/client-name.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
@@ -26,6 +25,8 @@ export interface AccountServicesOptions {
   readonly guard: AccountsOptions['guard'];
   /** Of all replicas; undefined: spend stays in the file. */
   readonly database: Sql | undefined;
+  /** The first process takes in what this one writes. */
+  readonly isWorker: boolean;
 }
 
 export interface AccountServices {
@@ -42,22 +43,25 @@ export interface AccountServices {
 }
 
 export function accountServices(
-  { path, log, metrics, guard, database }: AccountServicesOptions,
+  { path, log, metrics, guard, database, isWorker }: AccountServicesOptions,
   initial: Config,
 ): AccountServices {
   let config = initial;
   let prices = new PriceBook(config);
   const estimate = new OutputEstimate();
-  const options: JournalOptions = {
+  const journal = openSpend({
     path,
+    database,
+    replica: hostname(),
+    isWorker,
+    hasWorkers: initial.workers > 1,
     estimate,
-    keepDays: () => config.spend.keepDays,
-    keepTotalsDays: () => config.spend.keepTotalsDays,
+    keep: () => ({ rows: config.spend.keepDays, totals: config.spend.keepTotalsDays }),
     onProblem: (message, waiting) => event(log, 'spend.problem', { message, waiting }, 'error'),
     onRecovered: (lost) => event(log, 'spend.recovered', { lost }, 'warn'),
-  };
-  const { journal, close, ...opened } =
-    database === undefined ? openOwn(options) : openShared(options, database, log);
+    onRefused: (message) => event(log, 'spend.refused', { message }, 'error'),
+    onLost: (tries) => event(log, 'spend.lost', { tries }, 'warn'),
+  });
   const accounts = new SpendAccounts({
     journal,
     prices: () => prices,
@@ -68,10 +72,11 @@ export function accountServices(
   });
   return {
     accounts,
-    ...opened,
+    spend: journal,
+    open: () => journal.open(),
     async close() {
       accounts.close();
-      await close();
+      await journal.close();
     },
     own: new OwnPayer(accounts),
     configure(next) {
@@ -79,31 +84,6 @@ export function accountServices(
       prices = new PriceBook(next);
     },
   };
-}
-
-type Opened = Pick<AccountServices, 'spend' | 'open' | 'close'> & {
-  readonly journal: SpendJournal;
-};
-
-function openOwn(options: JournalOptions): Opened {
-  const journal = new SpendJournal(options);
-  return {
-    journal,
-    spend: journal,
-    open: () => journal.open(),
-    close: async () => journal.close(),
-  };
-}
-
-function openShared(options: JournalOptions, database: Sql, log: Log): Opened {
-  const shared = openSharedSpend({
-    ...options,
-    database,
-    replica: hostname(),
-    onRefused: (message) => event(log, 'spend.refused', { message }, 'error'),
-    onLost: (tries) => event(log, 'spend.lost', { tries }, 'warn'),
-  });
-  return { journal: shared.journal, spend: shared, open: shared.open, close: shared.close };
 }
 
 /** Each try is an account of its own, of no key. */

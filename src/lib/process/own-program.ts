@@ -10,3 +10,12 @@ export const ownProgram = (role: string): readonly string[] => [
   ...(compiled ? [] : [join(import.meta.dir, '../../main.ts')]),
   role,
 ];
+
+/**
+ * The file with which a thread begins; `build.ts` lists it as an entry point.
+ * @param path from the folder `src`
+ */
+export const threadFile = (path: string): string =>
+  compiled
+    ? `/$bunfs/root/src/${path.replace(/\.ts$/, '.js')}`
+    : join(import.meta.dir, '../..', path);

@@ -3,9 +3,16 @@
 import type { Sql, SqlReader } from '../../state/engines/engine.ts';
 import { tablesThere } from '../../state/moving/moved-items.ts';
 import { prepared } from '../../state/shared-tables.ts';
-import { type HourTotals, type SessionTotals, SUM_COLUMNS } from '../schema.ts';
-import { type RowName, SAME, type SpoolEntry } from '../shared/spool-store.ts';
-import { ADDED, SHARED_SPEND, SPOOL_LOCK } from '../shared/tables.ts';
+import { openPostgres } from '../../state/sql/postgres.ts';
+import {
+  columnsWith,
+  type HourTotals,
+  type SessionTotals,
+  type StoredRow,
+  SUM_COLUMNS,
+  spendSchema,
+} from '../schema.ts';
+import { MACHINE_LOCK, type NamedRow, type RowName, SpendStore } from '../spend-store.ts';
 import {
   BEYOND,
   type DayCount,
@@ -28,11 +35,12 @@ export interface MoveMark extends RowPlace {
 }
 
 /** A row as the database has it; labels and price are JSON. */
-export type SharedRow = RowName & Readonly<Record<string, string | number | null>>;
+export type SharedRow = RowName & StoredRow;
 
 export const PAGE = 500;
 
 const SUMS = SUM_COLUMNS.join(', ');
+const ADDED = SUM_COLUMNS.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
 const SUM_FIELDS = SUM_COLUMNS.map((name) => `${name} bigint`).join(', ');
 const SUMMED = SUM_COLUMNS.map((name) => {
   if (name === 'tries') return 'count(*) AS tries';
@@ -56,7 +64,7 @@ export class SharedSpendRows {
 
   /** @param writes makes the tables; else nothing is written */
   static async open(database: Sql, writes: boolean): Promise<SharedSpendRows> {
-    if (writes) await prepared(database, 'spend', SHARED_SPEND)();
+    if (writes) await prepared(database, 'spend', spendSchema().postgres)();
     const tables = await tablesThere(database, ['spend_rows', 'spend_moves']);
     if (!tables.has('spend_moves')) return new SharedSpendRows(database, tables, undefined);
     const [row] = await database.query<{ name: string }>(
@@ -104,17 +112,20 @@ export class SharedSpendRows {
     );
   }
 
-  /** As if the gateway had sent them; the mark in the same transaction. */
-  putRows(origin: string, rows: readonly SpoolEntry[], upTo: RowPlace): Promise<void> {
-    const batch = rows.map(({ row, at, writer, n, rev }) => ({ at, writer, n, rev, ...row }));
-    return this.#writing(origin, async ({ query }) => {
-      await query('SELECT hopgate.spend_apply($1)', [JSON.stringify(batch)]);
-      await query('UPDATE hopgate.spend_moves SET id = $2, time = $3 WHERE origin = $1', [
+  /** The rows, as gateways write them; a machine has an order of its own. */
+  storeOf(machine: string, replica = ''): SpendStore {
+    return new SpendStore(openPostgres(this.#database, spendSchema()), { machine, replica });
+  }
+
+  /** The mark is in the same transaction. */
+  putRows(store: SpendStore, origin: string, rows: readonly NamedRow[], upTo: RowPlace) {
+    return store.put(rows, (inside) =>
+      inside.query('UPDATE hopgate.spend_moves SET id = $2, time = $3 WHERE origin = $1', [
         origin,
         upTo.id,
         upTo.time,
-      ]);
-    });
+      ]),
+    );
   }
 
   /** Each hour of a file once. */
@@ -174,26 +185,24 @@ export class SharedSpendRows {
   }
 
   /** Rows by day, without those that a file has itself. */
-  async days(
-    own: string | undefined,
-    running: readonly Pick<RowName, 'writer' | 'n'>[],
-  ): Promise<readonly DayCount[]> {
+  async days(own: string | undefined): Promise<readonly DayCount[]> {
     if (!this.#has.has('spend_rows')) return [];
     return this.#database.query<DayCount>(
       `SELECT at - at % ${DAY_MS} AS day, count(*) AS rows, sum(rev)::bigint AS revs FROM hopgate.spend_rows
-        WHERE writer <> $1 AND (writer, n) NOT IN (SELECT * FROM unnest($2::text[], $3::bigint[]))
-        GROUP BY 1 ORDER BY 1`,
-      [own ?? '', running.map(({ writer }) => writer), running.map(({ n }) => n)],
+        WHERE writer <> $1 GROUP BY 1 ORDER BY 1`,
+      [own ?? ''],
       READ_MS,
     );
   }
 
   /** The rows of one of these days, in pages. */
   async *rowsOf(day: number, own: string | undefined): AsyncGenerator<readonly SharedRow[]> {
-    const columns = SAME.map((name) => `s.${name}`).join(', ');
+    const columns = columnsWith()
+      .flatMap(({ name, isShared }) => (isShared ? [] : [`s.${name}`]))
+      .join(', ');
     for (let [at, writer, n] = [day - 1, '', 0]; ; ) {
       const rows = await this.#database.query<SharedRow>(
-        `SELECT s.at, s.writer, s.n, s.rev, ${columns}, l.text AS labels, p.text AS price
+        `SELECT s.at, s.writer, s.n, s.rev, s.replica, ${columns}, l.text AS labels_text, p.text AS price_text
           FROM hopgate.spend_rows s JOIN hopgate.spend_texts l ON l.id = s.labels
           LEFT JOIN hopgate.spend_texts p ON p.id = s.price
           WHERE s.at >= $1 AND s.at < $2 AND (s.at, s.writer, s.n) > ($3, $4, $5) AND s.writer <> $6
@@ -252,7 +261,7 @@ export class SharedSpendRows {
   #writing(origin: string, work: (inside: SqlReader) => Promise<void>): Promise<void> {
     return this.#database.transaction(async (inside) => {
       await inside.query("SELECT set_config('lock_timeout', $1, true)", [`${LOCK_MS}`]);
-      await inside.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [SPOOL_LOCK, origin]);
+      await inside.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [MACHINE_LOCK, origin]);
       await work(inside);
     }, WRITE_MS);
   }

@@ -1,19 +1,41 @@
 /** The file of spend as one side of a move: its rows, and what its totals count beyond them. */
 
-import type { Database } from 'bun:sqlite';
+import { Database } from 'bun:sqlite';
+import { randomBase36 } from '../../lib/text/ids.ts';
 import { openSource } from '../../state/moving/source-store.ts';
-import { openStateFile } from '../../state/versioned-store.ts';
+import { openSqlite } from '../../state/sql/sqlite.ts';
 import {
   type HourTotals,
-  MIGRATIONS,
   type SessionTotals,
   type StoredRow,
   SUM_COLUMNS,
+  spendSchema,
 } from '../schema.ts';
-import { OPEN, type RowName, Spool } from '../shared/spool-store.ts';
+import type { NamedRow, SpendStore } from '../spend-store.ts';
 
 /** Milliseconds to wait for a gateway that writes. */
 export const BUSY_MS = 5000;
+
+/**
+ * What moves know of the file. Versions before the journal, with a shared database, wrote it, too.
+ * `spool`: this file's name among all machines. `shared_rows`: rows of the file that the shared database knows by `at`,
+ * `writer` and `n`. Ids of rows that are gone may be used again: the time tells such rows apart. `imports`: ids of rows
+ * that a move wrote, not in the order of time, and from which database. `taken_totals`: up to which hour a move took
+ * totals of rows that the database has no more. `unsent`: what such a version had not sent yet.
+ */
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS unsent (
+    writer TEXT NOT NULL, n INTEGER NOT NULL, rev INTEGER NOT NULL, at INTEGER NOT NULL, written INTEGER NOT NULL,
+    spend INTEGER, refused INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (writer, n, rev)) WITHOUT ROWID`,
+  'CREATE INDEX IF NOT EXISTS unsent_spend ON unsent (spend)',
+  'CREATE TABLE IF NOT EXISTS taken_totals (database TEXT PRIMARY KEY, through INTEGER NOT NULL) WITHOUT ROWID',
+  `CREATE TABLE IF NOT EXISTS shared_rows (
+    writer TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, rev INTEGER NOT NULL, spend INTEGER NOT NULL,
+    time INTEGER NOT NULL, PRIMARY KEY (writer, n, at)) WITHOUT ROWID`,
+  'CREATE INDEX IF NOT EXISTS shared_rows_time ON shared_rows (time, spend)',
+  'CREATE TABLE IF NOT EXISTS imports (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, database TEXT NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS spool (id TEXT PRIMARY KEY, sender TEXT, until INTEGER NOT NULL) WITHOUT ROWID',
+];
 
 /** How many rows of a day there are, and the sum of their versions. */
 export interface DayCount {
@@ -55,39 +77,55 @@ const NAMED =
   'EXISTS (SELECT 1 FROM shared_rows s WHERE s.time = spend.time AND s.spend = spend.id)';
 const REFUSED = 'spend.id IN (SELECT spend FROM unsent WHERE refused = 1)';
 /** Tries that a killed process left, and which a process that only seemed dead may take back: their rows come later. */
-const OPEN_ROWS =
+const EARLIER_OPEN_ROWS =
   'SELECT spend FROM running WHERE spend IS NOT NULL AND writer IN (SELECT id FROM writers)';
+const OPEN_ROWS = `${EARLIER_OPEN_ROWS} UNION ALL SELECT id AS spend FROM spend
+  WHERE rev < 3 AND writer IN (SELECT writer FROM spend_marks WHERE gone IS NULL)`;
 
 /** A row of the file; with the name by which a shared database knows it, if one does. */
-export interface FileRow extends StoredRow {
-  readonly writer: string | null;
-  readonly n: number;
-  readonly at: number;
-  readonly rev: number;
-}
+export type FileRow = StoredRow & {
+  readonly of_writer: string | null;
+  readonly of_n: number;
+  readonly of_at: number;
+  readonly of_rev: number;
+};
 
 export class SpendFile {
   readonly #db: Database;
   /** A gateway with a shared database, or a move, has written here. */
   readonly #isNamed: boolean;
+  /** SQL: ids of {@link OPEN_ROWS}. */
+  readonly #openRows: string;
 
   private constructor(db: Database) {
     this.#db = db;
-    this.#isNamed =
-      db.query("SELECT 1 FROM sqlite_master WHERE name = 'shared_rows'").get() !== null;
+    const table = db.query<unknown, [string]>('SELECT 1 FROM sqlite_master WHERE name = ?');
+    this.#isNamed = table.get('shared_rows') !== null;
+    this.#openRows = table.get('spend_marks') === null ? EARLIER_OPEN_ROWS : OPEN_ROWS;
   }
 
   /** To be looked at; undefined: there is none. @throws Error with a message for people */
   static open(path: string): SpendFile | undefined {
-    const source = openSource(path, MIGRATIONS.length);
+    const source = openSource(path, spendSchema().sqlite.length);
     return source && new SpendFile(source.db);
   }
 
   /** Gives a file a name among all machines, if it has none; makes it if there is none. */
   static name(path: string): string {
-    const db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+    openSqlite(spendSchema(), { path, busyMs: BUSY_MS }).close();
+    const db = new Database(path, { readwrite: true, strict: true });
     try {
-      return new Spool(db).id;
+      db.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
+      return db
+        .transaction(() => {
+          for (const sql of TABLES) db.run(sql);
+          const found = db.query<{ id: string }, []>('SELECT id FROM spool').get();
+          if (found !== null) return found.id;
+          const id = randomBase36(20);
+          db.query('INSERT INTO spool VALUES (?, NULL, 0)').run(id);
+          return id;
+        })
+        .immediate();
     } finally {
       db.close();
     }
@@ -134,7 +172,7 @@ export class SpendFile {
    */
   #movable(named: boolean): string {
     const others = this.#isNamed ? ` AND NOT ${named ? REFUSED : NAMED}` : '';
-    return `spend.time >= $since AND spend.id NOT IN (${OPEN_ROWS})${others}`;
+    return `spend.time >= $since AND spend.id NOT IN (${this.#openRows})${others}`;
   }
 
   /** @param named also rows that a shared database knows */
@@ -155,21 +193,21 @@ export class SpendFile {
   ): Iterable<{ readonly rows: readonly FileRow[]; readonly upTo: RowPlace }> {
     const [names, join] = this.#isNamed
       ? [
-          's.writer, s.n, s.at, s.rev',
+          's.writer AS of_writer, s.n AS of_n, s.at AS of_at, s.rev AS of_rev',
           'LEFT JOIN shared_rows s ON s.time = spend.time AND s.spend = spend.id',
         ]
-      : ['NULL AS writer, 0 AS n, 0 AS at, 0 AS rev', ''];
+      : ['NULL AS of_writer, 0 AS of_n, 0 AS of_at, 0 AS of_rev', ''];
     const query = this.#db.query<FileRow, [Values]>(
       `SELECT spend.*, texts.text AS labels_text, prices.text AS price_text, ${names} FROM spend
         JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price ${join}
         WHERE spend.id > $after AND ${this.#movable(named)} ORDER BY spend.id LIMIT $most`,
     );
     const before = this.#db.query<RowPlace, [number]>(
-      `SELECT id, time FROM spend WHERE id < (SELECT min(spend) FROM (${OPEN_ROWS})) AND id <= ?
+      `SELECT id, time FROM spend WHERE id < (SELECT min(spend) FROM (${this.#openRows})) AND id <= ?
         ORDER BY id DESC LIMIT 1`,
     );
     const isOpen = this.#db.query<unknown, [number]>(
-      `SELECT 1 FROM (${OPEN_ROWS}) WHERE spend <= ?`,
+      `SELECT 1 FROM (${this.#openRows}) WHERE spend <= ?`,
     );
     for (let last = after; ; ) {
       const rows = query.all({ after: last, since, most });
@@ -243,12 +281,79 @@ export class SpendFile {
       .all();
   }
 
-  /** Tries that run here. Their rows come from here. */
-  running(): readonly Pick<RowName, 'writer' | 'n'>[] {
-    if (!this.#isNamed) return [];
-    return this.#db
-      .query<Pick<RowName, 'writer' | 'n'>, []>(`SELECT writer, n FROM unsent WHERE rev = ${OPEN}`)
-      .all();
+  /**
+   * Writes rows of the shared database that this file has not, or in an older version.
+   * @param store of this file
+   * @param database its name
+   * @returns how many were written
+   */
+  async takeIn(store: SpendStore, rows: readonly NamedRow[], database: string): Promise<number> {
+    const known = this.#db.query<{ rev: number; spend: number }, [string, number, number]>(
+      'SELECT rev, spend FROM shared_rows WHERE writer = ? AND n = ? AND at = ?',
+    );
+    const gone: number[] = [];
+    const news: NamedRow[] = [];
+    for (const row of rows) {
+      const there = known.get(row.writer, row.n, row.at);
+      if (there !== null && there.rev >= row.rev) continue;
+      if (there !== null) gone.push(there.spend);
+      // What it has to become is known by the database.
+      news.push(row);
+    }
+    if (news.length === 0) return 0;
+    await store.put(
+      news,
+      async (inside, written) => {
+        for (const id of gone) {
+          await inside.query('DELETE FROM hopgate.shared_rows WHERE spend = $1', [id]);
+        }
+        for (const [{ writer, n, at, rev, row }, id] of written) {
+          await inside.query(
+            `INSERT INTO hopgate.shared_rows (writer, n, at, rev, spend, time) VALUES ($1, $2, $3, $4, $5, $6)
+              ON CONFLICT (writer, n, at) DO UPDATE SET rev = excluded.rev, spend = excluded.spend, time = excluded.time`,
+            [writer, n, at, rev, id, row.time],
+          );
+        }
+        if (written.length === 0) return;
+        const [first, last] = [written[0]![1], written.at(-1)![1]];
+        const [before] = await inside.query<{ first: number; last: number; database: string }>(
+          'SELECT * FROM hopgate.imports ORDER BY first DESC LIMIT 1',
+        );
+        const goesOn = before?.last === first - 1 && before.database === database;
+        await inside.query('INSERT OR REPLACE INTO hopgate.imports VALUES ($1, $2, $3)', [
+          goesOn ? before.first : first,
+          last,
+          database,
+        ]);
+      },
+      gone,
+    );
+    return news.length;
+  }
+
+  /**
+   * Adds totals of a shared database that has no rows for them any more.
+   * @param store of this file
+   * @param database its name
+   * @param through the last hour of which these are all
+   */
+  takeTotals(
+    store: SpendStore,
+    database: string,
+    through: number,
+    hours: readonly HourTotals[],
+    sessions: readonly SessionTotals[],
+  ): Promise<void> {
+    const noRows = { first_row: null, last_row: null };
+    return store.putTotals(
+      hours,
+      sessions.map((one) => ({ ...one, ...noRows })),
+      (inside) =>
+        inside.query('INSERT OR REPLACE INTO hopgate.taken_totals VALUES ($1, $2)', [
+          database,
+          through,
+        ]),
+    );
   }
 
   /** Rows and tries that the gateway sends by itself. */

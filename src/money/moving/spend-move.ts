@@ -1,15 +1,14 @@
 /** Moves what was spent between the file of a machine and the database of all replicas: rows, and totals that have no rows. */
 
 import { existsSync } from 'node:fs';
-import { isObject, tryParse } from '../../lib/json/json.ts';
-import { randomBase36 } from '../../lib/text/ids.ts';
 import type { Sql } from '../../state/engines/engine.ts';
+import { Keeper } from '../../state/journal/keeper.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../../state/state-move.ts';
-import { ENDED, type SpoolEntry, storedColumns } from '../shared/spool-store.ts';
-import type { SpendRow } from '../spend.ts';
-import { SpendStore } from '../spend-store.ts';
-import { PAGE, type SharedRow, SharedSpendRows } from './shared-spend.ts';
-import { BUSY_MS, type FileRow, type RowPlace, SpendFile } from './spend-file-store.ts';
+import { rowFrom } from '../earlier-files.ts';
+import { databaseFolder, fileFolder } from '../open-spend.ts';
+import { ENDED, fileStore, type NamedRow, type SpendStore } from '../spend-store.ts';
+import { PAGE, SharedSpendRows } from './shared-spend.ts';
+import { type FileRow, type RowPlace, SpendFile } from './spend-file-store.ts';
 
 export interface SpendMoveOptions {
   readonly database: Sql;
@@ -60,7 +59,10 @@ function toEngines(options: SpendMoveOptions): StateMove {
     async copy(onProgress) {
       if (!existsSync(path)) return 0;
       const origin = SpendFile.name(path);
+      const own = fileStore(path);
+      await takeIn(own, fileFolder(path)).finally(() => own.close());
       const shared = await SharedSpendRows.open(database, true);
+      const store = shared.storeOf(origin, replica);
       await shared.begin(origin, usualSince());
       const mark = (await shared.mark(origin))!;
       const file = SpendFile.open(path)!;
@@ -73,8 +75,9 @@ function toEngines(options: SpendMoveOptions): StateMove {
         let done = 0;
         for (const { rows, upTo } of file.pages(id, mark.since, isOther, PAGE)) {
           await shared.putRows(
+            store,
             origin,
-            rows.map((row) => entryOf(row, origin, replica)),
+            rows.map((row) => namedOf(row, origin, replica)),
             upTo,
           );
           done += rows.length;
@@ -107,14 +110,18 @@ async function copyTotals(
   return count;
 }
 
-function entryOf(row: FileRow, origin: string, replica: string): SpoolEntry {
-  const { writer, n, at, rev } = row;
+function namedOf(file: FileRow, origin: string, replica: string): NamedRow {
+  const { of_writer, of_n, of_at, of_rev, ...row } = file;
   const name =
-    writer === null
+    of_writer === null
       ? { at: row.time, writer: writerOf(origin), n: row.id, rev: ENDED }
-      : { at, writer, n, rev };
-  return { ...name, row: { ...storedColumns(row), replica } };
+      : { at: of_at, writer: of_writer, n: of_n, rev: of_rev };
+  return { ...name, row: rowFrom(row), replica };
 }
+
+/** What processes have left that were killed, and did not start again. */
+const takeIn = (tables: SpendStore, folder: string): Promise<void> =>
+  new Keeper({ folder, tables, onRefused: () => {} }).look();
 
 const NOTHING: MoveComparison = { items: 0, missing: 0, conflicts: 0 };
 
@@ -143,7 +150,7 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
   async function lacking(file: SpendFile | undefined, shared: SharedSpendRows) {
     const origin = file?.origin;
     const own = origin === undefined ? undefined : writerOf(origin);
-    const there = await shared.days(own, file?.running() ?? []);
+    const there = await shared.days(own);
     const here = new Map((file?.days() ?? []).map((one) => [one.day, one]));
     const items = there.reduce((sum, { rows }) => sum + rows, 0);
     const days = there.flatMap(({ day, rows, revs }) => {
@@ -170,20 +177,20 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
     async copy(onProgress) {
       SpendFile.name(path);
       const file = SpendFile.open(path)!;
-      const store = new SpendStore(path, `move-${randomBase36(12)}`, {
-        shared: true,
-        busy: BUSY_MS,
-      });
+      const store = fileStore(path);
       try {
         const shared = await SharedSpendRows.open(database, true);
+        await takeIn(shared.storeOf(file.origin!), databaseFolder(path));
         const { own, days } = await lacking(file, shared);
         const all = days.reduce((sum, { rows }) => sum + rows, 0);
         let done = 0;
         let written = 0;
         for (const { day } of days) {
           for await (const rows of shared.rowsOf(day, own)) {
-            const named = rows.map((row) => ({ ...nameOf(row), row: rowOf(row) }));
-            written += store.takeIn(named, shared.name!);
+            const named = rows.map(({ at, writer, n, rev, replica = null, ...row }) => {
+              return { at, writer, n, rev, replica, row: rowFrom(row) };
+            });
+            written += await file.takeIn(store, named, shared.name!);
             done += rows.length;
             onProgress(done, Math.max(done, all));
           }
@@ -194,7 +201,7 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
           const totals = await shared.totalsWithoutRows(hour);
           const day = hour - (hour % DAY_MS);
           const sessions = day > sessionsOf ? await shared.sessionsWithoutRows(day) : [];
-          store.takeTotals(shared.name!, hour, totals, sessions);
+          await file.takeTotals(store, shared.name!, hour, totals, sessions);
           sessionsOf = Math.max(sessionsOf, day);
         }
         return written + hours.length;
@@ -219,42 +226,4 @@ async function withoutRows(file: SpendFile | undefined, shared: SharedSpendRows)
   // The present hour is not over.
   const to = Date.now() - (Date.now() % HOUR_MS);
   return { from, hours: await shared.hoursWithoutRows(from, to) };
-}
-
-const nameOf = ({ at, writer, n, rev }: SharedRow) => ({ at, writer, n, rev });
-
-function rowOf(row: SharedRow): SpendRow {
-  const text = (name: string) => String(row[name]);
-  const number = (name: string) => Number(row[name]);
-  const textOrNone = (name: string) => (row[name] === null ? undefined : text(name));
-  const numberOrNone = (name: string) => (row[name] === null ? undefined : number(name));
-  const labels = tryParse(text('labels'));
-  return {
-    request: text('request'),
-    time: number('time'),
-    key: text('key'),
-    labels: isObject(labels) ? (labels as Readonly<Record<string, string>>) : {},
-    session: textOrNone('session'),
-    client: text('client'),
-    model: text('model'),
-    target: text('target'),
-    upstreamKey: textOrNone('upstream_key'),
-    hop: number('hop'),
-    attempt: number('attempt'),
-    status: numberOrNone('status'),
-    ended: text('ended') as SpendRow['ended'],
-    tokens: {
-      input: number('input'),
-      output: number('output'),
-      cacheRead: number('cache_read'),
-      cacheWrite: number('cache_write'),
-      cacheWrite1h: number('cache_write_1h'),
-      reasoning: number('reasoning'),
-      searches: number('searches'),
-    },
-    estimated: number('estimated') === 1,
-    cost: numberOrNone('cost'),
-    price: textOrNone('price'),
-    trace: textOrNone('trace'),
-  };
 }

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
-import { SpendJournal } from '../../../src/money/journal.ts';
-import { openSharedSpend } from '../../../src/money/shared/open-shared.ts';
-import { NO_TOKENS, type SpendRow } from '../../../src/money/spend.ts';
+import type { SpendJournal } from '../../../src/money/journal.ts';
+import type { SpendRow } from '../../../src/money/spend.ts';
 import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { HAS_POSTGRES, startPostgres } from '../../support/engines/database-servers.ts';
+import { openedSpend, spendRow } from '../../support/spend-rows.ts';
 import { createWorld, type World } from '../world.ts';
 
 let world: World;
@@ -19,36 +19,17 @@ afterEach(() => world.remove());
 
 const stateFile = (name: string) => join(world.home, '.hopgate', 'state', name);
 
-const rowOf = (key: string, cost: number): SpendRow => ({
-  request: `req_${cost}`,
-  time: Date.now(),
-  key,
-  labels: {},
-  session: undefined,
-  client: 'test',
-  model: 'm',
-  target: 'p/m',
-  upstreamKey: undefined,
-  hop: 1,
-  attempt: 1,
-  status: 200,
-  ended: 'done',
-  tokens: { ...NO_TOKENS, input: 10 },
-  estimated: false,
-  cost,
-  price: undefined,
-  trace: undefined,
-});
-
-const failing = (message: string) => {
-  throw new Error(message);
-};
-const journalOptions = () => ({
-  path: stateFile('spend.db'),
-  keepDays: () => 0,
-  onProblem: failing,
-  onRecovered: () => {},
-});
+const rowOf = (key: string, cost: number): SpendRow =>
+  spendRow({
+    request: `req_${cost}`,
+    time: Date.now(),
+    key,
+    labels: '{}',
+    target: 'p/m',
+    output: 0,
+    cost,
+    price: undefined,
+  });
 
 /** One row each, the dearest first. */
 function spend(journal: SpendJournal, keys: readonly string[]): void {
@@ -58,10 +39,10 @@ function spend(journal: SpendJournal, keys: readonly string[]): void {
   });
 }
 
-function spendOnFile(keys: readonly string[]): void {
-  const journal = new SpendJournal(journalOptions());
+async function spendOnFile(keys: readonly string[]): Promise<void> {
+  const journal = openedSpend(stateFile('spend.db'));
   spend(journal, keys);
-  journal.close();
+  await journal.close();
 }
 
 /** The id of a key that is made now. */
@@ -80,7 +61,7 @@ const cells = (out: string, columns: number) =>
 test('a key made at run time has its name beside its id; one of the file has its name for an id', async () => {
   const [web, old] = [await made('web'), await made('old one')];
   await world.run(['keys', 'revoke', old]);
-  spendOnFile([web, old, 'ci', 'jwt:alice', '']);
+  await spendOnFile([web, old, 'ci', 'jwt:alice', '']);
   const ran = await world.run(['usage']);
   expect([ran.code, ran.err]).toEqual([0, '']);
   expect(cells(ran.out, 3)).toEqual([
@@ -109,7 +90,7 @@ test('a key made at run time has its name beside its id; one of the file has its
 
 test('rows of single tries as CSV have the id and the name of their key', async () => {
   const web = await made('web');
-  spendOnFile([web, 'ci']);
+  await spendOnFile([web, 'ci']);
   const lines = (await world.run(['usage', '--csv'])).out.trim().split('\r\n');
   const [head, ...rows] = lines.map((line) => line.split(','));
   const at = (name: string) => head!.indexOf(name);
@@ -122,14 +103,14 @@ test('rows of single tries as CSV have the id and the name of their key', async 
 });
 
 test('where no key was made at run time, or others are asked for, one column is enough', async () => {
-  spendOnFile(['ci']);
+  await spendOnFile(['ci']);
   expect(cells((await world.run(['usage'])).out, 2)).toEqual([
     ['NAME', 'REQUESTS'],
     ['ci', '1'],
     ['TOTAL', '1'],
   ]);
   const web = await made('web');
-  spendOnFile([web]);
+  await spendOnFile([web]);
   expect(cells((await world.run(['usage', '--by', 'model'])).out, 2)).toEqual([
     ['NAME', 'REQUESTS'],
     ['m', '1'],
@@ -139,7 +120,7 @@ test('where no key was made at run time, or others are asked for, one column is 
 
 test('a file of keys that cannot be read costs the report its names alone, and says so', async () => {
   const web = await made('web');
-  spendOnFile([web]);
+  await spendOnFile([web]);
   for (const end of ['', '-wal', '-shm']) writeFileSync(stateFile(`keys.db${end}`), 'no database');
   const ran = await world.run(['usage']);
   expect(cells(ran.out, 2)).toEqual([
@@ -158,17 +139,19 @@ const TRIES: readonly Partial<SpendRow>[] = [
   { request: 'req_a', attempt: 1, cost: 0 },
   { request: 'req_a', attempt: 2, cost: 1_500_000, target: 'p/m' },
   { request: 'req_a', attempt: 3, cost: 2_000_000_000, target: 'q/m' },
-  { request: 'req_b', cost: 30, labels: { team: 'x' } },
-  { request: 'req_c', cost: 7, key: 'other-key', tokens: { ...NO_TOKENS, input: 123_456 } },
+  { request: 'req_b', cost: 30, labels: '{"team":"x"}' },
+  { request: 'req_c', cost: 7, key: 'other-key', input: 123_456 },
 ];
 
-function triesOnFile(rows: readonly Partial<SpendRow>[], keepDays = 0): void {
-  const journal = new SpendJournal({ ...journalOptions(), keepDays: () => keepDays });
+async function triesOnFile(rows: readonly Partial<SpendRow>[], keepDays = 0): Promise<void> {
+  const journal = openedSpend(stateFile('spend.db'), {
+    keep: () => ({ rows: keepDays, totals: 0 }),
+  });
   for (const more of rows) {
     const row = { ...rowOf('ci', 0), ...more };
     journal.end(journal.begin({ reservedRow: () => row }), row);
   }
-  journal.close();
+  await journal.close();
 }
 
 test.each([
@@ -199,14 +182,14 @@ test.each([
 ])(
   'by %s: requests stand before their tries, and the last line has the sums',
   async (by, lines) => {
-    triesOnFile(TRIES);
+    await triesOnFile(TRIES);
     const { out } = await world.run(['usage', '--by', by]);
     expect(cells(out, 3)).toEqual([['NAME', 'REQUESTS', 'TRIES'], ...lines]);
   },
 );
 
 test('numbers stand on the right, under each other', async () => {
-  triesOnFile(TRIES);
+  await triesOnFile(TRIES);
   for (const more of [[], ['--step', 'day']]) {
     const lines = (await world.run(['usage', ...more])).out.trimEnd().split('\n');
     for (const title of ['REQUESTS', 'TRIES', 'INPUT', 'COST USD', 'ESTIMATED']) {
@@ -221,7 +204,7 @@ test('numbers stand on the right, under each other', async () => {
 });
 
 test('as JSON, requests and the total are there, too', async () => {
-  triesOnFile(TRIES);
+  await triesOnFile(TRIES);
   const { out } = await world.run(['usage', '--json']);
   const { total, data } = JSON.parse(out) as { total: object; data: readonly object[] };
   expect(total).toMatchObject({ requests: 3, tries: 5, cost_usd: 2.001500037 });
@@ -232,7 +215,7 @@ test('as JSON, requests and the total are there, too', async () => {
 });
 
 test('where rows are gone and totals are not, the number of requests is unknown, not smaller', async () => {
-  triesOnFile(TRIES);
+  await triesOnFile(TRIES);
   const { Database } = await import('bun:sqlite');
   const db = new Database(stateFile('spend.db'));
   db.run("DELETE FROM spend WHERE request = 'req_b'");
@@ -249,7 +232,7 @@ test('the CSV has the cost in USD and each part of the price in a column, behind
   const price = JSON.stringify({
     ...{ source: 'config', model: 'm*', above: 1000, input: 1e-6, output: 1000, cached: 0.5 },
   });
-  triesOnFile([
+  await triesOnFile([
     { cost: 1_500_000, price },
     { cost: 0, price: undefined },
     { cost: undefined, price: undefined },
@@ -281,15 +264,8 @@ describe.skipIf(!HAS_POSTGRES)('with a shared database', () => {
     try {
       world.write('.config/hopgate/hopgate.yaml', `engines: { database: "${server.url}" }\n`);
       const web = await made('web');
-      const shared = openSharedSpend({
-        ...journalOptions(),
-        database,
-        replica: 'one',
-        onRefused: failing,
-        onLost: () => {},
-      });
-      spend(shared.journal, [web, 'ci']);
-      await shared.read(() => {});
+      const shared = openedSpend(stateFile('spend.db'), { database, replica: 'one' });
+      spend(shared, [web, 'ci']);
       await shared.close();
       const ran = await world.run(['usage']);
       expect([ran.code, ran.err]).toEqual([0, '']);

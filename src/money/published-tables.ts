@@ -1,14 +1,81 @@
-/** The tables of spend in Postgres: rows of all replicas by month, totals that change in the statement that writes the rows. */
+/** The tables of spend as versions before the journal made them, in the file and in Postgres. Never changed. */
 
-import { SUM_COLUMNS } from '../schema.ts';
+import type { Migration } from '../state/versioned-store.ts';
+
+const FILE_COUNTS = `
+  tries INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+  cache_write INTEGER NOT NULL, cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+  searches INTEGER NOT NULL, cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, estimated INTEGER NOT NULL`;
+
+/**
+ * - `spend`: in the order in which tries ended; an index would cost every request
+ * - `texts`: labels and prices, as JSON; the same ones stand in thousands of rows
+ * - `totals`: sums by span, key, labels, model and target; `session_totals`: by day, session and key
+ * - `running`: tries that run longer than a moment, as the rows that they become if the process is killed
+ */
+const FILE_FIRST = `
+CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE spend (
+  id INTEGER PRIMARY KEY, time INTEGER NOT NULL, request TEXT NOT NULL, key TEXT NOT NULL,
+  labels INTEGER NOT NULL, session TEXT, client TEXT NOT NULL, model TEXT NOT NULL, target TEXT NOT NULL,
+  upstream_key TEXT, hop INTEGER NOT NULL, attempt INTEGER NOT NULL, status INTEGER, ended TEXT NOT NULL,
+  input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
+  cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL, searches INTEGER NOT NULL,
+  estimated INTEGER NOT NULL, cost INTEGER, price INTEGER, trace TEXT);
+CREATE INDEX spend_session ON spend (session, time) WHERE session IS NOT NULL;
+CREATE TABLE totals (
+  span INTEGER NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, labels INTEGER NOT NULL,
+  model TEXT NOT NULL, target TEXT NOT NULL, ${FILE_COUNTS},
+  PRIMARY KEY (span, start, key, labels, model, target)) WITHOUT ROWID;
+CREATE TABLE session_totals (
+  start INTEGER NOT NULL, session TEXT NOT NULL, key TEXT NOT NULL, ${FILE_COUNTS},
+  PRIMARY KEY (start, session, key)) WITHOUT ROWID;
+CREATE TABLE writers (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, seen INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE running (
+  writer TEXT NOT NULL, seq INTEGER NOT NULL, row TEXT NOT NULL, spend INTEGER,
+  PRIMARY KEY (writer, seq)) WITHOUT ROWID;
+`;
+
+/**
+ * Where a session's rows are: `session_totals` has the ids of its first and its last row of the day. An index over
+ * rows would cost every try of a session a write at a random place of the file.
+ */
+const SESSION_RANGES = `
+DROP INDEX spend_session;
+ALTER TABLE session_totals ADD COLUMN first_row INTEGER;
+ALTER TABLE session_totals ADD COLUMN last_row INTEGER;
+UPDATE session_totals SET first_row = found.first_row, last_row = found.last_row FROM (
+  SELECT time - time % 86400000 AS start, session, key, min(id) AS first_row, max(id) AS last_row
+  FROM spend WHERE session IS NOT NULL GROUP BY 1, 2, 3) AS found
+  WHERE found.start = session_totals.start AND found.session = session_totals.session
+    AND found.key = session_totals.key;
+CREATE INDEX session_days ON session_totals (session);
+`;
+
+/** What answers of a target have shown: kept over a restart. `written`: milliseconds since 1970. */
+const LEARNED = `
+CREATE TABLE learned (
+  target TEXT NOT NULL, stream INTEGER NOT NULL, bytes_per_token REAL NOT NULL, mean REAL NOT NULL,
+  spread REAL NOT NULL, written INTEGER NOT NULL, PRIMARY KEY (target, stream)) WITHOUT ROWID;
+`;
+
+/** When each writer began, as its system tells it: its number alone may be another process's by now. */
+const STARTS = 'ALTER TABLE writers ADD COLUMN started TEXT;';
+
+/** Up to which line of its file the rows of each process are in here. */
+const TAILS =
+  'CREATE TABLE tails (writer TEXT PRIMARY KEY, line INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID, STRICT;';
+
+export const FILE_TABLES: readonly Migration[] = [
+  FILE_FIRST,
+  SESSION_RANGES,
+  LEARNED,
+  STARTS,
+  TAILS,
+];
 
 const addedTo = (sums: readonly string[]) =>
   sums.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
-/** SQL: the sums of a row that is there, in totals `t`, and of a new one together. */
-export const ADDED = addedTo(SUM_COLUMNS);
-
-// Below, columns as they were published: what `SUM_COLUMNS` gains later comes by a migration of its own.
-
 const FIRST_SUMS = [
   ...['tries', 'input', 'output', 'cache_read', 'cache_write', 'cache_write_1h', 'reasoning'],
   ...['searches', 'cost', 'unpriced', 'estimated'],
@@ -42,7 +109,8 @@ const NAMES = FACTS.split(',')
  * - `spend_months`: the parts of `spend_rows`, and when they were made
  * - `spend_put`: one batch of one machine; `spend_lapse`: what machines left that are gone; `spend_prune`: retention
  *
- * What is published stays as it is. `spend_apply` and `spend_prune` are in force as {@link KEPT} writes them anew.
+ * The functions are called by versions before the journal alone. `spend_apply` and `spend_prune` are in force as
+ * {@link KEPT} writes them anew.
  */
 const FIRST = `
 CREATE TABLE hopgate.spend_texts (
@@ -352,7 +420,4 @@ const SERIAL = `
 ALTER TABLE hopgate.spend_totals SET (parallel_workers = 0);
 `;
 
-export const SHARED_SPEND: readonly string[] = [FIRST, MOVES, KEPT, SERIAL];
-
-/** Of the entries of one machine. */
-export const SPOOL_LOCK = 7_496_232;
+export const DATABASE_TABLES: readonly string[] = [FIRST, MOVES, KEPT, SERIAL];

@@ -1,0 +1,214 @@
+/** What versions before the journal have left, and columns that come after the tables were published. */
+
+import { Database } from 'bun:sqlite';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SharedSpendRows } from '../../src/money/moving/shared-spend.ts';
+import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
+import { type Column, type SpendReader, spendSchema } from '../../src/money/schema.ts';
+import type { SpendRow } from '../../src/money/spend.ts';
+import { SpendStore } from '../../src/money/spend-store.ts';
+import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import { openPostgres } from '../../src/state/sql/postgres.ts';
+import { openSqlite } from '../../src/state/sql/sqlite.ts';
+import {
+  type DatabaseServer,
+  HAS_POSTGRES,
+  newDatabase,
+  startPostgres,
+} from '../support/engines/database-servers.ts';
+import { openedSpend, putRows, spendRow } from '../support/spend-rows.ts';
+
+const LONG = 20_000;
+/** Made by the commit before the journal, e9c278f: four rows, two tries that ran, and the file of its process. */
+const EARLIER = join(import.meta.dir, 'earlier');
+const TAIL = 'spend.db.tail-4194305-written';
+const WRITER = '4194305-written';
+const AT = Date.UTC(2026, 10, 20, 12);
+
+let dir: string;
+let path: string;
+let server: DatabaseServer | undefined;
+beforeAll(async () => {
+  if (HAS_POSTGRES) server = await startPostgres();
+});
+afterAll(() => server?.stop());
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'hopgate-earlier-'));
+  path = join(dir, 'spend.db');
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function earlierFiles(): void {
+  const db = new Database(path, { create: true });
+  db.run(readFileSync(join(EARLIER, 'spend.sql'), 'utf8'));
+  db.close();
+  cpSync(join(EARLIER, TAIL), join(dir, TAIL));
+}
+
+const ALL = [
+  ...['req_1', 'req_2', 'req_3', 'req_4'].map((request) => ({
+    request,
+    cost: 1000,
+    ended: 'done',
+  })),
+  // Its end stands in the file of its process.
+  { request: 'req_5', cost: 50, ended: 'done' },
+  { request: 'req_6', cost: 7000, ended: 'cut' },
+  { request: 'req_tail', cost: 1000, ended: 'done' },
+];
+
+async function expectAll(reader: SpendReader): Promise<void> {
+  const { rows, totals, sessionTotals } = reader.names;
+  const found = await reader.all(`SELECT request, cost, ended FROM ${rows} ORDER BY request`);
+  expect(found).toEqual(ALL);
+  const sums = 'CAST(sum(tries) AS bigint) AS tries, CAST(sum(cost) AS bigint) AS cost';
+  for (const span of [0, 1, 2]) {
+    const [sum] = await reader.all(`SELECT ${sums} FROM ${totals} WHERE span = ${span}`);
+    expect(sum).toEqual({ tries: 7, cost: 12_050 });
+  }
+  const [ofSession] = await reader.all(`SELECT ${sums} FROM ${sessionTotals}`);
+  const [inSession] = await reader.all(
+    `SELECT count(*) AS tries, CAST(sum(cost) AS bigint) AS cost FROM ${rows} WHERE session IS NOT NULL`,
+  );
+  expect(ofSession).toEqual(inSession);
+}
+
+test('files of the version before: rows stay, a killed process loses none, and what it reserved is booked once', async () => {
+  earlierFiles();
+  for (let start = 0; start < 2; start++) {
+    const journal = openedSpend(path);
+    journal.open();
+    await journal.flush();
+    await journal.close();
+    expect(existsSync(join(dir, TAIL))).toBe(false);
+    const reader = new FileReader(path);
+    await expectAll(reader);
+    reader.close();
+  }
+});
+
+describe.skipIf(!HAS_POSTGRES)('in Postgres', () => {
+  let database: PostgresDatabase;
+  beforeEach(async () => {
+    ({ database } = await newDatabase(server!));
+  });
+  afterEach(() => database.close());
+
+  test('what a file of the version before had not sent is there once, beside what it had', async () => {
+    earlierFiles();
+    await SharedSpendRows.open(database, true);
+    // As that version sends: two rows, and two tries that run.
+    const columns = { ...spendRow({ target: 'up/m' }), replica: 'one' };
+    const batch = [1, 2].map((n) => {
+      const session = n === 1 ? 's' : null;
+      const time = AT + n * 1000;
+      return {
+        ...columns,
+        request: `req_${n}`,
+        session,
+        time,
+        at: time,
+        writer: WRITER,
+        n,
+        rev: 3,
+      };
+    });
+    const open = [5, 6].map((n) => ({ ...batch[0], at: AT + n * 1000, n, rev: 0 }));
+    const put = 'SELECT hopgate.spend_put($1, $2, $3)';
+    await database.query(put, ['machine', 'one', JSON.stringify([...batch, ...open])], LONG);
+    for (let start = 0; start < 2; start++) {
+      const journal = openedSpend(path, { database, replica: 'one' });
+      journal.open();
+      await journal.flush();
+      await journal.close();
+      await expectAll(sharedSpendReader(database));
+    }
+    const left = await database.query('SELECT 1 FROM hopgate.spend_open', [], LONG);
+    expect(left).toEqual([]);
+  });
+
+  test('replicas of both versions count in the same totals, and each books what the other has lost', async () => {
+    const store = new SpendStore(openPostgres(database, spendSchema()), { machine: 'new' });
+    const reserved = spendRow({ request: 'req_open', cost: 900, session: 's' });
+    await store.fold('new-1', 0, 1, [{ n: 1, value: { open: reserved } }]);
+    // The older one finds a machine that was not heard.
+    const [lapsed] = await database.query('SELECT hopgate.spend_lapse(-1000, 500) AS n', [], LONG);
+    expect(lapsed).toEqual({ n: 1 });
+    const stored = () =>
+      database.query('SELECT request, ended, cost FROM hopgate.spend_rows ORDER BY 1', [], LONG);
+    expect(await stored()).toEqual([{ request: 'req_open', ended: 'lost', cost: 900 }]);
+    const row = { ...reserved, cost: 40 };
+    const end = { n: 2, value: { row, begun: [1, reserved.time] } };
+    expect(await store.fold('new-1', 1, 2, [end])).toBe(true);
+    expect(await stored()).toEqual([{ request: 'req_open', ended: 'done', cost: 40 }]);
+    // And the other way round.
+    const { time } = reserved;
+    const columns = { ...reserved, request: 'req_older', replica: 'two' };
+    const batch = [{ ...columns, at: time, writer: 'older-1', n: 1, rev: 0 }];
+    const put = 'SELECT hopgate.spend_put($1, $2, $3)';
+    await database.query(put, ['older', 'two', JSON.stringify(batch)], LONG);
+    expect(await store.lapse(-1000, 500)).toBe(1);
+    const ended = [{ ...batch[0], rev: 3, cost: 60 }];
+    await database.query(put, ['older', 'two', JSON.stringify(ended)], LONG);
+    expect(await stored()).toEqual([
+      { request: 'req_older', ended: 'done', cost: 60 },
+      { request: 'req_open', ended: 'done', cost: 40 },
+    ]);
+    const [sum] = await database.query(
+      'SELECT sum(tries)::int AS tries, sum(cost)::int AS cost FROM hopgate.spend_totals WHERE span = 0',
+      [],
+      LONG,
+    );
+    expect(sum).toEqual({ tries: 2, cost: 100 });
+  });
+});
+
+describe('a column that is added in its three places', () => {
+  const added: readonly Column[] = [
+    { name: 'audio' as keyof SpendRow, type: 'bigint', isSummed: true },
+    { name: 'region' as keyof SpendRow, type: 'text' },
+  ];
+  const rows = [1, 2, 3].map((audio) => {
+    return { ...spendRow({ session: 's' }), audio, region: 'eu' } as SpendRow;
+  });
+
+  test.each([
+    ['the file', false],
+    ['Postgres', true],
+  ])(
+    'is in rows, totals and totals of sessions of %s, also of tables of before',
+    async (_, shared) => {
+      if (shared && !HAS_POSTGRES) return;
+      const opened = shared ? await newDatabase(server!) : undefined;
+      const open = (columns?: readonly Column[]) => {
+        const schema = spendSchema(columns);
+        const tables =
+          opened === undefined
+            ? openSqlite(schema, { path })
+            : openPostgres(opened.database, schema);
+        return new SpendStore(tables, { machine: 'one', ...(columns && { added: columns }) });
+      };
+      const before = open();
+      await putRows(before, [spendRow({ session: 's' })]);
+      before.close();
+      const store = open(added);
+      await putRows(store, rows);
+      const { names, database } = store;
+      const stored = await database.query<{ audio: number | null }>(
+        `SELECT audio, region FROM ${names.rows} ORDER BY audio`,
+      );
+      expect(stored.filter(({ audio }) => audio !== null)).toEqual(
+        [1, 2, 3].map((audio) => ({ audio, region: 'eu' })),
+      );
+      for (const table of [names.totals, names.sessionTotals]) {
+        const found = await database.query(`SELECT DISTINCT tries, audio FROM ${table}`);
+        expect(found).toEqual([{ tries: 4, audio: 6 }]);
+      }
+      store.close();
+      await opened?.database.close();
+    },
+  );
+});
