@@ -5,7 +5,7 @@ import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { othersTurn } from '../lib/loop/steps.ts';
 import { withoutTrailing } from '../lib/text/trim-end.ts';
 import { usdText } from '../lib/text/usd.ts';
-import { ROW_FILTERS, type RowsQuery, type SpendReader, type StoredRow } from './schema.ts';
+import { ADDED, ROW_FILTERS, type RowsQuery, type SpendReader, type StoredRow } from './schema.ts';
 import { limitOf, timeOf } from './usage.ts';
 
 const USUAL_ROWS = 100;
@@ -224,6 +224,7 @@ const rowJson = (row: StoredRow): JsonObject => ({
   cost_nano_usd: row.cost,
   price: row.price_text === null ? null : (tryParse(row.price_text) ?? null),
   trace_id: row.trace,
+  ...Object.fromEntries(ADDED.map(({ name }) => [name, addedValue(row, name)])),
   ...(row.replica !== undefined && { replica: row.replica }),
 });
 
@@ -257,7 +258,13 @@ const CSV_COLUMNS: readonly CsvColumn[] = [
   ['cost_nano_usd', ({ cost }) => cost],
   ['price', (row) => row.price_text],
   ['trace_id', ({ trace }) => trace],
+  ...ADDED.map(({ name }): CsvColumn => [name, (row) => addedValue(row, name)]),
 ];
+
+/** Of a column that came after the others. */
+function addedValue(row: StoredRow, name: string): Cell {
+  return (row as unknown as Readonly<Record<string, Cell>>)[name] ?? null;
+}
 
 const COST_USD: CsvColumn = ['cost_usd', ({ cost }) => (cost === null ? null : usdText(cost))];
 

@@ -49,7 +49,7 @@ const FIRST_COLUMNS: readonly Column[] = [
 ];
 
 /** Columns that came after the tables were published, in the order in which they came: each is a migration of its own. */
-const ADDED: readonly Column[] = [];
+export const ADDED: readonly Column[] = [];
 
 /** Columns of rows. */
 export const columnsWith = (added: readonly Column[] = ADDED): readonly Column[] => [

@@ -7,6 +7,7 @@ import { memberOf } from '../lib/json/json-members.ts';
 import { Rests } from '../lib/loop/steps.ts';
 import { usdOf } from '../lib/text/usd.ts';
 import {
+  ADDED,
   DAY,
   HOUR,
   MONTH,
@@ -14,6 +15,7 @@ import {
   type SpendNames,
   type SpendReader,
   SUM_COLUMNS,
+  type SumColumn,
   type Sums,
 } from './schema.ts';
 import { monthOf } from './totals.ts';
@@ -478,4 +480,7 @@ const sumsJson = (sums: Sums): JsonObject => ({
   cost_usd: usdOf(sums.cost),
   unpriced: sums.unpriced,
   estimated: sums.estimated,
+  ...Object.fromEntries(
+    ADDED.flatMap(({ name, isSummed }) => (isSummed ? [[name, sums[name as SumColumn]]] : [])),
+  ),
 });
