@@ -1,7 +1,7 @@
 /** A thread that keeps the file of spend: no statement runs on the loop that serves requests. */
 
 import { onSetAside } from '../state/versioned-store.ts';
-import { takeEarlier } from './earlier-files.ts';
+import { takeEarlier } from './earlier-store.ts';
 import { type KeepDays, SpendKeeper } from './spend-keeper.ts';
 import { fileStore } from './spend-store.ts';
 

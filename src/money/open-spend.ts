@@ -7,7 +7,7 @@ import type { Sql } from '../state/engines/engine.ts';
 import { Keeper } from '../state/journal/keeper.ts';
 import { openPostgres } from '../state/sql/postgres.ts';
 import type { SqlDatabase } from '../state/sql/sql.ts';
-import { takeEarlier } from './earlier-files.ts';
+import { takeEarlier } from './earlier-store.ts';
 import { SpendJournal, type SpendJournalOptions } from './journal.ts';
 import { KeeperThread, onThisLoop } from './keeper-handle.ts';
 import { FileReader, sharedSpendReader } from './reader.ts';

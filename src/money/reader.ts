@@ -1,6 +1,5 @@
 /** Reads what was spent: from the file of a machine, or what all replicas have spent from the shared database. */
 
-import type { Database } from 'bun:sqlite';
 import { GatewayError } from '../conversation/errors.ts';
 import { EngineAway, type Sql, type SqlValue } from '../state/engines/engine.ts';
 import { prepared } from '../state/shared-tables.ts';
@@ -20,7 +19,7 @@ import {
 export class FileReader implements SpendReader {
   readonly names = FILE_NAMES;
   readonly #path: string;
-  #db: Database | undefined;
+  #db: ReturnType<typeof openToRead> | undefined;
   #file = 0;
 
   constructor(path: string) {
@@ -35,7 +34,7 @@ export class FileReader implements SpendReader {
   }
 
   /** @throws SQLiteError where it cannot be read */
-  open(): Database {
+  open(): ReturnType<typeof openToRead> {
     const file = fileAt(this.#path);
     if (this.#db !== undefined && file !== this.#file) this.close();
     this.#db ??= openToRead(this.#path);

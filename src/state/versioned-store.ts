@@ -105,6 +105,13 @@ export function openToRead(path: string, busy = 2000): Database {
   return db;
 }
 
+/** A database that is there, to be written with the tables that it has: another version may use it. */
+export function openAsItIs(path: string, busy = 5000): Database {
+  const db = new Database(path, { readwrite: true, create: false, strict: true });
+  db.run(`PRAGMA busy_timeout = ${busy}`);
+  return db;
+}
+
 /**
  * A database as {@link openToRead} opens it, of which a log that was left behind stays as it is: closing a connection
  * that may write would move it into the file.

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SharedSpendRows } from '../../src/money/moving/shared-spend.ts';
+import { SharedSpendRows } from '../../src/money/moved-database.ts';
 import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
 import { type Column, type SpendReader, spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';

@@ -5,7 +5,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { spendMove } from '../../src/money/moving/spend-move.ts';
+import { spendMove } from '../../src/money/move.ts';
 import { openSpend } from '../../src/money/open-spend.ts';
 import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
 import { readRowsQuery, spendCsv } from '../../src/money/rows.ts';

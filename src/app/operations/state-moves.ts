@@ -8,7 +8,7 @@ import { responsesMove } from '../../features/response-store/move.ts';
 import { localActor } from '../../keys/local-actor.ts';
 import { auditMove, keysMove } from '../../keys/move.ts';
 import { budgetsMove } from '../../limits/budgets-move.ts';
-import { spendMove } from '../../money/moving/spend-move.ts';
+import { spendMove } from '../../money/move.ts';
 import { samplesMove } from '../../samples/replicas/move.ts';
 import type { StateMove } from '../../state/state-move.ts';
 

@@ -1,4 +1,4 @@
-/** What must not be lost: entries that a process appends to segment files of its own, before it answers. */
+/** Entries that must not be lost: a process appends them to segment files of its own, before it answers. */
 
 import {
   closeSync,

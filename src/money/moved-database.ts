@@ -1,9 +1,16 @@
 /** The spend of all replicas as one side of a move: takes rows and totals of a machine's file, and gives those of all others. */
 
-import type { Sql, SqlReader } from '../../state/engines/engine.ts';
-import { tablesThere } from '../../state/moving/moved-items.ts';
-import { prepared } from '../../state/shared-tables.ts';
-import { openPostgres } from '../../state/sql/postgres.ts';
+import type { Sql, SqlReader } from '../state/engines/engine.ts';
+import { tablesThere } from '../state/moving/moved-items.ts';
+import { prepared } from '../state/shared-tables.ts';
+import { openPostgres } from '../state/sql/postgres.ts';
+import {
+  BEYOND,
+  type DayCount,
+  DIFFERS,
+  type RowPlace,
+  type SentRows,
+} from './moved-file-store.ts';
 import {
   columnsWith,
   type HourTotals,
@@ -11,15 +18,8 @@ import {
   type StoredRow,
   SUM_COLUMNS,
   spendSchema,
-} from '../schema.ts';
-import { MACHINE_LOCK, type NamedRow, type RowName, SpendStore } from '../spend-store.ts';
-import {
-  BEYOND,
-  type DayCount,
-  DIFFERS,
-  type RowPlace,
-  type SentRows,
-} from './spend-file-store.ts';
+} from './schema.ts';
+import { MACHINE_LOCK, type NamedRow, type RowName, SpendStore } from './spend-store.ts';
 
 const READ_MS = 60_000;
 const WRITE_MS = 20_000;

@@ -1,14 +1,14 @@
 /** Moves what was spent between the file of a machine and the database of all replicas: rows, and totals that have no rows. */
 
 import { existsSync } from 'node:fs';
-import type { Sql } from '../../state/engines/engine.ts';
-import { Keeper } from '../../state/journal/keeper.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../../state/state-move.ts';
-import { rowFrom } from '../earlier-files.ts';
-import { databaseFolder, fileFolder } from '../open-spend.ts';
-import { ENDED, fileStore, type NamedRow, type SpendStore } from '../spend-store.ts';
-import { PAGE, SharedSpendRows } from './shared-spend.ts';
-import { type FileRow, type RowPlace, SpendFile } from './spend-file-store.ts';
+import type { Sql } from '../state/engines/engine.ts';
+import { Keeper } from '../state/journal/keeper.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../state/state-move.ts';
+import { rowFrom } from './earlier-store.ts';
+import { PAGE, SharedSpendRows } from './moved-database.ts';
+import { type FileRow, type RowPlace, SpendFile } from './moved-file-store.ts';
+import { databaseFolder, fileFolder } from './open-spend.ts';
+import { ENDED, fileStore, type NamedRow, type SpendStore } from './spend-store.ts';
 
 export interface SpendMoveOptions {
   readonly database: Sql;

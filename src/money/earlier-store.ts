@@ -1,10 +1,11 @@
-/** What versions before the journal have left beside the tables: rows of a killed process, and rows for a shared database. */
+/** Takes in rows that versions before the journal have left beside the tables: of a killed process, and for a shared database. */
 
-import { Database } from 'bun:sqlite';
+import type { Database } from 'bun:sqlite';
 import { existsSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { tryParse } from '../lib/json/json.ts';
 import { isRunning } from '../lib/process/running.ts';
+import { openAsItIs } from '../state/versioned-store.ts';
 import type { StoredRow } from './schema.ts';
 import type { SpendRow } from './spend.ts';
 import { ENDED, type NamedRow, type SpendStore, TAKEN_OVER } from './spend-store.ts';
@@ -87,8 +88,7 @@ class EarlierFiles {
     this.#store = store;
     this.#path = path;
     this.#isFile = store.database.form === 'file';
-    this.#db = existsSync(path) ? new Database(path, { readwrite: true, strict: true }) : undefined;
-    this.#db?.run('PRAGMA busy_timeout = 5000');
+    this.#db = existsSync(path) ? openAsItIs(path) : undefined;
   }
 
   async take(): Promise<boolean> {

@@ -1,17 +1,18 @@
 /** The file of spend as one side of a move: its rows, and what its totals count beyond them. */
 
-import { Database } from 'bun:sqlite';
-import { randomBase36 } from '../../lib/text/ids.ts';
-import { openSource } from '../../state/moving/source-store.ts';
-import { openSqlite } from '../../state/sql/sqlite.ts';
+import type { Database } from 'bun:sqlite';
+import { randomBase36 } from '../lib/text/ids.ts';
+import { openSource } from '../state/moving/source-store.ts';
+import { openSqlite } from '../state/sql/sqlite.ts';
+import { openAsItIs } from '../state/versioned-store.ts';
 import {
   type HourTotals,
   type SessionTotals,
   type StoredRow,
   SUM_COLUMNS,
   spendSchema,
-} from '../schema.ts';
-import type { NamedRow, SpendStore } from '../spend-store.ts';
+} from './schema.ts';
+import type { NamedRow, SpendStore } from './spend-store.ts';
 
 /** Milliseconds to wait for a gateway that writes. */
 export const BUSY_MS = 5000;
@@ -113,9 +114,8 @@ export class SpendFile {
   /** Gives a file a name among all machines, if it has none; makes it if there is none. */
   static name(path: string): string {
     openSqlite(spendSchema(), { path, busyMs: BUSY_MS }).close();
-    const db = new Database(path, { readwrite: true, strict: true });
+    const db = openAsItIs(path);
     try {
-      db.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
       return db
         .transaction(() => {
           for (const sql of TABLES) db.run(sql);
