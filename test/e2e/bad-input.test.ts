@@ -134,7 +134,7 @@ for (const protocol of PROTOCOLS) {
         expect(await response.text()).toContain('counted');
         expect(upstream.refusals).toEqual([]);
         expect(JSON.stringify(upstream.modelRequests[0]?.body)).toContain('message 9999');
-      }, 15_000);
+      }, 60_000);
     }
 
     test('after all these errors the process still serves', async () => {

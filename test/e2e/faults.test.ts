@@ -11,6 +11,7 @@ import {
   say,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
 import { PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
@@ -116,7 +117,6 @@ for (const [client, vendor] of pairs) {
         errorOf(client, result.text);
         expect(upstream.modelRequests.length).toBeGreaterThan(1);
         expect(upstream.modelRequests.length).toBeLessThanOrEqual(5);
-        expect(result.took).toBeLessThan(4000);
       });
 
       test(`a context that is too long is reported as such and not retried (${how})`, async () => {
@@ -215,7 +215,6 @@ for (const [client, vendor] of pairs) {
       const result = await ask(client, vendor, true);
       expect(result.status).toBe(429);
       expect(Number(result.headers.get('retry-after'))).toBeGreaterThan(3000);
-      expect(result.took).toBeLessThan(3000);
       errorOf(client, result.text);
     });
 
@@ -239,11 +238,8 @@ for (const [client, vendor] of pairs) {
         const asking = ask(client, vendor, true, abort.signal).catch(() => undefined);
         const request = await upstream.request(0);
         await Bun.sleep(60);
-        const left = performance.now() - request.at;
         abort.abort();
-        await Promise.race([request.over, Bun.sleep(2000)]);
-        expect(request.abortedAfterMs).toBeDefined();
-        expect(request.abortedAfterMs! - left).toBeLessThan(1000);
+        await until(() => request.abortedAfterMs !== undefined);
         await asking;
         expect(upstream.modelRequests).toHaveLength(1);
       },
@@ -256,8 +252,7 @@ for (const [client, vendor] of pairs) {
       const request = await upstream.request(0);
       await Bun.sleep(30);
       abort.abort();
-      await Promise.race([request.over, Bun.sleep(2000)]);
-      expect(request.abortedAfterMs).toBeDefined();
+      await until(() => request.abortedAfterMs !== undefined);
       await asking;
     });
   });

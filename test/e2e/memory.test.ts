@@ -457,7 +457,7 @@ test('vectors come from a provider with its key; when it fails, word search goes
     const found = await send(gateway, 'POST', '/s/recall', { body: { query: 'boat' } });
     expect([found.status, texts(found)]).toEqual([200, ['the boat is red']]);
     const failed = () => gateway.logs().find(({ event }) => event === 'memory.embeddings.failed');
-    for (let i = 0; i < 100 && failed() === undefined; i++) await Bun.sleep(20);
+    await until(failed);
     expect(failed()).toMatchObject({
       level: 'warn',
       message: expect.stringContaining('500: no more'),

@@ -159,11 +159,9 @@ for (const client of PROTOCOLS) {
         });
 
         test('a tool that takes too long is stopped; the model is informed and continues', async () => {
-          toolServers.slow(2000);
+          toolServers.slow(60_000);
           upstream.enqueue(call(search('slow')), say('It took too long.'));
-          const started = performance.now();
           const reply = await openChat(hasty).say('Slow?');
-          expect(performance.now() - started).toBeLessThan(1500);
           expect(reply).toMatchObject({ text: 'It took too long.', finish: 'stop' });
           expect(history(1)[2]!.text).toContain('"ok":false');
           expect(history(1)[2]!.text).toContain('"retryable":true');

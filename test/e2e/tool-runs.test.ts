@@ -87,7 +87,6 @@ for (const stream of [true, false]) {
     expect(first!.error).toBeUndefined();
     for (const run of meta.tools!) {
       expect(run.ms).toBeGreaterThanOrEqual(55);
-      expect(run.ms).toBeLessThan(2000);
     }
     // Calls requested together run together, between the hops.
     expect(Math.abs(first!.at! - second!.at!)).toBeLessThan(50);

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CONFIG_VERSION } from '../../src/config/file/migrations.ts';
 import { runBinary, startGateway } from '../support/binary.ts';
+import { until } from '../support/until.ts';
 
 // Rebuilt from the samples beside it, so its content does not matter.
 const DERIVED = /samples\/.*\.db$/;
@@ -50,7 +51,7 @@ describe('state files', () => {
     const gateway = await startGateway(CONFIG, { env });
     expect(await ask(gateway.url)).toBe(200);
     // Files that the request does not need are opened shortly after the start.
-    for (let i = 0; i < 100 && databases().length < 6; i++) await Bun.sleep(50);
+    await until(() => databases().length >= 6);
     expect(await gateway.stop()).toBe(0);
   }, 120_000);
 
@@ -75,7 +76,10 @@ describe('state files', () => {
     expect(await ask(gateway.url)).toBe(200);
     const messages = () => gateway.logs().map(({ message }) => String(message));
     const named = (path: string) => messages().some((one) => one.includes(path));
-    for (let i = 0; i < 100 && !stored.every(named); i++) await Bun.sleep(50);
+    await until(
+      () => stored.every(named),
+      () => messages().join('\n'),
+    );
     const texts = messages();
     expect(await gateway.stop()).toBe(0);
     for (const path of stored) {

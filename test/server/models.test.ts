@@ -144,9 +144,7 @@ describe('a list with wildcards', () => {
     for (const answer of answers) {
       one.answer = answer;
       const { ids, close } = gateway({ providers: { p: provider({ models: ['named', '*'] }) } });
-      const before = performance.now();
       expect(await ids()).toEqual(['named', 'p/named']);
-      expect(performance.now() - before).toBeLessThan(6000);
       await close();
     }
   }, 30_000);

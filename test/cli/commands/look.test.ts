@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '../../support/until.ts';
 import { createWorld, GLM_CONFIG, type World } from '../world.ts';
 
 let world: World;
@@ -197,7 +198,7 @@ describe('ui', () => {
     expect((await world.run(['ui'])).code).toBe(0);
     // The shell makes the file before it writes.
     const text = async () => ((await Bun.file(seen).exists()) ? Bun.file(seen).text() : '');
-    for (let i = 0; i < 500 && (await text()) === ''; i++) await Bun.sleep(10);
+    await until(async () => (await text()) !== '');
     expect(await text()).toBe('http://127.0.0.1:5520/ui\n');
   });
 

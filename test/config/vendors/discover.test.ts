@@ -123,9 +123,7 @@ describe('servers on this machine', () => {
         new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
       );
     };
-    const start = performance.now();
     expect(names(await found({}, stuck))).toEqual(['demo']);
-    expect(performance.now() - start).toBeLessThan(2000);
     expect(requests.toSorted()).toEqual([
       'http://127.0.0.1:11434/v1/models',
       'http://127.0.0.1:1234/v1/models',

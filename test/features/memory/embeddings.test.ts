@@ -145,9 +145,7 @@ describe.each(FORMS)('hybrid recall, %s', (form) => {
     });
     const { book, recalled } = files.open({ path: files.path(), embedder: never });
     await book.add('s', EVENTS, inList);
-    const began = performance.now();
     expect((await recalled('s', 'Kia'))[0]).toContain('Kia');
-    expect(performance.now() - began).toBeLessThan(1000);
   });
 
   test.each<[string, Json]>([

@@ -150,9 +150,7 @@ describe.skipIf(!linux)(
       gateway = await startGateway(CONFIG, { env: SUPERVISED });
       await Bun.write(gateway.configPath, 'lisen: 1\n');
       gateway.signal('SIGUSR2');
-      for (let i = 0; i < 200 && !gateway.stderr().includes('succession.failed'); i++) {
-        await Bun.sleep(25);
-      }
+      await until(() => gateway!.stderr().includes('succession.failed'));
       expect(gateway.logs().map(({ event }) => event)).toContain('server.succession.failed');
       expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
     }, 30_000);
@@ -160,7 +158,7 @@ describe.skipIf(!linux)(
     test('without systemd the signal is refused and ends nothing', async () => {
       gateway = await startGateway(CONFIG);
       gateway.signal('SIGUSR2');
-      await Bun.sleep(200);
+      await until(() => gateway!.stderr().includes('succession.refused'));
       expect(gateway.logs().map(({ event }) => event)).toContain('server.succession.refused');
       expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
     });

@@ -2,12 +2,14 @@
 
 import { describe, expect, test } from 'bun:test';
 import { type Lease, Renewed } from '../../../src/upstream/platform/renewed.ts';
+import { until } from '../../support/until.ts';
 
 const HOUR = 3_600_000;
 
 class Source {
   now = 1_000_000;
   fetched = 0;
+  ended = 0;
   fails = false;
   readonly renewed = new Renewed<string>(
     () => this.#fetch(),
@@ -17,6 +19,7 @@ class Source {
   async #fetch(): Promise<Lease<string>> {
     this.fetched++;
     await Bun.sleep(1);
+    this.ended++;
     if (this.fails) throw new Error('no');
     return { value: `token ${this.fetched}`, until: this.now + HOUR };
   }
@@ -37,8 +40,7 @@ describe('renewed credentials', () => {
     source.now += HOUR - 200_000;
     expect(source.renewed.get()).toBe('token 1');
     expect(source.renewed.get()).toBe('token 1');
-    await Bun.sleep(5);
-    expect(source.renewed.get()).toBe('token 2');
+    await until(() => source.renewed.get() === 'token 2');
     expect(source.fetched).toBe(2);
   });
 
@@ -54,15 +56,14 @@ describe('renewed credentials', () => {
     expect(source.fetched).toBe(2);
     source.now += 16_000;
     expect(source.renewed.get()).toBe('token 1');
-    await Bun.sleep(3);
+    await until(() => source.ended === 3);
     expect(source.fetched).toBe(3);
     // In the last seconds a request waits for new ones, and takes the old ones where there are none.
     source.now = 1_000_000 + HOUR - 5000;
     expect(await source.renewed.get()).toBe('token 1');
     source.now += 6000;
-    expect(source.renewed.get()).rejects.toThrow('no');
+    await expect(source.renewed.get()).rejects.toThrow('no');
     source.fails = false;
-    await Bun.sleep(3);
     expect(await source.renewed.get()).toBe('token 6');
   });
 

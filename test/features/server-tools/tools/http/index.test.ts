@@ -12,6 +12,7 @@ import {
   schemaForModel,
 } from '../../../../../src/features/server-tools/tools/http/request.ts';
 import type { Json, JsonObject } from '../../../../../src/lib/json/json.ts';
+import { cpuTime } from '../../../../support/cpu-time.ts';
 
 const schema = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
   type: 'object',
@@ -239,13 +240,14 @@ describe('a schema is enforced before anything is sent', () => {
     expect([sent.href, body]).toEqual(['https://a.test/deploy/staging', { size: 3 }]);
   });
 
-  test('a pattern with catastrophic backtracking takes no time', () => {
+  test('a pattern with catastrophic backtracking takes no time', async () => {
     const evil = schema({ q: { type: 'string', pattern: '^(a+)+$' } });
-    const started = performance.now();
     const args = { q: `${'a'.repeat(20_000)}!` };
     const of = { url: 'https://a.test/', method: 'GET', schema: evil };
-    expect(() => buildRequest(of, args)).toThrow('must match the pattern');
-    expect(performance.now() - started).toBeLessThan(500);
+    const spent = await cpuTime(() =>
+      expect(() => buildRequest(of, args)).toThrow('must match the pattern'),
+    );
+    expect(spent).toBeLessThan(500);
     const long = { q: 'a'.repeat(4_000_000) };
     expect(() => buildRequest(of, long)).toThrow('too long to be checked');
   });
