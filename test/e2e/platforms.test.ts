@@ -246,6 +246,7 @@ describe('Bedrock', () => {
       AWS_SECRET_ACCESS_KEY: 'a-wrong-secret-key',
       AWS_SESSION_TOKEN: 'role-session-token',
     });
+    aws.keys.ASIAROLE = { secretAccessKey: 'the-right-one', sessionToken: 'role-session-token' };
     const own = await startInProcess(configuration());
     try {
       const answer = await post(message('on-bedrock'), {}, '/v1/messages', own);

@@ -365,6 +365,7 @@ browserSuite('the pages for administrators', (browser) => {
     expect(await spare.locator('header').textContent()).toContain('needs no key');
   });
 
+  /** Each of them with something in it: a chart needs a request. */
   const VIEWS = [
     ['#/keys', 'table.data'],
     ['#/keys/new', '.key-form'],
@@ -378,6 +379,7 @@ browserSuite('the pages for administrators', (browser) => {
   test.each(['light', 'dark'] as const)(
     'every text has enough contrast (%s)',
     async (colorScheme) => {
+      await chat(OPERATOR);
       const page = await open('#/keys', { colorScheme });
       for (const [hash, ready] of VIEWS) {
         await page.goto(`${gateway.url}/ui${hash}`);
@@ -390,6 +392,7 @@ browserSuite('the pages for administrators', (browser) => {
   test.each([360, 1024, 3840])(
     'a window of %d pixels needs no sideways scrolling',
     async (width) => {
+      await chat(OPERATOR);
       const page = await open('#/keys', { viewport: { width, height: 800 } });
       for (const [hash, ready] of VIEWS) {
         await page.goto(`${gateway.url}/ui${hash}`);
@@ -421,6 +424,7 @@ browserSuite('the pages for administrators', (browser) => {
   });
 
   test('every control has a name, and everything is reached by keyboard', async () => {
+    await chat(OPERATOR);
     const page = await open('#/keys');
     for (const [hash, ready] of VIEWS) {
       await page.goto(`${gateway.url}/ui${hash}`);
