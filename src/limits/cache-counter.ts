@@ -108,6 +108,7 @@ return answer
 
 const REPLICAS = '{hopgate}:replicas';
 const DEADLINE_MS = 100;
+const FLUSH_MS = 200;
 
 export interface CacheCounterOptions {
   readonly cache: KeyValue;
@@ -119,6 +120,7 @@ export interface CacheCounterOptions {
 export function cacheCounter({ cache, replica, leaseMs }: CacheCounterOptions): Counter {
   return {
     deadlineMs: DEADLINE_MS,
+    flushMs: FLUSH_MS,
     async take(takes, deadlineMs): Promise<Answer> {
       const keys = [REPLICAS, ...takes.map(({ law }) => `{hopgate}:${law.kind}:${law.id}`)];
       const args = [replica, leaseMs, ...takes.flatMap(argumentsOf)];

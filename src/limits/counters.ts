@@ -55,6 +55,8 @@ export interface Answer {
 export interface Counter {
   /** A request waits for it so long at most. */
   readonly deadlineMs: number;
+  /** Settlements wait for so long, for others that go with them. */
+  readonly flushMs: number;
   /** @throws EngineAway, or its own error */
   take(takes: readonly Take[], deadlineMs: number): Promise<Answer>;
 }
@@ -72,8 +74,6 @@ export interface CountersOptions {
 const AHEAD_MS = 2000;
 const BACKGROUND_MS = 1000;
 export const LEASE_MS = 30_000;
-/** Settlements wait for so long, for others that go with them. */
-const FLUSH_MS = 200;
 /** What was refused is refused again without a question for so long. */
 const REFUSED_MS = 100;
 const FORGOTTEN_MS = 60_000;
@@ -298,6 +298,7 @@ export class Counters implements Source {
   readonly #states = new Set<AheadState>();
   #processes = 1;
   #flushing: ReturnType<typeof setTimeout> | undefined;
+  #pauseMs = 0;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
@@ -409,12 +410,13 @@ export class Counters implements Source {
     const spare = Math.max(0, state.leased - state.used - keep);
     state.give(spare);
     // A free slot is wanted at once, by whoever waits for it.
-    this.flushSoon(spare > 0 ? 0 : FLUSH_MS);
+    this.flushSoon(spare > 0 ? 0 : undefined);
   }
 
-  flushSoon(pauseMs = FLUSH_MS): void {
-    if (this.#closed || (this.#flushing !== undefined && pauseMs > 0)) return;
+  flushSoon(pauseMs = this.#options.counter.flushMs): void {
+    if (this.#closed || (this.#flushing !== undefined && this.#pauseMs <= pauseMs)) return;
     clearTimeout(this.#flushing);
+    this.#pauseMs = pauseMs;
     this.#flushing = setTimeout(() => {
       this.#flushing = undefined;
       void this.#tell();

@@ -266,6 +266,7 @@ export class Leases implements Source, TickTask {
   #waiting: Waiting[] = [];
   #running = false;
   #soon: ReturnType<typeof setTimeout> | undefined;
+  #pauseMs = 0;
   readonly #noted = new Set<Lease>();
   /** Another process takes over: nothing stays drawn that is not used. */
   #exact = false;
@@ -483,8 +484,9 @@ export class Leases implements Source, TickTask {
   }
 
   #flushSoon(pauseMs: number): void {
-    if ((this.#soon !== undefined && pauseMs > 0) || this.#closed) return;
+    if ((this.#soon !== undefined && this.#pauseMs <= pauseMs) || this.#closed) return;
     clearTimeout(this.#soon);
+    this.#pauseMs = pauseMs;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
       this.#run();

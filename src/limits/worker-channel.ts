@@ -180,6 +180,7 @@ export function limitsOfFirst(channel: LimitsChannel): {
     },
     counter: {
       deadlineMs: ANSWER_MS,
+      flushMs: 0,
       take: async (takes) => {
         const answer = await ask({ takes }).catch(() => {
           throw unavailable('limits');
