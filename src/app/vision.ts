@@ -59,7 +59,7 @@ export function visionBySpace(
       if (space !== undefined) return kept(spaces, space, () => entriesOf(space, owner));
       return owner === '' ? common : kept(owners, owner, () => entriesOf(undefined, owner));
     },
-    /** Of the descriptions that the feature looks up. */
+    /** Reads ahead the descriptions that the feature looks up. */
     prefetchOf(space: string | undefined, owner: string): Prefetch | undefined {
       if (descriptions.prefetch === undefined) return undefined;
       const { prefetch } = entriesOf(space, owner);

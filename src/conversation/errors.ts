@@ -53,7 +53,7 @@ export interface ErrorDetails {
   readonly fromUpstream?: boolean;
   /** The client should (not) try again; undefined leaves it to the status. */
   readonly retryable?: boolean;
-  /** Of the error answer, in each protocol, beside those of the protocol itself. Lower case. */
+  /** Headers of the error answer in each protocol, beside the protocol's own. Lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }

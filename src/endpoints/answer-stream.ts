@@ -27,7 +27,7 @@ export interface AnswerStreamOptions {
   readonly onRead: (chunk: Uint8Array) => void;
   /** Sees every chunk that is written. */
   readonly onChunk: (chunk: Uint8Array) => void;
-  /** Of the exchange. */
+  /** Aborts with the exchange. */
   readonly signal: AbortSignal;
   /** The client has left: is the rest read all the same? */
   readonly outlives: () => boolean;

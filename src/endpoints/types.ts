@@ -23,7 +23,7 @@ export interface EndpointRequest {
   readonly stream: boolean;
   /** What a completion allows: tokens of one answer, and how many answers; undefined: it does not say. */
   readonly allowed?: { readonly tokens: number | undefined; readonly choices: number };
-  /** Of the body, as far as it is known when the targets are chosen. */
+  /** Bytes of the body, as far as they are known when the targets are chosen. */
   readonly bytes: number;
   /** What goes out as `content-type`. */
   readonly contentType: string;
@@ -60,7 +60,7 @@ export interface RunningEndpoint extends AttemptEvents {
   readonly session: ExchangeSession;
   readonly summary: ExchangeSummaryBuilder;
   readonly secrets: readonly string[];
-  /** Of the route that chose the targets. */
+  /** The route that chose the targets. */
   readonly routeName: string | undefined;
 }
 

@@ -48,7 +48,7 @@ export interface Account extends Payer {
   readonly cost: number | undefined;
   /** Prompt tokens that the vendor's cache should have held and did not; undefined: no known loss. */
   readonly lost?: { readonly tokens: number; readonly nanoUsd: number } | undefined;
-  /** Of the last try that has ended; undefined: it was not answered. */
+  /** Cost of the last try that has ended; undefined: it was not answered. */
   readonly spent: Spent | undefined;
   /** The exchange is over: tries that have not ended end as `ended` says, and what it held is given back. */
   end(ended: 'client_gone' | 'cut'): void;

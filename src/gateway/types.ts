@@ -90,7 +90,7 @@ export interface Attempt extends AttemptPlace {
   readonly number: number;
   /** What this target said of the history on the attempt before; features act on it. */
   readonly refusal: GatewayError | undefined;
-  /** Of the route that chose the target. */
+  /** The route that chose the target. */
   readonly routeName: string | undefined;
   /** The older model whose facts stand in for those of the target's model. */
   readonly standIn?: string | undefined;
@@ -171,7 +171,7 @@ export interface StreamOutcome extends AnswerHead {
   readonly first: readonly Output[];
   /** The rest; undefined when `first` is all there is. */
   readonly source: UpstreamBody | undefined;
-  /** Of the try, until the stream is over; undefined: it has ended, or nothing is counted. */
+  /** The account of the try, until the stream ends; undefined: it has ended, or nothing is counted. */
   readonly account?: TryAccount | undefined;
   /** Bytes so far, from the content on. */
   readonly bytes?: number;

@@ -99,7 +99,7 @@ export interface News {
 const LOAD_MS = 5000;
 /** Rows of one query. */
 const PAGE = 5000;
-/** Of the audit. */
+/** Lock of the audit. */
 const LOCK = 7_496_232;
 
 const KEY_COLUMNS =

@@ -3,10 +3,10 @@
 import { hostname } from 'node:os';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { KeyValue, Sql } from '../state/engines/engine.ts';
-import { type MovePass, pagedMove, type Standing } from '../state/moving/paged-move.ts';
+import { type MovePass, pagedMove, type Standing } from '../state/move/paged-move.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../state/move/state-move.ts';
 import { openPostgresToRead } from '../state/sql/postgres.ts';
 import { openSqliteToRead } from '../state/sql/sqlite.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../state/state-move.ts';
 import { auditView } from './audited-keys.ts';
 import type { KeyChange, SecretRecord } from './key-records.ts';
 import { KeyStore, type PlannedChange } from './key-store.ts';

@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 import { randomBase36 } from '../lib/text/ids.ts';
 import type { Sql } from '../state/engines/engine.ts';
-import { type MovePass, pagedMove } from '../state/moving/paged-move.ts';
+import { type MovePass, pagedMove } from '../state/move/paged-move.ts';
+import type { MoveDirection, StateMove } from '../state/move/state-move.ts';
 import { openPostgres, openPostgresToRead } from '../state/sql/postgres.ts';
 import {
   placeholders,
@@ -12,7 +13,6 @@ import {
   type SqlStatements,
 } from '../state/sql/sql.ts';
 import { openSqlite, openSqliteToRead } from '../state/sql/sqlite.ts';
-import type { MoveDirection, StateMove } from '../state/state-move.ts';
 import { LIMITS_SCHEMA, WINDOWS_LOCK } from './schema.ts';
 
 export interface BudgetsMoveOptions {

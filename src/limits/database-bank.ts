@@ -1,7 +1,7 @@
 /** The bank of all replicas, in Postgres. */
 
 import type { Sql, SqlReader, SqlValue } from '../state/engines/engine.ts';
-import type { Prepared } from '../state/shared-tables.ts';
+import type { Prepared } from '../state/sql/migrations.ts';
 import {
   type Bank,
   type Draw,

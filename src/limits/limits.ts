@@ -40,7 +40,7 @@ export interface SlotsLaw {
   readonly id: string;
   readonly unit: 'exchanges';
   readonly amount: number;
-  /** Of the budget whose tries it counts; left out: the exchanges of a key. */
+  /** Name of the budget whose tries it counts; if omitted, it counts the exchanges of a key. */
   readonly name?: string;
 }
 

@@ -1,7 +1,7 @@
 /** The tables of limits, in the file of a machine and in Postgres. */
 
 import type { Sql } from '../state/engines/engine.ts';
-import { type Prepared, prepared } from '../state/shared-tables.ts';
+import { type Prepared, prepared } from '../state/sql/migrations.ts';
 import type { SqlSchema } from '../state/sql/sql.ts';
 
 // The function `draw` is for the versions before, which may run beside this one.

@@ -1,4 +1,4 @@
-/** What is used and left, as JSON: of one key for its holder, and of all budgets for the admin API. */
+/** Used and remaining amounts as JSON: of one key for its holder, and of all budgets for the admin API. */
 
 import type { Budget, LimitName, Principal } from '../keys/principal.ts';
 import { runInSlices, type Steps } from '../lib/loop/steps.ts';

@@ -54,7 +54,7 @@ export interface Framed {
   readonly title: string;
   /** HTML. */
   readonly body: string;
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string;
   /** Undefined for the page of search results. */
   readonly page?: Page;

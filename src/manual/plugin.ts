@@ -4,7 +4,7 @@ import { Elysia } from 'elysia';
 import { docsPage, missingPage } from './docs-page.ts';
 
 export interface ManualOptions {
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string;
   /** The answer where there is no page at this path, for programs. A browser gets a page. */
   readonly noPage: (request: Request, pathname: string) => Response;

@@ -200,7 +200,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   readonly stream: boolean;
   readonly #account: ExchangeAccount;
   readonly #start: TryStart;
-  /** Of the configuration in force when it began: a price that is removed meanwhile still counts. */
+  /** The prices in force when it began: one that is removed meanwhile still counts. */
   readonly #prices: PriceBook;
   readonly #began = Date.now();
   readonly #price: PriceVersion | undefined;

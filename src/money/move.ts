@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import type { Sql } from '../state/engines/engine.ts';
 import { Keeper } from '../state/journal/keeper.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../state/state-move.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../state/move/state-move.ts';
 import { rowFrom } from './earlier-store.ts';
 import { PAGE, SharedSpendRows } from './moved-database.ts';
 import { type FileRow, type RowPlace, SpendFile } from './moved-file-store.ts';

@@ -1,8 +1,8 @@
 /** The spend of all replicas as one side of a move: takes rows and totals of a machine's file, and gives those of all others. */
 
 import type { Sql, SqlReader } from '../state/engines/engine.ts';
-import { tablesThere } from '../state/moving/moved-items.ts';
-import { prepared } from '../state/shared-tables.ts';
+import { tablesThere } from '../state/move/moved-items.ts';
+import { prepared } from '../state/sql/migrations.ts';
 import { openPostgres } from '../state/sql/postgres.ts';
 import {
   BEYOND,

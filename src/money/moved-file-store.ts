@@ -2,7 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { randomBase36 } from '../lib/text/ids.ts';
-import { openSource } from '../state/moving/source-store.ts';
+import { openSource } from '../state/move/source-store.ts';
 import { openSqlite } from '../state/sql/sqlite.ts';
 import { openAsItIs } from '../state/versioned-store.ts';
 import {

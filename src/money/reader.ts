@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import { EngineAway, type Sql, type SqlValue } from '../state/engines/engine.ts';
-import { prepared } from '../state/shared-tables.ts';
+import { prepared } from '../state/sql/migrations.ts';
 import { fileAt, openToRead } from '../state/versioned-store.ts';
 import type { LearnedAnswers } from './estimate.ts';
 import {

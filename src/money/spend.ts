@@ -34,7 +34,7 @@ export interface SpendRow extends SpendTokens {
   readonly upstream_key: string | undefined;
   readonly hop: number;
   readonly attempt: number;
-  /** Of the vendor's answer; undefined: there was none. */
+  /** Status of the vendor's answer; undefined: there was none. */
   readonly status: number | undefined;
   readonly ended: TryEnd;
   /** 1: no usage came, or only a part. */

@@ -58,7 +58,7 @@ export interface UsageQuery {
 }
 
 export interface UsageGroup {
-  /** Of the key, model, …; null: tries without this label. */
+  /** Name of the key, the model, …; null: tries without this label. */
   readonly name: string | null;
   /** Where the step begins, in milliseconds since 1970; undefined without steps. */
   readonly start: number | undefined;

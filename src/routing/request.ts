@@ -88,7 +88,7 @@ export type RouteDecision =
       readonly ok: true;
       /** To be tried in this order; never empty, no target twice. */
       readonly targets: readonly RoutedTarget[];
-      /** Of the route that chose them; undefined when none did. */
+      /** The route that chose them; undefined when none did. */
       readonly routeName: string | undefined;
       /** So many of the first are equals by weight: one may take the place of the first if that is much slower. */
       readonly equals: number;

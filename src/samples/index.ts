@@ -1,4 +1,4 @@
-/** What the server needs of samples: the recorder, the store of recorded exchanges and the bisection. */
+/** The interface of the room: the recorder, the store of recorded exchanges and the bisection. */
 
 export { bisect } from './bisect/minimize.ts';
 export {

@@ -1,4 +1,4 @@
-/** What a recorder receives of one exchange: an interface that the gateway and the features may import. */
+/** The events of one exchange that a recorder gets: an interface that the gateway and the features may import. */
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { EntryName } from '../conversation/models/endpoint-names.ts';

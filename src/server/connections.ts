@@ -63,7 +63,7 @@ export class Connections implements TickTask {
   #turns = 0;
   /** Pending requests when the last one came. */
   #pending = 0;
-  /** Of the last turn in which requests came: every connection of theirs was open at its end. */
+  /** Every connection with a request in the last turn was open at its end. */
   #allOpen = false;
 
   constructor(limits: ConnectionLimits) {
@@ -102,7 +102,7 @@ export class Connections implements TickTask {
     }
   }
 
-  /** Of the turn in which a request is served that has just come; 0 without a server. For {@link closed}. */
+  /** Number of the turn in which a new request is served; 0 without a server. For {@link closed}. */
   get turn(): number {
     return this.#turn;
   }

@@ -1,4 +1,11 @@
-/** Recent erasures by key: work that began before an erasure must not bring the erased data back. */
+/** Erasures of names (memory spaces): work that began before one must not bring the erased data back, here and on all replicas. */
+
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { isObject, tryParse } from '../lib/json/json.ts';
+import { Repeating } from '../lib/loop/repeating.ts';
+import { EngineAway, type KeyValue, type Sql, type SqlReader } from './engines/engine.ts';
+import { type Prepared, prepared } from './sql/migrations.ts';
 
 /** Milliseconds for which erasures are remembered: longer than any exchange takes. */
 export const ERASURES_KEPT_MS = 3_600_000;
@@ -32,4 +39,177 @@ export class RecentErasures {
   hasSince(key: string, began: number): boolean {
     return (this.#times.get(key) ?? 0) >= began;
   }
+}
+
+/** A name was erased: whatever began before must go. */
+export interface Erasure {
+  readonly name: HashedName;
+  /** By the clock of this process, in milliseconds since 1970; never before the true time. */
+  readonly at: number;
+}
+
+/** Erases what this process holds, and may return a promise. If that fails it is reported, and called again. */
+export type ErasureListener = (erasure: Erasure) => unknown;
+
+export interface ReplicaErasuresOptions {
+  readonly database: Sql;
+  /** Carries hints, so that replicas learn of an erasure sooner than by asking. */
+  readonly cache: KeyValue | undefined;
+  /** The file that remembers how far this machine has followed. */
+  readonly positionPath: string;
+  readonly onProblem: (message: string) => void;
+}
+
+/** `seq` grows in the order in which transactions commit. `at`: milliseconds since 1970 by the database's clock. */
+const MIGRATIONS = [
+  `CREATE SEQUENCE hopgate.erasures_seq
+CREATE TABLE hopgate.erasures (
+  name text PRIMARY KEY, at double precision NOT NULL, seq bigint NOT NULL
+)
+CREATE INDEX erasures_by_seq ON hopgate.erasures (seq)`,
+];
+
+/** Tables that others write with {@link isErased} need this one. */
+export const erasureTables = (database: Sql): Prepared =>
+  prepared(database, 'erasures', MIGRATIONS);
+
+/** What the database's clock says, in milliseconds since 1970. */
+export const DATABASE_NOW = 'extract(epoch FROM clock_timestamp()) * 1000';
+
+/**
+ * For a statement that writes what belongs to a name, in SQL: was the name erased after this began?
+ * Its transaction calls {@link beforeErasures} first.
+ * @param hash and began: expressions; `began` in milliseconds by the database's clock
+ */
+export const isErased = (hash: string, began: string): string =>
+  `EXISTS (SELECT 1 FROM hopgate.erasures gone WHERE gone.name = ${hash} AND gone.at >= ${began})`;
+
+/** Whoever writes shares it; an erasure has it alone. */
+export const ERASURES_LOCK = 7496260;
+
+/** What this transaction writes is seen by any erasure that it does not see itself. */
+export const beforeErasures = (inside: SqlReader): Promise<unknown> =>
+  inside.query(`SELECT pg_advisory_xact_lock_shared(${ERASURES_LOCK})`, []);
+
+const CHANNEL = 'hopgate:erasures';
+const DEADLINE_MS = 5000;
+const HINT_MS = 100;
+const POLL_MS = 2000;
+const PAGE = 500;
+/** Days for which erasures are kept: a replica that was away for longer must not come back with its old files. */
+const KEPT_DAYS = 400;
+
+export class ReplicaErasures {
+  readonly #options: ReplicaErasuresOptions;
+  readonly #listeners = new Set<ErasureListener>();
+  /** {@link erasureTables} */
+  readonly prepared: Prepared;
+  #position: number;
+  readonly #following: Repeating;
+  #unwatch: (() => void) | undefined;
+  /** What this process noted: who called has erased it here. */
+  readonly #own = new Set<number>();
+
+  constructor(options: ReplicaErasuresOptions) {
+    this.#options = options;
+    this.prepared = erasureTables(options.database);
+    this.#position = readPosition(options.positionPath);
+    this.#following = new Repeating({
+      work: () => this.#follow(),
+      everyMs: POLL_MS,
+      // That an engine is away is told once, by the engine itself.
+      onProblem: (thrown) => {
+        if (!(thrown instanceof EngineAway)) options.onProblem(String(thrown));
+      },
+    });
+  }
+
+  /** The listener gets erasures that other replicas made. @returns ends it */
+  listen(listener: ErasureListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Begins to follow the table, in the background. */
+  follow(): void {
+    this.#unwatch ??= this.#options.cache?.watch(CHANNEL, () => this.#following.wake());
+    this.#following.wake();
+  }
+
+  /**
+   * Writes an erasure down: from now on nothing of before is taken in by the engines, and all replicas learn of it.
+   * Erasing what is there already, here and in the engines, is the caller's next step.
+   * @throws EngineAway
+   */
+  async note(name: string): Promise<Erasure> {
+    const { database } = this.#options;
+    await this.prepared();
+    const [row] = await database.transaction(async (inside) => {
+      await inside.query(`SELECT pg_advisory_xact_lock(${ERASURES_LOCK})`, []);
+      await inside.query(`DELETE FROM hopgate.erasures WHERE at < ${DATABASE_NOW} - $1`, [
+        KEPT_DAYS * 86_400_000,
+      ]);
+      return inside.query<{ at: number; now: number; seq: number }>(
+        `INSERT INTO hopgate.erasures AS own (name, at, seq)
+           VALUES ($1, ${DATABASE_NOW}, nextval('hopgate.erasures_seq'))
+           ON CONFLICT (name) DO UPDATE SET at = greatest(own.at, excluded.at), seq = excluded.seq
+           RETURNING at, seq, ${DATABASE_NOW} AS now`,
+        [nameHash(name)],
+      );
+    }, DEADLINE_MS);
+    const { at, now, seq } = row!;
+    this.#own.add(seq);
+    return { name: new HashedName(nameHash(name)), at: at + Date.now() - now };
+  }
+
+  /** Tells the other replicas that there is something new; they learn of it without that, too. */
+  hint(): void {
+    this.#options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
+  }
+
+  /** Resolves when nothing is erased any more. */
+  async close(): Promise<void> {
+    this.#unwatch?.();
+    await this.#following.close();
+  }
+
+  async #follow(): Promise<void> {
+    const { database, positionPath } = this.#options;
+    await this.prepared();
+    for (;;) {
+      const rows = await database.query<{ name: string; at: number; seq: number; now: number }>(
+        `SELECT name, at, seq, ${DATABASE_NOW} AS now FROM hopgate.erasures
+           WHERE seq > $1 ORDER BY seq LIMIT ${PAGE}`,
+        [this.#position],
+        DEADLINE_MS,
+      );
+      const read = Date.now();
+      for (const { name, at, seq, now } of rows) {
+        const erasure = { name: new HashedName(name), at: at + read - now };
+        if (!this.#own.delete(seq)) {
+          for (const listener of this.#listeners) await listener(erasure);
+        }
+        this.#position = seq;
+      }
+      if (rows.length > 0) writePosition(positionPath, this.#position);
+      if (rows.length < PAGE) return;
+    }
+  }
+}
+
+/** A file that is missing or damaged: from the beginning. To erase twice does no harm. */
+function readPosition(path: string): number {
+  try {
+    const value = tryParse(readFileSync(path, 'utf8'));
+    return isObject(value) && typeof value.erasures === 'number' ? value.erasures : 0;
+  } catch {
+    return 0;
+  }
+}
+
+function writePosition(path: string, erasures: number): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const beside = `${path}.tmp`;
+  writeFileSync(beside, JSON.stringify({ erasures }), { mode: 0o600 });
+  renameSync(beside, path);
 }

@@ -45,7 +45,7 @@ export interface ExchangeRecord {
   };
   /** Nano-USD of all tries at upstreams; left out: a price is unknown. */
   readonly cost?: number;
-  /** Of the prompt: what a vendor's cache should have held and did not, and the nano-USD that this cost. */
+  /** Tokens of the prompt that a vendor's cache should have held and did not, and the nano-USD that this cost. */
   readonly lost?: { readonly tokens: number; readonly nanoUsd: number } | undefined;
   /** `name` or `name=count`, comma-separated; '' when nothing was changed. */
   readonly notes?: string;

@@ -148,20 +148,20 @@ export interface TracedAnswer {
 /** Ids from the start of an exchange; tries and tools are added while it runs, where it is sampled. */
 export class ExchangeTrace {
   readonly traceId: string;
-  /** Of the whole exchange. */
+  /** The span of the whole exchange. */
   readonly spanId: string;
   /** The caller's span. */
   readonly parentId: string | undefined;
   readonly sampled: boolean;
   readonly state: string;
-  /** Of the model call over all hops and tries. */
+  /** The span of the model call over all hops and tries. */
   readonly callId: string;
   readonly tries: TracedTry[] = [];
   readonly tools: TracedTool[] = [];
   readonly calls: TracedCall[] = [];
   /** Kept where the content of messages goes into spans. */
   answer: TracedAnswer | undefined;
-  /** Of the last answer, as the vendor names them. */
+  /** Id of the last answer, as the vendor names it. */
   responseId: string | undefined;
   responseModel: string | undefined;
 

@@ -17,7 +17,7 @@ export interface UpstreamHeaderOptions {
   readonly auth: AuthStyle;
   readonly key: string | undefined;
   readonly stream: boolean;
-  /** Of the body; left out: JSON. */
+  /** Type of the body; JSON if omitted. */
   readonly contentType?: string | undefined;
   /** Left out: as for a provider without `forward_headers`. */
   readonly isForwarded?: ((name: string) => boolean) | undefined;

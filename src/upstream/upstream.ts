@@ -33,7 +33,7 @@ export interface SendOptions {
   readonly method?: UpstreamRequest['method'];
   /** Left out: a request without one. */
   readonly body?: UpstreamRequest['body'];
-  /** Of the body; left out: JSON. */
+  /** Type of the body; JSON if omitted. */
   readonly contentType?: string;
   readonly clientHeaders: ReadonlyHeaders;
   readonly sameProtocol: boolean;
@@ -46,7 +46,7 @@ export interface SendOptions {
   readonly onSend?: (url: string, headers: ReadonlyHeaders) => void;
   /** As {@link UpstreamRequest.onConnected}. */
   readonly onConnected?: () => void;
-  /** Of the exchange that this try belongs to. */
+  /** The trace of this try's exchange. */
   readonly trace?: ExchangeTrace | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What the gateway knows of a vendor, as data: where it is, how its API differs, what its errors mean. */
+/** The facts of a vendor, as data: where it is, how its API differs, what its errors mean. */
 
 import type { ProtocolName } from '../conversation/protocol-names.ts';
 import type { Profile, VendorError } from '../conversation/target.ts';

@@ -14,7 +14,7 @@ import type { SpendRow } from '../../src/money/spend.ts';
 import { fileStore, type SpendStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
-import type { MoveDirection } from '../../src/state/state-move.ts';
+import type { MoveDirection } from '../../src/state/move/state-move.ts';
 import { HAS_POSTGRES, newDatabase } from '../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 import { putRows, spendRow } from '../support/spend-rows.ts';

@@ -9,8 +9,7 @@ import type { SampleMeta, SampleWatcher } from '../../samples/sample.ts';
 import type { Retention } from '../../samples/store/retention.ts';
 import { EngineAway } from '../../state/engines/engine.ts';
 import type { Engines } from '../../state/engines/open-engines.ts';
-import type { HashedName } from '../../state/erasures.ts';
-import { SharedErasures } from '../../state/shared-erasures.ts';
+import { type HashedName, ReplicaErasures } from '../../state/erasures.ts';
 
 export interface SampleReplicasOptions {
   readonly engines: Engines;
@@ -34,7 +33,7 @@ export function sampleReplicas(options: SampleReplicasOptions) {
   const { database, objects, cache, seal } = engines;
   const erasures =
     database &&
-    new SharedErasures({
+    new ReplicaErasures({
       database,
       cache,
       positionPath: join(home, 'state', 'erasures.json'),
@@ -71,7 +70,7 @@ export function sampleReplicas(options: SampleReplicasOptions) {
     sharing.open();
   }
 
-  async function eraseEverywhere(space: string, noted: SharedErasures): Promise<number> {
+  async function eraseEverywhere(space: string, noted: ReplicaErasures): Promise<number> {
     try {
       const { name } = await noted.note(space);
       noted.hint();

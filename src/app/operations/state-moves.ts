@@ -10,7 +10,7 @@ import { auditMove, keysMove } from '../../keys/move.ts';
 import { budgetsMove } from '../../limits/budgets-move.ts';
 import { spendMove } from '../../money/move.ts';
 import { samplesMove } from '../../samples/replicas/move.ts';
-import type { StateMove } from '../../state/state-move.ts';
+import type { StateMove } from '../../state/move/state-move.ts';
 
 /** Those whose engines are configured, in the order in which they are moved. */
 export function stateMoves(options: StateMoveOptions): readonly StateMove[] {

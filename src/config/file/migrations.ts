@@ -27,7 +27,7 @@ export const CONFIG_VERSION = CONFIG_MIGRATIONS.length + 1;
 export const OLDEST_VERSION = 1;
 
 export type Form =
-  /** Of the newest version, or so wrong that the version is unknown: the check reports why. */
+  /** The newest version, or so wrong that the version is unknown: the check reports why. */
   | { readonly kind: 'current' }
   | {
       readonly kind: 'older';

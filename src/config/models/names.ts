@@ -42,7 +42,7 @@ export function isSameModel(a: string, b: string): boolean {
  * dates and sizes.
  */
 export interface FamilyName {
-  /** Of the whole name, without numbers. */
+  /** The whole name without numbers. */
   readonly family: string;
   /** The first word: the maker's line. */
   readonly line: string;

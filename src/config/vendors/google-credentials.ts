@@ -45,7 +45,7 @@ const NEEDED: Readonly<Record<(typeof LIBRARY_TYPES)[number], readonly string[]>
 export type GoogleCredentials = (ServiceAccount | AuthorizedUser | LibraryCredentials) & {
   /** Where tokens are issued. */
   readonly tokenUrl: string;
-  /** Of the account or, for a user, of whom the requests are charged. */
+  /** Project of the account; for a user, the one that pays. */
   readonly project: string | undefined;
 };
 

@@ -72,7 +72,7 @@ export interface TryResult {
   readonly unmeasured?: boolean;
   /** The vendor took it for a job that answers later: what was reserved counts until then. */
   readonly pending?: boolean;
-  /** Of the answer's body, from its content on. */
+  /** Bytes of the answer's body, from its content on. */
   readonly bytes: number;
 }
 

@@ -40,7 +40,7 @@ const SINGLE: ReadonlySet<string> = new Set([
 
 // More than any form of these endpoints has.
 const MAX_FIELDS = 256;
-/** Of the headers of one field. */
+/** Limit for the headers of one field. */
 const HEADER_BYTES = 8192;
 /** Of a text's value. The names of models are shorter. */
 const KEPT_BYTES = 4096;
@@ -85,7 +85,7 @@ export class FormParser {
   /** The line that is read, of the opening or of headers. */
   readonly #line = Buffer.allocUnsafe(HEADER_BYTES);
   #lineBytes = 0;
-  /** Of the headers of this field. */
+  /** Bytes of this field's headers so far. */
   #headerBytes = 0;
   #headers = new Map<string, string>();
   #field: OpenField | undefined;

@@ -54,7 +54,7 @@ export interface MemorySettings {
   readonly maxRecalls?: number;
   /** Events per recall. */
   readonly limit: number;
-  /** Of the events of a recall. */
+  /** Limit for the events of a recall. */
   readonly maxTokens?: number;
   /** Where "yesterday" is a day. */
   readonly timeZone?: string;

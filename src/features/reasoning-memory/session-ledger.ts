@@ -18,7 +18,7 @@ export interface SealedText {
   /** Where the sealed text begins and ends in the answer's whole text, in UTF-16 units. */
   readonly start: number;
   readonly end: number;
-  /** Of the whole text up to `end`: a text that the client changed gets no seal. */
+  /** Digest of the text up to `end`: a text that the client changed gets no seal. */
   readonly digest: string;
   /** The call that it came behind, instead of a text. */
   readonly call?: string;

@@ -1,7 +1,8 @@
 /** Moves stored responses between the file of a machine and the database of all replicas. */
 
 import type { Sql } from '../../state/engines/engine.ts';
-import { batchesOf, movedItems, originOf, tablesThere } from '../../state/moving/moved-items.ts';
+import { erasureTables } from '../../state/erasures.ts';
+import { batchesOf, movedItems, originOf, tablesThere } from '../../state/move/moved-items.ts';
 import {
   erasedHere,
   erasedThere,
@@ -11,12 +12,11 @@ import {
   removedHere,
   removedThere,
   sealedElsewhere,
-} from '../../state/moving/paged-move.ts';
-import { erasureTables } from '../../state/shared-erasures.ts';
+} from '../../state/move/paged-move.ts';
+import type { MoveDirection, StateMove } from '../../state/move/state-move.ts';
 import { openPostgres, openPostgresToRead } from '../../state/sql/postgres.ts';
 import type { SqlDatabase } from '../../state/sql/sql.ts';
 import { openSqlite, openSqliteToRead } from '../../state/sql/sqlite.ts';
-import type { MoveDirection, StateMove } from '../../state/state-move.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import { type ListedRow, ResponseTables } from './response-tables.ts';
 import { RESPONSES } from './schema.ts';

@@ -1,9 +1,9 @@
 /** Stored responses in their tables: written in batches, read with their chain in one trip, removed by conversation and share. */
 
 import { preciseNow } from '../../lib/loop/precise-time.ts';
-import type { MovedItem } from '../../state/moving/moved-items.ts';
-import type { Standing } from '../../state/moving/paged-move.ts';
-import { ERASURES_LOCK } from '../../state/shared-erasures.ts';
+import { ERASURES_LOCK } from '../../state/erasures.ts';
+import type { MovedItem } from '../../state/move/moved-items.ts';
+import type { Standing } from '../../state/move/paged-move.ts';
 import {
   placeholders,
   readBoolean,

@@ -68,7 +68,7 @@ export interface ResponseRow {
   readonly began: number;
   /** UTF-16 units of the texts, which the limit on bytes counts. */
   readonly bytes: number;
-  /** Of the output items that a later request may refer to. */
+  /** Ids of the output items that a later request may refer to. */
   readonly itemIds: readonly string[];
   /** Sealed: the input and output items. */
   readonly items: Uint8Array;

@@ -63,12 +63,12 @@ export function responseBody(stream: WritingStream): ReadableStream<Uint8Array> 
 class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGuard {
   // The fields that every chunk needs come first, so that they share a cache line.
   #sink!: ByteSink;
-  /** Of the answer. */
+  /** The pipeline of the answer. */
   #pipeline: StreamPipeline | undefined;
   /** What failed on this side: the decoding of the answer, or the client's connection. */
   #broken: { readonly thrown: unknown } | undefined;
   #active = false;
-  /** Of the current hop's answer, from its content on. */
+  /** Bytes of the current hop's answer, from its content on. */
   #bytes = 0;
   readonly #options: ClientStreamOptions;
   /** The client is slow: writers wait, and no keep-alive is written. */

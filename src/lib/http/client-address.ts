@@ -6,7 +6,7 @@ import { type AddressBlock, inBlock, parseAddress, parseBlock } from './public-a
 
 /** What the proxies in front of this server say of a request. */
 export interface ClientOrigin {
-  /** Of the client, or of the last proxy that is known. */
+  /** Address of the client, or of the last known proxy. */
   readonly address: string;
   readonly scheme?: 'http' | 'https' | undefined;
   /** `gateway.example.com` or with a port, as the client asked for it. */

@@ -40,7 +40,7 @@ export interface Fetched {
   readonly status: number;
   /** Lower case, without parameters; '' when the server named none. */
   readonly contentType: string;
-  /** Of the content type, lower case. */
+  /** Charset of the content type, lower case. */
   readonly charset: string | undefined;
   readonly bytes: Uint8Array;
   /** There was more than `maxBytes`. */

@@ -46,7 +46,7 @@ const SPACE = 0x20;
  */
 export class JsonTemplate {
   readonly #form: TemplateForm;
-  /** Of the learned text; empty where none is. */
+  /** Text before the learned place; empty where none is learned. */
   #before = '';
   /** Behind the string: the numbers of the learned text, what stands before each of them, and behind the last. */
   #numbers: readonly string[] = [];

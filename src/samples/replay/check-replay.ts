@@ -1,4 +1,4 @@
-/** What a replay is asked to do, and everything that can be said of it before a request is sent. */
+/** Checks a replay before a request is sent: its targets, settings and cost. */
 
 import type { Config } from '../../config/config.ts';
 import { invalid } from '../../conversation/errors.ts';

@@ -1,14 +1,15 @@
 /** The list of the samples of all replicas in Postgres: what is uploaded, what is removed, in an order that every replica can follow. */
 
 import type { Sql, SqlReader } from '../../state/engines/engine.ts';
-import { HashedName, nameHash } from '../../state/erasures.ts';
 import {
   beforeErasures,
   DATABASE_NOW,
+  HashedName,
   isErased,
-  type SharedErasures,
-} from '../../state/shared-erasures.ts';
-import { prepared } from '../../state/shared-tables.ts';
+  nameHash,
+  type ReplicaErasures,
+} from '../../state/erasures.ts';
+import { prepared } from '../../state/sql/migrations.ts';
 import type { Retention } from '../store/retention.ts';
 
 /**
@@ -81,12 +82,12 @@ const TOLD = "interval '7 days'";
 
 export class SampleList {
   readonly #database: Sql;
-  readonly #erasures: Pick<SharedErasures, 'prepared'>;
+  readonly #erasures: Pick<ReplicaErasures, 'prepared'>;
   readonly #prepared: () => Promise<void>;
   /** How much the clock of this process is ahead of the database's, at least. */
   #ahead = 0;
 
-  constructor(database: Sql, erasures: Pick<SharedErasures, 'prepared'>) {
+  constructor(database: Sql, erasures: Pick<ReplicaErasures, 'prepared'>) {
     this.#database = database;
     this.#erasures = erasures;
     this.#prepared = prepared(database, 'samples', MIGRATIONS);

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Objects, Sql } from '../../state/engines/engine.ts';
-import { clockAhead, tablesThere } from '../../state/moving/moved-items.ts';
+import { erasureTables, isErased } from '../../state/erasures.ts';
+import { clockAhead, tablesThere } from '../../state/move/moved-items.ts';
 import {
   erasedThere,
   type MovePass,
@@ -14,9 +15,8 @@ import {
   removedThere,
   type Standing,
   sealedElsewhere,
-} from '../../state/moving/paged-move.ts';
-import { erasureTables, isErased } from '../../state/shared-erasures.ts';
-import type { MoveDirection, StateMove } from '../../state/state-move.ts';
+} from '../../state/move/paged-move.ts';
+import type { MoveDirection, StateMove } from '../../state/move/state-move.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
@@ -140,7 +140,7 @@ async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePas
   };
 }
 
-/** Of the shared list: what was erased leaves it a moment later. */
+/** Listed for all replicas; what was erased leaves the list a moment later. */
 const LISTED = `state = 'done' AND meta IS NOT NULL AND NOT (space IS NOT NULL AND ${isErased('space', 'began')})`;
 
 function metaOf(seal: TextSeal, id: string, stored: Uint8Array): SampleMeta | undefined {

@@ -4,7 +4,7 @@ import { isObject, tryParse } from '../../lib/json/json.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { Repeating } from '../../lib/loop/repeating.ts';
 import { EngineAway, type KeyValue, type Objects, type Sql } from '../../state/engines/engine.ts';
-import type { SharedErasures } from '../../state/shared-erasures.ts';
+import type { ReplicaErasures } from '../../state/erasures.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import type { Retention } from '../store/retention.ts';
@@ -20,7 +20,7 @@ export interface SharingOptions {
   /** Carries hints, so that replicas learn of samples sooner than by asking. */
   readonly cache: KeyValue | undefined;
   readonly seal: TextSeal;
-  readonly erasures: SharedErasures;
+  readonly erasures: ReplicaErasures;
   readonly retention: () => Retention;
   /** Called once for each new problem. */
   readonly warn: (message: string) => void;
@@ -148,7 +148,7 @@ export class Sharing {
 
   /**
    * Removes samples of an erased memory space from the list and the object store, which lists none of them then.
-   * @param hash of its name, as {@link SharedErasures.note} has it
+   * @param hash of its name, as {@link ReplicaErasures.note} has it
    * @throws EngineAway: it goes on in the background then
    */
   async eraseSpace(hash: string): Promise<number> {

@@ -15,7 +15,7 @@ export interface ListenerOptions {
   /** As of the server's options. */
   readonly reusePort: boolean;
   readonly joins: boolean;
-  /** Of the processes of one port, this is the one that warns about the certificate. */
+  /** This process warns about the certificate, for all processes of the port. */
   readonly isFirst: boolean;
 }
 

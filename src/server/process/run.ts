@@ -60,7 +60,7 @@ class ServerProcess {
   readonly #sharesPort: boolean;
   /** A running server started this process to take over from it. */
   readonly #isSuccessor: boolean;
-  /** Of the configuration in force; the log masks them. */
+  /** Secrets of the configuration in force; the log masks them. */
   #secrets: ReturnType<typeof secretsIn>;
   #server!: Listener;
   #workers: Workers | undefined;

@@ -13,7 +13,7 @@ export interface ErrorFrame {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-// Of the body that a frame does not have.
+// A frame has no body.
 const OF_THE_BODY = new Set(['content-type', 'content-length', 'content-encoding']);
 
 /** `{"type":"error","status":400,"error":{…},"headers":{…}}`, as clients map it to an error of HTTP. */

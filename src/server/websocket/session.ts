@@ -41,7 +41,7 @@ export interface SessionPort {
 export interface SessionLimits {
   /** Bytes of one frame. */
   readonly frameBytes: number;
-  /** Of the connection, for the words at its end. */
+  /** Longest time of a connection, for the words at its end. */
   readonly minutes: number;
 }
 

@@ -1,4 +1,4 @@
-/** What `hopgate doctor` says of a cache: its version, the rights of this user, what it evicts, what it keeps over a restart. */
+/** Checks of a cache for `hopgate doctor`: its version, the rights of this user, what it evicts, what it keeps over a restart. */
 
 import type { Cluster, Redis } from 'iovalkey';
 import type { EngineFinding } from './engine.ts';

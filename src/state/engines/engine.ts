@@ -1,4 +1,4 @@
-/** What shared engines can do (a cache, a database, an object store), whatever client reaches them. */
+/** The interfaces of engines (a cache, a database, an object store), whatever client reaches them. */
 
 export type EngineName = 'cache' | 'database' | 'objects';
 

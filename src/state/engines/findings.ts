@@ -1,4 +1,4 @@
-/** What `hopgate doctor` says of every engine: how fast it answers, and whether its clock agrees. */
+/** Checks of every engine for `hopgate doctor`: how fast it answers, and whether its clock agrees. */
 
 import type { EngineFinding } from './engine.ts';
 

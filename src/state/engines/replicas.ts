@@ -1,6 +1,6 @@
 /** The table of live replicas: each says every ten seconds that it is there, and learns of the others by that. */
 
-import { type Prepared, prepared } from '../shared-tables.ts';
+import { type Prepared, prepared } from '../sql/migrations.ts';
 import type { Sql } from './engine.ts';
 
 /** What a replica says of itself. */

@@ -7,7 +7,7 @@ import { keyInGroup, openRoomFile, type RoomFile } from './file-store.ts';
 import { type EntryStore, Room, type RoomDriver, type RoomKind } from './room.ts';
 
 export interface MemoryEntriesOptions {
-  /** Of the files; left out: nothing outlives the process. */
+  /** Folder of the files; if omitted, nothing outlives the process. */
   readonly folder?: string;
   /** Called for problems with a file. */
   readonly warn?: (message: string) => void;

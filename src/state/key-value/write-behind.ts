@@ -43,7 +43,7 @@ export interface PendingEntry {
   readonly room: string;
   /** As it is to stand in the cache; called when it is sent. */
   readonly value: () => Uint8Array;
-  /** Of the value, about. */
+  /** Approximate bytes of the value. */
   readonly size: number;
   readonly ttlMs: number;
   readonly onlyIfAbsent: boolean;

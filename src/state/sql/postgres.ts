@@ -1,7 +1,7 @@
 /** The Postgres driver: the tables of all replicas, in the schema `hopgate`. */
 
 import type { Sql } from '../engines/engine.ts';
-import { prepared } from '../shared-tables.ts';
+import { prepared } from './migrations.ts';
 import type { SqlDatabase, SqlSchema, SqlStatements, TransactionOptions } from './sql.ts';
 
 const QUERY_MS = 2000;

@@ -4,7 +4,7 @@ import type { Database } from 'bun:sqlite';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSource } from '../moving/source-store.ts';
+import { openSource } from '../move/source-store.ts';
 import { bringUpToDate, type Migration, openStateFile } from '../versioned-store.ts';
 import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue, TransactionOptions } from './sql.ts';
 

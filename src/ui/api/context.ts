@@ -1,4 +1,4 @@
-/** What the routes of the page's API share: samples on disk, prices, running jobs and open event streams. */
+/** The context of the routes of the page's API: samples on disk, prices, running jobs and open event streams. */
 
 import type { Config } from '../../config/config.ts';
 import type { RecentSamples } from '../../samples/record/recent.ts';

@@ -1,4 +1,4 @@
-/** What the page and its API need from the rest of the program. */
+/** The parts of the program that the page and its API use. */
 
 import type { Config } from '../../config/config.ts';
 import type { Notes } from '../../conversation/notes.ts';

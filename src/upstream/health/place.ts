@@ -22,7 +22,7 @@ const QUOTA_EVERY_MS = 1000;
 export interface PlaceFailure {
   /** Milliseconds since 1970. */
   readonly time: number;
-  /** Of the vendor's answer; 0: there was none. */
+  /** Status of the vendor's answer; 0: there was none. */
   readonly status: number;
   readonly kind: string;
   readonly message: string;

@@ -1,4 +1,4 @@
-/** What a vendor's headers say about its rate limits: what is left, and when it is whole again. */
+/** Reads a vendor's rate limits from its headers: what remains, and when it is whole again. */
 
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 

@@ -1,4 +1,4 @@
-/** What the end of a try says about the health of the place that it was sent to. */
+/** Reads from the end of a try how healthy the place is that it was sent to. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import { saysModelIsGone } from '../../vendors/errors/kind-of-words.ts';

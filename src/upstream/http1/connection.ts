@@ -58,7 +58,7 @@ export interface ConnectionEvents {
 export class Connection implements TickTask, AbortListener, ConnectionControl {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
   #socket: Socket<Connection> | undefined;
-  /** Of the request under way something has been written: what comes may be its answer. */
+  /** A part of the current request is written: what comes may be its answer. */
   #asked = false;
   /** What came in this turn, and is read at its end: the first piece, and those that seldom follow it. */
   #came: Buffer | undefined;

@@ -80,7 +80,7 @@ const NOTHING: readonly Uint8Array[] = [];
 
 /** One request as it goes over the wire; its bytes are laid out when they are written. */
 export class RequestBytes {
-  /** Of the whole. */
+  /** Bytes of all parts. */
   readonly size: number;
   readonly #start: string;
   readonly #end: string;

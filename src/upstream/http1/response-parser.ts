@@ -76,7 +76,7 @@ export class ResponseParser {
   /** Bytes of the body, or of the chunk under way, that are still to come. */
   #left = 0;
   #digits = 0;
-  /** Of the line under way: the chunk's size, or of the trailer. */
+  /** Bytes of the current line: a chunk's size, or a trailer. */
   #lineBytes = 0;
   #reusable = true;
 

@@ -5,7 +5,7 @@ import type { UpstreamAnswer, UpstreamRequest } from '../transport.ts';
 
 /** A request as the vendor itself would get it. */
 export interface PlatformRequest {
-  /** Of the protocol, behind the base URL: `/v1/messages`. */
+  /** The protocol's path behind the base URL: `/v1/messages`. */
   readonly path: string;
   /** The URL of a path at this provider. `withSearch`: with the client's query too. */
   readonly url: (path: string, withSearch: boolean) => string;

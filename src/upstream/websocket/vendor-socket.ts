@@ -50,7 +50,7 @@ export class VendorSocket implements AbortListener {
   readonly #place: SocketPlace;
   readonly #onFree: (socket: VendorSocket) => void;
   #waiting: Waiting | undefined;
-  /** Of the request that is asked. */
+  /** Aborts the current request. */
   #abort: Abort | undefined;
   #before: VendorFrame[] = [];
   #body: FrameBody | undefined;

@@ -3,7 +3,7 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import { MEMORY_TABLES } from '../../../src/features/memory/shared/tables.ts';
-import { prepared } from '../../../src/state/shared-tables.ts';
+import { prepared } from '../../../src/state/sql/migrations.ts';
 import { HAS_POSTGRES } from '../../support/engines/database-servers.ts';
 import { until } from '../../support/until.ts';
 import { inList, memories } from './support.ts';

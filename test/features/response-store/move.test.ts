@@ -9,10 +9,9 @@ import { responsesMove } from '../../../src/features/response-store/move.ts';
 import type { StoredResponse } from '../../../src/features/response-store/stored-response.ts';
 import type { Sql } from '../../../src/state/engines/engine.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
-import { nameHash } from '../../../src/state/erasures.ts';
-import { SharedErasures } from '../../../src/state/shared-erasures.ts';
+import { nameHash, ReplicaErasures } from '../../../src/state/erasures.ts';
+import type { MoveDirection } from '../../../src/state/move/state-move.ts';
 import { openPostgres } from '../../../src/state/sql/postgres.ts';
-import type { MoveDirection } from '../../../src/state/state-move.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
 import { HAS_BOUNCER, HAS_POSTGRES, startBouncer } from '../../support/engines/database-servers.ts';
 import { countsOf, cutAt, dumpOf, filesIn, moveSetup } from '../../support/moves.ts';
@@ -180,7 +179,7 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
   });
 
   test('what was made with a space does not come after the space was erased in the engines', async () => {
-    const erasures = new SharedErasures({
+    const erasures = new ReplicaErasures({
       database,
       cache: undefined,
       positionPath: join(folder, 'erasures.json'),

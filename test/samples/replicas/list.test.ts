@@ -11,7 +11,7 @@ import {
 } from 'bun:test';
 import { SampleList } from '../../../src/samples/replicas/list.ts';
 import type { Retention } from '../../../src/samples/store/retention.ts';
-import { erasureTables } from '../../../src/state/shared-erasures.ts';
+import { erasureTables } from '../../../src/state/erasures.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,

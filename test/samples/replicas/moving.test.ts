@@ -11,7 +11,7 @@ import { DEFAULT_RETENTION } from '../../../src/samples/store/retention.ts';
 import type { Objects } from '../../../src/state/engines/engine.ts';
 import type { ObjectStore } from '../../../src/state/engines/objects.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
-import type { MoveDirection } from '../../../src/state/state-move.ts';
+import type { MoveDirection } from '../../../src/state/move/state-move.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
 import {
   type DatabaseServer,

@@ -10,7 +10,7 @@ import type { SampleMeta, SampleStore } from '../../../src/samples/sample.ts';
 import { DEFAULT_RETENTION, type Retention } from '../../../src/samples/store/retention.ts';
 import { ObjectStore } from '../../../src/state/engines/objects.ts';
 import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
-import { SharedErasures } from '../../../src/state/shared-erasures.ts';
+import { ReplicaErasures } from '../../../src/state/erasures.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
 import type { DatabaseServer } from '../../support/engines/database-servers.ts';
 import {
@@ -57,7 +57,7 @@ export class Replica {
   readonly root: string;
   readonly recorder: Recorder;
   readonly sharing: Sharing;
-  readonly erasures: SharedErasures;
+  readonly erasures: ReplicaErasures;
   readonly store: SampleStore;
   readonly warnings: string[] = [];
   readonly database: PostgresDatabase;
@@ -68,7 +68,7 @@ export class Replica {
     this.database = openDatabase(servers);
     this.objects = openObjects(servers);
     const retention = { ...DEFAULT_RETENTION, ...options.retention };
-    this.erasures = new SharedErasures({
+    this.erasures = new ReplicaErasures({
       database: this.database,
       cache: undefined,
       positionPath: join(this.root, 'erasures.json'),

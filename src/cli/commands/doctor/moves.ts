@@ -2,7 +2,7 @@
 
 import { redactText } from '../../../lib/text/redact.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';
-import type { MoveComparison, StateMove } from '../../../state/state-move.ts';
+import type { MoveComparison, StateMove } from '../../../state/move/state-move.ts';
 import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
 

@@ -14,7 +14,7 @@ export interface LineRange {
 }
 
 export interface MarkedBlock {
-  /** Of the client, for the words that tell how to take the block away. */
+  /** Name of the client, for the words that say how to remove the block. */
   readonly client: string;
   readonly lines: readonly string[];
   /** Where it goes: the start of a line, or the end of the text. */

@@ -3,7 +3,7 @@
 import { redactText } from '../../../lib/text/redact.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../../../state/state-move.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../../../state/move/state-move.ts';
 import {
   type CommandSpec,
   errorMessage,

@@ -2,7 +2,7 @@
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import type { Sql, SqlReader } from '../../../state/engines/engine.ts';
-import { nameHash } from '../../../state/erasures.ts';
+import { beforeErasures, erasureTables, isErased, nameHash } from '../../../state/erasures.ts';
 import {
   type ClockAhead,
   clockAhead,
@@ -13,10 +13,9 @@ import {
   noteMoved,
   notMovedFrom,
   tablesThere,
-} from '../../../state/moving/moved-items.ts';
-import type { Standing } from '../../../state/moving/paged-move.ts';
-import { beforeErasures, erasureTables, isErased } from '../../../state/shared-erasures.ts';
-import { prepared } from '../../../state/shared-tables.ts';
+} from '../../../state/move/moved-items.ts';
+import type { Standing } from '../../../state/move/paged-move.ts';
+import { prepared } from '../../../state/sql/migrations.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
 import { type MemoryLimits, memoryIsFull, spaceIsFull } from '../event.ts';
 import { type ReadEvent, SealedEvents } from '../shared/sealed-events.ts';

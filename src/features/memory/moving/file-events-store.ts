@@ -2,9 +2,9 @@
 
 import type { Database } from 'bun:sqlite';
 import { nameHash } from '../../../state/erasures.ts';
-import { type MovedInFile, movedInFile } from '../../../state/moving/moved-store.ts';
-import type { Standing } from '../../../state/moving/paged-move.ts';
-import { openSource } from '../../../state/moving/source-store.ts';
+import { type MovedInFile, movedInFile } from '../../../state/move/moved-store.ts';
+import type { Standing } from '../../../state/move/paged-move.ts';
+import { openSource } from '../../../state/move/source-store.ts';
 import type { MemoryLimits } from '../event.ts';
 import { type EventRow, eventOfRow } from '../store/event-row-store.ts';
 import { openMemoryStore, VERSION } from '../store/memory-store.ts';

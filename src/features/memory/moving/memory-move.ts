@@ -2,7 +2,7 @@
 
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import type { Sql } from '../../../state/engines/engine.ts';
-import { batchesOf, originOf } from '../../../state/moving/moved-items.ts';
+import { batchesOf, originOf } from '../../../state/move/moved-items.ts';
 import {
   erasedHere,
   erasedThere,
@@ -12,8 +12,8 @@ import {
   removedHere,
   removedThere,
   sealedElsewhere,
-} from '../../../state/moving/paged-move.ts';
-import type { MoveDirection, StateMove } from '../../../state/state-move.ts';
+} from '../../../state/move/paged-move.ts';
+import type { MoveDirection, StateMove } from '../../../state/move/state-move.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
 import type { MemoryLimits } from '../event.ts';
 import { EngineEvents, vectorKey } from './engine-events.ts';

@@ -2,7 +2,7 @@
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { nameHash } from '../../../state/erasures.ts';
-import type { Standing } from '../../../state/moving/paged-move.ts';
+import type { Standing } from '../../../state/move/paged-move.ts';
 
 export interface MovedEvent {
   readonly space: string;

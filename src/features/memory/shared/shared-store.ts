@@ -4,7 +4,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { EngineAway, type Sql, type SqlValue } from '../../../state/engines/engine.ts';
 import { nameHash } from '../../../state/erasures.ts';
-import { prepared } from '../../../state/shared-tables.ts';
+import { prepared } from '../../../state/sql/migrations.ts';
 import type { SpaceCount } from '../backend.ts';
 import {
   type CheckedEvent,

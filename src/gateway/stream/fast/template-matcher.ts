@@ -17,9 +17,9 @@ const encoder = new TextEncoder();
  * and taken by {@link taken}. Does no I/O, keeps no chunk.
  */
 export class TemplateMatcher {
-  /** Of the frames that come in; a chunk that is one whole frame is looked at. */
+  /** The form of incoming frames; only a chunk that is one whole frame is compared. */
   readonly from: TextTemplate;
-  /** Of the frames that go out; undefined: the chunk itself does. */
+  /** The form of outgoing frames; undefined: the chunk itself goes out. */
   readonly to: TextTemplate | undefined;
   readonly watched: string;
   readonly #plain: Uint8Array;

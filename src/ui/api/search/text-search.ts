@@ -13,7 +13,7 @@ export interface TextSearchOptions {
   readonly store: () => SampleStore;
   readonly recent: RecentSamples | undefined;
   readonly parts: ReadingParts;
-  /** Of the time that passes, the share that reading takes at most; 1: nothing else is to be done meanwhile. */
+  /** Largest share of time that reading takes; 1: there is nothing else to do meanwhile. */
   readonly share?: number;
 }
 

@@ -235,7 +235,7 @@ export interface KeySlot {
 export interface ProviderHealth {
   readonly provider: string;
   readonly protocol: string;
-  /** Of the configuration; 0: it needs none. */
+  /** Keys in the configuration; 0: it needs none. */
   readonly keys: number;
   readonly resting_keys: readonly (Cooldown & { readonly key: string | null })[];
   readonly targets: readonly {

@@ -1,4 +1,4 @@
-/** What changed between two versions of a key, field by field, as texts. */
+/** Changes between two versions of a key, field by field, as texts. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 

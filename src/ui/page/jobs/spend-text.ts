@@ -1,4 +1,4 @@
-/** What a job may cost, in words. */
+/** The expected cost of a job, in words. */
 
 import type { SpendPlan } from '../../api/api.ts';
 

@@ -1,4 +1,4 @@
-/** What the rows on the screen were about: asked for in batches once they stand still, and kept. */
+/** Questions and answers of the rows on the screen: asked for in batches once scrolling ends, and kept. */
 
 import type { Story, UiRow } from '../../api/api.ts';
 import { getStories } from '../kit/api-calls.ts';

@@ -22,7 +22,7 @@ const UNKNOWN_MS = 5 * 60_000;
 const DEADLINE_MS = 20_000;
 
 interface Context {
-  /** Of the credentials, for messages. */
+  /** Path of the credentials, for messages. */
   readonly file: string;
   readonly transport: Transport;
   readonly scope: string;

@@ -9,7 +9,7 @@ import { jsonFile, linesFile } from '../settings-files.ts';
 // Gemini CLI takes every model for one of this window, and compresses at half of it.
 const ASSUMED_CONTEXT = 1_048_576;
 const COMPRESSES_AT = 0.5;
-/** Of the true window, so that an answer still fits. */
+/** Share of the true window, so that an answer still fits. */
 const FULL = 0.7;
 
 const inFolder = (file: string) => (environment: Environment) =>

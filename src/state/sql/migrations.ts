@@ -1,6 +1,6 @@
 /** The tables of Postgres that all replicas share: brought up to date by one process at a time, before their first use. */
 
-import type { Sql, SqlReader } from './engines/engine.ts';
+import type { Sql, SqlReader } from '../engines/engine.ts';
 
 /** Resolves when the tables are there. What it rejects with is tried again with the next call. */
 export type Prepared = () => Promise<void>;

@@ -1,7 +1,7 @@
 /** A move that goes through its source in pages: each page is compared with the target, and what is missing is written. */
 
 import type { EngineName } from '../engines/engine.ts';
-import type { MoveComparison, StateMove } from '../state-move.ts';
+import type { MoveComparison, StateMove } from './state-move.ts';
 
 /**
  * How an item of the source stands in the target:

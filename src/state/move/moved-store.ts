@@ -1,4 +1,4 @@
-/** What a move wrote into a file of state, noted in the file itself: what is removed afterwards does not come with the next move. */
+/** Remembers what a move wrote into a file of state, in the file itself: what is removed afterwards does not come with the next move. */
 
 import type { Database } from 'bun:sqlite';
 

@@ -1,9 +1,9 @@
-/** What moves wrote into the database, and from where: what is removed afterwards does not come with the next move. */
+/** Remembers what moves wrote into the database, and from where: what is removed afterwards does not come with the next move. */
 
 import { hostname } from 'node:os';
 import type { Sql, SqlReader } from '../engines/engine.ts';
 import { nameHash } from '../erasures.ts';
-import { type Prepared, prepared } from '../shared-tables.ts';
+import { type Prepared, prepared } from '../sql/migrations.ts';
 
 /** `form`: what the item said then, where it can change. `origin`: whose file it came from. */
 const MIGRATIONS = [

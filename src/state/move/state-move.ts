@@ -1,6 +1,6 @@
 /** Moving what was kept before between the files of one machine and the shared engines: the interface of one kind of state. */
 
-import type { EngineName } from './engines/engine.ts';
+import type { EngineName } from '../engines/engine.ts';
 
 export type MoveDirection = 'engines' | 'embedded';
 
