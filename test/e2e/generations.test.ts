@@ -233,7 +233,8 @@ describe.skipIf(!linux)(
     });
 
     test('streams of the old program hold their slots in the new one, until they end', async () => {
-      const gateway = await start(100, 1, 3);
+      // More money than all requests need that come to the old program meanwhile.
+      const gateway = await start(1_000_000, 1, 3);
       const streams = [await held(gateway), await held(gateway)];
       await successorOf(gateway);
       await held(gateway);
