@@ -176,7 +176,7 @@ describe('request paths', () => {
     ['POST', '/v1/images/upscales', { 'x-api-key': 'sk-ann-0001' }, 'openai'],
     ['GET', '/v1/nope', {}, 'openai'],
     ['GET', '/v1/nope', { 'anthropic-version': '1' }, 'anthropic'],
-    ['POST', '/v1/messages/batches', {}, 'anthropic'],
+    ['POST', '/v1/messages/drafts', {}, 'anthropic'],
     ['POST', '/v1/responses/a/b/c', {}, 'openai'],
     ['GET', '/v1/memories', {}, 'openai'],
     ['GET', '/v1beta/files', {}, 'google'],

@@ -61,6 +61,11 @@ async function costOf(path: string, model: string) {
   const row = await until(() => {
     if (!existsSync(file)) return undefined;
     const db = new Database(file, { readonly: true });
+    // The file is there a moment before its tables.
+    if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend'").get() === null) {
+      db.close();
+      return undefined;
+    }
     const [found] = db
       .query<{ cost: number | null }, [string]>('SELECT * FROM spend WHERE request = ?')
       .all(request);

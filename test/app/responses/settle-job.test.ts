@@ -144,6 +144,11 @@ const rowsOf = (request: string, wanted: number) =>
     const path = join(home.home, 'state', 'spend.db');
     if (!existsSync(path)) return undefined;
     const db = new Database(path, { readonly: true });
+    // The file is there a moment before its tables.
+    if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend'").get() === null) {
+      db.close();
+      return undefined;
+    }
     const rows = db
       .query<Record<string, number> & { key: string; session: string; model: string }, [string]>(
         'SELECT * FROM spend WHERE request = ? ORDER BY id',
