@@ -258,6 +258,11 @@ export class AheadState implements LimitState {
     this.#spanUnits += units;
   }
 
+  aheadAt(now: number): number {
+    this.count(0, now);
+    return this.ahead;
+  }
+
   /** What is worth having beyond the present need. */
   get ahead(): number {
     return Math.max(this.#lastSpanUnits, this.#spanUnits);
@@ -323,10 +328,12 @@ export class Counters implements Source {
   async ask(needs: readonly Need[]): Promise<void> {
     const { counter, clock } = this.#options;
     const now = clock.monotonic();
-    for (const { state, amount } of needs) (state as AheadState).count(amount, now);
     const takes = needs.map((need) => {
       const state = need.state as AheadState;
-      return { state, units: need.units, ahead: state.ahead, need };
+      // A first request takes nothing beyond its own need: that of others would show less than there is.
+      const ahead = state.aheadAt(now);
+      state.count(need.amount, now);
+      return { state, units: need.units, ahead, need };
     });
     try {
       await this.#take(takes, counter.deadlineMs);

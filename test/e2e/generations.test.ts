@@ -162,7 +162,8 @@ function rows(): { done: number; broken: number; running: number; usd: number } 
   try {
     db.run('PRAGMA busy_timeout = 5000');
     // The file is there a moment before its tables.
-    if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend_open'").get() === null) return none;
+    if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend_open'").get() === null)
+      return none;
     return db
       .query<ReturnType<typeof rows>, []>(
         `SELECT coalesce(sum(ended = 'done'), 0) AS done, coalesce(sum(ended <> 'done'), 0) AS broken,

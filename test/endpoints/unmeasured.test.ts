@@ -61,6 +61,7 @@ async function costOf(path: string, model: string) {
   const row = await until(() => {
     if (!existsSync(file)) return undefined;
     const db = new Database(file, { readonly: true });
+    db.run('PRAGMA busy_timeout = 5000');
     // The file is there a moment before its tables.
     if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend'").get() === null) {
       db.close();

@@ -144,6 +144,7 @@ const rowsOf = (request: string, wanted: number) =>
     const path = join(home.home, 'state', 'spend.db');
     if (!existsSync(path)) return undefined;
     const db = new Database(path, { readonly: true });
+    db.run('PRAGMA busy_timeout = 5000');
     // The file is there a moment before its tables.
     if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend'").get() === null) {
       db.close();
