@@ -276,6 +276,9 @@ test.each(pairs)('%s → %s: a stream that stalls is estimated', async (client, 
 test('totals are the sum of the rows', async () => {
   await Bun.sleep(400);
   const db = new Database(join(gateway.home, 'state', 'spend.db'), { readonly: true });
+  // As of one moment: the keeper may still write.
+  db.run('PRAGMA busy_timeout = 5000');
+  db.run('BEGIN');
   const one = (sql: string) => db.query<Record<string, number>, []>(sql).get();
   const columns =
     'sum(input) AS input, sum(output) AS output, sum(cache_read) AS cache_read, sum(cost) AS cost, sum(estimated) AS estimated';

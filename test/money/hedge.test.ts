@@ -82,6 +82,9 @@ const all = <T>({ home }: InProcess, sql: string): readonly T[] => {
   if (!existsSync(path)) return [];
   const db = new Database(path, { readonly: true });
   try {
+    db.run('PRAGMA busy_timeout = 5000');
+    // The file is there a moment before its tables.
+    if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend'").get() === null) return [];
     return db.query<T, []>(sql).all();
   } finally {
     db.close();
