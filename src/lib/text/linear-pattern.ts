@@ -25,6 +25,8 @@ type Step =
   | { readonly type: 'found' };
 
 /** Counted repetitions are written out. */
+/** Characters: the engine takes a megabyte of them for half a second. */
+const MAX_SOURCE = 65_536;
 const MAX_STEPS = 4000;
 const MAX_DEPTH = 100;
 
@@ -38,6 +40,7 @@ export class UnfitPattern extends Error {
  * @throws UnfitPattern
  */
 export function linearPattern(source: string): LinearPattern {
+  if (source.length > MAX_SOURCE) throw new UnfitPattern('is too large');
   const steps: Step[] = [];
   const flags = flagsOf(source);
   write(new Reader(source, flags).read(), steps);
