@@ -11,6 +11,7 @@ import type { Operation } from '../endpoints/batches/operations.ts';
 import { createBatches } from '../endpoints/batches/pipeline.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
+import { fileOwners } from '../features/file-owners/index.ts';
 import { checkHostedTools } from '../features/server-tools/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -243,6 +244,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
     options.config,
   );
+  const vendorObjects = openVendorObjects(environment.home, engines);
   const gateway = createGateway({
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : mendBody,
@@ -251,8 +253,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space, session);
-      if (own === undefined) return found;
-      return { ...found, ...own, features: [...own.features, ...found.features] };
+      const files = fileOwners((ids) => vendorObjects.foreign(exchange.owner, ids));
+      return {
+        ...found,
+        ...own,
+        features: [files, ...(own?.features ?? []), ...found.features],
+      };
     },
     record: (exchange) =>
       joined(
@@ -304,7 +310,6 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     folder: join(environment.home, 'state', 'forms'),
   });
-  const vendorObjects = openVendorObjects(environment.home, engines);
   const batches = createBatches({
     ...gatewayOptions,
     objects: vendorObjects.objects,

@@ -72,7 +72,7 @@ const ENGLISH: HelpWords = {
 /** Commands that the general help shows first. */
 const FIRST_STEPS = ['hopgate', 'hopgate init', 'hopgate setup claude', 'hopgate doctor'];
 
-/** What an option or argument does, with its choices and its default. */
+/** The summary of an option or argument, with its choices and its default. */
 export function optionText(
   { summary, choices, default: standard }: Pick<OptionSpec, 'summary' | 'choices' | 'default'>,
   words = ENGLISH,

@@ -26,7 +26,7 @@ export type ConfigSource =
   /** Nothing was found: the built-in `demo`. */
   | { readonly kind: 'demo'; readonly path?: string };
 
-/** What the file says; some sections with what presets, the environment and other sections fill in. */
+/** The configuration of the file, with the values that presets, the environment and other sections fill in. */
 export interface Config
   extends Omit<OwnConfig, 'version' | 'timeouts' | keyof Resolved>,
     Resolved {}

@@ -76,7 +76,8 @@ export class KeeperThread implements KeeperHandle {
   #started(): Worker {
     if (this.#worker !== undefined) return this.#worker;
     const { path, folder, writer, hasOthers, keep } = this.#options;
-    const worker = new Worker(threadFile('money/keeper-thread.ts'), { smol: true, name: 'spend' });
+    // Not `smol`: its collections made a small request a tenth dearer.
+    const worker = new Worker(threadFile('money/keeper-thread.ts'), { name: 'spend' });
     this.#worker = worker;
     worker.addEventListener('message', ({ data }) => this.#heard(data as ThreadMessage));
     worker.addEventListener('error', ({ message }) => this.#died(message));

@@ -117,7 +117,7 @@ export class ReplicaErasures {
     this.#following = new Repeating({
       work: () => this.#follow(),
       everyMs: POLL_MS,
-      // That an engine is away is told once, by the engine itself.
+      // The engine itself logs that it is away.
       onProblem: (thrown) => {
         if (!(thrown instanceof EngineAway)) options.onProblem(String(thrown));
       },

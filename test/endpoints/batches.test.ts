@@ -397,3 +397,142 @@ describe('files', () => {
     expect(openai.asked).toHaveLength(2);
   });
 });
+
+describe('a file that another key has uploaded', () => {
+  const say = (model: string, content: unknown[]) => ({
+    model,
+    max_tokens: 50,
+    messages: [{ role: 'user', content: [...content, { type: 'text', text: 'Read it.' }] }],
+  });
+  const NAMED: readonly (readonly [
+    what: string,
+    api: 'openai' | 'anthropic',
+    path: string,
+    body: (id: string) => string,
+  ])[] = [
+    [
+      'in a part of a Chat message',
+      'openai',
+      '/v1/chat/completions',
+      (id) => JSON.stringify(say('oai/small', [{ type: 'file', file: { file_id: id } }])),
+    ],
+    [
+      'with its name written in escapes',
+      'openai',
+      '/v1/chat/completions',
+      (id) =>
+        JSON.stringify(say('oai/small', [{ type: 'file', file: { file_id: id } }])).replace(
+          '"file_id"',
+          '"file\\u005fid"',
+        ),
+    ],
+    [
+      'in an item of Responses',
+      'openai',
+      '/v1/responses',
+      (id) =>
+        JSON.stringify({
+          model: 'oai/small',
+          input: [{ role: 'user', content: [{ type: 'input_file', file_id: id }] }],
+        }),
+    ],
+    [
+      'among those of a container',
+      'openai',
+      '/v1/responses',
+      (id) =>
+        JSON.stringify({
+          model: 'oai/small',
+          input: 'Count.',
+          tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: [id] } }],
+        }),
+    ],
+    [
+      'as a document of Messages',
+      'anthropic',
+      '/v1/messages',
+      (id) =>
+        JSON.stringify(
+          say('ant/small', [{ type: 'document', source: { type: 'file', file_id: id } }]),
+        ),
+    ],
+    [
+      'as an upload to a container',
+      'anthropic',
+      '/v1/messages',
+      (id) => JSON.stringify(say('ant/small', [{ type: 'container_upload', file_id: id }])),
+    ],
+  ];
+  const put = async (gateway: InProcess, api: 'openai' | 'anthropic') =>
+    api === 'openai'
+      ? (await upload(openaiOf(gateway), 'a secret', 'user_data')).id
+      : (
+          await anthropicOf(gateway).beta.files.upload({
+            file: await Anthropic.toFile(Buffer.from('a secret'), 'a.txt'),
+          })
+        ).id;
+
+  test.each(NAMED)('%s is not read for this one; its own is', async (_, api, path, body) => {
+    const { gateway, ...vendors } = await start();
+    const { asked } = vendors[api];
+    const id = await put(gateway, api);
+    const ask = (key: string, named: string) =>
+      fetch(gateway.url + path, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'anthropic-version': '2023-06-01',
+        },
+        body: body(named),
+      });
+    const before = asked.length;
+    const refused = await ask(BOB, id);
+    expect([refused.status, await refused.text()]).toEqual([
+      404,
+      expect.stringContaining(`There is no file '${id}' that was made with this key`),
+    ]);
+    expect(asked.length).toBe(before);
+    // One that this gateway does not know may be there at the vendor.
+    for (const [key, named] of [
+      [ALICE, id],
+      [BOB, 'file-of-nobody'],
+    ] as const) {
+      await (await ask(key, named)).text();
+      expect(asked.length).toBeGreaterThan(before);
+      asked.length = before;
+    }
+  });
+
+  test('in a request of a batch refuses the batch before anything is sent', async () => {
+    const { gateway, openai, anthropic } = await start();
+    const id = await put(gateway, 'openai');
+    const before = openai.asked.length;
+    const line = chatLine('r', 'mine', {
+      messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: id } }] }],
+    });
+    expect(await statusOf(upload(openaiOf(gateway, BOB), line))).toBe(404);
+    expect(openai.asked.length).toBe(before);
+    await upload(openaiOf(gateway), line);
+
+    const own = await put(gateway, 'anthropic');
+    const batch = (client: Anthropic) =>
+      client.messages.batches.create({
+        requests: [
+          {
+            custom_id: 'r',
+            params: {
+              ...params('claude'),
+              messages: [
+                { role: 'user', content: [{ type: 'container_upload', file_id: own } as never] },
+              ],
+            },
+          },
+        ],
+      });
+    const asked = anthropic.asked.length;
+    expect(await statusOf(batch(anthropicOf(gateway, BOB)))).toBe(404);
+    expect(anthropic.asked.length).toBe(asked);
+    await batch(anthropicOf(gateway));
+  });
+});

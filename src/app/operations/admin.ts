@@ -24,7 +24,7 @@ export interface AdminServices {
   readonly address: AdminOptions['address'];
 }
 
-/** What the page shows a single user, too. */
+/** Reports that the page also shows to a single user without keys. */
 export const openReports = ({
   current,
   keys,

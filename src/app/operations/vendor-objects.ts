@@ -1,5 +1,6 @@
 /** Whose the files and batches at vendors are: in a file of this machine, or in the database of all replicas. */
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { VENDOR_OBJECTS_SCHEMA, VendorObjects } from '../../endpoints/batches/vendor-objects.ts';
 import { localUrl } from '../../server/request-path.ts';
@@ -14,15 +15,19 @@ export function openVendorObjects(
   { database, seal }: Pick<Engines, 'database' | 'seal'>,
 ) {
   let opened: VendorObjects | undefined;
+  const path = join(home, 'state', 'vendor-objects.db');
   const open = () =>
     database === undefined
-      ? new VendorObjects(
-          openSqlite(VENDOR_OBJECTS_SCHEMA, { path: join(home, 'state', 'vendor-objects.db') }),
-          textSeal([]),
-        )
+      ? new VendorObjects(openSqlite(VENDOR_OBJECTS_SCHEMA, { path }), textSeal([]))
       : new VendorObjects(openPostgres(database, VENDOR_OBJECTS_SCHEMA), seal);
+  const objects = () => (opened ??= open());
   return {
-    objects: () => (opened ??= open()),
+    objects,
+    /** As of `ForeignFiles`. A gateway through which no file was made makes no store for it. */
+    async foreign(owner: string, ids: readonly string[]): Promise<readonly string[]> {
+      const isThere = opened !== undefined || database !== undefined || existsSync(path);
+      return isThere ? objects().foreign(owner, ids) : [];
+    },
     close: () => opened?.close(),
   };
 }

@@ -26,7 +26,7 @@ export interface Schema {
   readonly pattern?: string;
   /** The message for a text that the pattern does not fit; left out: what was expected. */
   readonly 'x-mismatch'?: string;
-  /** What was probably meant by a text that the pattern does not fit; `{}` stands for the text. */
+  /** A suggestion for a text that the pattern does not fit; `{}` stands for the text. */
   readonly 'x-meant'?: string;
   /** The text has the form of a date, and must be a day of the calendar. */
   readonly 'x-date'?: boolean;

@@ -2,6 +2,7 @@
 
 import type { TryAccount, TryResult } from '../../conversation/account/payer.ts';
 import { asGatewayError, departure, GatewayError, invalid } from '../../conversation/errors.ts';
+import { checkFiles, fileIdsIn, mayNameFiles, notMadeHere } from '../../conversation/file-ids.ts';
 import { estimatedTokens } from '../../conversation/usage.ts';
 import { decodeJson, notAnObject } from '../../gateway/client-request.ts';
 import { ExchangeSummaryBuilder } from '../../gateway/exchange-summary.ts';
@@ -16,7 +17,6 @@ import { FlatHeaders } from '../../lib/http/headers.ts';
 import { nativeHeaders } from '../../lib/http/native-headers.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import { printableLine } from '../../lib/text/printable-text.ts';
 import { type RoutedTarget, targetOf, targetsForNamed } from '../../routing/index.ts';
 import { secretsOf } from '../../upstream/secrets.ts';
 import { attempt } from '../attempt.ts';
@@ -104,6 +104,8 @@ class Run {
   readonly #api: VendorApi;
   readonly #secrets: readonly string[];
   readonly #spools: FormSpool[] = [];
+  /** That the requests of a batch name. */
+  readonly #files = new Set<string>();
   #account: Account | undefined;
 
   constructor(exchange: Exchange, asked: AskedOperation, options: BatchOptions) {
@@ -213,7 +215,7 @@ class Run {
       throw invalid("Missing or invalid required parameter: 'input_file_id'.", 'input_file_id');
     }
     const file = await this.#objects.get(owner, id);
-    if (file === undefined) throw unknownObject('file', id);
+    if (file === undefined) throw notMadeHere('file', id);
     const { models, provider: name } = file;
     if (models === undefined) {
       throw invalid(
@@ -234,9 +236,12 @@ class Run {
     });
   }
 
-  /** The key may use every model that a request names beside its own. */
+  /** The key may use every model that a request names beside its own. Its files are looked up for all together. */
   #see({ body, ...found }: FoundRequest, sums: RequestSums): undefined {
     sums.add({ body, ...found });
+    if (mayNameFiles(asBuffer(body))) {
+      for (const id of fileIdsIn(tryParse(asBuffer(body).toString()))) this.#files.add(id);
+    }
     const { principal, protocol } = this.#exchange;
     if (principal.policy.everyModel) return;
     const targets = this.#serving([found.model]).flatMap(({ targets }) => [...targets.values()]);
@@ -250,6 +255,7 @@ class Run {
 
   async #create(creation: Creation): Promise<Response> {
     const { serving, path, models } = creation;
+    await checkFiles(this.#files, (ids) => this.#objects.foreign(this.#exchange.owner, ids));
     const first = serving.map(({ targets, routed }) => routed ?? [...targets.values()][0]!);
     const { kind } = this.#asked.operation;
     const tries = new BatchTries(this.#account, this.#exchange.sessionId, this.#exchange.id);
@@ -443,7 +449,7 @@ class Run {
     const { id, operation } = this.#asked;
     const found = await this.#objects.get(this.#exchange.owner, id);
     if (found === undefined || found.kind !== operation.kind || found.api !== this.#api) {
-      throw unknownObject(operation.kind, id);
+      throw notMadeHere(operation.kind, id);
     }
     return found;
   }
@@ -642,13 +648,6 @@ function jsonOf({ first, source, target }: AnswerOutcome): JsonObject {
 
 const noId = ({ target }: AnswerOutcome) =>
   new GatewayError('upstream', `Provider ${target.provider} answered without an id.`);
-
-const unknownObject = (kind: VendorObject['kind'], id: string) =>
-  new GatewayError(
-    'not_found',
-    `There is no ${kind} '${printableLine(id, 200)}' that was made with this key through this gateway.`,
-    { code: `${kind}_not_found`, retryable: false },
-  );
 
 /** A provider that does not know the path has no such endpoint. */
 function withoutEndpoint(failed: FailedOutcome, status: number, path: string): FailedOutcome {

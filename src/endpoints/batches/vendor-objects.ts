@@ -2,7 +2,7 @@
 
 import type { Spent } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
-import type { SqlDatabase, SqlSchema } from '../../state/sql/sql.ts';
+import { placeholders, type SqlDatabase, type SqlSchema } from '../../state/sql/sql.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 
 const TABLES = `
@@ -12,6 +12,7 @@ CREATE TABLE hopgate.vendor_objects (
   PRIMARY KEY (owner, id)
 );
 CREATE INDEX vendor_objects_pages ON hopgate.vendor_objects (owner, kind, api, made, id);
+CREATE INDEX vendor_objects_ids ON hopgate.vendor_objects (id);
 `;
 
 export const VENDOR_OBJECTS_SCHEMA: SqlSchema = {
@@ -85,6 +86,9 @@ interface Row {
   readonly due: string | null;
 }
 
+/** Ids of one statement. */
+const IDS_AT_ONCE = 1000;
+
 const COLUMNS = 'id, kind, api, provider, upstream_key, made, object, models, batch, due';
 
 export class VendorObjects {
@@ -126,6 +130,21 @@ export class VendorObjects {
       [owner, id],
     );
     return row && this.#read(owner, row);
+  }
+
+  /** Those of the ids that another owner has, and this one has not. */
+  async foreign(owner: string, ids: readonly string[]): Promise<readonly string[]> {
+    const foreign: string[] = [];
+    for (let at = 0; at < ids.length && foreign.length === 0; at += IDS_AT_ONCE) {
+      const some = ids.slice(at, at + IDS_AT_ONCE);
+      const rows = await this.#database.query<{ id: string; is_own: number }>(
+        `SELECT id, max(CASE WHEN owner = $1 THEN 1 ELSE 0 END) AS is_own FROM hopgate.vendor_objects
+         WHERE id IN (${placeholders(some.length, 2)}) GROUP BY id`,
+        [owner, ...some],
+      );
+      for (const { id, is_own } of rows) if (is_own === 0) foreign.push(id);
+    }
+    return foreign;
   }
 
   /** One more than the page has room for shows that there is another page. */

@@ -14,7 +14,7 @@ import {
 /** Seconds after which a client may ask again. */
 const RETRY_AFTER = 5;
 
-/** The engines that may know it are away: nobody can say that it does not exist. */
+/** An engine that may have it is away, so it cannot be called missing. */
 export const responsesAway = (cause?: unknown): GatewayError =>
   new GatewayError(
     'overloaded',
@@ -44,7 +44,7 @@ export interface FetchedResponses {
   readonly owner: string;
   /** By their ids. */
   readonly rows: ReadonlyMap<string, FoundResponse>;
-  /** By the ids of items that can be had of them. */
+  /** By the ids of the items that they contain. */
   readonly items: ReadonlyMap<string, FoundResponse>;
   readonly seal: TextSeal;
   /** What is not in `rows` may exist all the same. */

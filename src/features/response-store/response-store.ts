@@ -59,7 +59,7 @@ export interface ResponseStoreOptions {
   readonly flushMs?: number;
   /** An answer went out before the others can find its response. */
   readonly onLate?: () => void;
-  /** Responses that nobody will know. */
+  /** Responses were lost: they could be stored nowhere. */
   readonly onDropped?: (count: number) => void;
   /** Called once for each kind of problem. */
   readonly warn?: (message: string, cause?: unknown) => void;
@@ -92,7 +92,7 @@ const MAX_OWED = 10_000;
 /** Did a gateway make this id: of the time and a random part? A vendor's has another form. */
 export const isOwnId = (id: string): boolean => /^resp_\d{13}_[0-9a-z]{6}$/.test(id);
 
-/** Responses by their ids, and by the ids of the items that can be had of them. */
+/** Responses by their ids, and by the ids of the items that they contain. */
 class Found {
   readonly rows = new Map<string, FoundResponse>();
   readonly items = new Map<string, FoundResponse>();
@@ -199,7 +199,7 @@ export class ResponseStore {
     if (this.#options.others) this.#sent = this.#send(queued);
   }
 
-  /** When what was put last is where all others find it; at the latest after 50 ms. Undefined: nobody else looks. */
+  /** Resolves when other processes can find the last response, or after 50 ms. Undefined: there are no others. */
   sent(): Promise<void> | undefined {
     const sending = this.#sent;
     this.#sent = undefined;
@@ -687,7 +687,7 @@ export class ResponseStore {
     this.#problem('responses that could not be stored were dropped');
   }
 
-  /** That an engine is away is told once, by the engine itself. A file that cannot be used is not tried again. */
+  /** The engine itself logs that it is away. An unusable file is not tried again. */
   #failed(what: string, thrown: unknown): void {
     if (thrown instanceof EngineAway) return;
     if (this.#opened?.form === 'database' || isPassing(thrown)) {

@@ -198,7 +198,7 @@ export class ResponseTables {
   ): Promise<readonly ResponseRow[]> {
     const keys = padded(
       rows.map(({ owner, id }) => ({ owner, id })),
-      NOBODY,
+      NO_KEY,
     );
     const spaces = padded(
       rows.flatMap(({ space }) => space ?? []),
@@ -357,7 +357,7 @@ export class ResponseTables {
     inside: Pick<SqlDatabase, 'query'> = this.#db,
   ): Promise<readonly ResponseRow[]> {
     if (keys.length === 0) return [];
-    const all = padded(keys, NOBODY);
+    const all = padded(keys, NO_KEY);
     const rows = await inside.query<ReadRow & { readonly seq: number }>(
       `SELECT seq, ${HEAD}, response FROM hopgate.responses
          WHERE (owner, id) IN (VALUES ${rowPlaceholders(all.length, 2)}) ORDER BY seq`,
@@ -608,7 +608,7 @@ export class ResponseTables {
 
 type MovedKey = Pick<MovedItem, 'owner' | 'id'>;
 
-const NOBODY: RowKey = { owner: '', id: '' };
+const NO_KEY: RowKey = { owner: '', id: '' };
 
 /** Those of the keys that this table has, by {@link keyOf}; responses with their conversations. */
 async function among(
@@ -619,7 +619,7 @@ async function among(
   const kind = table === 'moved_items' ? `kind = '${KIND}' AND ` : '';
   const found = new Map<string, string>();
   for (const chunk of chunksOf(keys, MAX_KEYS)) {
-    const all = padded(chunk, NOBODY);
+    const all = padded(chunk, NO_KEY);
     const rows = await inside.query<RowKey & { readonly thread: string }>(
       `SELECT owner, id, ${table === 'responses' ? 'thread' : "'' AS thread"} FROM hopgate.${table}
          WHERE ${kind}(owner, id) IN (VALUES ${rowPlaceholders(all.length, 2)})`,
@@ -659,7 +659,7 @@ function inThreads(
 
 async function removeRows(inside: SqlStatements, keys: readonly RowKey[]): Promise<void> {
   if (keys.length === 0) return;
-  const all = padded(keys, NOBODY);
+  const all = padded(keys, NO_KEY);
   const values = all.flatMap(({ owner, id }) => [owner, id]);
   const list = `(VALUES ${rowPlaceholders(all.length, 2)})`;
   await inside.query(

@@ -179,7 +179,7 @@ export class Sharing {
       },
       onProblem: (thrown) => {
         this.#follower.recheck();
-        // That an engine is away is told once, by the engine itself.
+        // The engine itself logs that it is away.
         if (!(thrown instanceof EngineAway)) this.#problem(`shared samples ${what}`, thrown);
       },
     });

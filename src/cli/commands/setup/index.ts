@@ -318,7 +318,7 @@ const NAMED_SECRET =
   /("[^"\n]*(?:token|api_?key|secret|password)[^"\n]*"\s*:\s*")(?!\d+"|hopgate")[^"\n]+"/gi;
 
 const SECRET_NAME = /token|api[_-]?key|secret|password/i;
-/** What needs no mask: numbers, names of variables behind `$`, and the placeholder. */
+/** Values that need no mask: numbers, names of variables behind `$`, and the placeholder. */
 const HARMLESS = /^(?:[\d.]+|"?\$\S+|"?hopgate"?)?$/;
 
 /** The text of a file as it may be shown. */

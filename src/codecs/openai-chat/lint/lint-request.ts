@@ -8,7 +8,7 @@ import { lintMessages } from './lint-messages.ts';
 const OPENAI =
   'model messages audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens metadata modalities moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options';
 
-/** What vendors added, each under the vendor that documents it. Many have more than one. */
+/** Fields that vendors added, each under the vendor that documents it; many of them are accepted by others too. */
 const VENDORS = [
   // Sampling, in most servers of open models.
   'top_k min_p typical_p top_a repetition_penalty length_penalty best_of use_beam_search stop_token_ids min_tokens ignore_eos',

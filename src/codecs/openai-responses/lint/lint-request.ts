@@ -8,10 +8,10 @@ import { lintItems } from './lint-items.ts';
 const OPENAI =
   'model input background context_management conversation include instructions max_output_tokens max_tool_calls metadata moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user';
 
-/** What Codex sends: with each request, and in the frames of a WebSocket. */
+/** Fields that Codex sends with each request, and in the frames of a WebSocket. */
 const CODEX = 'client_metadata type generate';
 
-/** What vendors added, each under the vendor that documents it. Many have more than one. */
+/** Fields that vendors added, each under the vendor that documents it; many of them are accepted by others too. */
 const VENDORS = [
   // Sampling, in servers of open models.
   'top_k min_p top_a seed stop presence_penalty frequency_penalty repetition_penalty logit_bias min_tokens stop_token_ids ignore_eos',
