@@ -2,30 +2,18 @@
 
 import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
 import { EngineAway } from '../state/engines/engine.ts';
-import type { Bank, Draw, Drawn, WindowKey } from './bank.ts';
+import type { Bank, Draw, Drawn } from './bank.ts';
 import { boundsAt } from './calendar.ts';
+import { Lease, type SentDraw, Session } from './lease.ts';
 import { ASK, after, type Need, type Source, unavailable } from './limit-state.ts';
 import type { Standing, WindowLaw } from './limits.ts';
 import { type Clock, type LimitState, MAX_UNITS } from './limits.ts';
-
-/** So much of a window is spent; reported once for each mark and period. */
-export interface Reached {
-  readonly law: WindowLaw;
-  /** Units: one of the law's marks, or its amount. */
-  readonly mark: number;
-  /** Of the period, milliseconds since 1970. */
-  readonly start: number;
-  readonly end: number;
-  /** Units. */
-  readonly spent: number;
-}
+import { Marks, type Reached } from './marks.ts';
 
 /** Charges like the present one, and the part of a window, that are drawn ahead. */
 const CHARGES_AHEAD = 8;
 const SHARE_AHEAD = 0.01;
-/** The share of the rest of a budget that all processes together may hold ahead of use. */
-const HELD_AHEAD = 0.1;
-/** Of the time of leases: they are not used in its last part, and renewed after the first. */
+/** Parts of a lease's time: in the last part it is not used, and after the first it is renewed. */
 const MARGIN = 1 / 12;
 const RENEW = 1 / 3;
 const RETRY_MS = 500;
@@ -38,141 +26,6 @@ const FORGOTTEN_MS = 600_000;
 const HEARD_MS = 100;
 /** Leases of one draw: some milliseconds. */
 const MAX_LEASES = 500;
-
-/** What a session has of one window. */
-export class Lease {
-  law: WindowLaw;
-  readonly session: Session;
-  readonly start: number;
-  end: number;
-  /** Drawn and not used; reserved units are among them. Below 0: more was used than was drawn. */
-  drawn = 0;
-  reserved = 0;
-  /** Of requests that wait for a draw. It asks only for what is missing, so others must not take this. */
-  promised = 0;
-  /** For the next draw. */
-  used = 0;
-  freed = 0;
-  /** Tickets that are not settled. */
-  open = 0;
-  /** As last heard, of all sessions. */
-  spent = 0;
-  /** Held by other sessions. */
-  others = 0;
-  heardAt = Number.NEGATIVE_INFINITY;
-  reported = 0;
-  ahead = 0;
-  /** What the last request asked for, and whether it could be refused. */
-  charge = 0;
-  isSoft = false;
-  lastUse = 0;
-
-  constructor(law: WindowLaw, session: Session, start: number, end: number) {
-    this.law = law;
-    this.session = session;
-    this.start = start;
-    this.end = end;
-  }
-
-  get free(): number {
-    return this.drawn - this.reserved;
-  }
-
-  /** Of the window, as far as it is known here. */
-  get remaining(): number {
-    return this.law.amount - this.spent - this.used - this.others - this.reserved;
-  }
-
-  /** What soft charges drew ahead beyond the amount is not for others. */
-  has(units: number): boolean {
-    return this.free >= units && this.remaining >= units;
-  }
-
-  /** What should be here beyond what is reserved. @param ahead of all that is worth drawing ahead, the part of this process */
-  target(sessions: number, ahead: number): number {
-    const { remaining, isSoft, charge } = this;
-    // A part of a request serves none here, and another process may lack it. How large one is, the first one says.
-    if (charge === 0) return 0;
-    const left = isSoft && remaining <= 0 ? MAX_UNITS : Math.max(0, remaining);
-    const most = Math.min(ahead, (left * HELD_AHEAD) / sessions);
-    return Math.floor(most / charge) * charge;
-  }
-
-  /** With the next draw. @param but what stays */
-  giveBack(but: number): void {
-    const units = this.free - this.promised - but;
-    if (units <= 0) return;
-    this.freed += units;
-    this.drawn -= units;
-  }
-
-  /** The bank is to be told something. */
-  get hasNews(): boolean {
-    return this.used > 0 || this.freed > 0;
-  }
-
-  get isEmpty(): boolean {
-    return this.open === 0 && this.drawn === 0 && !this.hasNews;
-  }
-
-  get window(): WindowKey {
-    const keepUntil = Math.min(MAX_UNITS, this.end + (this.end - this.start));
-    return { law: this.law.id, start: this.start, keepUntil };
-  }
-
-  standing(wall: number): Standing {
-    const { law, end } = this;
-    const held = this.others + this.reserved;
-    const used = this.spent + this.used + held;
-    const remaining = Math.max(0, law.amount - used);
-    if (law.per === 'total') return { law, used, held, remaining, resetMs: undefined };
-    return { law, used, held, remaining, resetMs: Math.max(0, end - wall), resetAt: end };
-  }
-}
-
-/** A draw that was sent, and its leases in the order of what is wanted. */
-interface SentDraw {
-  readonly draw: Draw;
-  readonly leases: readonly Lease[];
-}
-
-/**
- * One incarnation at the bank. Its draws are numbered: one whose answer was lost is sent again as it was. When its
- * time is over, a new one begins, and this one only settles what it has admitted.
- */
-class Session {
-  readonly id: string;
-  readonly leases = new Map<string, Lease>();
-  /** Those that are used, or of which the bank does not know all. */
-  readonly active = new Set<Lease>();
-  number = 0;
-  /** Sent, and not answered. */
-  sent: SentDraw | undefined;
-  /** The draws before: one at a time. */
-  turn: Promise<unknown> | undefined;
-  /** Its leases are valid until then, by both clocks. */
-  validWall: number;
-  validMonotonic: number;
-  lastDraw = Number.NEGATIVE_INFINITY;
-  over = false;
-
-  constructor(id: string, clock: Clock, validMs: number) {
-    this.id = id;
-    this.validWall = clock.wall() + validMs;
-    this.validMonotonic = clock.monotonic() + validMs;
-  }
-
-  /** A machine that slept stops one clock, and a clock that is set moves the other: the stricter one counts. */
-  isValid(clock: Clock): boolean {
-    return !this.over && clock.wall() < this.validWall && clock.monotonic() < this.validMonotonic;
-  }
-
-  get isEmpty(): boolean {
-    if (this.sent !== undefined) return false;
-    for (const { open, used } of this.leases.values()) if (open > 0 || used > 0) return false;
-    return true;
-  }
-}
 
 /** One law of a window: its periods, of which each has its own count, also when the clock is set back. */
 export class Window implements LimitState {
@@ -255,6 +108,7 @@ export interface LeasesOptions {
 export class Leases implements Source, TickTask {
   readonly #options: LeasesOptions;
   readonly #bank: Bank;
+  readonly #marks: Marks;
   readonly #isHere: boolean;
   readonly #isFar: boolean;
   #session: Session | undefined;
@@ -275,6 +129,7 @@ export class Leases implements Source, TickTask {
   constructor(options: LeasesOptions) {
     this.#options = options;
     this.#bank = options.bank;
+    this.#marks = new Marks(options.bank, options.onReached);
     this.#isHere = options.bank.distance === 'here';
     this.#isFar = options.bank.distance === 'far';
   }
@@ -339,7 +194,7 @@ export class Leases implements Source, TickTask {
     lease.used = Math.min(MAX_UNITS, lease.used + used);
     lease.lastUse = now;
     lease.session.active.add(lease);
-    this.#reportMarks(lease);
+    this.#marks.spent(lease);
     if (!this.#isHere && lease.session !== this.#session) {
       void this.#draw(lease.session, new Map());
       return;
@@ -725,41 +580,14 @@ export class Leases implements Source, TickTask {
       lease.spent = spent;
       lease.others = Math.max(0, held - own);
       lease.heardAt = heardAt;
-      this.#reportMarks(lease);
+      this.#marks.spent(lease);
     });
-  }
-
-  #reportMarks(lease: Lease): void {
-    const { law, spent, used, reported } = lease;
-    const all = spent + used;
-    if (all <= reported) return;
-    let reached = all >= law.amount ? law.amount : 0;
-    if (reached === 0) for (const mark of law.marks ?? []) if (mark <= all) reached = mark;
-    if (reached > 0) this.#report(lease, reached);
   }
 
   /** A request was refused for which the window is large enough: it is used up. */
   reportRefused(state: LimitState): void {
     if (state instanceof Window)
-      this.#report(state.at(this.#options.clock.wall()), state.law.amount);
-  }
-
-  #report(lease: Lease, upTo: number): void {
-    const { onReached } = this.#options;
-    if (upTo <= lease.reported || onReached === undefined) return;
-    const last = lease.reported;
-    lease.reported = upTo;
-    const { law, start, end, window } = lease;
-    const spent = lease.spent + lease.used;
-    for (const mark of [...(law.marks ?? []), law.amount]) {
-      // A reservation can use up a window before any of its marks is spent.
-      if (mark <= last || mark > upTo || (mark !== law.amount && spent < mark)) continue;
-      const reached = { law, mark, start, end, spent };
-      const isNew = this.#bank.isNew(window, mark);
-      if (isNew === true) onReached(reached);
-      // Where the bank cannot say whether another process was first, it is told once more.
-      else if (isNew !== false) void isNew.catch(() => true).then((is) => is && onReached(reached));
-    }
+      this.#marks.report(state.at(this.#options.clock.wall()), state.law.amount);
   }
 
   close(): void | Promise<void> {

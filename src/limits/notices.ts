@@ -2,7 +2,7 @@
 
 import { usdOf } from '../lib/text/usd.ts';
 import { event, type Log } from '../telemetry/log.ts';
-import type { Reached } from './leases.ts';
+import type { Reached } from './marks.ts';
 
 export interface NoticesOptions {
   readonly log: Log;

@@ -2,7 +2,7 @@
 
 import { type Bank, OwnBank } from './bank.ts';
 import { Counters, type CountersOptions } from './counters.ts';
-import { Leases, type Reached, Window } from './leases.ts';
+import { Leases, Window } from './leases.ts';
 import { ASK, type Need, type Source, SYSTEM_CLOCK } from './limit-state.ts';
 import {
   type Admission,
@@ -19,6 +19,7 @@ import {
   standingsOf,
   Ticket,
 } from './limits.ts';
+import type { Reached } from './marks.ts';
 import { RateState, SlotsState } from './rates.ts';
 
 export interface ProcessLimitsOptions {

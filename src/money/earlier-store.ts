@@ -7,8 +7,9 @@ import { tryParse } from '../lib/json/json.ts';
 import { isRunning } from '../lib/process/running.ts';
 import { openAsItIs } from '../state/versioned-store.ts';
 import type { StoredRow } from './schema.ts';
+import { ENDED, TAKEN_OVER } from './schema.ts';
 import type { SpendRow } from './spend.ts';
-import { ENDED, type NamedRow, type SpendStore, TAKEN_OVER } from './spend-store.ts';
+import type { NamedRow, SpendStore } from './spend-store.ts';
 import { labelsText } from './totals.ts';
 
 const AT_ONCE = 500;

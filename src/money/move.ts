@@ -8,7 +8,8 @@ import { rowFrom } from './earlier-store.ts';
 import { PAGE, SharedSpendRows } from './moved-database.ts';
 import { type FileRow, type RowPlace, SpendFile } from './moved-file-store.ts';
 import { databaseFolder, fileFolder } from './open-spend.ts';
-import { ENDED, fileStore, type NamedRow, type SpendStore } from './spend-store.ts';
+import { ENDED } from './schema.ts';
+import { fileStore, type NamedRow, type SpendStore } from './spend-store.ts';
 
 export interface SpendMoveOptions {
   readonly database: Sql;

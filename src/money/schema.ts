@@ -12,6 +12,12 @@ export const HOUR = 0;
 export const DAY = 1;
 export const MONTH = 2;
 
+/** Versions of a row: a greater one replaces a smaller one. */
+export const LOST = 1;
+/** As reserved, when its process had gone. */
+export const TAKEN_OVER = 2;
+export const ENDED = 3;
+
 export interface Column {
   readonly name: keyof SpendRow;
   readonly type: 'bigint' | 'text';

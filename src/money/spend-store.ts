@@ -15,23 +15,21 @@ import {
   type Column,
   columnsWith,
   DATABASE_NAMES,
+  ENDED,
   FILE_NAMES,
   HOUR,
+  LOST,
   MONTH,
   type SpendNames,
   type StoredRow,
   type SumColumn,
   spendSchema,
   sumColumnsWith,
+  TAKEN_OVER,
 } from './schema.ts';
 import type { SpendRow } from './spend.ts';
-import { monthOf, RowTotals, type SessionGroup, type TotalsGroup } from './totals.ts';
-
-/** Versions of a row: a greater one replaces a smaller one. */
-const LOST = 1;
-/** As reserved, when its process had gone. */
-export const TAKEN_OVER = 2;
-export const ENDED = 3;
+import { dropMonth, makeMonths } from './spend-months.ts';
+import { RowTotals, type SessionGroup, type TotalsGroup } from './totals.ts';
 
 const DEADLINE_MS = 10_000;
 const DAY_MS = 86_400_000;
@@ -47,7 +45,6 @@ const KEPT_DAYS = 366;
 
 /** Locks of Postgres: the tries of one machine, parts of the rows, what one replica at a time does for all. */
 export const MACHINE_LOCK = 7_496_232;
-const MONTHS_LOCK = 7_496_233;
 const LAPSE_LOCK = 7_496_234;
 const PRUNE_LOCK = 7_496_235;
 
@@ -228,7 +225,11 @@ export class SpendStore implements JournalTables {
       inside,
       used.filter((text) => text !== undefined),
     );
-    if (!this.#isFile) await this.#makeMonths(inside, rows);
+    if (!this.#isFile)
+      await makeMonths(
+        inside,
+        rows.map(({ at }) => at),
+      );
     const names = ['at', 'writer', 'n', 'rev', 'replica', ...this.#columns.map(({ name }) => name)];
     const before = `INSERT INTO ${this.names.rows} (${names.join(', ')}) VALUES`;
     const behind = `ON CONFLICT DO NOTHING RETURNING id${this.#isFile ? '' : ', writer, n'}`;
@@ -471,7 +472,7 @@ export class SpendStore implements JournalTables {
       if (keep.rows > 0) {
         more = this.#isFile
           ? await this.#dropRows(inside, before(keep.rows), most)
-          : await this.#dropMonth(inside, before(keep.rows), settledMs);
+          : await dropMonth(inside, before(keep.rows), settledMs);
       }
       const drop = async (table: string, keys: string, where: string, time: number) => {
         const gone = await inside.query(
@@ -509,46 +510,6 @@ export class SpendStore implements JournalTables {
       [time],
     );
     return gone.length === most;
-  }
-
-  /** Rows go by the month. Those whose true row may still come stay in a table of their own. */
-  async #dropMonth(inside: SqlStatements, time: number, settledMs: number): Promise<boolean> {
-    await inside.query('SELECT pg_advisory_xact_lock($1)', [MONTHS_LOCK]);
-    const [month] = await inside.query<{ start: number }>(
-      `DELETE FROM hopgate.spend_months WHERE start = (SELECT min(start) FROM hopgate.spend_months WHERE until <= $1
-        AND made < clock_timestamp() - $2 * interval '1 millisecond') RETURNING start`,
-      [time, settledMs],
-    );
-    if (month === undefined) return false;
-    const part = `hopgate.spend_rows_${partOf(month.start)}`;
-    await inside.query(
-      `INSERT INTO hopgate.spend_kept SELECT * FROM ${part} WHERE rev < ${ENDED} ON CONFLICT DO NOTHING`,
-    );
-    await inside.query(`DROP TABLE ${part}`);
-    return true;
-  }
-
-  /** Postgres has a part of the rows for each month; it stays until this transaction is over. */
-  async #makeMonths(inside: SqlStatements, rows: readonly RowName[]): Promise<void> {
-    const starts = [...new Set(rows.map(({ at }) => monthOf(at)))].toSorted((a, b) => a - b);
-    const there = await inside.query<{ start: number }>(
-      `SELECT start FROM hopgate.spend_months WHERE start IN (${placeholders(starts.length)}) ORDER BY start FOR KEY SHARE`,
-      starts,
-    );
-    const known = new Set(there.map(({ start }) => start));
-    for (const start of starts) {
-      if (known.has(start)) continue;
-      const until = monthOf(start + 32 * DAY_MS);
-      await inside.query('SELECT pg_advisory_xact_lock($1)', [MONTHS_LOCK]);
-      await inside.query(
-        `CREATE TABLE IF NOT EXISTS hopgate.spend_rows_${partOf(start)} PARTITION OF hopgate.spend_rows
-          FOR VALUES FROM (${start}) TO (${until})`,
-      );
-      await inside.query(
-        'INSERT INTO hopgate.spend_months VALUES ($1, $2, clock_timestamp()) ON CONFLICT (start) DO NOTHING',
-        [start, until],
-      );
-    }
   }
 
   /** Other replicas hear that this machine lives. */
@@ -675,10 +636,6 @@ async function tryLock(
   );
   return row!.locked;
 }
-
-/** `202701` */
-const partOf = (month: number): string =>
-  new Date(month).toISOString().slice(0, 7).replace('-', '');
 
 /** A list in parts of {@link SIZES}. */
 function* pieces<T>(list: readonly T[]): Generator<readonly T[]> {

@@ -2,7 +2,8 @@
 
 import { expect, test } from 'bun:test';
 import { OwnBank } from '../../src/limits/bank.ts';
-import { Lease, Leases, Window } from '../../src/limits/leases.ts';
+import { Lease } from '../../src/limits/lease.ts';
+import { Leases, Window } from '../../src/limits/leases.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
 import type { WindowLaw } from '../../src/limits/limits.ts';
 

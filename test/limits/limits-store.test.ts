@@ -13,8 +13,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Reached } from '../../src/limits/leases.ts';
 import type { Charge, Law, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import type { Reached } from '../../src/limits/marks.ts';
 import { LocalKeptLimits as KeptLimits } from '../support/local-limits.ts';
 
 let folder: string;

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { OwnBank, type TotalRows, type Totals } from '../../src/limits/bank.ts';
-import type { Reached } from '../../src/limits/leases.ts';
 import type { Charge, Law, Refusal, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import type { Reached } from '../../src/limits/marks.ts';
 import { LocalLimits } from '../support/local-limits.ts';
 
 /** A clock that the test sets. */

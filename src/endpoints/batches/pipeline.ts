@@ -1,9 +1,7 @@
 /** Files and batches at vendors: routed by the models of their requests, bound to the key that made them, reserved and settled. */
 
-import type { TryAccount, TryResult } from '../../conversation/account/payer.ts';
 import { asGatewayError, departure, GatewayError, invalid } from '../../conversation/errors.ts';
 import { checkFiles, fileIdsIn, mayNameFiles, notMadeHere } from '../../conversation/file-ids.ts';
-import { estimatedTokens } from '../../conversation/usage.ts';
 import { decodeJson, notAnObject } from '../../gateway/client-request.ts';
 import { ExchangeSummaryBuilder } from '../../gateway/exchange-summary.ts';
 import { ownHeaders } from '../../gateway/response-headers.ts';
@@ -28,17 +26,12 @@ import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from '../types.t
 import { UsageScan } from '../usage.ts';
 import { type FoundRequest, linesOf, messagesBatch, RequestSums } from './batch-requests.ts';
 import { BatchSettlement, usedIn } from './batch-results.ts';
+import { BatchTries } from './batch-tries.ts';
 import { listPage, ownResultsUrl, readPage } from './client-pages.ts';
 import { FileForm } from './file-form.ts';
 import { type Operation, whyNot } from './operations.ts';
 import { providersFor, type Serving } from './providers.ts';
-import type {
-  BatchModel,
-  DueTry,
-  VendorApi,
-  VendorObject,
-  VendorObjects,
-} from './vendor-objects.ts';
+import type { BatchModel, VendorApi, VendorObject, VendorObjects } from './vendor-objects.ts';
 
 export interface BatchOptions extends Omit<EndpointOptions, 'record'> {
   /** Opens the store with its first use. */
@@ -562,83 +555,6 @@ const plain = (outcome: AnswerOutcome): AnswerOutcome => ({
   usage: new UsageScan(),
   paid: undefined,
 });
-
-/** The tries that pay for a batch: one for each model. */
-class BatchTries {
-  readonly #account: Account | undefined;
-  readonly #session: string;
-  readonly #request: string;
-  #due: readonly DueTry[] | undefined;
-  #all: readonly TryAccount[] = [];
-
-  constructor(account: Account | undefined, session: string, request: string) {
-    this.#account = account;
-    this.#session = session;
-    this.#request = request;
-  }
-
-  async begin(
-    target: RoutedTarget['target'],
-    upstreamKey: string | undefined,
-    attempt: number,
-    models: readonly BatchModel[],
-  ): Promise<TryAccount | undefined> {
-    if (this.#account === undefined) return undefined;
-    const all: TryAccount[] = [];
-    const end = (result: TryResult) => {
-      for (const one of all) one.end(result);
-    };
-    this.#all = all;
-    this.#due = models.map((one) => ({
-      ...one,
-      request: this.#request,
-      ...(this.#session !== '' && { session: this.#session }),
-    }));
-    try {
-      for (const { asked, model, requests, bytes, maxTokens, answers } of models) {
-        const one = await this.#account.beginTry({
-          target: { ...target, model },
-          model: asked,
-          upstreamKey,
-          hop: 1,
-          attempt,
-          stream: false,
-          inputTokens: estimatedTokens(bytes),
-          maxOutputTokens: maxTokens,
-          choices: answers,
-          serviceTier: undefined,
-          batch: requests,
-        });
-        all.push(one);
-      }
-    } catch (thrown) {
-      end({ ended: 'error', usage: undefined, final: false, content: false, bytes: 0 });
-      throw thrown;
-    }
-    return {
-      answered(status) {
-        for (const one of all) one.answered(status);
-      },
-      end,
-    };
-  }
-
-  /** The batch is made: what was reserved counts until its results are read. */
-  reserved(): readonly DueTry[] | undefined {
-    return this.#due?.map((due, i) => {
-      this.#all[i]!.end({
-        ended: 'done',
-        usage: undefined,
-        final: false,
-        content: false,
-        pending: true,
-        bytes: 0,
-      });
-      const spent = this.#account?.spent;
-      return spent === undefined ? due : { ...due, spent };
-    });
-  }
-}
 
 function jsonOf({ first, source, target }: AnswerOutcome): JsonObject {
   const value = source === undefined ? tryParse(Buffer.concat(first).toString()) : undefined;

@@ -3,20 +3,16 @@
  * database in one trip; what was put is written behind the request, and waits in a file where the database is away.
  */
 
-import { existsSync } from 'node:fs';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { secretBase36 } from '../../lib/text/ids.ts';
 import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
 import type { SqlDatabase } from '../../state/sql/sql.ts';
-import { openSqlite } from '../../state/sql/sqlite.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
-import { takeOldSpool } from './old-spool-store.ts';
 import { type CachedRows, ResponseCache } from './response-cache.ts';
 import { ResponseQueue } from './response-queue.ts';
 import { ResponseReads, responsesAway } from './response-reads.ts';
 import { type Named, ResponseTables } from './response-tables.ts';
-import { RESPONSES } from './schema.ts';
 import {
   AS_IT_IS,
   DEFAULT_LIMITS,
@@ -30,6 +26,7 @@ import {
   type RowKey,
   type StoredResponse,
 } from './stored-response.ts';
+import { WaitingResponses } from './waiting-responses.ts';
 
 /** What a request names. */
 export interface NamedResponses {
@@ -79,8 +76,6 @@ const MAX_UNPRUNED = { rows: 1000, bytes: 50 * 2 ** 20 };
 const CLOSE_MS = 3000;
 /** The last write to a file waits so long for another process that writes. */
 const LAST_MS = 5000;
-/** Of what waits in the file, in one batch. */
-const MAX_WAITING_BYTES = 2_000_000;
 /** What must be certain is tried again so often where others hold the database up. */
 const TIMES = 10;
 const AGAIN_MS = 100;
@@ -129,8 +124,7 @@ export class ResponseStore {
   #openDatabase: (() => SqlDatabase) | undefined;
   #openAt = 0;
   #opened: ResponseTables | undefined;
-  /** What could not be written yet, in a file. */
-  #waiting: ResponseTables | undefined;
+  readonly #waiting: WaitingResponses;
   /** The conversations of responses that were read or written here, by their keys. */
   readonly #threads = new Map<string, string>();
   readonly #touched = new Set<string>();
@@ -157,6 +151,11 @@ export class ResponseStore {
     this.#cache = options.cache && new ResponseCache(options.cache);
     this.#queue = new ResponseQueue(this.#limits);
     this.#openDatabase = options.database;
+    this.#waiting = new WaitingResponses({
+      path: options.waitingPath,
+      oldPath: options.oldSpoolPath,
+      onProblem: (what, cause) => this.#problem(what, cause),
+    });
   }
 
   /** Opens the database now, and takes over what an earlier process could not write. Never throws. */
@@ -165,9 +164,7 @@ export class ResponseStore {
     this.#upkeep = setInterval(() => void this.prune(PRUNE_MS), PRUNE_MS);
     this.#upkeep.unref();
     this.#tables();
-    const { waitingPath = '', oldSpoolPath = '' } = this.#options;
-    if (!existsSync(waitingPath) && !existsSync(oldSpoolPath)) return;
-    if (this.#waitingFile() !== undefined) this.#schedule(0);
+    if (this.#waiting.isThere && this.#waiting.open()) this.#schedule(0);
   }
 
   /** False: in memory only. */
@@ -306,7 +303,7 @@ export class ResponseStore {
     const key = { owner, id };
     await this.#certainly(async () => this.#tables()?.remove(key));
     this.#queue.remove(key);
-    await this.#inWaiting((file) => file.forget([key]));
+    await this.#waiting.use((file) => file.forget([key]));
     await this.#tell((cache) => cache.remove([key]));
     return true;
   }
@@ -328,11 +325,11 @@ export class ResponseStore {
     const tables = this.#tables();
     if (tables === undefined) return;
     await this.#tell((cache) => cache.erase(hash, tables.timeOf(local)));
-    await this.#inWaiting((file) => file.erase(hash, local));
+    await this.#waiting.use((file) => file.erase(hash, local));
     const { at: until, rows } = await this.#certainly(() => tables.erase(hash, at));
     // It may have come meanwhile.
     this.#queue.erase(hash, local);
-    await this.#inWaiting((file) => file.erase(hash, local));
+    await this.#waiting.use((file) => file.erase(hash, local));
     await this.#tell(async (cache) => {
       await cache.erase(hash, until);
       await cache.remove(rows);
@@ -363,7 +360,7 @@ export class ResponseStore {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#spill();
-    this.#waiting?.close();
+    this.#waiting.close();
     this.#opened?.close();
   }
 
@@ -453,7 +450,7 @@ export class ResponseStore {
         if (!cached.isGone(row.id) && !this.#isErased(row)) found.add(row);
       }
     };
-    await this.#inWaiting((file) => read(file, (row) => row));
+    await this.#waiting.use((file) => read(file, (row) => row));
     try {
       await read(this.#tables(), (row) => this.#here(row));
     } catch (thrown) {
@@ -461,7 +458,7 @@ export class ResponseStore {
       isAway = this.#openDatabase !== undefined;
     }
     // What waits may be continued by what another replica has written since.
-    await this.#inWaiting((file) => read(file, (row) => row));
+    await this.#waiting.use((file) => read(file, (row) => row));
     const left = lacking();
     // What only gateways know, what one of them named, and what a known response continues.
     const mayCome =
@@ -588,25 +585,11 @@ export class ResponseStore {
     if (opened) this.#queue.add(new QueuedResponse(opened, row!.thread, this.#seal));
   }
 
-  /** The file of what waits; undefined: there is none, or it cannot be used. */
-  #waitingFile(): ResponseTables | undefined {
-    const { waitingPath } = this.#options;
-    if (this.#waiting !== undefined || waitingPath === undefined) return this.#waiting;
-    try {
-      this.#waiting = new ResponseTables(
-        openSqlite(RESPONSES, { path: waitingPath, shrinks: true }),
-      );
-    } catch (thrown) {
-      this.#problem(`cannot open ${waitingPath}`, thrown);
-    }
-    return this.#waiting;
-  }
-
   /** Puts everything into the file: the database is away. Without a usable file it stays in memory. */
   async #spill(): Promise<void> {
     const isLost = this.#tables()?.form !== 'database';
-    if (!isLost && this.#queue.size > 0) this.#waitingFile();
-    await this.#inWaiting(async (file) => {
+    if (!isLost && this.#queue.size > 0) this.#waiting.open();
+    await this.#waiting.use(async (file) => {
       for (let batch = this.#queue.batch(); batch.length > 0; batch = this.#queue.batch()) {
         await file.write(
           batch.map(({ row }) => row),
@@ -622,32 +605,11 @@ export class ResponseStore {
 
   /** Writes what waits in the file, the oldest first. @throws EngineAway, or the database's error */
   async #writeWaiting(tables: ResponseTables): Promise<void> {
-    const { oldSpoolPath = '' } = this.#options;
-    if (existsSync(oldSpoolPath)) {
-      await this.#inWaiting((file) => takeOldSpool(oldSpoolPath, file));
-    }
     for (;;) {
-      const rows = await this.#inWaiting(async (file) =>
-        file.rows(upTo(MAX_WAITING_BYTES, await file.list(0, MANY))),
-      );
-      if (rows === undefined || rows.length === 0) return;
+      const rows = await this.#waiting.next();
+      if (rows.length === 0) return;
       await this.#write(tables, rows, []);
-      const isDone = await this.#inWaiting(async (file) => {
-        await file.forget(rows);
-        return true;
-      });
-      if (isDone !== true) return;
-    }
-  }
-
-  /** Undefined too where there is no such file, or it fails. */
-  async #inWaiting<T>(work: (file: ResponseTables) => Promise<T>): Promise<T | undefined> {
-    if (this.#waiting === undefined) return undefined;
-    try {
-      return await work(this.#waiting);
-    } catch (thrown) {
-      this.#problem('cannot use the file of responses that wait for the database', thrown);
-      return undefined;
+      if (!(await this.#waiting.done(rows))) return;
     }
   }
 
@@ -710,19 +672,6 @@ export class ResponseStore {
     const why = cause instanceof Error ? ` (${cause.message})` : '';
     this.#options.warn?.(`response store: ${what}${why}${then}`, cause);
   }
-}
-
-/** The first ones, of so many bytes together; at least one. */
-function upTo<Item extends { readonly bytes: number }>(
-  most: number,
-  items: readonly Item[],
-): readonly Item[] {
-  let bytes = 0;
-  const end = items.findIndex((item, at) => {
-    bytes += item.bytes;
-    return at > 0 && bytes > most;
-  });
-  return end < 0 ? items : items.slice(0, end);
 }
 
 /** Deadlocks, a file that another process holds, and the like: the same again may succeed. What a role may not do can be allowed. */

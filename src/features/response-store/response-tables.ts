@@ -6,13 +6,13 @@ import type { MovedItem } from '../../state/move/moved-items.ts';
 import type { Standing } from '../../state/move/paged-move.ts';
 import {
   placeholders,
-  readBoolean,
   readJson,
   rowPlaceholders,
   type SqlDatabase,
   type SqlStatements,
   type SqlValue,
 } from '../../state/sql/sql.ts';
+import { beyondLimits, type ShareRow } from './response-limits.ts';
 import { type ColumnForms, columnForms } from './schema.ts';
 import {
   isUsable,
@@ -671,56 +671,3 @@ async function removeRows(inside: SqlStatements, keys: readonly RowKey[]): Promi
 
 /** When the conversation of a response was used last. */
 const usedOf = ({ ms }: ColumnForms): string => `coalesce(${ms('t.used')}, r.created * 1000.0)`;
-
-interface ShareRow extends RowKey {
-  readonly thread: string;
-  readonly seq: number;
-  readonly bytes: number;
-  readonly used: number;
-  readonly idle: number | boolean;
-}
-
-/** A row, and what its owner has up to it: its own, and all that are newer. */
-interface Placed {
-  readonly row: ShareRow;
-  readonly rows: number;
-  readonly bytes: number;
-}
-
-/**
- * The rows to remove. Each owner keeps the newest: with the rows of all owners in the order of their place among their
- * owner's, what is beyond a limit is that of whoever has most. A conversation goes as a whole, but of an owner's newest
- * one, where it is too large by itself, the oldest responses go one by one.
- */
-function beyondLimits(all: readonly ShareRow[], limits: ResponseLimits): readonly RowKey[] {
-  const kept = all.filter(({ idle }) => !readBoolean(idle));
-  const newest = kept.sort(
-    (a, b) =>
-      b.used - a.used || (a.thread < b.thread ? -1 : a.thread > b.thread ? 1 : b.seq - a.seq),
-  );
-  const newestThread = new Map<string, string>();
-  const totals = new Map<string, { rows: number; bytes: number }>();
-  const placed = newest.map((row): Placed => {
-    if (!newestThread.has(row.owner)) newestThread.set(row.owner, row.thread);
-    const before = totals.get(row.owner) ?? { rows: 0, bytes: 0 };
-    const own = { rows: before.rows + 1, bytes: before.bytes + row.bytes };
-    totals.set(row.owner, own);
-    return { row, ...own };
-  });
-  const beyond = new Set<ShareRow>();
-  // Sorting keeps the order of equals: the newest first.
-  placed.sort((a, b) => a.rows - b.rows);
-  for (const { row } of placed.slice(limits.rows)) beyond.add(row);
-  let bytes = 0;
-  for (const { row } of placed.sort((a, b) => a.bytes - b.bytes)) {
-    bytes += row.bytes;
-    if (bytes > limits.bytes) beyond.add(row);
-  }
-  const cut = new Set([...beyond].map(({ owner, thread }) => `${owner}\n${thread}`));
-  return all.filter(
-    (row) =>
-      readBoolean(row.idle) ||
-      beyond.has(row) ||
-      (newestThread.get(row.owner) !== row.thread && cut.has(`${row.owner}\n${row.thread}`)),
-  );
-}

@@ -1,0 +1,57 @@
+/** Marks of budgets: each is reported once in a period, over all processes. */
+
+import type { Bank } from './bank.ts';
+import type { Lease } from './lease.ts';
+import type { WindowLaw } from './limits.ts';
+
+/** So much of a window is spent; reported once for each mark and period. */
+export interface Reached {
+  readonly law: WindowLaw;
+  /** Units: one of the law's marks, or its amount. */
+  readonly mark: number;
+  /** Of the period, milliseconds since 1970. */
+  readonly start: number;
+  readonly end: number;
+  /** Units. */
+  readonly spent: number;
+}
+
+export class Marks {
+  readonly #bank: Pick<Bank, 'isNew'>;
+  readonly #onReached: ((reached: Reached) => void) | undefined;
+
+  /** @param onReached must not throw */
+  constructor(bank: Pick<Bank, 'isNew'>, onReached: ((reached: Reached) => void) | undefined) {
+    this.#bank = bank;
+    this.#onReached = onReached;
+  }
+
+  /** Reports the marks that are spent now. */
+  spent(lease: Lease): void {
+    const { law, spent, used, reported } = lease;
+    const all = spent + used;
+    if (all <= reported) return;
+    let reached = all >= law.amount ? law.amount : 0;
+    if (reached === 0) for (const mark of law.marks ?? []) if (mark <= all) reached = mark;
+    if (reached > 0) this.report(lease, reached);
+  }
+
+  /** Reports what is spent of the marks up to this one, and the amount itself even where it is only reserved. */
+  report(lease: Lease, upTo: number): void {
+    const onReached = this.#onReached;
+    if (upTo <= lease.reported || onReached === undefined) return;
+    const last = lease.reported;
+    lease.reported = upTo;
+    const { law, start, end, window } = lease;
+    const spent = lease.spent + lease.used;
+    for (const mark of [...(law.marks ?? []), law.amount]) {
+      // A reservation can use up a window before any of its marks is spent.
+      if (mark <= last || mark > upTo || (mark !== law.amount && spent < mark)) continue;
+      const reached = { law, mark, start, end, spent };
+      const isNew = this.#bank.isNew(window, mark);
+      if (isNew === true) onReached(reached);
+      // Where the bank cannot say whether another process was first, it is told once more.
+      else if (isNew !== false) void isNew.catch(() => true).then((is) => is && onReached(reached));
+    }
+  }
+}
