@@ -22,6 +22,7 @@ import {
 } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
 import { Throttle } from '../lib/loop/throttle.ts';
+import { messageOf } from '../lib/text/thrown.ts';
 import type { Engines } from '../state/engines/open-engines.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
@@ -108,8 +109,7 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
         if (found === undefined) throw new GatewayError('not_found', 'The provider is gone.');
         return postEmbeddings({ upstream: options.upstream(found), model, body, signal, payer });
       },
-      onFailure: (thrown) =>
-        observer.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
+      onFailure: (thrown) => observer.embeddingsFailed(messageOf(thrown)),
     });
   }
 

@@ -1,6 +1,7 @@
 /** Logs what is wrong with the state on disk: a damaged database, a folder that other users may write to. */
 
 import { statSync } from 'node:fs';
+import { messageOf } from '../lib/text/thrown.ts';
 import { onSetAside } from '../state/versioned-store.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
@@ -10,7 +11,7 @@ const OTHERS_WRITE = 0o022;
 /** Logs every database that is set aside from now on. Returns a function that stops it. */
 export function logDamage(log: Log): () => void {
   return onSetAside(({ path, aside, cause }) => {
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = messageOf(cause);
     event(log, 'state.damaged', { path, aside, message }, 'error');
   });
 }

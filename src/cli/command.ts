@@ -189,10 +189,6 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The message of anything that was thrown. */
-export const errorMessage = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown);
-
 export const jsonOption = (summary = 'print JSON, for scripts'): OptionSpec => ({
   name: 'json',
   summary,

@@ -7,6 +7,7 @@ import type { KeyChange } from '../keys/key-records.ts';
 import { keyFileToRead } from '../keys/move.ts';
 import { keysInDatabase } from '../keys/run-time-keys.ts';
 import { redactText } from '../lib/text/redact.ts';
+import { messageOf } from '../lib/text/thrown.ts';
 import { FileReader, sharedSpendReader } from '../money/reader.ts';
 import type { SpendReader } from '../money/schema.ts';
 import { openEngines } from '../state/engines/open-engines.ts';
@@ -60,7 +61,7 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
       close: () => reader.close(),
     };
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = messageOf(thrown);
     err.line(`${path} cannot be read: ${why}`);
     return 1;
   }
@@ -88,7 +89,7 @@ const namesFrom =
       const found = await many([...made]);
       return new Map(found.map(({ record }) => [record.id, record.name]));
     } catch (thrown) {
-      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      const why = messageOf(thrown);
       err.line(`Keys are shown by their ids alone: ${redactText(why).text}`);
       return new Map();
     }

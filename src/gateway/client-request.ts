@@ -12,6 +12,7 @@ import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { holdsMoreValues, PLAIN_VALUES } from '../lib/json/many-values.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
+import { messageOf } from '../lib/text/thrown.ts';
 import { type Asker, type Histories, type History, MIN_BYTES } from './histories/histories.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
@@ -343,7 +344,7 @@ export function decodeJson(bytes: Uint8Array): Json {
     return parseJson(text);
   } catch (thrown) {
     if (thrown instanceof RangeError) throw invalid('The request body is nested too deeply.');
-    const detail = thrown instanceof Error ? thrown.message : String(thrown);
+    const detail = messageOf(thrown);
     const reason = detail.replace('JSON Parse error: ', '').slice(0, 200);
     throw invalid(`The request body is not valid JSON: ${reason}`);
   }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { JSONWebKeySet } from 'jose';
 import { readUpTo } from '../lib/http/read-up-to.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
+import { messageOf } from '../lib/text/thrown.ts';
 
 export type JwksSource = { readonly url: string } | { readonly file: string };
 
@@ -63,7 +64,7 @@ export class JwksCache {
     if (now() - this.#tried < PAUSE_MS) return Promise.resolve();
     this.#tried = now();
     this.#running = this.#load()
-      .catch((thrown) => onFailure(thrown instanceof Error ? thrown.message : String(thrown)))
+      .catch((thrown) => onFailure(messageOf(thrown)))
       .finally(() => {
         this.#running = undefined;
       });

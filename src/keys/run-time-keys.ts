@@ -1,6 +1,7 @@
 /** The keys made at run time in memory: found without a query, brought up to date by a poll, by hints over the cache, and when one is unknown. */
 
 import { existsSync } from 'node:fs';
+import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway, type KeyValue, type Sql } from '../state/engines/engine.ts';
 import { openPostgres } from '../state/sql/postgres.ts';
 import { openSqlite } from '../state/sql/sqlite.ts';
@@ -307,5 +308,3 @@ export class RunTimeKeys {
     this.#options.warn(message);
   }
 }
-
-const messageOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

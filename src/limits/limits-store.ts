@@ -1,6 +1,7 @@
 /** The file of limits, `state/limits.db`: what windows have counted, how rates stood, which warnings were sent. */
 
 import type { Database } from 'bun:sqlite';
+import { messageOf } from '../lib/text/thrown.ts';
 import { fileAt, isDamage, openStateFile, setAside } from '../state/versioned-store.ts';
 import type { TotalRows, Totals, WindowKey } from './bank.ts';
 import type { Clock } from './limits.ts';
@@ -177,7 +178,7 @@ export class LimitsStore implements Totals {
       if (isDamage(thrown)) this.#startAnew(path, thrown);
       if (!this.#reported) {
         this.#reported = true;
-        onProblem(thrown instanceof Error ? thrown.message : String(thrown));
+        onProblem(messageOf(thrown));
       }
       return otherwise;
     }

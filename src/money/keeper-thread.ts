@@ -1,5 +1,6 @@
 /** A thread that keeps the file of spend: no statement runs on the loop that serves requests. */
 
+import { messageOf } from '../lib/text/thrown.ts';
 import { onSetAside } from '../state/versioned-store.ts';
 import { takeEarlier } from './earlier-store.ts';
 import { type KeepDays, SpendKeeper } from './spend-keeper.ts';
@@ -43,9 +44,7 @@ let started: { readonly keeper: SpendKeeper; readonly writer: string } | undefin
 const say = (message: ThreadMessage) => self.postMessage(message);
 
 function start({ path, folder, writer, hasOthers }: ThreadStart): void {
-  onSetAside(({ path, aside, cause }) =>
-    say({ aside: { path, aside, cause: cause instanceof Error ? cause.message : String(cause) } }),
-  );
+  onSetAside(({ path, aside, cause }) => say({ aside: { path, aside, cause: messageOf(cause) } }));
   const keeper = new SpendKeeper({
     folder,
     path,

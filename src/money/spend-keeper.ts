@@ -1,5 +1,6 @@
 /** Keeps the tables of spend: takes journals in, deletes what is old, books what machines left that are gone. */
 
+import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway } from '../state/engines/engine.ts';
 import { Keeper } from '../state/journal/keeper.ts';
 import { fileAt, isDamage, setAside } from '../state/versioned-store.ts';
@@ -192,7 +193,7 @@ export class SpendKeeper {
     if (this.#busy !== undefined && now - this.#busy < BUSY_MS) return;
     if (this.#problem) return;
     this.#problem = true;
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = messageOf(thrown);
     this.#options.onProblem(`${this.#options.path ?? this.#options.folder}: ${why}`);
   }
 

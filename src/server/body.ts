@@ -7,6 +7,7 @@ import { asBuffer } from '../lib/bytes/bytes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { madeLarge } from '../lib/loop/large-garbage.ts';
+import { othersTurn } from '../lib/loop/steps.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { type Connections, PROGRESS_BYTES } from './connections.ts';
 
@@ -108,9 +109,6 @@ async function readHeld(
   }
 }
 
-/** The event loop has served other requests. */
-const afterOthers = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 async function readChecked(
   request: Request,
   headers: ReadonlyHeaders,
@@ -124,7 +122,7 @@ async function readChecked(
   const names = encoding === null ? [] : encodingsOf(encoding);
   const owner = connections.ownerOf(request, key);
   const bytes = await readPieces(request, limit, connections, owner);
-  if (bytes.length >= LARGE_BYTES) await afterOthers();
+  if (bytes.length >= LARGE_BYTES) await othersTurn();
   return names.length === 0 ? bytes : undo(bytes, names, limit, connections, owner);
 }
 

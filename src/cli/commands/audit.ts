@@ -2,13 +2,8 @@
 
 import type { AuditReport } from '../../keys/key-store.ts';
 import { keyFileToRead } from '../../keys/move.ts';
-import {
-  type CommandSpec,
-  errorMessage,
-  type Invocation,
-  jsonOption,
-  UsageError,
-} from '../command.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
+import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
 import { URL_OPTION, withAccess } from './keys/index.ts';
 
 export const AUDIT: CommandSpec = {
@@ -64,7 +59,7 @@ async function verifyFile(path: string, invocation: Invocation): Promise<number>
       file.close();
     }
   } catch (thrown) {
-    invocation.err.line(`hopgate: ${errorMessage(thrown)}`);
+    invocation.err.line(`hopgate: ${messageOf(thrown)}`);
     return 1;
   }
 }

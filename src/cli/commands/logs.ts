@@ -2,14 +2,9 @@
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { prettyLine } from '../../telemetry/pretty-line.ts';
-import {
-  type CommandSpec,
-  errorMessage,
-  type Invocation,
-  jsonOption,
-  UsageError,
-} from '../command.ts';
+import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
 import { programPath } from '../run-program.ts';
 import { type Installation, installationFor, thisMachine } from './service/installation.ts';
 
@@ -94,7 +89,7 @@ async function logsOfFile(invocation: Invocation, file: string): Promise<number>
     await print(invocation, source as AsyncIterable<Uint8Array | string>);
     return 0;
   } catch (thrown) {
-    err.line(`hopgate: ${file}: ${errorMessage(thrown)}`);
+    err.line(`hopgate: ${file}: ${messageOf(thrown)}`);
     return 1;
   }
 }

@@ -5,7 +5,8 @@ import { readYaml } from '../../config/file/document.ts';
 import { CONFIG_MIGRATIONS, type ConfigMigration } from '../../config/file/migrations.ts';
 import { findConfigFile, type LoadResult, parseConfig } from '../../config/load.ts';
 import { redactText } from '../../lib/text/redact.ts';
-import { type CommandSpec, errorMessage, type Invocation } from '../command.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
 import { lineDiff } from '../line-diff.ts';
 import { reportProblems } from '../load-config.ts';
 import { readText, writeWhole } from '../whole-file.ts';
@@ -47,7 +48,7 @@ export async function runMigrate(
   try {
     return migrate(invocation, file, migrations);
   } catch (thrown) {
-    err.line(`${file} was left as it is: ${errorMessage(thrown)}.`);
+    err.line(`${file} was left as it is: ${messageOf(thrown)}.`);
     return 1;
   }
 }

@@ -12,6 +12,7 @@ import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { readUpTo } from '../../lib/http/read-up-to.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import {
   type Explanation,
   explain,
@@ -28,7 +29,6 @@ import { askForModels, ModelLists } from '../../upstream/model-list.ts';
 import {
   type CommandServices,
   type CommandSpec,
-  errorMessage,
   type Invocation,
   jsonOption,
   UsageError,
@@ -271,7 +271,7 @@ async function updateModels(invocation: Invocation, source: string = NEWEST): Pr
   try {
     signed = await textOf(source, invocation);
   } catch (thrown) {
-    return refused(errorMessage(thrown));
+    return refused(messageOf(thrown));
   }
   const text = verifiedText(signed);
   if (text === undefined) return refused('its signature is not that of a release');
@@ -283,7 +283,7 @@ async function updateModels(invocation: Invocation, source: string = NEWEST): Pr
     mkdirSync(home, { recursive: true, mode: 0o700 });
     writeWhole(homeModelsPath(home), signed);
   } catch (thrown) {
-    return refused(errorMessage(thrown));
+    return refused(messageOf(thrown));
   }
   if (flag('json')) out.line(JSON.stringify({ ok: true, date, before }));
   else {

@@ -6,16 +6,11 @@ import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json/json.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { profileFor } from '../../routing/index.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import {
-  type CommandServices,
-  type CommandSpec,
-  errorMessage,
-  type Invocation,
-  UsageError,
-} from '../command.ts';
+import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
 
 /** The same for all lines of one run. */
 export interface RepairOptions {
@@ -111,7 +106,7 @@ export function repairLine(line: string, options: RepairOptions): string {
     const text = repaired === undefined ? body : JSON.stringify(repaired);
     return `{"body":${text},"notes":${JSON.stringify(notes.all)}}`;
   } catch (thrown) {
-    const message = errorMessage(thrown);
+    const message = messageOf(thrown);
     const param = thrown instanceof GatewayError ? thrown.param : undefined;
     return JSON.stringify({ error: param === undefined ? { message } : { message, param } });
   }

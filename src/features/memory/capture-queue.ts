@@ -1,5 +1,7 @@
 /** A bounded queue of captured events, written in batches in the background and retried after failures. */
 
+import { othersTurn } from '../../lib/loop/steps.ts';
+
 export interface CaptureQueueOptions<T> {
   /** Writes a whole batch or nothing. Where it throws, the batch is tried again later. */
   readonly write: (items: readonly T[]) => void | Promise<void>;
@@ -120,7 +122,7 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
     }
   };
   const settle = async () => {
-    while (step()) await new Promise((resolve) => setImmediate(resolve));
+    while (step()) await othersTurn();
     await inFlight;
   };
 

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import {
   type FoundResponse,
@@ -92,7 +93,7 @@ export class ResponseReads {
       links.push(link);
       at = link.previous;
       if (performance.now() - began < STEP_MS) continue;
-      await new Promise((resolve) => setImmediate(resolve));
+      await othersTurn();
       began = performance.now();
     }
     this.#options.onContinued(this.#options.rows.get(id)!);

@@ -4,6 +4,7 @@
  */
 
 import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 import { secretBase36 } from '../../lib/text/ids.ts';
 import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
@@ -545,7 +546,7 @@ export class ResponseStore {
           threads,
         );
         this.#queue.done(batch);
-        if (this.#queue.size > 0) await new Promise((resolve) => setImmediate(resolve));
+        if (this.#queue.size > 0) await othersTurn();
       }
       this.#isBehind = false;
       const { rows, bytes } = this.#unpruned;

@@ -1,6 +1,7 @@
 /** Stored responses in their tables: written in batches, read with their chain in one trip, removed by conversation and share. */
 
 import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 import { ERASURES_LOCK } from '../../state/erasures.ts';
 import type { MovedItem } from '../../state/move/moved-items.ts';
 import type { Standing } from '../../state/move/paged-move.ts';
@@ -95,8 +96,6 @@ function padded<T>(list: readonly T[], none: T): readonly T[] {
 function* chunksOf<T>(list: readonly T[], size: number): Generator<readonly T[]> {
   for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
 }
-
-const afterOthers = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export class ResponseTables {
   readonly #db: SqlDatabase;
@@ -318,7 +317,7 @@ export class ResponseTables {
       const isCut = !isWhole && (bytes >= MAX_BYTES || rows.size >= MAX_LINKS);
       const links = page.flatMap(({ previous }) => previous ?? []).filter((id) => !rows.has(id));
       if (isWhole || isCut || links.length === 0) return { rows: [...rows.values()], isCut };
-      await afterOthers();
+      await othersTurn();
       next = { responses: links, chains: true, items: [] };
     }
   }

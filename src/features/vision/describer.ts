@@ -7,6 +7,7 @@ import { parseExceptions } from '../../lib/http/public-address.ts';
 import { publicFetch, type Resolve } from '../../lib/http/safe-fetch.ts';
 import { unlessAborted } from '../../lib/loop/abort.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import type { ToolRun } from '../../samples/recording.ts';
 import type { Entries } from '../../state/key-value/room.ts';
 import { type ImageInContext, imageKey } from './images.ts';
@@ -102,7 +103,7 @@ export function describer(options: DescriberOptions): Describer {
       log('vision.described', { ...fields, ms: ms(), characters: text.length, ...tokens });
       return { ...run, result: text, ms: ms() };
     } catch (thrown) {
-      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      const why = messageOf(thrown);
       failedAt.set(key, performance.now());
       log('vision.failed', { ...fields, ms: ms(), why: why.slice(0, 300) });
       return { ...run, error: why.slice(0, 300), ms: ms() };

@@ -2,7 +2,7 @@
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
-import { runInSlices } from '../../lib/loop/steps.ts';
+import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import { type BlankedContent, blankBodyInSteps } from '../mask/blank-body.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import type { Patch } from '../mask/split-mask.ts';
@@ -174,10 +174,10 @@ export class StageBody {
       this.#waiting = [];
       for (const chunk of joined(waiting)) {
         for (let at = 0; at < chunk.length; at += SLICE) {
-          if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+          if (at > 0) await othersTurn();
           this.#take(this.#mask.push(chunk.subarray(at, at + SLICE)));
         }
-        if (chunk.length > AT_ONCE) await new Promise((resolve) => setImmediate(resolve));
+        if (chunk.length > AT_ONCE) await othersTurn();
       }
     }
     if (this.over) {
@@ -218,7 +218,7 @@ async function wholeOf(chunks: readonly Uint8Array[]): Promise<Buffer> {
       rest -= part.length;
       if (rest > 0) continue;
       rest = COPIED;
-      await new Promise((resolve) => setImmediate(resolve));
+      await othersTurn();
     }
   }
   return whole;

@@ -1,6 +1,7 @@
 /** The order in which captures are written: finished exchanges first, a few at a time. */
 
 import { type Linked, LinkedList } from '../../lib/loop/linked-list.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 
 export interface WriteQueue<T> {
   /** `over`: the exchange has ended; its write begins after this turn of the event loop. */
@@ -103,7 +104,7 @@ export function writeQueue<T extends Queued<T>>(
     pump,
     async idle() {
       do {
-        await new Promise((resolve) => setImmediate(resolve));
+        await othersTurn();
         pump();
         if (busy > 0) await new Promise<void>((resolve) => onDone.push(resolve));
       } while (busy > 0 || first.size > 0 || later.size > 0);

@@ -5,6 +5,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import type { Objects } from '../../state/engines/engine.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SharedBodies } from '../sample.ts';
@@ -198,7 +199,7 @@ export class BodyFetcher {
         object.sizes.reduce((sum, size) => sum + size, 0),
       );
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = messageOf(cause);
       const message = `The bodies of ${meta.id}, which another replica recorded, cannot be read: ${reason}.`;
       throw cause instanceof UnreadableBodies
         ? new GatewayError('not_found', message, { cause })

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runInSlices } from '../../lib/loop/steps.ts';
+import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import type { HashedName } from '../../state/erasures.ts';
 import type { SampleMeta } from '../sample.ts';
 import { eraseSpace, putUnerased } from './erase-space.ts';
@@ -35,8 +35,6 @@ const LOOK_AFTER = 5;
 const ROOM_MS = 50;
 /** An erasure starts over when the index is rebuilt during it. */
 const ERASE_TRIES = 3;
-
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export class StoreMaintenance {
   readonly #options: MaintenanceOptions;
@@ -142,7 +140,7 @@ export class StoreMaintenance {
     if (overdue(index, retention(), now(), 1).length === 0) return;
     const removeAll = async () => {
       for (;;) {
-        await turn();
+        await othersTurn();
         if (this.#closed) return;
         const ids = retain(index, root, retention(), now(), STEP);
         if (ids.length === 0) break;

@@ -9,6 +9,7 @@ import {
   type KeyPair,
   readKeyPair,
 } from '../../lib/http/key-pair.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 
 export interface CertificateOptions {
@@ -77,7 +78,7 @@ export class Certificate {
       this.#use(pair);
       this.#pair = pair;
     } catch (thrown) {
-      this.#reject(thrown instanceof Error ? thrown.message : String(thrown));
+      this.#reject(messageOf(thrown));
       return;
     }
     const { names, until } = this.#pair;

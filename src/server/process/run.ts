@@ -6,6 +6,7 @@ import { describeProblem, type Problem } from '../../config/file/problem.ts';
 import { type LiveConfig, liveConfig, type ReloadResult } from '../../config/reload.ts';
 import { secretsIn } from '../../config/secret.ts';
 import { refusalToServe } from '../../config/servable.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
 import type { CreateApp, HopgateApp } from '../hopgate-app.ts';
 import { liftFetchLimit, providersUsingFetch } from './fetch-limit.ts';
@@ -107,7 +108,7 @@ class ServerProcess {
     try {
       this.#server = await this.#listen();
     } catch (thrown) {
-      const code = failedStart(thrown instanceof Error ? thrown.message : String(thrown));
+      const code = failedStart(messageOf(thrown));
       await this.#app.close();
       return code;
     }

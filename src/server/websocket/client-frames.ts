@@ -14,6 +14,7 @@ import {
 } from '../../lib/json/json.ts';
 import { topLevelInSlices } from '../../lib/json/large-json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 
 /** The client asks for a response. */
 export interface Creation {
@@ -175,7 +176,7 @@ function notAnObject(bytes: Buffer): GatewayError {
     if (isObject(parseJson(bytes.toString()))) return invalid('The frame cannot be read.');
   } catch (thrown) {
     if (thrown instanceof RangeError) return invalid('The frame is nested too deeply.');
-    const detail = thrown instanceof Error ? thrown.message : String(thrown);
+    const detail = messageOf(thrown);
     return invalid(`The frame is not valid JSON: ${detail.slice(0, 200)}`);
   }
   return invalid('The frame must be a JSON object.');

@@ -1,6 +1,7 @@
 /** Checks of a cache for `hopgate doctor`: its version, the rights of this user, what it evicts, what it keeps over a restart. */
 
 import type { Cluster, Redis } from 'iovalkey';
+import { messageOf } from '../../lib/text/thrown.ts';
 import type { EngineFinding } from './engine.ts';
 
 type Client = Redis | Cluster;
@@ -28,7 +29,7 @@ export function versionFinding(facts: ReadonlyMap<string, string>): EngineFindin
 
 /** Redis adds which script it was, by its digest; of no use to anyone who reads it. */
 export function withoutPlace(thrown: unknown): string {
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = messageOf(thrown);
   return message.replace(/\s?script: [0-9a-f]{40}, on @user_script:\s?\d{1,9}\.$/, '');
 }
 

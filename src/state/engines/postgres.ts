@@ -2,6 +2,7 @@
 
 import type { Pool, PoolClient } from 'pg';
 import type { DatabaseAddress } from '../../config/sections/engines.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import {
   EngineAway,
   type EngineFinding,
@@ -152,7 +153,7 @@ export class PostgresDatabase implements Sql {
     const pool = await opened;
     const client = await pool.connect().catch((thrown: unknown) => {
       // Also one that is refused, for a wrong password or database: nothing can be asked until that is mended.
-      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      const why = messageOf(thrown);
       if (isLate(thrown)) throw new Error(`no connection within ${CONNECT_MS} ms`);
       throw codeOf(thrown) === undefined
         ? thrown

@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { startOf } from '../../lib/process/running.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 
 /** A segment that is larger is followed by another one: what is in the tables goes by whole files. */
 const SEGMENT_BYTES = 4 * 2 ** 20;
@@ -197,7 +198,7 @@ export class Journal {
     }
     if (this.#problem) return;
     this.#problem = true;
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = messageOf(thrown);
     this.#options.onProblem(`${this.#options.folder}: ${why}`);
   }
 }

@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { tryParse } from '../../lib/json/json.ts';
 import { isRunning } from '../../lib/process/running.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { CLOSED, type SegmentHead } from './journal.ts';
 
 /** Entries of one transaction. */
@@ -213,7 +214,7 @@ export class Keeper {
     if (!(await tables.fold(writer, from, n, []))) return false;
     this.#through.set(writer, n);
     this.#unsure.delete(writer);
-    onRefused(refusal instanceof Error ? refusal.message : String(refusal));
+    onRefused(messageOf(refusal));
     return true;
   }
 

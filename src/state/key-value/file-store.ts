@@ -2,6 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { ERASURES_KEPT_MS } from '../erasures.ts';
 import { fileAt, isDamage, openStateFile, setAside, waitForLastWrite } from '../versioned-store.ts';
 import { compressed, decompressed } from './at-hand.ts';
@@ -299,9 +300,6 @@ function attempt(work: () => void): void {
     // The problem that led here is logged already.
   }
 }
-
-const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown);
 
 type Rows = ReturnType<typeof rowsOf>;
 

@@ -1,6 +1,7 @@
 /** Entries that all replicas have in common in a cache: read ahead in one trip, then at hand; written behind. */
 
 import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { type KeyValue, script } from '../engines/engine.ts';
 import type { TextSeal } from '../text-seal.ts';
 import { headOf, PackedEntries, packed } from './at-hand.ts';
@@ -304,9 +305,6 @@ export class ValkeyEntries implements EntryStore {
 
 /** Keys hold no text: those who read the keys of a cache learn nothing of what was said. */
 const fullKey = ({ name }: Kind, key: string): string => `{hopgate}:${name}:${hashed(key)}`;
-
-const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown);
 
 /** The keys of a room as the store knows them. */
 class ValkeyRoom<Entry> implements RoomDriver<Entry> {

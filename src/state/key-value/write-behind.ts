@@ -1,6 +1,7 @@
 /** Writes to the cache behind requests: one pipeline at the end of a tick, a bounded queue while the cache is away. */
 
 import { atTickEnd, type TickTask } from '../../lib/loop/tick-end.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { EngineAway, type KeyValue, script } from '../engines/engine.ts';
 import type { EntryLimits } from './room.ts';
 
@@ -332,6 +333,3 @@ export class WriteBehind implements TickTask {
     for (const { number, resolve } of this.#waiters) if (number <= upTo) resolve(sent);
   }
 }
-
-const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown);

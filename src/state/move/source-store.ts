@@ -2,6 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { openUnchanged } from '../versioned-store.ts';
 
 /** Another process may write meanwhile. */
@@ -36,7 +37,7 @@ export function openSource(path: string, newest: number): SourceFile | undefined
     return undefined;
   } catch (thrown) {
     db?.close();
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = messageOf(thrown);
     throw new Error(`${path} cannot be read: ${why}`, { cause: thrown });
   }
 }

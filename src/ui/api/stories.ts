@@ -4,7 +4,7 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
-import { runInSlices } from '../../lib/loop/steps.ts';
+import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import { clientName } from '../../samples/client-name.ts';
 import {
   contextFor,
@@ -44,7 +44,7 @@ export const storyRoutes = (context: ApiContext) =>
         const story = await storyOf(id, viewer, context);
         if (story !== undefined) stories.push(story);
         // A body takes milliseconds to decode: other requests come between two of them.
-        await new Promise((resolve) => setImmediate(resolve));
+        await othersTurn();
       }
       return json({ stories });
     },

@@ -8,7 +8,8 @@ import { environmentFrom } from '../../../config/environment.ts';
 import { parseConfig } from '../../../config/load.ts';
 import { NO_AUTH } from '../../../config/sections/auth.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
+import type { CommandSpec, Invocation } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
 import { type Terminal, widthOf } from '../../terminal.ts';
@@ -69,7 +70,7 @@ async function runDemo(invocation: Invocation): Promise<number> {
     await playGroupChat(invocation, (request) => gateway.handle(request), model);
     return 0;
   } catch (thrown) {
-    err.line(errorMessage(thrown));
+    err.line(messageOf(thrown));
     return 1;
   } finally {
     await gateway.close();

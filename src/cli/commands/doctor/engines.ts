@@ -3,6 +3,7 @@
 import { type Config, configFingerprint } from '../../../config/config.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import type { Sql } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
 import { liveReplicas } from '../../../state/engines/replicas.ts';
@@ -52,7 +53,7 @@ export async function checkEngines({
           const findings = await engine.examine();
           return findings.map(({ status, message, hint }) => finding(about, status, message, hint));
         } catch (thrown) {
-          const why = thrown instanceof Error ? thrown.message : String(thrown);
+          const why = messageOf(thrown);
           return [
             finding(about, 'fail', `it cannot be used: ${redactText(why).text}`, HINTS[name]),
           ];

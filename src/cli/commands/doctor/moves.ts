@@ -1,6 +1,7 @@
 /** Looks for what files of this machine hold and the engines lack: it was kept before there were engines. */
 
 import { redactText } from '../../../lib/text/redact.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';
 import type { MoveComparison, StateMove } from '../../../state/move/state-move.ts';
 import { plural } from '../../terminal.ts';
@@ -32,7 +33,7 @@ export async function checkMoves(
     } catch (thrown) {
       // The check of the engine itself reports it.
       if (thrown instanceof EngineAway) continue;
-      const why = redactText(thrown instanceof Error ? thrown.message : String(thrown)).text;
+      const why = redactText(messageOf(thrown)).text;
       found.push(finding(ABOUT, 'warn', `${move.name}: ${why}`, COMPARE));
     }
   }

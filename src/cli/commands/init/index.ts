@@ -9,8 +9,9 @@ import { probe } from '../../../config/vendors/discover.ts';
 import { isLoopback } from '../../../lib/http/local-address.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { type PlatformName, PRESETS, presetNames, presetOf } from '../../../vendors/index.ts';
-import { type CommandSpec, errorMessage, type Invocation, UsageError, YES } from '../../command.ts';
+import { type CommandSpec, type Invocation, UsageError, YES } from '../../command.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
 import { wrap } from '../../terminal.ts';
 import { writeWhole } from '../../whole-file.ts';
@@ -110,7 +111,7 @@ function write({ io, out, err }: Invocation, file: string, answers: Answers): nu
   try {
     writeWhole(file, content);
   } catch (thrown) {
-    err.line(`${file} could not be written: ${errorMessage(thrown)}.`);
+    err.line(`${file} could not be written: ${messageOf(thrown)}.`);
     return 1;
   }
   out.line(`${out.paint('green', 'Written:')} ${file}`);

@@ -9,6 +9,7 @@ import { localActor } from '../../../keys/local-actor.ts';
 import { KEYS_CHANNEL, keysInDatabase, openKeyFile } from '../../../keys/run-time-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadToLook } from '../../load-config.ts';
@@ -123,7 +124,7 @@ function opened(path: string): KeyStore {
   try {
     return openKeyFile(path);
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = messageOf(thrown);
     throw new KeysProblem(`${path} cannot be used: ${why}`, { cause: thrown });
   }
 }

@@ -12,7 +12,8 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { loadConfig } from '../../../config/load.ts';
-import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { runProgram } from '../../run-program.ts';
 import {
   type Installation,
@@ -313,7 +314,7 @@ async function carryOutSteps(invocation: Invocation, steps: readonly Step[]): Pr
         if (code === 0) out.line(`ran      ${step.command.join(' ')}`);
       }
     } catch (thrown) {
-      const why = errorMessage(thrown);
+      const why = messageOf(thrown);
       err.line(`hopgate: ${step.kind === 'run' ? step.command.join(' ') : step.path}: ${why}`);
       return false;
     }

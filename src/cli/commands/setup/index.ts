@@ -2,7 +2,8 @@
 
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { redactText } from '../../../lib/text/redact.ts';
-import { type CommandSpec, errorMessage, type Invocation, jsonOption, YES } from '../../command.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
+import { type CommandSpec, type Invocation, jsonOption, YES } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
 import { loadToLook } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
@@ -48,7 +49,7 @@ function about<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (thrown) {
-    throw new FileProblem(`${file} was left as it is: ${errorMessage(thrown)}.`);
+    throw new FileProblem(`${file} was left as it is: ${messageOf(thrown)}.`);
   }
 }
 

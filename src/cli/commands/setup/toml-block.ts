@@ -1,7 +1,7 @@
 /** Adds marked blocks to TOML files as text and takes them out again; everything else keeps its bytes. */
 
 import { isObject, type Json } from '../../../lib/json/json.ts';
-import { errorMessage } from '../../command.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { CLOSE, disabledLines, KEPT, lineBreakOf, linesOf, OPEN } from './marked-lines.ts';
 
 const HEADER = /^\[\[?\s*([^\]#]+?)\s*\]/;
@@ -179,7 +179,7 @@ function parsed(text: string, what: string): Json {
   try {
     return Bun.TOML.parse(text) as Json;
   } catch (thrown) {
-    throw new Error(`${what} is not valid TOML (${errorMessage(thrown)})`);
+    throw new Error(`${what} is not valid TOML (${messageOf(thrown)})`);
   }
 }
 

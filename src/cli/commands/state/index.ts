@@ -1,16 +1,11 @@
 /** `hopgate state move`: copies what was kept before into the shared engines, or back into the files of this machine. */
 
 import { redactText } from '../../../lib/text/redact.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../../../state/move/state-move.ts';
-import {
-  type CommandSpec,
-  errorMessage,
-  type Invocation,
-  jsonOption,
-  UsageError,
-} from '../../command.ts';
+import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { plural, table } from '../../terminal.ts';
 
@@ -126,7 +121,7 @@ async function moved(move: StateMove, dry: boolean, { err }: Invocation): Promis
     });
     return { ...standing, copied, after: await move.compare() };
   } catch (thrown) {
-    const why = redactText(errorMessage(thrown)).text;
+    const why = redactText(messageOf(thrown)).text;
     const problem = thrown instanceof EngineAway ? `the ${thrown.engine} is away: ${why}` : why;
     return { ...standing, problem };
   }

@@ -4,6 +4,7 @@ import type { Payer } from '../../../conversation/account/payer.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
 import type { EventStore, MemoryBackend, SpaceCount } from '../backend.ts';
 import { eventsHolding, forgetEvents } from '../forget.ts';
 import { withinTokens } from '../ranking/passages.ts';
@@ -114,7 +115,7 @@ async function importLines(
       await putAll(step);
       step = [];
       characters = 0;
-      await new Promise((resolve) => setImmediate(resolve));
+      await othersTurn();
     }
     await putAll(step);
   } catch (thrown) {
@@ -155,7 +156,7 @@ export async function listSpaces(
     }
     if (page.length < SPACES_STEP) return Response.json({ spaces, next_after: null });
     last = page.at(-1)!.space;
-    await new Promise((resolve) => setImmediate(resolve));
+    await othersTurn();
   }
 }
 

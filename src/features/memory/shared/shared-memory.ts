@@ -3,6 +3,7 @@
 import { asGatewayError, GatewayError } from '../../../conversation/errors.ts';
 import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
@@ -194,5 +195,3 @@ export function sharedMemory(options: SharedMemoryOptions): MemoryBackend {
     },
   };
 }
-
-const messageOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

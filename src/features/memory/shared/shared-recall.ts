@@ -1,6 +1,7 @@
 /** A recall from the memory of all replicas: what one trip finds is ranked here, and long texts take another one. */
 
 import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
 import { digestOf, readDigest } from '../ranking/digest.ts';
 import { findingTerms, knownTerms, lookedUpTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { readQuestion } from '../ranking/question.ts';
@@ -113,7 +114,7 @@ async function candidatesOf(
       if (event === undefined) continue;
       bytes = digestOf({ ...event, source: event.source ?? '' });
       made.push([row, sealed.sealedDigest(space, id, bytes)]);
-      if (made.length % DIGESTS_STEP === 0) await new Promise((done) => setImmediate(done));
+      if (made.length % DIGESTS_STEP === 0) await othersTurn();
     }
     const read = bytes && readDigest(bytes);
     if (read !== undefined) candidates.push({ row, time, importance, digest: read });

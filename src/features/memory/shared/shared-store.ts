@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
 import { EngineAway, type Sql, type SqlValue } from '../../../state/engines/engine.ts';
 import { nameHash } from '../../../state/erasures.ts';
 import { prepared } from '../../../state/sql/migrations.ts';
@@ -88,7 +89,7 @@ export class SharedStore {
         happened: event.time + ahead,
         ...(turn && this.#options.events.turn(space, turn, event.time - this.#options.dedupeMs)),
       });
-      await breath();
+      await othersTurn();
     }
     const outcomes = await this.#put('capture', given);
     return outcomes.map((one) => (typeof one === 'string' ? (one as WriteOutcome) : 'stored'));
@@ -249,5 +250,3 @@ async function inTime(work: Promise<void>, ms: number): Promise<void> {
 }
 
 const COLUMNS = "e.id, e.time, encode(e.body, 'base64') AS body, e.importance";
-
-const breath = () => new Promise((resolve) => setImmediate(resolve));

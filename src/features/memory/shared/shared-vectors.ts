@@ -1,5 +1,6 @@
 /** Vectors of events in Postgres: leased to one replica each to be made, and searched in this process, space by space. */
 
+import { othersTurn } from '../../../lib/loop/steps.ts';
 import type { Nearest } from '../ranking/rank.ts';
 import { type BackFillWork, LEASE_MS } from '../store/back-fill.ts';
 import { bytesOf, type CachedSigns, nearest, SignCache } from '../store/sign-cache.ts';
@@ -146,7 +147,7 @@ export class SharedVectors {
       for (const [at, one] of rows.entries()) {
         if (one.number === null) break;
         cached.add(one.number, one.row, this.#events.openedPart('signs', id, one.row, one.signs));
-        if (at % SIGNS_STEP === SIGNS_STEP - 1) await new Promise((r) => setImmediate(r));
+        if (at % SIGNS_STEP === SIGNS_STEP - 1) await othersTurn();
       }
       this.#cache.trim(cached);
       if (rows.length < SIGNS_PAGE) return { id, cached };

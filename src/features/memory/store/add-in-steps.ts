@@ -1,6 +1,7 @@
 /** Adds many events in steps that let other work run, all of them or none. */
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
 import { type CheckedEvent, indexedText } from '../event.ts';
 
 type Added = readonly (readonly [MemoryEvent, boolean])[];
@@ -19,7 +20,7 @@ export async function inSteps(
   const added: (readonly [MemoryEvent, boolean])[] = [];
   try {
     for (const step of stepsOf(events)) {
-      if (added.length > 0) await new Promise((resolve) => setImmediate(resolve));
+      if (added.length > 0) await othersTurn();
       added.push(...(await add(step)));
     }
   } catch (thrown) {

@@ -3,6 +3,8 @@
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { fileAt, isDamage, setAside } from '../../../state/versioned-store.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
@@ -167,7 +169,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
   /** Of events from before there were digests, in steps that let other work run. */
   async function makeDigests(rows: readonly number[]): Promise<void> {
     for (let left = rows; left.length > 0; left = withStore((file) => file.digests.make(left))) {
-      await pause();
+      await othersTurn();
     }
   }
 
@@ -255,21 +257,17 @@ function withTexts(
   });
 }
 
-const pause = () => new Promise((resolve) => setImmediate(resolve));
-
 /** Removes erased spaces in short steps, then every trace of removed data in the file. */
 async function sweepUp(withStore: <T>(use: (store: MemoryStore) => T) => T): Promise<void> {
   do {
-    while (withStore((file) => file.sweep())) await pause();
+    while (withStore((file) => file.sweep())) await othersTurn();
     for (let first = true; withStore((file) => file.termIndex.tidy(first)); first = false) {
-      await pause();
+      await othersTurn();
     }
   } while (!withStore((file) => file.isSwept()));
-  while (withStore((file) => file.vacuum())) await pause();
+  while (withStore((file) => file.vacuum())) await othersTurn();
   for (let tries = 0; tries < 20; tries++) {
     if (withStore((file) => file.flush())) return;
     await Bun.sleep(50);
   }
 }
-
-const messageOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -5,6 +5,7 @@ import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts
 import { readUpTo } from '../../../lib/http/read-up-to.ts';
 import { type Json, tryParse } from '../../../lib/json/json.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { RecentErasures } from '../../../state/erasures.ts';
 import type { MemoryBackend, MemoryObserver } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
@@ -98,8 +99,7 @@ export function externalMemory(options: ExternalOptions): MemoryBackend {
   const queue = captureQueue<PendingEvent>({
     sizeOf: ({ event }) => 200 + event.text.length * 2,
     onDropped: (count) => observer.captured('dropped', count),
-    onTrouble: (thrown) =>
-      observer.problem(thrown instanceof Error ? thrown.message : String(thrown)),
+    onTrouble: (thrown) => observer.problem(messageOf(thrown)),
     async write(items) {
       // One call for each space. Events that were stored are not sent again when a later call fails.
       for (const [space, group] of Map.groupBy(items, (one) => one.space)) {

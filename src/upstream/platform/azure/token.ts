@@ -5,6 +5,7 @@ import type { INetworkModule, NetworkRequestOptions, NodeAuthOptions } from '@az
 import type { EntraIdentity } from '../../../config/sections/platform/azure.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
 import { tryParse } from '../../../lib/json/json.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
@@ -44,7 +45,7 @@ export async function fetchEntraToken(options: EntraOptions): Promise<Lease<Entr
       if ('proof' in identity || status !== undefined)
         throw new TargetError('elsewhere', 'upstream', words);
     }
-    const said = thrown instanceof Error ? thrown.message : String(thrown);
+    const said = messageOf(thrown);
     const why = saidWithout(said, network.proofs);
     throw new TargetError(
       'next-target',

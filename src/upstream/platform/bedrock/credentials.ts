@@ -5,6 +5,7 @@ import type { BedrockConfig } from '../../../config/sections/platform/index.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { fetchedSecrets, maskLiterals, secretLiterals } from '../../../lib/text/secret-literals.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
@@ -45,7 +46,7 @@ export async function fetchAwsIdentity(
       until: expiration?.getTime(),
     };
   } catch (thrown) {
-    const said = thrown instanceof Error ? thrown.message : String(thrown);
+    const said = messageOf(thrown);
     const why = redactText(maskLiterals(said, secretLiterals(fetchedSecrets()))).text;
     throw new TargetError(
       'next-target',

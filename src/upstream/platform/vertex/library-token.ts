@@ -12,6 +12,7 @@ import {
 } from 'google-auth-library';
 import type { GoogleCredentials } from '../../../config/vendors/google-credentials.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
 import { saidWithout, tokenFetch } from '../token-request.ts';
@@ -156,6 +157,6 @@ function reasonOf(thrown: unknown): string {
   const { error, error_description: why } = isObject(data) ? data : {};
   const inner = isObject(error) ? error.message : error;
   const said = [inner, why].filter((one) => typeof one === 'string').join(': ');
-  const own = thrown instanceof Error ? thrown.message : String(thrown);
+  const own = messageOf(thrown);
   return said === '' ? own : said;
 }

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../../../lib/json/json.ts';
 import { unlessAborted } from '../../../../lib/loop/abort.ts';
+import { messageOf } from '../../../../lib/text/thrown.ts';
 import { OUTCOME_UNKNOWN, ToolError, type ToolLog } from '../../tool.ts';
 import type { Dial, McpServerOptions, McpSession } from './dial.ts';
 import type { McpTool } from './result.ts';
@@ -253,7 +254,7 @@ const SESSION_LOST =
 
 /** The error's message on one line, without the SDK's prefix. */
 function reasonText(thrown: unknown): string {
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = messageOf(thrown);
   return message
     .replace(/^MCP error -?\d+: /, '')
     .replace(/\s+/g, ' ')
