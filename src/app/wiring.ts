@@ -253,7 +253,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space, session);
-      const files = fileOwners((ids) => vendorObjects.foreign(exchange.owner, ids));
+      const files = fileOwners(exchange.owner, vendorObjects.foreign);
       return {
         ...found,
         ...own,
@@ -306,6 +306,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   });
   const endpoints = createEndpoints({
     ...gatewayOptions,
+    foreignFiles: vendorObjects.foreign,
     record: (recorded, exchange) => joined(recorder.begin(recorded), traceRecording(exchange)),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     folder: join(environment.home, 'state', 'forms'),
@@ -313,6 +314,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const batches = createBatches({
     ...gatewayOptions,
     objects: vendorObjects.objects,
+    foreignFiles: vendorObjects.foreign,
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     folder: join(environment.home, 'state', 'forms'),
   });
@@ -320,7 +322,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     isForm(headers)
       ? formSource(request, headers, config().limits.formBytes, connections, key)
       : undefined;
-  const countTokens = createTokenCounter({ protocols: CODECS, services });
+  const countTokens = createTokenCounter({
+    protocols: CODECS,
+    services,
+    foreignFiles: vendorObjects.foreign,
+  });
   const responses = responsesRoutes({
     store: responsesStore,
     upstream: (name) => {

@@ -1,7 +1,7 @@
 /** Files that a vendor keeps, as requests of OpenAI and Anthropic name them: a key may name its own alone. */
 
-import { containsAny } from '../lib/bytes/bytes.ts';
-import { isObject, type Json } from '../lib/json/json.ts';
+import { asBuffer, containsAny } from '../lib/bytes/bytes.ts';
+import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { GatewayError } from './errors.ts';
 
@@ -29,8 +29,8 @@ export function fileIdsIn(value: Json | undefined): ReadonlySet<string> {
   return ids;
 }
 
-/** Those of the ids that another owner has here, and this one has not. Rejects where that cannot be found out. */
-export type ForeignFiles = (ids: readonly string[]) => Promise<readonly string[]>;
+/** Those of the ids that other owners have here, and this one has not. Rejects where that cannot be found out. */
+export type ForeignFiles = (owner: string, ids: readonly string[]) => Promise<readonly string[]>;
 
 /** What another key has is as if it were not there. @param kind `file` or `batch` */
 export const notMadeHere = (kind: string, id: string): GatewayError =>
@@ -41,11 +41,15 @@ export const notMadeHere = (kind: string, id: string): GatewayError =>
   );
 
 /** @throws GatewayError not_found for a file of another key, overloaded where the owners cannot be read */
-export async function checkFiles(ids: ReadonlySet<string>, foreign: ForeignFiles): Promise<void> {
+export async function checkFiles(
+  ids: ReadonlySet<string>,
+  owner: string,
+  foreign: ForeignFiles,
+): Promise<void> {
   if (ids.size === 0) return;
   let found: readonly string[];
   try {
-    found = await foreign([...ids]);
+    found = await foreign(owner, [...ids]);
   } catch (cause) {
     throw new GatewayError('overloaded', 'The owners of files cannot be read at the moment.', {
       code: 'file_owners_unavailable',
@@ -54,4 +58,14 @@ export async function checkFiles(ids: ReadonlySet<string>, foreign: ForeignFiles
     });
   }
   if (found.length > 0) throw notMadeHere('file', found[0]!);
+}
+
+/** The same for a body that nobody else has read. @throws as {@link checkFiles} */
+export async function checkFilesOf(
+  body: Uint8Array,
+  owner: string,
+  foreign: ForeignFiles,
+): Promise<void> {
+  const bytes = asBuffer(body);
+  if (mayNameFiles(bytes)) await checkFiles(fileIdsIn(tryParse(bytes.toString())), owner, foreign);
 }

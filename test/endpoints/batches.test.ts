@@ -457,6 +457,21 @@ describe('a file that another key has uploaded', () => {
         ),
     ],
     [
+      'as what is to be counted',
+      'anthropic',
+      '/v1/messages/count_tokens',
+      (id) =>
+        JSON.stringify(
+          say('ant/small', [{ type: 'document', source: { type: 'file', file_id: id } }]),
+        ),
+    ],
+    [
+      'as a picture of another endpoint',
+      'openai',
+      '/v1/images/edits',
+      (id) => JSON.stringify({ model: 'oai/small', prompt: 'A hat.', images: [{ file_id: id }] }),
+    ],
+    [
       'as an upload to a container',
       'anthropic',
       '/v1/messages',

@@ -166,7 +166,11 @@ export function rawWorld(yaml: string): World {
     onStream: () => {},
     onEnd: (summary) => summaries.push(summary),
   });
-  const counter = createTokenCounter({ protocols: CODECS, services });
+  const counter = createTokenCounter({
+    protocols: CODECS,
+    services,
+    foreignFiles: async () => [],
+  });
   const exchange = (
     client: ProtocolName,
     body: object,

@@ -248,7 +248,7 @@ class Run {
 
   async #create(creation: Creation): Promise<Response> {
     const { serving, path, models } = creation;
-    await checkFiles(this.#files, (ids) => this.#objects.foreign(this.#exchange.owner, ids));
+    await checkFiles(this.#files, this.#exchange.owner, this.#options.foreignFiles);
     const first = serving.map(({ targets, routed }) => routed ?? [...targets.values()][0]!);
     const { kind } = this.#asked.operation;
     const tries = new BatchTries(this.#account, this.#exchange.sessionId, this.#exchange.id);

@@ -9,7 +9,7 @@ import {
 import type { Feature } from '../feature.ts';
 
 /** For one exchange. */
-export function fileOwners(foreign: ForeignFiles): Feature {
+export function fileOwners(owner: string, foreign: ForeignFiles): Feature {
   let refusal: unknown;
   return {
     name: 'file-owners',
@@ -17,7 +17,7 @@ export function fileOwners(foreign: ForeignFiles): Feature {
     // The hops behind the first have the client's own request, and what tools have said.
     async prepare({ origin }, { hop }) {
       if (hop > 1) return;
-      refusal = await checkFiles(fileIdsIn(origin?.value), foreign).then(
+      refusal = await checkFiles(fileIdsIn(origin?.value), owner, foreign).then(
         () => undefined,
         (thrown: unknown) => thrown,
       );

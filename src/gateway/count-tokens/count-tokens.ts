@@ -2,6 +2,7 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import { asGatewayError } from '../../conversation/errors.ts';
+import { checkFilesOf, type ForeignFiles } from '../../conversation/file-ids.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
@@ -21,6 +22,7 @@ import { type Count, foreignCount, nativeCount } from './upstream-count.ts';
 export interface CountTokensOptions {
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   readonly services: () => Services;
+  readonly foreignFiles: ForeignFiles;
 }
 
 /**
@@ -33,6 +35,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
     const own = { requestId: exchange.id, target: undefined, notes } as const;
     try {
       const request = new ClientRequest(exchange.protocol, countedBody(exchange));
+      await checkFilesOf(exchange.body, exchange.owner, options.foreignFiles);
       const { table, upstream } = options.services();
       const session = new ExchangeSession(exchange, exchange.body);
       const facts = requestFacts({
