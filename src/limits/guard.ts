@@ -27,6 +27,8 @@ export interface Amounts {
   readonly choices?: number | undefined;
   /** It is owed already: it counts, and nothing refuses it. */
   readonly owed?: boolean;
+  /** It settles what was counted at this time: what it is settled with may be less than 0. */
+  readonly countedAt?: number | undefined;
 }
 
 /**
@@ -113,10 +115,16 @@ export class LimitGuard {
     const laws = this.#laws;
     if (laws.tokens === undefined && laws.budgets.length === 0) return undefined;
     const { limits } = this.#options;
-    const { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely, owed = false } = expected;
+    const {
+      tokens,
+      nanoUsd: likely = 0,
+      mostNanoUsd: most = likely,
+      owed = false,
+      countedAt,
+    } = expected;
     const choices = Math.max(1, Math.ceil(expected.choices ?? 1));
     const charges = owed
-      ? owedCharges(laws)
+      ? owedCharges(laws, countedAt)
       : tryCharges(laws, tokens, Math.max(likely, most), likely < most);
     const admission = limits.admit(charges);
     const decide = (found: Admission): LimitHold => {

@@ -132,8 +132,13 @@ export function tryCharges(
   return charges;
 }
 
-/** For a try that is owed already: nothing is reserved, and what it was counts when it is settled. */
-export function owedCharges(laws: PrincipalLaws): readonly Charge[] {
+/**
+ * For a try that is owed already: nothing is reserved, and what it was counts when it is settled.
+ * @param countedAt when it was counted by estimate, in milliseconds since 1970
+ */
+export function owedCharges(laws: PrincipalLaws, countedAt?: number): readonly Charge[] {
   const all = [laws.tokens, ...laws.budgets.map(({ law }) => law)];
-  return all.flatMap((law) => (law === undefined ? [] : [{ law, amount: 0, soft: true }]));
+  return all.flatMap((law) =>
+    law === undefined ? [] : [{ law, amount: 0, soft: true, countedAt }],
+  );
 }

@@ -16,7 +16,7 @@ export class Lease {
   reserved = 0;
   /** Of requests that wait for a draw. It asks only for what is missing, so others must not take this. */
   promised = 0;
-  /** For the next draw. */
+  /** For the next draw. `used` below 0: more was counted before than it was. */
   used = 0;
   freed = 0;
   /** Tickets that are not settled. */
@@ -74,7 +74,7 @@ export class Lease {
 
   /** The bank is to be told something. */
   get hasNews(): boolean {
-    return this.used > 0 || this.freed > 0;
+    return this.used !== 0 || this.freed > 0;
   }
 
   get isEmpty(): boolean {
@@ -135,7 +135,7 @@ export class Session {
 
   get isEmpty(): boolean {
     if (this.sent !== undefined) return false;
-    for (const { open, used } of this.leases.values()) if (open > 0 || used > 0) return false;
+    for (const { open, used } of this.leases.values()) if (open > 0 || used !== 0) return false;
     return true;
   }
 }

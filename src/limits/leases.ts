@@ -76,6 +76,10 @@ export class Window implements LimitState {
     this.#leases.settle(lease, used, now, reserved);
   }
 
+  isSamePeriod(lease: Lease, wall: number): boolean {
+    return wall >= lease.start && wall < lease.end;
+  }
+
   standing(_now: number, wall: number): Standing {
     return this.at(wall).standing(wall);
   }
@@ -192,6 +196,8 @@ export class Leases implements Source, TickTask {
     lease.reserved -= reserved;
     lease.drawn -= used;
     lease.used = Math.min(MAX_UNITS, lease.used + used);
+    // What comes back is written down at once.
+    if (used < 0) lease.giveBack(0);
     lease.lastUse = now;
     lease.session.active.add(lease);
     this.#marks.spent(lease);
@@ -205,7 +211,7 @@ export class Leases implements Source, TickTask {
       lease.free > 2 * this.#target(lease) &&
       this.#bank.hasOthers(lease.session.id);
     if (!this.#isHere) this.#flushSoon(isWanted ? 0 : FLUSH_MS);
-    else if (isWanted || lease.free < 0) this.#tellAtTickEnd(lease);
+    else if (isWanted || lease.free < 0 || used < 0) this.#tellAtTickEnd(lease);
   }
 
   ask(needs: readonly Need[]): void | Promise<void> {
@@ -283,7 +289,7 @@ export class Leases implements Source, TickTask {
     const found = this.#freeIdle(session);
     for (const lease of session.active) {
       const { free, freed, used } = lease;
-      if (freed > 0 || free < 0 || (used > 0 && !isAlone) || free < this.#target(lease) / 2)
+      if (freed > 0 || free < 0 || (used !== 0 && !isAlone) || free < this.#target(lease) / 2)
         found.add(lease);
     }
     return [...found];

@@ -52,6 +52,11 @@ export interface Charge {
   readonly soft?: boolean;
   /** Where it does not fit, less is asked for: a refusal of it does not say that a budget is used up. */
   readonly tentative?: boolean;
+  /**
+   * It settles what was counted at this time (milliseconds since 1970). If that was too much, it is settled with less than
+   * 0, and a window whose period has not ended since gets the difference back.
+   */
+  readonly countedAt?: number | undefined;
 }
 
 export interface Clock {
@@ -72,6 +77,8 @@ export interface LimitState {
   /** Takes them, whether they fit or not. */
   take(units: number, now: number, wall: number, soft: boolean): Hold;
   settle(hold: Hold, used: number, now: number, reserved: number): void;
+  /** What was counted at this time is counted in the same period as this hold. Left out: nothing comes back late. */
+  isSamePeriod?(hold: Hold, wall: number): boolean;
   /** @param most the upper bound of what remains, where it is known */
   standing(now: number, wall: number, most?: number): Standing;
   /** Nothing changes for anybody if it leaves the memory now. */
@@ -113,8 +120,13 @@ export class Ticket {
     this.#isOver = true;
     const now = this.#clock.monotonic();
     for (let i = 0; i < this.#states.length; i++) {
-      const { amount } = this.#charges[i]!;
-      this.#states[i]!.settle(this.#holds[i], wholeUnits(used[i], amount), now, amount);
+      const { amount, countedAt } = this.#charges[i]!;
+      const state = this.#states[i]!;
+      const hold = this.#holds[i];
+      const comesBack =
+        used[i]! < 0 && countedAt !== undefined && state.isSamePeriod?.(hold, countedAt) === true;
+      const units = comesBack ? -wholeUnits(-used[i]!, 0) : wholeUnits(used[i], amount);
+      state.settle(hold, units, now, amount);
     }
   }
 

@@ -27,6 +27,8 @@ export interface TryAmounts {
   readonly choices?: number | undefined;
   /** It is owed already: it counts, and nothing refuses it. */
   readonly owed?: boolean;
+  /** It settles what was counted at this time: what it is settled with may be less than 0. */
+  readonly countedAt?: number | undefined;
 }
 
 /** What limits and budgets say of one exchange. Without any, there is no guard. */
@@ -259,7 +261,9 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
 
   /** What is reserved before it goes out. */
   get expected(): TryAmounts {
-    if (this.#start.settles !== undefined) return { tokens: 0, nanoUsd: 0, owed: true };
+    const { settles } = this.#start;
+    if (settles !== undefined)
+      return { tokens: 0, nanoUsd: 0, owed: true, countedAt: settles.countedAt };
     const usage = this.#expectedUsage();
     const { maxOutputTokens, choices } = this.#start;
     const output = this.#account.options.estimate.allowed(maxOutputTokens, choices);
@@ -334,10 +338,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       journal.end(place, this.#row(result, usage, !exact, applied?.json, cost));
     if (cost !== undefined && cost > 0) onCost(this.target, cost);
     const tokens = (usage ? allTokens(usage) : 0) - (before ? allTokens(before.usage) : 0);
-    this.#hold?.settle({
-      tokens: Math.max(0, tokens),
-      nanoUsd: cost === undefined ? undefined : Math.max(0, cost),
-    });
+    this.#hold?.settle({ tokens: Math.max(0, tokens), nanoUsd: cost });
     if (isOne && exact && usage?.cacheRead !== undefined)
       this.#account.read(this.target, usage, known?.rates);
     this.#account.ended(this, cost, usage);

@@ -256,6 +256,28 @@ describe.each(Object.entries(APIS))('batches of %s', (_, api) => {
     expect([sum(settled, 'input'), sum(settled, 'output')]).toEqual([2700, 300]);
   });
 
+  test('a budget gets back what its answers cost less than was reserved', async () => {
+    const all = await start();
+    const { gateway } = all;
+    const left = async () => {
+      const answer = await fetch(`${gateway.url}/v1/usage`, {
+        headers: { authorization: `Bearer ${ALICE}` },
+      });
+      const { budgets } = (await answer.json()) as { budgets: readonly { spent_usd: number }[] };
+      return budgets[0]!.spent_usd;
+    };
+    const { id } = await api.make(gateway, ALICE, `${api.name}/small`, `${api.name}/small`);
+    const [reserved] = await rows(gateway, 1);
+    expect(await left()).toBeCloseTo(reserved!.cost! / 1e9, 9);
+    const short = { prompt_tokens: 1, input_tokens: 1, completion_tokens: 1, output_tokens: 1 };
+    api.vendor(all).end((request) => ({ ...api.answer(request), usage: short }));
+    await api.get(gateway, id);
+    await api.results(gateway, id);
+    await rows(gateway, 2);
+    // Two answers of one token each way, at half of the price.
+    expect(await left()).toBeCloseTo((2 * (2 + 10) * 500) / 1e9, 9);
+  });
+
   test('a batch without an answer costs nothing', async () => {
     const all = await start();
     const { gateway } = all;

@@ -76,6 +76,24 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     return row ?? { spent: 0, held: 0 };
   };
 
+  test('what another replica counted too much comes back to all', async () => {
+    const [one, other] = [replica(), replica()];
+    const law = budget(100);
+    const all = ticketOf(await one.windows.admit([{ law, amount: 100 }]));
+    all.settle([100]);
+    await until(async () => (await counted(law)).spent === 100);
+    const [refused] = await other.windows.standing([law]);
+    expect(refused!.remaining).toBe(0);
+    const owed = { law, amount: 0, soft: true, countedAt: Date.now() };
+    ticketOf(await other.windows.admit([owed])).settle([-60]);
+    await until(async () => {
+      const { spent, held } = await counted(law);
+      return spent === 40 && held === 0;
+    });
+    ticketOf(await one.windows.admit([{ law, amount: 60 }])).settle([60]);
+    expect((await one.windows.admit([{ law, amount: 1 }])).admitted).toBe(false);
+  });
+
   test('replicas together reserve no more than the amount, and the last unit can be used', async () => {
     const replicas = [replica(), replica(), replica()];
     const law = budget(100);

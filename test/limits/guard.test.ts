@@ -222,6 +222,29 @@ describe('an exchange under limits', () => {
     expect(refusals).toEqual(['ci web-team', 'ci web-team']);
   });
 
+  test('what was counted too much comes back when it is settled, in the period in which it was counted', () => {
+    const { open, clock, limits } = gate();
+    const principal = key({ budgets: [budget()], limits: { tokensPerMinute: 100 } });
+    const used = () => limits.standing(lawsOf(principal).all).map(({ used }) => used);
+    const settle = (amounts: object, reserved: object = { tokens: 0, nanoUsd: 0, owed: true }) => {
+      const hold = open(principal)!.reserve(reserved as never);
+      (hold as { settle(used: object): void }).settle(amounts);
+    };
+    settle({ tokens: 0, nanoUsd: 9e9 }, { tokens: 0, nanoUsd: 9e9 });
+    settle({ tokens: 0, nanoUsd: -7e9 }, { tokens: 0, nanoUsd: 0, owed: true, countedAt: NOW });
+    expect(used()).toEqual([0, 2e9]);
+    // What it gives back can be used at once.
+    settle({ tokens: 0, nanoUsd: 7e9 }, { tokens: 0, nanoUsd: 7e9 });
+    // Nobody says when it was counted, or it was yesterday.
+    settle({ tokens: 0, nanoUsd: -1e9 });
+    clock.now += 24 * 3_600_000;
+    settle({ tokens: 0, nanoUsd: 4e9 }, { tokens: 0, nanoUsd: 4e9 });
+    settle({ tokens: -5, nanoUsd: -3e9 }, { tokens: 0, nanoUsd: 0, owed: true, countedAt: NOW });
+    expect(used()).toEqual([0, 4e9]);
+    clock.now = NOW;
+    expect(used()).toEqual([0, 9e9]);
+  });
+
   test('a budget that only warns counts and lets all through', () => {
     const { open, limits } = gate();
     const principal = key({ budgets: [budget({ over: { action: 'warn' } })] });

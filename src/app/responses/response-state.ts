@@ -237,7 +237,8 @@ export function responseState({ store, sessions }: ResponseStateOptions) {
     }
     function dueFor(spent: Spent | undefined): Due {
       const { id: request, sessionId } = exchange;
-      return { request, session: sessionId || undefined, spent, asked: ask.model, model };
+      const session = sessionId || undefined;
+      return { request, session, spent, countedAt: began, asked: ask.model, model };
     }
     function keep(answer: Answer, spent: Spent | undefined): Promise<void> | undefined {
       const delivered = learned(answer);

@@ -24,6 +24,8 @@ export interface Spent {
 /** What has been counted of a try whose answer comes later, and for which request. */
 export interface CountedBefore {
   readonly request: string;
+  /** Milliseconds since 1970; left out: it is not known. A budget whose period has ended since gets nothing back. */
+  readonly countedAt?: number | undefined;
   readonly session: string | undefined;
   /** Undefined: nothing. */
   readonly spent: Spent | undefined;

@@ -58,7 +58,7 @@ export class BatchSettlement {
   ): Promise<BatchSettlement> {
     const tries: SettledTry[] = [];
     for (const one of due) {
-      const { model, asked, requests, request, session, spent } = one;
+      const { model, asked, requests, request, session, spent, countedAt } = one;
       const account = await payer.beginTry({
         target: { provider, model, protocol, profile: NO_PROFILE },
         model: asked,
@@ -70,7 +70,7 @@ export class BatchSettlement {
         maxOutputTokens: 0,
         serviceTier: undefined,
         batch: requests,
-        settles: { request, session, spent },
+        settles: { request, session, spent, countedAt },
       });
       account.answered(200);
       tries.push({ due: one, account, isAnswered: false });

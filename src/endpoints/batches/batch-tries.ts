@@ -31,8 +31,10 @@ export class BatchTries {
       for (const one of all) one.end(result);
     };
     this.#all = all;
+    const countedAt = Date.now();
     this.#due = models.map((one) => ({
       ...one,
+      countedAt,
       request: this.#request,
       ...(this.#session !== '' && { session: this.#session }),
     }));

@@ -41,6 +41,8 @@ export interface DueTry extends BatchModel {
   readonly request: string;
   readonly session?: string;
   readonly spent?: Spent;
+  /** Milliseconds since 1970, before it was reserved. */
+  readonly countedAt?: number;
 }
 
 export type VendorApi = 'openai' | 'anthropic';
