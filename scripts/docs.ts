@@ -40,13 +40,14 @@ function typeOf(node: Schema, words: Words): string {
 }
 
 function defaultOf(
-  { node, required }: Omit<ConfigRow, 'key'>,
+  { key, node, required }: ConfigRow,
   otherwise: string | undefined,
   words: Words,
 ): string {
   if (required) return words.needed;
   if (otherwise !== undefined) return cell(otherwise);
   const value = node.default;
+  if (TOLD_ELSEWHERE[0]!.test(`${key}.`)) return words.inherited;
   if (value === undefined) return words.notSet;
   if (typeof value !== 'object') return code(cell(JSON.stringify(value)));
   if (Array.isArray(value))
@@ -99,15 +100,29 @@ const textsOf = ({ key, node, required }: ConfigRow, words: Words): KeyTexts =>
 
 function table(rows: readonly ConfigRow[], words: Words): readonly string[] {
   if (rows.length === 0) return [];
+  const lines = rows.map((row) => {
+    const { meaning, otherwise } = textsOf(row, words);
+    const type = cell(typeOf(row.node, words));
+    return [code(row.key), type, defaultOf(row, otherwise, words), cell(meaning)];
+  });
+  const special = lines.filter(([, , byDefault]) => byDefault !== words.notSet);
+  // Few facts of a vendor have a default: it stands with their meaning, and the column goes.
+  const unset = special.length * 5 < lines.length;
+  const shown = unset
+    ? lines.map(([key, type, byDefault, meaning]) => {
+        if (byDefault === words.needed) return [key, `${type}, ${words.needed}`, meaning];
+        return [
+          key,
+          type,
+          byDefault === words.notSet ? meaning : `${meaning} ${words.byDefault(byDefault!)}`,
+        ];
+      })
+    : lines;
   return [
     '',
-    words.columns,
-    '|---|---|---|---|',
-    ...rows.map((row) => {
-      const { meaning, otherwise } = textsOf(row, words);
-      const type = cell(typeOf(row.node, words));
-      return `| ${code(row.key)} | ${type} | ${defaultOf(row, otherwise, words)} | ${cell(meaning)} |`;
-    }),
+    unset ? words.columnsUnset : words.columns,
+    `|${'---|'.repeat(unset ? 3 : 4)}`,
+    ...shown.map((cells) => `| ${cells.join(' | ')} |`),
   ];
 }
 
@@ -128,25 +143,57 @@ export const configSections = (): readonly {
 }[] =>
   Object.entries(fileSchema.properties ?? {}).map(([name, node]) => ({
     name,
-    rows: shownRows(name, node),
-    examples: examplesOf(name),
+    rows: ownRows(name, node),
+    examples: [
+      ...examplesOf(name),
+      ...examplesOf('advanced').filter((yaml) => new RegExp(`^${name}:`, 'm').test(yaml)),
+    ],
   }));
 
-// The facts about single models are the same as about all models, and listed once.
-const shownRows = (name: string, node: Schema): readonly ConfigRow[] =>
+// The facts about single models are the same as about all models.
+const ownRows = (name: string, node: Schema): readonly ConfigRow[] =>
   rowsOf(name, node).filter(({ key }) => !key.startsWith('profiles.NAME.models.NAME.'));
 
-function section(name: string, node: Schema, words: Words): readonly string[] {
-  const rows = shownRows(name, node);
-  const examples = examplesOf(name)
+/** Keys that mean the same as others of the page; the text of the key above them says where those are. */
+const TOLD_ELSEWHERE = [
+  /^providers\.NAME\.(?:timeouts|retry)\./,
+  /^providers\.NAME\.prices\.NAME\.tiers\[\]\.(?!above|service_tier)/,
+  /^auth\.keys\[\]\.budgets\[\]\.(?!name)/,
+  /^auth\.jwt\.(?:labels|models|tools|routes|spaces|expires|limits|budgets)\b/,
+];
+
+/** Sections that few need stand at the end, and so do these keys of others. */
+const ADVANCED = [
+  ...['profiles', 'categories', 'model_list', 'answer_model', 'limits', 'keep_alive', 'workers'],
+  ...['validate', 'version'],
+];
+const ADVANCED_KEYS = /^routes\[\]\.(?:when\.(?:category|time)|to\.weight)\b|^retry\.hedge$/;
+const CHAT_APPS = ['memory', 'conversation'];
+
+const shownRows = (name: string, node: Schema): readonly ConfigRow[] =>
+  ownRows(name, node).filter(({ key }) => !TOLD_ELSEWHERE.some((one) => one.test(key)));
+
+const fenced = (section: string, words: Words): readonly string[] =>
+  examplesOf(section)
     .map((yaml) =>
       yaml.replace(/# (.*) ‖ (.*)$/gm, (_, ...texts: string[]) => `# ${texts[words.comment]}`),
     )
     .flatMap((yaml) => ['', '```yaml', yaml, '```']);
+
+function section(name: string, node: Schema, level: string, words: Words): readonly string[] {
+  const rows = shownRows(name, node).filter(({ key }) => !ADVANCED_KEYS.test(key));
   const row = { key: name, node, required: false };
   const { meaning, otherwise } = textsOf(row, words);
   const own = words.own(typeOf(node, words), defaultOf(row, otherwise, words));
-  return ['', `## ${name}`, '', meaning, '', own, ...examples, ...table(rows, words)];
+  const examples = fenced(name, words);
+  return ['', `${level} ${name}`, '', meaning, '', own, ...examples, ...table(rows, words)];
+}
+
+function group(
+  [heading, text]: readonly [heading: string, text: string],
+  sections: readonly string[],
+): readonly string[] {
+  return ['', `## ${heading}`, '', text, ...sections];
 }
 
 function presets(words: Words): readonly string[] {
@@ -158,8 +205,8 @@ function presets(words: Words): readonly string[] {
     const address =
       preset.platform === undefined
         ? addresses.join(words.comma) || words.ownAddress
-        : words.platformAddress(preset.platform);
-    return `| ${code(name)} | ${preset.protocol} | ${address} | ${variables} |`;
+        : `${preset.protocol}: ${words.platformAddress(preset.platform)}`;
+    return `| ${code(name)} | ${address} | ${variables} |`;
   });
   const aliases = Object.entries(PRESET_ALIASES).map(
     ([other, name]) => `${code(other)} = ${code(name)}`,
@@ -172,7 +219,7 @@ function presets(words: Words): readonly string[] {
     text,
     '',
     columns,
-    '|---|---|---|---|',
+    '|---|---|---|',
     ...rows,
     '',
     words.otherNames(aliases.join(words.comma)),
@@ -189,12 +236,14 @@ const plural = (type: string) =>
 const ENGLISH = {
   head: head('head.md'),
   columns: '| key | type | default | meaning |',
+  columnsUnset: '| key | type | meaning |',
   /** The line below a section's description. */
   own: (type: string, byDefault: string) => `Type: ${type}. Default: ${byDefault}.`,
   /** A type of JSON Schema, `mapping` or `anything`. */
   type: (name: string) => name,
   /** One of several types. */
-  or: (types: readonly string[]) => types.join(' or '),
+  or: (types: readonly string[]) =>
+    [types.slice(0, -1).join(', '), types.at(-1)].filter((part) => part !== '').join(' or '),
   listOf: (type: string) => `list of ${plural(type)}`,
   orList: (type: string) => `${type}, or a list of such`,
   namesTo: (type: string) => `mapping of names to ${plural(type)}`,
@@ -202,17 +251,25 @@ const ENGLISH = {
   notSet: 'not set',
   none: 'none',
   below: 'as below',
+  inherited: 'that of the top level',
+  byDefault: (text: string) => `Default: ${text}.`,
   /** What a key means, and in words what happens when it is left out; both are written in English in the schema. */
   of: (_key: string, english: KeyTexts) => english,
   /** Which part of a comment of an example: `English ‖ Chinese`. */
   comment: 0,
   presets: [
     'Presets',
-    'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. Where a vendor has addresses for several protocols, `protocol` selects one.',
-    '| preset | protocol | addresses | key is taken from |',
+    'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. The first protocol is the default; `protocol` selects another.',
+    '| preset | addresses | key is taken from |',
   ] as [heading: string, text: string, columns: string],
+  chatApps: [
+    'Chat apps',
+    'Only for apps whose characters talk and remember: [Chat apps](chat-apps.md), [Memory](memory.md).',
+  ] as [heading: string, text: string],
+  advanced: ['Advanced', 'What few installations need.'] as [heading: string, text: string],
+  advancedKeys: 'Categories, time windows, weights, hedging',
   ownAddress: 'your own `base_url`',
-  platformAddress: (platform: string) => `that of the [platform](platforms.md) ${code(platform)}`,
+  platformAddress: (platform: string) => `[platform](platforms.md) ${code(platform)}`,
   noKey: 'no key',
   comma: ', ',
   otherNames: (names: string) => `Other names: ${names}.`,
@@ -232,6 +289,7 @@ function chinese(of: Words['of']): Words {
   return {
     head: head('head.zh-CN.md'),
     columns: '| 键 | 类型 | 默认值 | 含义 |',
+    columnsUnset: '| 键 | 类型 | 含义 |',
     own: (type, byDefault) => `类型：${type}。默认值：${byDefault}。`,
     type: (name) => TYPES_CHINESE[name] ?? name,
     // Spaces only beside code.
@@ -247,15 +305,23 @@ function chinese(of: Words['of']): Words {
     notSet: '未设置',
     none: '无',
     below: '见下表',
+    inherited: '同顶层设置',
+    byDefault: (text) => `默认值：${text}。`,
     of,
     comment: 1,
     presets: [
       '预设',
-      '提供方的名称（或 `preset`）在下表中时，无需写 `base_url`、`profile` 和 `models`。厂商为多种协议提供地址时，用 `protocol` 选择其中一种。',
-      '| 预设 | 协议 | 地址 | 密钥取自 |',
+      '提供方的名称（或 `preset`）在下表中时，无需写 `base_url`、`profile` 和 `models`。默认使用第一种协议，用 `protocol` 选择另一种。',
+      '| 预设 | 地址 | 密钥取自 |',
     ],
+    chatApps: [
+      '聊天应用',
+      '仅用于角色能对话、有记忆的应用：[聊天应用](chat-apps.zh-CN.md)、[记忆](memory.zh-CN.md)。',
+    ],
+    advanced: ['高级设置', '少数安装才需要的设置。'],
+    advancedKeys: '类别、时间段、权重、对冲请求',
     ownAddress: '自己写的 `base_url`',
-    platformAddress: (platform) => `[云平台](platforms.zh-CN.md) ${code(platform)} 的地址`,
+    platformAddress: (platform) => `[云平台](platforms.zh-CN.md) ${code(platform)}`,
     noKey: '无需密钥',
     comma: '、',
     otherNames: (names) => `其他名称：${names}。`,
@@ -263,11 +329,29 @@ function chinese(of: Words['of']): Words {
 }
 
 function pageIn(words: Words): string {
-  const root = fileSchema;
-  const sections = Object.entries(root.properties ?? {}).flatMap(([name, node]) =>
-    section(name, node, words),
-  );
-  return `${[words.head, ...sections, ...presets(words)].join('\n')}\n`;
+  const all = Object.entries(fileSchema.properties ?? {});
+  const later = [...CHAT_APPS, ...ADVANCED];
+  const within = (names: readonly string[]) =>
+    names.flatMap((name) => section(name, fileSchema.properties![name]!, '###', words));
+  const keys = all
+    .flatMap(([name, node]) => shownRows(name, node))
+    .filter(({ key }) => ADVANCED_KEYS.test(key));
+  const lines = [
+    words.head,
+    ...all
+      .filter(([name]) => !later.includes(name))
+      .flatMap(([name, node]) => section(name, node, '##', words)),
+    ...presets(words),
+    ...group(words.chatApps, within(CHAT_APPS)),
+    ...group(words.advanced, [
+      '',
+      `### ${words.advancedKeys}`,
+      ...fenced('advanced', words),
+      ...table(keys, words),
+      ...within(ADVANCED),
+    ]),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 /** The text that the English page must have. */

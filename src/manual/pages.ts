@@ -204,7 +204,11 @@ export const GROUPS: readonly PageGroup[] = [
   },
   {
     title: { en: 'Use', 'zh-CN': '使用' },
-    pages: ['agents', 'browser', 'chat-apps', 'memory', 'server-tools', 'endpoints', 'websocket'],
+    pages: ['agents', 'browser', 'server-tools', 'endpoints', 'websocket'],
+  },
+  {
+    title: { en: 'Chat apps', 'zh-CN': '聊天应用' },
+    pages: ['chat-apps', 'memory'],
   },
   {
     title: { en: 'Operate', 'zh-CN': '运维' },

@@ -28,11 +28,8 @@ const SIZE = `^\\s*<=?\\s*\\d+(\\.\\d+)?\\s*%\\s*$|${RANGE}`;
 
 const size = integer(undefined, 0);
 
-const howMany = (what: string) =>
-  either(
-    [flag(), size, string(undefined, { pattern: RANGE })],
-    `${what}: true = some, false = none, or a range such as ">10".`,
-  ).reads(rangeOf);
+const howMany = (description: string) =>
+  either([flag(), size, string(undefined, { pattern: RANGE })], description).reads(rangeOf);
 const HOURS = '^\\s*\\d{1,2}:\\d{2}\\s*-\\s*\\d{1,2}:\\d{2}\\s*$';
 const hours = string('Start and end, such as "22:00-06:00"; the end is excluded.', {
   pattern: HOURS,
@@ -60,9 +57,11 @@ const conditions = closed('Conditions; all that are given must hold.', {
     'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.',
   ).optional(anything),
   stream: flag('Whether the client asked for a stream.').optional(anything),
-  images: howMany('Images in the last user turn').optional(anything),
-  documents: howMany('PDFs and other files in the prompt').optional(anything),
-  tools: howMany('Tools of any kind').optional(anything),
+  images: howMany(
+    'Images in the last user turn: true = some, false = none, or a range such as ">10".',
+  ).optional(anything),
+  documents: howMany('PDFs and other files in the prompt, as images.').optional(anything),
+  tools: howMany('Tools of any kind, as images.').optional(anything),
   tool_names: oneOrMore(
     text('A glob.'),
     "Names of the client's own tools; one match is enough.",

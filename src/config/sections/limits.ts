@@ -57,7 +57,7 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
     'Bytes of request bodies that have come in part or are being decompressed, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
   ).byDefault(268_435_456),
   running_bytes: count(
-    'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
+    'The same for bodies of 256 KB or more whose requests are in progress.',
   ).byDefault(1_073_741_824),
   history_bytes: count(
     'Memory for the last turn of each session whose requests have 64 KB or more, so that only what the next turn adds has to be processed. The oldest are removed first. A body larger than an eighth of this is not kept; 0 = nothing is kept.',

@@ -50,9 +50,10 @@ const price = closed('What a model costs.', {
   input: million('prompt tokens.'),
   output: million('generated tokens, reasoning included.'),
   ...KINDS,
-  tiers: list(tier, 'Other prices for some requests. The last tier that applies is used.').optional(
-    'none',
-  ),
+  tiers: list(
+    tier,
+    'Other prices for some requests, with the keys of a price. The last tier that applies is used. Its `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
+  ).optional('none'),
   effective_from: date('The day (UTC) from which this price applies.')
     .reads((day) => Date.parse(`${day}T00:00:00Z`))
     .optional('always'),

@@ -10,7 +10,7 @@ const keys = {
   base_delay: seconds('Seconds before the second try; doubles with each further one, with jitter.'),
   max_delay: seconds('The longest pause between two tries, in seconds.'),
   max_cooldown: seconds(
-    'The longest time in seconds that a key or a target rests after refusals or failures, whatever Retry-After says.',
+    'The longest time in seconds that a key or a target cools down after refusals or failures, whatever Retry-After says.',
   ),
   hedge: flag(
     'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers. This happens for at most 5 of 100 requests, and the vendor charges for both.',
@@ -28,7 +28,10 @@ export const retry = closed(
   },
 );
 
-export const providerRetry = closed('Retries of this upstream.', inherited(keys));
+export const providerRetry = closed(
+  'Retries of this upstream: the keys of `retry`.',
+  inherited(keys),
+);
 
 export interface RetryConfig extends Required<ProgramForm<typeof retry>> {
   /** The longest rest of any kind; `maxCooldownMs` is the longest that a vendor can ask for. */

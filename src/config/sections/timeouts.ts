@@ -22,7 +22,10 @@ export const timeouts = closed('How long an upstream may take.', {
   total: keys.total.byDefault(0),
 });
 
-export const providerTimeouts = closed('How long this upstream may take.', inherited(keys));
+export const providerTimeouts = closed(
+  'How long this upstream may take: the keys of `timeouts`.',
+  inherited(keys),
+);
 
 export type TimeoutsConfig = Required<ProgramForm<typeof timeouts>>;
 

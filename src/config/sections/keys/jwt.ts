@@ -29,11 +29,10 @@ export const JWT_ALGORITHMS = [
   'EdDSA',
 ] as const;
 
-const claim = (what: string) =>
-  text(`The claim that holds ${what}: its name, or a JSON pointer ("/org/team").`);
+const claim = (what: string) => text(`The claim with ${what}.`);
 
 export const jwt = closed(
-  'People with a token from an identity provider. The settings of a key given here apply to each of them.',
+  'People with a token from an identity provider. The settings of a key, `labels` to `budgets`, can be given here and apply to each of them.',
   {
     issuer: text('The `iss` that a token must have.'),
     audience: oneOrMore(
@@ -48,14 +47,17 @@ export const jwt = closed(
       { minItems: 1 },
     ).byDefault(['RS256', 'PS256', 'ES256', 'EdDSA']),
     clock_skew: seconds("Seconds by which the issuer's clock may differ.").byDefault(60),
-    claims: closed('Settings that are taken from the claims of a token.', {
-      name: claim('the name for logs').optional('sub'),
-      labels: named(claim('the value'), 'Labels, and the claims that give them.').byDefault({}),
-      models: claim('a list of models, as `models` of a key').optional('no such limit'),
-      tools: claim('a list of server tools').optional('no such limit'),
-      routes: claim('a list of routes').optional('no such limit'),
-      spaces: claim('a list of memory spaces').optional('no such limit'),
-    }).byDefault({}),
+    claims: closed(
+      'Settings that are taken from claims of the token, each given by its name or a JSON pointer ("/org/team").',
+      {
+        name: claim('the name for logs').optional('sub'),
+        labels: named(claim('the value'), 'Labels, and the claims that give them.').byDefault({}),
+        models: claim('a list of models, as `models` of a key').optional('no such limit'),
+        tools: claim('a list of server tools').optional('no such limit'),
+        routes: claim('a list of routes').optional('no such limit'),
+        spaces: claim('a list of memory spaces').optional('no such limit'),
+      },
+    ).byDefault({}),
     ...keySettings,
   },
 );

@@ -48,7 +48,10 @@ export const keySettings = {
     .reads(timeOf)
     .optional('never'),
   limits: limits.byDefault({}),
-  budgets: list(keyBudget, 'Budgets in USD; all of them apply.').byDefault([]),
+  budgets: list(
+    keyBudget,
+    'Budgets in USD, with the keys of `budgets`; all of them apply.',
+  ).byDefault([]),
 };
 
 const schema = closed('What a key may use, and how much.', keySettings);
