@@ -331,8 +331,9 @@ function chinese(of: Words['of']): Words {
 function pageIn(words: Words): string {
   const all = Object.entries(fileSchema.properties ?? {});
   const later = [...CHAT_APPS, ...ADVANCED];
+  const byName: ReadonlyMap<string, Schema> = new Map(all);
   const within = (names: readonly string[]) =>
-    names.flatMap((name) => section(name, fileSchema.properties![name]!, '###', words));
+    names.flatMap((name) => section(name, byName.get(name)!, '###', words));
   const keys = all
     .flatMap(([name, node]) => shownRows(name, node))
     .filter(({ key }) => ADVANCED_KEYS.test(key));
