@@ -3,6 +3,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { StateMoveOptions } from '../../cli/command.ts';
+import { MOVED_OBJECTS } from '../../endpoints/batches/vendor-objects.ts';
 import { memoryMove } from '../../features/memory/moving/memory-move.ts';
 import { responsesMove } from '../../features/response-store/move.ts';
 import { localActor } from '../../keys/local-actor.ts';
@@ -11,6 +12,8 @@ import { budgetsMove } from '../../limits/budgets-move.ts';
 import { spendMove } from '../../money/move.ts';
 import { samplesMove } from '../../samples/replicas/move.ts';
 import type { StateMove } from '../../state/move/state-move.ts';
+import { tableMove } from '../../state/move/table-move.ts';
+import { vendorObjectsPath } from './vendor-objects.ts';
 
 /** Those whose engines are configured, in the order in which they are moved. */
 export function stateMoves(options: StateMoveOptions): readonly StateMove[] {
@@ -37,6 +40,7 @@ function conversationMoves({ home, config, engines, to }: StateMoveOptions): rea
   const own = { database, seal, to };
   return [
     responsesMove({ ...own, path: join(home, 'state', 'responses.db') }),
+    tableMove(MOVED_OBJECTS, { ...own, path: vendorObjectsPath(home) }),
     ...(enabled && external === undefined ? [memoryMove({ ...own, limits, path })] : []),
   ];
 }

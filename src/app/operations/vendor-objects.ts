@@ -7,7 +7,9 @@ import { localUrl } from '../../server/request-path.ts';
 import type { Engines } from '../../state/engines/open-engines.ts';
 import { openPostgres } from '../../state/sql/postgres.ts';
 import { openSqlite } from '../../state/sql/sqlite.ts';
-import { textSeal } from '../../state/text-seal.ts';
+import { AS_IT_IS } from '../../state/text-seal.ts';
+
+export const vendorObjectsPath = (home: string): string => join(home, 'state', 'vendor-objects.db');
 
 /** @returns what opens it with its first use, and what closes it */
 export function openVendorObjects(
@@ -15,10 +17,10 @@ export function openVendorObjects(
   { database, seal }: Pick<Engines, 'database' | 'seal'>,
 ) {
   let opened: VendorObjects | undefined;
-  const path = join(home, 'state', 'vendor-objects.db');
+  const path = vendorObjectsPath(home);
   const open = () =>
     database === undefined
-      ? new VendorObjects(openSqlite(VENDOR_OBJECTS_SCHEMA, { path }), textSeal([]))
+      ? new VendorObjects(openSqlite(VENDOR_OBJECTS_SCHEMA, { path }), AS_IT_IS)
       : new VendorObjects(openPostgres(database, VENDOR_OBJECTS_SCHEMA), seal);
   const objects = () => (opened ??= open());
   return {

@@ -2,7 +2,14 @@
 
 import type { Spent } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
-import { placeholders, type SqlDatabase, type SqlSchema } from '../../state/sql/sql.ts';
+import type { ListedRow, MovedTable } from '../../state/move/table-move.ts';
+import {
+  placeholders,
+  rowPlaceholders,
+  type SqlDatabase,
+  type SqlSchema,
+  type SqlValue,
+} from '../../state/sql/sql.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 
 const TABLES = `
@@ -228,3 +235,39 @@ export class VendorObjects {
 const placeOf = (owner: string, id: string): string => `vendor_objects ${owner} ${id}`;
 
 const dueIn = (text: string): readonly DueTry[] => JSON.parse(text) as readonly DueTry[];
+
+interface MovedObject extends ListedRow {
+  readonly object: Uint8Array;
+  readonly due: string | null;
+  readonly settled: string | null;
+}
+
+const MOVED_COLUMNS = [...['owner', ...COLUMNS.split(', ')], 'settled'];
+
+/** What one side has settled is settled on the other, too: it is booked once. */
+export const MOVED_OBJECTS: MovedTable<MovedObject> = {
+  name: 'files',
+  item: 'vendor object',
+  schema: VENDOR_OBJECTS_SCHEMA,
+  table: 'vendor_objects',
+  order: ['owner', 'id'],
+  listed: () => `${MOVED_COLUMNS.join(', ')}, length(object) + coalesce(length(due), 0) AS bytes`,
+  compared: ['due'],
+  standing: (ours, theirs) =>
+    ours.due === null && ours.settled !== null && theirs.due !== null ? 'missing' : 'there',
+  resealed(row, from, to) {
+    const place = placeOf(row.owner, row.id);
+    const text = from.open(row.object, place);
+    return text && { ...row, object: to.seal(text, place) };
+  },
+  write: (inside, rows) =>
+    inside.query(
+      `INSERT INTO hopgate.vendor_objects (${MOVED_COLUMNS.join(', ')})
+         VALUES ${rowPlaceholders(rows.length, MOVED_COLUMNS.length)}
+         ON CONFLICT (owner, id) DO UPDATE SET due = excluded.due, settled = excluded.settled
+         RETURNING owner, id`,
+      rows.flatMap(({ row }) =>
+        MOVED_COLUMNS.map((name) => row[name as keyof MovedObject] as SqlValue),
+      ),
+    ),
+};

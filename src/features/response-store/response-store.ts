@@ -9,13 +9,12 @@ import { secretBase36 } from '../../lib/text/ids.ts';
 import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
 import type { SqlDatabase } from '../../state/sql/sql.ts';
-import type { TextSeal } from '../../state/text-seal.ts';
+import { AS_IT_IS, type TextSeal } from '../../state/text-seal.ts';
 import { type CachedRows, ResponseCache } from './response-cache.ts';
 import { ResponseQueue } from './response-queue.ts';
 import { ResponseReads, responsesAway } from './response-reads.ts';
 import { type Named, ResponseTables } from './response-tables.ts';
 import {
-  AS_IT_IS,
   DEFAULT_LIMITS,
   type FoundResponse,
   isUsable,

@@ -2,9 +2,6 @@
 
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
-import { ERASURES_LOCK } from '../../state/erasures.ts';
-import type { MovedItem } from '../../state/move/moved-items.ts';
-import type { Standing } from '../../state/move/paged-move.ts';
 import {
   placeholders,
   readJson,
@@ -38,17 +35,6 @@ export interface ReadRows {
   readonly isCut: boolean;
 }
 
-/** A row as a move lists it. */
-export interface ListedRow extends RowKey {
-  readonly seq: number;
-  readonly space: string | null;
-  readonly began: number;
-  readonly bytes: number;
-  readonly previous: string | null;
-  /** When its conversation was used last, in milliseconds since 1970. */
-  readonly used: number;
-}
-
 const READ_MS = 1000;
 const WRITE_MS = 5000;
 /** Of many rows, or with long texts. */
@@ -66,10 +52,9 @@ const PAGE = 500;
 const REMEMBERED_MS = 40 * 86_400_000;
 /** A conversation whose first response is still on its way has no rows yet. */
 const NEW_MS = 60_000;
-const KIND = 'responses';
 
 /** Writers share this advisory lock; a deletion has it alone, and so sees everything that was written, or is seen. */
-const LOCK = 7496251;
+export const LOCK = 7496251;
 
 const COLUMNS =
   'owner, id, thread, created, previous, model, space, keeper, began, bytes, item_ids, items, response';
@@ -144,15 +129,6 @@ export class ResponseTables {
 
   close(): void {
     this.#db.close();
-  }
-
-  async count(): Promise<number> {
-    const [row] = await this.#db.query<{ n: number }>(
-      'SELECT count(*) AS n FROM hopgate.responses',
-      [],
-      LONG_MS,
-    );
-    return row!.n;
   }
 
   /**
@@ -488,158 +464,54 @@ export class ResponseTables {
     );
   }
 
-  /** In the order in which they were written, some at a time. `began` is by the clock of the database. */
-  async list(after = 0, count = PAGE): Promise<readonly ListedRow[]> {
-    return this.#db.query<ListedRow>(
-      `SELECT r.seq, r.owner, r.id, r.space, r.began, r.bytes, r.previous,
-           ${usedOf(this.#forms)} AS used
-         FROM hopgate.responses r LEFT JOIN hopgate.response_threads t ON t.id = r.thread
-         WHERE r.seq > $1 ORDER BY r.seq LIMIT ${count}`,
-      [after],
+  /** Those that were written first. */
+  oldest(count: number): Promise<readonly (RowKey & { readonly bytes: number })[]> {
+    return this.#db.query(
+      `SELECT owner, id, bytes FROM hopgate.responses ORDER BY seq LIMIT ${count}`,
+      [],
       LONG_MS,
     );
   }
 
-  /** Those of them that are there, by {@link keyOf}. */
-  async have(keys: readonly RowKey[]): Promise<ReadonlyMap<string, string>> {
-    return among(this.#db, 'responses', keys);
-  }
-
   /**
-   * How rows stand here for a move.
-   * @param keys `began` by the clock of this process
-   * @param tables that are there, of `responses`, `moved_items` and `erasures`
-   */
-  async standings(
-    keys: readonly Pick<ListedRow, 'owner' | 'id' | 'space' | 'began'>[],
-    tables: ReadonlySet<string>,
-    inside: Pick<SqlDatabase, 'query'> = this.#db,
-  ): Promise<readonly Standing[]> {
-    const own = tables.has('responses') ? keys : [];
-    const there = await among(inside, 'responses', own);
-    const deleted = await among(inside, 'response_deletions', own);
-    const moved = await among(inside, 'moved_items', tables.has('moved_items') ? keys : []);
-    const spaces = padded([...new Set(keys.flatMap(({ space }) => space ?? []))], '');
-    const named = placeholders(spaces.length);
-    const erasures: { space: string; at: number }[] = [];
-    for (const [table, name] of [
-      ['response_erasures', 'space'],
-      ['erasures', 'name'],
-    ] as const) {
-      if (!tables.has(table === 'erasures' ? table : 'responses')) continue;
-      const sql = `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${name} IN (${named})`;
-      erasures.push(...(await inside.query<{ space: string; at: number }>(sql, spaces)));
-    }
-    return keys.map((key) => {
-      const began = this.timeOf(key.began);
-      if (there.has(keyOf(key))) return 'there';
-      if (moved.has(keyOf(key)) || deleted.has(keyOf(key))) return 'removed';
-      return erasures.some(({ space, at }) => space === key.space && at >= began)
-        ? 'erased'
-        : 'missing';
-    });
-  }
-
-  /**
-   * Takes in rows of other tables, all or none, but not what came, or was removed, meanwhile.
-   * @param given in the order in which they were made, `began` and `used` by the clock of this process
-   * @param origin whose file they come from, or go to
-   * @param tables as of {@link standings}
-   * @returns how many are new
+   * Takes in rows of other tables that are not here.
+   * @param rows in the order in which they were made, times by the clock of this database
+   * @returns those that are new
    */
   async take(
-    given: readonly { readonly row: ResponseRow; readonly used: number }[],
-    origin: string,
-    tables: ReadonlySet<string>,
-  ): Promise<number> {
-    return this.#db.transaction(
-      async (inside) => {
-        const standings = await this.standings(
-          given.map(({ row }) => row),
-          tables,
-          inside,
-        );
-        const missing = given.filter((_, at) => standings[at] === 'missing');
-        if (missing.length === 0) return 0;
-        const known = await threadsOf(
-          inside,
-          missing.map(({ row }) => row),
-        );
-        const used = new Map<string, number>();
-        const placed = inThreads(
-          missing.map(({ row }) => row),
-          known,
-        );
-        const rows = placed.map((row, at) => {
-          const last = this.timeOf(Math.min(missing[at]!.used, preciseNow()));
-          used.set(row.thread, Math.max(used.get(row.thread) ?? 0, last));
-          return { ...row, began: this.timeOf(row.began) };
-        });
-        const written = await this.#put(inside, rows, used, 'keep');
-        if (written.length === 0) return 0;
-        await inside.query(
-          `INSERT INTO hopgate.moved_items (kind, owner, id, form, origin)
-             VALUES ${rowPlaceholders(written.length, 5)} ON CONFLICT (kind, owner, id) DO NOTHING`,
-          written.flatMap(({ owner, id }) => [KIND, owner, id, '', origin]),
-        );
-        return written.length;
-      },
-      { deadlineMs: LONG_MS, sharedLocks: [LOCK, ERASURES_LOCK] },
-    );
-  }
-
-  /** What a move wrote, some at a time. @param origin from, or to this file alone */
-  async *moved(origin: string): AsyncGenerator<readonly RowKey[]> {
-    let last: MovedKey = { owner: '', id: '' };
-    for (;;) {
-      const page = await this.#db.query<MovedKey>(
-        `SELECT owner, id FROM hopgate.moved_items
-           WHERE kind = '${KIND}' AND origin IN ($1, '') AND (owner, id) > ($2, $3) ORDER BY owner, id LIMIT ${PAGE}`,
-        [origin, last.owner, last.id],
-        LONG_MS,
-      );
-      if (page.length > 0) yield page;
-      if (page.length < PAGE) return;
-      last = page.at(-1)!;
+    inside: SqlStatements,
+    rows: readonly { readonly row: ResponseRow; readonly used: number }[],
+  ): Promise<readonly RowKey[]> {
+    const given = rows.map(({ row }) => row);
+    const placed = inThreads(given, await threadsOf(inside, given));
+    const used = new Map<string, number>();
+    for (const [at, { thread }] of placed.entries()) {
+      used.set(thread, Math.max(used.get(thread) ?? 0, rows[at]!.used));
     }
+    return this.#put(inside, placed, used, 'keep');
   }
 }
 
-type MovedKey = Pick<MovedItem, 'owner' | 'id'>;
-
 const NO_KEY: RowKey = { owner: '', id: '' };
 
-/** Those of the keys that this table has, by {@link keyOf}; responses with their conversations. */
-async function among(
-  inside: Pick<SqlDatabase, 'query'>,
-  table: 'responses' | 'moved_items' | 'response_deletions',
-  keys: readonly RowKey[],
+/** The conversations of what these continue, as far as it is there, by {@link keyOf}. */
+async function threadsOf(
+  inside: SqlStatements,
+  rows: readonly ResponseRow[],
 ): Promise<ReadonlyMap<string, string>> {
-  const kind = table === 'moved_items' ? `kind = '${KIND}' AND ` : '';
   const found = new Map<string, string>();
+  const keys = rows.flatMap(({ owner, previous: id }) => (id === null ? [] : [{ owner, id }]));
   for (const chunk of chunksOf(keys, MAX_KEYS)) {
     const all = padded(chunk, NO_KEY);
     const rows = await inside.query<RowKey & { readonly thread: string }>(
-      `SELECT owner, id, ${table === 'responses' ? 'thread' : "'' AS thread"} FROM hopgate.${table}
-         WHERE ${kind}(owner, id) IN (VALUES ${rowPlaceholders(all.length, 2)})`,
+      `SELECT owner, id, thread FROM hopgate.responses
+         WHERE (owner, id) IN (VALUES ${rowPlaceholders(all.length, 2)})`,
       all.flatMap(({ owner, id }) => [owner, id]),
-      LONG_MS,
     );
     for (const row of rows) found.set(keyOf(row), row.thread);
   }
   return found;
 }
-
-/** The conversations of what these continue, as far as it is there, by {@link keyOf}. */
-const threadsOf = (
-  inside: SqlStatements,
-  rows: readonly ResponseRow[],
-): Promise<ReadonlyMap<string, string>> =>
-  among(
-    inside,
-    'responses',
-    rows.flatMap(({ owner, previous: id }) => (id === null ? [] : [{ owner, id }])),
-  );
 
 /** The rows in the conversations that they continue. @param known as of {@link threadsOf} */
 function inThreads(

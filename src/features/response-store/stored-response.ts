@@ -2,7 +2,7 @@
 
 import type { CountedBefore } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, parseJson, tryParse } from '../../lib/json/json.ts';
-import { type TextSeal, textSeal } from '../../state/text-seal.ts';
+import { AS_IT_IS, type TextSeal } from '../../state/text-seal.ts';
 
 /** One exchange of a conversation: the input of one request and its response. */
 export interface StoredResponse {
@@ -214,9 +214,7 @@ export function resealed(row: ResponseRow, from: TextSeal, to: TextSeal): Respon
 const placeOf = (part: 'items' | 'response', { owner, id }: RowKey): string =>
   `responses:${part}:${owner}:${id}`;
 
-/** In the file of a machine, texts are neither compressed nor sealed. */
-export const AS_IT_IS = textSeal([]);
-
+/** In the file of a machine, texts are not compressed, either. */
 export const packText = (text: string | Uint8Array, seal = AS_IT_IS, place = ''): Uint8Array =>
   seal.seal(seal === AS_IT_IS ? Buffer.from(text) : Bun.zstdCompressSync(Buffer.from(text)), place);
 

@@ -65,7 +65,7 @@ export class WaitingResponses {
     const { oldPath = '' } = this.#options;
     if (existsSync(oldPath)) await this.use((file) => takeOldSpool(oldPath, file));
     const rows = await this.use(async (file) =>
-      file.rows(upTo(MAX_BYTES, await file.list(0, MAX_ROWS))),
+      file.rows(upTo(MAX_BYTES, await file.oldest(MAX_ROWS))),
     );
     return rows ?? [];
   }

@@ -19,7 +19,7 @@ export const STATE: CommandSpec = {
   group: 'admin',
   summary: 'move keys, budgets, spend, memory and more to shared engines, or back',
   description: [
-    'With engines in the configuration, replicas keep their state there. move copies what this machine kept in its files before that: keys with their secrets, what counts towards budgets, spend rows, stored responses, memory, recorded exchanges. --to embedded copies what the engines hold into the files of this machine.',
+    'With engines in the configuration, replicas keep their state there. move copies what this machine kept in its files before that: keys with their secrets, what counts towards budgets, spend rows, stored responses, whose files and batches at vendors are, memory, recorded exchanges. --to embedded copies what the engines hold into the files of this machine.',
     'The source stays as it is. The command can run while gateways run, and can be stopped and started again: nothing is written twice, and what counts towards budgets is added once. Run it before the restart that changes where state is kept, and once more after it, for what was added in between.',
     'When all is copied, both sides are read again and compared.',
     'Several machines can move to the same engines: each adds what it has.',

@@ -1,0 +1,450 @@
+/**
+ * Moves tables between the file of a machine and the database of all replicas. A room describes its table
+ * ({@link MovedTable}), and this goes through it: pages of the source, how each row stands in the target, and in one
+ * transaction what is missing there and a note of it. A copy that was cut goes on where it was.
+ */
+
+import type { Sql } from '../engines/engine.ts';
+import { ERASURES_LOCK, erasureTables } from '../erasures.ts';
+import { openPostgres } from '../sql/postgres.ts';
+import {
+  placeholders,
+  rowPlaceholders,
+  type SqlDatabase,
+  type SqlSchema,
+  type SqlStatements,
+  type SqlValue,
+} from '../sql/sql.ts';
+import { openSqlite, openSqliteToRead, type SqliteOptions } from '../sql/sqlite.ts';
+import { AS_IT_IS, type TextSeal } from '../text-seal.ts';
+import { batchesOf, type ClockAhead, clockAhead, movedItems, originOf } from './moved-items.ts';
+import {
+  erasedHere,
+  erasedThere,
+  type MovePass,
+  outdatedFile,
+  pagedMove,
+  removedHere,
+  removedThere,
+  type Standing,
+  sealedElsewhere,
+} from './paged-move.ts';
+import type { MoveDirection, StateMove } from './state-move.ts';
+
+export interface MoveOptions {
+  readonly database: Sql;
+  /** The file of this machine. */
+  readonly path: string;
+  readonly to: MoveDirection;
+}
+
+export interface TableMoveOptions extends MoveOptions {
+  /** Of texts in the database; in a file they are as they are. */
+  readonly seal: TextSeal;
+}
+
+export interface RowKey {
+  readonly owner: string;
+  readonly id: string;
+}
+
+/** What is read of a row to compare it. */
+export interface ListedRow extends RowKey {
+  readonly bytes: number;
+  /** The hash of its memory space, and when it began: an erasure of the space after that goes before it. */
+  readonly space?: string | null;
+  readonly began?: number;
+}
+
+/** A table whose key is `owner` and `id`. */
+export interface MovedTable<Row extends ListedRow, Whole extends RowKey = Row> {
+  /** What people call it, and by which notes know it. Published. */
+  readonly name: string;
+  /** One row of it, for people. */
+  readonly item: string;
+  readonly schema: SqlSchema;
+  readonly file?: Partial<SqliteOptions>;
+  readonly table: string;
+  /** Columns in whose order it is read: what others build upon comes first. */
+  readonly order: readonly string[];
+  /** SQL: the fields of a row; `from` is the table. */
+  readonly listed: (from: SqlDatabase) => string;
+  /** Fields that are times by the clock of whoever holds the row: they are never made later than they were. */
+  readonly times?: readonly (keyof Row & string)[];
+  /** Left out: all can be held by the database. */
+  readonly isUsable?: (row: Row) => boolean;
+  /** Columns of a row that is on both sides, and whether the target lacks something of it; left out: it never does. */
+  readonly compared?: readonly string[];
+  readonly standing?: (ours: Row, theirs: Readonly<Record<string, SqlValue>>) => Standing;
+  /** A table of the keys of rows that were removed, where the room has one; and one of erased spaces with their times. */
+  readonly removed?: string;
+  readonly erased?: string;
+  /** Numbers that those who write share, beside that of erasures. */
+  readonly sharedLocks?: readonly number[];
+  /** Whole rows, in the order in which they are written; left out: what was listed is all. */
+  readonly read?: (from: SqlDatabase, rows: readonly Row[]) => Promise<readonly Whole[]>;
+  /** With its texts under another seal; undefined: they cannot be opened. */
+  readonly resealed: (row: Whole, from: TextSeal, to: TextSeal) => Whole | undefined;
+  /** @returns those that are new */
+  readonly write: (
+    inside: SqlStatements,
+    rows: readonly MovedPair<Row, Whole>[],
+    to: SqlDatabase,
+  ) => Promise<readonly RowKey[]>;
+}
+
+/** A row as it was listed, its times by the clock of the target, and as it was read. */
+export interface MovedPair<Row, Whole> {
+  readonly listed: Row;
+  readonly row: Whole;
+}
+
+/** The tables of a room on one side. */
+export interface Side {
+  readonly db: SqlDatabase;
+  /** Names of tables that are there. */
+  readonly has: ReadonlySet<string>;
+}
+
+export interface Sides {
+  /** Undefined: there is no file. */
+  readonly file: Side | undefined;
+  readonly database: Side;
+  readonly source: Side | undefined;
+  readonly target: Side | undefined;
+  close(): void;
+}
+
+/** Milliseconds to wait for a gateway that writes. */
+const BUSY_MS = 5000;
+
+/** Both sides of a room. What is not written is neither made nor changed. @throws Error with a message for people */
+export async function openSides(
+  schema: SqlSchema,
+  { database, path, to }: MoveOptions,
+  writes: { readonly file: boolean; readonly database: boolean },
+  options: Partial<SqliteOptions> = {},
+): Promise<Sides> {
+  const file = writes.file
+    ? openSqlite(schema, { busyMs: BUSY_MS, ...options, path })
+    : openSqliteToRead(schema, path);
+  try {
+    const tables = writes.database
+      ? openPostgres(database, schema)
+      : openPostgres(database, schema, async () => {});
+    const here = file && (await sideOf(file));
+    const there = await sideOf(tables);
+    const [source, target] = to === 'engines' ? [here, there] : [there, here];
+    return { file: here, database: there, source, target, close: () => file?.close() };
+  } catch (thrown) {
+    file?.close();
+    throw thrown;
+  }
+}
+
+const NAMES = {
+  file: "SELECT name FROM sqlite_master WHERE type = 'table'",
+  database: "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'hopgate'",
+};
+
+async function sideOf(db: SqlDatabase): Promise<Side> {
+  const rows = await db.query<{ name: string }>(NAMES[db.form], [], LONG_MS);
+  return { db, has: new Set(rows.map(({ name }) => name)) };
+}
+
+const LONG_MS = 20_000;
+const PAGE = 500;
+// Of one transaction.
+const BATCH = 64;
+const BATCH_BYTES = 2_000_000;
+
+/** A table from one row on, in this order, in pages. @param sql ends with a condition, or with `WHERE true` */
+export async function* pagesOf<Row extends object>(
+  { db }: Side,
+  sql: string,
+  order: readonly string[],
+): AsyncGenerator<readonly Row[]> {
+  const columns = order.join(', ');
+  for (let last: Row | undefined; ; ) {
+    const behind = last === undefined ? '' : ` AND (${columns}) > (${placeholders(order.length)})`;
+    const page: readonly Row[] = await db.query<Row>(
+      `${sql}${behind} ORDER BY ${columns} LIMIT ${PAGE}`,
+      last === undefined ? [] : order.map((name) => last![name as keyof Row] as SqlValue),
+      LONG_MS,
+    );
+    if (page.length > 0) yield page;
+    if (page.length < PAGE) return;
+    last = page.at(-1)!;
+  }
+}
+
+export const keyOf = ({ owner, id }: RowKey): string => `${owner}\n${id}`;
+
+// In a file, beside its schema and its versions where that has it not: only moves know it.
+const NOTES = `CREATE TABLE IF NOT EXISTS hopgate.moved_items (
+  kind TEXT NOT NULL, owner TEXT NOT NULL, id TEXT NOT NULL, form TEXT NOT NULL, origin TEXT NOT NULL,
+  PRIMARY KEY (kind, owner, id)) WITHOUT ROWID`;
+
+export function tableMove<Row extends ListedRow, Whole extends RowKey>(
+  table: MovedTable<Row, Whole>,
+  options: TableMoveOptions,
+): StateMove {
+  const { name, item } = table;
+  return pagedMove<Row>({
+    name,
+    item,
+    engine: 'database',
+    open: (writes) => passOver(table, options, writes),
+  });
+}
+
+async function passOver<Row extends ListedRow, Whole extends RowKey>(
+  table: MovedTable<Row, Whole>,
+  options: TableMoveOptions,
+  writes: boolean,
+): Promise<MovePass<Row>> {
+  const { database, path, to } = options;
+  const toEngines = to === 'engines';
+  const sides = await openedFor(table, options, writes);
+  const ahead = await clockAhead(database);
+  const seals = toEngines ? [AS_IT_IS, options.seal] : [options.seal, AS_IT_IS];
+  const side = (one: Side | undefined) =>
+    one && new TableSide(table, one, one.db.form === 'file' ? { least: 0, most: 0 } : ahead);
+  const [file, engines] = [side(sides.file), side(sides.database)!];
+  const [source, target] = toEngines ? [file, engines] : [engines, file];
+  const origin = originOf(path);
+  let unusable = 0;
+  let sealed = 0;
+  return {
+    count: () => source?.count() ?? 0,
+    async *pages() {
+      unusable = 0;
+      for await (const page of source?.pages() ?? []) {
+        const usable = page.filter((row) => table.isUsable?.(row) ?? true);
+        unusable += page.length - usable.length;
+        if (usable.length > 0) yield usable;
+      }
+    },
+    standings: async (page) => (await target?.standings(page)) ?? page.map(() => 'missing'),
+    async write(missing) {
+      let written = 0;
+      for (const batch of batchesOf(missing, BATCH, BATCH_BYTES)) {
+        const listed = new Map(batch.map((row) => [keyOf(row), row]));
+        const rows = (await source!.read(batch)).flatMap((row) => {
+          const again = table.resealed(row, seals[0]!, seals[1]!);
+          if (again === undefined) sealed++;
+          return again === undefined ? [] : [{ row: again, listed: listed.get(keyOf(row))! }];
+        });
+        written += await target!.take(rows, origin);
+      }
+      return written;
+    },
+    finish() {
+      if (sealed > 0) throw new Error(sealedElsewhere(sealed));
+    },
+    async notes(tally) {
+      if (!toEngines) {
+        const there = await passOver(table, { ...options, to: 'engines' }, false);
+        return [
+          ...removedHere(tally),
+          ...erasedHere(tally, 'memory space'),
+          ...(await outdatedFile(path, there)),
+        ];
+      }
+      const left = await leftThere(file, engines, origin);
+      return [
+        ...(unusable > 0 ? [`${unusable} have ids that the database cannot hold.`] : []),
+        ...removedThere(tally),
+        ...erasedThere(tally, 'memory space'),
+        ...(left > 0
+          ? [
+              `${left} that were on both sides are not on this machine any more, but still there: delete there what must not stay.`,
+            ]
+          : []),
+      ];
+    },
+    close: () => sides.close(),
+  };
+}
+
+/** The database gets tables only where there is a file to copy. */
+async function openedFor<Row extends ListedRow, Whole extends RowKey>(
+  { schema, file }: MovedTable<Row, Whole>,
+  options: TableMoveOptions,
+  writes: boolean,
+): Promise<Sides> {
+  const { database, path, to } = options;
+  if (writes && to === 'embedded') {
+    const made = openSqlite(schema, { busyMs: BUSY_MS, ...file, path });
+    await made.query(NOTES).finally(() => made.close());
+    return openSides(schema, options, { file: true, database: false }, file);
+  }
+  const sides = await openSides(schema, options, { file: false, database: false }, file);
+  if (!writes || sides.file === undefined) return sides;
+  sides.close();
+  await erasureTables(database)();
+  await movedItems(database)();
+  return openSides(schema, options, { file: false, database: true }, file);
+}
+
+/** How many are still in the engines of those that were copied one way or the other, and removed from the file. */
+async function leftThere<Row extends ListedRow, Whole extends RowKey>(
+  file: TableSide<Row, Whole> | undefined,
+  engines: TableSide<Row, Whole>,
+  origin: string,
+): Promise<number> {
+  const counted = new Set<string>();
+  for (const side of [engines, file]) {
+    for await (const page of side?.moved(origin) ?? []) {
+      const here = (await file?.have(page)) ?? new Map<string, unknown>();
+      const away = await engines.have(page);
+      for (const key of page.map(keyOf)) if (away.has(key) && !here.has(key)) counted.add(key);
+    }
+  }
+  return counted.size;
+}
+
+/** A table on one side. */
+class TableSide<Row extends ListedRow, Whole extends RowKey> {
+  readonly #table: MovedTable<Row, Whole>;
+  readonly #side: Side;
+  readonly #ahead: ClockAhead;
+
+  constructor(table: MovedTable<Row, Whole>, side: Side, ahead: ClockAhead) {
+    this.#table = table;
+    this.#side = side;
+    this.#ahead = ahead;
+  }
+
+  async count(): Promise<number> {
+    const { table } = this.#table;
+    if (!this.#side.has.has(table)) return 0;
+    const sql = `SELECT count(*) AS n FROM hopgate.${table}`;
+    const [row] = await this.#side.db.query<{ n: number }>(sql, [], LONG_MS);
+    return row!.n;
+  }
+
+  /** Times by the clock of this machine. */
+  async *pages(): AsyncGenerator<readonly Row[]> {
+    const { table, order, listed } = this.#table;
+    if (!this.#side.has.has(table)) return;
+    const sql = `SELECT ${listed(this.#side.db)} FROM hopgate.${table} WHERE true`;
+    for await (const page of pagesOf<Row>(this.#side, sql, order)) {
+      const now = Date.now();
+      yield page.map((row) => this.#timed(row, (at) => Math.min(now, at - this.#ahead.most)));
+    }
+  }
+
+  #timed(row: Row, change: (time: number) => number): Row {
+    const { times = [] } = this.#table;
+    const changed = times.map((name) => [name, change(Number(row[name]))]);
+    return { ...row, ...Object.fromEntries(changed) };
+  }
+
+  async read(rows: readonly Row[]): Promise<readonly Whole[]> {
+    const { read } = this.#table;
+    return read === undefined ? (rows as never as readonly Whole[]) : read(this.#side.db, rows);
+  }
+
+  /** Those of the keys that the table has. */
+  have(keys: readonly RowKey[]) {
+    return this.#among(this.#side.db, this.#table.table, keys);
+  }
+
+  async #among(
+    inside: Pick<SqlDatabase, 'query'>,
+    table: string | undefined,
+    keys: readonly RowKey[],
+    fields: readonly string[] = [],
+  ): Promise<ReadonlyMap<string, Readonly<Record<string, SqlValue>>>> {
+    if (table === undefined || keys.length === 0 || !this.#side.has.has(table)) return new Map();
+    const isNotes = table === 'moved_items';
+    const rows = await inside.query<RowKey & Readonly<Record<string, SqlValue>>>(
+      `SELECT ${['owner', 'id', ...fields].join(', ')} FROM hopgate.${table}
+         WHERE ${isNotes ? `kind = '${this.#table.name}' AND ` : ''}(owner, id) IN (VALUES ${rowPlaceholders(keys.length, 2)})`,
+      keys.flatMap(({ owner, id }) => [owner, id]),
+      LONG_MS,
+    );
+    return new Map(rows.map((row) => [keyOf(row), row]));
+  }
+
+  /** @param rows times by the clock of this machine */
+  async standings(
+    rows: readonly Row[],
+    inside: Pick<SqlDatabase, 'query'> = this.#side.db,
+  ): Promise<readonly Standing[]> {
+    const { table, compared, standing, removed } = this.#table;
+    const there = await this.#among(inside, table, rows, compared);
+    const gone = await this.#among(inside, removed, rows);
+    const moved = await this.#among(inside, 'moved_items', rows);
+    const erasures = await this.#erasures(inside, rows);
+    return rows.map((row): Standing => {
+      const key = keyOf(row);
+      const theirs = there.get(key);
+      if (theirs !== undefined) return standing?.(row, theirs) ?? 'there';
+      if (moved.has(key) || gone.has(key)) return 'removed';
+      const began = (row.began ?? 0) + this.#ahead.least;
+      const isErased = erasures.some(({ space, at }) => space === row.space && at >= began);
+      return isErased ? 'erased' : 'missing';
+    });
+  }
+
+  async #erasures(inside: Pick<SqlDatabase, 'query'>, rows: readonly Row[]) {
+    const found: { readonly space: string; readonly at: number }[] = [];
+    const spaces = [...new Set(rows.flatMap(({ space }) => space ?? []))];
+    if (spaces.length === 0) return found;
+    const { db, has } = this.#side;
+    const tables = [
+      [this.#table.erased, 'space'],
+      // Of all rooms, in the database alone.
+      [db.form === 'database' ? 'erasures' : undefined, 'name'],
+    ] as const;
+    for (const [table, name] of tables) {
+      if (table === undefined || !has.has(table)) continue;
+      const sql = `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${name} IN (${placeholders(spaces.length)})`;
+      found.push(...(await inside.query<{ space: string; at: number }>(sql, spaces, LONG_MS)));
+    }
+    return found;
+  }
+
+  /**
+   * Takes in rows of the other side, all or none, but not what came, or was removed, meanwhile.
+   * @param origin whose file they come from, or go to
+   * @returns how many are new, or were changed
+   */
+  take(given: readonly MovedPair<Row, Whole>[], origin: string): Promise<number> {
+    const { name, sharedLocks = [], write } = this.#table;
+    const { db } = this.#side;
+    return db.transaction(
+      async (inside) => {
+        const standings = await this.standings(
+          given.map(({ listed }) => listed),
+          inside,
+        );
+        const missing = given
+          .filter((_, at) => standings[at] === 'missing')
+          .map(({ listed, row }) => ({
+            row,
+            listed: this.#timed(listed, (at) => at + this.#ahead.least),
+          }));
+        const written = missing.length === 0 ? [] : await write(inside, missing, db);
+        if (written.length === 0) return 0;
+        await inside.query(
+          `INSERT INTO hopgate.moved_items (kind, owner, id, form, origin)
+             VALUES ${rowPlaceholders(written.length, 5)} ON CONFLICT (kind, owner, id) DO NOTHING`,
+          written.flatMap(({ owner, id }) => [name, owner, id, '', origin]),
+        );
+        return written.length;
+      },
+      { deadlineMs: LONG_MS, sharedLocks: [...sharedLocks, ERASURES_LOCK] },
+    );
+  }
+
+  /** What a move wrote. @param origin from, or to this file alone */
+  async *moved(origin: string): AsyncGenerator<readonly RowKey[]> {
+    if (!this.#side.has.has('moved_items')) return;
+    // Both are of this program: no quotes are in them.
+    const sql = `SELECT owner, id FROM hopgate.moved_items WHERE kind = '${this.#table.name}' AND origin IN ('${origin}', '')`;
+    yield* pagesOf<RowKey>(this.#side, sql, ['owner', 'id']);
+  }
+}
