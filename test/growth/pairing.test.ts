@@ -1,6 +1,6 @@
 /** The repair of tool histories is linear in their size, however hostile they are. */
 
-import { describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { historyRefusal } from '../../src/conversation/refusal/refusal.ts';
@@ -221,34 +221,32 @@ describe.each(NAMES)('a Messages history to %s', (to) => {
 /** Three times what `limits.blocks` lets through by default. */
 const MANY_BLOCKS = 60_000;
 
-describe.each(NAMES)('a large history with many turns to %s is paired in slices', (to) => {
-  const ROUNDS: Readonly<Record<string, (n: number) => readonly Json[]>> = {
-    ...pick(MESSAGES, [
-      'rounds of one id whose results are all at the end',
-      'instructions everywhere',
-      'calls in user messages',
-    ]),
-    'results that name other calls': (n) =>
-      list(n / 2, (i) => [model(use(`t${i}`)), user(result(`u${i}`))]).flat(),
-  };
-  test.each(Object.entries(ROUNDS))(
-    '%s',
-    async (name, make) => {
+const ROUNDS: Readonly<Record<string, (n: number) => readonly Json[]>> = {
+  ...pick(MESSAGES, [
+    'rounds of one id whose results are all at the end',
+    'instructions everywhere',
+    'calls in user messages',
+  ]),
+  'results that name other calls': (n) =>
+    list(n / 2, (i) => [model(use(`t${i}`)), user(result(`u${i}`))]).flat(),
+};
+
+describe.each(Object.entries(ROUNDS))('a large history is paired in slices: %s', (name, make) => {
+  let conversation: Conversation | undefined;
+  beforeAll(() => {
+    conversation = decoded(bodies(make(MANY_BLOCKS)), 'anthropic-messages');
+  });
+  afterAll(() => {
+    conversation = undefined;
+  });
+  test.each(NAMES)(
+    'to %s',
+    async (to) => {
       const context = { target: target(to), client: 'anthropic-messages', hop: 1 } as const;
-      let conversation: Conversation | undefined;
-      await expectSlices(
-        name,
-        async () => {
-          const steps = toolPairing.requestSteps!(conversation!, {
-            ...context,
-            notes: new Notes(),
-          });
-          expect(await runInSlices(steps)).toBeDefined();
-        },
-        () => {
-          conversation = decoded(bodies(make(MANY_BLOCKS)), 'anthropic-messages');
-        },
-      );
+      await expectSlices(name, async () => {
+        const steps = toolPairing.requestSteps!(conversation!, { ...context, notes: new Notes() });
+        expect(await runInSlices(steps)).toBeDefined();
+      });
     },
     60_000,
   );

@@ -1,5 +1,7 @@
 /** Tells whether work grows linearly with its input: it compares CPU times at two sizes, never a time with a limit. */
 
+import { SHORTEST_MS, threadTime } from './thread-time.ts';
+
 /** One kind of hostile input, for one function that reads what a client or a vendor sent. */
 export interface GrowthCase<T> {
   readonly name: string;
@@ -29,29 +31,36 @@ const MIN = 1024;
 const MAX = 4 * 1024 * 1024;
 /** The ratio of the larger size to the smaller. */
 const STEP = 8;
-/** The smaller input takes at least this long, else only clock noise is measured. */
+/** The larger input takes at least `STEP` times this, else only noise is measured. */
 const MIN_MS = 1;
-/** Systems count a thread's time in ticks of 1 to 10 ms, so shorter work repeats until it adds up to this. */
-const COUNTED_MS = 12;
 const MAX_TIMES = 60;
+/** The smaller size is measured until so many runs in a row brought no lower time, and at most so often. */
+const SETTLED = 3;
+const MAX_RUNS = 12;
 /** Linear work measures up to 1.2 on a busy machine, n log n up to 1.3, quadratic work 1.7 and more. */
 const LIMIT = 1.5;
 /** No cache makes linear work look like this. */
 const CLEARLY_MORE = 1.8;
 
-async function milliseconds<T>(one: GrowthCase<T>, size: number, runs: number): Promise<number> {
+async function milliseconds<T>(one: GrowthCase<T>, size: number): Promise<number> {
+  let sum = 0;
+  let times = 0;
+  for (; sum < SHORTEST_MS && times < MAX_TIMES; times++) {
+    const input = one.input(size);
+    const before = threadTime();
+    await one.run(input);
+    sum += threadTime() - before;
+  }
+  return sum / times;
+}
+
+/** The lowest of several times: other load and code that is not compiled yet make one longer, nothing makes it shorter. */
+async function leastOf<T>(one: GrowthCase<T>, size: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < runs; i++) {
-    let sum = 0;
-    let times = 0;
-    for (; sum < COUNTED_MS && times < MAX_TIMES; times++) {
-      const input = one.input(size);
-      const before = process.threadCpuUsage();
-      await one.run(input);
-      const used = process.threadCpuUsage(before);
-      sum += (used.user + used.system) / 1000;
-    }
-    least = Math.min(least, sum / times);
+  for (let runs = 0, same = 0; runs < MAX_RUNS && same < SETTLED; runs++) {
+    const time = await milliseconds(one, size);
+    same = time < least * 0.95 ? 0 : same + 1;
+    least = Math.min(least, time);
   }
   return least;
 }
@@ -60,21 +69,24 @@ async function milliseconds<T>(one: GrowthCase<T>, size: number, runs: number): 
 export async function growthOf<T>(one: GrowthCase<T>, limit = LIMIT): Promise<Growth> {
   const most = one.most ?? MAX;
   let size = Math.min(MIN, most);
-  let first = await milliseconds(one, size, 1);
-  while (first < MIN_MS && size * STEP * 2 <= most) {
-    size *= 2;
-    first = await milliseconds(one, size, 1);
+  for (;;) {
+    let large = await milliseconds(one, size * STEP);
+    // Code that is not compiled yet takes many times as long: the first run may only have seemed long enough.
+    if (large >= STEP * MIN_MS) large = Math.min(large, await milliseconds(one, size * STEP));
+    if (large >= STEP * MIN_MS || size * STEP * 2 > most) break;
+    // Far from the time that counts, a step may be wide: even quadratic work does not reach far beyond it.
+    size *= large < MIN_MS / 2 && size * STEP * 4 <= most ? 4 : 2;
   }
   return growthAt(one, size, limit);
 }
 
 /** The same from this size on. */
 async function growthAt<T>(one: GrowthCase<T>, size: number, limit = LIMIT): Promise<Growth> {
-  const small = await milliseconds(one, size, 5);
-  let large = await milliseconds(one, size * STEP, 1);
+  const small = await leastOf(one, size);
+  let large = await milliseconds(one, size * STEP);
   // Other load makes it longer, and never shorter: one good measurement is enough.
   for (let i = 0; i < 2 && exponentOf(small, large) > limit; i++) {
-    large = Math.min(large, await milliseconds(one, size * STEP, 1));
+    large = Math.min(large, await milliseconds(one, size * STEP));
   }
   const sizes = [size, size * STEP] as const;
   return { sizes, times: [small, large], exponent: exponentOf(small, large) };

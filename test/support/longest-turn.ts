@@ -1,5 +1,7 @@
 /** Measures how evenly work is spread over turns of the event loop, in CPU time of its thread. */
 
+import { threadTime } from './thread-time.ts';
+
 interface Turns {
   /** Milliseconds of CPU of the longest turn. */
   readonly longest: number;
@@ -20,10 +22,9 @@ export async function turnsOf(work: () => Promise<unknown>): Promise<Turns> {
   let total = 0;
   const watch = (async () => {
     while (!over) {
-      const before = process.threadCpuUsage();
+      const before = threadTime();
       await new Promise((resolve) => setImmediate(resolve));
-      const { user, system } = process.threadCpuUsage(before);
-      const took = (user + system) / 1000;
+      const took = threadTime() - before;
       longest = Math.max(longest, took);
       total += took;
     }
