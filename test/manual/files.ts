@@ -22,11 +22,30 @@ export const FILES: readonly MarkdownFile[] = [
   ...[...new Bun.Glob('docs/*.md').scanSync({ cwd: ROOT })].sort(),
 ].map((path) => ({ path, text: read(path) }));
 
+export interface Block {
+  readonly language: string;
+  readonly code: string;
+}
+
+/** All fenced blocks, also those inside of lists. */
+export const blocksOf = (text: string): readonly Block[] =>
+  [...text.matchAll(/^( *)```(\S*)\n([\s\S]*?)^\1```$/gm)].map(([, indent, language, body]) => ({
+    language: language!,
+    code: body!.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  }));
+
 /** Fenced blocks of a language, in order. */
 export const fences = (text: string, language: string): readonly string[] =>
-  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(
-    ([, body]) => body!,
-  );
+  blocksOf(text)
+    .filter((block) => block.language === language)
+    .map(({ code }) => code);
+
+/** Pages beside the manual that show commands to a user. CONTRIBUTING.md has a test of its own. */
+export const OTHER_FILES: readonly MarkdownFile[] = [
+  ...new Bun.Glob('{examples,deploy,packaging,samples}/**/*.md').scanSync({ cwd: ROOT }),
+]
+  .sort()
+  .map((path) => ({ path, text: read(path) }));
 
 /** The file without its fenced blocks. */
 export const prose = (text: string): string => text.replace(/^```[\s\S]*?^```$/gm, '');

@@ -51,8 +51,39 @@ export function commandsOf(block: string): readonly ShellCommand[] {
   return found;
 }
 
+/** Words of a command line as a shell has them, and the file that its output goes to; undefined if it needs a shell. */
+export function plainWords(
+  line: string,
+): { readonly words: readonly string[]; readonly into: string | undefined } | undefined {
+  const [, command = line, into] = /^(.*?)\s+>\s*(\S+)$/.exec(line) ?? [];
+  const unquoted = command.replace(/'[^']*'/g, '');
+  if (/[|&;<>$"`*]/.test(unquoted)) return undefined;
+  const words = [...command.matchAll(/(?:[^\s']|'[^']*')+/g)].map(([word]) =>
+    word.replaceAll("'", ''),
+  );
+  return { words, into };
+}
+
+/** Variables that settings of a block export; `$(…)` and `…` become a text of some length. */
+export const exportsIn = (before: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    before
+      .filter((line) => line.startsWith('export '))
+      .flatMap((line) => [...line.matchAll(/(\w+)=(\$\([^)]*\)|\S+)/g)])
+      .map(([, name, value]) => [
+        name!,
+        /^\$\(|^…$/.test(value!) ? `${name!.toLowerCase()}-0123456789abcdef` : value!,
+      ]),
+  );
+
 /** A `#` in quotes is none; comments here stand behind two blanks or begin a line. */
-const withoutComment = (text: string) => text.replace(/(?:^|\s{2,})#[^'"]*$/, '');
+function withoutComment(text: string): string {
+  for (const { index } of text.matchAll(/(?:^|\s{2,})#/g)) {
+    const before = text.slice(0, index);
+    if (['"', "'"].every((quote) => before.split(quote).length % 2 === 1)) return before;
+  }
+  return text;
+}
 
 export const shellCommands = (text: string): readonly ShellCommand[] =>
   fences(text, 'sh').flatMap(commandsOf);
