@@ -122,6 +122,7 @@ const { home } = world;
 let gateway: InProcess;
 /** The demo needs no key; this one has keys, and the fake vendor. */
 let team: InProcess;
+const ADMIN_KEY = 'the-key-of-admins-0123456789';
 const TEAM_KEY = 'the-key-of-ci-0123456789';
 let vendor: FakeUpstream;
 let vendorConfig = '';
@@ -138,7 +139,7 @@ beforeAll(async () => {
   team = await startInProcess({
     providers: { own: { ...own, models: ['m1'] } },
     retry: { attempts: 1 },
-    auth: { keys: [{ name: 'ci', key: TEAM_KEY, sees: 'all' }] },
+    auth: { admin_keys: [ADMIN_KEY], keys: [{ name: 'ci', key: TEAM_KEY, sees: 'all' }] },
   });
   vendorConfig = world.write('vendor.yaml', JSON.stringify({ providers: { glm } }));
   symlinkSync(join(ROOT, 'node_modules'), join(home, 'node_modules'));
@@ -320,6 +321,29 @@ describe('commands of the manual', () => {
         ...membersOf(JSON.parse(code)).filter((path) => !membersOf(answer).includes(path)),
       ]).toEqual([name]);
     }
+  });
+
+  test('requests inside of sentences and tables are endpoints', async () => {
+    const named = PAGES.flatMap(({ path, text }) =>
+      [...prose(text).matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s`]*)[^`]*`/g)].map(
+        ([, method, to]) => ({ path, method: method!, to: to! }),
+      ),
+    );
+    const single = [...new Map(named.map((one) => [`${one.method} ${one.to}`, one])).values()];
+    expect(single.length).toBeGreaterThan(30);
+    const wrong: string[] = [];
+    // `{space}`, `SPACE` and `…` stand for a name.
+    for (const { path, method, to } of single) {
+      const address = to.replace(/\{[^}]*\}|\bSPACE\b|\bID\b|…/g, 'x').replace(/\*$/, '');
+      const key = to.startsWith('/admin') ? ADMIN_KEY : TEAM_KEY;
+      const response = await fetch(`${team.url}${address}`, {
+        method,
+        headers: { authorization: `Bearer ${key}` },
+      });
+      const said = await response.text();
+      if (said.includes('There is nothing at')) wrong.push(`${path}: ${method} ${to}`);
+    }
+    expect(wrong).toEqual([]);
   });
 
   test('JSON is JSON', () => {
