@@ -180,6 +180,30 @@ browserSuite('finding exchanges', (browser) => {
     expect(await paper()).not.toBe(before);
   });
 
+  test('the page is in Chinese where the browser prefers it; the switch changes that and is kept', async () => {
+    const page = await open('#/', { locale: 'zh-CN' });
+    const row = page.locator(`.row[data-id="${turns[0]}"]`);
+    await row.locator('.asked').waitFor();
+    const places = page.locator('.places a');
+    expect(await places.allTextContents()).toEqual(['请求', '会话', '图表', '用量', '健康状况']);
+    expect(await page.getAttribute('html', 'lang')).toBe('zh-CN');
+    expect(await row.getAttribute('aria-label')).toMatch(
+      /^\d\d:\d\d:\d\d, 状态 200, via-messages, /,
+    );
+    expect(await row.locator('.asked').textContent()).toBe('Fix the login bug in the parser.');
+    await browser.seen.open('#/s/session-of-the-parser');
+    const lost = page.locator('.cache-lost');
+    await lost.waitFor();
+    expect(await lost.textContent()).toMatch(
+      /个 token 的缓存没有用上。 系统提示词在第 \d+ 个字符处变了/,
+    );
+    await page.getByRole('button', { name: 'English' }).click();
+    await page.locator('.places a', { hasText: 'Exchanges' }).waitFor();
+    await page.reload();
+    await page.locator('.places a', { hasText: 'Exchanges' }).waitFor();
+    expect(await page.getAttribute('html', 'lang')).toBe('en');
+  });
+
   test('a session is one conversation, with what each turn added, and where the cache was lost', async () => {
     const page = await open('#/sessions');
     const card = page.locator('.session-card', { hasText: 'session-of-the-parser' });

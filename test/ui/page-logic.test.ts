@@ -405,7 +405,7 @@ describe('the sources of the page', () => {
     expect(keeps.map(([name]) => name)).toEqual(['kit/settings.ts']);
     const kept = sources.flatMap(([, text]) => [...text.matchAll(/keepSetting\('([a-z]+)'/g)]);
     expect(new Set(kept.map(([, name]) => name))).toEqual(
-      new Set(['theme', 'density', 'columns', 'filters']),
+      new Set(['theme', 'language', 'density', 'columns', 'filters']),
     );
   });
 

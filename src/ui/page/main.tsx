@@ -1,5 +1,6 @@
 /** The entry of the page at `/ui`, which shows recorded exchanges and administers the gateway in the browser. */
 
+import { manual, rich, t } from './kit/language.ts';
 import './kit/safe.ts';
 import { render } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -15,7 +16,7 @@ import { KeyForm } from './kit/key-form.tsx';
 import { KeyList } from './kit/key-list.tsx';
 import { PLACES, placesFor, readerOf, titleOf } from './kit/places.ts';
 import { currentRoute, filtersOf, go, hashOf, type Route } from './kit/route.ts';
-import { applyTheme, ThemeSwitch } from './kit/theme.tsx';
+import { applyTheme, LanguageSwitch, ThemeSwitch } from './kit/theme.tsx';
 import { Button, Problem } from './kit/ui.tsx';
 import { ListPage } from './list/list-page.tsx';
 import { askFirstRows, type Feed } from './list/rows.ts';
@@ -44,16 +45,11 @@ const Lock = ({ why }: { why: Locked }) => (
   <main class="locked">
     <KeyForm
       title="hopgate"
-      label="Key of this gateway"
-      help={
-        <>
-          One of auth.keys in its configuration, or one made at run time. It is kept in this tab
-          until the tab is closed. With an admin key, open{' '}
-          <a href="#/keys">keys, budgets and usage</a>.
-        </>
-      }
+      label={t`Key of this gateway`}
+      help={rich`One of auth.keys in its configuration, or one made at run time. It is kept in this tab until the tab is closed. With an admin key, open 
+          ${<a href="#/keys">{t`keys, budgets and usage`}</a>}.`}
       problem={
-        why === 'wrong' ? 'This key is not one of the gateway’s. Try another one.' : undefined
+        why === 'wrong' ? t`This key is not one of the gateway’s. Try another one.` : undefined
       }
       entered={(entered) => {
         key.set(entered);
@@ -158,9 +154,7 @@ function App({ info, route, switched }: AppProps) {
           event.preventDefault();
           panes.current!.focus();
         }}
-      >
-        Skip to the content
-      </a>
+      >{t`Skip to the content`}</a>
       <header class="top">
         <a class="brand" href="#/">
           <b>hop</b>gate
@@ -169,8 +163,8 @@ function App({ info, route, switched }: AppProps) {
         <span class="space-between" />
         {info && <span class="recording mode">{recordingText(info)}</span>}
         {info?.sees === 'own' && (
-          <span class="recording" title="Only exchanges of your own key are shown">
-            {`key ${info.key}`}
+          <span class="recording" title={t`Only exchanges of your own key are shown`}>
+            {t`key ${info.key}`}
           </span>
         )}
         <span class="feed" role="status" data-state={feed}>
@@ -181,13 +175,12 @@ function App({ info, route, switched }: AppProps) {
             </>
           )}
         </span>
-        <a class="quiet" href="/docs" target="_blank" rel="noopener">
-          Manual
-        </a>
+        <a class="quiet" href={manual('')} target="_blank" rel="noopener">{t`Manual`}</a>
+        <LanguageSwitch />
         <ThemeSwitch />
         <Button
           class="quiet help"
-          aria-label="Keyboard shortcuts"
+          aria-label={t`Keyboard shortcuts`}
           aria-keyshortcuts="?"
           onClick={() => setHelp(true)}
         >
@@ -214,15 +207,15 @@ function App({ info, route, switched }: AppProps) {
 }
 
 const FEEDS: Readonly<Record<Feed, string>> = {
-  connecting: 'connecting',
-  live: 'live',
-  lost: 'connection lost, trying again',
+  connecting: t`connecting`,
+  live: t`live`,
+  lost: t`connection lost, trying again`,
 };
 
 function recordingText({ samples: { mode, by_route } }: Info): string {
-  if (by_route) return 'recording: by route';
+  if (by_route) return t`recording: by route`;
   if (mode === 'all') return '';
-  return mode === 'off' ? 'recording is off' : 'recording: failures only';
+  return mode === 'off' ? t`recording is off` : t`recording: failures only`;
 }
 
 function Places({ info, route }: Pick<AppProps, 'info' | 'route'>) {
@@ -233,7 +226,7 @@ function Places({ info, route }: Pick<AppProps, 'info' | 'route'>) {
     current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [titleOf(route)]);
   return (
-    <nav class="places" aria-label="Pages" ref={nav}>
+    <nav class="places" aria-label={t`Pages`} ref={nav}>
       {placesFor(info).map((place) => (
         <a
           key={place.title}

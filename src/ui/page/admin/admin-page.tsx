@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { adminKey } from '../kit/fetching.ts';
 import { KeyForm } from '../kit/key-form.tsx';
+import { rich, t } from '../kit/language.ts';
 import { ADMIN_PLACES } from '../kit/places.ts';
 import { hashOf, type AdminPage as PageName, type Route } from '../kit/route.ts';
 import { Blank, DocLink, Tabs } from '../kit/ui.tsx';
@@ -42,7 +43,7 @@ export function AdminPage({ route, tabs }: AdminPageProps) {
     <section class="admin-page">
       {tabs && (
         <Tabs
-          label="Administration"
+          label={t`Administration`}
           links={ADMIN_PLACES.map((place) => [
             place.title,
             hashOf(place.at({})),
@@ -57,9 +58,9 @@ export function AdminPage({ route, tabs }: AdminPageProps) {
       ) : (
         <div class="admin-closed">
           <KeyForm
-            title="Admin key"
-            label="Admin key of this gateway"
-            help="One of auth.admin_keys in its configuration. It is kept in this tab until the tab is closed."
+            title={t`Admin key`}
+            label={t`Admin key of this gateway`}
+            help={t`One of auth.admin_keys in its configuration. It is kept in this tab until the tab is closed.`}
             problem={closed.why === 'missing' ? undefined : closed.message}
             entered={(entered) => {
               adminKey.set(entered);
@@ -75,16 +76,13 @@ export function AdminPage({ route, tabs }: AdminPageProps) {
 }
 
 const Off = () => (
-  <Blank title="The admin API is off">
-    <p>
-      Keys, budgets and the audit need an admin key. Set the variable, add this to the configuration
-      and restart the gateway:
-    </p>
+  <Blank title={t`The admin API is off`}>
+    <p>{t`Keys, budgets and the audit need an admin key. Set the variable, add this to the configuration and restart the gateway:`}</p>
     <div class="snippet">
       <pre>{`auth:\n  admin_keys: ["\${HOPGATE_ADMIN_KEY}"]`}</pre>
     </div>
     <p class="soft">
-      From then on clients need a key, too. <DocLink to="keys">Keys in the manual</DocLink>
+      {rich`From then on clients need a key, too. ${<DocLink to="keys">{t`Keys in the manual`}</DocLink>}`}
     </p>
   </Blank>
 );

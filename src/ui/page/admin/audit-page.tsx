@@ -3,6 +3,7 @@
 import { CopyButton } from '../kit/copy.tsx';
 import { count, several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
+import { rich, t } from '../kit/language.ts';
 import { go, hashOf, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, Soft, State, When } from '../kit/ui.tsx';
@@ -14,10 +15,10 @@ import { changesBetween } from './value-changes.ts';
 const ON_PAGE = 100;
 
 const ACTIONS: Readonly<Record<string, string>> = {
-  'key.create': 'created a key',
-  'key.update': 'changed a key',
-  'key.rotate': 'rotated a key',
-  'key.revoke': 'revoked a key',
+  'key.create': t`created a key`,
+  'key.update': t`changed a key`,
+  'key.rotate': t`rotated a key`,
+  'key.revoke': t`revoked a key`,
 };
 
 export function AuditPage({ route }: { route: Route }) {
@@ -40,8 +41,8 @@ export function AuditPage({ route }: { route: Route }) {
   };
   return (
     <PageFrame
-      title="Audit"
-      about="Every change to a key, and who made it. Each entry seals the one before it."
+      title={t`Audit`}
+      about={t`Every change to a key, and who made it. Each entry seals the one before it.`}
       loaded={loaded}
     >
       {found && (
@@ -51,28 +52,25 @@ export function AuditPage({ route }: { route: Route }) {
           </p>
           {key !== '' && (
             <p class="admin-filter">
-              Only the key <code>{key}</code>{' '}
-              <Button
-                class="tiny"
-                onClick={() => go({ name: 'admin', page: 'audit', id: '', query: {} })}
-              >
-                Show all
-              </Button>
+              {rich`Only the key ${<code>{key}</code>} 
+              ${(
+                <Button
+                  class="tiny"
+                  onClick={() => go({ name: 'admin', page: 'audit', id: '', query: {} })}
+                >{t`Show all`}</Button>
+              )}`}
             </p>
           )}
           {found.data.length === 0 ? (
-            <Blank title="Nothing was changed yet">
-              <p>
-                Every key that is created, changed, rotated or revoked appears here, whether it was
-                done on this page or with <code>hopgate keys</code>.
-              </p>
+            <Blank title={t`Nothing was changed yet`}>
+              <p>{rich`Every key that is created, changed, rotated or revoked appears here, whether it was done on this page or with ${<code>hopgate keys</code>}.`}</p>
             </Blank>
           ) : (
             <Entries all={found.data} />
           )}
           {found.next !== null && (
             <p class="admin-more">
-              <Button onClick={() => void more()}>Older entries</Button>
+              <Button onClick={() => void more()}>{t`Older entries`}</Button>
             </p>
           )}
         </>
@@ -82,20 +80,19 @@ export function AuditPage({ route }: { route: Route }) {
 }
 
 function Chain({ valid, entries, head, fault }: ChainReport) {
-  if (!valid) return <State tone="bad">{`The chain is broken: ${fault}.`}</State>;
-  if (entries === 0) return <State>No entries yet.</State>;
+  if (!valid) return <State tone="bad">{t`The chain is broken: ${fault ?? ''}.`}</State>;
+  if (entries === 0) return <State>{t`No entries yet.`}</State>;
   return (
     <>
       <State tone="ok">
-        {`Verified: ${several(entries, 'entry', 'entries')}, none changed, none missing.`}
+        {t`Verified: ${several(entries, 'entry', 'entries')}, none changed, none missing.`}
       </State>
-      <Soft>
-        {' '}
-        Last hash <code title={head}>{head.slice(0, 12)}</code>{' '}
-      </Soft>
-      <CopyButton class="tiny" aria-label="Copy the hash of the last entry" read={() => head}>
-        Copy
-      </CopyButton>
+      <Soft>{rich` Last hash ${<code title={head}>{head.slice(0, 12)}</code>} `}</Soft>
+      <CopyButton
+        class="tiny"
+        aria-label={t`Copy the hash of the last entry`}
+        read={() => head}
+      >{t`Copy`}</CopyButton>
     </>
   );
 }
@@ -103,15 +100,15 @@ function Chain({ valid, entries, head, fault }: ChainReport) {
 const Entries = ({ all }: { all: readonly AuditEntry[] }) => (
   <Table
     cards
-    label="Audit entries, newest first"
+    label={t`Audit entries, newest first`}
     rows={all}
     columns={[
-      { title: 'Entry', cell: ({ seq }) => count(seq), num: true },
-      { title: 'Time', cell: ({ time }) => <When iso={time} words={minuteOf} /> },
-      { title: 'Who', cell: ({ actor }) => <code>{actor}</code>, class: 'nowrap' },
-      { title: 'What', cell: ({ action }) => ACTIONS[action] ?? action, class: 'nowrap' },
+      { title: t`Entry`, cell: ({ seq }) => count(seq), num: true },
+      { title: t`Time`, cell: ({ time }) => <When iso={time} words={minuteOf} /> },
+      { title: t`Who`, cell: ({ actor }) => <code>{actor}</code>, class: 'nowrap' },
+      { title: t`What`, cell: ({ action }) => ACTIONS[action] ?? action, class: 'nowrap' },
       {
-        title: 'Key',
+        title: t`Key`,
         class: 'wraps',
         cell: ({ target, before, after }) => (
           <a href={hashOf({ name: 'admin', page: 'keys', id: target, query: {} })} title={target}>
@@ -119,7 +116,7 @@ const Entries = ({ all }: { all: readonly AuditEntry[] }) => (
           </a>
         ),
       },
-      { title: 'Changes', cell: (entry) => <Changes {...entry} />, class: 'wide' },
+      { title: t`Changes`, cell: (entry) => <Changes {...entry} />, class: 'wide' },
     ]}
   />
 );
@@ -133,7 +130,7 @@ function Changes({ before, after }: AuditEntry) {
         <li key={name}>
           <Soft>{name} </Soft>
           {from !== undefined && [<del key="from">{from}</del>, ' → ']}
-          {to === undefined ? <Soft>taken away</Soft> : <ins>{to}</ins>}
+          {to === undefined ? <Soft>{t`taken away`}</Soft> : <ins>{to}</ins>}
         </li>
       ))}
     </ul>

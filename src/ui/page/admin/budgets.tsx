@@ -1,6 +1,7 @@
 /** Budgets: how much of each is spent, as a table and as a line beside a key. */
 
 import { percent, usd } from '../kit/format.ts';
+import { rich, t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Soft, When } from '../kit/ui.tsx';
@@ -17,21 +18,30 @@ function toneOf(budget: BudgetReport): 'ok' | 'warn' | 'bad' {
   return budget.warn.some((mark) => share >= mark) ? 'warn' : 'ok';
 }
 
+const PER: Readonly<Record<string, (amount: string) => string>> = {
+  minute: (amount) => t`${amount} a minute`,
+  hour: (amount) => t`${amount} an hour`,
+  day: (amount) => t`${amount} a day`,
+  week: (amount) => t`${amount} a week`,
+  month: (amount) => t`${amount} a month`,
+  total: (amount) => t`${amount} in all`,
+};
+
 export const periodText = ({ usd: amount, per }: { usd: number; per: string }): string =>
-  per === 'total' ? `${usd(amount)} in all` : `${usd(amount)} a ${per}`;
+  PER[per]?.(usd(amount)) ?? usd(amount);
 
 /** What is spent and reserved of a budget, with a mark at each warning. */
 function Bar({ budget }: { budget: BudgetReport }) {
   const { usd: amount, spent_usd, reserved_usd, warn } = budget;
   const width = (value: number) =>
     `${Math.min(100, amount === 0 ? 100 : (value / amount) * 100).toFixed(2)}%`;
-  const marks = warn.map((mark) => percent(mark)).join(' and ') || 'no share';
+  const marks = warn.map((mark) => percent(mark)).join(', ') || t`no share`;
   return (
     <svg
       class="budget-bar"
       data-tone={toneOf(budget)}
       role="img"
-      aria-label={`${percent(usedShare(budget))} used, warnings at ${marks}`}
+      aria-label={t`${percent(usedShare(budget))} used, warnings at ${marks}`}
     >
       <rect class="whole" width="100%" height={8} y={3} rx={4} />
       <rect class="reserved" width={width(spent_usd + reserved_usd)} height={8} y={3} rx={4} />
@@ -49,7 +59,7 @@ function Bar({ budget }: { budget: BudgetReport }) {
 const NeverFits = ({ never_fits_usd }: BudgetReport) =>
   never_fits_usd === null ? null : (
     <small class="problem">
-      {`refuses requests of ${usd(never_fits_usd)}: more than all of it`}
+      {t`refuses requests of ${usd(never_fits_usd)}: more than all of it`}
     </small>
   );
 
@@ -58,15 +68,11 @@ export const BudgetLine = ({ budget }: { budget: BudgetReport }) => (
   <div class="budget-line">
     <div class="split">
       <b>{usd(budget.spent_usd)}</b>
-      <Soft>of {periodText(budget)}</Soft>
+      <Soft>{rich`of ${periodText(budget)}`}</Soft>
     </div>
     <Bar budget={budget} />
     <NeverFits {...budget} />
-    {budget.resets_at !== null && (
-      <small>
-        resets <When iso={budget.resets_at} />
-      </small>
-    )}
+    {budget.resets_at !== null && <small>{rich`resets ${<When iso={budget.resets_at} />}`}</small>}
   </div>
 );
 
@@ -80,41 +86,43 @@ export function BudgetList({ data, has_more }: Budgets) {
       <Facts
         class="figures"
         items={[
-          ['Budgets', data.length],
-          ['Past a warning', warned, { 'data-tone': warned > 0 ? 'warn' : undefined }],
-          ['Used up', spent, { 'data-tone': spent > 0 ? 'bad' : undefined }],
-          tooSmall > 0 && ['Too small for a request', tooSmall, { 'data-tone': 'warn' }],
+          [t`Budgets`, data.length],
+          [t`Past a warning`, warned, { 'data-tone': warned > 0 ? 'warn' : undefined }],
+          [t`Used up`, spent, { 'data-tone': spent > 0 ? 'bad' : undefined }],
+          tooSmall > 0 && [t`Too small for a request`, tooSmall, { 'data-tone': 'warn' }],
         ]}
       />
       <Table
         cards
-        label="Budgets"
+        label={t`Budgets`}
         rows={data}
         rowProps={(budget) => ({ 'data-tone': toneOf(budget) })}
         columns={[
-          { title: 'Budget', cell: nameOf, class: 'wraps' },
-          { title: 'For', cell: (budget) => <Owner {...budget} />, class: 'wraps' },
-          { title: 'Used', cell: (budget) => <Used {...budget} />, class: 'used' },
-          { title: 'Spent', cell: ({ spent_usd }) => usd(spent_usd), num: true },
+          { title: t`Budget`, cell: nameOf, class: 'wraps' },
+          { title: t`For`, cell: (budget) => <Owner {...budget} />, class: 'wraps' },
+          { title: t`Used`, cell: (budget) => <Used {...budget} />, class: 'used' },
+          { title: t`Spent`, cell: ({ spent_usd }) => usd(spent_usd), num: true },
           {
-            title: 'Reserved',
+            title: t`Reserved`,
             cell: ({ reserved_usd }) => (reserved_usd === 0 ? '–' : usd(reserved_usd)),
             num: true,
           },
-          { title: 'Limit', cell: periodText, num: true },
+          { title: t`Limit`, cell: periodText, num: true },
           {
-            title: 'Resets',
+            title: t`Resets`,
             cell: ({ resets_at }) =>
-              resets_at === null ? <Soft>never</Soft> : <When iso={resets_at} />,
+              resets_at === null ? <Soft>{t`never`}</Soft> : <When iso={resets_at} />,
           },
           {
-            title: 'When spent',
+            title: t`When spent`,
             cell: ({ over }) =>
-              over === 'refuse' ? 'refuse' : over === 'warn' ? 'warn only' : `route ${over}`,
+              over === 'refuse' ? t`refuse` : over === 'warn' ? t`warn only` : t`route ${over}`,
           },
         ]}
       />
-      {has_more && <p class="soft admin-more">There are more budgets, with less of them used.</p>}
+      {has_more && (
+        <p class="soft admin-more">{t`There are more budgets, with less of them used.`}</p>
+      )}
     </>
   );
 }
@@ -127,17 +135,13 @@ function Owner({ key: id, key_name, labels }: BudgetReport) {
   if (id !== null) {
     return (
       <>
-        key <a href={hashOf({ name: 'admin', page: 'keys', id, query: {} })}>{key_name ?? id}</a>
+        {rich`key ${<a href={hashOf({ name: 'admin', page: 'keys', id, query: {} })}>{key_name ?? id}</a>}`}
       </>
     );
   }
   const pairs = Object.entries(labels ?? {});
-  if (pairs.length === 0) return <>all requests</>;
-  return (
-    <>
-      keys with <Labels all={labels ?? {}} />
-    </>
-  );
+  if (pairs.length === 0) return <>{t`all requests`}</>;
+  return <>{rich`keys with ${<Labels all={labels ?? {}} />}`}</>;
 }
 
 export const Labels = ({ all }: { all: Readonly<Record<string, string>> }) =>

@@ -2,6 +2,7 @@
 
 import { count, several, short } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
+import { rich, t } from '../kit/language.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, DocLink, Soft, State, When } from '../kit/ui.tsx';
 import {
@@ -16,18 +17,18 @@ import { PageFrame } from './page-frame.tsx';
 const RELOAD_AFTER = 3000;
 
 const REASONS: Readonly<Record<string, string>> = {
-  rate_limit: 'rate limit of the vendor',
-  overloaded: 'the vendor has no capacity',
-  key_refused: 'the vendor refuses the key',
-  quota: 'plan or balance is used up',
-  failures: 'failures in a row',
+  rate_limit: t`rate limit of the vendor`,
+  overloaded: t`the vendor has no capacity`,
+  key_refused: t`the vendor refuses the key`,
+  quota: t`plan or balance is used up`,
+  failures: t`failures in a row`,
 };
 
 const STATES: Readonly<Record<HealthState, readonly [text: string, tone: string]>> = {
-  serving: ['serving', 'ok'],
-  no_model: ['no such model', 'warn'],
-  half_open: ['being tried again', 'warn'],
-  resting: ['cooling down', 'bad'],
+  serving: [t`serving`, 'ok'],
+  no_model: [t`no such model`, 'warn'],
+  half_open: [t`being tried again`, 'warn'],
+  resting: [t`cooling down`, 'bad'],
 };
 
 export function HealthPage() {
@@ -35,20 +36,18 @@ export function HealthPage() {
   const { data: found } = loaded;
   return (
     <PageFrame
-      title="Health"
-      about="Which vendors are serving, and which are cooling down and until when. Routing skips a vendor that cools down while another one can answer."
+      title={t`Health`}
+      about={t`Which vendors are serving, and which are cooling down and until when. Routing skips a vendor that cools down while another one can answer.`}
       loaded={loaded}
     >
       {found && found.workers > 1 && (
         <p class="soft admin-filter">
-          {`As one of ${count(found.workers)} processes sees it; each learns for itself.`}
+          {t`As one of ${count(found.workers)} processes sees it; each learns for itself.`}
         </p>
       )}
       {found?.data.length === 0 && (
-        <Blank title="No provider is configured">
-          <p>
-            Requests go to providers. <DocLink to="configuration">Configure one</DocLink>.
-          </p>
+        <Blank title={t`No provider is configured`}>
+          <p>{rich`Requests go to providers. ${<DocLink to="configuration">{t`Configure one`}</DocLink>}.`}</p>
         </Blank>
       )}
       {found?.data.map((one) => (
@@ -68,9 +67,9 @@ interface Line extends KeySlot {
 function stateOf({ targets }: ProviderHealth): readonly [text: string, tone?: string] {
   const states = targets.map(({ state }) => state).filter((one) => one !== 'no_model');
   const first = states[0] ?? targets[0]?.state;
-  if (first === undefined) return ['not used yet'];
+  if (first === undefined) return [t`not used yet`];
   const same = states.every((one) => one === first) && first !== 'half_open';
-  return same ? STATES[first] : ['serving in part', 'warn'];
+  return same ? STATES[first] : [t`serving in part`, 'warn'];
 }
 
 function Provider(one: ProviderHealth) {
@@ -92,25 +91,25 @@ function Provider(one: ProviderHealth) {
         <h2>{provider}</h2>
         <State tone={tone}>{state}</State>
         <Soft>{protocol}</Soft>
-        <Soft>{keys === 0 ? 'needs no key' : several(keys, 'key')}</Soft>
+        <Soft>{keys === 0 ? t`needs no key` : several(keys, 'key')}</Soft>
       </header>
       {lines.length === 0 ? (
-        <p class="soft">No request has been sent here since the gateway started.</p>
+        <p class="soft">{t`No request has been sent here since the gateway started.`}</p>
       ) : (
         <Table
           cards
-          label={`Targets of ${provider}`}
+          label={t`Targets of ${provider}`}
           rows={lines}
           columns={[
-            { title: 'Model', cell: ({ target }) => target, class: 'wraps' },
+            { title: t`Model`, cell: ({ target }) => target, class: 'wraps' },
             {
-              title: 'Key',
+              title: t`Key`,
               cell: ({ key }) =>
-                key === null ? <Soft>none</Soft> : <code class="nowrap">{key}</code>,
+                key === null ? <Soft>{t`none`}</Soft> : <code class="nowrap">{key}</code>,
             },
-            { title: 'State', cell: (line) => <LineState {...line} /> },
-            { title: 'Remaining', cell: (line) => <Quotas {...line} /> },
-            { title: 'Last error', cell: (line) => <Failure {...line} />, class: 'wide' },
+            { title: t`State`, cell: (line) => <LineState {...line} /> },
+            { title: t`Remaining`, cell: (line) => <Quotas {...line} /> },
+            { title: t`Last error`, cell: (line) => <Failure {...line} />, class: 'wide' },
           ]}
         />
       )}
@@ -121,25 +120,25 @@ function Provider(one: ProviderHealth) {
 const LineState = ({ state, cooldowns, waiting }: Line) => (
   <>
     <State tone={STATES[state][1]}>{STATES[state][0]}</State>
-    {waiting > 0 && <Soft> · {several(waiting, 'request')} waiting</Soft>}
+    {waiting > 0 && <Soft>{rich` · ${several(waiting, 'request')} waiting`}</Soft>}
     {cooldowns.map(({ reason, status, probing, until }) => (
       <div class="soft small" key={reason}>
         {REASONS[reason] ?? reason}
         {status > 0 && ` (${status})`}
-        {probing ? ', one request is trying it' : [', until ', <When key="until" iso={until} />]}
+        {probing ? t`, one request is trying it` : rich`, until ${<When iso={until} />}`}
       </div>
     ))}
   </>
 );
 
 const KINDS: Readonly<Record<string, string>> = {
-  input_tokens: 'input tokens',
-  output_tokens: 'output tokens',
-  all: 'of its limit',
+  input_tokens: t`input tokens`,
+  output_tokens: t`output tokens`,
+  all: t`of its limit`,
 };
 
 function Quotas({ quotas, quotas_seen }: Line) {
-  if (quotas_seen === null) return <Soft>not reported</Soft>;
+  if (quotas_seen === null) return <Soft>{t`not reported`}</Soft>;
   return (
     <>
       {quotas.map(({ kind, limit, remaining, resets_at }) => (
@@ -149,24 +148,20 @@ function Quotas({ quotas, quotas_seen }: Line) {
           data-low={limit !== null && remaining < limit / 10 ? '' : undefined}
         >
           <b>{short(remaining)}</b>
-          {limit !== null && ` of ${short(limit)}`}
+          {limit !== null && t` of ${short(limit)}`}
           {` ${KINDS[kind] ?? kind}`}
           {resets_at !== null && Date.parse(resets_at) > Date.now() && (
-            <Soft>
-              , whole <When iso={resets_at} />
-            </Soft>
+            <Soft>{rich`, whole ${<When iso={resets_at} />}`}</Soft>
           )}
         </div>
       ))}
-      <div class="soft small">
-        seen <When iso={quotas_seen} />
-      </div>
+      <div class="soft small">{rich`seen ${<When iso={quotas_seen} />}`}</div>
     </>
   );
 }
 
 function Failure({ last_failure: failure }: Line) {
-  if (failure === null) return <Soft>none</Soft>;
+  if (failure === null) return <Soft>{t`none`}</Soft>;
   const { time, status, kind, message } = failure;
   return (
     <>

@@ -6,6 +6,7 @@ import { Refused } from '../kit/fetching.ts';
 import { Ask, Form, Options, type Question } from '../kit/form.tsx';
 import { count, several, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { go, hashOf } from '../kit/route.ts';
 import { Button, Facts, State, When } from '../kit/ui.tsx';
 import {
@@ -21,20 +22,20 @@ import {
   rotateKey,
 } from './api.ts';
 import { BudgetLine, periodText } from './budgets.tsx';
-import { KeyFields, LIMITS, labelsText, readFields, stateOf } from './key-fields.tsx';
+import { KeyFields, LIMITS, labelsText, readFields, STATES, stateOf } from './key-fields.tsx';
 import { PageFrame } from './page-frame.tsx';
 
 /** Secrets that were just issued, until their page is left. */
 const issued = new Map<string, string>();
 
 const GRACES = [
-  ['0', 'not at all'],
-  ['3600', 'for 1 hour'],
-  ['86400', 'for 24 hours'],
-  ['604800', 'for 7 days'],
+  ['0', t`not at all`],
+  ['3600', t`for 1 hour`],
+  ['86400', t`for 24 hours`],
+  ['604800', t`for 7 days`],
 ] as const;
 
-const AllKeys = () => <a href="#/keys">Keys</a>;
+const AllKeys = () => <a href="#/keys">{t`Keys`}</a>;
 
 interface SettingsFormProps {
   readonly of: KeySettings;
@@ -52,7 +53,7 @@ const SettingsForm = ({ of, does, save }: SettingsFormProps) => (
       } catch (thrown) {
         if (!(thrown instanceof Refused) || thrown.code !== 'version_mismatch') throw thrown;
         throw new Error(
-          'Another administrator has changed this key meanwhile. Reload the page to see the change.',
+          t`Another administrator has changed this key meanwhile. Reload the page to see the change.`,
         );
       }
     }}
@@ -65,14 +66,14 @@ export function NewKey() {
   useLayoutEffect(() => document.querySelector<HTMLElement>('.key-form input')?.focus(), []);
   return (
     <PageFrame
-      title="New key"
-      about={['All of this can be changed later. ', <AllKeys key="all" />]}
+      title={t`New key`}
+      about={[t`All of this can be changed later. `, <AllKeys key="all" />]}
     >
       <div class="key-grid">
         <section class="panel">
           <SettingsForm
             of={{ name: '' }}
-            does="Create key"
+            does={t`Create key`}
             save={async (fields) => {
               const made = await createKey(fields);
               issued.set(made.id, made.key);
@@ -108,30 +109,27 @@ export function KeyDetail({ id }: { id: string }) {
   }, [name]);
   if (found === undefined) {
     return (
-      <PageFrame title="Key" about={<AllKeys />} loaded={loaded}>
+      <PageFrame title={t`Key`} about={<AllKeys />} loaded={loaded}>
         {null}
       </PageFrame>
     );
   }
   const { key, usage, budgets } = found;
-  const [state, tone] = stateOf(key);
+  const [state, tone] = STATES[stateOf(key)];
   const changeable = key.source === 'admin' && key.revoked === undefined;
   const block = (blocked: boolean) =>
     act(async () => {
       await changeKey(key, { blocked });
-      announce(blocked ? 'The key is blocked.' : 'The key works again.');
+      announce(blocked ? t`The key is blocked.` : t`The key works again.`);
       loaded.reload();
     });
   const rotate: Question = {
-    title: `Rotate the key ${key.name}?`,
-    does: 'Rotate',
+    title: t`Rotate the key ${key.name}?`,
+    does: t`Rotate`,
     children: (
       <>
-        <p>
-          It gets a new secret, which is shown once. Its limits, its budgets and what was spent
-          stay.
-        </p>
-        <label for="grace">The old secret still works </label>
+        <p>{t`It gets a new secret, which is shown once. Its limits, its budgets and what was spent stay.`}</p>
+        <label for="grace">{t`The old secret still works `}</label>
         <select id="grace" name="grace" value="86400">
           <Options all={GRACES} />
         </select>
@@ -144,15 +142,15 @@ export function KeyDetail({ id }: { id: string }) {
     },
   };
   const revoke: Question = {
-    title: `Revoke the key ${key.name}?`,
-    does: 'Revoke',
+    title: t`Revoke the key ${key.name}?`,
+    does: t`Revoke`,
     dangerous: true,
     children: (
-      <p>It never works again. To stop it for a while, block it. What was spent stays on record.</p>
+      <p>{t`It never works again. To stop it for a while, block it. What was spent stays on record.`}</p>
     ),
     async run() {
       await revokeKey(key);
-      announce('The key is revoked.');
+      announce(t`The key is revoked.`);
       loaded.reload();
     },
   };
@@ -165,15 +163,15 @@ export function KeyDetail({ id }: { id: string }) {
       {question && <Ask {...question} close={() => setQuestion(undefined)} />}
       {secret !== undefined && <Secret secret={secret} hide={() => setSecret(undefined)} />}
       <div class="key-grid">
-        <section class="panel" aria-label="Settings">
+        <section class="panel" aria-label={t`Settings`}>
           {changeable ? (
             <SettingsForm
               key={key.version}
               of={key}
-              does="Save"
+              does={t`Save`}
               save={async (fields) => {
                 await changeKey(key, fields);
-                announce('Saved.');
+                announce(t`Saved.`);
                 loaded.reload();
               }}
             />
@@ -183,41 +181,39 @@ export function KeyDetail({ id }: { id: string }) {
         </section>
         <div class="key-side">
           <section class="panel">
-            <h2>State</h2>
+            <h2>{t`State`}</h2>
             <p>
               <State tone={tone}>{state}</State>
             </p>
             <KeyFacts {...key} />
             {changeable && (
               <div class="key-actions">
-                <Button onClick={() => setQuestion(rotate)}>Rotate</Button>
+                <Button onClick={() => setQuestion(rotate)}>{t`Rotate`}</Button>
                 <Button onClick={() => void block(key.blocked !== true)}>
-                  {key.blocked === true ? 'Unblock' : 'Block'}
+                  {key.blocked === true ? t`Unblock` : t`Block`}
                 </Button>
-                <Button class="danger" onClick={() => setQuestion(revoke)}>
-                  Revoke
-                </Button>
+                <Button class="danger" onClick={() => setQuestion(revoke)}>{t`Revoke`}</Button>
               </div>
             )}
           </section>
           {budgets.length > 0 && (
             <section class="panel">
-              <h2>Budgets</h2>
+              <h2>{t`Budgets`}</h2>
               {budgets.map((budget) => (
                 <>
-                  {budget.key === null && <p class="soft">{`${budget.name} (shared)`}</p>}
+                  {budget.key === null && <p class="soft">{t`${budget.name} (shared)`}</p>}
                   <BudgetLine budget={budget} />
                 </>
               ))}
             </section>
           )}
           <section class="panel">
-            <h2>Last 30 days</h2>
-            {usage.length === 0 && <p class="soft">Nothing was used.</p>}
+            <h2>{t`Last 30 days`}</h2>
+            {usage.length === 0 && <p class="soft">{t`Nothing was used.`}</p>}
             <Facts
               class="fact-list"
               items={usage.map(({ name: model, cost_usd, tries }) => [
-                model || '(no model)',
+                model || t`(no model)`,
                 `${usd(cost_usd)}, ${several(tries, 'try', 'tries')}`,
               ])}
             />
@@ -229,9 +225,7 @@ export function KeyDetail({ id }: { id: string }) {
                   id: '',
                   query: { by: 'model', key: key.id },
                 })}
-              >
-                Usage over time
-              </a>
+              >{t`Usage over time`}</a>
             </p>
           </section>
         </div>
@@ -245,18 +239,14 @@ const isShared = ({ key: owner, labels }: BudgetReport, { labels: own = {} }: Ke
   owner === null && Object.entries(labels ?? {}).every(([label, value]) => own[label] === value);
 
 const Secret = ({ secret, hide }: { secret: string; hide: () => void }) => (
-  <section class="secret" aria-label="The new key">
-    <h2>Copy this key now</h2>
-    <p>It is shown this once. The gateway keeps only a digest of it.</p>
+  <section class="secret" aria-label={t`The new key`}>
+    <h2>{t`Copy this key now`}</h2>
+    <p>{t`It is shown this once. The gateway keeps only a digest of it.`}</p>
     <div class="snippet">
       <code class="secret-text">{secret}</code>
-      <CopyButton class="primary" read={() => secret}>
-        Copy
-      </CopyButton>
+      <CopyButton class="primary" read={() => secret}>{t`Copy`}</CopyButton>
     </div>
-    <Button class="tiny" onClick={hide}>
-      I have it
-    </Button>
+    <Button class="tiny" onClick={hide}>{t`I have it`}</Button>
   </section>
 );
 
@@ -268,16 +258,14 @@ function KeyFacts({ id, source, expires, created, updated, revoked, secrets = []
     <Facts
       class="fact-list"
       items={[
-        moment('Expires', expires),
-        moment('Created', created),
-        updated !== created && moment('Changed', updated),
-        moment('Revoked', revoked),
-        ...secrets.map(({ until }) => moment('Old secret ends', until)),
+        moment(t`Expires`, expires),
+        moment(t`Created`, created),
+        updated !== created && moment(t`Changed`, updated),
+        moment(t`Revoked`, revoked),
+        ...secrets.map(({ until }) => moment(t`Old secret ends`, until)),
         source === 'admin' && [
-          'Audit',
-          <a key="audit" href={hashOf(changes)}>
-            its changes
-          </a>,
+          t`Audit`,
+          <a key="audit" href={hashOf(changes)}>{t`its changes`}</a>,
         ],
       ]}
     />
@@ -286,24 +274,24 @@ function KeyFacts({ id, source, expires, created, updated, revoked, secrets = []
 
 /** A key that cannot be changed here. */
 function FixedSettings(key: KeyView) {
-  const list = (values: readonly string[] | undefined) => values?.join(', ') ?? 'all';
+  const list = (values: readonly string[] | undefined) => values?.join(', ') ?? t`all`;
   return (
     <>
       <p class="soft">
         {key.revoked === undefined
-          ? 'This key stands in the configuration. Change it there; the gateway takes it over without a restart.'
-          : 'This key was revoked and never works again.'}
+          ? t`This key stands in the configuration. Change it there; the gateway takes it over without a restart.`
+          : t`This key was revoked and never works again.`}
       </p>
       <Facts
         class="fact-list"
         items={[
-          ['Labels', labelsText(key.labels ?? {}) || 'none'],
-          ['Models', list(key.models)],
-          ['Server tools', list(key.tools)],
-          ['Routes', list(key.routes)],
-          ['Memory spaces', list(key.spaces)],
+          [t`Labels`, labelsText(key.labels ?? {}) || t`none`],
+          [t`Models`, list(key.models)],
+          [t`Server tools`, list(key.tools)],
+          [t`Routes`, list(key.routes)],
+          [t`Memory spaces`, list(key.spaces)],
           ...LIMITS.map(({ name, field }) => [field, count(key.limits?.[name] ?? null)] as const),
-          ['Budgets', key.budgets?.map(periodText).join(', ') || 'none'],
+          [t`Budgets`, key.budgets?.map(periodText).join(', ') || t`none`],
         ]}
       />
     </>

@@ -3,52 +3,68 @@
 import { useRef, useState } from 'preact/hooks';
 import { Field, Options, Word } from '../kit/form.tsx';
 import { count, short } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { Button } from '../kit/ui.tsx';
 import type { BudgetFields, KeySettings, KeyView } from './api.ts';
 
-/** Its state in a word, and the tone of it. */
-export function stateOf(key: KeyView, now = Date.now()): readonly [text: string, tone: string] {
-  if (key.revoked !== undefined) return ['revoked', ''];
-  if (key.blocked === true) return ['blocked', 'bad'];
+/** The states of a key, in words and with their tones. */
+export const STATES = {
+  revoked: [t`revoked`, ''],
+  blocked: [t`blocked`, 'bad'],
+  expired: [t`expired`, 'bad'],
+  soon: [t`expires soon`, 'warn'],
+  active: [t`active`, 'ok'],
+} as const;
+
+export function stateOf(key: KeyView, now = Date.now()): keyof typeof STATES {
+  if (key.revoked !== undefined) return 'revoked';
+  if (key.blocked === true) return 'blocked';
   const left = key.expires === undefined ? undefined : Date.parse(key.expires) - now;
-  if (left !== undefined && left <= 0) return ['expired', 'bad'];
-  if (left !== undefined && left < 7 * 86_400_000) return ['expires soon', 'warn'];
-  return ['active', 'ok'];
+  if (left === undefined || left >= 7 * 86_400_000) return 'active';
+  return left <= 0 ? 'expired' : 'soon';
 }
 
 /** The limits: `field` in forms and lists, `line` in the table of keys. */
 export const LIMITS = [
   {
     name: 'requests_per_minute',
-    field: 'Requests a minute',
-    line: (limit: number) => `${short(limit)} requests/min`,
+    field: t`Requests a minute`,
+    line: (limit: number) => t`${short(limit)} requests/min`,
   },
   {
     name: 'tokens_per_minute',
-    field: 'Tokens a minute',
-    line: (limit: number) => `${short(limit)} tokens/min`,
+    field: t`Tokens a minute`,
+    line: (limit: number) => t`${short(limit)} tokens/min`,
   },
   {
     name: 'concurrent',
-    field: 'Requests at the same time',
-    line: (limit: number) => `${count(limit)} at a time`,
+    field: t`Requests at the same time`,
+    line: (limit: number) => t`${count(limit)} at a time`,
   },
 ] as const;
 
 const MODELS = [
   'models',
-  'Models',
+  t`Models`,
   'glm/*, claude-*',
-  'Names as clients send them, or provider/model. Empty: all.',
+  t`Names as clients send them, or provider/model. Empty: all.`,
 ] as const;
 const FURTHER = [
-  ['tools', 'Server tools', 'web_search', 'Empty: all.'],
-  ['routes', 'Routes', 'cheap, eu-*', 'Empty: all.'],
-  ['spaces', 'Memory spaces', 'team-*', 'Empty: all.'],
+  ['tools', t`Server tools`, 'web_search', t`Empty: all.`],
+  ['routes', t`Routes`, 'cheap, eu-*', t`Empty: all.`],
+  ['spaces', t`Memory spaces`, 'team-*', t`Empty: all.`],
 ] as const;
 const LISTS = [MODELS, ...FURTHER];
 
 const PERIODS = ['minute', 'hour', 'day', 'week', 'month', 'total'] as const;
+const PERIOD_NAMES: Readonly<Record<(typeof PERIODS)[number], string>> = {
+  minute: t`minute`,
+  hour: t`hour`,
+  day: t`day`,
+  week: t`week`,
+  month: t`month`,
+  total: t`in all`,
+};
 /** In the order in which new budgets take them. */
 const FREE = ['month', 'day', 'week', 'hour', 'total', 'minute'] as const;
 
@@ -65,18 +81,18 @@ export function KeyFields({ of }: FieldsProps) {
   );
   return (
     <div class="fields">
-      <Field label="Name" hint="For people: who or what uses it.">
+      <Field label={t`Name`} hint={t`For people: who or what uses it.`}>
         <Word name="name" required maxlength={200} value={of.name} />
       </Field>
-      <Field label="Labels" hint="Budgets choose keys by them, and usage is summed by them.">
+      <Field label={t`Labels`} hint={t`Budgets choose keys by them, and usage is summed by them.`}>
         <Word name="labels" placeholder="team=web, env=prod" value={labelsText(of.labels ?? {})} />
       </Field>
       {list(MODELS)}
-      <Field label="Expires" hint="Empty: never.">
+      <Field label={t`Expires`} hint={t`Empty: never.`}>
         <Word name="expires" type="datetime-local" value={localTime(of.expires)} />
       </Field>
       <fieldset class="row-of-fields">
-        <legend>Limits</legend>
+        <legend>{t`Limits`}</legend>
         {LIMITS.map(({ name, field }) => (
           <Field label={field} key={name}>
             <Word
@@ -84,7 +100,7 @@ export function KeyFields({ of }: FieldsProps) {
               type="number"
               min={1}
               step={1}
-              placeholder="no limit"
+              placeholder={t`no limit`}
               value={String(of.limits?.[name] ?? '')}
             />
           </Field>
@@ -92,7 +108,7 @@ export function KeyFields({ of }: FieldsProps) {
       </fieldset>
       <BudgetRows first={of.budgets ?? []} />
       <details open={FURTHER.some(([name]) => (of[name]?.length ?? 0) > 0)}>
-        <summary>Tools, routes and memory spaces</summary>
+        <summary>{t`Tools, routes and memory spaces`}</summary>
         <div class="fields">{FURTHER.map(list)}</div>
       </details>
     </div>
@@ -152,7 +168,7 @@ function readLabels(text: string): Readonly<Record<string, string>> {
     parts.map((part) => {
       const [name = '', value = ''] = part.split(/=(.*)/s).map((side) => side.trim());
       if (name === '' || value === '') {
-        throw new Error(`Labels: “${part.trim()}” is no label. Write name=value.`);
+        throw new Error(t`Labels: “${part.trim()}” is no label. Write name=value.`);
       }
       return [name, value];
     }),
@@ -188,16 +204,14 @@ function BudgetRows({ first }: { first: readonly BudgetFields[] }) {
   };
   return (
     <fieldset class="budgets-field" ref={box}>
-      <legend>Budgets</legend>
-      {rows.length === 0 && <p class="soft">No amount of money limits this key.</p>}
+      <legend>{t`Budgets`}</legend>
+      {rows.length === 0 && <p class="soft">{t`No amount of money limits this key.`}</p>}
       <div class="budget-rows">
         {rows.map(({ id, budget }) => (
           <BudgetRow key={id} budget={budget} remove={() => remove(id)} />
         ))}
       </div>
-      <Button class="another" onClick={add}>
-        Add a budget
-      </Button>
+      <Button class="another" onClick={add}>{t`Add a budget`}</Button>
       <datalist id="over-choices">
         <Options
           all={[
@@ -206,9 +220,7 @@ function BudgetRows({ first }: { first: readonly BudgetFields[] }) {
           ]}
         />
       </datalist>
-      <small>
-        When the amount is spent: refuse, warn, or the name of a route to something cheaper.
-      </small>
+      <small>{t`When the amount is spent: refuse, warn, or the name of a route to something cheaper.`}</small>
     </fieldset>
   );
 }
@@ -216,9 +228,9 @@ function BudgetRows({ first }: { first: readonly BudgetFields[] }) {
 function BudgetRow({ budget, remove }: { budget: Partial<BudgetFields>; remove: () => void }) {
   const { name, webhook, usd, per, over = 'refuse', warn = [0.5, 0.8], time_zone = 'UTC' } = budget;
   return (
-    <div class="budget-row" role="group" aria-label="Budget">
+    <div class="budget-row" role="group" aria-label={t`Budget`}>
       <input type="hidden" name="kept" value={JSON.stringify({ name, webhook })} />
-      <Field label="USD">
+      <Field label={t`USD`}>
         <Word
           name="usd"
           type="number"
@@ -229,31 +241,29 @@ function BudgetRow({ budget, remove }: { budget: Partial<BudgetFields>; remove: 
           value={String(usd ?? '')}
         />
       </Field>
-      <Field label="per">
+      <Field label={t`per`}>
         <select name="per">
           {PERIODS.map((period) => (
             <option key={period} value={period} selected={period === per}>
-              {period}
+              {PERIOD_NAMES[period]}
             </option>
           ))}
         </select>
       </Field>
-      <Field label="then">
+      <Field label={t`then`}>
         <Word name="over" placeholder="refuse" list="over-choices" value={over} />
       </Field>
-      <Field label="warn at %">
+      <Field label={t`warn at %`}>
         <Word
           name="warn"
           placeholder="50, 80"
           value={warn.map((share) => share * 100).join(', ')}
         />
       </Field>
-      <Field label="time zone">
+      <Field label={t`time zone`}>
         <Word name="time_zone" placeholder="UTC" value={time_zone} />
       </Field>
-      <Button class="tiny" aria-label="Remove this budget" onClick={remove}>
-        Remove
-      </Button>
+      <Button class="tiny" aria-label={t`Remove this budget`} onClick={remove}>{t`Remove`}</Button>
     </div>
   );
 }

@@ -3,13 +3,14 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { count, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
+import { rich, t } from '../kit/language.ts';
 import { go, hashOf, type Query, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
 import { getBudgets, getUsage, type KeyView, listKeys, type UsageGroup } from './api.ts';
 import { BudgetList, Labels, periodText } from './budgets.tsx';
 import { KeyDetail, NewKey } from './key-detail.tsx';
-import { LIMITS, stateOf } from './key-fields.tsx';
+import { LIMITS, STATES, stateOf } from './key-fields.tsx';
 import { PageFrame } from './page-frame.tsx';
 
 const ON_PAGE = 200;
@@ -78,8 +79,8 @@ function KeyList({ query }: { query: Query }) {
       <input
         ref={search}
         type="search"
-        placeholder="Search names, labels, models"
-        aria-label="Search keys"
+        placeholder={t`Search names, labels, models`}
+        aria-label={t`Search keys`}
         spellcheck={false}
         defaultValue={query.q ?? ''}
         onInput={({ currentTarget }) => {
@@ -93,17 +94,15 @@ function KeyList({ query }: { query: Query }) {
           checked={query.revoked === 'true'}
           onChange={({ currentTarget }) => change({ revoked: currentTarget.checked ? 'true' : '' })}
         />
-        Show revoked keys
+        {t`Show revoked keys`}
       </label>
-      <a class="button primary" href={keyLink('new')}>
-        New key
-      </a>
+      <a class="button primary" href={keyLink('new')}>{t`New key`}</a>
     </>
   );
   return (
     <PageFrame
-      title="Keys and budgets"
-      about="Who may use this gateway, and what each key may use and spend."
+      title={t`Keys and budgets`}
+      about={t`Who may use this gateway, and what each key may use and spend.`}
       actions={actions}
       loaded={loaded}
     >
@@ -112,34 +111,28 @@ function KeyList({ query }: { query: Query }) {
           {found.data.length > 0 ? (
             <KeyTable keys={found.data} spent={found.spent} />
           ) : query.q ? (
-            <Blank title="No key fits this search">
-              <Button onClick={() => go(listRoute())}>Show all</Button>
+            <Blank title={t`No key fits this search`}>
+              <Button onClick={() => go(listRoute())}>{t`Show all`}</Button>
             </Blank>
           ) : (
-            <Blank title="There are no keys yet">
-              <p>
-                Create one for each person, program or team that uses this gateway. Each has its own
-                limits, budget and bill.
-              </p>
-              <a class="button primary" href={keyLink('new')}>
-                New key
-              </a>
+            <Blank title={t`There are no keys yet`}>
+              <p>{t`Create one for each person, program or team that uses this gateway. Each has its own limits, budget and bill.`}</p>
+              <a class="button primary" href={keyLink('new')}>{t`New key`}</a>
             </Blank>
           )}
           {found.next !== null && (
             <p class="admin-more">
-              <Button onClick={() => void more()}>More keys</Button>
+              <Button onClick={() => void more()}>{t`More keys`}</Button>
             </p>
           )}
-          <section ref={budgets} class="budgets" aria-label="Budgets">
-            <h2>Budgets</h2>
+          <section ref={budgets} class="budgets" aria-label={t`Budgets`}>
+            <h2>{t`Budgets`}</h2>
             {found.limits.data.length > 0 ? (
               <BudgetList {...found.limits} />
             ) : (
               <>
                 <p class="soft">
-                  There are none yet. Give a key its own on its page, or let several keys share one
-                  in the configuration: <DocLink to="limits">Budgets in the manual</DocLink>
+                  {rich`There are none yet. Give a key its own on its page, or let several keys share one in the configuration: ${<DocLink to="limits">{t`Budgets in the manual`}</DocLink>}`}
                 </p>
                 <div class="snippet">
                   <pre>{EXAMPLE}</pre>
@@ -161,15 +154,15 @@ interface KeyTableProps {
 const KeyTable = ({ keys, spent }: KeyTableProps) => (
   <Table
     cards
-    label="Keys"
+    label={t`Keys`}
     rows={keys}
-    rowProps={(key) => ({ 'data-off': stateOf(key)[0] === 'revoked' ? '' : undefined })}
+    rowProps={(key) => ({ 'data-off': stateOf(key) === 'revoked' ? '' : undefined })}
     columns={[
-      { title: 'Name', cell: (key) => <Name {...key} />, class: 'wraps' },
-      { title: 'State', cell: (key) => <KeyState {...key} /> },
-      { title: 'Models', cell: ({ models }) => <Models list={models} />, class: 'wraps' },
+      { title: t`Name`, cell: (key) => <Name {...key} />, class: 'wraps' },
+      { title: t`State`, cell: (key) => <KeyState {...key} /> },
+      { title: t`Models`, cell: ({ models }) => <Models list={models} />, class: 'wraps' },
       {
-        title: 'Limits',
+        title: t`Limits`,
         cell: ({ limits }) => (
           <Lines
             all={LIMITS.flatMap(({ name, line }) => {
@@ -179,13 +172,13 @@ const KeyTable = ({ keys, spent }: KeyTableProps) => (
           />
         ),
       },
-      { title: 'Budget', cell: ({ budgets = [] }) => <Lines all={budgets.map(periodText)} /> },
+      { title: t`Budget`, cell: ({ budgets = [] }) => <Lines all={budgets.map(periodText)} /> },
       {
-        title: '30 days',
+        title: t`30 days`,
         cell: ({ id }) => usd(spent.get(id)?.cost_usd ?? null),
         num: true,
       },
-      { title: 'Tries', cell: ({ id }) => count(spent.get(id)?.tries ?? 0), num: true },
+      { title: t`Tries`, cell: ({ id }) => count(spent.get(id)?.tries ?? 0), num: true },
     ]}
   />
 );
@@ -196,9 +189,7 @@ const Name = ({ id, name, source, labels = {} }: KeyView) => (
       {name}
     </a>
     {source === 'configuration' && (
-      <span class="plain-tag" title="It stands in the configuration">
-        configuration
-      </span>
+      <span class="plain-tag" title={t`It stands in the configuration`}>{t`configuration`}</span>
     )}
     {Object.keys(labels).length > 0 && (
       <div class="label-line">
@@ -209,14 +200,18 @@ const Name = ({ id, name, source, labels = {} }: KeyView) => (
 );
 
 function KeyState(key: KeyView) {
-  const [text, tone] = stateOf(key);
+  const state = stateOf(key);
+  const [text, tone] = STATES[state];
   return (
     <>
       <State tone={tone}>{text}</State>
-      {key.expires !== undefined && text !== 'revoked' && (
+      {key.expires !== undefined && state !== 'revoked' && (
         <div class="soft small">
-          {text === 'expired' ? '' : 'expires '}
-          <When iso={key.expires} />
+          {state === 'expired' ? (
+            <When iso={key.expires} />
+          ) : (
+            rich`expires ${<When iso={key.expires} />}`
+          )}
         </div>
       )}
     </>
@@ -224,19 +219,19 @@ function KeyState(key: KeyView) {
 }
 
 function Models({ list }: { list: readonly string[] | undefined }) {
-  if (list === undefined) return <Soft>all</Soft>;
+  if (list === undefined) return <Soft>{t`all`}</Soft>;
   const rest = list.length - 2;
   return (
     <>
       {list.slice(0, 2).join(', ')}
-      {rest > 0 && <span class="soft" title={list.join(', ')}>{` and ${rest} more`}</span>}
+      {rest > 0 && <span class="soft" title={list.join(', ')}>{t` and ${rest} more`}</span>}
     </>
   );
 }
 
 const Lines = ({ all }: { all: readonly string[] }): Child =>
   all.length === 0 ? (
-    <Soft>none</Soft>
+    <Soft>{t`none`}</Soft>
   ) : (
     all.map((line) => (
       <div key={line} class="nowrap">

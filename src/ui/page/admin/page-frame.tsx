@@ -2,6 +2,7 @@
 
 import type { Loaded } from '../kit/hooks.ts';
 import { useKeys } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import type { Child } from '../kit/ui.tsx';
 
 interface PageFrameProps {
@@ -30,7 +31,7 @@ export function PageFrame({ title, about, actions, loaded, children }: PageFrame
       </header>
       {loaded?.problem !== undefined && (
         <p class="banner" role="alert">
-          <b>Failed</b>
+          <b>{t`Failed`}</b>
           <span>{loaded.problem}</span>
         </p>
       )}

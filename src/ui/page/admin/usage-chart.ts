@@ -2,13 +2,14 @@
 
 import type { ChartData, Series } from '../charts/chart-series.ts';
 import { count, short, usd } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import type { Query } from '../kit/route.ts';
 import { tokensIn, tokensOut, type Usage, type UsageGroup } from './api.ts';
 
 export const MEASURES = [
-  ['cost', 'Cost'],
-  ['tokens', 'Tokens'],
-  ['tries', 'Tries'],
+  ['cost', t`Cost`],
+  ['tokens', t`Tokens`],
+  ['tries', t`Tries`],
 ] as const;
 export type Measure = (typeof MEASURES)[number][0];
 export type Step = 'hour' | 'day' | 'month';
@@ -55,16 +56,16 @@ const FORMATS: Readonly<Record<Measure, (value: number) => string>> = {
   tries: short,
 };
 const TITLES: Readonly<Record<Measure, string>> = {
-  cost: 'Cost in USD',
-  tokens: 'Tokens',
-  tries: 'Tries',
+  cost: t`Cost in USD`,
+  tokens: t`Tokens`,
+  tries: t`Tries`,
 };
 
 /** The name that a group is shown with. */
 export function nameOf({ name, key_name, others }: UsageGroup): string {
-  if (others === true) return 'all others';
-  if (name === null) return '(without this label)';
-  if (name === '') return '(no key)';
+  if (others === true) return t`all others`;
+  if (name === null) return t`(without this label)`;
+  if (name === '') return t`(no key)`;
   return key_name ?? name;
 }
 

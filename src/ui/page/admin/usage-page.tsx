@@ -2,8 +2,9 @@
 
 import { Chart } from '../charts/chart.tsx';
 import { act, saveFile } from '../kit/copy.tsx';
-import { count, percent, short, usd } from '../kit/format.ts';
+import { count, percent, several, short, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
+import { rich, t } from '../kit/language.ts';
 import { go, hashOf, type Query, type Route, withQuery } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
@@ -20,20 +21,24 @@ import {
 } from './usage-chart.ts';
 
 const BY = [
-  ['key', 'Key'],
-  ['model', 'Model'],
-  ['target', 'Target'],
-  ['session', 'Session'],
+  ['key', t`Key`],
+  ['model', t`Model`],
+  ['target', t`Target`],
+  ['session', t`Session`],
 ] as const;
 const RANGES = [
   ['24h', '24 h'],
-  ['7d', '7 days'],
-  ['30d', '30 days'],
-  ['90d', '90 days'],
-  ['365d', '1 year'],
+  ['7d', t`7 days`],
+  ['30d', t`30 days`],
+  ['90d', t`90 days`],
+  ['365d', t`1 year`],
 ] as const;
 const RANGE = '30d';
-const STEPS = ['hour', 'day', 'month'] as const;
+const STEPS: readonly (readonly [Step, string])[] = [
+  ['hour', t`hour`],
+  ['day', t`day`],
+  ['month', t`month`],
+];
 /** Series with their own colour. */
 const NAMED = 7;
 const ROWS = 200;
@@ -61,19 +66,16 @@ export function UsagePage({ route }: { route: Route }) {
   const { from = '', to = '', data = [], labels = [] } = found?.totals ?? {};
   return (
     <PageFrame
-      title="Usage"
-      about="What was used and what it cost. Days and hours are in UTC."
+      title={t`Usage`}
+      about={t`What was used and what it cost. Days and hours are in UTC.`}
       loaded={loaded}
     >
       <Bar route={route} labels={labels} step={step} />
       {found && data.length === 0 && (
-        <Blank title="Nothing was used in this time">
+        <Blank title={t`Nothing was used in this time`}>
+          <p>{t`Each request that reaches a vendor appears here within a second, with its tokens and cost. Choose a longer period, or send a request.`}</p>
           <p>
-            Each request that reaches a vendor appears here within a second, with its tokens and
-            cost. Choose a longer period, or send a request.
-          </p>
-          <p>
-            <DocLink to="money">Costs in the manual</DocLink>
+            <DocLink to="money">{t`Costs in the manual`}</DocLink>
           </p>
         </Blank>
       )}
@@ -119,41 +121,41 @@ function Bar({ route, labels, step }: BarProps) {
   return (
     <div class="usage-bar">
       <Segments
-        label="Sum by"
-        options={[...BY, ...labels.map((name) => [`label.${name}`, `${name} (label)`] as const)]}
+        label={t`Sum by`}
+        options={[...BY, ...labels.map((name) => [`label.${name}`, t`${name} (label)`] as const)]}
         value={by}
         choose={(next) => change({ by: next })}
       />
       <Segments
-        label="Show"
+        label={t`Show`}
         options={MEASURES}
         value={measureOf(query.show)}
         choose={(show) => change({ show })}
       />
       <i class="break" />
       <Segments
-        label="Time"
+        label={t`Time`}
         options={RANGES}
         value={query.to === undefined ? (query.from ?? RANGE) : ''}
         choose={(from) => change({ to: '', step: '', from })}
       />
       <div class="dates">
-        {date('from', 'From')} – {date('to', 'To')}
+        {date('from', t`From`)} – {date('to', t`To`)}
       </div>
       <Segments
-        label="Step"
-        options={STEPS.filter((one) => one !== 'hour' || by !== 'session').map(
-          (one) => [one, one] as const,
-        )}
+        label={t`Step`}
+        options={STEPS.filter(([one]) => one !== 'hour' || by !== 'session')}
         value={step}
         choose={(next) => change({ step: next })}
       />
       {query.key !== undefined && (
         <span class="chip">
-          key <code>{query.key}</code>
-          <Button class="tiny" aria-label="Show all keys" onClick={() => change({ key: '' })}>
-            ×
-          </Button>
+          {rich`key ${<code>{query.key}</code>}
+          ${(
+            <Button class="tiny" aria-label={t`Show all keys`} onClick={() => change({ key: '' })}>
+              ×
+            </Button>
+          )}`}
         </span>
       )}
     </div>
@@ -171,33 +173,33 @@ function Figures({ data }: { data: readonly UsageGroup[] }) {
     <Facts
       class="figures"
       items={[
-        ['Cost', usd(sum((group) => group.cost_usd))],
-        ['Tries', count(sum((group) => group.tries))],
-        ['Tokens in', short(input)],
-        ['From the cache', input === 0 ? '–' : percent(cached / input)],
-        ['Tokens out', short(sum(tokensOut))],
+        [t`Cost`, usd(sum((group) => group.cost_usd))],
+        [t`Tries`, count(sum((group) => group.tries))],
+        [t`Tokens in`, short(input)],
+        [t`From the cache`, input === 0 ? '–' : percent(cached / input)],
+        [t`Tokens out`, short(sum(tokensOut))],
         money(
-          'Saved by caches',
+          t`Saved by caches`,
           data.map((group) => group.cache_saved_usd),
-          'What reading prompts from vendors’ caches saved, less what writing them cost',
+          t`What reading prompts from vendors’ caches saved, less what writing them cost`,
         ),
         money(
-          'Cost of lost caches',
+          t`Cost of lost caches`,
           data.map((group) => group.cache_lost_usd),
-          'Paid again within five minutes, because the vendor did not find the beginning of the same conversation in its cache. Of requests whose client names its session',
+          t`Paid again within five minutes, because the vendor did not find the beginning of the same conversation in its cache. Of requests whose client names its session`,
         ),
         unpriced > 0 && [
-          'Without a price',
+          t`Without a price`,
           count(unpriced),
           {
             'data-tone': 'warn',
-            title: 'Tries of models whose price is not known: their cost is missing here',
+            title: t`Tries of models whose price is not known: their cost is missing here`,
           },
         ],
         estimated > 0 && [
-          'Estimated',
+          t`Estimated`,
           count(estimated),
-          { title: 'Tries whose tokens the vendor did not report' },
+          { title: t`Tries whose tokens the vendor did not report` },
         ],
       ]}
     />
@@ -218,7 +220,7 @@ function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) 
   return (
     <Table
       cards
-      label="Usage in all"
+      label={t`Usage in all`}
       rows={data.toSorted((a, b) => of(b) - of(a))}
       columns={[
         {
@@ -227,7 +229,7 @@ function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) 
           class: 'wraps',
         },
         {
-          title: 'Share',
+          title: t`Share`,
           class: 'used',
           cell: (group) => (
             <div class="used-bar">
@@ -236,16 +238,16 @@ function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) 
             </div>
           ),
         },
-        { title: 'Cost', cell: (group) => <Cost {...group} />, num: true },
-        { title: 'Tries', cell: ({ tries }) => count(tries), num: true },
-        { title: 'Tokens in', cell: (group) => short(tokensIn(group)), num: true },
+        { title: t`Cost`, cell: (group) => <Cost {...group} />, num: true },
+        { title: t`Tries`, cell: ({ tries }) => count(tries), num: true },
+        { title: t`Tokens in`, cell: (group) => short(tokensIn(group)), num: true },
         {
-          title: 'Cached',
+          title: t`Cached`,
           cell: (group) =>
             tokensIn(group) === 0 ? '–' : percent(group.tokens.cache_read / tokensIn(group)),
           num: true,
         },
-        { title: 'Tokens out', cell: (group) => short(tokensOut(group)), num: true },
+        { title: t`Tokens out`, cell: (group) => short(tokensOut(group)), num: true },
       ]}
     />
   );
@@ -261,13 +263,9 @@ function GroupName({ by, group }: { by: string; group: UsageGroup }) {
 
 function Cost({ cost_usd, unpriced, tries }: UsageGroup) {
   if (unpriced === tries) {
-    return (
-      <span class="soft" title="No price is known">
-        no price
-      </span>
-    );
+    return <span class="soft" title={t`No price is known`}>{t`no price`}</span>;
   }
-  const title = unpriced === 1 ? '1 try has no price' : `${count(unpriced)} tries have no price`;
+  const title = t`${several(unpriced, 'try', 'tries')} without a price`;
   return (
     <>
       {usd(cost_usd)}
@@ -298,16 +296,15 @@ function Downloads({ query, step, data }: DownloadsProps) {
   const tries = data.reduce((sum, group) => sum + group.tries, 0);
   return (
     <p class="admin-more downloads">
-      CSV: <Button onClick={save('/usage', { limit: '10000' }, 'usage.csv')}>these totals</Button>
+      {t`CSV:`}
+      <Button onClick={save('/usage', { limit: '10000' }, 'usage.csv')}>{t`these totals`}</Button>
       <Button onClick={save('/usage', { limit: '10000', step }, `usage-by-${step}.csv`)}>
-        by {step}
+        {t`by ${STEPS.find(([one]) => one === step)?.[1] ?? step}`}
       </Button>
       {tries <= MAX_ROWS ? (
-        <Button onClick={save('/spend', {}, 'spend.csv')}>every try</Button>
+        <Button onClick={save('/spend', {}, 'spend.csv')}>{t`every try`}</Button>
       ) : (
-        <Soft>
-          every try: choose a shorter time, or use <code>hopgate usage --csv</code>
-        </Soft>
+        <Soft>{rich`every try: choose a shorter time, or use ${<code>hopgate usage --csv</code>}`}</Soft>
       )}
     </p>
   );

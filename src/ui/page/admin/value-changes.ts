@@ -1,5 +1,7 @@
 /** Changes between two versions of a key, field by field, as texts. */
 
+import { t } from '../kit/language.ts';
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface FieldChange {
@@ -46,5 +48,5 @@ function textOf(value: unknown): string | undefined {
       .map(([name, inner]) => `${name} ${textOf(inner) ?? '–'}`)
       .join(', ');
   }
-  return value === true ? 'yes' : String(value);
+  return value === true ? t`yes` : String(value);
 }

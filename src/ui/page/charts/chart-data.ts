@@ -1,8 +1,8 @@
 /** The charts of the page, built from the figures of the API. */
 
 import type { Stats, StatsFigures } from '../../api/api.ts';
-
 import { count, millis, percent, short, usd } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import type { ChartData, Series } from './chart-series.ts';
 
 type Bucket = Stats['buckets'][number];
@@ -32,52 +32,52 @@ export function chartsOf(stats: Stats, priced: boolean): readonly ChartData[] {
     );
   return [
     chart(
-      'Requests',
+      t`Requests`,
       'bars',
       [
-        of('fine', 'fine', ({ requests, failed }) => requests - failed),
-        of('failed or retried', 'failed', ({ failed }) => failed),
+        of(t`fine`, 'fine', ({ requests, failed }) => requests - failed),
+        of(t`failed or retried`, 'failed', ({ failed }) => failed),
       ],
       short,
       { total: count(all.requests), whole: true },
     ),
-    chart('Errors by kind', 'bars', byName(buckets, all, 'errors', 'err'), short, {
+    chart(t`Errors by kind`, 'bars', byName(buckets, all, 'errors', 'err'), short, {
       total: count(sum(all.errors)),
       whole: true,
     }),
-    chart('Time until the first byte', 'lines', times3('first_byte_ms'), millis, {
+    chart(t`Time until the first byte`, 'lines', times3('first_byte_ms'), millis, {
       total: all.first_byte_ms === null ? '' : `p50 ${millis(all.first_byte_ms.p50)}`,
     }),
-    chart('Time until the end', 'lines', times3('total_ms'), millis, {
+    chart(t`Time until the end`, 'lines', times3('total_ms'), millis, {
       total: all.total_ms === null ? '' : `p50 ${millis(all.total_ms.p50)}`,
     }),
     chart(
-      'Prompt tokens from the cache',
+      t`Prompt tokens from the cache`,
       'lines',
-      [of('cached', 'cacheRead', (bucket) => bucket.cache_hit_rate)],
+      [of(t`cached`, 'cacheRead', (bucket) => bucket.cache_hit_rate)],
       percent,
       { top: 1, total: all.cache_hit_rate === null ? '' : percent(all.cache_hit_rate) },
     ),
-    chart('Notes by rule', 'bars', byName(buckets, all, 'notes', 'hue'), short, {
+    chart(t`Notes by rule`, 'bars', byName(buckets, all, 'notes', 'hue'), short, {
       total: count(sum(all.notes)),
       whole: true,
     }),
     chart(
-      'Tokens',
+      t`Tokens`,
       'bars',
       [
-        of('input', 'input', (b) => b.input_tokens - b.cached_tokens - b.cache_write_tokens),
-        of('cached', 'cacheRead', (b) => b.cached_tokens),
-        of('cache write', 'cacheWrite', (b) => b.cache_write_tokens),
-        of('output', 'output', (b) => b.output_tokens - b.reasoning_tokens),
-        of('reasoning', 'reasoning', (b) => b.reasoning_tokens),
+        of(t`input`, 'input', (b) => b.input_tokens - b.cached_tokens - b.cache_write_tokens),
+        of(t`cached`, 'cacheRead', (b) => b.cached_tokens),
+        of(t`cache write`, 'cacheWrite', (b) => b.cache_write_tokens),
+        of(t`output`, 'output', (b) => b.output_tokens - b.reasoning_tokens),
+        of(t`reasoning`, 'reasoning', (b) => b.reasoning_tokens),
       ],
       short,
-      { total: `${short(all.input_tokens)} in, ${short(all.output_tokens)} out` },
+      { total: t`${short(all.input_tokens)} in, ${short(all.output_tokens)} out` },
     ),
     ...(priced
       ? [
-          chart('Cost', 'bars', [of('USD', 'money', (bucket) => bucket.cost)], usd, {
+          chart(t`Cost`, 'bars', [of('USD', 'money', (bucket) => bucket.cost)], usd, {
             total: usd(all.cost),
           }),
         ]
@@ -109,5 +109,5 @@ function byName(
   const values = buckets.map((bucket) =>
     rest.reduce((total, name) => total + (bucket[field][name] ?? 0), 0),
   );
-  return [...series, { name: `${rest.length} others`, tone: 'others', values }];
+  return [...series, { name: t`${rest.length} others`, tone: 'others', values }];
 }

@@ -2,6 +2,7 @@
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { clock, day } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { Table } from '../kit/table.tsx';
 import { Button } from '../kit/ui.tsx';
 import { type ChartData, type Series, span } from './chart-series.ts';
@@ -66,9 +67,11 @@ export function Chart({ data, pointer, choose }: ChartProps) {
       <header>
         <h2>{data.title}</h2>
         <span class="when">{when}</span>
-        <Button class="tiny as-table" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-          table
-        </Button>
+        <Button
+          class="tiny as-table"
+          aria-pressed={asTable}
+          onClick={() => setAsTable(!asTable)}
+        >{t`table`}</Button>
       </header>
       <ul class="chart-legend">
         {values.map(([name, value], i) => (
@@ -86,7 +89,7 @@ export function Chart({ data, pointer, choose }: ChartProps) {
         hidden={asTable}
         tabIndex={0}
         role="group"
-        aria-label={`${data.title}. Arrow keys move through time. ${when} ${read}`}
+        aria-label={t`${data.title}. Arrow keys move through time. ${when} ${read}`}
         onPointerMove={(event) => point(bucketAt(event))}
         onPointerLeave={() => point(undefined)}
         onClick={(event) => {
@@ -155,9 +158,12 @@ function Picture({ data, width, at }: { data: ChartData; width: number; at: Inde
         <rect class="cursor-band" x={x(at)} width={step} y={TOP} height={HEIGHT - TOP - BOTTOM} />
       )}
       {isEmpty && (
-        <text class="none" x={LEFT + inner / 2} y={HEIGHT / 2} text-anchor="middle">
-          no data in this period
-        </text>
+        <text
+          class="none"
+          x={LEFT + inner / 2}
+          y={HEIGHT / 2}
+          text-anchor="middle"
+        >{t`no data in this period`}</text>
       )}
     </svg>
   );
@@ -237,14 +243,14 @@ function Values({ data: { title, times, series, format, bucketMs } }: { data: Ch
   const rows = times
     .map((time, i) => ({ time, values: series.map(({ values }) => values[i] ?? null) }))
     .filter(({ values }) => values.some((value) => value !== null && value !== 0));
-  if (rows.length === 0) return <p class="soft">Nothing in this time.</p>;
+  if (rows.length === 0) return <p class="soft">{t`Nothing in this time.`}</p>;
   return (
     <div class="chart-table">
       <Table
         label={title}
         rows={rows}
         columns={[
-          { title: 'Time', cell: ({ time }) => span(time, bucketMs) },
+          { title: t`Time`, cell: ({ time }) => span(time, bucketMs) },
           ...series.map(({ name }, i) => ({
             title: name,
             num: true,

@@ -5,6 +5,7 @@ import type { Info, Stats } from '../../api/api.ts';
 import { getStats } from '../kit/api-calls.ts';
 import { count, millis, percent, short, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import {
   currentRoute,
   filtersOf,
@@ -26,7 +27,7 @@ const RANGES = [
   ['1h', '1 h'],
   ['6h', '6 h'],
   ['24h', '24 h'],
-  ['7d', '7 days'],
+  ['7d', t`7 days`],
 ] as const;
 const RANGE = '1h';
 const BUCKETS = 60;
@@ -61,11 +62,11 @@ export function ChartsPage({ info, route, switched }: ChartsPageProps) {
     go({ name: 'list', query: { ...query, since: String(since), until: String(until) } });
   };
   return (
-    <section class="charts-page" aria-label="Charts">
-      <h1 class="sr">Charts</h1>
+    <section class="charts-page" aria-label={t`Charts`}>
+      <h1 class="sr">{t`Charts`}</h1>
       <div class="charts-bar">
         <Segments
-          label="Time"
+          label={t`Time`}
           options={RANGES}
           value={query.since ?? RANGE}
           choose={(since) => change({ since, until: '' })}
@@ -101,14 +102,14 @@ function figuresOf({ all }: Stats, mode: Info['samples']['mode']): readonly Fact
   const both = (times: Stats['all']['total_ms']) =>
     times === null ? '–' : `${millis(times.p50)} / ${millis(times.p95)}`;
   return [
-    [mode === 'all' ? 'Requests' : 'Recorded', count(all.requests)],
-    ['Failed', share(failed), { 'data-tone': failed > 0 ? 'bad' : undefined }],
-    ['Retried', share(Math.max(0, all.failed - failed))],
-    ['First byte p50 / p95', both(all.first_byte_ms)],
-    ['Total p50 / p95', both(all.total_ms)],
-    ['Cache hits', all.cache_hit_rate === null ? '–' : percent(all.cache_hit_rate)],
-    ['Tokens in / out', `${short(all.input_tokens)} / ${short(all.output_tokens)}`],
-    all.cost !== null && ['Cost', usd(all.cost)],
+    [mode === 'all' ? t`Requests` : t`Recorded`, count(all.requests)],
+    [t`Failed`, share(failed), { 'data-tone': failed > 0 ? 'bad' : undefined }],
+    [t`Retried`, share(Math.max(0, all.failed - failed))],
+    [t`First byte p50 / p95`, both(all.first_byte_ms)],
+    [t`Total p50 / p95`, both(all.total_ms)],
+    [t`Cache hits`, all.cache_hit_rate === null ? '–' : percent(all.cache_hit_rate)],
+    [t`Tokens in / out`, `${short(all.input_tokens)} / ${short(all.output_tokens)}`],
+    all.cost !== null && [t`Cost`, usd(all.cost)],
   ];
 }
 
@@ -121,36 +122,36 @@ interface TargetsProps {
 const Targets = ({ stats: { targets }, priced, query }: TargetsProps) =>
   targets.length === 0 ? null : (
     <section class="targets">
-      <h2>By target</h2>
+      <h2>{t`By target`}</h2>
       <Table
         rows={targets}
         columns={[
           {
-            title: 'Target',
+            title: t`Target`,
             cell: ({ target }) => (
               <a href={hashOf({ name: 'list', query: { ...query, model: target } })}>
                 {target || '(none)'}
               </a>
             ),
           },
-          { title: 'Requests', num: true, cell: ({ requests }) => count(requests) },
+          { title: t`Requests`, num: true, cell: ({ requests }) => count(requests) },
           {
-            title: 'Failed',
+            title: t`Failed`,
             num: true,
             cell: ({ failed }) => count(failed),
             tone: ({ failed }) => (failed > 0 ? 'bad' : undefined),
           },
-          { title: 'First byte p50', num: true, cell: (one) => millis(one.first_byte_ms?.p50) },
-          { title: 'Total p50', num: true, cell: (one) => millis(one.total_ms?.p50) },
-          { title: 'Total p95', num: true, cell: (one) => millis(one.total_ms?.p95) },
+          { title: t`First byte p50`, num: true, cell: (one) => millis(one.first_byte_ms?.p50) },
+          { title: t`Total p50`, num: true, cell: (one) => millis(one.total_ms?.p50) },
+          { title: t`Total p95`, num: true, cell: (one) => millis(one.total_ms?.p95) },
           {
-            title: 'Cache hits',
+            title: t`Cache hits`,
             num: true,
             cell: ({ cache_hit_rate: rate }) => (rate === null ? '–' : percent(rate)),
           },
-          { title: 'Tokens in', num: true, cell: ({ input_tokens }) => short(input_tokens) },
-          { title: 'Tokens out', num: true, cell: ({ output_tokens }) => short(output_tokens) },
-          priced && { title: 'Cost', num: true, cell: ({ cost }) => usd(cost) },
+          { title: t`Tokens in`, num: true, cell: ({ input_tokens }) => short(input_tokens) },
+          { title: t`Tokens out`, num: true, cell: ({ output_tokens }) => short(output_tokens) },
+          priced && { title: t`Cost`, num: true, cell: ({ cost }) => usd(cost) },
         ]}
       />
     </section>

@@ -14,6 +14,7 @@ import {
 import { getDiff } from '../kit/api-calls.ts';
 import { count, several } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
+import { rich, t } from '../kit/language.ts';
 import { noteLink, useMeaning } from '../kit/notes.tsx';
 import { go, type Query, withQuery } from '../kit/route.ts';
 import { Button, Problem, Segments } from '../kit/ui.tsx';
@@ -24,9 +25,9 @@ import { Meaning } from './meaning-view.tsx';
 /** What is shown: what both sides say, or their JSON. */
 type Picture = 'meaning' | 'side' | 'list';
 const PICTURES = [
-  ['meaning', 'Meaning'],
-  ['side', 'JSON side by side'],
-  ['list', 'List'],
+  ['meaning', t`Meaning`],
+  ['side', t`JSON side by side`],
+  ['list', t`List`],
 ] as const;
 
 /** Two protocols write everything differently: there, what they say is the better picture. */
@@ -115,38 +116,38 @@ export function DiffTab({ detail, route }: ViewProps) {
       <div class="bar">
         <span class="pickers">
           <StageSelect
-            label="From"
+            label={t`From`}
             stages={stages}
             current={a}
             choose={(next) => change({ a: next, b, rule: '' })}
           />
           <span aria-hidden="true">→</span>
           <StageSelect
-            label="To"
+            label={t`To`}
             stages={stages}
             current={b}
             choose={(next) => change({ a, b: next, rule: '' })}
           />
           <Button
             class="tiny"
-            aria-label="Swap both sides"
+            aria-label={t`Swap both sides`}
             onClick={() => change({ a: b, b: a, rule: '' })}
           >
             ⇄
           </Button>
         </span>
-        <h2 class="sr">{`${stageTitle(a)} against ${stageTitle(b)}`}</h2>
+        <h2 class="sr">{t`${stageTitle(a)} against ${stageTitle(b)}`}</h2>
         <Segments
-          label="View"
+          label={t`View`}
           options={PICTURES}
           value={data?.picture ?? ''}
           choose={(as) => change({ as })}
         />
         <span class="stepper">
-          <Button class="tiny" aria-label="Previous change (p)" onClick={() => step(-1)}>
+          <Button class="tiny" aria-label={t`Previous change (p)`} onClick={() => step(-1)}>
             ↑
           </Button>
-          <Button class="tiny" aria-label="Next change (n)" onClick={() => step(1)}>
+          <Button class="tiny" aria-label={t`Next change (n)`} onClick={() => step(1)}>
             ↓
           </Button>
         </span>
@@ -171,7 +172,7 @@ function Compared({ diff, picture, rows }: Comparison) {
   if (diff.identical || diff.changes.length === 0) {
     return (
       <p class="same-words">
-        {diff.identical ? 'Byte for byte the same.' : 'The same values, written differently.'}
+        {diff.identical ? t`Byte for byte the same.` : t`The same values, written differently.`}
       </p>
     );
   }
@@ -179,7 +180,7 @@ function Compared({ diff, picture, rows }: Comparison) {
     <>
       {diff.changes.length < diff.total && (
         <p class="soft">
-          {`The first ${count(diff.changes.length)} of ${count(diff.total)} changes.`}
+          {t`The first ${count(diff.changes.length)} of ${count(diff.total)} changes.`}
         </p>
       )}
       {rows === undefined ? <ChangeList changes={diff.changes} /> : <DiffLines rows={rows} />}
@@ -203,8 +204,7 @@ function Rules({ diff, picture, rule, choose }: RulesProps) {
       {all.map(([name, times]) =>
         name === UNNAMED ? (
           <button key="" type="button" class="rule" disabled>
-            without a note
-            <b>{` ${times}`}</b>
+            {rich`without a note${<b>{` ${times}`}</b>}`}
           </button>
         ) : (
           <Rule
@@ -233,7 +233,7 @@ const Rule = ({ name, times, pressed, choose }: RuleProps) => (
       {name}
       <b>{` ${times}`}</b>
     </Button>
-    <a href={noteLink(name)} target="_blank" rel="noopener" aria-label={`${name} in the manual`}>
+    <a href={noteLink(name)} target="_blank" rel="noopener" aria-label={t`${name} in the manual`}>
       ?
     </a>
   </span>
@@ -249,10 +249,14 @@ function tally(changes: readonly Pick<ChangeView, 'rules'>[]): ReadonlyMap<strin
 }
 
 function summary({ changes, total, identical }: DiffView): string {
-  if (identical) return 'no change';
-  const text = (['added', 'removed', 'changed'] as const)
-    .map((kind) => [kind, changes.filter((change) => change.kind === kind).length] as const)
-    .filter(([, times]) => times > 0)
-    .map(([kind, times]) => `${count(times)} ${kind}`);
+  if (identical) return t`no change`;
+  const number = (kind: ChangeView['kind']) =>
+    changes.filter((change) => change.kind === kind).length;
+  const [added, removed, changed] = [number('added'), number('removed'), number('changed')];
+  const text = [
+    added > 0 && t`${count(added)} added`,
+    removed > 0 && t`${count(removed)} removed`,
+    changed > 0 && t`${count(changed)} changed`,
+  ].filter((part) => part !== false);
   return text.length === 0 ? several(total, 'change') : text.join(', ');
 }

@@ -6,6 +6,7 @@ import { diffText } from '../../../lib/text/text-diff.ts';
 import type { ChangeView } from '../../api/api.ts';
 import { Leaf } from '../kit/code.tsx';
 import { count } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button } from '../kit/ui.tsx';
 import type { Cell, DiffRow } from './diff-rows.ts';
@@ -35,9 +36,7 @@ export function DiffLines({ rows }: { rows: readonly DiffRow[] }) {
           fold ? <Fold key={i} rows={some} /> : <Lines key={i} rows={some} />,
         )}
       {shown >= 0 && (
-        <Button class="more" onClick={() => setPages(pages + 1)}>
-          show more of the diff
-        </Button>
+        <Button class="more" onClick={() => setPages(pages + 1)}>{t`show more of the diff`}</Button>
       )}
     </div>
   );
@@ -84,13 +83,13 @@ function Fold({ rows }: { rows: readonly DiffRow[] }) {
   const what = numbers ? `${names[0]} – ${names.at(-1)}` : names.slice(0, 8).join(', ');
   return (
     <Button class="fold" onClick={() => setOpen(true)}>
-      {`⋯ ${count(rows.length)} the same`}
+      {t`⋯ ${count(rows.length)} the same`}
       <small>{` ${what}`}</small>
     </Button>
   );
 }
 
-const SAID = { same: '', added: 'added', removed: 'removed', changed: 'changed' } as const;
+export const KINDS = { added: t`added`, removed: t`removed`, changed: t`changed` } as const;
 
 function Line({ row }: { row: DiffRow }) {
   const [open, setOpen] = useState(false);
@@ -107,7 +106,7 @@ function Line({ row }: { row: DiffRow }) {
         tabIndex: -1,
       })}
     >
-      {mark !== 'same' && <span class="sr">{SAID[mark]}</span>}
+      {mark !== 'same' && <span class="sr">{KINDS[mark]}</span>}
       <Half row={row} kind="left" open={row.folded && (() => setOpen(true))} />
       <Half row={row} kind="right" />
     </div>
@@ -141,7 +140,7 @@ function Half({ row, kind, open }: HalfProps) {
         )}
         <Value row={row} cell={cell} kind={kind} />
         {open && (
-          <Button class="inline-more" aria-label="Open" onClick={open}>
+          <Button class="inline-more" aria-label={t`Open`} onClick={open}>
             ⋯
           </Button>
         )}
@@ -195,7 +194,7 @@ function Whole({ text }: { text: string }) {
       {whole ? text : text.slice(0, 1500)}
       {!whole && (
         <Button class="more" onClick={() => setWhole(true)}>
-          {`… ${count(text.length - 1500)} more characters`}
+          {t`… ${count(text.length - 1500)} more characters`}
         </Button>
       )}
     </mark>
@@ -209,7 +208,7 @@ const Shortened = ({ text }: { text: string }) =>
   ) : (
     <>
       {text.slice(0, 120)}
-      <small class="cut">{` ⋯ ${count(text.length - 240)} characters ⋯ `}</small>
+      <small class="cut">{t` ⋯ ${count(text.length - 240)} characters ⋯ `}</small>
       {text.slice(-120)}
     </>
   );
@@ -220,7 +219,7 @@ export const ChangeList = ({ changes }: { changes: readonly ChangeView[] }) => (
     {changes.map((change, i) => (
       <li key={i} data-mark={change.kind} data-rules={change.rules.join(' ')}>
         <div class="place">
-          <b>{change.kind}</b> <code>{change.at || '/'}</code>
+          <b>{KINDS[change.kind]}</b> <code>{change.at || '/'}</code>
           {change.to !== undefined && (
             <>
               {' → '}
@@ -251,6 +250,6 @@ const Side = ({ class: cls, value, chars }: SideProps) => (
     <Leaf
       value={typeof value === 'object' && value !== null ? JSON.stringify(value) : (value ?? null)}
     />
-    {chars !== undefined && <small>{` ${count(chars)} characters in all`}</small>}
+    {chars !== undefined && <small>{t` ${count(chars)} characters in all`}</small>}
   </div>
 );

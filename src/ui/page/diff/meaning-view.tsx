@@ -3,8 +3,10 @@
 import { useState } from 'preact/hooks';
 import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
 import type { MeaningChange, MeaningDiff, MeaningPart } from '../../api/api.ts';
+import { rich, said, t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button } from '../kit/ui.tsx';
+import { KINDS } from './diff-view.tsx';
 import { WordMarks } from './word-marks.tsx';
 
 /** Values of at most so many characters stand in one line. */
@@ -16,16 +18,15 @@ export const Meaning = ({ diff: { parts, translated, otherRules } }: { diff: Mea
   <div class="meaning">
     <p class="soft lead">
       {translated
-        ? 'The two bodies are in different protocols. A part that says the same in another form takes one line; '
-        : 'A part that is the same in both takes one line; '}
-      press <kbd>v</kbd> for their JSON.
+        ? rich`The two bodies are in different protocols. A part that says the same in another form takes one line; press ${<kbd>v</kbd>} for their JSON.`
+        : rich`A part that is the same in both takes one line; press ${<kbd>v</kbd>} for their JSON.`}
     </p>
     {parts.map((part) => (
       <Part key={part.name} {...part} />
     ))}
     {otherRules.length > 0 && (
       <p class="soft othernotes">
-        Also noted for this exchange, not for a place shown here: <NoteTags names={otherRules} />
+        {rich`Also noted for this exchange, not for a place shown here: ${<NoteTags names={otherRules} />}`}
       </p>
     )}
   </div>
@@ -40,14 +41,14 @@ function Part({ name, title, changes }: MeaningPart) {
         <i class="sign" aria-hidden="true">
           {same ? '=' : '≠'}
         </i>
-        {title}
+        {said(title)}
       </h3>
       {changes.slice(0, all ? undefined : FIRST).map((change, i) => (
         <Change key={i} {...change} />
       ))}
       {!all && (
         <Button class="more" onClick={() => setAll(true)}>
-          {`${changes.length - FIRST} more changes`}
+          {t`${changes.length - FIRST} more changes`}
         </Button>
       )}
     </section>
@@ -70,13 +71,13 @@ function Change({ kind, what, at, to, before, after, rules }: MeaningChange) {
       tabIndex={-1}
     >
       <header>
-        <b class="kind">{kind}</b>
-        <span class="what">{what}</span>
+        <b class="kind">{KINDS[kind]}</b>
+        <span class="what">{said(what)}</span>
         {inLine && (
           <span class="values">
-            {before !== undefined && <del>{before || '(empty)'}</del>}
+            {before !== undefined && <del>{before || t`(empty)`}</del>}
             {kind === 'changed' && <span aria-hidden="true"> → </span>}
-            {after !== undefined && <ins>{after || '(empty)'}</ins>}
+            {after !== undefined && <ins>{after || t`(empty)`}</ins>}
           </span>
         )}
         <NoteTags names={rules} />

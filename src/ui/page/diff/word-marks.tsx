@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { TextPart } from '../../../lib/text/text-diff.ts';
 import { count } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { Button } from '../kit/ui.tsx';
 
 /** Characters of an equal part that are shown at each of its ends, and the shortest part that is folded. */
@@ -44,7 +45,7 @@ function SameFold({ text, head, tail }: { text: string; head: number; tail: numb
     <>
       {text.slice(0, head)}
       <Button class="samefold" onClick={() => setOpen(true)}>
-        {`⋯ ${count(end - head)} characters the same`}
+        {t`⋯ ${count(end - head)} characters the same`}
       </Button>
       {text.slice(end)}
     </>

@@ -6,6 +6,7 @@ import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/
 import { JsonTree } from '../kit/code.tsx';
 import { bytes, count, several, worded } from '../kit/format.ts';
 import { hasWord } from '../kit/highlight.ts';
+import { t } from '../kit/language.ts';
 import { ALL_LINES, LongText } from '../kit/long-text.tsx';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button, type Child, Soft } from '../kit/ui.tsx';
@@ -56,9 +57,11 @@ export const TalkProblem = ({ problem }: Pick<ConversationView, 'problem'>) =>
 function TalkFacts({ settings, usage, model, finish, kind, complete, problem }: ConversationView) {
   const facts = [
     model,
-    finish === null ? '' : `ended with ${finish}`,
-    kind === 'reply' && !complete && problem === null ? 'not complete' : '',
-    usage === null ? '' : `${count(totalInput(usage))} tokens in, ${count(totalOutput(usage))} out`,
+    finish === null ? '' : t`ended with ${finish}`,
+    kind === 'reply' && !complete && problem === null ? t`not complete` : '',
+    usage === null
+      ? ''
+      : t`${count(totalInput(usage))} tokens in, ${count(totalOutput(usage))} out`,
   ].filter((word) => word !== '');
   return (
     <p class="talk-facts">
@@ -112,7 +115,7 @@ export function Turns({ all, of }: { all: readonly TurnView[]; of: Source }) {
       {next < last && (
         <div class="gap">
           <Button class="more" onClick={() => setNext(Math.min(last, next + 50))}>
-            {`${several(last - next, 'turn')} not shown: show ${Math.min(50, last - next)}`}
+            {t`${several(last - next, 'turn')} not shown: show ${Math.min(50, last - next)}`}
           </Button>
         </div>
       )}
@@ -140,6 +143,14 @@ export function Turn({ view: { role, blocks, at }, index, of }: TurnProps) {
   );
 }
 
+const WHO: Readonly<Record<string, string>> = {
+  system: t`system`,
+  developer: t`developer`,
+  user: t`user`,
+  assistant: t`assistant`,
+  tool: t`tool`,
+};
+
 interface TurnBoxProps {
   readonly who: string;
   readonly rules?: readonly string[];
@@ -148,9 +159,9 @@ interface TurnBoxProps {
 }
 
 const TurnBox = ({ who, rules = [], number, children }: TurnBoxProps) => (
-  <section class="turn" data-role={who} aria-label={`${who}, turn ${number}`}>
+  <section class="turn" data-role={who} aria-label={t`${WHO[who] ?? who}, turn ${number}`}>
     <div class="who">
-      <b>{who}</b>
+      <b>{WHO[who] ?? who}</b>
       <small>{number}</small>
     </div>
     <div class="said">
@@ -159,7 +170,11 @@ const TurnBox = ({ who, rules = [], number, children }: TurnBoxProps) => (
           <NoteTags names={rules} />
         </div>
       )}
-      {Array.isArray(children) && children.length === 0 ? <p class="soft">(nothing)</p> : children}
+      {Array.isArray(children) && children.length === 0 ? (
+        <p class="soft">{t`(nothing)`}</p>
+      ) : (
+        children
+      )}
     </div>
   </section>
 );
@@ -228,7 +243,7 @@ function Block({ one, place, of, lines }: BlockProps) {
     case 'refusal':
       return (
         <div class="block refusal">
-          <b>refusal</b>
+          <b>{t`refusal`}</b>
           {text()}
         </div>
       );
@@ -236,10 +251,10 @@ function Block({ one, place, of, lines }: BlockProps) {
       return (
         <details class="block reasoning" open={one.text !== '' && one.text.length < 600}>
           <summary>
-            {one.summary === true ? 'reasoning (summary)' : 'reasoning'}
+            {one.summary === true ? t`reasoning (summary)` : t`reasoning`}
             <small>{` ${several(one.chars ?? one.text.length, 'character')}`}</small>
             {one.sealed !== undefined && (
-              <small>{`, ${one.sealed.kind} of ${bytes(one.sealed.bytes)}`}</small>
+              <small>{t`, ${one.sealed.kind} of ${bytes(one.sealed.bytes)}`}</small>
             )}
           </summary>
           {text()}
@@ -255,7 +270,7 @@ function Block({ one, place, of, lines }: BlockProps) {
     case 'tool-result':
       return (
         <div class="block result" data-failed={String(one.is_error)}>
-          <CallHead name={one.is_error ? 'error' : 'result'} by={one.by} id={one.call_id} />
+          <CallHead name={one.is_error ? t`error` : t`result`} by={one.by} id={one.call_id} />
           {one.content.map((inner, i) => (
             <Block key={i} one={inner} place={[...place, i]} of={of} lines={lines} />
           ))}
@@ -277,7 +292,7 @@ const CallHead = ({ name, by, id }: { name: string; by: string; id: string }) =>
   <div class="call-head">
     <b>{name}</b>
     {by !== 'client' && (
-      <span class="by">{by === 'gateway' ? 'run by the gateway' : 'run by the vendor'}</span>
+      <span class="by">{by === 'gateway' ? t`run by the gateway` : t`run by the vendor`}</span>
     )}
     <code>{id}</code>
   </div>

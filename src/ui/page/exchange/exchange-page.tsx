@@ -10,6 +10,7 @@ import { getCurl, getExport, getSample } from '../kit/api-calls.ts';
 import { act, CopyButton, saveFile } from '../kit/copy.tsx';
 import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
+import { rich, t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, TABS, type Tab } from '../kit/route.ts';
 import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
 import { protocolName } from '../list/row-cells.tsx';
@@ -70,7 +71,7 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
       <div ref={tabs}>
         {!missing && (
           <Tabs
-            label="Views of this exchange"
+            label={t`Views of this exchange`}
             links={TABS.map(([name, title]) => {
               const here = name === tab || (name === 'messages' && tab === 'stream');
               return [title, hashOf(here ? route : at(name)), here];
@@ -81,11 +82,11 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
       <div class="tab-body" id="tab-body" tabIndex={-1} ref={body}>
         {missing ? (
           <div class="blank missing">
-            <h1 class="sr">Not found</h1>
+            <h1 class="sr">{t`Not found`}</h1>
             <Problem text={problem} />
             <p>
-              It may have been removed since, or belong to another key.{' '}
-              <a href={hashOf({ name: 'list', query: {} })}>Show all exchanges</a>
+              {rich`It may have been removed since, or belong to another key. 
+              ${<a href={hashOf({ name: 'list', query: {} })}>{t`Show all exchanges`}</a>}`}
             </p>
           </div>
         ) : (
@@ -108,14 +109,14 @@ function Head({ detail, info, route }: ViewProps) {
         <a
           class="back"
           href={hashOf({ name: 'list', query: filtersOf(route.query) })}
-          aria-label="Back to the list"
+          aria-label={t`Back to the list`}
         >
           ←
         </a>
         <h1 tabIndex={-1}>
           <StatusPill tone={toneOf(row)}>{status}</StatusPill>
           {(row.model !== '' || row.target === '') && (
-            <span class="model">{row.model || '(no model)'}</span>
+            <span class="model">{row.model || t`(no model)`}</span>
           )}
           {row.target !== '' && (
             <span class="target">{`${row.model === '' ? '' : ' → '}${row.target}`}</span>
@@ -125,9 +126,11 @@ function Head({ detail, info, route }: ViewProps) {
       </div>
       <p class="idline">
         <code>{row.id}</code>
-        <CopyButton class="tiny" aria-label="Copy the id" read={() => row.id}>
-          copy
-        </CopyButton>
+        <CopyButton
+          class="tiny"
+          aria-label={t`Copy the id`}
+          read={() => row.id}
+        >{t`copy`}</CopyButton>
         {meta.made_by !== undefined && <span class="made">{meta.made_by}</span>}
         {meta.about !== undefined && <span class="about">{meta.about}</span>}
       </p>
@@ -142,34 +145,34 @@ function factsOf(detail: SampleDetail, info: Info, statusText: string): readonly
   const running = row.state === 'open';
   const session = row.session.length > 24 ? `${row.session.slice(0, 23)}…` : row.session;
   return [
-    statusText !== '' && [running ? 'State' : 'Error', statusText],
-    ['Time', moment(row.time)],
-    ['Protocol', `${protocolName(row.entry)}${meta.stream === true ? ', streamed' : ''}`],
+    statusText !== '' && [running ? t`State` : t`Error`, statusText],
+    [t`Time`, moment(row.time)],
+    [t`Protocol`, `${protocolName(row.entry)}${meta.stream === true ? t`, streamed` : ''}`],
     row.hops > 0 && [
-      'Hops',
+      t`Hops`,
       `${count(row.hops)}${again > 0 ? ` + ${several(again, 'retry', 'retries')}` : ''}`,
     ],
-    ['First byte', millis(row.first_byte_ms)],
+    [t`First byte`, millis(row.first_byte_ms)],
     running
-      ? ['Elapsed', millis(Math.max(0, Date.now() - row.time))]
-      : ['Total', millis(row.total_ms)],
-    usage !== null && ['Tokens', `${count(totalInput(usage))} → ${count(totalOutput(usage))}`],
-    detail.cost !== null && ['Cost', usd(detail.cost)],
-    [row.in_memory ? 'In memory' : 'On disk', bytes(row.bytes)],
+      ? [t`Elapsed`, millis(Math.max(0, Date.now() - row.time))]
+      : [t`Total`, millis(row.total_ms)],
+    usage !== null && [t`Tokens`, `${count(totalInput(usage))} → ${count(totalOutput(usage))}`],
+    detail.cost !== null && [t`Cost`, usd(detail.cost)],
+    [row.in_memory ? t`In memory` : t`On disk`, bytes(row.bytes)],
     row.session !== '' && [
-      'Session',
+      t`Session`,
       <a
         key="session"
         href={hashOf({ name: 'list', query: { session: row.session } })}
-        title="All exchanges of this session"
+        title={t`All exchanges of this session`}
       >
         {session}
       </a>,
     ],
-    meta.route !== undefined && ['Route', meta.route],
-    info.sees === 'all' && meta.owner !== undefined && ['Key', meta.owner],
-    meta.masked > 0 && ['Masked', several(meta.masked, 'credential')],
-    (meta.redacted?.length ?? 0) > 0 && ['Blanked', meta.redacted!.join(', ')],
+    meta.route !== undefined && [t`Route`, meta.route],
+    info.sees === 'all' && meta.owner !== undefined && [t`Key`, meta.owner],
+    meta.masked > 0 && [t`Masked`, several(meta.masked, 'credential')],
+    (meta.redacted?.length ?? 0) > 0 && [t`Blanked`, meta.redacted!.join(', ')],
   ];
 }
 
@@ -191,17 +194,18 @@ function Actions({ row, sendable, route }: SampleDetail & { readonly route: Exch
   };
   return (
     <div class="actions">
-      {sendable.length > 0 && link('replay', 'Replay')}
+      {sendable.length > 0 && link('replay', t`Replay`)}
       {/* Where nothing failed there is nothing to look for; the key b leads there all the same. */}
-      {sendable.length > 0 && (row.failed || row.error !== '') && link('bisect', 'Bisect')}
-      <CopyButton class="button" read={() => getCurl(row.id, undefined)}>
-        Copy as curl
-      </CopyButton>
+      {sendable.length > 0 && (row.failed || row.error !== '') && link('bisect', t`Bisect`)}
+      <CopyButton
+        class="button"
+        read={() => getCurl(row.id, undefined)}
+      >{t`Copy as curl`}</CopyButton>
       <details class="menu" ref={menu}>
-        <summary class="button">Export</summary>
+        <summary class="button">{t`Export`}</summary>
         <div class="menu-items">
-          <Button onClick={save(false)}>As it is</Button>
-          <Button onClick={save(true)}>Texts and images blanked</Button>
+          <Button onClick={save(false)}>{t`As it is`}</Button>
+          <Button onClick={save(true)}>{t`Texts and images blanked`}</Button>
         </div>
       </details>
     </div>

@@ -3,6 +3,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Json } from '../../../lib/json/json.ts';
 import { valueAt } from '../kit/code.tsx';
+import { t } from '../kit/language.ts';
 import { parsedBody } from './bodies.ts';
 
 /** Kinds that browsers show without running anything. */
@@ -55,5 +56,5 @@ export function Picture({ source, at, mime }: PictureProps) {
       if (made !== undefined) URL.revokeObjectURL(made);
     };
   }, [source, at, mime]);
-  return url === undefined ? null : <img src={url} alt="From the request" />;
+  return url === undefined ? null : <img src={url} alt={t`From the request`} />;
 }

@@ -8,6 +8,7 @@ import { JsonView, RawText } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
 import { bytes } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments } from '../kit/ui.tsx';
 import { MAX, type Parsed, parsedBody } from './bodies.ts';
@@ -23,22 +24,22 @@ import {
 } from './stages.tsx';
 
 const MODES = [
-  ['talk', 'Conversation'],
+  ['talk', t`Conversation`],
   ['json', 'JSON'],
-  ['raw', 'Raw'],
-  ['headers', 'Headers'],
+  ['raw', t`Raw`],
+  ['headers', t`Headers`],
 ] as const;
 type Mode = (typeof MODES)[number][0];
 
 const SIDES = [
-  ['messages', 'Bodies'],
-  ['stream', 'Events'],
+  ['messages', t`Bodies`],
+  ['stream', t`Events`],
 ] as const;
 
 /** Bodies, or the events of the stream. */
 export const RawSides = ({ route }: { route: ExchangeRoute }) => (
   <Segments
-    label="Raw"
+    label={t`Raw`}
     options={SIDES}
     value={route.tab}
     choose={(tab) => go({ ...route, tab, query: filtersOf(route.query) }, true)}
@@ -90,14 +91,14 @@ export function RawTab({ detail, route }: ViewProps) {
         <div class="bar">
           <RawSides route={route} />
           <StageSelect
-            label="Body"
+            label={t`Body`}
             stages={stages}
             current={stage}
             choose={(next) => go(to(next))}
           />
           <h2>{stageTitle(stage)}</h2>
           <Segments
-            label="View"
+            label={t`View`}
             options={MODES}
             value={mode}
             choose={(name) => go(withQuery(route, { as: name === 'talk' ? '' : name }), true)}
@@ -105,20 +106,16 @@ export function RawTab({ detail, route }: ViewProps) {
           {info && (
             <CopyButton
               class="button"
-              title={`The body, ${bytes(info.bytes)}`}
+              title={t`The body, ${bytes(info.bytes)}`}
               read={async () => (await getBody(row.id, stage, MAX)).text}
-            >
-              Copy
-            </CopyButton>
+            >{t`Copy`}</CopyButton>
           )}
         </div>
         <div class="content" aria-live="off" aria-busy={loaded.busy || undefined}>
           <Problem text={loaded.problem} />
-          {info === undefined && <p class="soft">This body was not recorded.</p>}
+          {info === undefined && <p class="soft">{t`This body was not recorded.`}</p>}
           {info?.cut === true && (
-            <p class="soft">
-              This body is incomplete: it was cut off, or it was too large to keep.
-            </p>
+            <p class="soft">{t`This body is incomplete: it was cut off, or it was too large to keep.`}</p>
           )}
           {loaded.data && (
             <BodyView
@@ -161,7 +158,7 @@ function BodyView({ id, stage, content, notes }: BodyViewProps) {
 
 const RawBody = ({ text, bytes: all, whole }: Body) => (
   <div>
-    {!whole && <p class="soft">{`The first ${bytes(MAX)} of ${bytes(all)}.`}</p>}
+    {!whole && <p class="soft">{t`The first ${bytes(MAX)} of ${bytes(all)}.`}</p>}
     <RawText text={text} />
   </div>
 );
@@ -174,8 +171,8 @@ interface JsonBodyProps extends Parsed {
 function JsonBody({ body, value, stream, notes }: JsonBodyProps) {
   if (value === undefined) {
     const why = body.whole
-      ? 'This body is not JSON.'
-      : `This body of ${bytes(body.bytes)} is too large for a tree. These are its first ${bytes(MAX)}.`;
+      ? t`This body is not JSON.`
+      : t`This body of ${bytes(body.bytes)} is too large for a tree. These are its first ${bytes(MAX)}.`;
     return (
       <div>
         <p class="soft">{why}</p>
@@ -186,19 +183,19 @@ function JsonBody({ body, value, stream, notes }: JsonBodyProps) {
   const marks = new Map(
     notes.filter(({ where }) => where?.startsWith('/')).map(({ name, where }) => [where!, name]),
   );
-  const note = body.whole ? undefined : `the first ${bytes(MAX)} of ${bytes(body.bytes)}`;
+  const note = body.whole ? undefined : t`the first ${bytes(MAX)} of ${bytes(body.bytes)}`;
   return <JsonView value={value} depth={stream ? 1 : 2} marks={marks} note={note} />;
 }
 
 function Headers({ url, status, target, protocol, error, made, file, headers }: SampleStage) {
   const lines: readonly (readonly [string, Child])[] = [
     ['URL', url],
-    ['Status', status],
-    ['Target', target],
-    ['Protocol', protocol],
-    ['Error', error && `${error.kind}: ${error.message}`],
-    ['Body', made && 'There was no answer. The gateway wrote this body to say why.'],
-    ['File', file],
+    [t`Status`, status],
+    [t`Target`, target],
+    [t`Protocol`, protocol],
+    [t`Error`, error && `${error.kind}: ${error.message}`],
+    [t`Body`, made && t`There was no answer. The gateway wrote this body to say why.`],
+    [t`File`, file],
     ...Object.entries(headers ?? {}),
   ];
   return (

@@ -4,6 +4,7 @@ import type { SampleMeta, SampleStage } from '../../../samples/sample.ts';
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { Options } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import type { ExchangeRoute } from '../kit/route.ts';
 
 /** What every view of an exchange is drawn from. */
@@ -14,11 +15,11 @@ export interface ViewProps {
 }
 
 const KINDS: Readonly<Record<string, string>> = {
-  'client-request': 'Client request',
-  'client-response': 'Client response',
-  'provider-request': 'Request',
-  'provider-response': 'Response',
-  'provider-error': 'Error',
+  'client-request': t`Request`,
+  'client-response': t`Response`,
+  'provider-request': t`Request`,
+  'provider-response': t`Response`,
+  'provider-error': t`Error`,
 };
 
 /** The label of a stage: its group (`Client`, `Hop 2`) and its name there. */
@@ -26,15 +27,15 @@ export function stageLabel(stage: string): { readonly group: string; readonly na
   const match = /^(?:hop(\d+)-)?(?:try(\d+)-)?(.+)$/.exec(stage);
   const kind = match?.[3] ?? stage;
   const name = KINDS[kind] ?? kind;
-  if (kind.startsWith('client-')) return { group: 'Client', name: name.replace('Client r', 'R') };
-  const attempt = match?.[2] === undefined ? '' : `, try ${match[2]}`;
-  return { group: `Hop ${match?.[1] ?? 1}${attempt}`, name };
+  if (kind.startsWith('client-')) return { group: t`Client`, name };
+  const hop = t`Hop ${match?.[1] ?? 1}`;
+  return { group: match?.[2] === undefined ? hop : t`${hop}, try ${match[2]}`, name };
 }
 
 /** `Client request`, `Hop 2 response`. */
 export function stageTitle(stage: string): string {
   const { group, name } = stageLabel(stage);
-  return `${group} ${name.toLowerCase()}`;
+  return t`${group} ${name.toLowerCase()}`;
 }
 
 /** A body is a stream of events. */
@@ -59,13 +60,13 @@ interface StageListProps {
 /** Links to the bodies, grouped by hop. */
 export function StageList({ detail: { meta }, current, href }: StageListProps) {
   const groups = Map.groupBy(inOrder(meta), ({ stage }) =>
-    stage === 'client-response' ? 'Client ' : stageLabel(stage).group,
+    stage === 'client-response' ? 'client' : stageLabel(stage).group,
   );
   return (
-    <nav class="stages" aria-label="Bodies">
+    <nav class="stages" aria-label={t`Bodies`}>
       {[...groups].map(([group, members]) => (
         <div class="stage-group" key={group}>
-          <h2>{group.trim()}</h2>
+          <h2>{group === 'client' ? t`Client` : group}</h2>
           {members.map(({ stage, status, error, bytes: size }) => (
             <a
               key={stage}

@@ -5,6 +5,7 @@ import type { EventView, SampleDetail } from '../../api/api.ts';
 import { getEvents } from '../kit/api-calls.ts';
 import { count, millis } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { currentRoute, type ExchangeRoute, go, withQuery } from '../kit/route.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 import { RawSides } from './raw-tab.tsx';
@@ -68,8 +69,8 @@ export function StreamTab({ detail, route }: ViewProps) {
       {empty && (
         <p class="same-words" role="status">
           {state === 'open'
-            ? 'This exchange is still running. Its events appear here when it ends.'
-            : 'This exchange was not streamed.'}
+            ? t`This exchange is still running. Its events appear here when it ends.`
+            : t`This exchange was not streamed.`}
         </p>
       )}
     </div>
@@ -122,32 +123,32 @@ function Scrubber({ left, right, steps, route }: Tapes & { readonly route: Excha
     <>
       <div class="bar scrub">
         <RawSides route={route} />
-        {control('|◀', 'To the beginning (Home)', () => moveTo(0))}
-        {control('◀', 'One event back (←)', () => moveBy(-1))}
-        {control(playing ? '❚❚' : '▶', playing ? 'Stop' : 'Play', () => setPlaying(!playing))}
-        {control('▶|', 'One event on (→)', () => moveBy(1))}
+        {control('|◀', t`To the beginning (Home)`, () => moveTo(0))}
+        {control('◀', t`One event back (←)`, () => moveBy(-1))}
+        {control(playing ? '❚❚' : '▶', playing ? t`Stop` : t`Play`, () => setPlaying(!playing))}
+        {control('▶|', t`One event on (→)`, () => moveBy(1))}
         <input
           ref={slider}
           type="range"
           min={0}
           max={steps.length}
           value={n}
-          aria-label="Position in the stream"
-          aria-valuetext={`event ${n} of ${steps.length}`}
+          aria-label={t`Position in the stream`}
+          aria-valuetext={t`event ${n} of ${steps.length}`}
           onInput={({ currentTarget }) => moveTo(Number(currentTarget.value))}
         />
         <output class="place">{`${count(n)} / ${count(steps.length)}`}</output>
       </div>
       <div class="sides">
         <Side
-          title="In: from the vendor"
+          title={t`In: from the vendor`}
           tape={left}
           upto={now.left}
           moved={now.left > before.left}
           choose={stepWith('left')}
         />
         <Side
-          title="Out: to the client"
+          title={t`Out: to the client`}
           tape={right}
           upto={now.right}
           moved={now.right > before.right}
@@ -178,9 +179,9 @@ function Side({ title, tape, upto, moved, choose }: SideProps) {
     <section class="tape" aria-label={title}>
       <h2>
         {title}
-        <small>{` ${count(upto)} of ${count(events.length)} events`}</small>
+        <small>{t` ${count(upto)} of ${count(events.length)} events`}</small>
       </h2>
-      <div class="spoken" ref={said} tabIndex={0} aria-label="Output so far" role="group">
+      <div class="spoken" ref={said} tabIndex={0} aria-label={t`Output so far`} role="group">
         <Speech parts={spoken(tape, upto)} />
       </div>
       <ol class="tape-lines">
@@ -209,7 +210,7 @@ function Side({ title, tape, upto, moved, choose }: SideProps) {
           );
         })}
       </ol>
-      <pre class="frame" tabIndex={0} aria-label="Current event">
+      <pre class="frame" tabIndex={0} aria-label={t`Current event`}>
         {current === undefined ? '' : pretty(current)}
       </pre>
     </section>
@@ -217,7 +218,7 @@ function Side({ title, tape, upto, moved, choose }: SideProps) {
 }
 
 function pretty({ raw }: EventView): string {
-  if (raw.chars !== undefined) return `${raw.text}\n… ${count(raw.chars)} characters in all`;
+  if (raw.chars !== undefined) return `${raw.text}\n${t`… ${count(raw.chars)} characters in all`}`;
   try {
     return JSON.stringify(JSON.parse(raw.text), null, 2);
   } catch {
@@ -227,7 +228,7 @@ function pretty({ raw }: EventView): string {
 
 const Speech = ({ parts }: { parts: readonly Spoken[] }) =>
   parts.length === 0 ? (
-    <p class="soft">No output yet.</p>
+    <p class="soft">{t`No output yet.`}</p>
   ) : (
     parts.map(({ of, text, name }, i) => (
       <div key={i} class="speech" data-of={of} dir="auto">

@@ -7,6 +7,7 @@ import { JsonTree } from '../kit/code.tsx';
 import { count, millis, several, worded } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { go, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
 import {
@@ -28,8 +29,8 @@ const RELOAD_AFTER = 700;
 const TEXT = 60_000;
 
 const SIDES = [
-  ['', 'As the client sent it'],
-  ['vendor', 'As the vendor got it'],
+  ['', t`As the client sent it`],
+  ['vendor', t`As the vendor got it`],
 ] as const;
 
 export function TalkTab({ detail, route }: ViewProps) {
@@ -56,29 +57,29 @@ export function TalkTab({ detail, route }: ViewProps) {
   return (
     <div class="talk-tab">
       <div class="bar talk-bar">
-        <Segments label="Side" options={SIDES} value={as} choose={show} keys="v" />
+        <Segments label={t`Side`} options={SIDES} value={as} choose={show} keys="v" />
       </div>
       <div class="speakers" ref={halves} aria-busy={asked.busy || undefined}>
-        <section class="speaker" aria-label="Asked">
+        <section class="speaker" aria-label={t`Asked`}>
           <Problem text={asked.problem} />
           {asked.view && <Question view={asked.view} of={{ ...asked.of, q }} />}
-          {!asked.recorded && <p class="soft">The request was not recorded.</p>}
+          {!asked.recorded && <p class="soft">{t`The request was not recorded.`}</p>}
         </section>
-        <section class="speaker" aria-label="Answered">
+        <section class="speaker" aria-label={t`Answered`}>
           <Problem text={answered.problem} />
           {answered.view && (
             <Answer view={answered.view} detail={detail} of={{ ...answered.of, q }} />
           )}
           {!answered.recorded && (
             <>
-              <Heading title="Answered" />
+              <Heading title={t`Answered`} />
               {!running && <Missing problem={meta.error?.message} />}
             </>
           )}
           {running && (
             <p class="growing" role="status">
               <i class="dot" />
-              {`running for ${millis(Math.max(0, Date.now() - row.time))}`}
+              {t`running for ${millis(Math.max(0, Date.now() - row.time))}`}
             </p>
           )}
         </section>
@@ -121,7 +122,7 @@ const Heading = ({ title, children }: { title: string; children?: Child }) => (
 
 const Missing = ({ problem }: { problem: string | undefined }) =>
   problem === undefined ? (
-    <p class="soft">The answer was not recorded.</p>
+    <p class="soft">{t`The answer was not recorded.`}</p>
   ) : (
     <p class="banner" role="note">
       {problem}
@@ -137,13 +138,13 @@ function Question({ view, of }: { view: ConversationView; of: Source }) {
   );
   return (
     <>
-      <Heading title="Asked">
+      <Heading title={t`Asked`}>
         <Soft>{view.model}</Soft>
       </Heading>
       {view.problem !== null && <Missing problem={view.problem.message} />}
       <Settings all={view.settings as Readonly<Record<string, unknown>>} />
       {view.system.length > 0 && (
-        <Folded title="System prompt" about={`${count(system)} characters`}>
+        <Folded title={t`System prompt`} about={t`${count(system)} characters`}>
           {() => (
             <div class="said">
               <SystemBlocks blocks={view.system} of={of} />
@@ -153,7 +154,10 @@ function Question({ view, of }: { view: ConversationView; of: Source }) {
       )}
       <Tools all={view.tools} />
       {earlier.length > 0 && (
-        <Folded title={several(earlier.length, 'earlier turn')} about="said before this exchange">
+        <Folded
+          title={several(earlier.length, 'earlier turn')}
+          about={t`said before this exchange`}
+        >
           {() => <Turns all={earlier} of={of} />}
         </Folded>
       )}
@@ -209,7 +213,7 @@ function Settings({ all }: { all: Readonly<Record<string, unknown>> }) {
   return (
     <>
       <p class="talk-facts">
-        {stream === true && <span class="setting">streamed</span>}
+        {stream === true && <span class="setting">{t`streamed`}</span>}
         {plain.map(([name, value]) => (
           <span class="setting" key={name}>
             {`${worded(name)} `}
@@ -218,7 +222,7 @@ function Settings({ all }: { all: Readonly<Record<string, unknown>> }) {
         ))}
       </p>
       {Object.keys(deep).length > 0 && (
-        <Folded title="Other parameters" about={Object.keys(deep).map(worded).join(', ')}>
+        <Folded title={t`Other parameters`} about={Object.keys(deep).map(worded).join(', ')}>
           {() => <JsonTree value={deep as never} depth={2} />}
         </Folded>
       )}
@@ -227,13 +231,13 @@ function Settings({ all }: { all: Readonly<Record<string, unknown>> }) {
 }
 
 const FINISHES: Readonly<Record<string, string>> = {
-  stop: 'complete',
-  length: 'cut at the token limit',
-  'tool-calls': 'asks for tools',
-  tool_calls: 'asks for tools',
-  'tool-use': 'asks for tools',
-  refusal: 'refused',
-  'content-filter': 'stopped by a filter',
+  stop: t`complete`,
+  length: t`cut at the token limit`,
+  'tool-calls': t`asks for tools`,
+  tool_calls: t`asks for tools`,
+  'tool-use': t`asks for tools`,
+  refusal: t`refused`,
+  'content-filter': t`stopped by a filter`,
 };
 
 interface AnswerProps {
@@ -246,17 +250,17 @@ function Answer({ view, detail: { row }, of }: AnswerProps) {
   const { finish, usage } = view;
   const facts = [
     finish === null ? '' : (FINISHES[finish] ?? finish),
-    usage === null ? '' : `${count(totalInput(usage))} → ${count(totalOutput(usage))} tokens`,
+    usage === null ? '' : t`${count(totalInput(usage))} → ${count(totalOutput(usage))} tokens`,
     row.total_ms === null ? '' : millis(row.total_ms),
   ];
   return (
     <>
-      <Heading title="Answered">
+      <Heading title={t`Answered`}>
         <Soft>{facts.filter((part) => part !== '').join(' · ')}</Soft>
       </Heading>
       <TalkProblem {...view} />
       {!view.complete && view.problem === null && row.state !== 'open' && (
-        <p class="soft">The answer is not complete.</p>
+        <p class="soft">{t`The answer is not complete.`}</p>
       )}
       <div class="said answer">
         <AnswerBlocks blocks={view.turns.flatMap((turn) => turn.blocks)} of={of} />

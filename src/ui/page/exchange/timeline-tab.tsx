@@ -4,6 +4,7 @@ import type { Note } from '../../../conversation/notes.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import type { SampleDetail } from '../../api/api.ts';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
@@ -18,20 +19,20 @@ export function TimelineTab({ detail }: ViewProps) {
   return (
     <div class="timeline-tab">
       <Failure {...detail} />
-      <Section title="Timeline">
+      <Section title={t`Timeline`}>
         <Waterfall detail={detail} />
       </Section>
       {detail.hops.some(({ usage }) => usage !== null) && (
-        <Section title={detail.cost === null ? 'Tokens' : 'Tokens and cost'}>
+        <Section title={detail.cost === null ? t`Tokens` : t`Tokens and cost`}>
           <Tokens {...detail} />
         </Section>
       )}
       {detail.tools.length > 0 && (
-        <Section title="Tools run by the gateway">
+        <Section title={t`Tools run by the gateway`}>
           <ToolRuns {...detail} />
         </Section>
       )}
-      <Section title={meta.notes.length === 0 ? 'Notes' : `Notes (${meta.notes.length})`}>
+      <Section title={meta.notes.length === 0 ? t`Notes` : t`Notes (${meta.notes.length})`}>
         <Notes {...detail} />
       </Section>
     </div>
@@ -58,11 +59,11 @@ function Failure({ row, meta: { error } }: SampleDetail) {
 }
 
 const PARTS = [
-  ['input', 'Input'],
-  ['cacheRead', 'Cached'],
-  ['cacheWrite', 'Cache write'],
-  ['output', 'Output'],
-  ['reasoning', 'Reasoning'],
+  ['input', t`Input`],
+  ['cacheRead', t`Cached`],
+  ['cacheWrite', t`Cache write`],
+  ['output', t`Output`],
+  ['reasoning', t`Reasoning`],
 ] as const;
 
 interface TokenRow {
@@ -81,8 +82,8 @@ function Tokens({ hops, usage, cost }: SampleDetail) {
       name === 'input' || name === 'output' || known.some((one) => one[name] !== undefined),
   );
   const rows: readonly TokenRow[] = [
-    ...hops.map((hop) => ({ name: `hop ${hop.hop}`, usage: hop.usage, cost: hop.cost })),
-    ...(hops.length > 1 ? [{ name: 'total', usage, cost, sum: true }] : []),
+    ...hops.map((hop) => ({ name: t`hop ${hop.hop}`, usage: hop.usage, cost: hop.cost })),
+    ...(hops.length > 1 ? [{ name: t`total`, usage, cost, sum: true }] : []),
   ];
   return (
     <Table<TokenRow>
@@ -90,9 +91,9 @@ function Tokens({ hops, usage, cost }: SampleDetail) {
       rows={rows}
       rowProps={({ sum }) => ({ class: sum ? 'sum' : undefined })}
       columns={[
-        { title: 'Hop', cell: ({ name }) => name },
+        { title: t`Hop`, cell: ({ name }) => name },
         {
-          title: <span class="sr">Share</span>,
+          title: <span class="sr">{t`Share`}</span>,
           class: 'barcell',
           cell: ({ usage: one, sum }) => one && !sum && <TokenBar usage={one} most={most} />,
         },
@@ -101,9 +102,9 @@ function Tokens({ hops, usage, cost }: SampleDetail) {
           num: true,
           cell: ({ usage: one }: TokenRow) => count(one?.[part]),
         })),
-        { title: 'Cache hits', num: true, cell: ({ usage: one }) => hitRate(one) },
+        { title: t`Cache hits`, num: true, cell: ({ usage: one }) => hitRate(one) },
         hops.some((hop) => hop.cost !== null) && {
-          title: 'Cost',
+          title: t`Cost`,
           num: true,
           cell: (row) => usd(row.cost),
         },
@@ -135,7 +136,7 @@ const ToolRuns = ({ tools }: SampleDetail) => (
           <summary>
             <b>{name}</b>
             <Soft>
-              {hop === undefined ? '' : ` after hop ${hop}`}
+              {hop === undefined ? '' : t` after hop ${hop}`}
               {ms === undefined ? '' : `, ${millis(ms)}`}
             </Soft>
             {input !== undefined && <code class="peek">{input}</code>}
@@ -143,13 +144,13 @@ const ToolRuns = ({ tools }: SampleDetail) => (
           {error !== undefined && <p class="problem">{error}</p>}
           {input !== undefined && (
             <>
-              <h3>Arguments</h3>
+              <h3>{t`Arguments`}</h3>
               <pre>{input}</pre>
             </>
           )}
           {result !== undefined && (
             <>
-              <h3>Result</h3>
+              <h3>{t`Result`}</h3>
               <pre>{result}</pre>
             </>
           )}
@@ -162,7 +163,7 @@ const ToolRuns = ({ tools }: SampleDetail) => (
 /** The notes by name; those that cost nothing are folded. */
 function Notes({ meta, row }: SampleDetail) {
   const isCheap = useCheap();
-  if (meta.notes.length === 0) return <p class="soft">Nothing was changed.</p>;
+  if (meta.notes.length === 0) return <p class="soft">{t`Nothing was changed.`}</p>;
   const byName = [...Map.groupBy(meta.notes, ({ name }) => name)];
   const list = (some: typeof byName) => (
     <ul class="notelist">
@@ -179,7 +180,7 @@ function Notes({ meta, row }: SampleDetail) {
       {cheap.length > 0 && (
         <details class="cheap" open={costly.length === 0}>
           <summary>
-            {`${several(cheap.length, 'note')} that cost nothing `}
+            {t`${several(cheap.length, 'note')} that cost nothing `}
             <Soft>{cheap.map(([name]) => name).join(', ')}</Soft>
           </summary>
           {list(cheap)}
@@ -221,7 +222,7 @@ function NoteItem({ id, name, all }: NoteItemProps) {
               {again.length > 0 && <Soft>{` ×${again.length + 1}`}</Soft>}
             </li>
           ))}
-          {places.size > 20 && <li class="soft">{`and ${places.size - 20} more`}</li>}
+          {places.size > 20 && <li class="soft">{t`and ${places.size - 20} more`}</li>}
         </ul>
       )}
     </li>

@@ -3,6 +3,7 @@
 import type { SampleDetail, TryView } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
 import { bytes, millis } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
 import { Legend } from '../kit/ui.tsx';
 import { toneOf } from '../list/status.ts';
@@ -31,14 +32,14 @@ const THIN: ReadonlySet<Span['kind']> = new Set(['pause', 'connect', 'wait']);
 const WIDTH = 1000;
 
 const KINDS = [
-  ['pause', 'pause before a try'],
-  ['connect', 'connecting'],
-  ['wait', 'sent, waiting'],
-  ['head', 'headers received, no body yet'],
-  ['stream', 'body'],
-  ['tool', 'tool run'],
-  ['client', 'written to the client'],
-  ['failed', 'failed'],
+  ['pause', t`pause before a try`],
+  ['connect', t`connecting`],
+  ['wait', t`sent, waiting`],
+  ['head', t`headers received, no body yet`],
+  ['stream', t`body`],
+  ['tool', t`tool run`],
+  ['client', t`written to the client`],
+  ['failed', t`failed`],
 ] as const;
 
 export function Waterfall({ detail }: { detail: SampleDetail }) {
@@ -130,7 +131,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
           ? []
           : [{ from: pausedAt, to: one.sent_at, kind: 'pause' }];
       const waited = pause
-        .map(({ from, to }) => `after a pause of ${millis(to - from)}, `)
+        .map(({ from, to }) => t`after a pause of ${millis(to - from)}, `)
         .join('');
       lines.push({ ...line, spans: [...pause, ...line.spans], text: `${waited}${line.text}` });
     }
@@ -139,7 +140,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
       const to = from + (tool.ms ?? 0);
       lines.push({
         name: tool.name,
-        what: 'tool',
+        what: t`tool`,
         tone: tool.error === undefined ? 'ok' : 'bad',
         spans:
           tool.at === undefined
@@ -153,7 +154,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   }
   const first = client.response?.at ?? row.first_byte_ms ?? undefined;
   const answered: Line = {
-    name: 'client',
+    name: t`client`,
     what: row.status > 0 ? String(row.status) : row.state,
     tone: toneOf(row) === 'bad' ? 'bad' : 'ok',
     spans:
@@ -164,7 +165,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
             { from: first, to: Math.max(first, client.response?.until ?? last), kind: 'client' },
           ],
     text: [
-      row.state === 'open' ? `${millis(last)} so far` : millis(row.total_ms),
+      row.state === 'open' ? t`${millis(last)} so far` : millis(row.total_ms),
       client.response && bytes(client.response.bytes),
     ]
       .filter(Boolean)
@@ -218,23 +219,27 @@ function tryLine({ hop, one, numbered, tries }: TryOfHop, last: number): Line {
   const waited = requestedAt === null ? null : (one.first_at ?? end) - requestedAt;
   const streamed = one.first_at === null ? null : end - one.first_at;
   const text = failed
-    ? (one.error?.message ?? `status ${one.status}`)
+    ? (one.error?.message ?? t`status ${one.status ?? 0}`)
     : [
         // Short connection times, as on the same machine, are not mentioned.
-        connecting < 1 ? '' : `${millis(connecting)} connect`,
-        waited === null ? '' : `${millis(waited)} wait`,
-        streamed === null ? '' : `${millis(streamed)} ${one.stream ? 'stream' : 'body'}`,
+        connecting < 1 ? '' : t`${millis(connecting)} connect`,
+        waited === null ? '' : t`${millis(waited)} wait`,
+        streamed === null
+          ? ''
+          : one.stream
+            ? t`${millis(streamed)} stream`
+            : t`${millis(streamed)} body`,
         one.response_bytes > 0 ? bytes(one.response_bytes) : '',
       ]
         .filter((part) => part !== '')
         .join(', ');
-  const names = [numbered ? `hop ${hop}` : '', tries > 1 ? `try ${one.try}` : ''];
+  const names = [numbered ? t`hop ${hop}` : '', tries > 1 ? t`try ${one.try}` : ''];
   return {
-    name: names.filter((name) => name !== '').join(' ') || 'vendor',
+    name: names.filter((name) => name !== '').join(' ') || t`vendor`,
     what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
     tone: failed ? 'bad' : one.counted ? 'ok' : 'quiet',
     spans,
-    text: one.cut ? `${text} (cut)` : text,
+    text: one.cut ? t`${text} (cut)` : text,
     stage: one.response ?? one.request,
     indent: false,
   };

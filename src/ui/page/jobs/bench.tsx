@@ -5,6 +5,7 @@ import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
 import type { FailureView, ReplayRun, SampleDetail } from '../../api/api.ts';
 import { WordMarks } from '../diff/word-marks.tsx';
 import { count, millis, usd } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { Button, Facts, StatusPill } from '../kit/ui.tsx';
 
 /** Answers that are shown in full. */
@@ -46,7 +47,7 @@ export function Bench({ runs, detail: { row } }: BenchProps) {
   const columns: readonly Column[] =
     before === undefined
       ? shown
-      : [{ ...before, kind: 'recorded', title: 'Recorded answer', sub: row.target }, ...shown];
+      : [{ ...before, kind: 'recorded', title: t`Recorded answer`, sub: row.target }, ...shown];
   const answers = shown.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const comparable = old !== null && answers.some((answer) => answer !== old);
   /** A new answer beside the recorded one; the recorded one beside the only new one. */
@@ -60,9 +61,11 @@ export function Bench({ runs, detail: { row } }: BenchProps) {
     <div class="benchbox">
       {comparable && (
         <p class="benchbar">
-          <Button class="tiny" aria-pressed={marked} onClick={() => setMarked(!marked)}>
-            Mark the words that differ
-          </Button>
+          <Button
+            class="tiny"
+            aria-pressed={marked}
+            onClick={() => setMarked(!marked)}
+          >{t`Mark the words that differ`}</Button>
         </p>
       )}
       <div class="bench" style={{ '--columns': String(columns.length) }}>
@@ -71,7 +74,7 @@ export function Bench({ runs, detail: { row } }: BenchProps) {
         ))}
       </div>
       {runs.length > MAX_SHOWN && (
-        <p class="soft">{`${runs.length - MAX_SHOWN} more answers are in the table alone.`}</p>
+        <p class="soft">{t`${runs.length - MAX_SHOWN} more answers are in the table alone.`}</p>
       )}
     </div>
   );
@@ -86,8 +89,8 @@ function titleOf(
   runs: readonly ReplayRun[],
 ): string {
   const repeated = runs.some((other) => other.run > 1);
-  const same = answer !== null && answer === recorded?.answer ? ' (the same text)' : '';
-  const number = repeated ? `Answer ${run}` : 'Answer now';
+  const same = answer !== null && answer === recorded?.answer ? t` (the same text)` : '';
+  const number = repeated ? t`Answer ${run}` : t`Answer now`;
   const of = setting === undefined || setting.startsWith('to=') ? '' : `, ${setting}`;
   return `${number}${of}${same}`;
 }
@@ -103,7 +106,7 @@ function ColumnView({ column, parts }: ColumnViewProps) {
   return (
     <section class="answer" data-kind={kind}>
       <h3>{title}</h3>
-      <p class="soft sub">{sub || 'as routed'}</p>
+      <p class="soft sub">{sub || t`as routed`}</p>
       <p class="benchstate">
         <StatusPill tone={error === null ? 'ok' : 'bad'}>{status}</StatusPill>
         {error !== null && <span>{` ${error.kind}`}</span>}
@@ -111,19 +114,19 @@ function ColumnView({ column, parts }: ColumnViewProps) {
       <Facts
         class="benchfacts"
         items={[
-          ['First byte', millis(column.first_byte_ms)],
-          ['Total', millis(column.ms)],
-          ['Tokens in', count(column.prompt_tokens)],
-          ['Tokens out', count(column.output_tokens)],
-          ['Cost', usd(column.cost)],
+          [t`First byte`, millis(column.first_byte_ms)],
+          [t`Total`, millis(column.ms)],
+          [t`Tokens in`, count(column.prompt_tokens)],
+          [t`Tokens out`, count(column.output_tokens)],
+          [t`Cost`, usd(column.cost)],
         ]}
       />
       {answer === null ? (
-        <p class="soft">{error?.message ?? 'No answer'}</p>
+        <p class="soft">{error?.message ?? t`No answer`}</p>
       ) : (
         <pre class="answer-text" tabIndex={0} dir="auto">
           {parts === undefined ? (
-            answer || '(empty)'
+            answer || t`(empty)`
           ) : (
             <WordMarks parts={parts} side={kind === 'new' ? 'after' : 'before'} />
           )}

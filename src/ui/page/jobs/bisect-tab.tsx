@@ -8,6 +8,7 @@ import { JsonTree, valueAt } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
 import { Field } from '../kit/form.tsx';
 import { bytes, count, percent } from '../kit/format.ts';
+import { said, t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Legend, Soft } from '../kit/ui.tsx';
@@ -26,12 +27,12 @@ export function BisectTab({ detail, info, route }: ViewProps) {
       info={info}
       route={route}
       kind="bisect"
-      label="Bisect"
-      lead="Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual."
+      label={t`Bisect`}
+      lead={t`Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual.`}
       asks
       instead={
         fine
-          ? 'This exchange did not fail, so there is nothing to look for. Open this to look for a failure that comes and goes.'
+          ? t`This exchange did not fail, so there is nothing to look for. Open this to look for a failure that comes and goes.`
           : undefined
       }
       start={(choice, form) => startBisect(request(choice, form))}
@@ -42,9 +43,9 @@ export function BisectTab({ detail, info, route }: ViewProps) {
         const last = probes.at(-1);
         return (
           <>
-            {`${count(view.done)} of at most ${count(view.total)} requests`}
-            {least > 0 && `, smallest that fails ${bytes(least)}`}
-            {running && last !== undefined && <Soft>{` leaving out ${last.phase}`}</Soft>}
+            {t`${count(view.done)} of at most ${count(view.total)} requests`}
+            {least > 0 && t`, smallest that fails ${bytes(least)}`}
+            {running && last !== undefined && <Soft>{t` leaving out ${said(last.phase)}`}</Soft>}
           </>
         );
       }}
@@ -56,7 +57,7 @@ export function BisectTab({ detail, info, route }: ViewProps) {
               (event) =>
                 event.type === 'note' && (
                   <p class="soft" key={event.text}>
-                    {event.text}
+                    {said(event.text)}
                   </p>
                 ),
             )}
@@ -71,7 +72,7 @@ export function BisectTab({ detail, info, route }: ViewProps) {
         );
       }}
     >
-      <Field label="Request limit">
+      <Field label={t`Request limit`}>
         <input
           type="number"
           name="budget"
@@ -97,9 +98,9 @@ function smallestSoFar(probes: readonly BisectProbe[]): readonly number[] {
 }
 
 const RESULTS = {
-  minimal: 'Nothing more can be left out',
-  partial: 'Stopped before the smallest was found: run it again to continue',
-  'does-not-fail': 'It no longer fails',
+  minimal: t`Nothing more can be left out`,
+  partial: t`Stopped before the smallest was found: run it again to continue`,
+  'does-not-fail': t`It no longer fails`,
 } as const;
 
 function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute }) {
@@ -115,38 +116,36 @@ function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute
   const value = cause === null ? undefined : valueAt(minimal, cause.in_minimal);
   return (
     <div class="found" data-result={result.result}>
-      <p class="words">{result.words}</p>
+      <p class="words">{said(result.words)}</p>
       <Facts
         class="facts"
         items={[
-          ['Result', RESULTS[result.result]],
+          [t`Result`, RESULTS[result.result]],
           failure !== null && [
-            'Fails with',
+            t`Fails with`,
             [failure.kind, failure.message].filter(Boolean).join(': '),
           ],
-          rate < 1 && rate > 0 && ['How often', percent(rate)],
-          ['Requests', count(result.probes)],
-          cause !== null && ['At', <code key="at">{cause.at || '/'}</code>],
-          cause !== null && ['Needed to fail', `${bytes(cause.enough)} of ${bytes(cause.bytes)}`],
+          rate < 1 && rate > 0 && [t`How often`, percent(rate)],
+          [t`Requests`, count(result.probes)],
+          cause !== null && [t`At`, <code key="at">{cause.at || '/'}</code>],
+          cause !== null && [t`Needed to fail`, t`${bytes(cause.enough)} of ${bytes(cause.bytes)}`],
         ]}
       />
       <p class="buttons">
-        {sample(samples.minimal, 'The smallest that fails')}
-        {sample(samples.passing, 'The nearest that passes')}
-        <CopyButton class="button" read={() => text}>
-          Copy the smallest
-        </CopyButton>
+        {sample(samples.minimal, t`The smallest that fails`)}
+        {sample(samples.passing, t`The nearest that passes`)}
+        <CopyButton class="button" read={() => text}>{t`Copy the smallest`}</CopyButton>
       </p>
       {cause !== null && (
         <section class="matters">
-          <h3>The bytes that matter</h3>
+          <h3>{t`The bytes that matter`}</h3>
           <pre class="answer-text" tabIndex={0} dir="auto">
             {typeof value === 'string' ? value : JSON.stringify(value, null, 2)}
           </pre>
         </section>
       )}
       <details open={text.length < 5000}>
-        <summary>The smallest request that fails</summary>
+        <summary>{t`The smallest request that fails`}</summary>
         <JsonTree
           value={minimal}
           depth={3}
@@ -157,22 +156,22 @@ function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute
   );
 }
 
-const VERDICTS = { same: 'fails', passes: 'passes', other: 'fails differently' } as const;
+const VERDICTS = { same: t`fails`, passes: t`passes`, other: t`fails differently` } as const;
 
 /** The values of the curve as a table. */
 function ProbeLog({ probes }: { probes: readonly BisectProbe[] }) {
   const least = smallestSoFar(probes);
   return (
     <details class="probelog">
-      <summary>All requests as a table</summary>
+      <summary>{t`All requests as a table`}</summary>
       <Table
         rows={probes}
         columns={[
           { title: '#', num: true, cell: ({ spent }) => spent },
-          { title: 'Leaving out', cell: ({ phase }) => phase },
-          { title: 'Result', cell: ({ verdict }) => VERDICTS[verdict] },
-          { title: 'Size', num: true, cell: ({ bytes: size }) => bytes(size) },
-          { title: 'Smallest so far', num: true, cell: (_, i) => bytes(least[i]!) },
+          { title: t`Leaving out`, cell: ({ phase }) => said(phase) },
+          { title: t`Result`, cell: ({ verdict }) => VERDICTS[verdict] },
+          { title: t`Size`, num: true, cell: ({ bytes: size }) => bytes(size) },
+          { title: t`Smallest so far`, num: true, cell: (_, i) => bytes(least[i]!) },
         ]}
       />
     </details>
@@ -206,10 +205,10 @@ function Curve({ probes }: { probes: readonly BisectProbe[] }) {
     (_, i) => 10 ** (Math.ceil(low) + i),
   );
   const from = bytes(best[Math.max(0, first)]!);
-  const label = `From ${from} down to ${bytes(best.at(-1)!)} in ${count(probes.at(-1)!.spent)} requests`;
+  const label = t`From ${from} down to ${bytes(best.at(-1)!)} in ${count(probes.at(-1)!.spent)} requests`;
   return (
     <figure class="curve">
-      <figcaption>Size of the smallest request that fails</figcaption>
+      <figcaption>{t`Size of the smallest request that fails`}</figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
         {decades.map((size) => (
           <>
@@ -235,9 +234,9 @@ function Curve({ probes }: { probes: readonly BisectProbe[] }) {
       </svg>
       <Legend
         all={[
-          ['probe-same', 'fails the same way'],
-          ['probe-passes', 'passes'],
-          ['probe-other', 'fails differently'],
+          ['probe-same', t`fails the same way`],
+          ['probe-passes', t`passes`],
+          ['probe-other', t`fails differently`],
         ]}
       />
     </figure>

@@ -8,6 +8,7 @@ import { pointerTo, valueAt } from '../kit/code.tsx';
 import { Field, Word } from '../kit/form.tsx';
 import { several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 
 /** What was changed in the form. */
@@ -67,9 +68,9 @@ function fieldsOf(body: JsonObject, entry: string): readonly (readonly [string, 
     ['max_completion_tokens', 'max_output_tokens', 'max_tokens'].find((name) => name in body) ??
     (entry === 'openai-responses' ? 'max_output_tokens' : 'max_tokens');
   return [
-    ['/model', 'Model'],
-    [inner ? '/generationConfig/temperature' : '/temperature', 'Temperature'],
-    [inner ? '/generationConfig/maxOutputTokens' : `/${most}`, 'Max tokens'],
+    ['/model', t`Model`],
+    [inner ? '/generationConfig/temperature' : '/temperature', t`Temperature`],
+    [inner ? '/generationConfig/maxOutputTokens' : `/${most}`, t`Max tokens`],
   ];
 }
 
@@ -104,11 +105,11 @@ export function EditFields({ detail: { row }, stage, reader }: EditFieldsProps) 
   const loaded = open && data?.stage === stage ? data : undefined;
   return (
     <details class="edit" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Edit the request</summary>
+      <summary>{t`Edit the request`}</summary>
       <div class="editbody">
         <Problem text={problem} />
         {loaded && loaded.body === undefined && (
-          <p class="soft">This body is too large to edit, or not JSON.</p>
+          <p class="soft">{t`This body is too large to edit, or not JSON.`}</p>
         )}
         {loaded?.body && (
           <BodyFields key={stage} body={loaded.body} entry={row.entry} reader={reader} />
@@ -157,16 +158,16 @@ function BodyFields({ body, entry, reader }: BodyFieldsProps) {
       <div class="editfields">
         {fields.map(({ label, shown, name }) => (
           <Field label={label} key={name}>
-            <Word name={name} value={shown} placeholder="not set" />
+            <Word name={name} value={shown} placeholder={t`not set`} />
           </Field>
         ))}
-        <Field label="Another parameter" hint="NAME=VALUE">
+        <Field label={t`Another parameter`} hint="NAME=VALUE">
           <Word name="edit-more" placeholder="top_p=0.9" />
         </Field>
       </div>
       {place && (
         <>
-          <Field label="Text">
+          <Field label={t`Text`}>
             <select
               name="edit-which"
               value={which}
@@ -183,7 +184,7 @@ function BodyFields({ body, entry, reader }: BodyFieldsProps) {
             name="edit-text"
             rows={8}
             spellcheck={false}
-            aria-label="Text"
+            aria-label={t`Text`}
             dir="auto"
             value={edited.get(place.at) ?? place.text}
             onInput={({ currentTarget }) => edit(currentTarget.value)}
@@ -191,10 +192,8 @@ function BodyFields({ body, entry, reader }: BodyFieldsProps) {
           <span class="soft" role="status">
             {edited.size > 0 && (
               <>
-                {`${several(edited.size, 'text')} changed `}
-                <Button class="tiny" onClick={() => setEdited(new Map())}>
-                  Undo
-                </Button>
+                {t`${several(edited.size, 'text')} changed `}
+                <Button class="tiny" onClick={() => setEdited(new Map())}>{t`Undo`}</Button>
               </>
             )}
           </span>

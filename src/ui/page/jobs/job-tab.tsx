@@ -9,6 +9,7 @@ import { failureText } from '../kit/fetching.ts';
 import { Field, Options, Word } from '../kit/form.tsx';
 import { clock, count } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
 import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
 import { type JobSoFar, latest, stateWords, useJob } from './job.ts';
@@ -58,7 +59,7 @@ export function JobTab(props: JobTabProps) {
   return (
     <div class={`${kind}-tab`}>
       {detail.sendable.length === 0 ? (
-        <p class="same-words">This exchange has no request that can be sent again.</p>
+        <p class="same-words">{t`This exchange has no request that can be sent again.`}</p>
       ) : (
         <>
           {lead !== undefined && <p class="soft lead">{lead}</p>}
@@ -149,18 +150,18 @@ function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabP
       }}
     >
       <Field
-        label="Send"
-        hint="a client request passes the whole gateway, a vendor request goes to the vendor unchanged"
+        label={t`Send`}
+        hint={t`a client request passes the whole gateway, a vendor request goes to the vendor unchanged`}
       >
         <select name="stage">
           <Options all={sendable.map((one) => [one, stageTitle(one)])} />
         </select>
       </Field>
-      <Field label="To" hint="provider/model">
+      <Field label={t`To`} hint="provider/model">
         <Word
           name="to"
           list="targets"
-          placeholder={row.target === '' ? 'as routed' : `as routed (${row.target})`}
+          placeholder={row.target === '' ? t`as routed` : t`as routed (${row.target})`}
         />
       </Field>
       <datalist id="targets">
@@ -168,8 +169,8 @@ function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabP
       </datalist>
       <label class="field check">
         <input type="checkbox" name="repair" defaultChecked />
-        <span>Repair</span>
-        <small>off: nothing is repaired</small>
+        <span>{t`Repair`}</span>
+        <small>{t`off: nothing is repaired`}</small>
       </label>
       {children}
       <div class="submit">
@@ -182,12 +183,10 @@ function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabP
       </div>
       <Problem text={problem} />
       {asking && plan && (
-        <div class="ask" role="alertdialog" aria-label="Cost">
-          <p>{`${spendText(plan, true)} Begin?`}</p>
-          <Button class="primary" autofocus onClick={() => void send()}>
-            Begin
-          </Button>
-          <Button onClick={() => set({ plan })}>Cancel</Button>
+        <div class="ask" role="alertdialog" aria-label={t`Cost`}>
+          <p>{t`${spendText(plan, true)} Begin?`}</p>
+          <Button class="primary" autofocus onClick={() => void send()}>{t`Begin`}</Button>
+          <Button onClick={() => set({ plan })}>{t`Cancel`}</Button>
         </div>
       )}
     </form>
@@ -202,7 +201,7 @@ function EarlierJobs({ detail: { row }, kind, route }: JobTabProps) {
   if (mine.length === 0) return null;
   return (
     <p class="earlier">
-      <Soft>Earlier:</Soft>
+      <Soft>{t`Earlier:`}</Soft>
       {mine.slice(0, 8).map(({ id, started, state, done }) => (
         <a
           key={id}
@@ -223,7 +222,7 @@ function Result({ job: id, progress, found }: JobTabProps & { readonly job: stri
       <p class="progress" role="status">
         {job.running && <i class="spinner" />}
         {view === undefined ? (
-          'Starting'
+          t`Starting`
         ) : (
           <span>
             {`${stateWords(view.state)}: `}
@@ -231,9 +230,7 @@ function Result({ job: id, progress, found }: JobTabProps & { readonly job: stri
           </span>
         )}
         {job.running && (
-          <Button class="tiny" onClick={() => void act(() => cancelJob(id))}>
-            Stop
-          </Button>
+          <Button class="tiny" onClick={() => void act(() => cancelJob(id))}>{t`Stop`}</Button>
         )}
       </p>
       <Problem text={job.problem ?? job.end?.error?.message} />

@@ -4,6 +4,7 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import type { JobEvent } from '../../api/api.ts';
 import { followJob } from '../kit/api-calls.ts';
 import { failureText } from '../kit/fetching.ts';
+import { t } from '../kit/language.ts';
 
 export interface JobSoFar {
   /** Oldest first. */
@@ -59,4 +60,5 @@ export const latest = (events: readonly JobEvent[]) =>
   )?.job;
 
 export const stateWords = (state: string): string =>
-  ({ running: 'Running', done: 'Done', failed: 'Failed', cancelled: 'Stopped' })[state] ?? state;
+  ({ running: t`Running`, done: t`Done`, failed: t`Failed`, cancelled: t`Stopped` })[state] ??
+  state;

@@ -6,6 +6,7 @@ import type { ViewProps } from '../exchange/stages.tsx';
 import { planReplay, startReplay } from '../kit/api-calls.ts';
 import { Field, Word } from '../kit/form.tsx';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Table } from '../kit/table.tsx';
 import { Button, StatusPill } from '../kit/ui.tsx';
@@ -44,14 +45,14 @@ export function ReplayTab({ detail, info, route }: ViewProps) {
       info={info}
       route={route}
       kind="replay"
-      label="Replay"
+      label={t`Replay`}
       plan={(choice, form, signal) => planReplay(request(choice, form), signal)}
       start={(choice, form) => startReplay(request(choice, form))}
       staged={setStage}
       progress={({ done, total }, { running }) => (
         <>
-          {`${several(done, 'request')} of ${count(total)}`}
-          {running && <progress max={total} value={done} aria-label="Requests sent" />}
+          {t`${several(done, 'request')} of ${count(total)}`}
+          {running && <progress max={total} value={done} aria-label={t`Requests sent`} />}
         </>
       )}
       found={({ events, end }) => {
@@ -69,37 +70,31 @@ export function ReplayTab({ detail, info, route }: ViewProps) {
         );
       }}
     >
-      <Field label="Repeat">
+      <Field label={t`Repeat`}>
         <input type="number" name="repeat" min={1} max={info.limits.runs} defaultValue="1" />
       </Field>
       <div class="more-targets">
         {Array.from({ length: more }, (_, i) => (
-          <Field label={`To (${i + 2})`} key={i}>
+          <Field label={t`To (${i + 2})`} key={i}>
             <Word name={`to-${i + 2}`} list="targets" placeholder="provider/model" autofocus />
           </Field>
         ))}
         {more < MAX_MORE && (
-          <Button class="tiny" onClick={() => setMore(more + 1)}>
-            + another target
-          </Button>
+          <Button class="tiny" onClick={() => setMore(more + 1)}>{t`+ another target`}</Button>
         )}
       </div>
       <EditFields detail={detail} stage={stage} reader={edits} />
       <details class="compare">
-        <summary>Compare two settings</summary>
+        <summary>{t`Compare two settings`}</summary>
         <div class="fields">
-          <Field label="First">
+          <Field label={t`First`}>
             <Word name="compare-a" placeholder="repair=on" />
           </Field>
-          <Field label="Second">
+          <Field label={t`Second`}>
             <Word name="compare-b" placeholder="repair=off" />
           </Field>
         </div>
-        <p class="soft">
-          Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model,
-          repair=on, body.temperature=0. About ten repeats show whether a difference is more than
-          chance.
-        </p>
+        <p class="soft">{t`Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. About ten repeats show whether a difference is more than chance.`}</p>
       </details>
     </JobTab>
   );
@@ -122,10 +117,10 @@ function Runs({ runs }: { runs: readonly ReplayRun[] }) {
         class: run === undefined ? 'recorded' : undefined,
       })}
       columns={[
-        { title: '#', num: true, cell: ({ run }) => run ?? 'recorded' },
-        compared && { title: 'Setting', cell: ({ setting }) => setting },
+        { title: '#', num: true, cell: ({ run }) => run ?? t`recorded` },
+        compared && { title: t`Setting`, cell: ({ setting }) => setting },
         {
-          title: 'Status',
+          title: t`Status`,
           cell: ({ status, error }) => (
             <StatusPill tone={error === null ? 'ok' : 'bad'}>
               {error === null
@@ -134,15 +129,15 @@ function Runs({ runs }: { runs: readonly ReplayRun[] }) {
             </StatusPill>
           ),
         },
-        { title: 'Error', class: 'message', cell: ({ error }) => error?.message },
-        { title: 'Tokens in', num: true, cell: (row) => count(row.prompt_tokens) },
-        { title: 'out', num: true, cell: (row) => count(row.output_tokens) },
-        { title: 'First byte', num: true, cell: (row) => millis(row.first_byte_ms) },
-        { title: 'Total', num: true, cell: ({ ms }) => millis(ms) },
-        { title: 'Cost', num: true, cell: ({ cost }) => usd(cost) },
-        { title: 'Target', cell: ({ target }) => target },
+        { title: t`Error`, class: 'message', cell: ({ error }) => error?.message },
+        { title: t`Tokens in`, num: true, cell: (row) => count(row.prompt_tokens) },
+        { title: t`out`, num: true, cell: (row) => count(row.output_tokens) },
+        { title: t`First byte`, num: true, cell: (row) => millis(row.first_byte_ms) },
+        { title: t`Total`, num: true, cell: ({ ms }) => millis(ms) },
+        { title: t`Cost`, num: true, cell: ({ cost }) => usd(cost) },
+        { title: t`Target`, cell: ({ target }) => target },
         {
-          title: 'Notes',
+          title: t`Notes`,
           cell: ({ notes }) =>
             notes ? <NoteTags names={notes.split(',').map((note) => note.split('=')[0]!)} /> : null,
         },
@@ -162,17 +157,17 @@ function Comparison({ settings, p, more_than_chance }: ReplayResult) {
         const vars = { '--rate': part(one.failure_rate), '--low': part(low), '--high': part(high) };
         return (
           <div class="rate" key={one.setting}>
-            <span class="rate-name">{one.setting || 'as it is'}</span>
+            <span class="rate-name">{one.setting || t`as it is`}</span>
             <span class="rate-bar" aria-hidden="true" style={vars}>
               <i class="filled" />
               <i class="interval" />
             </span>
             <span>
-              <b>{`${one.failed} of ${one.runs} failed`}</b>
-              {` (${percent(one.failure_rate)}, 95 % interval ${percent(low)} to ${percent(high)})`}
+              <b>{t`${one.failed} of ${one.runs} failed`}</b>
+              {t` (${percent(one.failure_rate)}, 95 % interval ${percent(low)} to ${percent(high)})`}
             </span>
             <span class="soft">
-              {`${count(one.prompt_tokens)} tokens in, ${count(one.output_tokens)} out, ${millis(one.ms)}`}
+              {t`${count(one.prompt_tokens)} tokens in, ${count(one.output_tokens)} out, ${millis(one.ms)}`}
             </span>
           </div>
         );
@@ -180,9 +175,9 @@ function Comparison({ settings, p, more_than_chance }: ReplayResult) {
       {p !== undefined && (
         <p class={more_than_chance === true ? 'verdict sure' : 'verdict'}>
           {more_than_chance === true
-            ? 'The difference is more than chance'
-            : 'The difference may be chance: repeat more often to know'}
-          {` (Fisher’s exact test, p = ${p < 0.001 ? p.toExponential(1) : p.toFixed(3)}).`}
+            ? t`The difference is more than chance`
+            : t`The difference may be chance: repeat more often to know`}
+          {t` (Fisher’s exact test, p = ${p < 0.001 ? p.toExponential(1) : p.toFixed(3)}).`}
         </p>
       )}
     </div>

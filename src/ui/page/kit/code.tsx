@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { Json } from '../../../lib/json/json.ts';
 import { count } from './format.ts';
+import { t } from './language.ts';
 import { Button } from './ui.tsx';
 
 /** Members of one object or list that are drawn at a time. */
@@ -77,12 +78,8 @@ export function JsonView(props: TreeProps & { readonly note?: string | undefined
   return (
     <div>
       <p class="tree-bar">
-        <Button class="tiny" onClick={show(Number.POSITIVE_INFINITY)}>
-          Expand all
-        </Button>
-        <Button class="tiny" onClick={show(1)}>
-          Collapse all
-        </Button>
+        <Button class="tiny" onClick={show(Number.POSITIVE_INFINITY)}>{t`Expand all`}</Button>
+        <Button class="tiny" onClick={show(1)}>{t`Collapse all`}</Button>
         {props.note && <span class="soft">{props.note}</span>}
       </p>
       <JsonTree key={times} {...props} depth={depth} />
@@ -169,7 +166,7 @@ function Branch({ part, value, at, level, tree }: NodeProps & { readonly value: 
             ))}
         {filled && left > 0 && (
           <Button class="more" onClick={() => setShown(shown + PAGE)}>
-            {`${count(Math.min(PAGE, left))} more of ${count(left)}`}
+            {t`${count(Math.min(PAGE, left))} more of ${count(left)}`}
           </Button>
         )}
       </div>
@@ -213,7 +210,7 @@ export function Leaf({ value, most = TEXT }: { value: Json; most?: number | unde
           class="more"
           onClick={() => setShown(Math.min(value.length, shown + Math.max(20_000, shown)))}
         >
-          {`… ${count(left)} more characters`}
+          {t`… ${count(left)} more characters`}
         </Button>
       ) : (
         '"'
@@ -232,7 +229,7 @@ export function RawText({ text }: { text: string }) {
       ))}
       {left > 0 && (
         <Button class="more" onClick={() => setPieces(pieces + 1)}>
-          {`show ${count(Math.min(RAW, left))} of ${count(left)} more characters`}
+          {t`show ${count(Math.min(RAW, left))} of ${count(left)} more characters`}
         </Button>
       )}
     </pre>

@@ -1,6 +1,7 @@
 /** Copies texts to the clipboard, saves files, and says briefly what was done. */
 
 import { failureText } from './fetching.ts';
+import { t } from './language.ts';
 import { Button, type Child } from './ui.tsx';
 
 /** Shows a short message, which screen readers announce. */
@@ -36,7 +37,7 @@ export async function toClipboard(text: string): Promise<void> {
   area.select();
   const done = document.execCommand('copy');
   area.remove();
-  if (!done) throw new Error('The browser does not allow copying here.');
+  if (!done) throw new Error(t`The browser does not allow copying here.`);
 }
 
 interface CopyProps {
@@ -54,7 +55,7 @@ export const CopyButton = ({ read, ...rest }: CopyProps) => (
     onClick={() =>
       void act(async () => {
         await toClipboard(await read());
-        announce('Copied.');
+        announce(t`Copied.`);
       })
     }
   />

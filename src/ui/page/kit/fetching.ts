@@ -1,6 +1,7 @@
 /** Requests to the page's API and to the admin API: sends the key, turns failures into messages, and reads event streams. */
 
 import type { ApiFailure } from '../../api/api.ts';
+import { t } from './language.ts';
 
 export const ROOT = '/ui/api';
 
@@ -85,7 +86,7 @@ export async function send(
     });
   } catch (thrown) {
     if (signal?.aborted) throw thrown;
-    throw new Refused(0, 'The gateway cannot be reached. Is it running?');
+    throw new Refused(0, t`The gateway cannot be reached. Is it running?`);
   }
   if (response.ok) return response;
   throw await refusalOf(response);
@@ -97,7 +98,7 @@ async function refusalOf(response: Response): Promise<Refused> {
     const { error } = (await response.json()) as ApiFailure;
     return new Refused(status, error.message, error.code);
   } catch {
-    return new Refused(status, `The gateway answered with status ${status}.`);
+    return new Refused(status, t`The gateway answered with status ${status}.`);
   }
 }
 

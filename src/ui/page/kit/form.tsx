@@ -3,6 +3,7 @@
 import { cloneElement, type VNode } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { failureText } from './fetching.ts';
+import { t } from './language.ts';
 import { Button, type Child, Problem } from './ui.tsx';
 
 interface FieldProps {
@@ -75,7 +76,7 @@ export function Form({ class: cls, does, dangerous, run, cancel, children }: For
       {children}
       <Problem text={problem} />
       <div class="form-end">
-        {cancel && <Button onClick={cancel}>Cancel</Button>}
+        {cancel && <Button onClick={cancel}>{t`Cancel`}</Button>}
         <button type="submit" class={dangerous ? 'danger' : 'primary'} disabled={busy}>
           {does}
         </button>

@@ -1,5 +1,7 @@
 /** Formats numbers, times and sizes briefly, independent of the locale. */
 
+import { counted } from './language.ts';
+
 const two = (value: number) => String(value).padStart(2, '0');
 
 /** `2026-11-22`, in local time. */
@@ -63,7 +65,7 @@ export const percent = (rate: number): string =>
 
 /** `1 hop`, `3 hops`. */
 export const several = (value: number, one: string, many = `${one}s`): string =>
-  `${count(value)} ${value === 1 ? one : many}`;
+  counted(value, count(value), one, many);
 
 /** `maxTokens` as `max tokens`. */
 export const worded = (name: string): string =>

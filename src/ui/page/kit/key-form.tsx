@@ -1,6 +1,7 @@
 /** The form that asks for a key, once for this tab. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { t } from './language.ts';
 import { type Child, Problem } from './ui.tsx';
 
 export interface KeyFormProps {
@@ -42,9 +43,7 @@ export function KeyForm({ title, label, help, problem, entered }: KeyFormProps) 
       <p id="key-words" class="soft">
         {help}
       </p>
-      <button type="submit" class="primary">
-        Open
-      </button>
+      <button type="submit" class="primary">{t`Open`}</button>
     </form>
   );
 }

@@ -1,50 +1,51 @@
 /** The dialog that lists the keyboard shortcuts. */
 
 import { Dialog } from './form.tsx';
+import { t } from './language.ts';
 import { PLACES } from './places.ts';
 import { Button } from './ui.tsx';
 
 const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
   [
-    'Everywhere',
+    t`Everywhere`,
     [
-      ['/', 'search'],
-      ['?', 'show these shortcuts'],
+      ['/', t`search`],
+      ['?', t`show these shortcuts`],
       ...PLACES.map(({ key, title }) => [`g ${key}`, title.toLowerCase()] as const),
-      ['Esc', 'close, back to the list'],
+      ['Esc', t`close, back to the list`],
     ],
   ],
   [
-    'List',
+    t`List`,
     [
-      ['j  k', 'next, previous exchange'],
-      ['Enter', 'open the exchange'],
-      ['Home  End', 'newest, oldest loaded'],
-      ['↓', 'from the search to the exchanges'],
+      ['j  k', t`next, previous exchange`],
+      ['Enter', t`open the exchange`],
+      ['Home  End', t`newest, oldest loaded`],
+      ['↓', t`from the search to the exchanges`],
     ],
   ],
-  ['Sessions', [['j  k', 'next, previous session; next, previous exchange of a session']]],
+  [t`Sessions`, [['j  k', t`next, previous session; next, previous exchange of a session`]]],
   [
-    'Exchange',
+    t`Exchange`,
     [
-      ['1 … 4', 'conversation, timeline, changes, raw'],
-      ['e', 'raw: the events of the stream, the bodies'],
-      ['r  b', 'replay, bisect'],
-      ['j  k', 'next, previous exchange in the same view'],
-      ['v', 'conversation: as the client sent it, as the vendor got it; changes: meaning, JSON'],
-      ['[  ]', 'raw: previous, next body'],
-      ['n  p', 'changes: next, previous one'],
-      ['←  →', 'events: one event (with Shift ten)'],
-      ['Space', 'events: play, stop'],
+      ['1 … 4', t`conversation, timeline, changes, raw`],
+      ['e', t`raw: the events of the stream, the bodies`],
+      ['r  b', t`replay, bisect`],
+      ['j  k', t`next, previous exchange in the same view`],
+      ['v', t`conversation: as the client sent it, as the vendor got it; changes: meaning, JSON`],
+      ['[  ]', t`raw: previous, next body`],
+      ['n  p', t`changes: next, previous one`],
+      ['←  →', t`events: one event (with Shift ten)`],
+      ['Space', t`events: play, stop`],
     ],
   ],
 ];
 
 export const KeyList = ({ close }: { close: () => void }) => (
-  <Dialog title="Keyboard shortcuts" class="keys" close={close}>
+  <Dialog title={t`Keyboard shortcuts`} class="keys" close={close}>
     <header>
-      <h2>Keyboard shortcuts</h2>
-      <Button class="tiny" aria-label="Close" onClick={close}>
+      <h2>{t`Keyboard shortcuts`}</h2>
+      <Button class="tiny" aria-label={t`Close`} onClick={close}>
         ×
       </Button>
     </header>

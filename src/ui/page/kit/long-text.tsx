@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { TextView } from '../../api/api.ts';
 import { count } from './format.ts';
+import { t } from './language.ts';
 import { Markdown } from './markdown.tsx';
 import { Button } from './ui.tsx';
 
@@ -46,8 +47,8 @@ export function LongText({ view, class: cls = 'text', rest, lines = LINES }: Lon
       {left > 0 && (
         <Button class="more" onClick={() => void more()}>
           {left <= STEP
-            ? `… show ${count(left)} more characters`
-            : `… show ${count(STEP)} of ${count(left)} more characters`}
+            ? t`… show ${count(left)} more characters`
+            : t`… show ${count(STEP)} of ${count(left)} more characters`}
         </Button>
       )}
     </div>

@@ -2,6 +2,7 @@
 
 import type { VNode } from 'preact';
 import { CopyButton } from './copy.tsx';
+import { t } from './language.ts';
 import { Table } from './table.tsx';
 import type { Child } from './ui.tsx';
 
@@ -105,9 +106,11 @@ const CodeBlock = ({ code, language }: { code: string; language: string }) => (
   <div class="md-code">
     <div class="md-code-head">
       <span>{language}</span>
-      <CopyButton class="tiny" aria-label="Copy the code" read={() => code}>
-        copy
-      </CopyButton>
+      <CopyButton
+        class="tiny"
+        aria-label={t`Copy the code`}
+        read={() => code}
+      >{t`copy`}</CopyButton>
     </div>
     <pre tabIndex={0}>{code}</pre>
   </div>

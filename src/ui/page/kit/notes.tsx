@@ -1,6 +1,7 @@
 /** Notes: their names with their descriptions, read from the manual that the gateway serves. */
 
 import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
+import { manual, t } from './language.ts';
 
 let meanings: Promise<ReadonlyMap<string, string>> | undefined;
 
@@ -9,12 +10,12 @@ const entryOf = (name: string): string => name.replace(/(^|_)\d+(?=_|$)/g, '$1N'
 
 /** The page of the manual, opened at a note. */
 export const noteLink = (name: string): string =>
-  `/docs/notes#${encodeURIComponent(entryOf(name).toLowerCase())}`;
+  manual(`notes#${encodeURIComponent(entryOf(name).toLowerCase())}`);
 
 async function read(): Promise<ReadonlyMap<string, string>> {
   const all = new Map<string, string>();
   try {
-    const response = await fetch('/docs/notes.md');
+    const response = await fetch(`${manual('notes')}.md`);
     if (!response.ok) return all;
     for (const section of (await response.text()).split(/^### /m).slice(1)) {
       const [heading = '', ...lines] = section.split('\n');
@@ -51,7 +52,7 @@ export const useMeaning = (name: string): string | undefined => meaningIn(useMea
  */
 export function useCheap(ask = true): (name: string) => boolean {
   const all = useMeanings(ask);
-  return useCallback((name) => meaningIn(all, name)?.includes('No action needed') === true, [all]);
+  return useCallback((name) => meaningIn(all, name)?.includes(t`No action needed`) === true, [all]);
 }
 
 /** The name as a link into the manual, its meaning as the title. */

@@ -2,6 +2,7 @@
 
 import type { Info } from '../../api/api.ts';
 import { adminKey } from './fetching.ts';
+import { t } from './language.ts';
 import { type AdminPage, filtersOf, type Query, type Route } from './route.ts';
 
 export interface Place {
@@ -22,37 +23,37 @@ const adminPlace = (title: string, key: string, page: AdminPage): Place => ({
 
 const OPEN: readonly Place[] = [
   {
-    title: 'Exchanges',
+    title: t`Exchanges`,
     key: 'l',
     at: (query) => ({ name: 'list', query: filtersOf(query) }),
     holds: ({ name }) => name === 'list' || name === 'exchange',
   },
   {
-    title: 'Sessions',
+    title: t`Sessions`,
     key: 's',
     at: () => ({ name: 'sessions', query: {} }),
     holds: ({ name }) => name === 'sessions' || name === 'session',
   },
   {
-    title: 'Charts',
+    title: t`Charts`,
     key: 'c',
     at: (query) => ({ name: 'charts', query: filtersOf(query) }),
     holds: ({ name }) => name === 'charts',
   },
 ];
-const USAGE = adminPlace('Usage', 'u', 'usage');
-const HEALTH = adminPlace('Health', 'h', 'health');
+const USAGE = adminPlace(t`Usage`, 'u', 'usage');
+const HEALTH = adminPlace(t`Health`, 'h', 'health');
 
 /** The pages of the place Admin. */
 export const ADMIN_PLACES: readonly Place[] = [
-  adminPlace('Keys and budgets', 'k', 'keys'),
+  adminPlace(t`Keys and budgets`, 'k', 'keys'),
   HEALTH,
-  adminPlace('Audit', 'a', 'audit'),
+  adminPlace(t`Audit`, 'a', 'audit'),
 ];
 
 const ADMIN: Place = {
   ...ADMIN_PLACES[0]!,
-  title: 'Admin',
+  title: t`Admin`,
   holds: (route) => ADMIN_PLACES.some((place) => place.holds(route)),
 };
 

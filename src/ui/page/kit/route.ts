@@ -1,11 +1,13 @@
 /** The state of the page in its URL, so that every state can be linked to, reloaded and reached with "back". */
 
+import { t } from './language.ts';
+
 /** The views of an exchange that have a tab. */
 export const TABS = [
-  ['talk', 'Conversation'],
-  ['timeline', 'Timeline'],
-  ['diff', 'Changes'],
-  ['messages', 'Raw'],
+  ['talk', t`Conversation`],
+  ['timeline', t`Timeline`],
+  ['diff', t`Changes`],
+  ['messages', t`Raw`],
 ] as const;
 /** Further views: the events belong to the raw bodies, the last two are actions. */
 const FURTHER = ['stream', 'replay', 'bisect'] as const;

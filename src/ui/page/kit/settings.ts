@@ -1,4 +1,4 @@
-/** The reader's choices, kept in this browser: theme, density, columns, saved filters. */
+/** The reader's choices, kept in this browser: theme, language, density, columns, saved filters. */
 
 const PREFIX = 'hopgate-';
 

@@ -1,24 +1,31 @@
-/** The switch between the light theme, the dark one and that of the system. */
+/** The switches between themes, and between languages. */
 
 import { useState } from 'preact/hooks';
+import { LANGUAGE, t } from './language.ts';
 import { keepSetting, setting } from './settings.ts';
 import { Button } from './ui.tsx';
 
 const THEMES = ['system', 'light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
-const SIGNS: Readonly<Record<Theme, string>> = { system: '◐', light: '☀', dark: '☾' };
+const SIGNS: Readonly<Record<Theme, readonly [sign: string, name: string]>> = {
+  system: ['◐', t`that of the system`],
+  light: ['☀', t`light`],
+  dark: ['☾', t`dark`],
+};
 
 const chosen = (): Theme => THEMES.find((one) => one === setting('theme')) ?? 'system';
 
-/** Applies the chosen theme; called once before anything is drawn. */
+/** Applies the chosen theme and the language; called once before anything is drawn. */
 export function applyTheme(theme: Theme = chosen()): void {
   const { dataset } = document.documentElement;
+  document.documentElement.lang = LANGUAGE;
   if (theme === 'system') delete dataset.theme;
   else dataset.theme = theme;
 }
 
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(chosen);
+  const [sign, name] = SIGNS[theme];
   const press = () => {
     const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
     keepSetting('theme', next === 'system' ? undefined : next);
@@ -28,11 +35,25 @@ export function ThemeSwitch() {
   return (
     <Button
       class="quiet theme"
-      title={`Theme: ${theme}`}
-      aria-label={`Theme: ${theme}. Press for the next one`}
+      title={t`Theme: ${name}`}
+      aria-label={t`Theme: ${name}. Press for the next one`}
       onClick={press}
     >
-      {SIGNS[theme]}
+      {sign}
+    </Button>
+  );
+}
+
+/** Named in the other language, for those who do not read this one. */
+export function LanguageSwitch() {
+  const [other, name] = LANGUAGE === 'en' ? ['zh-CN', '中文'] : ['en', 'English'];
+  const press = () => {
+    keepSetting('language', other);
+    location.reload();
+  };
+  return (
+    <Button class="quiet" lang={other} onClick={press}>
+      {name}
     </Button>
   );
 }

@@ -2,6 +2,7 @@
 
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { clock, day } from './format.ts';
+import { manual } from './language.ts';
 import { fromNow } from './when.ts';
 
 export type Child = ComponentChildren;
@@ -42,7 +43,7 @@ export const Blank = ({ title, children }: { title: string; children?: Child }) 
 );
 
 export const DocLink = ({ to, children }: { to: string; children: Child }) => (
-  <a href={`/docs/${to}`} target="_blank" rel="noopener">
+  <a href={manual(to)} target="_blank" rel="noopener">
     {children}
   </a>
 );

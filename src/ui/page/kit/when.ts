@@ -1,6 +1,7 @@
 /** Moments as people say them: how long ago, how long until. */
 
-import { clock, day } from './format.ts';
+import { clock, day, several } from './format.ts';
+import { t } from './language.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -16,7 +17,7 @@ export function lasting(ms: number): string {
     return minutes === 0 || hours > 9 ? `${hours} h` : `${hours} h ${minutes} min`;
   }
   const days = Math.round(ms / DAY);
-  return days === 1 ? '1 day' : `${days} days`;
+  return several(days, 'day');
 }
 
 /** `2026-11-22 14:03`, in local time. */
@@ -25,6 +26,6 @@ export const minuteOf = (time: number): string => `${day(time)} ${clock(time).sl
 /** `5 min ago`, `in 3 h`, `just now`. */
 export function fromNow(time: number, now = Date.now()): string {
   const ms = time - now;
-  if (Math.abs(ms) < 5000) return 'just now';
-  return ms > 0 ? `in ${lasting(ms)}` : `${lasting(-ms)} ago`;
+  if (Math.abs(ms) < 5000) return t`just now`;
+  return ms > 0 ? t`in ${lasting(ms)}` : t`${lasting(-ms)} ago`;
 }

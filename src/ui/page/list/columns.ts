@@ -1,5 +1,6 @@
 /** The columns of the list: their widths, which of them a window holds, and which a reader has chosen. */
 
+import { t } from '../kit/language.ts';
 import { keepSetting, listSetting, setting } from '../kit/settings.ts';
 
 export interface Column {
@@ -18,26 +19,26 @@ export interface Column {
 const ASKED = 120;
 
 export const COLUMNS: readonly Column[] = [
-  { name: 'time', title: 'Time', width: '96px', sort: 'time', fixed: true },
-  { name: 'status', title: 'Status', width: 'minmax(96px, 0.9fr)', sort: 'status', fixed: true },
-  { name: 'entry', title: 'Protocol', width: '76px' },
+  { name: 'time', title: t`Time`, width: '96px', sort: 'time', fixed: true },
+  { name: 'status', title: t`Status`, width: 'minmax(96px, 0.9fr)', sort: 'status', fixed: true },
+  { name: 'entry', title: t`Protocol`, width: '76px' },
   {
     name: 'route',
-    title: 'Model → target',
+    title: t`Model → target`,
     width: 'minmax(170px, 2.4fr)',
     sort: 'model',
     fixed: true,
   },
-  { name: 'session', title: 'Session', width: '96px', sort: 'session', extra: true },
-  { name: 'hops', title: 'Hops', width: '40px', sort: 'hops' },
-  { name: 'notes', title: 'Notes', width: 'minmax(120px, 1.5fr)' },
-  { name: 'tokens', title: 'Tokens in', width: '64px', sort: 'tokens' },
-  { name: 'cached', title: 'Cached', width: '58px', sort: 'cached', extra: true },
-  { name: 'out', title: 'out', width: '52px', sort: 'out' },
-  { name: 'size', title: 'Size', width: '60px', sort: 'bytes', extra: true },
-  { name: 'first', title: 'First byte', width: '70px', sort: 'first' },
-  { name: 'cost', title: 'Cost', width: '64px', sort: 'cost' },
-  { name: 'total', title: 'Total', width: '150px', sort: 'total', fixed: true },
+  { name: 'session', title: t`Session`, width: '96px', sort: 'session', extra: true },
+  { name: 'hops', title: t`Hops`, width: '40px', sort: 'hops' },
+  { name: 'notes', title: t`Notes`, width: 'minmax(120px, 1.5fr)' },
+  { name: 'tokens', title: t`Tokens in`, width: '64px', sort: 'tokens' },
+  { name: 'cached', title: t`Cached`, width: '58px', sort: 'cached', extra: true },
+  { name: 'out', title: t`out`, width: '52px', sort: 'out' },
+  { name: 'size', title: t`Size`, width: '60px', sort: 'bytes', extra: true },
+  { name: 'first', title: t`First byte`, width: '70px', sort: 'first' },
+  { name: 'cost', title: t`Cost`, width: '64px', sort: 'cost' },
+  { name: 'total', title: t`Total`, width: '150px', sort: 'total', fixed: true },
 ];
 
 /** How the list looks. */

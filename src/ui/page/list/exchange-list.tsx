@@ -4,10 +4,11 @@ import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { several } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { useCheap } from '../kit/notes.tsx';
 import type { Query } from '../kit/route.ts';
 import { Button } from '../kit/ui.tsx';
-import { type Column, fitting, type Look, widthsOf } from './columns.ts';
+import { COLUMNS, type Column, fitting, type Look, widthsOf } from './columns.ts';
 import { type RowContext, rowCells, rowLabel } from './row-cells.tsx';
 import type { Rows } from './rows.ts';
 import { toneOf } from './status.ts';
@@ -246,9 +247,7 @@ export function ExchangeList(props: ExchangeListProps) {
         role="grid"
         tabIndex={0}
         aria-label={
-          sort === ''
-            ? 'Exchanges, newest first'
-            : `Exchanges, sorted by ${sort.replace(':up', ', smallest first')}`
+          sort === '' ? t`Exchanges, newest first` : t`Exchanges, sorted by ${orderName(sort)}`
         }
         aria-rowcount={rows?.more ? -1 : all.length}
         aria-activedescendant={
@@ -278,6 +277,13 @@ export function ExchangeList(props: ExchangeListProps) {
   );
 }
 
+/** `Cost, smallest first`. @param sort as in the URL */
+function orderName(sort: string): string {
+  const [by, direction] = sort.split(':');
+  const title = COLUMNS.find((column) => column.sort === by)?.title ?? by!;
+  return direction === 'up' ? t`${title}, smallest first` : t`${title}, largest first`;
+}
+
 interface HeadingsProps {
   readonly look: Look;
   /** As in the URL: `cost`, `cost:up`; '' for the newest first. */
@@ -292,23 +298,26 @@ function Headings({ look: { columns, compact }, sort, choose }: HeadingsProps) {
   const heading = ({ sort: own, title }: Column) => {
     if (own === undefined) return title;
     const here = own === by;
-    const said = here ? (up ? ', smallest first' : ', largest first') : '';
     const press = () => {
       if (!here) choose(own === 'time' ? '' : own);
       else choose(up ? '' : `${own}:up`);
     };
     return (
-      <Button aria-pressed={here} aria-label={`Sort by ${title}${said}`} onClick={press}>
+      <Button
+        aria-pressed={here}
+        aria-label={t`Sort by ${here ? orderName(sort || 'time') : title}`}
+        onClick={press}
+      >
         {`${title}${here ? (up ? ' ↑' : ' ↓') : ''}`}
       </Button>
     );
   };
   return (
-    <div class="columns" role="group" aria-label="Sort by">
+    <div class="columns" role="group" aria-label={t`Sort by`}>
       {columns.map((column) => (
         <>
           <span class={`cell ${column.name}`}>{heading(column)}</span>
-          {compact && column.name === 'route' && <span class="cell about">Asked</span>}
+          {compact && column.name === 'route' && <span class="cell about">{t`Asked`}</span>}
         </>
       ))}
     </div>

@@ -3,6 +3,7 @@
 import { useImperativeHandle, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { CopyButton } from '../kit/copy.tsx';
 import { Field, Options } from '../kit/form.tsx';
+import { t } from '../kit/language.ts';
 import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
 import { keepSetting, setting } from '../kit/settings.ts';
 import { Button, type Child } from '../kit/ui.tsx';
@@ -10,52 +11,60 @@ import { COLUMNS, chooseColumn, chooseDensity, type Look } from './columns.ts';
 import { PROTOCOLS } from './row-cells.tsx';
 
 const STATUSES = [
-  ['', 'All'],
-  ['ok', 'OK'],
-  ['failed', 'Failed'],
+  ['', t`All`],
+  ['ok', t`OK`],
+  ['failed', t`Failed`],
   ['4xx', '4xx'],
   ['5xx', '5xx'],
-  ['open', 'Running'],
+  ['open', t`Running`],
 ] as const;
 
 const TIMES = [
-  ['', 'Any time'],
-  ['15m', 'Last 15 min'],
-  ['1h', 'Last hour'],
-  ['6h', 'Last 6 h'],
-  ['24h', 'Last 24 h'],
-  ['7d', 'Last 7 days'],
+  ['', t`Any time`],
+  ['15m', t`Last 15 min`],
+  ['1h', t`Last hour`],
+  ['6h', t`Last 6 h`],
+  ['24h', t`Last 24 h`],
+  ['7d', t`Last 7 days`],
 ] as const;
 
-const ENTRIES = [['', 'Any protocol'], ...Object.entries(PROTOCOLS)] as const;
+const ENTRIES = [['', t`Any protocol`], ...Object.entries(PROTOCOLS)] as const;
 
 const MADE = [
-  ['', 'Clients and commands'],
-  ['traffic', 'Clients only'],
-  ['bisect', 'Bisections only'],
+  ['', t`Clients and commands`],
+  ['traffic', t`Clients only`],
+  ['bisect', t`Bisections only`],
 ] as const;
 
 const FIELDS: readonly (readonly [FilterName, string, string])[] = [
-  ['model', 'Model', 'glm* or part of the name'],
-  ['target', 'Target', 'provider/model, or a part'],
-  ['client', 'Client', 'Claude Code, Codex, …'],
-  ['key', 'Key', 'name of a gateway key'],
-  ['session', 'Session', 'id or its beginning'],
-  ['error', 'Error', 'kind, such as rate_limit'],
-  ['note', 'Note', 'name of a note'],
-  ['slower', 'Slower than', '800ms, 5s, 2m'],
-  ['cost', 'Costs more than', 'USD, such as 0.05'],
+  ['model', t`Model`, t`glm* or part of the name`],
+  ['target', t`Target`, t`provider/model, or a part`],
+  ['client', t`Client`, 'Claude Code, Codex, …'],
+  ['key', t`Key`, t`name of a gateway key`],
+  ['session', t`Session`, t`id or its beginning`],
+  ['error', t`Error`, t`kind, such as rate_limit`],
+  ['note', t`Note`, t`name of a note`],
+  ['slower', t`Slower than`, '800ms, 5s, 2m'],
+  ['cost', t`Costs more than`, t`USD, such as 0.05`],
 ];
 
 /** Names of filters on their chips. */
 const NAMES: Readonly<Record<string, string>> = {
-  q: 'search',
-  since: 'from',
-  until: 'to',
-  entry: 'protocol',
-  made: 'made by',
-  slower: 'at least',
-  cost: 'at least',
+  q: t`search`,
+  since: t`from`,
+  until: t`to`,
+  entry: t`protocol`,
+  status: t`status`,
+  model: t`model`,
+  target: t`target`,
+  client: t`client`,
+  key: t`key`,
+  session: t`session`,
+  error: t`error`,
+  note: t`note`,
+  made: t`made by`,
+  slower: t`at least`,
+  cost: t`at least`,
 };
 
 /** Called with changed filters; '' removes one. */
@@ -88,11 +97,11 @@ export const Filters = ({ query, change, handle, list }: FiltersProps) => (
   <form
     class="filters"
     role="search"
-    aria-label="Filter the exchanges"
+    aria-label={t`Filter the exchanges`}
     onSubmit={(event) => event.preventDefault()}
   >
     <Search q={query.q ?? ''} change={change} handle={handle} enter={list?.enter} />
-    <div class="segments" role="group" aria-label="Status">
+    <div class="segments" role="group" aria-label={t`Status`}>
       {STATUSES.map(([value, text]) => (
         <Button
           key={value}
@@ -105,14 +114,14 @@ export const Filters = ({ query, change, handle, list }: FiltersProps) => (
       ))}
     </div>
     <Since since={query.since ?? ''} change={change} />
-    <Menu text="Filter" label="More filters">
+    <Menu name="filter" text={t`Filter`} label={t`More filters`}>
       <div class="fields">
         <FineFilters query={query} change={change} suggested={list?.suggested ?? {}} />
       </div>
       <SavedFilters query={query} change={change} />
     </Menu>
     {list && (
-      <Menu text="View" label="Columns and density">
+      <Menu name="view" text={t`View`} label={t`Columns and density`}>
         <ViewMenu {...list} />
       </Menu>
     )}
@@ -170,8 +179,8 @@ function Search({ q, change, handle, enter }: SearchProps) {
       class="search"
       autocomplete="off"
       spellcheck={false}
-      placeholder="Search what was said, ids, models, notes"
-      aria-label="Search"
+      placeholder={t`Search what was said, ids, models, notes`}
+      aria-label={t`Search`}
       aria-keyshortcuts="/"
       onInput={({ currentTarget }) => {
         clearTimeout(timer.current);
@@ -192,8 +201,15 @@ function useSynced(value: string) {
   return input;
 }
 
+interface MenuProps {
+  readonly name: string;
+  readonly text: string;
+  readonly label: string;
+  readonly children: Child;
+}
+
 /** A button that opens a panel; Escape and a click elsewhere close it. */
-function Menu({ text, label, children }: { text: string; label: string; children: Child }) {
+function Menu({ name, text, label, children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null);
   const close = () => {
     menu.current!.open = false;
@@ -201,7 +217,7 @@ function Menu({ text, label, children }: { text: string; label: string; children
   return (
     <details
       ref={menu}
-      class={`fine ${text.toLowerCase()}-menu`}
+      class={`fine ${name}-menu`}
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || !menu.current!.open) return;
         event.stopPropagation();
@@ -230,7 +246,7 @@ function Since({ since, change }: { since: string; change: Change }) {
   return (
     <select
       name="since"
-      aria-label="Time"
+      aria-label={t`Time`}
       value={since}
       onChange={({ currentTarget }) => change({ since: currentTarget.value, until: '' })}
     >
@@ -257,7 +273,7 @@ function Chips({ query, change }: { query: Query; change: Change }) {
           <Button
             key={name}
             class="chip"
-            title={`Remove the filter "${title} ${value}"`}
+            title={t`Remove the filter "${title} ${value}"`}
             onClick={() => remove([name])}
           >
             <span class="chip-text">
@@ -271,14 +287,14 @@ function Chips({ query, change }: { query: Query; change: Change }) {
         );
       })}
       {active.length > 1 && (
-        <Button class="more" onClick={() => remove(active)}>
-          Clear all
-        </Button>
+        <Button class="more" onClick={() => remove(active)}>{t`Clear all`}</Button>
       )}
       {active.length > 0 && (
-        <CopyButton class="more" title="A link to these filters" read={() => location.href}>
-          Copy link
-        </CopyButton>
+        <CopyButton
+          class="more"
+          title={t`A link to these filters`}
+          read={() => location.href}
+        >{t`Copy link`}</CopyButton>
       )}
     </div>
   );
@@ -313,10 +329,10 @@ function FineFilters({ query, change, suggested }: FineFiltersProps) {
           change={change}
         />
       ))}
-      {choice('entry', 'Protocol', ENTRIES)}
-      {choice('made', 'Made by', MADE)}
-      <TimeField name="since" label="Since" value={query.since ?? ''} change={change} />
-      <TimeField name="until" label="Until" value={query.until ?? ''} change={change} />
+      {choice('entry', t`Protocol`, ENTRIES)}
+      {choice('made', t`Made by`, MADE)}
+      <TimeField name="since" label={t`Since`} value={query.since ?? ''} change={change} />
+      <TimeField name="until" label={t`Until`} value={query.until ?? ''} change={change} />
     </>
   );
 }
@@ -397,15 +413,15 @@ function ViewMenu({ look, looks }: ViewMenuProps) {
   return (
     <>
       <fieldset>
-        <legend>Rows</legend>
-        {check('Comfortable', !look.compact, () => chooseDensity(false), true)}
-        {check('Compact', look.compact, () => chooseDensity(true), true)}
+        <legend>{t`Rows`}</legend>
+        {check(t`Comfortable`, !look.compact, () => chooseDensity(false), true)}
+        {check(t`Compact`, look.compact, () => chooseDensity(true), true)}
       </fieldset>
       <fieldset>
-        <legend>Columns</legend>
+        <legend>{t`Columns`}</legend>
         {COLUMNS.filter(({ fixed }) => fixed !== true).map(({ name, title }) =>
           check(
-            title === 'out' ? 'Tokens out' : title,
+            name === 'out' ? t`Tokens out` : title,
             look.columns.some((column) => column.name === name),
             (on) => chooseColumn(name, on),
           ),
@@ -451,7 +467,7 @@ function SavedFilters({ query, change }: { query: Query; change: Change }) {
   };
   return (
     <div class="saved-filters">
-      <h2>Saved filters</h2>
+      <h2>{t`Saved filters`}</h2>
       <div class="saved">
         {all.map((one) => (
           <span key={one.name}>
@@ -460,7 +476,7 @@ function SavedFilters({ query, change }: { query: Query; change: Change }) {
             </Button>
             <Button
               class="tiny"
-              aria-label={`Forget the filters "${one.name}"`}
+              aria-label={t`Forget the filters "${one.name}"`}
               onClick={() => keep(without(one.name))}
             >
               ×
@@ -471,12 +487,12 @@ function SavedFilters({ query, change }: { query: Query; change: Change }) {
       <div class="saver" hidden={Object.keys(filtersOf(query)).length === 0}>
         <input
           ref={input}
-          placeholder="name"
+          placeholder={t`name`}
           maxLength={40}
-          aria-label="Name for these filters"
+          aria-label={t`Name for these filters`}
           onKeyDown={({ key }) => key === 'Enter' && save()}
         />
-        <Button onClick={save}>Save these filters</Button>
+        <Button onClick={save}>{t`Save these filters`}</Button>
       </div>
     </div>
   );

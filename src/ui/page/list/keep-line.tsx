@@ -5,6 +5,7 @@ import type { Info } from '../../api/api.ts';
 import { switchRecording } from '../kit/api-calls.ts';
 import { act } from '../kit/copy.tsx';
 import { bytes, several } from '../kit/format.ts';
+import { rich, t } from '../kit/language.ts';
 import { Button, type Child } from '../kit/ui.tsx';
 
 interface KeepLineProps {
@@ -31,16 +32,16 @@ export function KeepLine({ info, switched }: KeepLineProps) {
       </Button>
     );
   return (
-    <section class="keepline" aria-label="What is kept" data-mode={mode} ref={line}>
+    <section class="keepline" aria-label={t`What is kept`} data-mode={mode} ref={line}>
       <i class="dot" />
       <p>
         <b>{title(mode)}</b> {details(info)}
       </p>
       {may_switch && (
         <span class="switches">
-          {to('all', 'Record all exchanges')}
+          {to('all', t`Record all exchanges`)}
           {configured !== 'all' &&
-            to(configured, configured === 'off' ? 'Stop recording' : 'Record failures only')}
+            to(configured, configured === 'off' ? t`Stop recording` : t`Record failures only`)}
         </span>
       )}
     </section>
@@ -48,47 +49,38 @@ export function KeepLine({ info, switched }: KeepLineProps) {
 }
 
 function title(mode: Info['samples']['mode']): string {
-  if (mode === 'off') return 'Recording is off.';
-  return mode === 'all' ? 'All exchanges are recorded.' : 'Only failed exchanges are recorded.';
+  if (mode === 'off') return t`Recording is off.`;
+  return mode === 'all' ? t`All exchanges are recorded.` : t`Only failed exchanges are recorded.`;
 }
 
 function details({ samples }: Info): Child {
   const { mode, configured, dir, recent, by_route, redact } = samples;
-  const kept = (days: number, more = '') => (
-    <>
-      They are kept
-      {dir !== undefined && (
-        <>
-          {' in '}
-          <code>{dir}</code>
-        </>
-      )}
-      {days > 0 && ` for ${several(days, 'day')}`}
-      {more}
-    </>
-  );
+  const kept = (days: number, more = '') => [
+    dir === undefined ? t`They are kept` : rich`They are kept in ${<code>{dir}</code>}`,
+    days > 0 && t` for ${several(days, 'day')}`,
+    more,
+  ];
   const sentences: Child[] = [
     mode === 'all' && kept(samples.keep_days, failedToo(samples)),
     mode === 'errors' && kept(samples.keep_failed_days),
     mode !== 'all' &&
       recent !== null &&
-      `The last ${recent.count} ${mode === 'off' ? 'exchanges' : 'others'} are in memory only (at most ${bytes(recent.bytes)}) and are gone when hopgate stops`,
-    'Keys are masked',
-    redact.length > 0 && `On disk and here, ${redact.join(' and ')} are blanked`,
-    by_route && 'Some routes have a setting of their own',
-    mode !== configured && (
-      <>
-        {'This holds until hopgate restarts or loads its configuration again, which says '}
-        <code>{`samples.mode: ${configured}`}</code>
-      </>
-    ),
+      (mode === 'off'
+        ? t`The last ${recent.count} exchanges are in memory only (at most ${bytes(recent.bytes)}) and are gone when hopgate stops`
+        : t`The last ${recent.count} others are in memory only (at most ${bytes(recent.bytes)}) and are gone when hopgate stops`),
+    t`Keys are masked`,
+    redact.length > 0 && t`On disk and here, ${redact.join(' and ')} are blanked`,
+    by_route && t`Some routes have a setting of their own`,
+    mode !== configured &&
+      rich`This holds until hopgate restarts or loads its configuration again, which says ${<code>{`samples.mode: ${configured}`}</code>}`,
   ];
   return sentences
     .filter((one) => one !== false)
     .map((one, i) => (
       <span key={i}>
         {i > 0 && ' '}
-        {one}.
+        {one}
+        {t`.`}
       </span>
     ));
 }
@@ -96,6 +88,6 @@ function details({ samples }: Info): Child {
 const failedToo = ({ keep_days, keep_failed_days }: Info['samples']): string => {
   if (keep_failed_days === keep_days) return '';
   return keep_failed_days === 0
-    ? ', failed ones for good'
-    : `, failed ones for ${several(keep_failed_days, 'day')}`;
+    ? t`, failed ones for good`
+    : t`, failed ones for ${several(keep_failed_days, 'day')}`;
 };

@@ -3,6 +3,7 @@
 import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
 import type { Info, UiRow } from '../../api/api.ts';
 import { useKeys } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { currentRoute, filtersOf, go, type Query, type Route, withQuery } from '../kit/route.ts';
 import { Blank, Button, Problem } from '../kit/ui.tsx';
 import { chosenLook } from './columns.ts';
@@ -53,8 +54,8 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
   useKeys((event) => isHere && press(event, list.current!, filters.current!));
   const none = rows !== undefined && rows.all.length === 0 && !rows.loading;
   return (
-    <section class="list-page" aria-label="Exchanges" data-none={String(none)}>
-      <h1 class="sr">Exchanges</h1>
+    <section class="list-page" aria-label={t`Exchanges`} data-none={String(none)}>
+      <h1 class="sr">{t`Exchanges`}</h1>
       <Filters
         query={query}
         change={refine}
@@ -111,8 +112,8 @@ function useRows(query: Query): readonly [rows: Rows | undefined, inserted: read
 function Nothing({ info, query }: { info: Info; query: Query }) {
   if (Object.keys(query).some((name) => name !== 'sort')) {
     return (
-      <Blank title="No exchanges match these filters">
-        <Button onClick={() => go({ name: 'list', query: {} })}>Clear filters</Button>
+      <Blank title={t`No exchanges match these filters`}>
+        <Button onClick={() => go({ name: 'list', query: {} })}>{t`Clear filters`}</Button>
       </Blank>
     );
   }

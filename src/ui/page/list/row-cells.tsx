@@ -3,6 +3,7 @@
 import type { VNode } from 'preact';
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { bytes, clock, day, millis, several, short, usd } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import type { Child } from '../kit/ui.tsx';
 import type { Look } from './columns.ts';
@@ -25,17 +26,17 @@ export function rowLabel(row: UiRow, story: Story | undefined): string {
   const [status, text] = statusLabel(row);
   const parts = [
     clock(row.time),
-    `status ${status} ${text}`.trim(),
+    t`status ${status} ${text}`.trim(),
     row.model,
-    row.target && `to ${row.target}`,
+    row.target && t`to ${row.target}`,
     row.hops > 1 ? `${row.hops} hops` : '',
     row.total_ms === null ? '' : millis(row.total_ms),
-    row.in_memory ? 'in memory only' : '',
-    row.made_by && `made by ${row.made_by}`,
+    row.in_memory ? t`in memory only` : '',
+    row.made_by && t`made by ${row.made_by}`,
     row.client,
-    row.owner && `key ${row.owner}`,
-    story?.asked && `asked: ${story.asked}`,
-    story?.answered && `answered: ${story.answered}`,
+    row.owner && t`key ${row.owner}`,
+    story?.asked && t`asked: ${story.asked}`,
+    story?.answered && t`answered: ${story.answered}`,
   ];
   return parts.filter((part) => part).join(', ');
 }
@@ -104,7 +105,7 @@ const CELLS: Readonly<Record<string, (row: UiRow, context: RowContext) => VNode>
     const [status, text] = statusLabel(row);
     return (
       <Cell name="status">
-        <i class="dot" title={row.in_memory ? 'In memory only' : undefined} />
+        <i class="dot" title={row.in_memory ? t`In memory only` : undefined} />
         <b>{status}</b>
         {text && ` ${text}`}
       </Cell>
@@ -117,7 +118,7 @@ const CELLS: Readonly<Record<string, (row: UiRow, context: RowContext) => VNode>
   ),
   hops: ({ hops, tries }) => {
     const again = tries - hops;
-    const title = `${several(hops, 'hop')}${again > 0 ? `, ${again} retried` : ''}`;
+    const title = `${several(hops, 'hop')}${again > 0 ? t`, ${again} retried` : ''}`;
     return (
       <Cell name="hops">
         {tries > 1 && (
@@ -130,9 +131,9 @@ const CELLS: Readonly<Record<string, (row: UiRow, context: RowContext) => VNode>
     );
   },
   notes: ({ notes }, { isCheap }) => <Notes notes={notes} isCheap={isCheap} />,
-  tokens: (row) => tokens('tokens', row.input_tokens, 'in'),
-  cached: (row) => tokens('tokens cached', row.cached_tokens, 'cached'),
-  out: (row) => tokens('tokens out', row.output_tokens, 'out'),
+  tokens: (row) => tokens('tokens', row.input_tokens, t`in`),
+  cached: (row) => tokens('tokens cached', row.cached_tokens, t`cached`),
+  out: (row) => tokens('tokens out', row.output_tokens, t`out`),
   size: (row) => <Cell name="size">{bytes(row.bytes)}</Cell>,
   first: ({ first_byte_ms: first }) => <Cell name="first">{first !== null && millis(first)}</Cell>,
   cost: ({ cost }) => <Cell name="cost">{cost !== null && <Cost usd={cost} />}</Cell>,
@@ -175,7 +176,7 @@ function Route({ model, target }: UiRow) {
   const same = target === model || rest.join('/') === model;
   return (
     <Cell name="route">
-      {(model !== '' || target === '') && <span class="model">{model || '(no model)'}</span>}
+      {(model !== '' || target === '') && <span class="model">{model || t`(no model)`}</span>}
       {model !== '' && target !== '' && (
         <span class="arrow" aria-hidden="true">
           {' → '}
@@ -208,11 +209,11 @@ interface FilterValueProps {
   readonly class: string;
   readonly name: string;
   readonly value: string;
-  readonly what: string;
+  readonly title: string;
 }
 
 /** A value that filters the list when it is clicked. */
-const FilterValue = ({ class: cls, name, value, what }: FilterValueProps) =>
+const FilterValue = ({ class: cls, name, value, title }: FilterValueProps) =>
   value === '' ? null : (
     <button
       type="button"
@@ -220,7 +221,7 @@ const FilterValue = ({ class: cls, name, value, what }: FilterValueProps) =>
       tabIndex={-1}
       data-filter={name}
       data-value={value}
-      title={`Only ${what} ${value}`}
+      title={title}
     >
       {value}
     </button>
@@ -239,9 +240,19 @@ type StoryCellProps = Pick<RowContext, 'story' | 'hit'> & { readonly row: UiRow 
 /** Who asked what, and what was answered; for a search, where its words stand. */
 const StoryCell = ({ row, story, hit }: StoryCellProps) => (
   <Cell name="story">
-    <FilterValue class="made" name="made" value={row.made_by} what="what was made by" />
-    <FilterValue class="client" name="client" value={row.client} what="the client" />
-    <FilterValue class="owner" name="key" value={row.owner} what="the key" />
+    <FilterValue
+      class="made"
+      name="made"
+      value={row.made_by}
+      title={t`Only what was made by ${row.made_by}`}
+    />
+    <FilterValue
+      class="client"
+      name="client"
+      value={row.client}
+      title={t`Only the client ${row.client}`}
+    />
+    <FilterValue class="owner" name="key" value={row.owner} title={t`Only the key ${row.owner}`} />
     {row.session !== '' && <SessionLink session={row.session} />}
     {hit !== undefined && <Found {...hit} />}
     {hit === undefined && story?.asked && <span class="asked">{story.asked}</span>}
@@ -254,7 +265,7 @@ const SessionLink = ({ session }: { session: string }) => (
     class="session"
     tabIndex={-1}
     href={hashOf({ name: 'session', id: session, query: {} })}
-    title={`The session ${session} as one conversation`}
+    title={t`The session ${session} as one conversation`}
   >
     {session.length > 9 ? `${session.slice(0, 8)}…` : session}
   </a>

@@ -4,6 +4,7 @@ import type { Hit, SamplesPage, SamplesQuery, UiRow } from '../../api/api.ts';
 import { askAhead, getLive, getSamples } from '../kit/api-calls.ts';
 import { failureText } from '../kit/fetching.ts';
 import { several } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import type { Query } from '../kit/route.ts';
 
 export type Feed = 'connecting' | 'live' | 'lost';
@@ -206,9 +207,9 @@ export function openRows(query: Query, changed: Changed): Rows {
 
 function remarkOf({ partial, unread = 0 }: SamplesPage): string {
   const parts = [
-    partial === true ? 'Very many texts fit: only the newest ones were searched.' : '',
+    partial === true ? t`Very many texts fit: only the newest ones were searched.` : '',
     unread > 0
-      ? `${several(unread, 'recorded exchange')} are still being read for the search.`
+      ? t`${several(unread, 'recorded exchange')} are still being read for the search.`
       : '',
   ];
   return parts.filter((part) => part !== '').join(' ');

@@ -1,6 +1,7 @@
 /** How an exchange ended, as a word and a colour. */
 
 import type { UiRow } from '../../api/api.ts';
+import { t } from '../kit/language.ts';
 
 /** The colour of an exchange: `warn` is a failed try that a later one made good, `left` a client that did not wait. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'open' | 'left';
@@ -21,9 +22,9 @@ export const isCutOff = ({ stream, status, error }: UiRow): boolean =>
 
 /** `200`, `500 overloaded`, `200 cut off`, `cut`, `running`; the second part in words. */
 export function statusLabel(row: UiRow): readonly [string, string] {
-  if (row.state === 'open') return ['…', 'running'];
-  if (row.state === 'cut') return ['cut', row.error];
-  if (hasLeft(row)) return [String(row.status), 'client left'];
-  if (isCutOff(row)) return [String(row.status), `cut off (${row.error})`];
-  return [String(row.status || '–'), row.error || (row.failed ? 'retried' : '')];
+  if (row.state === 'open') return ['…', t`running`];
+  if (row.state === 'cut') return [t`cut`, row.error];
+  if (hasLeft(row)) return [String(row.status), t`client left`];
+  if (isCutOff(row)) return [String(row.status), t`cut off (${row.error})`];
+  return [String(row.status || '–'), row.error || (row.failed ? t`retried` : '')];
 }

@@ -2,23 +2,23 @@
 
 import type { Info } from '../../api/api.ts';
 import { CopyButton } from '../kit/copy.tsx';
-import { Blank } from '../kit/ui.tsx';
+import { rich, t } from '../kit/language.ts';
+import { Blank, DocLink } from '../kit/ui.tsx';
 
 const Snippet = ({ text }: { text: string }) => (
   <div class="snippet">
     <pre tabIndex={0}>{text}</pre>
-    <CopyButton read={() => text}>Copy</CopyButton>
+    <CopyButton read={() => text}>{t`Copy`}</CopyButton>
   </div>
 );
 
 export const RecordingOff = () => (
-  <Blank title="Recording is off">
-    <p>Exchanges appear here once the gateway records them. Put this into its configuration:</p>
+  <Blank title={t`Recording is off`}>
+    <p>{t`Exchanges appear here once the gateway records them. Put this into its configuration:`}</p>
     <Snippet text={'samples:\n  mode: all        # or: errors'} />
     <p>
-      A running gateway applies this by itself; reload this page afterwards. Samples stay on the
-      gateway’s machine, and credentials are never written.{' '}
-      <a href="/docs/configuration#samples">All settings</a>
+      {rich`A running gateway applies this by itself; reload this page afterwards. Samples stay on the gateway’s machine, and credentials are never written. 
+      ${<DocLink to="configuration#samples">{t`All settings`}</DocLink>}`}
     </p>
   </Blank>
 );
@@ -35,23 +35,18 @@ export function FirstRequest({ info }: { info: Info }) {
   const line = `curl -N ${location.origin}/v1/chat/completions \\\n  -H 'content-type: application/json'${key} \\\n  -d '${body}'`;
   if (info.samples.mode === 'errors' && info.samples.recent === null) {
     return (
-      <Blank title="No failures so far">
-        <p>
-          Only exchanges that fail are recorded (samples.mode: errors). They appear here at once.
-        </p>
-        <p>
-          To see successful exchanges as well, put this into the configuration. They stay on the
-          gateway’s machine, and credentials are never written:
-        </p>
+      <Blank title={t`No failures so far`}>
+        <p>{t`Only exchanges that fail are recorded (samples.mode: errors). They appear here at once.`}</p>
+        <p>{t`To see successful exchanges as well, put this into the configuration. They stay on the gateway’s machine, and credentials are never written:`}</p>
         <Snippet text={'samples:\n  mode: all'} />
-        <p>Then send a request:</p>
+        <p>{t`Then send a request:`}</p>
         <Snippet text={line} />
       </Blank>
     );
   }
   return (
-    <Blank title="Waiting for the first exchange">
-      <p>Send one, and it appears here at once:</p>
+    <Blank title={t`Waiting for the first exchange`}>
+      <p>{t`Send one, and it appears here at once:`}</p>
       <Snippet text={line} />
     </Blank>
   );

@@ -7,6 +7,7 @@ import { getConversation, getSession } from '../kit/api-calls.ts';
 import { CopyButton } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
+import { said, t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Button, type Fact, Facts, Problem } from '../kit/ui.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
@@ -34,25 +35,28 @@ export function SessionPage({ id }: { id: string }) {
   return (
     <section
       class="session-page"
-      aria-label={`Session ${id}`}
+      aria-label={t`Session ${id}`}
       aria-busy={(!view && problem === undefined) || undefined}
     >
       {view && (
         <header class="session-head">
           <div class="headline">
-            <a class="back" href="#/sessions" aria-label="All sessions">
+            <a class="back" href="#/sessions" aria-label={t`All sessions`}>
               ←
             </a>
             <h1>{title(view)}</h1>
-            <a class="button" href={hashOf({ name: 'list', query: { session: id } })}>
-              As a list
-            </a>
+            <a
+              class="button"
+              href={hashOf({ name: 'list', query: { session: id } })}
+            >{t`As a list`}</a>
           </div>
           <p class="idline">
             <code>{id}</code>
-            <CopyButton class="tiny" aria-label="Copy the id" read={() => id}>
-              copy
-            </CopyButton>
+            <CopyButton
+              class="tiny"
+              aria-label={t`Copy the id`}
+              read={() => id}
+            >{t`copy`}</CopyButton>
           </p>
           <Facts class="facts" items={factsOf(view)} />
           <Threads view={view} thread={thread} choose={setThread} />
@@ -67,14 +71,14 @@ export function SessionPage({ id }: { id: string }) {
       )}
       <div class="steps">
         <Problem text={problem} />
-        {problem !== undefined && <a href="#/sessions">All sessions</a>}
+        {problem !== undefined && <a href="#/sessions">{t`All sessions`}</a>}
         {view?.steps
           .filter((step) => thread === undefined || step.thread === thread)
           .map((step) => (
             <Step key={step.row.id} step={step} many={view.threads.length > 1} />
           ))}
         {view?.more && (
-          <p class="soft">{`Only the first ${view.steps.length} exchanges are shown here.`}</p>
+          <p class="soft">{t`Only the first ${view.steps.length} exchanges are shown here.`}</p>
         )}
       </div>
     </section>
@@ -89,14 +93,15 @@ interface ThreadsProps {
 
 const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
   threads.length < 2 ? null : (
-    <div class="threads" role="group" aria-label="Conversations">
-      <Button aria-pressed={thread === undefined} onClick={() => choose(undefined)}>
-        All
-      </Button>
+    <div class="threads" role="group" aria-label={t`Conversations`}>
+      <Button
+        aria-pressed={thread === undefined}
+        onClick={() => choose(undefined)}
+      >{t`All`}</Button>
       {threads.map((one, i) => (
         <Button key={i} aria-pressed={thread === i} title={one.title} onClick={() => choose(i)}>
           <i class="thread-mark" data-thread={i % 6} />
-          {`${i === 0 ? 'Main' : `Side ${i}`}: ${one.title || '–'} `}
+          {`${i === 0 ? t`Main` : t`Side ${i}`}: ${one.title || '–'} `}
           <small>{count(one.exchanges)}</small>
         </Button>
       ))}
@@ -105,8 +110,8 @@ const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
 
 function title({ steps }: SessionView): string {
   const row = steps[0]?.row;
-  if (row === undefined) return 'Session';
-  return `${row.client || 'Session'} · ${day(row.time)} ${clock(row.time)}`;
+  if (row === undefined) return t`Session`;
+  return `${row.client || t`Session`} · ${day(row.time)} ${clock(row.time)}`;
 }
 
 function factsOf({ steps, totals }: SessionView): readonly Fact[] {
@@ -119,21 +124,21 @@ function factsOf({ steps, totals }: SessionView): readonly Fact[] {
   const retried = tones.filter((tone) => tone === 'warn').length;
   const owner = steps[0]?.row.owner ?? '';
   return [
-    ['Exchanges', count(steps.length)],
-    failed > 0 && ['Failed', count(failed)],
-    retried > 0 && ['Retried', count(retried)],
-    ['Time', millis(last - first)],
-    ['Tokens', `${count(totals.input_tokens)} → ${count(totals.output_tokens)}`],
+    [t`Exchanges`, count(steps.length)],
+    failed > 0 && [t`Failed`, count(failed)],
+    retried > 0 && [t`Retried`, count(retried)],
+    [t`Time`, millis(last - first)],
+    [t`Tokens`, `${count(totals.input_tokens)} → ${count(totals.output_tokens)}`],
     totals.input_tokens > 0 && [
-      'From the cache',
+      t`From the cache`,
       percent(totals.cached_tokens / totals.input_tokens),
     ],
     lost.length > 0 && [
-      'Cache lost',
-      `${several(lost.length, 'time')}, ${short(tokensLost)} tokens`,
+      t`Cache lost`,
+      t`${several(lost.length, 'time')}, ${short(tokensLost)} tokens`,
     ],
-    totals.cost !== null && ['Cost', usd(totals.cost)],
-    owner !== '' && ['Key', owner],
+    totals.cost !== null && [t`Cost`, usd(totals.cost)],
+    owner !== '' && [t`Key`, owner],
   ];
 }
 
@@ -150,7 +155,7 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
       id={`step-${row.id}`}
       data-thread={many ? step.thread % 6 : undefined}
       data-tone={toneOf(row)}
-      aria-label={`Exchange at ${clock(row.time)}`}
+      aria-label={t`Exchange at ${clock(row.time)}`}
     >
       <header class="step-head">
         <a href={hashOf({ name: 'exchange', id: row.id, tab: 'talk', query })}>{clock(row.time)}</a>
@@ -159,24 +164,24 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
         {(row.status !== 200 || text !== '') && <b class="step-status">{`${status} ${text}`}</b>}
         <span>{millis(row.total_ms)}</span>
         {row.input_tokens !== null && (
-          <span>{`${short(row.input_tokens)} in, ${short(row.output_tokens)} out`}</span>
+          <span>{t`${short(row.input_tokens)} in, ${short(row.output_tokens)} out`}</span>
         )}
-        {cache !== null && <span class="cache">{`${percent(cache.share)} from the cache`}</span>}
+        {cache !== null && <span class="cache">{t`${percent(cache.share)} from the cache`}</span>}
         {row.cost !== null && <span>{usd(row.cost)}</span>}
       </header>
       {cache?.lost != null && (
         <p class="cache-lost" data-change={cache.lost.change}>
-          <b>{`The cache of ${short(cache.lost.tokens)} tokens was not used. `}</b>
-          {cache.lost.text}
+          <b>{t`The cache of ${short(cache.lost.tokens)} tokens was not used. `}</b>
+          {said(cache.lost.text)}
         </p>
       )}
       {added.map((turn) => (
         <Turn key={turn.index} view={turn} index={turn.index} of={of('client-request')} />
       ))}
       {answered.length > 0 && (
-        <section class="turn" data-role="assistant" aria-label="answer">
+        <section class="turn" data-role="assistant" aria-label={t`answer`}>
           <div class="who">
-            <b>assistant</b>
+            <b>{t`assistant`}</b>
           </div>
           <div class="said">
             <AnswerBlocks blocks={answered} of={of('client-response')} />

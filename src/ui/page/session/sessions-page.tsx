@@ -3,8 +3,9 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SessionRow } from '../../api/api.ts';
 import { getSessions, getStories } from '../kit/api-calls.ts';
-import { clock, count, day, millis, percent, short, usd } from '../kit/format.ts';
+import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
+import { t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Blank, Problem } from '../kit/ui.tsx';
 
@@ -13,16 +14,13 @@ export function SessionsPage() {
   const asked = useFirstWords(data?.sessions ?? []);
   useKeys(({ key }) => moveFocus('.session-card', key));
   return (
-    <section class="sessions-page" aria-label="Sessions">
-      <h1>Sessions</h1>
+    <section class="sessions-page" aria-label={t`Sessions`}>
+      <h1>{t`Sessions`}</h1>
       <div class="sessions-body" aria-busy={busy || undefined}>
         <Problem text={problem} />
         {data?.sessions.length === 0 && (
-          <Blank title="No sessions yet">
-            <p>
-              Agents such as Claude Code and Codex send the id of their session with each request.
-              Their exchanges appear here as one conversation.
-            </p>
+          <Blank title={t`No sessions yet`}>
+            <p>{t`Agents such as Claude Code and Codex send the id of their session with each request. Their exchanges appear here as one conversation.`}</p>
           </Blank>
         )}
         <ol class="session-cards">
@@ -64,17 +62,11 @@ function useFirstWords(sessions: readonly SessionRow[]): ReadonlyMap<string, str
 
 function Card({ one, asked }: { one: SessionRow; asked: string }) {
   const { totals } = one;
-  const fact = (value: string, name: string) => (
-    <span>
-      <b>{value}</b>
-      {` ${name}`}
-    </span>
-  );
   return (
     <a class="session-card" href={hashOf({ name: 'session', id: one.id, query: {} })}>
       <span class="session-title">
-        <b>{one.client || 'Session'}</b>
-        {one.key !== '' && <span class="by">{`key ${one.key}`}</span>}
+        <b>{one.client || t`Session`}</b>
+        {one.key !== '' && <span class="by">{t`key ${one.key}`}</span>}
         <code>{one.id}</code>
       </span>
       <span class="soft when">
@@ -83,13 +75,14 @@ function Card({ one, asked }: { one: SessionRow; asked: string }) {
       <span class="begins">{asked}</span>
       <span class="soft models">{one.models.join(', ')}</span>
       <span class="session-facts">
-        {fact(count(one.exchanges), one.exchanges === 1 ? 'exchange' : 'exchanges')}
-        {one.failed > 0 && <span class="problem">{`${count(one.failed)} failed`}</span>}
-        {one.retried > 0 && fact(count(one.retried), 'retried')}
-        {fact(short(totals.input_tokens), 'in')}
-        {fact(short(totals.output_tokens), 'out')}
-        {totals.input_tokens > 0 &&
-          fact(percent(totals.cached_tokens / totals.input_tokens), 'cached')}
+        <span>{several(one.exchanges, 'exchange')}</span>
+        {one.failed > 0 && <span class="problem">{t`${count(one.failed)} failed`}</span>}
+        {one.retried > 0 && <span>{t`${count(one.retried)} retried`}</span>}
+        <span>{t`${short(totals.input_tokens)} in`}</span>
+        <span>{t`${short(totals.output_tokens)} out`}</span>
+        {totals.input_tokens > 0 && (
+          <span>{t`${percent(totals.cached_tokens / totals.input_tokens)} cached`}</span>
+        )}
         {totals.cost !== null && <b>{usd(totals.cost)}</b>}
       </span>
     </a>

@@ -2,6 +2,7 @@
 
 import type { SessionStep, SessionView } from '../../api/api.ts';
 import { clock, millis } from '../kit/format.ts';
+import { t } from '../kit/language.ts';
 import { Legend } from '../kit/ui.tsx';
 
 const WIDTH = 1000;
@@ -10,11 +11,11 @@ const LANE = 22;
 const MAX_PAUSE = 0.04;
 
 const KINDS = [
-  ['wait', 'exchange'],
-  ['stream', 'at the vendor'],
-  ['tool', 'tool run by the gateway'],
-  ['failed', 'failed'],
-  ['lost', 'cache lost'],
+  ['wait', t`exchange`],
+  ['stream', t`at the vendor`],
+  ['tool', t`tool run by the gateway`],
+  ['failed', t`failed`],
+  ['lost', t`cache lost`],
 ] as const;
 
 /** Places on a line where long pauses are cut short. */
@@ -58,7 +59,7 @@ export function TimeLine({ steps, threads, open }: TimeLineProps) {
         preserveAspectRatio="none"
         height={height}
         role="img"
-        aria-label="The exchanges of the session over time"
+        aria-label={t`The exchanges of the session over time`}
       >
         {steps.map((step) => (
           <Bar key={step.row.id} step={step} x={x} open={open} />
