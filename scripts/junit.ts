@@ -1,11 +1,19 @@
 /** Reads the JUnit file that `bun test` writes: how many passed, failed, were skipped, and which. */
 
+interface Failure {
+  readonly name: string;
+  readonly file: string;
+  readonly words: string;
+}
+
 export interface Outcome {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  readonly failures: readonly { name: string; file: string; words: string }[];
+  readonly failures: readonly Failure[];
   readonly skips: readonly string[];
+  /** They failed beside others and passed on their own. */
+  readonly unsteady: readonly Failure[];
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -27,7 +35,7 @@ const attribute = (attributes: string, name: string) =>
 export function readJunit(xml: string): Outcome {
   let passed = 0;
   const skips: string[] = [];
-  const failures: Outcome['failures'][number][] = [];
+  const failures: Failure[] = [];
   for (const [, attributes, body] of xml.matchAll(
     /<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g,
   )) {
@@ -43,7 +51,7 @@ export function readJunit(xml: string): Outcome {
     } else if (/<skipped\b/.test(body ?? '')) skips.push(name);
     else passed++;
   }
-  return { passed, failed: failures.length, skipped: skips.length, failures, skips };
+  return { passed, failed: failures.length, skipped: skips.length, failures, skips, unsteady: [] };
 }
 
 /**
@@ -61,5 +69,22 @@ export function withRunErrors(outcome: Outcome, output: string, code: number): O
     ...outcome,
     failed: outcome.failed + more.length,
     failures: [...outcome.failures, ...more],
+  };
+}
+
+/** The outcome of a run after the files with failures have run once more: a test has failed that fails in `second`. */
+export function withSecondRun(first: Outcome, second: Outcome): Outcome {
+  const named = first.failures.filter(({ file }) => file !== '');
+  const failures = [...first.failures.filter(({ file }) => file === ''), ...second.failures];
+  const failsAgain = (one: Failure) =>
+    second.failures.some(
+      ({ name, file }) => file === '' || (name === one.name && file === one.file),
+    );
+  return {
+    ...first,
+    passed: first.passed + first.failed - failures.length,
+    failed: failures.length,
+    failures,
+    unsteady: named.filter((one) => !failsAgain(one)),
   };
 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from './check.ts';
-import { type Outcome, readJunit, withRunErrors } from './junit.ts';
+import { type Outcome, readJunit, withRunErrors, withSecondRun } from './junit.ts';
 
 const ROOT = join(import.meta.dir, '..');
 
@@ -22,8 +22,11 @@ async function passOn(stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream
 /** Files that run at the same time. More than a few would disturb each other's measurements of growth. */
 const WORKERS = Math.min(4, availableParallelism());
 
-/** Runs `bun test` over what is named (all of test/ when nothing is). */
-async function runTests(which: readonly string[]): Promise<Outcome> {
+/** More failing files than these are no accident of a busy machine. */
+const MAX_FILES_AGAIN = 8;
+
+/** Runs `bun test` over what is named (all of test/ when nothing is), so many files at the same time. */
+async function runTests(which: readonly string[], workers: number): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'hopgate-junit-'));
   const report = join(folder, 'junit.xml');
   const child = Bun.spawn(
@@ -32,7 +35,7 @@ async function runTests(which: readonly string[]): Promise<Outcome> {
       process.execPath,
       'test',
       '--timeout=60000',
-      `--parallel=${WORKERS}`,
+      `--parallel=${workers}`,
       '--reporter=junit',
       `--reporter-outfile=${report}`,
       ...which,
@@ -52,7 +55,11 @@ async function runTests(which: readonly string[]): Promise<Outcome> {
 }
 
 const checks = await runChecks();
-const tests = await runTests(process.argv.slice(2));
+const first = await runTests(process.argv.slice(2), WORKERS);
+// A file that fails beside others on a busy machine runs once more on its own; what fails again has failed.
+const files = [...new Set(first.failures.map(({ file }) => file).filter((file) => file !== ''))];
+const again = files.length > 0 && files.length <= MAX_FILES_AGAIN;
+const tests = again ? withSecondRun(first, await runTests(files, 1)) : first;
 
 if (tests.skips.length > 0) {
   console.log(`\nSkipped:\n${tests.skips.map((name) => `  ${name}`).join('\n')}`);
@@ -63,6 +70,10 @@ if (tests.failures.length > 0) {
     console.log(`  ${name}${file === '' ? '' : `  (${file})`}`);
     if (words !== '') console.log(words.replace(/^/gm, '      '));
   }
+}
+if (tests.unsteady.length > 0) {
+  console.log('\nFailed beside others, passed on their own:');
+  for (const { name, file } of tests.unsteady) console.log(`  ${name}  (${file})`);
 }
 const passed = checks.passed + tests.passed;
 const failed = checks.failed + tests.failed;

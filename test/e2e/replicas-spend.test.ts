@@ -417,8 +417,11 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
       await bouncer.kill();
       expectAnswered(await asking);
       await bouncer.restart();
-      // Budgets draw through it again.
-      await until(async () => (await usageOf(replicas[0]!)) !== undefined);
+      // Every replica reads and draws through it again.
+      for (const one of replicas) {
+        await until(() => usageOf(one));
+        await until(async () => (await ask(one, CAPPED_FLAT)).ok);
+      }
       await expectMixedTraffic(database, replicas);
     },
     120_000,
@@ -441,6 +444,14 @@ const SLOW = {
   upstream: 'openai-chat',
   model: 'slow',
   stream: true,
+} as const;
+
+const CAPPED_FLAT = {
+  client: 'openai-chat',
+  upstream: 'openai-chat',
+  model: 'flat',
+  stream: false,
+  key: CAPPED,
 } as const;
 
 /** Entries in the journals of a replica that the database has not got, or not confirmed. */

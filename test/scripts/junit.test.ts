@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Outcome, readJunit, withRunErrors } from '../../scripts/junit.ts';
+import { type Outcome, readJunit, withRunErrors, withSecondRun } from '../../scripts/junit.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -61,5 +61,37 @@ describe('counting', () => {
   test('a run that dies silently is a failure', () => {
     expect(withRunErrors(readJunit(''), '', 137)).toMatchObject({ passed: 0, failed: 1 });
     expect(withRunErrors(readJunit(''), '', 0)).toMatchObject({ passed: 0, failed: 0 });
+  });
+});
+
+describe('a second run of the files with failures', () => {
+  const outcome = (passed: number, ...failures: readonly [name: string, file: string][]) => ({
+    passed,
+    failed: failures.length,
+    skipped: 1,
+    failures: failures.map(([name, file]) => ({ name, file, words: '' })),
+    skips: ['s'],
+    unsteady: [],
+  });
+  const first = outcome(7, ['x', 'a.test.ts'], ['y', 'a.test.ts'], ['z', 'b.test.ts']);
+
+  test('what fails again has failed, what passes is named', () => {
+    const both = withSecondRun(first, outcome(3, ['y', 'a.test.ts']));
+    expect(both).toMatchObject({ passed: 9, failed: 1, skipped: 1 });
+    expect(both.failures.map(({ name }) => name)).toEqual(['y']);
+    expect(both.unsteady.map(({ name }) => name)).toEqual(['x', 'z']);
+  });
+
+  test('a test of the same name in another file, and one that fails only now, are failures', () => {
+    const both = withSecondRun(first, outcome(3, ['x', 'b.test.ts']));
+    expect(both).toMatchObject({ passed: 9, failed: 1 });
+    expect(both.unsteady).toHaveLength(3);
+  });
+
+  test('a failure outside of any test is never made good', () => {
+    const outside = outcome(7, ['outside of any test', ''], ['x', 'a.test.ts']);
+    expect(withSecondRun(outside, outcome(4))).toMatchObject({ passed: 8, failed: 1 });
+    const dead = withSecondRun(first, outcome(0, ['outside of any test', '']));
+    expect(dead).toMatchObject({ failed: 1, unsteady: [] });
   });
 });

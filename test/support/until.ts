@@ -2,9 +2,11 @@
 
 /** The limit catches only what hangs. */
 const PATIENCE_MS = 30_000;
+/** Polling leaves the processor to what is waited for. */
+const MAX_PAUSE_MS = 40;
 
 /**
- * The value of `look` once it is neither undefined nor false; polled every millisecond. @param seen describes the
+ * The value of `look` once it is neither undefined nor false; polled after 1 ms, then ever more slowly. @param seen describes the
  * state for the error @throws Error that names the awaited condition
  */
 export async function until<T>(
@@ -12,10 +14,10 @@ export async function until<T>(
   describe: () => string = () => '',
 ): Promise<T> {
   const end = performance.now() + PATIENCE_MS;
-  for (;;) {
+  for (let pause = 1; ; pause = Math.min(pause * 1.2, MAX_PAUSE_MS)) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
     if (performance.now() > end) throw new Error(`it never came to ${look} ${describe()}`);
-    await Bun.sleep(1);
+    await Bun.sleep(pause);
   }
 }
