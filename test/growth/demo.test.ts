@@ -1,6 +1,6 @@
 /** The demo model answers hostile prompts and schemas in bounded time: expensive ones get a plain answer. */
 
-import { describe, expect, test } from 'bun:test';
+import { describe, test } from 'bun:test';
 import { demoTransport } from '../../src/upstream/demo/index.ts';
 import { estimateTokens } from '../../src/upstream/demo/request.ts';
 import { expectCpuBelow } from '../support/cpu-time.ts';

@@ -1,6 +1,6 @@
 /** The comparison of two texts takes time in proportion to them, whatever they have in common. */
 
-import { expect, test } from 'bun:test';
+import { test } from 'bun:test';
 import { diffText } from '../../src/lib/text/text-diff.ts';
 import { cpuTime, expectCpuBelow } from '../support/cpu-time.ts';
 

@@ -72,9 +72,7 @@ describe('a text that would be too costly for the YAML library is a problem with
   });
 
   test('a text with nothing but errors reports the first of them', async () => {
-    await expectCpuBelow(MAX_CPU_MS, () =>
-      expect(bad('a: }\n'.repeat(40_000))).toHaveLength(100),
-    );
+    await expectCpuBelow(MAX_CPU_MS, () => expect(bad('a: }\n'.repeat(40_000))).toHaveLength(100));
   });
 
   const M = 1_000_000;
