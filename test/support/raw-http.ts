@@ -11,11 +11,15 @@ export interface RawAnswer {
   readonly broken: boolean;
 }
 
-/** Posts a body on a connection of its own. @throws Error when no head of an answer came */
+/**
+ * Posts a body on a connection of its own. @param began the first bytes of the answer are there
+ * @throws Error when no head of an answer came
+ */
 export async function rawPost(
   url: string,
   body: string,
   headers: Readonly<Record<string, string>>,
+  began: () => void = () => {},
 ): Promise<RawAnswer> {
   const { hostname, port, pathname, search } = new URL(url);
   const bytes = Buffer.from(body);
@@ -32,7 +36,9 @@ export async function rawPost(
       socket.write(`POST ${pathname}${search} HTTP/1.1\r\n${head.join('')}\r\n`);
       socket.write(bytes);
     });
-    socket.on('data', (chunk: Buffer) => came.push(chunk));
+    socket.on('data', (chunk: Buffer) => {
+      if (came.push(chunk) === 1) began();
+    });
     // A reset is an end like any other here.
     socket.on('error', () => {});
     socket.on('close', () => resolve());
