@@ -7,6 +7,9 @@ import { parseArgs } from 'node:util';
 import type { NewMemoryEvent } from '../src/conversation/memory.ts';
 import { DEFAULT_LIMITS } from '../src/features/memory/event.ts';
 import { type Embedder, embeddedMemory } from '../src/features/memory/index.ts';
+import { MemoryStore } from '../src/features/memory/store/memory-store.ts';
+import { inFile } from '../src/features/memory/store/memory-tables.ts';
+import { Vectors } from '../src/features/memory/store/vectors.ts';
 import { EVENTS, QUESTIONS } from '../test/features/memory/recall-set.ts';
 
 const inList = (place: number) => `events[${place}]`;
@@ -107,7 +110,7 @@ try {
   const events = Array.from({ length: COUNT }, (_, at) => event(at, now));
   const began = performance.now();
   for (let at = 0; at < COUNT; at += 1000) {
-    memory.eventStore!.add('bench', events.slice(at, at + 1000), inList);
+    await memory.eventStore!.add('bench', events.slice(at, at + 1000), inList);
   }
   const seconds = (performance.now() - began) / 1000;
   const questions = QUESTIONS.map(([question]) => question);
@@ -128,15 +131,15 @@ try {
   await memory.close();
 
   // The vectors are put in as the back-fill would, without its pauses.
-  const { openMemoryStore } = await import('../src/features/memory/store/memory-store.ts');
-  const store = openMemoryStore({ path, limits: () => DEFAULT_LIMITS });
+  const store = new MemoryStore({ ...inFile(path).open(), limits: DEFAULT_LIMITS, dedupeMs: 0 });
+  const work = new Vectors(store).work();
   for (let behind = 0; ; ) {
-    const unseen = store.vectors.withoutVector(embedder.name, behind, 1000);
-    if (unseen.length === 0) break;
-    store.vectors.put(embedder.name, new Map(unseen.map((one) => [one.row, vector()])));
-    behind = unseen.at(-1)!.row;
+    const unseen = await work.next(embedder.name, behind, 1000);
+    if (unseen.events.length === 0) break;
+    await work.put(embedder.name, new Map(unseen.events.map((one) => [one.row, vector()])));
+    behind = unseen.behind;
   }
-  store.close();
+  store.db.close();
   const hybrid = open(embedder);
   const first = await recalls(hybrid, questions.slice(0, 1));
   row(`with ${DIMENSIONS} dimensions, in memory`, await recalls(hybrid, questions));

@@ -10,6 +10,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
 import {
+  databaseMemory,
   type Embedder,
   embeddedMemory,
   embedder,
@@ -17,7 +18,6 @@ import {
   forgetEvents,
   type MemoryBackend,
   type MemoryObserver,
-  sharedMemory,
   withinTokens,
 } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
@@ -88,7 +88,7 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
     const { database, seal } = options.engines;
     return database === undefined
       ? embeddedMemory({ ...own, path })
-      : sharedMemory({ ...own, database, seal });
+      : databaseMemory({ ...own, database, seal });
   }
 
   function embedderOf({ embeddings }: MemoryConfig): Embedder | undefined {

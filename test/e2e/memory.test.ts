@@ -358,7 +358,7 @@ test('after kill -9, every acknowledged event is stored whole and the file is so
   expect(db.query('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
   db.run("INSERT INTO words(words) VALUES ('integrity-check')");
   const { events, said: position } = db
-    .query('SELECT events, (SELECT count(*) FROM events) AS said FROM spaces')
+    .query('SELECT events, (SELECT count(*) FROM memory_events) AS said FROM memory_spaces')
     .get() as { events: number; said: number };
   expect(events).toBe(position);
   expect(db.query("SELECT doc FROM vocabulary WHERE term = '1:火锅'").get()).toEqual({
@@ -377,12 +377,12 @@ test('the next process completes an erasure that kill -9 cut short, and serves n
   }
   const erasing = send(first, 'DELETE', '/gone').catch(() => undefined);
   const reader = new Database(path, { readonly: true });
-  const named = () => reader.query("SELECT 1 FROM spaces WHERE name = 'gone'").get() !== null;
+  const named = () => reader.query("SELECT 1 FROM memory_spaces WHERE name = 'gone'").get() !== null;
   await until(() => !named());
   first.signal('SIGKILL');
   await first.exited;
   await erasing;
-  const left = reader.query('SELECT count(*) AS n FROM events').get() as { n: number };
+  const left = reader.query('SELECT count(*) AS n FROM memory_events').get() as { n: number };
   reader.close();
   expect(left.n).toBeGreaterThan(0);
   await first.stop();

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { StateMoveOptions } from '../../cli/command.ts';
 import { MOVED_OBJECTS } from '../../endpoints/batches/vendor-objects.ts';
-import { memoryMove } from '../../features/memory/moving/memory-move.ts';
+import { memoryMove } from '../../features/memory/move.ts';
 import { responsesMove } from '../../features/response-store/move.ts';
 import { localActor } from '../../keys/local-actor.ts';
 import { auditMove, keysMove } from '../../keys/move.ts';

@@ -1,7 +1,7 @@
 /** The interface of a memory backend: the embedded database, one that all replicas share, or an external service. */
 
 import type { Memory, MemoryEvent, NewMemoryEvent } from '../../conversation/memory.ts';
-import type { EventPage, ListQuery } from './store/event-row-store.ts';
+import type { EventPage, ListQuery } from './store/event-pages.ts';
 
 /** What happened to captured events. */
 export type CaptureOutcome = 'stored' | 'duplicate' | 'dropped' | 'full' | 'erased';

@@ -29,10 +29,6 @@ export interface CaptureQueue<T> {
   add(items: readonly T[]): void;
   /** Removes unwritten items after the current write; the number of removed items. */
   remove(which: (item: T) => boolean): Promise<number>;
-  /** Writes what is queued, as far as `write` is synchronous. */
-  flushNow(): void;
-  /** The same in steps that let other work run. */
-  settle(): Promise<void>;
   /** Resolves when everything queued has been tried once. */
   flush(): Promise<void>;
   /** Tries a last time; what fails now is dropped and reported. */
@@ -81,49 +77,29 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
     return waiting.slice(0, count);
   }
 
-  /** Writes one batch; false when it failed or has not finished yet. */
-  function step(): boolean {
-    if (inFlight !== undefined || waiting.length === 0) return false;
+  function step(): void {
+    if (inFlight !== undefined || waiting.length === 0) return;
     const batch = first();
-    try {
-      const writing = write(batch);
-      if (writing === undefined) {
+    inFlight = (async () => write(batch))().then(
+      () => {
+        inFlight = undefined;
         removeItems(batch);
         schedule(0);
-        return true;
-      }
-      inFlight = writing
-        .then(
-          () => removeItems(batch),
-          (thrown) => failed(thrown),
-        )
-        .finally(() => {
-          inFlight = undefined;
-          schedule(limits.flushAfter);
-        });
-    } catch (thrown) {
-      failed(thrown);
-    }
-    return false;
+      },
+      (thrown) => {
+        inFlight = undefined;
+        onTrouble(thrown);
+        schedule(limits.retryAfter);
+      },
+    );
   }
-  function failed(thrown: unknown): void {
-    onTrouble(thrown);
-    schedule(limits.retryAfter);
-  }
-
-  const flushNow = () => {
-    while (step());
-  };
   const flush = async () => {
     for (let before = -1; waiting.length > 0 && waiting.length !== before; ) {
       before = waiting.length;
-      flushNow();
+      step();
       await inFlight;
+      await othersTurn();
     }
-  };
-  const settle = async () => {
-    while (step()) await othersTurn();
-    await inFlight;
   };
 
   return {
@@ -146,8 +122,6 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
       removeItems(gone);
       return gone.length;
     },
-    flushNow,
-    settle,
     flush,
     async close() {
       await flush();

@@ -3,7 +3,6 @@
 export type { MemoryBackend, MemoryObserver } from './backend.ts';
 export { forgetEvents } from './forget.ts';
 export { withinTokens } from './ranking/passages.ts';
-export { sharedMemory } from './shared/shared-memory.ts';
-export { embeddedMemory } from './store/embedded-memory.ts';
 export { type Embedder, embedder } from './store/embedder.ts';
 export { externalMemory } from './store/external-memory.ts';
+export { databaseMemory, embeddedMemory } from './store/own-memory.ts';

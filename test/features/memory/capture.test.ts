@@ -157,7 +157,7 @@ describe('the queue', () => {
     const release = Promise.withResolvers<void>();
     const { queue } = queueOf(() => release.promise);
     queue.add([1, 2, 3]);
-    queue.flushNow();
+    void queue.flush();
     const removed = queue.remove(() => true);
     release.resolve();
     expect(await removed).toBe(1);

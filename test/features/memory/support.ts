@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
 import type { MemoryBackend, MemoryObserver } from '../../../src/features/memory/backend.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { sharedMemory } from '../../../src/features/memory/shared/shared-memory.ts';
 import {
-  type EmbeddedOptions,
+  databaseMemory,
   embeddedMemory,
-} from '../../../src/features/memory/store/embedded-memory.ts';
+  type OwnMemoryOptions,
+} from '../../../src/features/memory/store/own-memory.ts';
 import type { Sql } from '../../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
@@ -144,7 +144,7 @@ export function memories(form: Form = 'embedded') {
       return join(folder, 'state', 'memory.db');
     },
     database: (path: string): Sql => databases.get(path)!,
-    open({ path, ...options }: Partial<EmbeddedOptions> & { path: string }) {
+    open({ path, ...options }: Partial<OwnMemoryOptions> & { path: string }) {
       const watch = (options.observer as Watched | undefined) ?? watched();
       const own = {
         limits: DEFAULT_LIMITS,
@@ -155,7 +155,7 @@ export function memories(form: Form = 'embedded') {
       const memory =
         form === 'embedded'
           ? embeddedMemory({ ...own, path })
-          : sharedMemory({
+          : databaseMemory({
               ...own,
               database: databases.get(path)!,
               seal: textSeal(form === 'sealed' ? [SECRET] : []),
@@ -172,7 +172,7 @@ export function memories(form: Form = 'embedded') {
         return row!.n;
       }
       const db = new Database(path, { readonly: true });
-      const { n } = db.query('SELECT count(*) AS n FROM vectors').get() as { n: number };
+      const { n } = db.query('SELECT count(*) AS n FROM memory_vectors').get() as { n: number };
       db.close();
       return n;
     },

@@ -1,12 +1,27 @@
-/** Memories of the version before there were digests: opened, found in, and given digests as they are found. */
+/** Memories of versions before: nothing of them is lost, and they answer as they did. */
 
 import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
-import { MEMORY_TABLES } from '../../../src/features/memory/shared/tables.ts';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { embedder } from '../../../src/features/memory/store/embedder.ts';
+import { MEMORY_SCHEMA } from '../../../src/features/memory/store/schema.ts';
 import { prepared } from '../../../src/state/sql/migrations.ts';
 import { HAS_POSTGRES } from '../../support/engines/database-servers.ts';
+import { copyOldFile } from '../../support/old-files.ts';
 import { until } from '../../support/until.ts';
-import { inList, memories } from './support.ts';
+import { memories } from './support.ts';
+
+/** As in the files. */
+const BEGAN = Date.parse('2026-11-01T12:00:00Z');
+const NOW = BEGAN + 86_400_000;
+
+function rowsOf(path: string, sql: string): readonly Record<string, unknown>[] {
+  const db = new Database(path, { readonly: true });
+  const rows = db.query<Record<string, unknown>, []>(sql).all();
+  db.close();
+  return rows;
+}
 
 const EVENTS = Array.from({ length: 40 }, (_, at) => ({
   text: at === 7 ? 'The boat is called Albatross.' : `The boat trip of day ${at} was calm.`,
@@ -14,39 +29,95 @@ const EVENTS = Array.from({ length: 40 }, (_, at) => ({
   time: at * 60_000,
 }));
 
-describe('a file without digests', () => {
+/** Each has 27 events of ann, one of bob, vectors of all, and half of the digests or none; version 2 has a turn, too. */
+describe.each([
+  [1, 27],
+  [2, 28],
+])('a file of version %i', (version, events) => {
   const files = memories();
-  const digests = (path: string) => {
-    const db = new Database(path, { readonly: true });
-    const { n } = db.query('SELECT count(*) AS n FROM digests').get() as { n: number };
-    db.close();
-    return n;
-  };
-
-  test('answers as one with digests, keeps a backup, and makes those that a question needs', async () => {
+  const vectors = embedder({
+    name: 'p/m',
+    model: 'm',
+    timeoutMs: 10_000,
+    onFailure() {},
+    post: async ({ input }) => {
+      const texts = input as readonly string[];
+      // All events have theirs.
+      expect(texts).toEqual([expect.not.stringContaining('boat trip')]);
+      const sign = (text: string) => (/Albatross|ship/.test(text) ? 1 : -1);
+      const valueAt = (text: string, i: number) => sign(text) * (i % 2 ? 1 : 0.5) + i / 100;
+      const vector = (text: string) => Array.from({ length: 64 }, (_, i) => valueAt(text, i));
+      return { data: texts.map((text) => ({ embedding: vector(text) })) };
+    },
+  });
+  function opened() {
     const path = files.path();
-    const before = files.open({ path });
-    await before.book.add('s', EVENTS, inList);
-    const expected = await before.memory.recall('s', { query: 'Albatross boat' });
-    await before.memory.close();
-    // What the migration adds is all that differs.
-    const db = new Database(path);
-    db.run('DROP TABLE digests');
-    db.run('DROP TRIGGER digest_gone');
-    db.run('DROP INDEX events_turn');
-    db.run('ALTER TABLE events DROP COLUMN turn');
-    db.run('PRAGMA user_version = 1');
-    db.close();
-    const after = files.open({ path });
-    const found = await after.memory.recall('s', { query: 'Albatross boat' });
-    expect(found.map(({ id, score }) => [id, score > 0])).toEqual(
-      expected.map(({ id }) => [id, true]),
+    mkdirSync(dirname(path), { recursive: true });
+    copyOldFile(`memory-${version}`, path);
+    return { path, ...files.open({ path, embedder: vectors, now: () => NOW }) };
+  }
+
+  test('has all its events, finds as before, and takes new ones', async () => {
+    const { path, memory, book, watch, texts } = opened();
+    expect(await book.spaces('', 10)).toEqual([
+      { space: 'ann', events },
+      { space: 'bob', events: 1 },
+    ]);
+    const { events: all } = await book.list('ann', { limit: 100, order: 'asc' });
+    expect(all.slice(0, 2)).toEqual([
+      {
+        id: 'mem_a0',
+        time: BEGAN + 60_000,
+        text: 'The boat is called Albatross.',
+        source: 'Ann',
+        tags: ['sea', '船'],
+        importance: 0.9,
+      },
+      expect.objectContaining({ id: 'mem_a1', text: 'The boat trip of day 0 was calm.', tags: [] }),
+    ]);
+    expect((await book.get('ann', 'mem_a26'))!.text).toBe(
+      'A “quoted” text\nwith two lines, a \\ and a \u0001 mark 🎂.',
     );
-    expect(digests(path)).toBe(EVENTS.length);
-    expect(await Bun.file(`${path}.v1.backup`).exists()).toBe(true);
-    expect(after.watch.problems).toEqual([]);
-    await after.memory.erase('s');
-    expect(digests(path)).toBe(0);
+    const tagged = await book.list('ann', { limit: 9, order: 'asc', tag: '船' });
+    expect(tagged.events.map(({ id }) => id)).toEqual(['mem_a0']);
+    // As the version that wrote the file answered.
+    const found = await memory.recall('ann', { query: 'what is the boat called?', limit: 3 });
+    expect(found.map(({ id, score }) => [id, score])).toEqual([
+      ['mem_a0', 0.6966],
+      ['mem_a1', 0.6498],
+      ['mem_a2', 0.5306],
+    ]);
+    expect((await memory.recall('ann', { query: '过敏' }))[0]!.text).toBe('我对花生过敏。');
+    expect(watch.problems).toEqual([]);
+    expect(await Bun.file(`${path}.v${version}.backup`).exists()).toBe(true);
+    // An erased space does not come back, and a turn takes the place of what it was before.
+    await memory.capture('gone', [{ text: 'late' }], BEGAN);
+    const turn = { name: 'turn 1', isGiven: true };
+    await memory.capture('ann', [{ text: 'I moved to Oslo.', source: 'Ann' }], undefined, turn);
+    expect(await texts('gone')).toEqual([]);
+    expect((await texts('ann')).filter((text) => text.startsWith('I moved'))).toEqual([
+      'I moved to Oslo.',
+    ]);
+    expect(await memory.erase('ann')).toBe(version === 1 ? events + 1 : events);
+    expect(await book.spaces('', 10)).toEqual([{ space: 'bob', events: 1 }]);
+  });
+
+  test('what a move wrote into it is known, and its digests are made as they are found', async () => {
+    const { path, memory, watch } = opened();
+    const digests = () => rowsOf(path, 'SELECT count(digest) AS n FROM memory_events')[0]!.n;
+    await memory.recall('ann', { query: 'boat', limit: 30 });
+    await until(() => digests() === events);
+    expect(rowsOf(path, 'SELECT kind, id, form, origin FROM moved_items')).toEqual([
+      { kind: 'memory', id: 'mem_b0', form: 'as it was moved', origin: '' },
+    ]);
+    const sums = `SELECT (SELECT bytes FROM memory_total) AS bytes, (SELECT sum(bytes) FROM memory_events) AS held`;
+    const [{ bytes, held }] = rowsOf(path, sums) as [{ bytes: number; held: number }];
+    expect(bytes).toBe(held);
+    // What its process did not finish is swept.
+    await until(
+      () => rowsOf(path, 'SELECT count(*) AS n FROM memory_spaces WHERE name IS NULL')[0]!.n === 0,
+    );
+    expect(watch.problems).toEqual([]);
   });
 });
 
@@ -55,7 +126,7 @@ describe.skipIf(!HAS_POSTGRES)('a database without digests', () => {
 
   test('answers as one with digests, and gets them', async () => {
     const path = files.path();
-    await prepared(files.database(path), 'memory', MEMORY_TABLES.slice(0, 1))();
+    await prepared(files.database(path), 'memory', MEMORY_SCHEMA.postgres.slice(0, 1))();
     const given = EVENTS.map(({ text, source, time }, at) => ({
       space: 's',
       id: `mem_${at}`,

@@ -8,7 +8,7 @@ import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
 import { isTimeZone } from '../../../lib/text/calendar.ts';
 import type { EventChange } from '../backend.ts';
-import type { ListQuery } from '../store/event-row-store.ts';
+import type { ListQuery } from '../store/event-pages.ts';
 import {
   eventChange,
   forget,

@@ -8,7 +8,7 @@ import { othersTurn } from '../../../lib/loop/steps.ts';
 import type { EventStore, MemoryBackend, SpaceCount } from '../backend.ts';
 import { eventsHolding, forgetEvents } from '../forget.ts';
 import { withinTokens } from '../ranking/passages.ts';
-import type { EventPage } from '../store/event-row-store.ts';
+import type { EventPage } from '../store/event-pages.ts';
 import {
   type EventLine,
   isJsonLines,

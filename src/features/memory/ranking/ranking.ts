@@ -13,10 +13,10 @@ export interface Rankable {
 const K = 1.2;
 const B = 0.4;
 /** The weight of a single character of an unspaced script, which says less than a pair or a word. */
-const SINGLE_CHARACTER = 0.4;
+export const SINGLE_CHARACTER = 0.4;
 
 /** A small space counts as one of so many events, since it says little about how rare a term is. */
-const MIN_EVENTS = 50;
+export const MIN_EVENTS = 50;
 
 /** How rare a term is in its space, above 0. */
 export function rarityOf(having: number, events: number): number {

@@ -1,14 +1,19 @@
-/** Fills in missing vectors of events in the background, in batches that one process at a time works on. */
+/** Fills in missing vectors of events in the background, in batches that are leased to one process each. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import { randomBase36 } from '../../../lib/text/ids.ts';
 import type { Embedder } from './embedder.ts';
-import type { EventWithoutVector, VectorStore } from './vector-store.ts';
 
 export interface BackFill {
   /** Starts a pass, since there may be events without a vector. */
   wake(): void;
   close(): Promise<void>;
+}
+
+/** An event without a vector of a model. */
+export interface EventWithoutVector {
+  readonly row: number;
+  readonly text: string;
+  readonly source: string;
 }
 
 export interface NextEvents {
@@ -23,10 +28,8 @@ export interface NextEvents {
 export interface BackFillWork {
   /** Leases the next events after a row. */
   next(model: string, behind: number, count: number): Promise<NextEvents>;
-  /** As for {@link VectorStore.put}. */
+  /** Stores vectors by row; undefined: the model gave none. Rows that no longer exist are skipped. */
   put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void>;
-  /** Nothing is left to do. */
-  done(): Promise<void>;
 }
 
 export interface BackFillOptions {
@@ -72,7 +75,7 @@ export function backFill(options: BackFillOptions): BackFill {
         if (events.length > 0) await work.put(embedder.name, await vectorsOf(events));
         behind = next.behind;
         if (events.length === 0) {
-          if (again === undefined) return await work.done();
+          if (again === undefined) return;
           behind = again.behind;
           return schedule(again.after);
         }
@@ -112,27 +115,6 @@ export function backFill(options: BackFillOptions): BackFill {
       stop.abort();
       clearTimeout(timer);
       await running;
-      try {
-        await work.done();
-      } catch {
-        // The lease expires by itself.
-      }
     },
-  };
-}
-
-/** Of a database file: one process at a time fills in all vectors. */
-export function oneProcess(vectors: VectorStore): BackFillWork {
-  const holder = `${process.pid}-${randomBase36(8)}`;
-  return {
-    async next(model, behind, count) {
-      if (!vectors.lease('vectors', holder, Date.now(), LEASE_MS)) {
-        return { events: [], behind, again: { after: LEASE_MS, behind } };
-      }
-      const events = vectors.withoutVector(model, behind, count);
-      return { events, behind: events.at(-1)?.row ?? behind };
-    },
-    put: async (model, found) => vectors.put(model, found),
-    done: async () => vectors.release('vectors', holder),
   };
 }

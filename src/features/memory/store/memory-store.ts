@@ -1,386 +1,578 @@
-/** The database file of the embedded memory: events by space, with their terms and vectors. */
+/** The events of the memory in their tables, in a file of this machine or in the Postgres of all replicas: written, read, erased. */
 
-import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
-import type { GatewayError } from '../../../conversation/errors.ts';
+import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
-import { ERASURES_KEPT_MS } from '../../../state/erasures.ts';
-import { openStateFile, waitForLastWrite } from '../../../state/versioned-store.ts';
+import { preciseNow } from '../../../lib/loop/precise-time.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
+import { nameHash } from '../../../state/erasures.ts';
+import {
+  placeholders,
+  type SqlDatabase,
+  type SqlStatements,
+  type SqlValue,
+  type TransactionOptions,
+} from '../../../state/sql/sql.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
+import type { SpaceCount } from '../backend.ts';
 import {
   type CheckedEvent,
   type EventTurn,
-  fingerprint,
-  indexedText,
+  isEventId,
   type MemoryLimits,
   memoryIsFull,
   spaceIsFull,
 } from '../event.ts';
-import { digestOf } from '../ranking/digest.ts';
-import { termsOf } from '../ranking/terms.ts';
-import { DIGESTS_SCHEMA, type DigestStore, digestStore } from './digest-store.ts';
-import {
-  type EventPage,
-  type EventRow,
-  eventOfRow,
-  eventPage,
-  type ListQuery,
-} from './event-row-store.ts';
-import { TERMS_SCHEMA, type TermIndex, termIndex } from './term-index-store.ts';
-import { VECTORS_SCHEMA, type VectorStore, vectorStore } from './vector-store.ts';
+import { DatabaseClock } from './database-clock.ts';
+import { DatabaseTerms } from './database-terms.ts';
+import { cursorOf, cursorPosition, type EventPage, type ListQuery } from './event-pages.ts';
+import { FileTerms } from './file-terms.ts';
+import { formsOf, type SqlForms } from './schema.ts';
+import { type ReadEvent, SealedEvents, type StoredEvent } from './sealed-events.ts';
+import type { ErasedSpace, TermsIndex } from './terms-index.ts';
 
-const SCHEMA = `
-CREATE TABLE spaces (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, events INTEGER NOT NULL DEFAULT 0,
-  bytes INTEGER NOT NULL DEFAULT 0, length INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE events (
-  row INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL,
-  text TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, importance REAL NOT NULL,
-  fingerprint BLOB NOT NULL, length INTEGER NOT NULL
-);
-CREATE UNIQUE INDEX events_id ON events (space, id);
-CREATE INDEX events_time ON events (space, time, row);
-CREATE INDEX events_fingerprint ON events (space, fingerprint, time);
-CREATE TRIGGER event_kept AFTER INSERT ON events BEGIN
-  UPDATE spaces SET events = events + 1, bytes = bytes + octet_length(new.text),
-    length = length + new.length WHERE id = new.space;
-END;
-CREATE TRIGGER event_gone AFTER DELETE ON events BEGIN
-  UPDATE spaces SET events = events - 1, bytes = bytes - octet_length(old.text),
-    length = length - old.length WHERE id = old.space;
-  DELETE FROM words WHERE rowid = old.row;
-  DELETE FROM vectors WHERE row = old.row;
-END;
--- Recent erasures, by a hash of the space's name: events that another process queued before are dropped.
-CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-${TERMS_SCHEMA}${VECTORS_SCHEMA}`;
+export interface MemoryStoreOptions {
+  readonly db: SqlDatabase;
+  readonly seal: TextSeal;
+  readonly limits: MemoryLimits;
+  readonly dedupeMs: number;
+}
 
-const MIGRATIONS = [SCHEMA, DIGESTS_SCHEMA];
-/** Of the newest schema. */
-export const VERSION = MIGRATIONS.length;
-
-/** Events of a turn that began at a time (ms since 1970, with fractions). */
+/** A captured event, whose id makes a second write of it harmless. */
 export interface CapturedEvent {
   readonly space: string;
-  readonly event: CheckedEvent;
+  readonly event: CheckedEvent & { readonly id: string };
+  /** When its turn began, as of `instant`. */
   readonly began: number;
   readonly turn?: EventTurn;
 }
 
-export interface StoredSpace {
+export type WriteOutcome = 'stored' | 'duplicate' | 'full' | 'erased';
+
+/** Milliseconds that a look-up may take, and a write, a list or a step of an erasure. */
+const READ_MS = 2000;
+const WRITE_MS = 5000;
+/** Erasures are known for so long. A captured event that waited for longer is dropped: nobody can say. */
+const ERASURES_MS = 7 * 86_400_000;
+
+const HEAD = 'e.id, e.time, e.body, e.importance';
+const COLUMNS = 'space, id, time, body, importance, print, bytes, length, digest, turn, tags';
+/** Digests that are written in one go. */
+const DIGESTS = 16;
+
+/** Who waits for the lock of a space in vain is refused; a replica that freezes with one holds up the others for so long. */
+const LOCK_MS = 3000;
+const IDLE_MS = 2000;
+/** Milliseconds since 1970, with fractions. */
+const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS double precision)';
+
+export type WriteKind = 'capture' | 'add' | 'change';
+/** Of a known id: the event that is there. */
+export type PutOutcome = WriteOutcome | 'absent' | ReadEvent;
+
+/** Events of one space and one turn, which follow each other. */
+export interface Group {
+  readonly space: string;
+  readonly turn: EventTurn | undefined;
+  readonly events: StoredEvent[];
+}
+
+/** A space in a transaction that writes. */
+interface Place {
   readonly id: number;
-  readonly events: number;
-  readonly bytes: number;
-  /** Of all texts together, as of `Terms.length`. */
-  readonly length: number;
+  readonly name: string;
+  events: number;
 }
 
-/** How many captured events were stored, and why the others were not. */
-export interface CaptureCounts {
-  readonly stored: number;
-  readonly duplicates: number;
-  /** A limit was reached. */
-  readonly full: number;
-  /** The space has been erased since the turn began. */
-  readonly erased: number;
+/** What stands in the way of new events: an event of the same id, with the same words, or of the same turn. */
+interface KnownRow extends Omit<ReadEvent, 'body'> {
+  readonly why: 'id' | 'print' | 'turn';
+  readonly seq: number;
+  readonly print: string;
+  readonly body: Uint8Array | null;
 }
 
-export interface MemoryStore {
-  readonly termIndex: TermIndex;
-  readonly digests: DigestStore;
-  readonly vectors: VectorStore;
-  space(name: string): StoredSpace | undefined;
+/** All that one transaction of {@link MemoryStore} keeps while it writes. */
+interface Writing {
+  readonly kind: WriteKind;
+  readonly inside: SqlStatements;
+  readonly places: Map<string, Place | undefined>;
+  /** Of all texts of all spaces. */
+  bytes: number;
+}
+
+export class MemoryStore {
+  readonly db: SqlDatabase;
+  readonly forms: SqlForms;
+  readonly sealed: SealedEvents;
+  readonly terms: TermsIndex;
+  readonly #options: MemoryStoreOptions;
+  readonly #clock = new DatabaseClock();
+
+  constructor(options: MemoryStoreOptions) {
+    const { db, seal } = options;
+    this.#options = options;
+    this.db = db;
+    this.forms = formsOf(db);
+    this.sealed = new SealedEvents(seal);
+    const onClock = (time: number) => this.#clock.measured(time);
+    this.terms = this.isFile
+      ? new FileTerms(db)
+      : new DatabaseTerms({ db, sealed: this.sealed, onClock });
+  }
+
+  get isFile(): boolean {
+    return this.db.form === 'file';
+  }
+
+  /** The outcomes in order. The same events again change nothing. */
+  async capture(captured: readonly CapturedEvent[]): Promise<readonly WriteOutcome[]> {
+    if (!this.isFile && !this.#clock.isKnown) await this.#now(this.db);
+    const groups: Group[] = [];
+    for (const { space, event, turn } of captured) {
+      const last = groups.at(-1);
+      const stored = this.sealed.sealed(space, event);
+      if (last?.space === space && last.turn === turn) last.events.push(stored);
+      else groups.push({ space, turn, events: [stored] });
+      await othersTurn();
+    }
+    const began = new Map(captured.map(({ event, began }) => [event.id, began]));
+    const outcomes = await this.#write('capture', groups, began);
+    return outcomes.map((one) => (typeof one === 'string' ? (one as WriteOutcome) : 'stored'));
+  }
+
   /**
    * Adds all events or none. An event whose id the space already has stays unchanged (false).
    * @throws GatewayError that names the limit
    */
-  add(space: string, events: readonly CheckedEvent[]): readonly (readonly [MemoryEvent, boolean])[];
-  /** Stores captured events in one transaction. */
-  capture(captured: readonly CapturedEvent[], dedupeMs: number): CaptureCounts;
-  get(space: string, id: string): MemoryEvent | undefined;
-  list(space: string, query: ListQuery): EventPage;
-  remove(space: string, id: string): boolean;
-  /** Replaces the event of the same id, and its terms and vector. @throws GatewayError at a limit */
-  change(space: string, event: CheckedEvent & { readonly id: string }): MemoryEvent;
-  /** Spaces sorted by name, after the name `after`. */
-  spaces(
-    after: string,
-    limit: number,
-  ): readonly { readonly space: string; readonly events: number }[];
-  /** Events of a space by their rows, in no particular order; rows of other spaces are left out. */
-  eventsByRow(
-    space: StoredSpace,
-    rows: readonly number[],
-  ): readonly (MemoryEvent & { readonly row: number })[];
-  /** Calls of this store and queries of its file, all or none: what a move writes. */
-  inOne<T>(work: (db: Database) => T): T;
-  /** Hides the space at once; {@link sweep} removes it. Returns its number of events. */
-  forget(space: string, at: number): number;
-  /** Removes a few events of hidden spaces; false where the index is to be tidied before it goes on. */
-  sweep(): boolean;
-  /** Whether there are hidden spaces to sweep. */
-  isSwept(): boolean;
-  /** Gives some free pages back to the disk; false when there are none. */
-  vacuum(): boolean;
-  /** Removes the last bytes of removed data from the file. False: another process is reading it. */
-  flush(): boolean;
-  waitForLastWrite(): void;
-  close(): void;
-}
-
-export interface MemoryStoreOptions {
-  /** Made 0600, its directory 0700. */
-  readonly path: string;
-  readonly limits: () => MemoryLimits;
-  /** Milliseconds to wait for another process that writes. */
-  readonly busy?: number;
-}
-
-/** Events of one step of an erasure: each is overwritten, with all its terms. */
-const SWEEP_ROWS = 8;
-/**
- * One step of tidying passes over all that is dead in one place of the index. So at most so many events are removed
- * at once; of more of them, every fourth waits until the index was tidied.
- */
-const MAX_DEAD = 1000;
-const THINNED = 4;
-/** Pages that one step gives back. */
-const VACUUM_PAGES = 250;
-
-const hashOf = (space: string): Uint8Array =>
-  new Uint8Array(new Bun.CryptoHasher('sha256').update(space).digest());
-
-/** @throws SQLiteError, or an Error where a newer version made the file */
-export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): MemoryStore {
-  const pragmas = ['auto_vacuum = INCREMENTAL'];
-  const db = openStateFile({
-    path,
-    migrations: MIGRATIONS,
-    pragmas,
-    ...(busy !== undefined && { busy }),
-  });
-  db.run('PRAGMA secure_delete = ON');
-  db.run('PRAGMA cache_size = -16000');
-  db.run('PRAGMA journal_size_limit = 16777216');
-  const of = <R, A extends SQLQueryBindings[]>(sql: string) =>
-    db.query(sql) as unknown as Statement<R, A>;
-  const terms = termIndex(db);
-  const digests = digestStore(db, terms);
-  const vectors = vectorStore(db);
-  const spaceOf = of<StoredSpace, [string]>(
-    'SELECT id, events, bytes, length FROM spaces WHERE name = ?',
-  );
-  const namedSpaces = of<{ space: string; events: number }, [string, number]>(
-    'SELECT name AS space, events FROM spaces WHERE name > ? AND events > 0 ORDER BY name LIMIT ?',
-  );
-  const newSpace = of<unknown, [string]>(
-    'INSERT INTO spaces (name) VALUES (?) ON CONFLICT DO NOTHING',
-  );
-  const allBytes = of<{ bytes: number }, []>('SELECT total(bytes) AS bytes FROM spaces');
-  const insert = of<{ row: number }, SQLQueryBindings[]>(
-    `INSERT INTO events (space, id, time, text, source, tags, importance, fingerprint, length, turn)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
-  );
-  const byId = of<EventRow, [number, string]>('SELECT * FROM events WHERE space = ? AND id = ?');
-  const alike = of<{ row: number }, [number, Uint8Array, number, number]>(
-    'SELECT row FROM events WHERE space = ? AND fingerprint = ? AND time BETWEEN ? AND ? LIMIT 1',
-  );
-  const byRows = of<EventRow, [number, string]>(
-    'SELECT * FROM events WHERE +space = ? AND row IN (SELECT value FROM json_each(?))',
-  );
-  const remove = of<unknown, [number, string]>('DELETE FROM events WHERE space = ? AND id = ?');
-  const ofTurn = of<{ row: number; bytes: number }, [number, string, number, string]>(
-    `SELECT row, octet_length(text) AS bytes FROM events WHERE space = ? AND turn = ? AND time >= ?
-     AND lower(hex(fingerprint)) NOT IN (SELECT value FROM json_each(?))`,
-  );
-  const removeRow = of<unknown, [number]>('DELETE FROM events WHERE row = ?');
-  const erasure = of<{ at: number }, [Uint8Array]>('SELECT at FROM erasures WHERE space = ?');
-  const noteErasure = of<unknown, [Uint8Array, number]>(
-    'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
-  );
-  const dropErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
-  const unname = of<unknown, [number]>('UPDATE spaces SET name = NULL WHERE id = ?');
-  const unnamed = of<{ id: number; events: number }, []>(
-    'SELECT id, events FROM spaces WHERE name IS NULL ORDER BY id LIMIT 1',
-  );
-  const rowsAfter = of<{ row: number; time: number }, [number, number, number, number]>(
-    'SELECT row, time FROM events WHERE space = ? AND (time, row) > (?, ?) ORDER BY time, row LIMIT ?',
-  );
-  const freePages = of<{ freelist_count: number }, []>('PRAGMA freelist_count');
-  const dropSpace = of<unknown, [number]>('DELETE FROM spaces WHERE id = ?');
-
-  const make = (name: string): StoredSpace => {
-    newSpace.run(name);
-    return spaceOf.get(name)!;
-  };
-
-  function put(space: number, event: CheckedEvent, print: Uint8Array, turn?: string): MemoryEvent {
-    const { id = prefixedId('mem_'), time, text, source, tags, importance } = event;
-    const eventTerms = termsOf(indexedText(event));
-    const more = [
-      source,
-      JSON.stringify(tags),
-      importance,
-      print,
-      eventTerms.length,
-      turn ?? null,
-    ] as const;
-    const { row } = insert.get(space, id, time, text, ...more)!;
-    terms.add(space, row, eventTerms);
-    digests.put(space, row, event, digestOf(event, eventTerms));
-    return { id, time, text, ...(source !== '' && { source }), tags, importance };
-  }
-
-  /** The error where a limit leaves no room for the event. */
-  function noRoom(
-    space: StoredSpace,
-    bytes: number,
-    event: CheckedEvent,
-  ): GatewayError | undefined {
-    const most = limits();
-    if (space.events >= most.events) return spaceIsFull(most);
-    return bytes + Buffer.byteLength(event.text) > most.bytes ? memoryIsFull(most) : undefined;
-  }
-
-  const add = db.transaction((name: string, events: readonly CheckedEvent[]) => {
-    const { id } = make(name);
-    let { bytes } = allBytes.get()!;
-    return events.map((event) => {
-      const known = event.id === undefined ? null : byId.get(id, event.id);
-      if (known !== null) return [eventOfRow(known), false] as const;
-      const why = noRoom(spaceOf.get(name)!, bytes, event);
-      if (why !== undefined) throw why;
-      bytes += Buffer.byteLength(event.text);
-      return [put(id, event, fingerprint(event)), true] as const;
+  async add(
+    space: string,
+    events: readonly CheckedEvent[],
+  ): Promise<readonly (readonly [MemoryEvent, boolean])[]> {
+    const given = events.map((event) => this.sealed.sealed(space, event));
+    const outcomes = await this.#write('add', [{ space, turn: undefined, events: given }]);
+    return outcomes.map((outcome, at) => {
+      const isNew = outcome === 'stored';
+      const event = this.sealed.opened(space, isNew ? given[at]! : (outcome as ReadEvent));
+      if (event !== undefined) return [event, isNew] as const;
+      throw new GatewayError('internal', 'A stored event cannot be read (engines.seal).');
     });
-  });
+  }
 
-  const change = db.transaction((name: string, event: CheckedEvent & { readonly id: string }) => {
-    const { id } = make(name);
-    remove.run(id, event.id);
-    const why = noRoom(spaceOf.get(name)!, allBytes.get()!.bytes, event);
-    if (why !== undefined) throw why;
-    return put(id, event, fingerprint(event));
-  });
+  /** Replaces the event of the same id. Undefined: it is not there any more. @throws GatewayError at a limit */
+  async change(
+    space: string,
+    event: CheckedEvent & { readonly id: string },
+  ): Promise<MemoryEvent | undefined> {
+    const given = this.sealed.sealed(space, event);
+    const [outcome] = await this.#write('change', [{ space, turn: undefined, events: [given] }]);
+    return outcome === 'absent' ? undefined : this.sealed.opened(space, given);
+  }
 
-  const capture = db.transaction(
-    (captured: readonly CapturedEvent[], dedupeMs: number): CaptureCounts => {
-      const count = { stored: 0, duplicates: 0, full: 0, erased: 0 };
-      let { bytes } = allBytes.get()!;
-      for (const { space: name, event, began, turn } of captured) {
-        const gone = erasure.get(hashOf(name));
-        // Events from before the erasure are dropped too: a running turn must not bring its space back.
-        if (gone !== null && (gone.at >= began || gone.at >= event.time + 1)) {
-          count.erased++;
-          continue;
-        }
-        const { id } = make(name);
-        if (turn !== undefined) {
-          const since = turn.isGiven ? 0 : event.time - dedupeMs;
-          const discarded = JSON.stringify(turn.prints);
-          for (const one of ofTurn.all(id, turn.name, since, discarded)) {
-            bytes -= one.bytes;
-            removeRow.run(one.row);
-          }
-        }
-        const space = spaceOf.get(name)!;
-        const print = fingerprint(event);
-        if (alike.get(space.id, print, event.time - dedupeMs, event.time + dedupeMs) !== null) {
-          count.duplicates++;
-        } else if (noRoom(space, bytes, event) !== undefined) count.full++;
-        else {
-          put(space.id, event, print, turn?.name);
-          bytes += Buffer.byteLength(event.text);
-          count.stored++;
-        }
+  #write(kind: WriteKind, groups: readonly Group[], began?: ReadonlyMap<string, number>) {
+    const spaces = [...new Set(groups.map(({ space }) => space))];
+    return this.writing(spaces, (inside) => this.put(inside, kind, groups, began));
+  }
+
+  /** In one transaction, which has the locks of these spaces. */
+  async writing<T>(
+    spaces: readonly string[],
+    work: (inside: SqlStatements) => Promise<T>,
+    options: TransactionOptions = { deadlineMs: WRITE_MS },
+  ): Promise<T> {
+    const result = await this.db.transaction(async (inside) => {
+      await this.#lock(inside, spaces);
+      return work(inside);
+    }, options);
+    await this.terms.added();
+    return result;
+  }
+
+  /** One order for all who take several. A file has one writer. */
+  async #lock(inside: SqlStatements, spaces: readonly string[]): Promise<void> {
+    if (this.isFile) return;
+    await inside.query(
+      `SELECT set_config('lock_timeout', '${LOCK_MS}', true),
+         set_config('idle_in_transaction_session_timeout', '${IDLE_MS}', true), pg_advisory_xact_lock(k)
+       FROM (SELECT DISTINCT hashtextextended(name, 7496233) AS k
+         FROM json_array_elements_text(CAST($1 AS json)) AS name ORDER BY k) AS locks`,
+      [JSON.stringify(spaces)],
+    );
+  }
+
+  /**
+   * Writes events into spaces whose locks the transaction has. `capture`: what cannot be stored is left out, and the
+   * outcome says why. `add`: all or none; of a known id the event that is there. `change`: what is there is replaced.
+   * @param began when the turns of captured events began, by their ids
+   */
+  async put(
+    inside: SqlStatements,
+    kind: WriteKind,
+    groups: readonly Group[],
+    began: ReadonlyMap<string, number> = new Map(),
+  ): Promise<readonly PutOutcome[]> {
+    const spaces = kind === 'capture' ? groups.map(({ space }) => space) : [];
+    const { bytes, erased, oldest } = await this.#state(inside, spaces);
+    const writing: Writing = { kind, inside, places: new Map(), bytes };
+    const outcomes: PutOutcome[] = [];
+    for (const { space, turn, events } of groups) {
+      const at = erased.get(nameHash(space)) ?? 0;
+      // Events from before an erasure are dropped too: a running turn must not bring its space back.
+      const kept = events.filter(({ id, time }) => {
+        const from = began.get(id);
+        const ahead = from === undefined ? 0 : this.#ahead(from);
+        return from === undefined || (from + ahead > Math.max(oldest, at) && time + ahead + 1 > at);
+      });
+      const put =
+        kept.length === 0 ? [] : await this.#putGroup(writing, { space, turn, events: kept });
+      const byEvent = new Map(kept.map((event, i) => [event, put[i]!]));
+      outcomes.push(...events.map((event) => byEvent.get(event) ?? 'erased'));
+    }
+    await this.#addBytes(inside, writing.bytes - bytes);
+    return outcomes;
+  }
+
+  /** Bytes of all texts, and erasures of these spaces by their hashes. */
+  async #state(inside: SqlStatements, spaces: readonly string[]) {
+    const rows = await inside.query<{ what: string; value: number }>(
+      `SELECT 'bytes' AS what, bytes AS value FROM hopgate.memory_total
+       UNION ALL SELECT 'now', ${this.isFile ? '0' : DATABASE_NOW}
+       UNION ALL SELECT space, at FROM hopgate.memory_erasures WHERE ${this.forms.isOneOf('space', '$1', 'text')}`,
+      [JSON.stringify([...new Set(spaces.map(nameHash))])],
+    );
+    const erased = new Map(rows.map(({ what, value }) => [what, value]));
+    if (!this.isFile) this.#clock.measured(erased.get('now')!);
+    const now = this.isFile ? preciseNow() : erased.get('now')!;
+    return { bytes: erased.get('bytes')!, erased, oldest: now - ERASURES_MS };
+  }
+
+  async #putGroup(writing: Writing, group: Group): Promise<readonly PutOutcome[]> {
+    const { kind, inside } = writing;
+    const { limits, dedupeMs } = this.#options;
+    const place = await this.#place(writing, group.space);
+    if (place === undefined) return group.events.map(() => 'absent');
+    const known = await this.#known(inside, place, kind, group);
+    const keep = new Set(group.turn?.prints.map((one) => this.sealed.print(group.space, one)));
+    const gone = new Set(
+      known.flatMap(({ why, seq, print }) =>
+        why === 'turn'
+          ? keep.has(print)
+            ? []
+            : [seq]
+          : why === 'id' && kind === 'change'
+            ? [seq]
+            : [],
+      ),
+    );
+    if (gone.size > 0) {
+      const freed = await this.#remove(inside, place.id, [...gone]);
+      place.events -= gone.size;
+      writing.bytes -= freed;
+    }
+    const there = known.filter(({ seq }) => !gone.has(seq));
+    const ids = new Map<string, PutOutcome>();
+    for (const one of there) if (one.why === 'id') ids.set(one.id, one as PutOutcome);
+    const prints = Map.groupBy(there, ({ print }) => print);
+    const added: StoredEvent[] = [];
+    const outcomes = group.events.map((event): PutOutcome => {
+      // The same write again, after an answer that was lost, or an import of what is there.
+      const same = ids.get(event.id);
+      if (same !== undefined) return same;
+      if (kind === 'change' && gone.size === 0) return 'absent';
+      const alike = prints.get(event.print) ?? [];
+      const isNear = ({ time }: { time: number }) => Math.abs(time - event.time) <= dedupeMs;
+      if (kind === 'capture' && alike.some(isNear)) return 'duplicate';
+      const isFull = place.events >= limits.events;
+      if (isFull || writing.bytes + event.bytes > limits.bytes) {
+        if (kind === 'capture') return 'full';
+        throw isFull ? spaceIsFull(limits) : memoryIsFull(limits);
       }
-      return count;
-    },
-  );
+      place.events++;
+      writing.bytes += event.bytes;
+      added.push(event);
+      ids.set(event.id, event);
+      prints.set(event.print, [...alike, { ...event, why: 'print', seq: 0 }]);
+      return 'stored';
+    });
+    if (added.length > 0) await this.#insert(inside, place, added, group);
+    return outcomes;
+  }
 
-  const forget = db.transaction((name: string, at: number): number => {
-    dropErasures.run(at - ERASURES_KEPT_MS);
-    noteErasure.run(hashOf(name), at);
-    const space = spaceOf.get(name);
-    if (space === null) return 0;
-    unname.run(space.id);
-    return space.events;
-  });
+  async #place({ kind, inside, places }: Writing, name: string): Promise<Place | undefined> {
+    const known = places.get(name);
+    if (known !== undefined) return known;
+    const find = 'SELECT id, events FROM hopgate.memory_spaces WHERE name = $1';
+    let [place] = await inside.query<Place>(find, [name]);
+    if (place === undefined && kind !== 'change') {
+      [place] = await inside.query<Place>(
+        'INSERT INTO hopgate.memory_spaces (name) VALUES ($1) RETURNING id, events',
+        [name],
+      );
+    }
+    if (place !== undefined) places.set(name, place);
+    return place;
+  }
 
-  const sweeping = { dead: 0, thins: false, space: -1, time: -1, row: -1 };
-  const sweep = db.transaction((): boolean => {
-    const gone = unnamed.get();
-    if (gone === null || sweeping.dead > MAX_DEAD) {
-      sweeping.dead = 0;
-      return false;
+  async #known(
+    inside: SqlStatements,
+    place: Place,
+    kind: WriteKind,
+    { space, turn, events }: Group,
+  ): Promise<readonly KnownRow[]> {
+    const { isOneOf } = this.forms;
+    const { dedupeMs } = this.#options;
+    const times = events.map(({ time }) => time);
+    const [first, last] = [Math.min(...times) - dedupeMs, Math.max(...times) + dedupeMs];
+    const columns = (why: KnownRow['why'], body: string) =>
+      `SELECT '${why}' AS why, e.seq, e.id, e.time, e.importance, e.print, ${body} AS body
+         FROM hopgate.memory_events e WHERE e.space = $1`;
+    const parts = [`${columns('id', 'e.body')} AND ${isOneOf('e.id', '$2', 'text')}`];
+    const values: SqlValue[] = [place.id, JSON.stringify(events.map(({ id }) => id))];
+    if (kind === 'capture') {
+      parts.push(
+        `${columns('print', 'NULL')} AND ${isOneOf('e.print', '$3', 'text')} AND e.time BETWEEN $4 AND $5`,
+      );
+      values.push(JSON.stringify(events.map(({ print }) => print)), first, last);
     }
-    if (gone.id !== sweeping.space) {
-      Object.assign(sweeping, { space: gone.id, time: -1, row: -1, thins: gone.events > MAX_DEAD });
+    if (turn !== undefined) {
+      parts.push(`${columns('turn', 'NULL')} AND e.turn = $6 AND e.time >= $7`);
+      values.push(this.sealed.turn(space, turn.name), turn.isGiven ? 0 : first);
     }
-    const rows = rowsAfter.all(gone.id, sweeping.time, sweeping.row, SWEEP_ROWS);
-    for (const [i, { row }] of rows.entries()) {
-      if (!sweeping.thins || i % THINNED !== 0) removeRow.run(row);
+    return inside.query<KnownRow>(parts.join(' UNION ALL '), values);
+  }
+
+  async #insert(
+    inside: SqlStatements,
+    place: Place,
+    events: readonly StoredEvent[],
+    { space, turn }: Group,
+  ): Promise<void> {
+    const { terms } = this;
+    const columns = terms.column === undefined ? COLUMNS : `${COLUMNS}, ${terms.column}`;
+    const width = columns.split(', ').length;
+    const named = turn === undefined ? null : this.sealed.turn(space, turn.name);
+    const tuple = (_: unknown, i: number) => {
+      const first = i * width + 1;
+      const lists = Array.from({ length: width - 10 }, (_, at) =>
+        this.forms.list(`$${first + 10 + at}`),
+      );
+      return `(${placeholders(10, first)}, ${lists.join(', ')})`;
+    };
+    for (let from = 0; from < events.length; from += terms.together) {
+      const chunk = events.slice(from, from + terms.together);
+      const stored = new Map(
+        chunk.map(({ id, terms: all }) => [id, all.map((term) => terms.stored(place.id, term))]),
+      );
+      const rows = await inside.query<{ seq: number; id: string }>(
+        `INSERT INTO hopgate.memory_events (${columns}) VALUES ${chunk.map(tuple).join(', ')} RETURNING seq, id`,
+        chunk.flatMap((event): SqlValue[] => [
+          ...[place.id, event.id, event.time, event.body, event.importance, event.print],
+          ...[event.bytes, event.length, event.digest, named, JSON.stringify(event.tags)],
+          ...(width > 11 ? [JSON.stringify(stored.get(event.id))] : []),
+        ]),
+      );
+      await terms.add(inside, new Map(rows.map(({ seq, id }) => [seq, stored.get(id)!])));
     }
-    const last = rows.at(-1);
-    if (last !== undefined) {
-      Object.assign(sweeping, last);
-      if (!sweeping.thins) sweeping.dead += rows.length;
+    const sum = (of: 'bytes' | 'length') => events.reduce((all, one) => all + one[of], 0);
+    await inside.query(
+      `UPDATE hopgate.memory_spaces SET events = events + $2, bytes = bytes + $3, length = length + $4 WHERE id = $1`,
+      [place.id, events.length, sum('bytes'), sum('length')],
+    );
+  }
+
+  /** @returns the bytes of their texts */
+  async #remove(inside: SqlStatements, space: number, rows: readonly number[]): Promise<number> {
+    await this.terms.remove(inside, rows);
+    return this.#drop(inside, space, rows);
+  }
+
+  /** The rows without their terms. */
+  async #drop(inside: SqlStatements, space: number, rows: readonly number[]): Promise<number> {
+    const gone = await inside.query<{ bytes: number; length: number }>(
+      `DELETE FROM hopgate.memory_events WHERE ${this.forms.isOneOf('seq', '$1', 'bigint')} RETURNING bytes, length`,
+      [JSON.stringify(rows)],
+    );
+    const sum = (of: 'bytes' | 'length') => gone.reduce((all, one) => all + one[of], 0);
+    await inside.query(
+      `UPDATE hopgate.memory_spaces SET events = events - $2, bytes = bytes - $3, length = length - $4 WHERE id = $1`,
+      [space, gone.length, sum('bytes'), sum('length')],
+    );
+    return sum('bytes');
+  }
+
+  /** Last in each transaction: all of them change this row. */
+  async #addBytes(inside: SqlStatements, bytes: number): Promise<void> {
+    if (bytes === 0) return;
+    await inside.query('UPDATE hopgate.memory_total SET bytes = bytes + $1', [bytes]);
+  }
+
+  async get(space: string, id: string): Promise<MemoryEvent | undefined> {
+    if (!isEventId(id)) return undefined;
+    const rows = await this.db.query<ReadEvent>(
+      `SELECT ${HEAD} FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON e.space = s.id
+         WHERE s.name = $1 AND e.id = $2`,
+      [space, id],
+      READ_MS,
+    );
+    return rows[0] && this.sealed.opened(space, rows[0]);
+  }
+
+  /**
+   * One page of a space's events; empty where there is no space. Leaves out what was sealed with a secret that is not
+   * configured any more. @throws GatewayError for a cursor that no page gave
+   */
+  async list(space: string, query: ListQuery): Promise<EventPage> {
+    const { since, until, tag, limit, cursor, order } = query;
+    const parts = ['s.name = $1'];
+    const values: SqlValue[] = [space];
+    const add = (sql: (...given: string[]) => string, ...more: SqlValue[]) => {
+      parts.push(sql(...more.map((_, at) => `$${values.length + at + 1}`)));
+      values.push(...more);
+    };
+    if (since !== undefined) add((ms) => `e.time >= ${ms}`, since);
+    if (until !== undefined) add((ms) => `e.time < ${ms}`, until);
+    if (tag !== undefined)
+      add((one) => this.forms.has('e.tags', one!), this.sealed.tag(space, tag));
+    if (cursor !== undefined) {
+      const beyond = order === 'asc' ? '>' : '<';
+      add((time, row) => `(e.time, e.seq) ${beyond} (${time}, ${row})`, ...cursorPosition(cursor));
+    }
+    const rows = await this.db.query<ReadEvent & { seq: number }>(
+      `SELECT e.seq, ${HEAD} FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON e.space = s.id
+         WHERE ${parts.join(' AND ')} ORDER BY e.time ${order}, e.seq ${order} LIMIT $${values.length + 1}`,
+      [...values, limit + 1],
+      WRITE_MS,
+    );
+    const events = rows.slice(0, limit).flatMap((one) => this.sealed.opened(space, one) ?? []);
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    return last === undefined ? { events } : { events, next: cursorOf(last) };
+  }
+
+  /** Events by their rows; rows of other spaces are left out, and what cannot be read. */
+  async events(space: string, rows: readonly number[]): Promise<ReadonlyMap<number, MemoryEvent>> {
+    if (rows.length === 0) return new Map();
+    const found = await this.db.query<ReadEvent & { seq: number }>(
+      `SELECT e.seq, ${HEAD} FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON +e.space = s.id
+         WHERE s.name = $1 AND ${this.forms.isOneOf('e.seq', '$2', 'bigint')}`,
+      [space, JSON.stringify(rows)],
+      READ_MS,
+    );
+    const opened = found.flatMap((one) => {
+      const event = this.sealed.opened(space, one);
+      return event === undefined ? [] : [[one.seq, event] as const];
+    });
+    return new Map(opened);
+  }
+
+  /** Digests of events that were written before there were any. What is not written is made again. */
+  async saveDigests(
+    digests: readonly (readonly [row: number, digest: Uint8Array])[],
+  ): Promise<void> {
+    for (let from = 0; from < digests.length; from += DIGESTS) {
+      await othersTurn();
+      await this.db.transaction((inside) =>
+        Promise.all(
+          digests
+            .slice(from, from + DIGESTS)
+            .map(([row, digest]) =>
+              inside.query(
+                'UPDATE hopgate.memory_events SET digest = $2 WHERE seq = $1 AND digest IS NULL',
+                [row, digest],
+              ),
+            ),
+        ),
+      );
+    }
+  }
+
+  async remove(space: string, id: string): Promise<boolean> {
+    if (!isEventId(id)) return false;
+    return this.writing([space], async (inside) => {
+      const [found] = await inside.query<{ seq: number; place: number }>(
+        `SELECT e.seq, e.space AS place FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON e.space = s.id
+           WHERE s.name = $1 AND e.id = $2`,
+        [space, id],
+      );
+      if (found === undefined) return false;
+      await this.#addBytes(inside, -(await this.#remove(inside, found.place, [found.seq])));
       return true;
-    }
-    // The next round begins with what is left of it.
-    sweeping.space = -1;
-    if (!sweeping.thins) dropSpace.run(gone.id);
-    return !sweeping.thins;
-  });
+    });
+  }
 
-  const merged = <T>(done: T): T => {
-    terms.merge();
-    return done;
-  };
+  /** Spaces that have events, sorted by name, after the name `after`. */
+  spaces(after: string, limit: number): Promise<readonly SpaceCount[]> {
+    return this.db.query<SpaceCount>(
+      `SELECT name AS space, events FROM hopgate.memory_spaces WHERE name > $1 AND events > 0
+         ORDER BY name LIMIT $2`,
+      [after.toWellFormed().replaceAll('\0', ''), limit],
+      READ_MS,
+    );
+  }
 
-  return {
-    termIndex: terms,
-    digests,
-    vectors,
-    space: (name) => spaceOf.get(name) ?? undefined,
-    add: (...given) => merged(add.immediate(...given)),
-    capture: (...given) => merged(capture.immediate(...given)),
-    get(name, id) {
-      const space = spaceOf.get(name);
-      const row = space === null ? null : byId.get(space.id, id);
-      return row === null ? undefined : eventOfRow(row);
-    },
-    list: (name, query) => eventPage(db, spaceOf.get(name)?.id, query),
-    remove(name, id) {
-      const space = spaceOf.get(name);
-      if (space === null) return false;
-      // Looked up first, since the count of changes includes those of triggers.
-      return db
-        .transaction(() => {
-          const there = byId.get(space.id, id) !== null;
-          if (there) remove.run(space.id, id);
-          return there;
-        })
-        .immediate();
-    },
-    change: (...given) => merged(change.immediate(...given)),
-    spaces: (after, limit) => namedSpaces.all(after, limit),
-    eventsByRow: (space, rows) =>
-      byRows
-        .all(space.id, JSON.stringify(rows))
-        .map((row) => ({ ...eventOfRow(row), row: row.row })),
-    inOne: (work) => db.transaction(() => work(db)).immediate(),
-    forget: (name, at) => forget.immediate(name, at),
-    sweep: () => sweep.immediate(),
-    isSwept: () => unnamed.get() === null,
-    vacuum() {
-      db.run(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
-      return freePages.get()!.freelist_count > 0;
-    },
-    flush() {
-      return of<{ busy: number }, []>('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
-    },
-    waitForLastWrite: () => waitForLastWrite(db),
-    close: () => db.close(),
-  };
+  /** Whether nothing can be found in a space, as far as that is known without a trip. */
+  async lacks(space: string): Promise<boolean> {
+    if (!this.isFile) return false;
+    const found = await this.db.query('SELECT 1 FROM memory_spaces WHERE name = $1', [space]);
+    return found.length === 0;
+  }
+
+  /** Hides the space at once; {@link sweep} removes it. Returns its id, and its number of events. */
+  async erase(space: string): Promise<ErasedSpace | undefined> {
+    return this.writing([space], async (inside) => {
+      const now = await this.#now(inside);
+      await inside.query('DELETE FROM hopgate.memory_erasures WHERE at < $1', [now - ERASURES_MS]);
+      await inside.query(
+        `INSERT INTO hopgate.memory_erasures (space, at) VALUES ($1, $2)
+           ON CONFLICT (space) DO UPDATE SET at = excluded.at`,
+        [nameHash(space), now],
+      );
+      const [gone] = await inside.query<ErasedSpace>(
+        'UPDATE hopgate.memory_spaces SET name = NULL WHERE name = $1 RETURNING id, events',
+        [space],
+      );
+      return gone;
+    });
+  }
+
+  /** Removes some of an erased space. False: nothing is left, the index is to be tidied, or others have it. */
+  async sweep(): Promise<boolean> {
+    return this.db.transaction(
+      async (inside) => {
+        const [gone] = await inside.query<ErasedSpace>(
+          `SELECT id, events FROM hopgate.memory_spaces s WHERE name IS NULL ORDER BY id LIMIT 1${this.forms.taking('s')}`,
+        );
+        if (gone === undefined) return false;
+        let freed = 0;
+        const more = await this.terms.sweep(inside, gone, async (rows) => {
+          freed += await this.#drop(inside, gone.id, rows);
+        });
+        await this.#addBytes(inside, -freed);
+        return more;
+      },
+      { deadlineMs: WRITE_MS },
+    );
+  }
+
+  /** Whether nothing erased is left. */
+  async isSwept(): Promise<boolean> {
+    const found = await this.db.query(
+      'SELECT 1 FROM hopgate.memory_spaces WHERE name IS NULL LIMIT 1',
+    );
+    return found.length === 0;
+  }
+
+  /** A write waits for another process from here on: the last one of this process cannot be tried again. */
+  async waitForLastWrite(): Promise<void> {
+    if (this.isFile) await this.db.query('PRAGMA busy_timeout = 5000');
+  }
+
+  async #now(inside: Pick<SqlStatements, 'query'>): Promise<number> {
+    if (this.isFile) return preciseNow();
+    const [row] = await inside.query<{ now: number }>(`SELECT ${DATABASE_NOW} AS now`);
+    this.#clock.measured(row!.now);
+    return row!.now;
+  }
+
+  #ahead(began: number): number {
+    return this.isFile ? 0 : this.#clock.aheadAt(began);
+  }
 }

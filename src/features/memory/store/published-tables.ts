@@ -1,4 +1,56 @@
-/** The tables of the memory in Postgres, and the functions that change them: each is one statement, so one trip. */
+/** The tables of the memory as versions before made them, in a file and in Postgres. Never changed. */
+
+/**
+ * Until version 2 a file had tables of its own form. The index of words is still this one: terms are stored as
+ * `<space>:<term>`, so that no query and no count reaches beyond its space. It has no texts and no positions, which the
+ * events have. The ascii tokenizer takes every non-ASCII character for a letter, including those that are newer than
+ * unicode61's tables.
+ */
+export const FILE_1 = `
+CREATE TABLE spaces (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, events INTEGER NOT NULL DEFAULT 0,
+  bytes INTEGER NOT NULL DEFAULT 0, length INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE events (
+  row INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL,
+  text TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, importance REAL NOT NULL,
+  fingerprint BLOB NOT NULL, length INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX events_id ON events (space, id);
+CREATE INDEX events_time ON events (space, time, row);
+CREATE INDEX events_fingerprint ON events (space, fingerprint, time);
+CREATE TRIGGER event_kept AFTER INSERT ON events BEGIN
+  UPDATE spaces SET events = events + 1, bytes = bytes + octet_length(new.text),
+    length = length + new.length WHERE id = new.space;
+END;
+CREATE TRIGGER event_gone AFTER DELETE ON events BEGIN
+  UPDATE spaces SET events = events - 1, bytes = bytes - octet_length(old.text),
+    length = length - old.length WHERE id = old.space;
+  DELETE FROM words WHERE rowid = old.row;
+  DELETE FROM vectors WHERE row = old.row;
+END;
+CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5(terms, content='', contentless_delete=1, detail=none,
+  tokenize="ascii tokenchars ':'");
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab('words', 'row');
+CREATE TABLE vectors (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL UNIQUE, space INTEGER NOT NULL,
+  model TEXT NOT NULL, signs BLOB NOT NULL, vector BLOB NOT NULL
+);
+CREATE INDEX vectors_space ON vectors (space, model, number);
+CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+`;
+
+export const FILE_2 = `
+CREATE TABLE digests (
+  row INTEGER PRIMARY KEY, space INTEGER NOT NULL, time INTEGER NOT NULL, importance REAL NOT NULL, digest BLOB NOT NULL
+);
+ALTER TABLE events ADD COLUMN turn TEXT;
+CREATE INDEX events_turn ON events (space, turn) WHERE turn IS NOT NULL;
+CREATE TRIGGER digest_gone AFTER DELETE ON events BEGIN
+  DELETE FROM digests WHERE row = old.row;
+END;
+`;
 
 /**
  * - Whatever changes a space holds the lock of its name, and takes several locks in one order. So limits, counts and
@@ -8,8 +60,7 @@
  * - A space without a name is erased: nobody finds it, and it is removed in steps.
  * - `memory_total` is changed last in each transaction: it is held for a moment only.
  */
-export const MEMORY_TABLES = [
-  `
+export const POSTGRES_1 = `
 CREATE TABLE hopgate.memory_spaces (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE,
   events int NOT NULL DEFAULT 0, bytes bigint NOT NULL DEFAULT 0, length bigint NOT NULL DEFAULT 0
@@ -319,8 +370,9 @@ BEGIN
   DELETE FROM hopgate.memory_claims WHERE seq = ANY(which);
 END;
 $$;
-`,
-  `
+`;
+
+export const POSTGRES_2 = `
 ALTER TABLE hopgate.memory_events ADD COLUMN digest bytea, ADD COLUMN turn text COLLATE "C";
 CREATE INDEX memory_events_turn ON hopgate.memory_events (space, turn) WHERE turn IS NOT NULL;
 
@@ -522,5 +574,4 @@ CREATE FUNCTION hopgate.memory_digest(given jsonb) RETURNS void LANGUAGE sql AS 
   UPDATE hopgate.memory_events e SET digest = decode(g->>1, 'base64')
     FROM jsonb_array_elements(given) g WHERE e.seq = (g->>0)::bigint AND e.digest IS NULL;
 $$;
-`,
-];
+`;

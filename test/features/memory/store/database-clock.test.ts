@@ -1,7 +1,7 @@
 /** Times of a replica as times of the database: in doubt earlier, so that an erasure holds on every machine. */
 
 import { expect, test } from 'bun:test';
-import { DatabaseClock } from '../../../../src/features/memory/shared/database-clock.ts';
+import { DatabaseClock } from '../../../../src/features/memory/store/database-clock.ts';
 import { preciseNow } from '../../../../src/lib/loop/precise-time.ts';
 
 const HOUR = 3_600_000;

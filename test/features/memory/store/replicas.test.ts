@@ -2,8 +2,8 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { DEFAULT_LIMITS } from '../../../../src/features/memory/event.ts';
-import { sharedMemory } from '../../../../src/features/memory/shared/shared-memory.ts';
 import { type Embedder, embedder } from '../../../../src/features/memory/store/embedder.ts';
+import { databaseMemory } from '../../../../src/features/memory/store/own-memory.ts';
 import type { PostgresDatabase } from '../../../../src/state/engines/postgres.ts';
 import { textSeal } from '../../../../src/state/text-seal.ts';
 import {
@@ -56,7 +56,7 @@ describe.skipIf(!HAS_POSTGRES)('the memory of several replicas', () => {
       port === undefined ? server.url : `postgres://hopgate@127.0.0.1:${port}/postgres`,
     );
     const watch = watched();
-    const memory = sharedMemory({
+    const memory = databaseMemory({
       database,
       seal: textSeal(seals ? [SECRET] : []),
       limits: { ...DEFAULT_LIMITS, ...limits },

@@ -1,21 +1,19 @@
-/** Events as Postgres stores them: texts sealed, and words, tags and fingerprints such that only we can read them. */
+/** Events as tables hold them: in Postgres texts are sealed, and words, tags and fingerprints such that only we can read them. */
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
 import { nameHash } from '../../../state/erasures.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
-import { type CheckedEvent, type EventTurn, fingerprint, indexedText } from '../event.ts';
+import { type CheckedEvent, fingerprint, indexedText } from '../event.ts';
 import { digestOf } from '../ranking/digest.ts';
 import { termsOf } from '../ranking/terms.ts';
 
-/** As `memory_put` takes it. */
+/** As a row of `memory_events` holds it. */
 export interface StoredEvent {
-  readonly space: string;
   readonly id: string;
   readonly time: number;
-  /** Base64. */
-  readonly body: string;
+  readonly body: Uint8Array;
   readonly tags: readonly string[];
   readonly importance: number;
   readonly print: string;
@@ -23,24 +21,25 @@ export interface StoredEvent {
   readonly bytes: number;
   readonly length: number;
   readonly terms: readonly string[];
-  /** Base64. */
-  readonly digest: string;
+  readonly digest: Uint8Array;
 }
 
-/** As the functions of the database give it. */
-export interface ReadEvent {
-  readonly id: string;
-  readonly time: number;
-  /** Base64. */
-  readonly body: string;
-  readonly importance: number;
-}
+/** What of a row is read. */
+export type ReadEvent = Pick<StoredEvent, 'id' | 'time' | 'body' | 'importance'>;
 
 /** The event with an id of its own, so that a second write of it is known. */
 export const withId = (event: CheckedEvent): CheckedEvent & { readonly id: string } => ({
   ...event,
   id: event.id ?? prefixedId('mem_'),
 });
+
+/** In the file of a machine everything is as it is. */
+export const AS_IT_IS: TextSeal = {
+  seals: false,
+  seal: (plain) => plain,
+  open: (stored) => stored,
+  blind: (word) => word,
+};
 
 export class SealedEvents {
   readonly #seal: TextSeal;
@@ -51,17 +50,16 @@ export class SealedEvents {
 
   sealed(space: string, event: CheckedEvent): StoredEvent {
     const { id, time, text, source, tags, importance } = withId(event);
-    const body = JSON.stringify({ text, source, tags });
+    const body = Buffer.from(JSON.stringify({ text, source, tags }));
     const terms = termsOf(indexedText(event));
     const { counts, length } = terms;
     return {
-      space,
       id,
       time,
-      body: base64(this.#seal.seal(Buffer.from(body), bodyPlace(space, id))),
+      body: this.#seal.seal(body, bodyPlace(space, id)),
       tags: tags.map((tag) => this.tag(space, tag)),
       importance,
-      print: this.#print(space, Buffer.from(fingerprint(event)).toString('hex')),
+      print: this.print(space, Buffer.from(fingerprint(event)).toString('hex')),
       bytes: Buffer.byteLength(text),
       length,
       terms: [...counts.keys()].map((term) => this.term(space, term)),
@@ -69,22 +67,18 @@ export class SealedEvents {
     };
   }
 
-  /** As `memory_put` takes it. @param since the time from which events of a turn are replaced whose name was not given */
-  turn(space: string, { name, prints, isGiven }: EventTurn, since: number): object {
-    return {
-      turn: this.#seal.blind(name, `${space}\nturn`),
-      turn_since: isGiven ? 0 : since,
-      keep: prints.map((print) => this.#print(space, print)),
-    };
+  /** @param print in hexadecimal */
+  print(space: string, print: string): string {
+    return this.#seal.blind(print, `${space}\nprint`);
   }
 
-  #print(space: string, print: string): string {
-    return this.#seal.blind(print, `${space}\nprint`);
+  turn(space: string, name: string): string {
+    return this.#seal.blind(name, `${space}\nturn`);
   }
 
   /** Undefined: it was sealed with a secret that is not configured any more. */
   opened(space: string, { id, time, body, importance }: ReadEvent): MemoryEvent | undefined {
-    const plain = this.#seal.open(Buffer.from(body, 'base64'), bodyPlace(space, id));
+    const plain = this.#seal.open(body, bodyPlace(space, id));
     const value = plain && tryParse(Buffer.from(plain).toString());
     if (!isObject(value)) return undefined;
     const { text, source, tags } = value as unknown as Pick<
@@ -94,13 +88,13 @@ export class SealedEvents {
     return { id, time, text, ...(source !== '' && { source }), tags, importance };
   }
 
-  sealedDigest(space: string, id: string, digest: Uint8Array): string {
-    return base64(this.#seal.seal(digest, digestPlace(space, id)));
+  sealedDigest(space: string, id: string, digest: Uint8Array): Uint8Array {
+    return this.#seal.seal(digest, digestPlace(space, id));
   }
 
-  /** Undefined as for {@link opened}. @param digest base64 */
-  openedDigest(space: string, id: string, digest: string): Uint8Array | undefined {
-    return this.#seal.open(Buffer.from(digest, 'base64'), digestPlace(space, id));
+  /** Undefined as for {@link opened}. */
+  openedDigest(space: string, id: string, digest: Uint8Array): Uint8Array | undefined {
+    return this.#seal.open(digest, digestPlace(space, id));
   }
 
   /** A term as it is searched for. */
@@ -110,16 +104,16 @@ export class SealedEvents {
 
   /** Hashed in any case: a tag can hold what Postgres takes in no text (U+0000). */
   tag(space: string, tag: string): string {
-    return this.#seal.blind(nameHash(tag), `${space}\ntag`);
+    return this.#seal === AS_IT_IS ? tag : this.#seal.blind(nameHash(tag), `${space}\ntag`);
   }
 
   /** @param part `signs` or `vector` */
-  sealedPart(part: string, space: number, row: number, bytes: Uint8Array): string {
-    return base64(this.#seal.seal(bytes, vectorPlace(part, space, row)));
+  sealedPart(part: string, space: number, seq: number, bytes: Uint8Array): Uint8Array {
+    return this.#seal.seal(bytes, vectorPlace(part, space, seq));
   }
 
-  openedPart(part: string, space: number, row: number, bytes: Uint8Array): Uint8Array {
-    const plain = this.#seal.open(bytes, vectorPlace(part, space, row));
+  openedPart(part: string, space: number, seq: number, bytes: Uint8Array): Uint8Array {
+    const plain = this.#seal.open(bytes, vectorPlace(part, space, seq));
     // A copy: views on it need an even start.
     return plain === undefined ? new Uint8Array(0) : new Uint8Array(plain);
   }
@@ -128,7 +122,5 @@ export class SealedEvents {
 // Names of spaces have no control characters, so places of one kind are none of another.
 const bodyPlace = (space: string, id: string) => `memory_events\n${space}\n${id}`;
 const digestPlace = (space: string, id: string) => `memory_events\ndigest\n${space}\n${id}`;
-const vectorPlace = (part: string, space: number, row: number) =>
-  `memory_vectors\n${part}\n${space}\n${row}`;
-
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+const vectorPlace = (part: string, space: number, seq: number) =>
+  `memory_vectors\n${part}\n${space}\n${seq}`;

@@ -5,10 +5,9 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { memoryMove } from '../../../src/features/memory/moving/memory-move.ts';
-import { sharedMemory } from '../../../src/features/memory/shared/shared-memory.ts';
-import { embeddedMemory } from '../../../src/features/memory/store/embedded-memory.ts';
+import { memoryMove } from '../../../src/features/memory/move.ts';
 import { type Embedder, embedder } from '../../../src/features/memory/store/embedder.ts';
+import { databaseMemory, embeddedMemory } from '../../../src/features/memory/store/own-memory.ts';
 import type { Sql } from '../../../src/state/engines/engine.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import type { MoveDirection } from '../../../src/state/move/state-move.ts';
@@ -67,7 +66,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     using(embeddedMemory({ ...options(vectors), path: at }), use);
   /** As a gateway with engines uses it. */
   const there = <T>(use: (memory: Memory) => Promise<T>, vectors?: Embedder) =>
-    using(sharedMemory({ ...options(vectors), database, seal: textSeal([SECRET]) }), use);
+    using(databaseMemory({ ...options(vectors), database, seal: textSeal([SECRET]) }), use);
   const keep =
     (space: string, ...texts: readonly string[]) =>
     ({ book }: Memory) =>
@@ -352,7 +351,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     until(async () => (await sql()) === count);
   const vectorsHere = async () => {
     const db = new Database(path, { readonly: true });
-    const { n } = db.query('SELECT count(*) AS n FROM vectors').get() as { n: number };
+    const { n } = db.query('SELECT count(*) AS n FROM memory_vectors').get() as { n: number };
     db.close();
     return n;
   };
@@ -416,7 +415,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
   test('events that were sealed with another secret are told, and keep none of the others back', async () => {
     await there(keep('ann', 'mine'));
     const seal = textSeal(['another secret, as long as the first one']);
-    await using(sharedMemory({ ...options(), database, seal }), keep('bea', 'hers'));
+    await using(databaseMemory({ ...options(), database, seal }), keep('bea', 'hers'));
     const problem = '1 cannot be opened: is the secret that sealed them in engines.seal?';
     expect((await move('embedded').compare()).notes).toEqual([problem]);
     await expect(copy('embedded')).rejects.toThrow(problem);
@@ -431,7 +430,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     file.run('PRAGMA user_version = 99');
     file.close();
     await expect(move('engines').compare()).rejects.toThrow(
-      `${path} cannot be read: a newer version of hopgate made it (schema 99, this one knows 2)`,
+      `${path} cannot be read: a newer version of hopgate made it (schema 99, this one knows 3)`,
     );
     const broken = join(folder, 'broken.db');
     writeFileSync(

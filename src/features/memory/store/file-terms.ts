@@ -1,0 +1,270 @@
+/** The inverted index (FTS5) of terms to events in a file, strictly separate for each space. */
+
+import type { SqlDatabase, SqlStatements } from '../../../state/sql/sql.ts';
+import { findingTerms, knownTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
+import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
+import { worthOf } from '../ranking/ranking.ts';
+import type { Asking, ErasedSpace, FoundRow, FoundRows, TermsIndex } from './terms-index.ts';
+
+/** Pages of the index that one step writes. */
+const STEP_PAGES = 16;
+/** Of the tidying: it passes over what is dead besides. */
+const TIDY_PAGES = 8;
+/** Pages that one step gives back. */
+const VACUUM_PAGES = 250;
+/** Events of one step of an erasure: each is overwritten, with all its terms. */
+const SWEEP_ROWS = 8;
+/**
+ * One step of tidying passes over all that is dead in one place of the index. So at most so many events are removed
+ * at once; of more of them, every fourth waits until the index was tidied.
+ */
+const MAX_DEAD = 1000;
+const THINNED = 4;
+
+/**
+ * By itself SQLite merges within a write, and as much as there is. Many small parts of one transaction are merged all the
+ * same: an index of 2,000 parts takes no more.
+ */
+const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 256 };
+
+const IN_JSON = (json: string) => `(SELECT value FROM json_each(${json}))`;
+const merge = 'INSERT INTO words (words, rank) VALUES ($1, $2)';
+
+export class FileTerms implements TermsIndex {
+  readonly together = 1;
+  readonly column = undefined;
+  readonly #db: SqlDatabase;
+  readonly #sweeping = { dead: 0, thins: false, space: -1, time: -1, seq: -1 };
+
+  constructor(db: SqlDatabase) {
+    this.#db = db;
+  }
+
+  async prepare(): Promise<void> {
+    await this.#db.query('PRAGMA secure_delete = ON');
+    await this.#db.query('PRAGMA cache_size = -16000');
+    for (const [name, value] of Object.entries(OWN_MERGES)) {
+      const found = await this.#db.query<{ v: number }>(
+        'SELECT v FROM words_config WHERE k = $1 AND v = $2',
+        [name, value],
+      );
+      if (found.length === 0) await this.#db.query(merge, [name, value]);
+    }
+  }
+
+  stored(space: number, term: string): string {
+    return `${space.toString(36)}:${term}`;
+  }
+
+  async add(inside: SqlStatements, events: ReadonlyMap<number, readonly string[]>): Promise<void> {
+    for (const [row, terms] of events) {
+      await inside.query('INSERT INTO words (rowid, terms) VALUES ($1, $2)', [
+        row,
+        terms.join(' '),
+      ]);
+    }
+  }
+
+  async remove(inside: SqlStatements, rows: readonly number[]): Promise<void> {
+    const all = [JSON.stringify(rows)];
+    await inside.query(`DELETE FROM words WHERE rowid IN ${IN_JSON('$1')}`, all);
+    await inside.query(`DELETE FROM memory_vectors WHERE seq IN ${IN_JSON('$1')}`, all);
+    await inside.query(`DELETE FROM memory_claims WHERE seq IN ${IN_JSON('$1')}`, all);
+  }
+
+  /** Merges about three times what a step of events adds. */
+  async added(): Promise<void> {
+    await this.#db.query(merge, ['merge', STEP_PAGES]);
+  }
+
+  find(asking: Asking): Promise<FoundRows | undefined> {
+    return this.#db.snapshot((inside) => this.#find(inside, asking));
+  }
+
+  async #find(
+    inside: SqlStatements,
+    { space: name, question, lookedUp, near }: Asking,
+  ): Promise<FoundRows | undefined> {
+    const [place] = await inside.query<{ space: number; events: number; length: number }>(
+      'SELECT id AS space, events, length FROM memory_spaces WHERE name = $1',
+      [name],
+    );
+    if (place === undefined) return undefined;
+    const { space, events } = place;
+    const counts = await this.#counts(inside, space, lookedUp);
+    const known = knownTerms(lookedUp, events, (form) => counts.get(form) ?? 0);
+    const weights = await this.#weights(inside, space, events, known);
+    const { since, until } = question.within;
+    if (since > 0 || until < Number.MAX_SAFE_INTEGER) {
+      const within = await inside.query<{ seq: number }>(
+        `SELECT seq FROM memory_events WHERE +time >= $1 AND +time < $2 AND seq IN ${IN_JSON('$3')}`,
+        [since, until, JSON.stringify([...weights.keys()])],
+      );
+      const some = new Set(within.map(({ seq }) => seq));
+      for (const row of weights.keys()) if (!some.has(row)) weights.delete(row);
+    }
+    const rows = diverseRows(
+      [...weights].sort((a, b) => b[1] - a[1] || b[0] - a[0]),
+      POOL,
+    );
+    const wanted = new Set([...rows, ...near]);
+    let left = OF_A_TIME;
+    for (const { since, until } of question.times) {
+      const found = await inside.query<{ seq: number }>(
+        `SELECT seq FROM memory_events WHERE space = $1 AND time >= $2 AND time < $3
+           ORDER BY time DESC, seq DESC LIMIT $4`,
+        [space, since, until, left],
+      );
+      for (const { seq } of found) wanted.add(seq);
+      left -= found.length;
+    }
+    const beside = await inside.query<{ seq: number; before: number | null; after: number | null }>(
+      `SELECT e.seq,
+         (SELECT seq FROM memory_events WHERE space = $1 AND (time, seq) < (e.time, e.seq)
+           ORDER BY time DESC, seq DESC LIMIT 1) AS before,
+         (SELECT seq FROM memory_events WHERE space = $1 AND (time, seq) > (e.time, e.seq)
+           ORDER BY time, seq LIMIT 1) AS after
+       FROM memory_events e WHERE +e.space = $1 AND e.seq IN ${IN_JSON('$2')}`,
+      [space, JSON.stringify(rows.slice(0, WITH_NEIGHBOURS))],
+    );
+    for (const { before, after } of beside) {
+      for (const row of [before, after]) if (row !== null) wanted.add(row);
+    }
+    const found = await inside.query<FoundRow>(
+      `SELECT seq, id, time, importance, digest, CASE WHEN digest IS NULL THEN body END AS body
+         FROM memory_events WHERE +space = $1 AND seq IN ${IN_JSON('$2')}`,
+      [space, JSON.stringify([...wanted])],
+    );
+    return {
+      ...place,
+      ...known,
+      rows: found,
+      beside: beside.map(({ seq, before, after }): Beside => [seq, before, after]),
+    };
+  }
+
+  async #counts(
+    inside: SqlStatements,
+    space: number,
+    lookedUp: readonly string[],
+  ): Promise<ReadonlyMap<string, number>> {
+    const ahead = this.stored(space, '').length;
+    const all = new Set(lookedUp.flatMap(findingTerms));
+    const found = await inside.query<{ term: string; doc: number }>(
+      `SELECT v.term, v.doc FROM json_each($1) AS j CROSS JOIN vocabulary AS v WHERE v.term = j.value`,
+      [JSON.stringify([...all].map((form) => this.stored(space, form)))],
+    );
+    return new Map(found.map(({ term, doc }) => [term.slice(ahead), doc]));
+  }
+
+  /** The rows that hold the rarest terms, by the worth of those that they hold. */
+  async #weights(
+    inside: SqlStatements,
+    space: number,
+    events: number,
+    { eventCounts, forms }: Pick<FoundRows, 'eventCounts' | 'forms'>,
+  ): Promise<Map<number, number>> {
+    const rarest = [...eventCounts].filter(([, having]) => having > 0).sort((a, b) => a[1] - b[1]);
+    const weights = new Map<number, number>();
+    let left = MAX_ROWS_READ;
+    for (const [term, having] of rarest) {
+      // A very common term adds little once rarer terms have been found.
+      if (left <= 0 || (having > left && weights.size > 0)) break;
+      const worth = worthOf(term, having, events);
+      const held = forms.get(term)!.map((form) => `"${this.stored(space, form)}"`);
+      const [hit] = await inside.query<{ rows: string }>(
+        `SELECT json_group_array(rowid) AS rows FROM
+           (SELECT rowid FROM words WHERE words MATCH $1 ORDER BY rowid DESC LIMIT $2)`,
+        [held.join(' OR '), left],
+      );
+      for (const row of JSON.parse(hit!.rows) as number[]) {
+        weights.set(row, (weights.get(row) ?? 0) + worth);
+      }
+      left -= having;
+    }
+    return weights;
+  }
+
+  async sweep(
+    inside: SqlStatements,
+    space: ErasedSpace,
+    drop: (rows: readonly number[]) => Promise<void>,
+  ): Promise<boolean> {
+    const sweeping = this.#sweeping;
+    if (sweeping.dead > MAX_DEAD) {
+      sweeping.dead = 0;
+      return false;
+    }
+    if (space.id !== sweeping.space) {
+      const thins = space.events > MAX_DEAD;
+      Object.assign(sweeping, { space: space.id, time: -1, seq: -1, thins });
+    }
+    const rows = await inside.query<{ time: number; seq: number }>(
+      `SELECT time, seq FROM memory_events WHERE space = $1 AND (time, seq) > ($2, $3)
+         ORDER BY time, seq LIMIT $4`,
+      [space.id, sweeping.time, sweeping.seq, SWEEP_ROWS],
+    );
+    const last = rows.at(-1);
+    if (last !== undefined) {
+      const gone = rows.flatMap(({ seq }, i) => (sweeping.thins && i % THINNED === 0 ? [] : [seq]));
+      await this.remove(inside, gone);
+      await drop(gone);
+      Object.assign(sweeping, last);
+      if (!sweeping.thins) sweeping.dead += rows.length;
+      return true;
+    }
+    // The next round begins with what is left of it.
+    sweeping.space = -1;
+    if (sweeping.thins) return false;
+    await inside.query('DELETE FROM memory_spaces WHERE id = $1', [space.id]);
+    return true;
+  }
+
+  /** Rewrites a part of the index without deleted entries. */
+  async tidy(first: boolean): Promise<boolean> {
+    // A negative number starts a full rewrite; a merge that changes fewer than two rows is done.
+    const before = await this.#changes();
+    await this.#db.query(merge, ['merge', first ? -TIDY_PAGES : TIDY_PAGES]);
+    return (await this.#changes()) - before >= 2;
+  }
+
+  async #changes(): Promise<number> {
+    const [row] = await this.#db.query<{ n: number }>('SELECT total_changes() AS n');
+    return row!.n;
+  }
+
+  /** Gives some free pages back to the disk. */
+  async vacuum(): Promise<boolean> {
+    await this.#db.query(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+    const [row] = await this.#db.query<{ freelist_count: number }>('PRAGMA freelist_count');
+    return row!.freelist_count > 0;
+  }
+
+  /** The log may have what was removed. */
+  async flush(): Promise<boolean> {
+    const [row] = await this.#db.query<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
+    return row!.busy !== 0;
+  }
+}
+
+/**
+ * The first `count` rows, but at most half of them with the very same terms while there are others: a
+ * question that was asked a hundred times must not displace its answer.
+ */
+function diverseRows(
+  rows: readonly (readonly [number, number])[],
+  count: number,
+): readonly number[] {
+  const first: number[] = [];
+  const rest: number[] = [];
+  let worth = Number.NaN;
+  let same = 0;
+  for (const [row, weight] of rows) {
+    if (first.length >= count) break;
+    same = weight === worth ? same + 1 : 1;
+    worth = weight;
+    if (same <= count / 2) first.push(row);
+    else if (rest.length < count) rest.push(row);
+  }
+  return [...first, ...rest].slice(0, count);
+}

@@ -1,0 +1,307 @@
+/** The memory that hopgate keeps itself: in a file of this machine, or in the Postgres of all replicas. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import { preciseNow } from '../../../lib/loop/precise-time.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
+import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
+import type { TextSeal } from '../../../state/text-seal.ts';
+import { isDamage } from '../../../state/versioned-store.ts';
+import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
+import { captureQueue } from '../capture-queue.ts';
+import {
+  type CheckedEvent,
+  checkEvent,
+  checkSpace,
+  clampedEvents,
+  DEFAULT_RECALL,
+  eventTurn,
+  type MemoryLimits,
+  shortened,
+} from '../event.ts';
+import { inSteps } from './add-in-steps.ts';
+import { type BackFill, backFill } from './back-fill.ts';
+import type { Embedder } from './embedder.ts';
+import { type CapturedEvent, MemoryStore } from './memory-store.ts';
+import { inDatabase, inFile, type MemoryTables } from './memory-tables.ts';
+import { recallFrom } from './recall.ts';
+import { withId } from './sealed-events.ts';
+import { Vectors } from './vectors.ts';
+
+export interface OwnMemoryOptions {
+  readonly limits: MemoryLimits;
+  readonly dedupeMs: number;
+  readonly embedder?: Embedder | undefined;
+  readonly observer: MemoryObserver;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Milliseconds between a removal and the rewriting of the index without it. */
+const TIDY_AFTER = 2000;
+/** Milliseconds between the first use and the look for erasures that another process left unfinished. */
+const SWEEP_AFTER = 1000;
+/** Milliseconds that a reader waits for what its own replica has captured and not written. */
+const FLUSH_MS = 500;
+/** Milliseconds between the steps of an erasure, also while another replica takes them. */
+const SWEEP_PAUSE = 5;
+
+type Timer = ReturnType<typeof setTimeout>;
+
+/** The tables of a memory in use. */
+interface Opened {
+  readonly store: MemoryStore;
+  readonly vectors: Vectors;
+  readonly backFiller: BackFill | undefined;
+}
+
+/** @param path made 0600, its directory 0700; opened when it is first needed */
+export const embeddedMemory = ({
+  path,
+  ...options
+}: OwnMemoryOptions & { readonly path: string }): MemoryBackend => ownMemory(inFile(path), options);
+
+export const databaseMemory = ({
+  database,
+  seal,
+  ...options
+}: OwnMemoryOptions & { readonly database: Sql; readonly seal: TextSeal }): MemoryBackend =>
+  ownMemory(inDatabase(database, seal), options);
+
+function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBackend {
+  const { limits, dedupeMs, embedder, observer, now = Date.now } = options;
+  let opening: Promise<Opened> | undefined;
+  let upkeep: { readonly work: () => Promise<void>; readonly timer: Timer } | undefined;
+  let closed = false;
+
+  const opened = (): Promise<Opened> => {
+    if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+    opening ??= open().catch((thrown: unknown) => {
+      opening = undefined;
+      throw thrown;
+    });
+    return opening;
+  };
+  async function open(): Promise<Opened> {
+    const store = new MemoryStore({ ...tables.open(), limits, dedupeMs });
+    try {
+      await store.terms.prepare();
+    } catch (thrown) {
+      store.db.close();
+      throw thrown;
+    }
+    // A process that ended while it erased a space, or made vectors, left the rest to others.
+    later(SWEEP_AFTER, async () => {
+      if (!(await store.isSwept())) await sweepUp(store);
+    });
+    const vectors = new Vectors(store);
+    const backFiller =
+      embedder &&
+      backFill({
+        work: vectors.work(),
+        embedder,
+        onFailure: (thrown) => {
+          if (!(thrown instanceof EngineAway)) observer.embeddingsFailed(messageOf(thrown));
+        },
+      });
+    backFiller?.wake();
+    return { store, vectors, backFiller };
+  }
+  /** In place of what is to be done later already. */
+  function later(ms: number, work: () => Promise<void>): void {
+    clearTimeout(upkeep?.timer);
+    const timer = setTimeout(() => {
+      upkeep = undefined;
+      void work().catch(() => {});
+    }, ms);
+    timer.unref();
+    upkeep = { work, timer };
+  }
+  /** Rewrites a file without removed data a moment later, for many removals at once. */
+  const tidySoon = ({ isFile }: MemoryStore) => {
+    if (isFile) later(TIDY_AFTER, () => using(({ store }) => sweepUp(store)));
+  };
+
+  /** Uses the tables. What they throw becomes an error for the client without internal details. */
+  async function using<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
+    let inUse: Opened | undefined;
+    try {
+      inUse = await opened();
+      return await use(inUse);
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) throw thrown;
+      // That the database is away is told by the engine, once.
+      if (thrown instanceof EngineAway) {
+        throw overloaded('The memory cannot be reached; try again.', thrown);
+      }
+      observer.problem(messageOf(thrown));
+      if (inUse !== undefined && isDamage(thrown)) await setAside(inUse, thrown);
+      throw BUSY.test(String((thrown as { code?: unknown }).code))
+        ? overloaded('The memory is busy; try again.', thrown)
+        : new GatewayError('internal', 'The memory cannot be used.', { cause: thrown });
+    }
+  }
+  /** Moves a damaged file away without deleting it; the next use creates a new one. */
+  async function setAside({ store, backFiller }: Opened, cause: unknown): Promise<void> {
+    if ((await opening)?.store !== store) return;
+    opening = undefined;
+    void backFiller?.close();
+    store.db.close();
+    tables.setAside(cause);
+  }
+
+  const queue = captureQueue<CapturedEvent>({
+    sizeOf: ({ event }) => 200 + event.text.length * 2,
+    onDropped: (count) => observer.captured('dropped', count),
+    // It was told.
+    onTrouble: () => {},
+    async write(items) {
+      const outcomes = await using(async ({ store, backFiller }) => {
+        const all = await store.capture(items);
+        if (all.includes('stored')) backFiller?.wake();
+        return all;
+      });
+      for (const outcome of ['stored', 'duplicate', 'full', 'erased'] as const) {
+        observer.captured(outcome, outcomes.filter((one) => one === outcome).length);
+      }
+    },
+  });
+  /** What this process captured is found, unless its write to another machine is late. */
+  async function ownWrites(): Promise<void> {
+    if (queue.waiting === 0) return;
+    await Promise.race([queue.flush(), ...(tables.isFile ? [] : [Bun.sleep(FLUSH_MS)])]);
+  }
+  /** After what this process captured. */
+  async function read<T>(use: (store: MemoryStore) => Promise<T>): Promise<T> {
+    await ownWrites();
+    return using(({ store }) => use(store));
+  }
+
+  const add = (space: string, events: readonly CheckedEvent[]) =>
+    using(async ({ store, backFiller }) => {
+      const added = await store.add(space, events);
+      backFiller?.wake();
+      return added;
+    });
+  const checkedEvents = (...[space, events, paramOf]: Parameters<EventStore['add']>) => {
+    checkSpace(space);
+    const time = now();
+    return events.map((event, at) => checkEvent(event, limits, time, paramOf(at)));
+  };
+  const eventStore: EventStore = {
+    add: async (space, events, paramOf) => add(space, checkedEvents(space, events, paramOf)),
+    addInSteps: async (space, events, paramOf) =>
+      inSteps(
+        checkedEvents(space, events, paramOf),
+        (step) => add(space, step),
+        (id) => using(({ store }) => store.remove(space, id)),
+      ),
+    async change(space, id, fields) {
+      checkSpace(space);
+      await ownWrites();
+      return using(async ({ store, backFiller }) => {
+        const old = await store.get(space, id);
+        if (old === undefined) return undefined;
+        const event = checkEvent({ ...old, ...fields }, limits, now());
+        const changed = await store.change(space, { ...event, id });
+        tidySoon(store);
+        backFiller?.wake();
+        return changed;
+      });
+    },
+    settled: () => queue.flush(),
+    spaces: (after, limit) => read((store) => store.spaces(after, limit)),
+    get: (space, id) => read((store) => store.get(checkSpace(space), id)),
+    list: (space, query) => read((store) => store.list(checkSpace(space), query)),
+    remove: (space, id) =>
+      read(async (store) => {
+        const removed = await store.remove(checkSpace(space), id);
+        if (removed) tidySoon(store);
+        return removed;
+      }),
+  };
+
+  async function recall(name: string, query: RecallQuery): Promise<readonly RecalledEvent[]> {
+    const { speaker } = query;
+    const began = performance.now();
+    let kind: RecallKind = 'failed';
+    try {
+      checkSpace(name);
+      await ownWrites();
+      const limit = query.limit ?? DEFAULT_RECALL;
+      if (limit <= 0 || (await using(({ store }) => store.lacks(name)))) {
+        kind = 'text';
+        return [];
+      }
+      const text = shortened(query.query);
+      const vector = await embedder?.embedQuery(text, query.signal, query.payer);
+      const given = { space: name, query: { ...query, query: text }, speaker, limit, now: now() };
+      const found = await using(({ store, vectors }) =>
+        recallFrom(store, vectors, { ...given, vector: vector && [vector, embedder!.name] }),
+      );
+      kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
+      return found;
+    } finally {
+      observer.recalled(kind, performance.now() - began);
+    }
+  }
+
+  return {
+    eventStore,
+    recall,
+    async capture(space, events, began = preciseNow(), turn) {
+      checkSpace(space);
+      if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+      const clamped = events.flatMap((event) => clampedEvents(event, limits, now()));
+      const own = turn && eventTurn(turn, clamped);
+      queue.add(
+        clamped.map((event) => ({ space, event: withId(event), began, ...(own && { turn: own }) })),
+      );
+    },
+    async erase(space) {
+      checkSpace(space);
+      const waiting = await queue.remove((one) => one.space === space);
+      return using(async ({ store, vectors }) => {
+        const gone = await store.erase(space);
+        vectors.drop(space);
+        await sweepUp(store);
+        return (gone?.events ?? 0) + waiting;
+      });
+    },
+    async close() {
+      if (closed) return;
+      const inUse = await opening?.catch(() => undefined);
+      await inUse?.store.waitForLastWrite();
+      await queue.close();
+      clearTimeout(upkeep?.timer);
+      // Of a database others go on with it.
+      if (tables.isFile) await upkeep?.work().catch(() => {});
+      closed = true;
+      const last = await opening?.catch(() => undefined);
+      await last?.backFiller?.close();
+      last?.store.db.close();
+    },
+  };
+}
+
+/** As SQLite says it, and Postgres. */
+const BUSY = /BUSY|LOCKED|55P03/;
+const overloaded = (message: string, cause: unknown) =>
+  new GatewayError('overloaded', message, { cause });
+
+/** Removes erased spaces in short steps, then every trace of removed data in a file. */
+async function sweepUp(store: MemoryStore): Promise<void> {
+  const { terms, isFile } = store;
+  const pause = () => (isFile ? othersTurn() : Bun.sleep(SWEEP_PAUSE));
+  for (let isSwept = false; !isSwept; isSwept = await store.isSwept()) {
+    while (await store.sweep()) await pause();
+    for (let first = true; await terms.tidy(first); first = false) await pause();
+    await pause();
+  }
+  while (await terms.vacuum()) await pause();
+  for (let tries = 0; tries < 20; tries++) {
+    if (!(await terms.flush())) return;
+    await Bun.sleep(50);
+  }
+}

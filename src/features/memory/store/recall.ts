@@ -1,0 +1,86 @@
+/** A recall: what a question finds in the tables is ranked here, and then the best texts are read. */
+
+import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
+import { digestOf, readDigest } from '../ranking/digest.ts';
+import { lookedUpTerms } from '../ranking/known-terms.ts';
+import { readQuestion } from '../ranking/question.ts';
+import { type Asked, type Candidate, NEAREST, pairsOf, rank } from '../ranking/rank.ts';
+import type { MemoryStore } from './memory-store.ts';
+import type { FoundRow } from './terms-index.ts';
+import type { Vectors } from './vectors.ts';
+
+export interface StoreRecall extends Pick<Asked, 'speaker' | 'limit' | 'now'> {
+  readonly space: string;
+  /** Its text is shortened. */
+  readonly query: RecallQuery;
+  /** Of the query, and the name of its model. */
+  readonly vector: readonly [vector: Float32Array, model: string] | undefined;
+}
+
+/** Digests that are made before others get their turn. */
+const DIGESTS_STEP = 16;
+
+export async function recallFrom(
+  store: MemoryStore,
+  vectors: Vectors,
+  { space, query, vector, ...asked }: StoreRecall,
+): Promise<readonly RecalledEvent[]> {
+  const question = readQuestion(query.query, asked.now, query);
+  const near = vector && (await vectors.near(space, vector[1], vector[0], NEAREST));
+  const nearest = vector && (near?.nearest ?? []);
+  const found = await store.terms.find({
+    space,
+    question,
+    lookedUp: lookedUpTerms(question.terms),
+    near: nearest?.map(([row]) => row) ?? [],
+  });
+  // Erased between the trips, and perhaps made again.
+  if (found === undefined || (near !== undefined && near.space !== found.space)) return [];
+  const { rows, beside, ...known } = found;
+  const candidates = await candidatesOf(store, space, rows);
+  const ranked = rank(
+    { ...known, candidates, pairs: pairsOf(beside) },
+    { ...asked, question, nearest },
+  );
+  const best = new Set(ranked.map(({ row }) => row));
+  const whole = new Map(
+    rows.flatMap(({ body, ...row }) => {
+      if (body === null || !best.has(row.seq)) return [];
+      const event = store.sealed.opened(space, { ...row, body });
+      return event === undefined ? [] : [[row.seq, event] as const];
+    }),
+  );
+  const without = rows.flatMap(({ seq, body }) => (body === null && best.has(seq) ? [seq] : []));
+  const rest = await store.events(space, without);
+  return ranked.flatMap(({ row, score }) => {
+    const event = whole.get(row) ?? rest.get(row);
+    return event === undefined ? [] : [{ ...event, score }];
+  });
+}
+
+/** Events from before there were digests get theirs. */
+async function candidatesOf(
+  store: MemoryStore,
+  space: string,
+  rows: readonly FoundRow[],
+): Promise<readonly Candidate[]> {
+  const { sealed } = store;
+  const made: [number, Uint8Array][] = [];
+  const candidates: Candidate[] = [];
+  for (const { seq: row, id, time, importance, digest, body } of rows) {
+    let bytes = digest === null ? undefined : sealed.openedDigest(space, id, digest);
+    if (digest === null) {
+      const event = sealed.opened(space, { id, time, body: body!, importance });
+      if (event === undefined) continue;
+      bytes = digestOf({ ...event, source: event.source ?? '' });
+      made.push([row, sealed.sealedDigest(space, id, bytes)]);
+      if (made.length % DIGESTS_STEP === 0) await othersTurn();
+    }
+    const read = bytes && readDigest(bytes);
+    if (read !== undefined) candidates.push({ row, time, importance, digest: read });
+  }
+  // A digest that is not written is made again by the next recall that finds its event.
+  if (made.length > 0) store.saveDigests(made).catch(() => {});
+  return candidates;
+}

@@ -1,0 +1,72 @@
+/** An index of terms: a file and Postgres have one each, and both find the same. */
+
+import type { SqlStatements } from '../../../state/sql/sql.ts';
+import type { Question } from '../ranking/question.ts';
+import type { Beside, Found } from '../ranking/rank.ts';
+
+export interface Asking {
+  /** The name of the space. */
+  readonly space: string;
+  readonly question: Question;
+  /** Terms of the question that are looked up. */
+  readonly lookedUp: readonly string[];
+  /** Rows that are candidates, too. */
+  readonly near: readonly number[];
+}
+
+/** A candidate as it is stored. Without a digest it comes with its body. */
+export interface FoundRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly time: number;
+  readonly importance: number;
+  readonly digest: Uint8Array | null;
+  readonly body: Uint8Array | null;
+}
+
+export interface FoundRows extends Pick<Found, 'eventCounts' | 'forms' | 'events' | 'length'> {
+  /** Its id. */
+  readonly space: number;
+  readonly rows: readonly FoundRow[];
+  readonly beside: readonly Beside[];
+}
+
+/** An erased space. */
+export interface ErasedSpace {
+  readonly id: number;
+  readonly events: number;
+}
+
+export interface TermsIndex {
+  /** Before the first use. */
+  prepare(): Promise<void>;
+  /** Events that one statement writes. */
+  readonly together: number;
+  /** The column of an event's row that holds its terms, where there is one. */
+  readonly column: 'terms' | undefined;
+  /** A term as it is stored, within the terms of its event. */
+  stored(space: number, term: string): string;
+  /** Of events of one space that were just written: their terms as {@link stored}. */
+  add(inside: SqlStatements, events: ReadonlyMap<number, readonly string[]>): Promise<void>;
+  /** Before the rows go. */
+  remove(inside: SqlStatements, rows: readonly number[]): Promise<void>;
+  /** After a transaction that added. */
+  added(): Promise<void>;
+  /** Undefined: there is no such space. */
+  find(asking: Asking): Promise<FoundRows | undefined>;
+  /**
+   * Removes some of an erased space.
+   * @param drop removes rows
+   * @returns false where the index is to be tidied before it goes on
+   */
+  sweep(
+    inside: SqlStatements,
+    space: ErasedSpace,
+    drop: (rows: readonly number[]) => Promise<void>,
+  ): Promise<boolean>;
+  /** Steps that remove every trace of what was removed; each is false when nothing is left to do. */
+  tidy(first: boolean): Promise<boolean>;
+  vacuum(): Promise<boolean>;
+  /** True: another process is reading, so the last traces are still there. */
+  flush(): Promise<boolean>;
+}
