@@ -377,7 +377,8 @@ test('the next process completes an erasure that kill -9 cut short, and serves n
   }
   const erasing = send(first, 'DELETE', '/gone').catch(() => undefined);
   const reader = new Database(path, { readonly: true });
-  const named = () => reader.query("SELECT 1 FROM memory_spaces WHERE name = 'gone'").get() !== null;
+  const named = () =>
+    reader.query("SELECT 1 FROM memory_spaces WHERE name = 'gone'").get() !== null;
   await until(() => !named());
   first.signal('SIGKILL');
   await first.exited;
