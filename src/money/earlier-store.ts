@@ -142,17 +142,18 @@ class EarlierFiles {
     for (let at = 0; at < rows.length; at += AT_ONCE) {
       const some = rows.slice(at, at + AT_ONCE);
       const last = some.at(-1)!.line;
-      await this.#store.put(
-        some.map(({ row, n, at }) => ({ row: rowOf(row), at, writer, n, rev: ENDED })),
-        async (inside) => {
-          if (!this.#isFile) return;
-          await inside.query(
-            `INSERT INTO hopgate.tails (writer, line, time) VALUES ($1, $2, $3)
-              ON CONFLICT (writer) DO UPDATE SET line = excluded.line`,
-            [writer, last, Date.now()],
-          );
-        },
-      );
+      await this.#store.writing(async (inside) => {
+        await this.#store.replace(
+          inside,
+          some.map(({ row, n, at }) => ({ row: rowOf(row), at, writer, n, rev: ENDED })),
+        );
+        if (!this.#isFile) return;
+        await inside.query(
+          `INSERT INTO hopgate.tails (writer, line, time) VALUES ($1, $2, $3)
+            ON CONFLICT (writer) DO UPDATE SET line = excluded.line`,
+          [writer, last, Date.now()],
+        );
+      });
     }
     if (this.#isFile) await this.#store.ended(writer);
     unlinkSync(path);

@@ -1,114 +1,165 @@
 /** Moves what was spent between the file of a machine and the database of all replicas: rows, and totals that have no rows. */
 
 import { existsSync } from 'node:fs';
-import type { Sql } from '../state/engines/engine.ts';
 import { Keeper } from '../state/journal/keeper.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../state/move/state-move.ts';
+import type { MoveComparison, StateMove } from '../state/move/state-move.ts';
+import { type MoveOptions, openSides, type Sides } from '../state/move/table-move.ts';
+import { rowPlaceholders, type SqlStatements } from '../state/sql/sql.ts';
 import { rowFrom } from './earlier-store.ts';
-import { PAGE, SharedSpendRows } from './moved-database.ts';
-import { type FileRow, type RowPlace, SpendFile } from './moved-file-store.ts';
+import {
+  BEGINNING,
+  type DatabaseRow,
+  type FileRow,
+  PAGE,
+  SpendDatabase,
+  SpendFile,
+} from './moved-tables.ts';
 import { databaseFolder, fileFolder } from './open-spend.ts';
-import { ENDED } from './schema.ts';
-import { fileStore, type NamedRow, type SpendStore } from './spend-store.ts';
+import { ENDED, type HourTotals, type SessionTotals, SUM_COLUMNS, spendSchema } from './schema.ts';
+import { type NamedRow, SpendStore } from './spend-store.ts';
 
-export interface SpendMoveOptions {
-  readonly database: Sql;
-  /** The file of this machine. */
-  readonly path: string;
-  readonly to: MoveDirection;
+export interface SpendMoveOptions extends MoveOptions {
   /** Days after which rows are deleted; 0 = never. */
   readonly keepDays: number;
   /** The name of this machine, for people. */
   readonly replica: string;
 }
 
+/** Both sides; `file` is undefined where there is none. */
+interface SpendSides {
+  readonly sides: Sides;
+  readonly file: SpendFile | undefined;
+  readonly shared: SpendDatabase;
+}
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-const BEGINNING: RowPlace = { id: 0, time: 0 };
-const FACTS = { name: 'spend', item: 'row', engine: 'database' } as const;
+const NOTHING: MoveComparison = { items: 0, missing: 0, conflicts: 0 };
 
 /** How the database names rows of a file that it did not get from the gateway itself. */
 const writerOf = (origin: string) => `file-${origin}`;
 
-export const spendMove = (options: SpendMoveOptions): StateMove =>
-  options.to === 'engines' ? toEngines(options) : toFile(options);
-
-function toEngines(options: SpendMoveOptions): StateMove {
-  const { database, path, keepDays, replica } = options;
-  const usualSince = () => (keepDays === 0 ? 0 : Date.now() - keepDays * DAY_MS);
+export function spendMove(options: SpendMoveOptions): StateMove {
+  const { path, to } = options;
+  const isThere = () => to === 'embedded' || existsSync(path);
+  const [compare, copy] =
+    to === 'engines' ? [comparedThere, copiedThere] : [comparedHere, copiedHere];
   return {
-    ...FACTS,
-    async compare() {
-      const file = SpendFile.open(path);
-      if (file === undefined) return NOTHING;
-      try {
-        const shared = await SharedSpendRows.open(database, false);
-        const mark = await shared.mark(file.origin);
-        const since = mark?.since ?? usualSince();
-        const { id } = file.placeFrom(mark ?? BEGINNING);
-        const isFirst = mark?.totals !== true && !file.hasImports(shared.name);
-        const totals = isFirst ? countOf(file.totals(since)) : 0;
-        const isOther = isFirst && !(await shared.knows(file.sent()));
-        const rows = file.count(0, since, isOther);
-        const news = id === 0 ? rows : file.count(id, since, isOther);
-        const notes = file.unsent > 0 ? [WAITING(file.unsent)] : [];
-        return { items: rows + totals, missing: news + totals, conflicts: 0, notes };
-      } finally {
-        file.close();
-      }
-    },
-    async copy(onProgress) {
-      if (!existsSync(path)) return 0;
-      const origin = SpendFile.name(path);
-      const own = fileStore(path);
-      await takeIn(own, fileFolder(path)).finally(() => own.close());
-      const shared = await SharedSpendRows.open(database, true);
-      const store = shared.storeOf(origin, replica);
-      await shared.begin(origin, usualSince());
-      const mark = (await shared.mark(origin))!;
-      const file = SpendFile.open(path)!;
-      try {
-        const { id } = file.placeFrom(mark);
-        // What came from there and was deleted here since cannot be told from the rest, and is counted there already.
-        const isFirst = !mark.totals && !file.hasImports(shared.name);
-        const isOther = isFirst && !(await shared.knows(file.sent()));
-        const all = file.count(id, mark.since, isOther);
-        let done = 0;
-        for (const { rows, upTo } of file.pages(id, mark.since, isOther, PAGE)) {
-          await shared.putRows(
-            store,
-            origin,
-            rows.map((row) => namedOf(row, origin, replica)),
-            upTo,
-          );
-          done += rows.length;
-          onProgress(done, Math.max(done, all));
-        }
-        if (mark.totals) return done;
-        const totals = isFirst ? await copyTotals(file, shared, origin, mark.since) : 0;
-        await shared.endTotals(origin);
-        return done + totals;
-      } finally {
-        file.close();
-      }
-    },
+    name: 'spend',
+    item: 'row',
+    engine: 'database',
+    compare: async () =>
+      isThere() ? using(options, false, (both) => compare(both, options)) : NOTHING,
+    copy: async (onProgress) =>
+      isThere() ? using(options, true, (both) => copy(both, options, onProgress)) : 0,
   };
 }
 
-/** Once for a file: later, rows that were moved are deleted here, and nothing tells them from others. */
-async function copyTotals(
-  file: SpendFile,
-  shared: SharedSpendRows,
-  origin: string,
-  since: number,
-): Promise<number> {
-  let count = 0;
-  for (const batch of batches(file.totals(since))) {
-    await shared.putTotals(origin, batch);
-    count += batch.length;
+/** What processes have left that were killed, and did not start again, is taken in before a copy. */
+async function using<T>(
+  options: SpendMoveOptions,
+  writes: boolean,
+  work: (both: SpendSides) => Promise<T>,
+): Promise<T> {
+  const { path, to } = options;
+  const sides = await openSides(spendSchema(), options, { file: writes, database: writes });
+  try {
+    const file = sides.file && (await SpendFile.of(sides.file, writes));
+    const shared = await SpendDatabase.of(sides.database);
+    if (writes && file !== undefined) {
+      const [folder, tables] =
+        to === 'engines'
+          ? [fileFolder(path), fileStore(sides)]
+          : [databaseFolder(path), databaseStore(sides, file.origin!)];
+      await new Keeper({ folder, tables, onRefused: () => {} }).look();
+    }
+    return await work({ sides, file, shared });
+  } finally {
+    sides.close();
   }
-  for (const batch of batches(file.sessions(since))) await shared.putSessions(origin, batch);
-  return count;
+}
+
+const fileStore = ({ file }: Sides) => new SpendStore(file!.db, { machine: '' });
+/** A machine has an order of its own. */
+const databaseStore = ({ database }: Sides, machine: string, replica = '') =>
+  new SpendStore(database.db, { machine, replica });
+
+/** What of a file is not moved yet. */
+async function leftOf({ file, shared }: SpendSides, keepDays: number) {
+  if (file === undefined) return undefined;
+  const mark = await shared.mark(file.origin);
+  const since = mark?.since ?? (keepDays === 0 ? 0 : Date.now() - keepDays * DAY_MS);
+  const { id } = await file.placeFrom(mark ?? BEGINNING);
+  // What came from there and was deleted here since cannot be told from the rest, and is counted there already.
+  const isFirst = mark?.totals !== true && !(await file.hasImports(shared.name));
+  const isOther = isFirst && !(await shared.knows(await file.sent()));
+  return { file, since, id, isFirst, isOther, isMarked: mark?.totals === true };
+}
+
+async function comparedThere(both: SpendSides, { keepDays }: SpendMoveOptions) {
+  const left = await leftOf(both, keepDays);
+  if (left === undefined) return NOTHING;
+  const { file, since, id, isFirst, isOther } = left;
+  const totals = isFirst ? (await file.totals(since)).length : 0;
+  const rows = await file.count(0, since, isOther);
+  const news = id === 0 ? rows : await file.count(id, since, isOther);
+  const unsent = await file.unsent();
+  const notes =
+    unsent > 0
+      ? [`${unsent} more wait in the file for the gateway, which sends them by itself.`]
+      : [];
+  return { items: rows + totals, missing: news + totals, conflicts: 0, notes };
+}
+
+type Progress = Parameters<StateMove['copy']>[0];
+
+async function copiedThere(
+  both: SpendSides,
+  { replica, keepDays }: SpendMoveOptions,
+  onProgress: Progress,
+): Promise<number> {
+  const { file, since, id, isFirst, isOther, isMarked } = (await leftOf(both, keepDays))!;
+  const origin = file.origin!;
+  const store = databaseStore(both.sides, origin, replica);
+  await store.writing((inside) =>
+    inside.query(
+      'INSERT INTO hopgate.spend_moves (origin, since, id, time) VALUES ($1, $2, 0, 0) ON CONFLICT DO NOTHING',
+      [origin, since],
+    ),
+  );
+  const all = await file.count(id, since, isOther);
+  let done = 0;
+  for await (const { rows, upTo } of file.pages(id, since, isOther)) {
+    const named = rows.map((row) => namedOf(row, origin, replica));
+    await store.writing(async (inside) => {
+      await store.replace(inside, named);
+      await inside.query('UPDATE hopgate.spend_moves SET id = $2, time = $3 WHERE origin = $1', [
+        ...[origin, upTo.id, upTo.time],
+      ]);
+    });
+    done += rows.length;
+    onProgress(done, Math.max(done, all));
+  }
+  if (isMarked) return done;
+  // Once for a file: later, rows that were moved are deleted here, and nothing tells them from others.
+  const totals = isFirst ? await file.totals(since) : [];
+  const sessions = isFirst ? await file.sessions(since) : [];
+  for (const batch of pages(totals)) {
+    await store.writing(async (inside) => {
+      const news = await noted(store, inside, 'spend_moved_totals', origin, batch);
+      await store.addTotals(inside, news, []);
+    });
+  }
+  for (const batch of pages(sessions)) {
+    await store.writing(async (inside) => {
+      const news = await noted(store, inside, 'spend_moved_sessions', origin, batch);
+      await store.addTotals(inside, [], news.map(withoutRows));
+    });
+  }
+  await store.writing((inside) =>
+    inside.query('UPDATE hopgate.spend_moves SET totals = true WHERE origin = $1', [origin]),
+  );
+  return done + totals.length;
 }
 
 function namedOf(file: FileRow, origin: string, replica: string): NamedRow {
@@ -120,98 +171,133 @@ function namedOf(file: FileRow, origin: string, replica: string): NamedRow {
   return { ...name, row: rowFrom(row), replica };
 }
 
-/** What processes have left that were killed, and did not start again. */
-const takeIn = (tables: SpendStore, folder: string): Promise<void> =>
-  new Keeper({ folder, tables, onRefused: () => {} }).look();
+const TOTALS_KEY = ['start', 'key', 'labels', 'model', 'target'];
+const SESSIONS_KEY = ['start', 'session', 'key'];
 
-const NOTHING: MoveComparison = { items: 0, missing: 0, conflicts: 0 };
-
-const WAITING = (rows: number) =>
-  `${rows} more wait in the file for the gateway, which sends them by itself.`;
-
-function countOf(all: Iterable<unknown>): number {
-  let count = 0;
-  for (const _ of all) count++;
-  return count;
+/** Notes totals of a file, by their keys. @returns those that were not noted before */
+async function noted<Group extends HourTotals | SessionTotals>(
+  store: SpendStore,
+  inside: SqlStatements,
+  table: string,
+  origin: string,
+  groups: readonly Group[],
+): Promise<readonly Group[]> {
+  const key = table === 'spend_moved_totals' ? TOTALS_KEY : SESSIONS_KEY;
+  const columns = [...key, ...SUM_COLUMNS];
+  const labels = await store.textIds(
+    inside,
+    groups.flatMap((group) => ('labels' in group ? group.labels : [])),
+  );
+  const rows = groups.map((group) => {
+    const values = { ...group, ...('labels' in group && { labels: labels.get(group.labels) }) };
+    return columns.map((name) => values[name as keyof typeof values] as string | number);
+  });
+  const found = await inside.query<Readonly<Record<string, string | number>>>(
+    `INSERT INTO hopgate.${table} (origin, ${columns.join(', ')})
+       VALUES ${rowPlaceholders(rows.length, columns.length + 1)} ON CONFLICT DO NOTHING RETURNING ${key.join(', ')}`,
+    rows.flatMap((row) => [origin, ...row]),
+  );
+  const news = new Set(found.map((row) => key.map((name) => row[name]).join('\n')));
+  return groups.filter((_, at) => news.has(rows[at]!.slice(0, key.length).join('\n')));
 }
 
-function* batches<T>(all: Iterable<T>): Iterable<readonly T[]> {
-  let batch: T[] = [];
-  for (const one of all) {
-    batch.push(one);
-    if (batch.length < PAGE) continue;
-    yield batch;
-    batch = [];
+function* pages<T>(all: readonly T[]): Iterable<readonly T[]> {
+  for (let at = 0; at < all.length; at += PAGE) yield all.slice(at, at + PAGE);
+}
+
+/** None of their rows is in the file. */
+const withoutRows = (one: SessionTotals) => ({ ...one, first_row: null, last_row: null });
+
+/** Days of which the file has not all. */
+async function lacking({ file, shared }: SpendSides) {
+  const own = file?.origin === undefined ? undefined : writerOf(file.origin);
+  const there = await shared.days(own);
+  const here = new Map(((await file?.days()) ?? []).map((one) => [one.day, one]));
+  const items = there.reduce((sum, { rows }) => sum + rows, 0);
+  const days = there.flatMap(({ day, rows, revs }) => {
+    const known = here.get(day);
+    if (known?.rows === rows && known.revs === revs) return [];
+    return [{ day, rows, missing: Math.max(1, rows - (known?.rows ?? 0)) }];
+  });
+  return { own, items, days };
+}
+
+async function comparedHere(both: SpendSides): Promise<MoveComparison> {
+  const { items, days } = await lacking(both);
+  const totals = (await withoutRowsThere(both)).hours.length;
+  const missing = days.reduce((sum, day) => sum + day.missing, totals);
+  return { items: items + totals, missing, conflicts: 0 };
+}
+
+async function copiedHere(
+  both: SpendSides,
+  _: SpendMoveOptions,
+  onProgress: Progress,
+): Promise<number> {
+  const { sides, shared } = both;
+  const store = fileStore(sides);
+  const name = shared.name!;
+  const { own, days } = await lacking(both);
+  const all = days.reduce((sum, { rows }) => sum + rows, 0);
+  let done = 0;
+  let written = 0;
+  for (const { day } of days) {
+    for await (const rows of shared.rowsOf(day, own)) {
+      written += await store.writing((inside) => takeRows(store, inside, rows, name));
+      done += rows.length;
+      onProgress(done, Math.max(done, all));
+    }
   }
-  if (batch.length > 0) yield batch;
-}
-
-function toFile({ database, path }: SpendMoveOptions): StateMove {
-  /** Days of which the file has not all. */
-  async function lacking(file: SpendFile | undefined, shared: SharedSpendRows) {
-    const origin = file?.origin;
-    const own = origin === undefined ? undefined : writerOf(origin);
-    const there = await shared.days(own);
-    const here = new Map((file?.days() ?? []).map((one) => [one.day, one]));
-    const items = there.reduce((sum, { rows }) => sum + rows, 0);
-    const days = there.flatMap(({ day, rows, revs }) => {
-      const known = here.get(day);
-      if (known?.rows === rows && known.revs === revs) return [];
-      return [{ day, rows, missing: Math.max(1, rows - (known?.rows ?? 0)) }];
+  const { from, hours } = await withoutRowsThere(both);
+  let sessionsOf = from - 1;
+  for (const hour of hours) {
+    const totals = await shared.totalsOf(hour);
+    const day = hour - (hour % DAY_MS);
+    const sessions = day > sessionsOf ? await shared.sessionsOf(day) : [];
+    await store.writing(async (inside) => {
+      await store.addTotals(inside, totals, sessions.map(withoutRows));
+      await inside.query('INSERT OR REPLACE INTO taken_totals VALUES ($1, $2)', [name, hour]);
     });
-    return { own, items, days };
+    sessionsOf = Math.max(sessionsOf, day);
   }
-  return {
-    ...FACTS,
-    async compare() {
-      const file = SpendFile.open(path);
-      try {
-        const shared = await SharedSpendRows.open(database, false);
-        const { items, days } = await lacking(file, shared);
-        const totals = (await withoutRows(file, shared)).hours.length;
-        const missing = days.reduce((sum, day) => sum + day.missing, totals);
-        return { items: items + totals, missing, conflicts: 0 };
-      } finally {
-        file?.close();
-      }
-    },
-    async copy(onProgress) {
-      SpendFile.name(path);
-      const file = SpendFile.open(path)!;
-      const store = fileStore(path);
-      try {
-        const shared = await SharedSpendRows.open(database, true);
-        await takeIn(shared.storeOf(file.origin!), databaseFolder(path));
-        const { own, days } = await lacking(file, shared);
-        const all = days.reduce((sum, { rows }) => sum + rows, 0);
-        let done = 0;
-        let written = 0;
-        for (const { day } of days) {
-          for await (const rows of shared.rowsOf(day, own)) {
-            const named = rows.map(({ at, writer, n, rev, replica = null, ...row }) => {
-              return { at, writer, n, rev, replica, row: rowFrom(row) };
-            });
-            written += await file.takeIn(store, named, shared.name!);
-            done += rows.length;
-            onProgress(done, Math.max(done, all));
-          }
-        }
-        const { from, hours } = await withoutRows(file, shared);
-        let sessionsOf = from - 1;
-        for (const hour of hours) {
-          const totals = await shared.totalsWithoutRows(hour);
-          const day = hour - (hour % DAY_MS);
-          const sessions = day > sessionsOf ? await shared.sessionsWithoutRows(day) : [];
-          await file.takeTotals(store, shared.name!, hour, totals, sessions);
-          sessionsOf = Math.max(sessionsOf, day);
-        }
-        return written + hours.length;
-      } finally {
-        store.close();
-        file.close();
-      }
-    },
-  };
+  return written + hours.length;
+}
+
+/** Writes rows of the database that the file has not, or in an older version. @returns how many */
+async function takeRows(
+  store: SpendStore,
+  inside: SqlStatements,
+  rows: readonly DatabaseRow[],
+  database: string,
+): Promise<number> {
+  const news: NamedRow[] = [];
+  const gone: number[] = [];
+  for (const { at, writer, n, rev, replica = null, ...row } of rows) {
+    const [known] = await inside.query<{ rev: number; spend: number }>(
+      'SELECT rev, spend FROM shared_rows WHERE writer = $1 AND n = $2 AND at = $3',
+      [writer, n, at],
+    );
+    if (known !== undefined && known.rev >= rev) continue;
+    if (known !== undefined) gone.push(known.spend);
+    news.push({ at, writer, n, rev, replica, row: rowFrom(row) });
+  }
+  const written = await store.replace(inside, news, gone);
+  for (const id of gone) await inside.query('DELETE FROM shared_rows WHERE spend = $1', [id]);
+  for (const [{ writer, n, at, rev, row }, id] of written) {
+    await inside.query('INSERT OR REPLACE INTO shared_rows VALUES ($1, $2, $3, $4, $5, $6)', [
+      ...[writer, n, at, rev, id, row.time],
+    ]);
+  }
+  if (written.length === 0) return 0;
+  const [first, last] = [written[0]![1], written.at(-1)![1]];
+  const [before] = await inside.query<{ first: number; last: number; database: string }>(
+    'SELECT * FROM imports ORDER BY first DESC LIMIT 1',
+  );
+  const goesOn = before?.last === first - 1 && before.database === database;
+  await inside.query('INSERT OR REPLACE INTO imports VALUES ($1, $2, $3)', [
+    ...[goesOn ? before.first : first, last, database],
+  ]);
+  return news.length;
 }
 
 /**
@@ -219,9 +305,9 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
  * counted alone are left out: its own part is among them. So are hours that were taken before. The sessions of a day
  * go with its first hour.
  */
-async function withoutRows(file: SpendFile | undefined, shared: SharedSpendRows) {
+async function withoutRowsThere({ file, shared }: SpendSides) {
   const mark = await shared.mark(file?.origin);
-  const taken = file?.takenThrough(shared.name);
+  const taken = await file?.takenThrough(shared.name);
   const known = Math.max(mark?.time ?? Number.NEGATIVE_INFINITY, taken ?? Number.NEGATIVE_INFINITY);
   const from = known === Number.NEGATIVE_INFINITY ? 0 : known - (known % HOUR_MS) + HOUR_MS;
   // The present hour is not over.

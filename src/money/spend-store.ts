@@ -112,7 +112,7 @@ export class SpendStore implements JournalTables {
   }
 
   fold(writer: string, from: number, to: number, entries: readonly Entry[]): Promise<boolean> {
-    return this.#writing(async (inside) => {
+    return this.writing(async (inside) => {
       const [mark] = await inside.query(
         from === 0
           ? 'INSERT INTO hopgate.spend_marks (writer, n) VALUES ($1, $2) ON CONFLICT (writer) DO NOTHING RETURNING n'
@@ -221,7 +221,7 @@ export class SpendStore implements JournalTables {
     if (rows.length === 0) return written;
     const shared = this.#columns.filter(({ isShared }) => isShared).map(({ name }) => name);
     const used = rows.flatMap(({ row }) => shared.map((name) => row[name] as string | undefined));
-    const texts = await this.#idsOf(
+    const texts = await this.textIds(
       inside,
       used.filter((text) => text !== undefined),
     );
@@ -274,7 +274,7 @@ export class SpendStore implements JournalTables {
     const added = sums.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
     const spans = totals.spans();
     if (spans.length > 0) {
-      const texts = await this.#idsOf(
+      const texts = await this.textIds(
         inside,
         spans.map(({ labels }) => labels),
       );
@@ -312,7 +312,7 @@ export class SpendStore implements JournalTables {
   }
 
   /** The numbers of labels and prices. */
-  async #idsOf(
+  async textIds(
     inside: SqlStatements,
     all: readonly string[],
   ): Promise<ReadonlyMap<string, number>> {
@@ -356,7 +356,7 @@ export class SpendStore implements JournalTables {
 
   /** Books what a process left that is gone. If it is not, the true rows take the place of these. */
   async ended(writer: string): Promise<void> {
-    await this.#writing((inside) =>
+    await this.writing((inside) =>
       this.#book(inside, 'writer = $1', [writer], (row) => ({ ...row, rev: TAKEN_OVER })),
     );
   }
@@ -390,41 +390,37 @@ export class SpendStore implements JournalTables {
     return rows.length;
   }
 
-  /**
-   * Writes rows as they are named, unless the same or newer ones are there.
-   * @param gone ids of rows whose place they take
-   * @param then more of the same transaction; it gets the ids of those that were written
-   */
-  put(
+  /** Writes rows as they are named, unless the same or newer ones are there. */
+  async put(rows: readonly NamedRow[]): Promise<void> {
+    await this.writing((inside) => this.replace(inside, rows));
+  }
+
+  /** The same in a transaction. @param gone ids of rows whose place they take @returns those that were written */
+  async replace(
+    inside: SqlStatements,
     rows: readonly NamedRow[],
-    then?: (inside: SqlStatements, written: readonly WrittenRow[]) => Promise<unknown>,
     gone: readonly number[] = [],
-  ): Promise<void> {
-    return this.#writing(async (inside) => {
-      const totals = new RowTotals(this.#sums);
-      await this.#takeBack(inside, rows, totals);
-      for (const piece of pieces(gone)) {
-        const where = `id IN (${placeholders(piece.length)})`;
-        await this.#drop(inside, this.names.rows, where, piece, totals);
-      }
-      const written = await this.#insert(inside, rows, totals);
-      await this.#writeTotals(inside, totals);
-      await then?.(inside, written);
-    });
+  ): Promise<readonly WrittenRow[]> {
+    const totals = new RowTotals(this.#sums);
+    await this.#takeBack(inside, rows, totals);
+    for (const piece of pieces(gone)) {
+      const where = `id IN (${placeholders(piece.length)})`;
+      await this.#drop(inside, this.names.rows, where, piece, totals);
+    }
+    const written = await this.#insert(inside, rows, totals);
+    await this.#writeTotals(inside, totals);
+    return written;
   }
 
   /** Adds totals that have no rows here. */
-  putTotals(
+  async addTotals(
+    inside: SqlStatements,
     hours: Iterable<TotalsGroup>,
     sessions: Iterable<SessionGroup>,
-    then?: (inside: SqlStatements) => Promise<unknown>,
   ): Promise<void> {
-    return this.#writing(async (inside) => {
-      const totals = new RowTotals(this.#sums);
-      totals.addGroups(hours, sessions);
-      await this.#writeTotals(inside, totals);
-      await then?.(inside);
-    });
+    const totals = new RowTotals(this.#sums);
+    totals.addGroups(hours, sessions);
+    await this.#writeTotals(inside, totals);
   }
 
   refuses(thrown: unknown): boolean {
@@ -466,7 +462,7 @@ export class SpendStore implements JournalTables {
   ): Promise<boolean> {
     const now = Date.now();
     const before = (days: number) => now - days * DAY_MS;
-    return this.#writing(async (inside) => {
+    return this.writing(async (inside) => {
       let more = false;
       if (!this.#isFile && !(await tryLock(inside, [PRUNE_LOCK]))) return false;
       if (keep.rows > 0) {
@@ -531,7 +527,7 @@ export class SpendStore implements JournalTables {
    */
   lapse(afterMs: number, most: number): Promise<number> {
     if (this.#isFile) return Promise.resolve(0);
-    return this.#writing(async (inside) => {
+    return this.writing(async (inside) => {
       if (!(await tryLock(inside, [LAPSE_LOCK]))) return 0;
       const silent = "seen < clock_timestamp() - $1 * interval '1 millisecond'";
       const machines = await inside.query<{ id: string }>(
@@ -563,7 +559,7 @@ export class SpendStore implements JournalTables {
   }
 
   /** One transaction. In Postgres, entries of one machine come one after the other. */
-  async #writing<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
+  async writing<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
     try {
       return await this.database.transaction(
         async (inside) => {

@@ -5,12 +5,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SharedSpendRows } from '../../src/money/moved-database.ts';
 import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
 import { type Column, type SpendReader, spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { SpendStore } from '../../src/money/spend-store.ts';
 import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
+import { prepared } from '../../src/state/sql/migrations.ts';
 import { openPostgres } from '../../src/state/sql/postgres.ts';
 import { openSqlite } from '../../src/state/sql/sqlite.ts';
 import {
@@ -99,7 +99,7 @@ describe.skipIf(!HAS_POSTGRES)('in Postgres', () => {
 
   test('what a file of the version before had not sent is there once, beside what it had', async () => {
     earlierFiles();
-    await SharedSpendRows.open(database, true);
+    await prepared(database, 'spend', spendSchema().postgres)();
     // As that version sends: two rows, and two tries that run.
     const columns = { ...spendRow({ target: 'up/m' }), replica: 'one' };
     const batch = [1, 2].map((n) => {
