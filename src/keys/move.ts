@@ -2,24 +2,20 @@
 
 import { hostname } from 'node:os';
 import type { JsonObject } from '../lib/json/json.ts';
-import type { KeyValue, Sql } from '../state/engines/engine.ts';
+import type { KeyValue } from '../state/engines/engine.ts';
 import { type MovePass, pagedMove, type Standing } from '../state/move/paged-move.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../state/move/state-move.ts';
-import { openPostgresToRead } from '../state/sql/postgres.ts';
+import { type MoveOptions, openSides, type Side } from '../state/move/table-move.ts';
 import { openSqliteToRead } from '../state/sql/sqlite.ts';
 import { auditView } from './audited-keys.ts';
 import type { KeyChange, SecretRecord } from './key-records.ts';
 import { KeyStore, type PlannedChange } from './key-store.ts';
-import { KEYS_CHANNEL, keysInDatabase, openKeyFile } from './run-time-keys.ts';
+import { KEY_FILE, KEYS_CHANNEL } from './run-time-keys.ts';
 import { KEYS_SCHEMA } from './schema.ts';
 
-export interface KeysMoveOptions {
-  readonly database: Sql;
+export interface KeysMoveOptions extends MoveOptions {
   /** Replicas that run hear of changes by it. */
   readonly cache: KeyValue | undefined;
-  /** The file of this machine. */
-  readonly path: string;
-  readonly to: MoveDirection;
   /** For the audit: who moves. */
   readonly actor: string;
 }
@@ -28,8 +24,6 @@ export interface KeysMoveOptions {
 interface KeySides {
   readonly source: KeyStore | undefined;
   readonly target: KeyStore | undefined;
-  /** Gateways that run are told of changes. */
-  changed(): Promise<void>;
   close(): void;
 }
 
@@ -43,30 +37,13 @@ export function keyFileToRead(path: string): KeyStore | undefined {
 }
 
 /** @param writes the target is made where there is none; else nothing is written */
-async function openSides(options: KeysMoveOptions, writes: boolean): Promise<KeySides> {
-  const { database, cache, path, to } = options;
-  const isTarget = (side: MoveDirection) => writes && side === to;
-  const file = isTarget('embedded') ? openKeyFile(path) : keyFileToRead(path);
-  try {
-    const there = isTarget('engines') ? keysInDatabase(database) : await keysThere(database);
-    const [source, target] = to === 'engines' ? [file, there] : [there, file];
-    return {
-      source,
-      target,
-      async changed() {
-        if (to === 'engines') await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
-      },
-      close: () => file?.close(),
-    };
-  } catch (thrown) {
-    file?.close();
-    throw thrown;
-  }
-}
-
-async function keysThere(database: Sql): Promise<KeyStore | undefined> {
-  const tables = await openPostgresToRead(database, KEYS_SCHEMA, 'keys');
-  return tables && new KeyStore(tables);
+async function openKeys(options: KeysMoveOptions, writes: boolean): Promise<KeySides> {
+  const isTarget = (side: MoveDirection) => writes && side === options.to;
+  const writing = { file: isTarget('embedded'), database: isTarget('engines') };
+  const { source, target, close } = await openSides(KEYS_SCHEMA, options, writing, KEY_FILE);
+  const storeOf = (side: Side | undefined) =>
+    side?.has.has('keys') ? new KeyStore(side.db) : undefined;
+  return { source: storeOf(source), target: storeOf(target), close };
 }
 
 const KEYS_PAGE = 500;
@@ -78,10 +55,10 @@ export const keysMove = (options: KeysMoveOptions): StateMove =>
     name: 'keys',
     item: 'key',
     engine: 'database',
-    open: async (writes) => passOver(await openSides(options, writes), options),
+    open: async (writes) => passOver(await openKeys(options, writes), options),
   });
 
-function passOver(sides: KeySides, { actor }: KeysMoveOptions): MovePass<KeyChange> {
+function passOver(sides: KeySides, { actor, cache, to }: KeysMoveOptions): MovePass<KeyChange> {
   const { source, target } = sides;
   /** The first ones that differ. */
   const named: string[] = [];
@@ -114,7 +91,8 @@ function passOver(sides: KeySides, { actor }: KeysMoveOptions): MovePass<KeyChan
           if (!(thrown instanceof Overtaken)) throw thrown;
         }
       }
-      await sides.changed();
+      // Gateways that run are told.
+      if (to === 'engines') await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
       return written;
     },
     notes: ({ differs }) =>
@@ -123,7 +101,7 @@ function passOver(sides: KeySides, { actor }: KeysMoveOptions): MovePass<KeyChan
         : [
             `${differs} were changed on both sides since they were the same, and stay as they are on each (${named.join(', ')}${differs > named.length ? ' …' : ''}). A change on one side makes that one the newer.`,
           ],
-    close: () => sides.close(),
+    close: sides.close,
   };
 }
 
@@ -198,7 +176,7 @@ interface ChainState {
  */
 export function auditMove(options: KeysMoveOptions): StateMove {
   async function using<T>(writes: boolean, work: (sides: KeySides) => Promise<T>): Promise<T> {
-    const sides = await openSides(options, writes);
+    const sides = await openKeys(options, writes);
     try {
       return await work(sides);
     } finally {

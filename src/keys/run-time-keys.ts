@@ -37,9 +37,12 @@ export interface KeySource {
   close(): void;
 }
 
-/** A key that was revoked does not come back with a power cut. @throws as {@link openSqlite} */
+/** A key that was revoked does not come back with a power cut. */
+export const KEY_FILE = { busyMs: BUSY_MS, durable: true } as const;
+
+/** @throws as {@link openSqlite} */
 export const openKeyFile = (path: string): KeyStore =>
-  new KeyStore(openSqlite(KEYS_SCHEMA, { path, busyMs: BUSY_MS, durable: true }));
+  new KeyStore(openSqlite(KEYS_SCHEMA, { path, ...KEY_FILE }));
 
 export const keysInDatabase = (database: Sql): KeyStore =>
   new KeyStore(openPostgres(database, KEYS_SCHEMA));

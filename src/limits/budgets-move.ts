@@ -2,25 +2,16 @@
 
 import { existsSync } from 'node:fs';
 import { randomBase36 } from '../lib/text/ids.ts';
-import type { Sql } from '../state/engines/engine.ts';
 import { type MovePass, pagedMove } from '../state/move/paged-move.ts';
-import type { MoveDirection, StateMove } from '../state/move/state-move.ts';
-import { openPostgres, openPostgresToRead } from '../state/sql/postgres.ts';
+import type { StateMove } from '../state/move/state-move.ts';
+import { type MoveOptions, openSides, pagesOf, type Side } from '../state/move/table-move.ts';
 import {
   placeholders,
   rowPlaceholders,
   type SqlDatabase,
   type SqlStatements,
 } from '../state/sql/sql.ts';
-import { openSqlite, openSqliteToRead } from '../state/sql/sqlite.ts';
 import { LIMITS_SCHEMA, WINDOWS_LOCK } from './schema.ts';
-
-export interface BudgetsMoveOptions {
-  readonly database: Sql;
-  /** The file of this machine. */
-  readonly path: string;
-  readonly to: MoveDirection;
-}
 
 /** One row of either table. */
 interface Counted {
@@ -34,27 +25,16 @@ interface Counted {
   readonly mark?: number;
 }
 
-const PAGE = 500;
-/** Milliseconds to wait for a gateway that writes. */
-const BUSY_MS = 5000;
 const ALL_UNITS = Number.MAX_SAFE_INTEGER;
 
 /** Where the tables of the two differ: the database tells what is held from what is spent. */
 const FORMS = {
-  file: {
-    total: 'w.used',
-    added: 'used',
-    peer: 'database',
-    name: 'SELECT id AS name FROM hopgate.origin',
-    marked: "SELECT count(*) AS count FROM sqlite_master WHERE name = 'origin'",
-  },
+  file: { total: 'w.used', added: 'used', peer: 'database', name: ['origin', 'id'] },
   database: {
     total: 'w.spent + w.held',
     added: 'spent',
     peer: 'origin',
-    name: 'SELECT name FROM hopgate.limits_name',
-    marked:
-      "SELECT count(*) AS count FROM pg_tables WHERE schemaname = 'hopgate' AND tablename = 'limits_name'",
+    name: ['limits_name', 'name'],
   },
 } as const;
 
@@ -72,7 +52,7 @@ const MARKS = [
  * what went there before. The difference may be below 0: a running gateway counts what it has drawn ahead of use, and
  * takes back what it did not need.
  */
-export const budgetsMove = (options: BudgetsMoveOptions): StateMove =>
+export const budgetsMove = (options: MoveOptions): StateMove =>
   pagedMove<Counted>({
     name: 'budgets',
     item: 'count',
@@ -81,28 +61,20 @@ export const budgetsMove = (options: BudgetsMoveOptions): StateMove =>
   });
 
 /** Nothing is made where nothing is written. */
-async function opened(
-  { database, path, to }: BudgetsMoveOptions,
-  writes: boolean,
-): Promise<MovePass<Counted>> {
-  const isMade = writes && (to === 'embedded' || existsSync(path));
-  const tables = isMade
-    ? openPostgres(database, LIMITS_SCHEMA)
-    : await openPostgresToRead(database, LIMITS_SCHEMA, 'windows');
-  const file = isMade
-    ? openSqlite(LIMITS_SCHEMA, { path, busyMs: BUSY_MS })
-    : openSqliteToRead(LIMITS_SCHEMA, path);
+async function opened(options: MoveOptions, writes: boolean): Promise<MovePass<Counted>> {
+  const isMade = writes && (options.to === 'embedded' || existsSync(options.path));
+  const sides = await openSides(LIMITS_SCHEMA, options, { file: isMade, database: isMade });
   try {
-    if (isMade && file !== undefined) await mark(file);
-    const here = file && (await Counts.of(file));
-    const there = tables && (await Counts.of(tables));
+    if (isMade) await mark(sides.file!.db);
+    const here = sides.file && (await Counts.of(sides.file, isMade));
+    const there = await Counts.of(sides.database, isMade);
     if (here !== undefined) here.other = there?.name;
     if (there !== undefined) there.other = here?.name;
-    return to === 'engines'
-      ? passOf(here, there, () => file?.close())
-      : passOf(there, here, () => file?.close());
+    return options.to === 'engines'
+      ? passOf(here, there, sides.close)
+      : passOf(there, here, sides.close);
   } catch (thrown) {
-    file?.close();
+    sides.close();
     throw thrown;
   }
 }
@@ -111,9 +83,10 @@ async function opened(
 const mark = (file: SqlDatabase) =>
   file.transaction(async (inside) => {
     for (const sql of MARKS) await inside.query(sql);
-    const names = await inside.query(FORMS.file.name);
-    if (names.length === 0)
-      await inside.query('INSERT INTO hopgate.origin VALUES ($1)', [randomBase36(20)]);
+    await inside.query(
+      'INSERT INTO hopgate.origin SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM hopgate.origin)',
+      [randomBase36(20)],
+    );
   });
 
 /** Undefined: there is nothing yet on that side. */
@@ -149,6 +122,7 @@ const lawsOf = (page: readonly Counted[]) => [...new Set(page.map(({ law }) => l
 
 /** One side. What is over is left out. */
 class Counts {
+  readonly #side: Side;
   readonly #sql: SqlDatabase;
   readonly #form: (typeof FORMS)['file' | 'database'];
   /** By which the other side knows it; undefined: nothing was moved from or to it. */
@@ -156,17 +130,22 @@ class Counts {
   /** The name of the other side; undefined: nothing came from it. */
   other: string | undefined;
 
-  private constructor(sql: SqlDatabase, name: string | undefined) {
-    this.#sql = sql;
-    this.#form = FORMS[sql.form];
+  private constructor(side: Side, name: string | undefined) {
+    this.#side = side;
+    this.#sql = side.db;
+    this.#form = FORMS[side.db.form];
     this.name = name;
   }
 
-  static async of(sql: SqlDatabase): Promise<Counts> {
-    const { marked, name } = FORMS[sql.form];
-    const [found] = await sql.query<{ count: number }>(marked);
-    const [row] = found!.count > 0 ? await sql.query<{ name: string }>(name) : [];
-    return new Counts(sql, row?.name);
+  /** Undefined: nothing was counted there. */
+  static async of(side: Side, isMarked: boolean): Promise<Counts | undefined> {
+    if (!side.has.has('windows')) return undefined;
+    const [table, column] = FORMS[side.db.form].name;
+    const [row] =
+      isMarked || side.has.has(table)
+        ? await side.db.query<{ name: string }>(`SELECT ${column} AS name FROM hopgate.${table}`)
+        : [];
+    return new Counts(side, row?.name);
   }
 
   async count(): Promise<number> {
@@ -184,28 +163,19 @@ class Counts {
     const isMarked = this.name !== undefined && this.other !== undefined;
     const taken = isMarked
       ? `coalesce((SELECT m.used FROM hopgate.moved_windows m
-           WHERE m.${peer} = $3 AND m.law = w.law AND m.start = w.start), 0)`
+           WHERE m.${peer} = $1 AND m.law = w.law AND m.start = w.start), 0)`
       : '0';
-    for (let last = { law: '', start: Number.MIN_SAFE_INTEGER }; ; ) {
-      const rows = await this.#sql.query<Counted>(
-        `SELECT w.law, w.start, w.keep_until, ${total} - ${taken} AS own FROM hopgate.windows w
-           WHERE (w.law, w.start) > ($1, $2) AND w.keep_until > ${now} ORDER BY w.law, w.start LIMIT ${PAGE}`,
-        [last.law, last.start, ...(isMarked ? [this.other!] : [])],
-      );
-      if (rows.length > 0) yield rows;
-      if (rows.length < PAGE) break;
-      last = rows.at(-1)!;
-    }
-    for (let last = { law: '', start: Number.MIN_SAFE_INTEGER, mark: -1 }; ; ) {
-      const rows = await this.#sql.query<Counted & { readonly mark: number }>(
-        `SELECT law, start, mark, keep_until FROM hopgate.notices
-           WHERE (law, start, mark) > ($1, $2, $3) AND keep_until > ${now} ORDER BY law, start, mark LIMIT ${PAGE}`,
-        [last.law, last.start, last.mark],
-      );
-      if (rows.length > 0) yield rows;
-      if (rows.length < PAGE) return;
-      last = rows.at(-1)!;
-    }
+    yield* pagesOf<Counted>(
+      this.#side,
+      `SELECT w.law, w.start, w.keep_until, ${total} - ${taken} AS own FROM hopgate.windows w WHERE w.keep_until > ${now}`,
+      ['law', 'start'],
+      isMarked ? [this.other!] : [],
+    );
+    yield* pagesOf<Counted>(
+      this.#side,
+      `SELECT law, start, mark, keep_until FROM hopgate.notices WHERE keep_until > ${now}`,
+      ['law', 'start', 'mark'],
+    );
   }
 
   /** Which of these are here already, as they are. */

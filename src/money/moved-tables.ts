@@ -1,4 +1,4 @@
-/** What moves of spend read of its tables: rows, totals that have no rows any more, and how far they came. */
+/** The tables of spend as moves read them: rows, totals that have no rows any more, and how far they came. */
 
 import { randomBase36 } from '../lib/text/ids.ts';
 import type { Side } from '../state/move/table-move.ts';

@@ -32,12 +32,6 @@ CREATE INDEX IF NOT EXISTS samples_space ON samples (memory_space) WHERE memory_
 CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS totals (failed INTEGER PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL);
 INSERT OR IGNORE INTO totals VALUES (0, 0, 0), (1, 0, 0);
-CREATE TRIGGER IF NOT EXISTS sample_counted AFTER INSERT ON samples BEGIN
-  UPDATE totals SET count = count + 1, bytes = bytes + new.bytes WHERE failed = new.failed;
-END;
-CREATE TRIGGER IF NOT EXISTS sample_uncounted AFTER DELETE ON samples BEGIN
-  UPDATE totals SET count = count - 1, bytes = bytes - old.bytes WHERE failed = old.failed;
-END;
 ${TEXT_SCHEMA}
 PRAGMA user_version = ${VERSION};
 `;
@@ -108,7 +102,7 @@ export interface SampleIndex {
     id: string,
     limit: number,
   ): readonly { readonly id: string; readonly state: string }[];
-  /** Kept by triggers: the cost does not grow with the number of samples. */
+  /** Kept beside the rows: the cost does not grow with the number of samples. */
   totals(failed: boolean): Totals;
   /** What each owner has: the cost grows with the number of samples. */
   owned(failed: boolean): readonly OwnedTotals[];
@@ -238,7 +232,6 @@ function removeFile(path: string): void {
 /** An index in memory, for folders that cannot be written. */
 export function memoryIndex(): SampleIndex {
   const db = new Database(':memory:', { strict: true });
-  db.run('PRAGMA recursive_triggers = ON');
   db.run(SCHEMA);
   return indexOf(db);
 }
@@ -251,12 +244,10 @@ function open(path: string): Database {
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
     if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
     db.run('PRAGMA journal_mode = WAL');
-    // What would take a row with triggers back (decision 40).
+    // What would take back a row with the triggers of earlier versions (decision 40).
     db.run('PRAGMA temp_store = MEMORY');
     db.run('PRAGMA secure_delete = ON');
     db.run('PRAGMA journal_size_limit = 8388608');
-    // A replaced row fires both triggers: one deletion and one insertion.
-    db.run('PRAGMA recursive_triggers = ON');
     db.transaction(() => db.run(SCHEMA)).immediate();
     return db;
   } catch (error) {
@@ -286,9 +277,15 @@ function indexOf(db: Database): SampleIndex {
   const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<Row, Args>;
   const insert = of<unknown, SQLQueryBindings[]>(
-    `INSERT OR REPLACE INTO samples (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
+    `INSERT INTO samples (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
   );
-  const remove = of<unknown, [string]>('DELETE FROM samples WHERE id = ?');
+  const remove = of<{ number: number; failed: 0 | 1; bytes: number }, [string]>(
+    'DELETE FROM samples WHERE id = ? RETURNING number, failed, bytes',
+  );
+  const unsay = of<unknown, [number]>('INSERT OR IGNORE INTO unsaid VALUES (?)');
+  const total = of<unknown, [number, number, number]>(
+    'UPDATE totals SET count = ?, bytes = ? WHERE failed = ?',
+  );
   const idsAfter = of<{ id: string; state: string }, [string, string, number]>(
     'SELECT id, state FROM samples WHERE entry = ? AND id > ? ORDER BY id LIMIT ?',
   );
@@ -300,7 +297,9 @@ function indexOf(db: Database): SampleIndex {
     'SELECT number, model, target, client, notes FROM samples WHERE number > ? ORDER BY number LIMIT ?',
   );
   const namesAfter = (number: number) => names.all(number, NAMES_A_STEP);
-  const totals = of<Totals, [number]>('SELECT count, bytes FROM totals WHERE failed = ?');
+  const totals = of<{ count: number; bytes: number }, [number]>(
+    'SELECT count, bytes FROM totals WHERE failed = ?',
+  );
   const oldest = of<StoredRow, [number, number]>(
     `SELECT ${ROW} FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
   );
@@ -329,19 +328,38 @@ function indexOf(db: Database): SampleIndex {
   );
   const forgetErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
   const erasure = of<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?');
-  const putAll = db.transaction((rows: readonly SampleRow[]) => {
-    for (const row of rows)
+  /**
+   * Removes rows, and puts others in place of those with their ids. The totals are written as they must be in the end: in
+   * a file that an earlier version has used, triggers have counted meanwhile, too.
+   */
+  const change = db.transaction((gone: readonly string[], rows: readonly SampleRow[]) => {
+    const sums: Readonly<Record<0 | 1, { count: number; bytes: number }>> = [
+      { ...totals.get(0)! },
+      { ...totals.get(1)! },
+    ];
+    const take = (id: string) => {
+      const [old] = remove.all(id);
+      if (old === undefined) return;
+      sums[old.failed].count--;
+      sums[old.failed].bytes -= old.bytes;
+      unsay.run(old.number);
+    };
+    for (const id of gone) take(id);
+    for (const row of rows) {
+      take(row.id);
       insert.run(...COLUMNS.map((column) => row[column] ?? EMPTY[column] ?? null));
-  });
-  const removeAll = db.transaction((gone: readonly string[]) => {
-    for (const id of gone) remove.run(id);
+      const sum = sums[row.failed ? 1 : 0];
+      sum.count++;
+      sum.bytes += row.bytes;
+    }
+    for (const failed of [0, 1] as const) total.run(sums[failed].count, sums[failed].bytes, failed);
   });
   return {
     put: (rows) => {
-      if (rows.length > 0) putAll.immediate(rows);
+      if (rows.length > 0) change.immediate([], rows);
     },
     remove: (gone) => {
-      if (gone.length > 0) removeAll.immediate(gone);
+      if (gone.length > 0) change.immediate(gone, []);
     },
     named: (filter) => named(filter, namesAfter),
     list: (given) => {

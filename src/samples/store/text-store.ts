@@ -32,9 +32,6 @@ CREATE TABLE IF NOT EXISTS said (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS said_text ON said (text, added);
 CREATE TABLE IF NOT EXISTS unsaid (sample INTEGER PRIMARY KEY);
-CREATE TRIGGER IF NOT EXISTS sample_unsaid AFTER DELETE ON samples BEGIN
-  INSERT OR IGNORE INTO unsaid VALUES (old.number);
-END;
 `;
 
 /** Characters of one text, and of all texts of one exchange, that are searched. */

@@ -158,18 +158,20 @@ const PAGE = 500;
 const BATCH = 64;
 const BATCH_BYTES = 2_000_000;
 
-/** A table from one row on, in this order, in pages. @param sql ends with a condition, or with `WHERE true` */
+/** The rows of a statement in this order, in pages. @param sql ends with a condition, or with `WHERE true` */
 export async function* pagesOf<Row extends object>(
   { db }: Side,
   sql: string,
   order: readonly string[],
+  values: readonly SqlValue[] = [],
 ): AsyncGenerator<readonly Row[]> {
   const columns = order.join(', ');
+  const behind = ` AND (${columns}) > (${placeholders(order.length, values.length + 1)})`;
   for (let last: Row | undefined; ; ) {
-    const behind = last === undefined ? '' : ` AND (${columns}) > (${placeholders(order.length)})`;
+    const from = last === undefined ? [] : order.map((name) => last![name as keyof Row]);
     const page: readonly Row[] = await db.query<Row>(
-      `${sql}${behind} ORDER BY ${columns} LIMIT ${PAGE}`,
-      last === undefined ? [] : order.map((name) => last![name as keyof Row] as SqlValue),
+      `${sql}${last === undefined ? '' : behind} ORDER BY ${columns} LIMIT ${PAGE}`,
+      [...values, ...(from as SqlValue[])],
       LONG_MS,
     );
     if (page.length > 0) yield page;
@@ -443,8 +445,7 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
   /** What a move wrote. @param origin from, or to this file alone */
   async *moved(origin: string): AsyncGenerator<readonly RowKey[]> {
     if (!this.#side.has.has('moved_items')) return;
-    // Both are of this program: no quotes are in them.
-    const sql = `SELECT owner, id FROM hopgate.moved_items WHERE kind = '${this.#table.name}' AND origin IN ('${origin}', '')`;
-    yield* pagesOf<RowKey>(this.#side, sql, ['owner', 'id']);
+    const sql = "SELECT owner, id FROM hopgate.moved_items WHERE kind = $1 AND origin IN ($2, '')";
+    yield* pagesOf<RowKey>(this.#side, sql, ['owner', 'id'], [this.#table.name, origin]);
   }
 }
