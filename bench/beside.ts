@@ -13,11 +13,12 @@ import { startMock, startTargets } from './targets.ts';
 
 const HELP = `bun bench/beside.ts BINARY… [options]
 
-The first binary is what the others are compared with.
+The first is what the others are compared with; \`relay\` among them is the bare relay.
 
   --target NAME     hopgate, or another of its ways as \`run.ts\` names them (hopgate)
   --scenario NAME   the load: J50, S50, B50, … (J50)
   --slices N        how often each is measured (15)
+  --warm N          slices before that, in which code is compiled (4)
   --ms N            milliseconds of one slice (1500)
 `;
 
@@ -27,6 +28,7 @@ const { values, positionals } = parseArgs({
     target: { type: 'string', default: 'hopgate' },
     scenario: { type: 'string', default: 'J50' },
     slices: { type: 'string', default: '15' },
+    warm: { type: 'string', default: '4' },
     ms: { type: 'string', default: '1500' },
     help: { type: 'boolean', default: false },
   },
@@ -53,25 +55,35 @@ try {
       say: (line) => console.error(line),
       program: { binary, env: {} },
     };
-    const target = (await startTargets([name], bench)).targets[0];
+    const target = (await startTargets([binary === 'relay' ? binary : name], bench)).targets[0];
     if (target === undefined) throw new Error(`${binary} does not start`);
-    builds.push({ binary, target, micros: [] as number[] });
+    builds.push({ binary, target, micros: [] as number[], threads: new Map<string, number[]>() });
   }
   const plan = lasting(scenario, Number(values.ms));
-  for (let slice = -2; slice < Number(values.slices); slice++) {
-    for (const { target, micros } of builds) {
+  for (let slice = -Number(values.warm); slice < Number(values.slices); slice++) {
+    for (const { target, micros, threads } of builds) {
       const before = cpuSample(target.pid);
       const result = await generator.run(planFor(plan, target));
+      const after = cpuSample(target.pid);
+      if (slice < 0) continue;
       const units = scenario.unit === 'event' ? result.events : result.requests;
-      // The first slices compile.
-      if (slice >= 0) micros.push(cpuBetween(before, cpuSample(target.pid)) / 1000 / units);
+      const spent = (thread?: string) => cpuBetween(before, after, thread) / 1000 / units;
+      micros.push(spent());
+      for (const thread of new Set([...after.values()].map(({ name }) => name))) {
+        threads.set(thread, [...(threads.get(thread) ?? []), spent(thread)]);
+      }
     }
   }
   const first = builds[0]!.micros;
-  for (const { binary, micros } of builds) {
+  for (const { binary, micros, threads } of builds) {
     const ratio = median(micros.map((one, at) => one / first[at]!));
+    const parts = [...threads]
+      .map(([thread, spent]) => [thread, median(spent)] as const)
+      .filter(([, spent]) => spent > median(micros) / 100)
+      .toSorted(([, a], [, b]) => b - a)
+      .map(([thread, spent]) => `${thread} ${spent.toFixed(1)}`);
     console.log(
-      `${median(micros).toFixed(2).padStart(8)} µs a ${scenario.unit}  ×${ratio.toFixed(3)}  ${binary}`,
+      `${median(micros).toFixed(2).padStart(8)} µs a ${scenario.unit}  ×${ratio.toFixed(3)}  ${binary}  (${parts.join(', ')})`,
     );
   }
 } finally {

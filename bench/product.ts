@@ -146,7 +146,7 @@ export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Tar
     limited: name === 'hopgate-limited',
     collector: name === 'hopgate-traced' ? await startCollector(bench) : undefined,
   });
-  const version = versionOf(BINARY);
+  const version = versionOf(bench.program?.binary ?? BINARY);
   return {
     name,
     child,

@@ -1,6 +1,6 @@
 /** The bank of all replicas, in Postgres. */
 
-import type { Sql, SqlReader, SqlValue } from '../state/engines/engine.ts';
+import type { Sql, SqlReader, SqlTransaction, SqlValue } from '../state/engines/engine.ts';
 import type { Prepared } from '../state/sql/migrations.ts';
 import {
   type Bank,
@@ -92,8 +92,8 @@ export class DatabaseBank implements Bank {
     return rows.length > 0;
   }
 
-  /** Statements that do not wait for each other go out together: while the lock is held, there are two trips. */
-  async #drawn(inside: SqlReader, draw: Draw): Promise<Drawn> {
+  /** Statements that do not wait for each other go out together: while the lock is held, there is one trip, with its end. */
+  async #drawn(inside: SqlTransaction, draw: Draw): Promise<Drawn> {
     const { session, number, settled, wanted, closes } = draw;
     const windows = [...new Map([...settled, ...wanted].map((one) => [keyOf(one), one])).values()];
     const read = () => readWindows(inside, session, windows);
@@ -136,17 +136,12 @@ export class DatabaseBank implements Bank {
     });
     const answer = { grants, lapsed, sessions: count };
     const ends = lapsed || closes;
+    const stored = [number, JSON.stringify(storedAnswer(answer)), this.sessionMs, ends] as const;
     await Promise.all([
-      ...write(inside, session, rows.filter(isChanged)),
+      write(inside, session, rows.filter(isChanged), stored),
       ...(closes ? giveBackAll(inside, session) : []),
-      inside.query(
-        `INSERT INTO hopgate.sessions (id, seq, answer, until, lapsed)
-           VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond', $5)
-           ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, answer = excluded.answer, lapsed = excluded.lapsed,
-             until = CASE WHEN hopgate.sessions.lapsed THEN hopgate.sessions.until ELSE excluded.until END`,
-        [session, number, JSON.stringify(storedAnswer(answer)), this.sessionMs, ends],
-      ),
       ...(number % CLEAN_DRAWS === 1 ? clean(inside, session) : []),
+      inside.commit(),
     ]);
     return answer;
   }
@@ -198,38 +193,48 @@ async function readWindows(
   });
 }
 
-function write(inside: SqlReader, session: string, rows: readonly Drawing[]) {
-  if (rows.length === 0) return [];
+/** One statement: what the draw has changed, and its answer, in case that it does not arrive. */
+function write(
+  inside: SqlReader,
+  session: string,
+  rows: readonly Drawing[],
+  [number, answer, sessionMs, ends]: readonly [number, string, number, boolean],
+) {
   const column = (of: (one: Drawing) => SqlValue) => rows.map(of);
-  const law = column(({ window }) => window.law);
-  const start = column(({ window }) => window.start);
-  return [
-    inside.query(
-      `INSERT INTO hopgate.windows (law, start, spent, held, keep_until)
-         SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-         ON CONFLICT (law, start) DO UPDATE SET spent = excluded.spent, held = excluded.held`,
-      [
-        law,
-        start,
-        column(({ row }) => row.spent),
-        column(({ row }) => row.held),
-        column(({ window }) => window.keepUntil),
-      ],
-    ),
-    inside.query(
-      `INSERT INTO hopgate.leases (session, law, start, held, lost)
-         SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
-         ON CONFLICT (session, law, start) DO UPDATE SET held = excluded.held, lost = excluded.lost`,
-      [session, law, start, column(({ lease }) => lease.held), column(({ lease }) => lease.lost)],
-    ),
-    ...(rows.some(({ lease }) => lease.held + lease.lost === 0)
-      ? [
-          inside.query('DELETE FROM hopgate.leases WHERE session = $1 AND held = 0 AND lost = 0', [
-            session,
-          ]),
-        ]
-      : []),
-  ];
+  return inside.query(
+    `WITH changed AS (
+         SELECT * FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
+           AS c (law, start, spent, held, keep_until, own, lost)),
+       windows AS (
+         INSERT INTO hopgate.windows (law, start, spent, held, keep_until)
+           SELECT law, start, spent, held, keep_until FROM changed
+           ON CONFLICT (law, start) DO UPDATE SET spent = excluded.spent, held = excluded.held),
+       leases AS (
+         INSERT INTO hopgate.leases (session, law, start, held, lost)
+           SELECT $1, law, start, own, lost FROM changed WHERE own + lost > 0
+           ON CONFLICT (session, law, start) DO UPDATE SET held = excluded.held, lost = excluded.lost),
+       ended AS (
+         DELETE FROM hopgate.leases l USING changed c
+           WHERE l.session = $1 AND l.law = c.law AND l.start = c.start AND c.own + c.lost = 0)
+     INSERT INTO hopgate.sessions (id, seq, answer, until, lapsed)
+       VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond', $5)
+       ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, answer = excluded.answer, lapsed = excluded.lapsed,
+         until = CASE WHEN hopgate.sessions.lapsed THEN hopgate.sessions.until ELSE excluded.until END`,
+    [
+      session,
+      number,
+      answer,
+      sessionMs,
+      ends,
+      column(({ window }) => window.law),
+      column(({ window }) => window.start),
+      column(({ row }) => row.spent),
+      column(({ row }) => row.held),
+      column(({ window }) => window.keepUntil),
+      column(({ lease }) => lease.held),
+      column(({ lease }) => lease.lost),
+    ],
+  );
 }
 
 /** What sessions held when their time was over counts as spent: it may have been used. */

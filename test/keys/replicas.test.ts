@@ -18,7 +18,7 @@ import { KeyDirectory, type KeyLookup, sha256 } from '../../src/keys/directory.t
 import { KeyChanges } from '../../src/keys/key-changes.ts';
 import { databaseSource, RunTimeKeys } from '../../src/keys/run-time-keys.ts';
 import { isKeyText, newKeyId, newKeyText } from '../../src/keys/secret-format.ts';
-import { EngineAway, type SqlReader } from '../../src/state/engines/engine.ts';
+import { EngineAway, type SqlTransaction } from '../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { ValkeyCache } from '../../src/state/engines/valkey.ts';
 import { configWith } from '../support/access.ts';
@@ -41,7 +41,7 @@ setDefaultTimeout(120_000);
 class LossyDatabase extends PostgresDatabase {
   loses = false;
 
-  override async transaction<T>(work: (inside: SqlReader) => Promise<T>, deadlineMs: number) {
+  override async transaction<T>(work: (inside: SqlTransaction) => Promise<T>, deadlineMs: number) {
     const result = await super.transaction(work, deadlineMs);
     if (this.loses) throw new EngineAway('database', 'no answer');
     return result;

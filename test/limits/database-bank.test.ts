@@ -6,7 +6,7 @@ import { DatabaseBank } from '../../src/limits/database-bank.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
 import type { Admission, Clock, Ticket, WindowLaw } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
-import type { Sql, SqlReader } from '../../src/state/engines/engine.ts';
+import type { Sql, SqlTransaction } from '../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   type DatabaseServer,
@@ -285,12 +285,13 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     const freezing = {
       query: database.query.bind(database),
       // Its statements before the first write are answered, and then nothing more is sent.
-      transaction: (work: (inside: SqlReader) => Promise<unknown>, deadlineMs: number) =>
+      transaction: (work: (inside: SqlTransaction) => Promise<unknown>, deadlineMs: number) =>
         database.transaction(
           (inside) =>
             work({
               query: (sql, values) =>
                 sql.includes('INSERT INTO hopgate.') ? frozen.promise : inside.query(sql, values),
+              commit: () => frozen.promise,
             }),
           deadlineMs,
         ),

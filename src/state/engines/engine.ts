@@ -101,6 +101,11 @@ export interface SqlReader {
   query<Row>(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
 }
 
+export interface SqlTransaction extends SqlReader {
+  /** The end, sent with the last statements and not after their answers. If one of them fails, all is undone. */
+  commit(): Promise<void>;
+}
+
 export interface Sql extends Engine {
   /**
    * One trip.
@@ -113,7 +118,7 @@ export interface Sql extends Engine {
     stopMs?: number,
   ): Promise<readonly Row[]>;
   /** All of it or nothing. What `work` throws undoes everything. */
-  transaction<T>(work: (inside: SqlReader) => Promise<T>, deadlineMs: number): Promise<T>;
+  transaction<T>(work: (inside: SqlTransaction) => Promise<T>, deadlineMs: number): Promise<T>;
 }
 
 export interface ObjectInfo {

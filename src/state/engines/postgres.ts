@@ -8,7 +8,7 @@ import {
   type EngineFinding,
   type EngineState,
   type Sql,
-  type SqlReader,
+  type SqlTransaction,
   type SqlValue,
 } from './engine.ts';
 import { clockFinding, latencyFinding } from './findings.ts';
@@ -63,16 +63,21 @@ export class PostgresDatabase implements Sql {
     );
   }
 
-  transaction<T>(work: (inside: SqlReader) => Promise<T>, deadlineMs: number): Promise<T> {
+  transaction<T>(work: (inside: SqlTransaction) => Promise<T>, deadlineMs: number): Promise<T> {
     return this.#watch.use(deadlineMs, () =>
       this.#with(async (client) => {
-        const inside: SqlReader = {
+        let isOver = false;
+        const end = async (how: 'COMMIT' | 'ROLLBACK') => {
+          isOver = true;
+          await rowsOf(client, how, undefined, deadlineMs);
+        };
+        const inside: SqlTransaction = {
           query: async (sql, values) => {
-            if (isUndone) throw new EngineAway('database', 'the transaction is over');
+            if (isOver) throw new EngineAway('database', 'the transaction is over');
             return rowsOf(client, sql, values, deadlineMs);
           },
+          commit: () => end('COMMIT'),
         };
-        let isUndone = false;
         // The server gives up too: a connection that is lost must not hold locks for ever.
         // It goes out with the first statements.
         const begun = rowsOf(client, beginOf(deadlineMs), undefined, deadlineMs);
@@ -80,11 +85,11 @@ export class PostgresDatabase implements Sql {
         try {
           [result] = await Promise.all([work(inside), begun]);
         } catch (thrown) {
-          isUndone = true;
-          await rowsOf(client, 'ROLLBACK', undefined, deadlineMs);
+          // Where the end is on its way, all answers are read before the connection is used again.
+          await end('ROLLBACK');
           throw thrown;
         }
-        await rowsOf(client, 'COMMIT', undefined, deadlineMs);
+        if (!isOver) await end('COMMIT');
         return result;
       }),
     );

@@ -80,6 +80,21 @@ describe.skipIf(!HAS_POSTGRES)('Postgres', () => {
     expect(database.state.status).toBe('up');
   });
 
+  test('an end that is sent with the last statements: one that fails undoes all, and the connection goes on', async () => {
+    const { database } = open();
+    await database.query('CREATE TABLE ended (n int PRIMARY KEY)', [], LONG);
+    const put = (...numbers: number[]) =>
+      database.transaction(async (inside) => {
+        const sent = numbers.map((n) => inside.query('INSERT INTO ended VALUES ($1)', [n]));
+        await Promise.all([...sent, inside.commit()]);
+      }, LONG);
+    await put(1, 2);
+    expect(await failure(put(3, 3))).toMatchObject({ code: '23505' });
+    const found = await database.query<{ n: number }>('SELECT n FROM ended', [], LONG);
+    expect(found.map(({ n }) => n)).toEqual([1, 2]);
+    expect(database.state.status).toBe('up');
+  });
+
   test('an error of a query is the caller’s', async () => {
     const { database } = open();
     expect(await failure(database.query('SELEC', [], LONG))).toMatchObject({ code: '42601' });
