@@ -1,5 +1,9 @@
 /** Checks of memory and numbers: many streams at once, a stalled reader, several workers, a soak. */
 
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { startCache } from '../test/support/engines/cache-servers.ts';
+import { startPostgres } from '../test/support/engines/database-servers.ts';
 import { singlePlan } from './check-latency.ts';
 import { sleep } from './clock.ts';
 import type { Generator } from './generator.ts';
@@ -13,7 +17,7 @@ import {
 } from './process-usage.ts';
 import { CLIENT_HEADERS, gatewayTarget, startProduct } from './product.ts';
 import { planFor, SCENARIOS, type Scenario } from './scenarios.ts';
-import { slope } from './statistics.ts';
+import { median, slope } from './statistics.ts';
 import type { Bench, Target, TargetName } from './target.ts';
 
 const named = (name: Scenario['name']) => SCENARIOS.find((scenario) => scenario.name === name)!;
@@ -47,6 +51,102 @@ export async function manyStreams(
     slowestStart: result.firstByte.max / 1000,
     residentPeak,
   };
+}
+
+export interface PacedStreams {
+  readonly streams: number;
+  /** Milliseconds from the mock's stamp to the client. */
+  readonly delayP50: number;
+  readonly delayP99: number;
+  readonly eventRate: number;
+  /** Events that were lost, and streams that failed or did not end. */
+  readonly faults: number;
+  readonly residentPeak: number;
+}
+
+export const PACED_STREAMS = 10_000;
+
+/** Streams at once, each with an event every 200 ms. @throws where this machine cannot hold so many */
+export async function pacedStreams(
+  generator: Generator,
+  target: Target,
+  streams: number,
+): Promise<PacedStreams> {
+  const limits = readFileSync('/proc/self/limits', 'latin1');
+  const files = Number(/Max open files +\d+ +(\d+)/.exec(limits)?.[1]);
+  if (files < 2.2 * streams) throw new Error(`this machine allows ${files} open files`);
+  if (availableParallelism() < 4) throw new Error('it needs four cores');
+  const plan = {
+    ...planFor(named('P500'), target),
+    body: singlePlan(target, 'paced-25x200ms', true).body,
+    connections: streams,
+    maxRequests: streams,
+    durationMs: 30_000,
+    graceMs: 15_000,
+    spreadMs: 4000,
+    events: 25,
+  };
+  const [result, residentPeak] = await peakResident(target.pid, generator.run(plan));
+  const errors = Object.values(result.errors).reduce((sum, n) => sum + n, 0);
+  return {
+    streams,
+    delayP50: result.delay.p50 / 1000,
+    delayP99: result.delay.p99 / 1000,
+    eventRate: (result.eventsInTime / result.elapsedMs) * 1000,
+    faults: result.lost + result.unfinished + errors,
+    residentPeak,
+  };
+}
+
+export interface EnginesCost {
+  /** Requests a second of a replica with engines, by those of an embedded gateway; and CPU of both, µs a request. */
+  readonly rate: number;
+  readonly cpu: number;
+  readonly embeddedCpu: number;
+}
+
+/** A replica beside a gateway without engines, slice by slice. @throws where Postgres or Valkey is not installed */
+export async function enginesCost(
+  bench: Bench,
+  generator: Generator,
+  slices: number,
+): Promise<EnginesCost> {
+  const [cache, database] = await Promise.all([startCache(), startPostgres()]);
+  const started = await Promise.all(
+    [undefined, { cache: `redis://127.0.0.1:${cache.port}`, database: database.url }].map(
+      (engines, i) =>
+        startProduct(bench, {
+          upstream: 'openai-chat',
+          name: `engines-${i}`,
+          limited: true,
+          ...(engines && { engines }),
+        }),
+    ),
+  );
+  try {
+    const found = started.map(() => ({ rate: [] as number[], cpu: [] as number[] }));
+    for (let slice = -4; slice < slices; slice++) {
+      for (const [i, { child, port }] of started.entries()) {
+        const model = (name: string) => name;
+        const entrance = { port, dialect: 'chat' as const, headers: CLIENT_HEADERS, model };
+        const plan = { ...planFor(named('J50'), entrance), durationMs: 700 };
+        const before = cpuSample(child.pid);
+        const result = await generator.run(plan);
+        if (slice < 0) continue;
+        found[i]!.rate.push(result.requestsInTime / result.elapsedMs);
+        found[i]!.cpu.push(cpuBetween(before, cpuSample(child.pid)) / 1000 / result.requests);
+      }
+    }
+    const [embedded, replica] = found;
+    return {
+      rate: median(replica!.rate.map((rate, i) => rate / embedded!.rate[i]!)),
+      cpu: median(replica!.cpu),
+      embeddedCpu: median(embedded!.cpu),
+    };
+  } finally {
+    for (const { child } of started) await child.stop();
+    await Promise.all([cache.stop(), database.stop()]);
+  }
 }
 
 /** Megabytes that a target grows by while a client reads the first bytes of a 1 GB stream and then stalls. */
@@ -93,12 +193,12 @@ export interface Workers {
   readonly shares: readonly number[];
 }
 
-/** Starts the product with `--workers 2` and looks which of its processes work. */
-export async function workers(bench: Bench, generator: Generator): Promise<Workers> {
+/** Starts the product with so many workers, and looks which of its processes work. */
+export async function workers(bench: Bench, generator: Generator, count: number): Promise<Workers> {
   const { child, port } = await startProduct(bench, {
     upstream: 'openai-chat',
-    name: 'workers',
-    arguments: ['--port', '0', '--workers', '2'],
+    name: `workers-${count}`,
+    arguments: ['--port', '0', '--workers', String(count)],
   });
   try {
     const entrance = {
@@ -107,9 +207,11 @@ export async function workers(bench: Bench, generator: Generator): Promise<Worke
       headers: CLIENT_HEADERS,
       model: (name: string) => name,
     };
-    await sleep(300);
+    const plan = { ...planFor(named('J50'), entrance), connections: 128, durationMs: 4000 };
+    // What runs is compiled.
+    await generator.run(plan);
     const before = cpuSample(child.pid);
-    const result = await generator.run(planFor(named('J50'), entrance));
+    const result = await generator.run(plan);
     const after = cpuSample(child.pid);
     const spent = processTree(child.pid).map((pid) => {
       const own = (sample: CpuSample) =>

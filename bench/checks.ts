@@ -1,9 +1,19 @@
 /** The separate checks, one after the other, on the targets that they say something about. */
 
-import { freshMemory, manyStreams, soak, stalledReader, workers } from './check-capacity.ts';
+import {
+  enginesCost,
+  freshMemory,
+  manyStreams,
+  PACED_STREAMS,
+  pacedStreams,
+  soak,
+  stalledReader,
+  workers,
+} from './check-capacity.ts';
 import { aborts, loopBlocks, startup } from './check-latency.ts';
 import { agentSessions } from './check-sessions.ts';
 import { idleSockets, pacedSockets } from './check-websocket.ts';
+import { coresOf } from './children.ts';
 import type { Generator } from './generator.ts';
 import { startGenerator } from './generator.ts';
 import type { Checks } from './goals.ts';
@@ -69,9 +79,18 @@ export async function runChecks(
         found.startupMs = await startup(bench, times);
       });
       found.aborts = await each('aborts', product, (t) => aborts(bench, generator, t, times));
-      await attempt('workers', async () => {
-        found.workers = await workers(bench, generator);
-      });
+      found.workers = {};
+      for (const count of options.quick ? [2] : [1, 2, 4]) {
+        await attempt(`workers ${count}`, async () => {
+          if (count > coresOf('gateway')) throw new Error(`it needs ${count} cores`);
+          found.workers![count] = await workers(bench, generator, count);
+        });
+      }
+      if (!options.quick) {
+        await attempt('engines', async () => {
+          found.engines = await enginesCost(bench, generator, 15);
+        });
+      }
       await attempt('WebSocket, paced', async () => {
         const paced = { streams: 500, rounds: options.quick ? 1 : 5 };
         found.sockets = {
@@ -89,6 +108,12 @@ export async function runChecks(
       found.blocks = await loopBlocks(generator, pinger, same, LARGE, options.quick ? 2 : 6);
     });
     await pinger.child.stop();
+    if (!options.quick) {
+      const paced = same.filter(({ name }) => name !== 'hopgate-armed');
+      found.paced = await each('10,000 paced streams', paced, (target) =>
+        pacedStreams(generator, target, PACED_STREAMS),
+      );
+    }
     found.memory = await each('memory', product, ({ name }) => freshMemory(bench, generator, name));
     const held = options.quick ? product.slice(0, 1) : product;
     found.many = await each('many streams', held, (target) => manyStreams(generator, target, 600));

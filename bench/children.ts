@@ -1,6 +1,7 @@
 /** Child processes of a benchmark run: started, waited for, and always stopped again by their own id. */
 
 import { closeSync, openSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import type { Subprocess } from 'bun';
 import { sleep } from './clock.ts';
 
@@ -10,7 +11,41 @@ export interface Child {
   stop(): Promise<void>;
 }
 
+/** Who may be given cores of its own. */
+const ROLES = ['gateway', 'load', 'mock'] as const;
+export type Role = (typeof ROLES)[number];
+
+const cores = new Map<Role, string>();
+
+/** From here on children run on these cores: `gateway=0-1,load=4,mock=5`. @throws on what it does not understand */
+export function pinTo(text: string): void {
+  for (const part of text.split(/,(?=[a-z])/)) {
+    const [, name, list] = /^([a-z]+)=(\d+(?:[-,]\d+)*)$/.exec(part) ?? [];
+    const role = ROLES.find((one) => one === name);
+    if (role === undefined || list === undefined) throw new Error(`--cores: ${part}`);
+    cores.set(role, list);
+  }
+}
+
+/** How many cores a role may use. */
+export function coresOf(role: Role): number {
+  const ranges = cores.get(role)?.split(',') ?? [];
+  if (ranges.length === 0) return availableParallelism();
+  return ranges.reduce((sum, range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return sum + last - first + 1;
+  }, 0);
+}
+
+/** Who runs where, for people. */
+export const placesText = () =>
+  cores.size === 0
+    ? 'mock, load generator and gateway share the cores'
+    : ROLES.map((role) => `${role} on ${cores.get(role) ?? 'any core'}`).join(', ');
+
 export interface ChildOptions {
+  /** `gateway` if left out. */
+  readonly role?: Role;
   readonly env?: Readonly<Record<string, string>>;
   /** Where stderr (and stdout, unless it is read) goes. */
   readonly logFile: string;
@@ -24,7 +59,8 @@ const running = new Set<Child>();
 /** Starts a program; its output goes to a log file. */
 export function startChild(command: string[], options: ChildOptions): Child {
   const log = openSync(options.logFile, 'a');
-  const child = Bun.spawn(command, {
+  const own = cores.get(options.role ?? 'gateway');
+  const child = Bun.spawn(own === undefined ? command : ['taskset', '-c', own, ...command], {
     stdin: options.stdin ?? 'ignore',
     stdout: options.stdout ?? log,
     stderr: log,

@@ -11,7 +11,12 @@ export interface Generator {
 /** Starts a load generator; runs on it follow one another. */
 export function startGenerator(logFile: string): Generator {
   const script = new URL('./load-generator.ts', import.meta.url).pathname;
-  const child = startChild([process.execPath, script], { logFile, stdin: 'pipe', stdout: 'pipe' });
+  const child = startChild([process.execPath, script], {
+    role: 'load',
+    logFile,
+    stdin: 'pipe',
+    stdout: 'pipe',
+  });
   const nextLine = lineReader(child);
   return {
     child,

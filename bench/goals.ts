@@ -1,6 +1,13 @@
 /** The goals of the product, each with the measurement that decides it. */
 
-import type { FreshMemory, ManyStreams, Soak, Workers } from './check-capacity.ts';
+import type {
+  EnginesCost,
+  FreshMemory,
+  ManyStreams,
+  PacedStreams,
+  Soak,
+  Workers,
+} from './check-capacity.ts';
 import type { AbortTimes, Block } from './check-latency.ts';
 import type { PairCost, Sessions } from './check-sessions.ts';
 import type { IdleSockets, PacedSockets } from './check-websocket.ts';
@@ -15,7 +22,10 @@ export interface Checks {
   many?: Partial<Record<TargetName, ManyStreams>>;
   memory?: Partial<Record<TargetName, FreshMemory>>;
   stalled?: Partial<Record<TargetName, number>>;
-  workers?: Workers;
+  /** By their number. */
+  workers?: Record<number, Workers>;
+  engines?: EnginesCost;
+  paced?: Partial<Record<TargetName, PacedStreams>>;
   sockets?: { readonly same: PacedSockets; readonly converting: PacedSockets };
   idleSockets?: IdleSockets;
   soak?: Partial<Record<TargetName, Soak>>;
@@ -69,25 +79,41 @@ function cpuGoals(cells: readonly Cell[]): Verdict[] {
     const [a, b] = CONVERTING.map(value);
     return { value: worse(a!, b!), more: `m2c ${a!.toFixed(2)}, c2m ${b!.toFixed(2)}` };
   };
+  const small = converting((target) => cpu('J50', target));
+  const streams = converting((target) => cpu('S50', target));
+  const prompts = converting((target) => cpu('T8', target));
   const paced = converting((target) => cpu('P500', target));
   const bursts = converting((t) => medianOf(cells, 'B50', t, (c) => c.cpu));
+  const times = converting((target) => cpu('B50', target));
+  const late = medianRatio(cells, 'J1', 'hopgate', 'relay', (c) => c.result.latency.p99);
   return [
     judge(
       'Same protocol, 1 KB JSON (J50): CPU per request, × relay',
       { atMost: 1.4 },
-      '1.2',
+      '1.15',
       '×',
       cpu('J50', 'hopgate'),
     ),
-    judge('… with tools declared', { atMost: 1.4 }, '1.2', '×', cpu('J50', 'hopgate-armed')),
+    judge('… converting', { atMost: 2 }, '1.6', '×', small.value, small.more),
+    judge('… at one connection (J1): p99, × relay’s', { atMost: 1.3 }, '1.0', '×', late),
+    judge(
+      'Prompts of 100,000 tokens (T8): CPU per request, × relay',
+      { atMost: 2 },
+      '1.4',
+      '×',
+      cpu('T8', 'hopgate'),
+    ),
+    judge('… converting', { atMost: 3 }, '2', '×', prompts.value, prompts.more),
+    judge('J50 with tools declared', { atMost: 1.4 }, '1.2', '×', cpu('J50', 'hopgate-armed')),
     judge(
       'Same protocol, 100-event streams (S50): CPU per stream, × relay',
-      { atMost: 1.4 },
-      '1.15',
+      { atMost: 0.95 },
+      '0.7',
       '×',
       cpu('S50', 'hopgate'),
     ),
-    judge('… with tools declared', { atMost: 1.4 }, '1.15', '×', cpu('S50', 'hopgate-armed')),
+    judge('… converting', { atMost: 1.7 }, '1.3', '×', streams.value, streams.more),
+    judge('S50 with tools declared', { atMost: 1.4 }, '1.15', '×', cpu('S50', 'hopgate-armed')),
     judge(
       'Same protocol, 500 paced streams (P500): CPU per event, × relay, nothing to look for',
       { atMost: 1.15 },
@@ -104,6 +130,14 @@ function cpuGoals(cells: readonly Cell[]): Verdict[] {
       paced.value,
       paced.more,
     ),
+    judge(
+      'Same protocol, bursts (B50): CPU per event, × relay',
+      { atMost: 1.8 },
+      '1.5',
+      '×',
+      cpu('B50', 'hopgate'),
+    ),
+    judge('… converting', { atMost: 5 }, '3.5', '×', times.value, times.more),
     judge(
       'Converting, bursts (B50): CPU per event',
       { atMost: 2 },
@@ -231,7 +265,9 @@ function socketGoals({ sockets, idleSockets }: Checks): Verdict[] {
 }
 
 function checkGoals(checks: Checks): Verdict[] {
-  const { blocks, aborts, workers } = checks;
+  const { blocks, aborts, engines } = checks;
+  const { 1: one, 2: workers, 4: four } = checks.workers ?? {};
+  const paced = Object.entries(checks.paced ?? {});
   const base = blocks?.relay?.p50 ?? Number.NaN;
   const block = (target: TargetName) => {
     const own = blocks?.[target];
@@ -331,6 +367,38 @@ function checkGoals(checks: Checks): Verdict[] {
             `${t} ${m.completed} of ${m.asked}, slowest start ${m.slowestStart.toFixed(0)} ms`,
         )
         .join('; '),
+    ),
+    judge(
+      '10,000 paced streams, an event every 200 ms: delay of an event, p99',
+      { atMost: 50 },
+      '15',
+      ' ms',
+      checks.paced?.hopgate?.delayP99,
+      paced
+        .map(
+          ([t, p]) =>
+            `${t} ${p.eventRate.toFixed(0)} events/s, p50 ${p.delayP50.toFixed(1)} ms, ${p.faults} faults, ${p.residentPeak.toFixed(0)} MB`,
+        )
+        .join('; '),
+    ),
+    judge(
+      'One replica with engines and budgets: requests/s, × embedded',
+      { atLeast: 0.9 },
+      '1.0',
+      '×',
+      engines?.rate,
+      engines &&
+        `CPU of the gateway ${engines.cpu.toFixed(1)}, embedded ${engines.embeddedCpu.toFixed(1)} µs`,
+    ),
+    judge(
+      '--workers 4 on four cores: requests/s, × one process',
+      { atLeast: 3.4 },
+      '3.8',
+      '×',
+      one && four && four.rate / one.rate,
+      [one, workers, four]
+        .flatMap((w) => (w === undefined ? [] : [`${w.rate.toFixed(0)} req/s`]))
+        .join(', '),
     ),
     judge(
       '--workers 2: processes at work',

@@ -24,6 +24,8 @@ export interface ProductOptions {
   readonly limited?: boolean;
   /** The port of a collector that gets the trace of every tenth exchange, and the metrics. */
   readonly collector?: number;
+  /** State is in these, as of one of many replicas. */
+  readonly engines?: { readonly cache: string; readonly database: string };
 }
 
 /** What the mock's address is followed by. */
@@ -49,7 +51,7 @@ budgets:
 
 // A first route that does not match and one that does: a request pays for walking the table.
 const configuration = (
-  { upstream, records, limited, collector }: ProductOptions,
+  { upstream, records, limited, collector, engines }: ProductOptions,
   mockPort: number,
 ) => `
 listen: 127.0.0.1:0
@@ -67,6 +69,7 @@ routes:
 ${limited === true ? LIMITED : `auth: { keys: ["${CLIENT_KEY}"] }`}
 samples: { mode: "${records === true ? 'all' : 'off'}" }
 ${collector === undefined ? '' : `telemetry: { otlp: { endpoint: "http://127.0.0.1:${collector}", traces: 0.1 } }`}
+${engines === undefined ? '' : `engines: ${JSON.stringify(engines)}`}
 `;
 
 /** Writes the configuration of one instance and gives the command that serves it. */
@@ -117,7 +120,8 @@ export const versionOf = (binary: string) =>
 function startCollector(bench: Bench): Promise<number> {
   const script = new URL('./otlp-collector.ts', import.meta.url).pathname;
   const logFile = `${bench.dir}/collector.log`;
-  return announcedPort(startChild([process.execPath, script], { logFile, stdout: 'pipe' }));
+  const child = startChild([process.execPath, script], { role: 'mock', logFile, stdout: 'pipe' });
+  return announcedPort(child);
 }
 
 /** What the clients of those that are not Chat on both sides speak, and the upstream. */

@@ -24,6 +24,7 @@ const HELP = `bun bench/profile.ts [options]
   --warm SECONDS    before anything counts (15)
   --seconds N       (6)
   --least PERCENT   functions below this are left out (0.5)
+  --thread NAME     of which thread they are told (the busiest)
 
 Needs Linux' perf. What is profiled is built for it, into dist/readable: functions keep their names there.
 `;
@@ -36,6 +37,7 @@ const { values } = parseArgs({
     warm: { type: 'string', default: '15' },
     seconds: { type: 'string', default: '6' },
     least: { type: 'string', default: '0.5' },
+    thread: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -154,10 +156,11 @@ try {
   for (const [thread, own] of byShare) {
     console.log(`${(own.length * worth).toFixed(1).padStart(8)}  ${thread}`);
   }
-  const [, main] = byShare[0] ?? ['', [] as Sample[]];
+  const [thread, told] = byShare.find(([name]) => name === values.thread) ??
+    byShare[0] ?? ['', [] as Sample[]];
   const least = (samples.length * Number(values.least)) / 100;
   console.log(
-    `\nThe event loop, µs a ${unit}:\n${treeLines(callTree(main), worth, least).join('\n')}`,
+    `\nIn ${thread}, µs a ${unit}:\n${treeLines(callTree(told), worth, least).join('\n')}`,
   );
 } finally {
   await stopChildren();

@@ -1,6 +1,7 @@
 /** Writes what was measured as Markdown: the machine, the goals, all medians, what to keep in mind. */
 
 import { cpus, totalmem } from 'node:os';
+import { placesText } from './children.ts';
 import type { Checks, Verdict } from './goals.ts';
 import { faults, medianOf, medianRatio, type Rounds } from './rounds.ts';
 import type { Scenario } from './scenarios.ts';
@@ -41,7 +42,7 @@ export function machineName(): string {
 
 function machine(run: Run): string {
   return [
-    `- Machine: ${machineName()}; mock, load generator and gateway share the cores; loopback only`,
+    `- Machine: ${machineName()}; ${placesText()}; loopback only`,
     `- Bun ${Bun.version}; ${[...new Set(run.targets.map((t) => t.version))].join(', ')}`,
     `- Command: \`${run.command}\`; ${run.rounds} rounds, ${Math.round(run.seconds)} s, ${new Date().toISOString().slice(0, 10)}`,
     ...run.skipped.map((line) => `- **SKIPPED** ${line}`),

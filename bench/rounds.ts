@@ -35,9 +35,10 @@ const atAStretch = (name: TargetName) => isPeer(name) || recording(name);
 
 /** Whether a cell is worth its time: the peers cannot carry 500 streams and crawl through 50 long ones; recording is read off the rest. */
 export function measured(scenario: Scenario, target: TargetName): boolean {
-  if (recording(target)) return !scenario.name.startsWith('B');
-  if (isPeer(target)) return scenario.name !== 'P500' && scenario.name !== 'B50';
-  if (target === 'direct' || speaksGemini(target)) return scenario.name !== 'B1';
+  const { name } = scenario;
+  if (recording(target)) return !name.startsWith('B') && name !== 'T8';
+  if (isPeer(target)) return name !== 'P500' && name !== 'B50' && name !== 'T8';
+  if (target === 'direct' || speaksGemini(target)) return name !== 'B1';
   return true;
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runChecks } from './checks.ts';
-import { stopChildren, stopOnSignals } from './children.ts';
+import { pinTo, stopChildren, stopOnSignals } from './children.ts';
 import { startGenerator } from './generator.ts';
 import { verdicts } from './goals.ts';
 import { type Run, report, withEarlierSections } from './report.ts';
@@ -21,6 +21,7 @@ const HELP = `bun bench/run.ts [options]
   --targets NAMES   only these, with commas: ${TARGET_NAMES.join(', ')}
   --quick           shorter runs, no peers, no soak: within two minutes
   --soak            the long memory check too (100,000 requests and 1,000 aborts, three ways)
+  --cores PLACES    each on cores of its own: gateway=0-1,load=4,mock=5 (Linux' taskset)
   --pairs NAMES     only these pairs of sessions, with commas: messages>chat, …
   --json            the whole result as JSON on stdout instead of the report
 `;
@@ -33,6 +34,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
     pairs: { type: 'string' },
+    cores: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -57,6 +59,7 @@ const QUICK_TARGETS = ['direct', 'relay', 'hopgate', 'hopgate-armed', 'hopgate-m
 async function main(): Promise<number> {
   const began = Date.now();
   const { quick } = values;
+  if (values.cores !== undefined) pinTo(values.cores);
   const parts = [...SCENARIOS.map((s) => s.name), 'checks', 'soak', 'sessions'] as const;
   const standard = quick
     ? (['J50', 'S50', 'B50', 'P500', 'checks'] as const)

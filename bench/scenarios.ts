@@ -3,7 +3,7 @@
 import type { LoadPlan } from './load-plan.ts';
 import type { Dialect } from './replies.ts';
 
-export type ScenarioName = 'J50' | 'S50' | 'B1' | 'B50' | 'P500';
+export type ScenarioName = 'J1' | 'J50' | 'T8' | 'S50' | 'B1' | 'B50' | 'P500';
 
 export interface Scenario {
   readonly name: ScenarioName;
@@ -18,6 +18,8 @@ export interface Scenario {
   readonly spreadMs: number;
   readonly events: number;
   readonly stamped: boolean;
+  /** Bytes of a message in front of the question. */
+  readonly padding?: number;
 }
 
 // What is held against the relay to a few hundredths: one slice more or less is off by 15 of them.
@@ -27,6 +29,15 @@ const CLOSED_LOOP = { durationMs: 1000, maxRequests: 1_000_000, spreadMs: 0, sta
 export const SCENARIOS: readonly Scenario[] = [
   {
     ...CLOSED_LOOP,
+    name: 'J1',
+    about: '1 KB JSON answers, 1 connection',
+    unit: 'request',
+    model: 'json-1k',
+    connections: 1,
+    events: 0,
+  },
+  {
+    ...CLOSED_LOOP,
     durationMs: RATIO_MS,
     name: 'J50',
     about: '1 KB JSON answers, 50 connections',
@@ -34,6 +45,16 @@ export const SCENARIOS: readonly Scenario[] = [
     model: 'json-1k',
     connections: 50,
     events: 0,
+  },
+  {
+    ...CLOSED_LOOP,
+    name: 'T8',
+    about: 'prompts of 100,000 tokens (400 KB), 1 KB JSON answers, 8 connections',
+    unit: 'request',
+    model: 'json-1k',
+    connections: 8,
+    events: 0,
+    padding: 400_000,
   },
   {
     ...CLOSED_LOOP,
@@ -180,6 +201,7 @@ export function planFor(scenario: Scenario, entrance: Entrance): LoadPlan {
     headers,
     body: requestBody(dialect, model, stream, {
       tools: entrance.tools ?? false,
+      ...(scenario.padding !== undefined && { padding: scenario.padding }),
     }),
     connections: scenario.connections,
     durationMs: scenario.durationMs,

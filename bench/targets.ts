@@ -36,6 +36,7 @@ const sameModel = (name: string) => name;
 export async function startMock(dir: string): Promise<{ port: number; pid: number }> {
   const script = new URL('./mock-upstream.ts', import.meta.url).pathname;
   const child = startChild([process.execPath, script], {
+    role: 'mock',
     logFile: `${dir}/mock.log`,
     stdout: 'pipe',
   });
