@@ -360,13 +360,6 @@ describe('known secrets', () => {
   });
 });
 
-/** Repeats the work until even a small input takes more than a tick of the CPU clock. */
-const often =
-  <T>(work: (input: T) => unknown) =>
-  (input: T) => {
-    for (let i = 0; i < 1500; i++) work(input);
-  };
-
 describe('time grows linearly with the length', () => {
   const UNITS = [
     'API_KEY=1',
@@ -413,7 +406,7 @@ describe('time grows linearly with the length', () => {
         expectLinear({
           name: unit,
           input: (size) => unit.repeat(size / unit.length),
-          run: often((text: string) => redactText(text)),
+          run: (text) => redactText(text),
         }),
       60_000,
     );
@@ -442,7 +435,7 @@ describe('time grows linearly with the length', () => {
       await expectLinear({
         name: secret,
         input,
-        run: often((text: string) => maskSecrets(text, known)),
+        run: (text) => maskSecrets(text, known),
       });
     }
   });
@@ -460,11 +453,11 @@ describe('time grows linearly with the length', () => {
       expectLinear({
         name: 'one open credential',
         input: (size) => Buffer.from(`API_KEY=${'a1'.repeat(size / 2)}`),
-        run: often((bytes: Buffer) => {
+        run: (bytes) => {
           const mask = new BodyMask(() => []);
           for (let at = 0; at < bytes.length; at += 64) mask.push(bytes.subarray(at, at + 64));
           mask.end();
-        }),
+        },
       }),
     60_000,
   );
