@@ -64,7 +64,16 @@ const withBody = (body: unknown) => {
 const request = (body: unknown) => head('POST', chat.path, ...withBody(body)).join('\r\n');
 
 describe('a client connection', () => {
-  test(
+  beforeAll(() => {
+    upstream.answerWith(({ bytes, body }) => {
+      if (bytes.length > 100_000) return say('all of it');
+      return body.stream === true
+        ? say('One word after the other.', { delivery: { piece: 5, paceMs: 2000 } })
+        : say('late', { delivery: { firstByteMs: 9000 } });
+    });
+  });
+
+  test.concurrent(
     'an idle connection is closed: without a request, with half a head, after an answer, in the middle of a body',
     async () => {
       const all = [
@@ -84,17 +93,11 @@ describe('a client connection', () => {
     { timeout: 40_000 },
   );
 
-  test(
+  test.concurrent(
     'a connection stays open during a slow answer and a slow stream, and closes afterwards',
     async () => {
-      upstream.clear();
-      upstream.enqueue(
-        say('late', { delivery: { firstByteMs: 9000 } }),
-        say('One word after the other.', { delivery: { piece: 5, paceMs: 2000 } }),
-      );
       const whole = open(gateway.url);
       whole.socket.write(request(chat.body));
-      await upstream.request(0);
       const stream = open(gateway.url);
       stream.socket.write(request(streamed.body));
       await until(() => whole.said().includes('late'));
@@ -106,11 +109,9 @@ describe('a client connection', () => {
     { timeout: 60_000 },
   );
 
-  test(
+  test.concurrent(
     'a connection may send a large body slowly while bytes keep coming',
     async () => {
-      upstream.clear();
-      upstream.enqueue(say('all of it'));
       const text = JSON.stringify({
         ...chat.body,
         messages: [{ role: 'user', content: 'x'.repeat(600_000) }],

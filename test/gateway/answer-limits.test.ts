@@ -286,7 +286,7 @@ describe('comments that never end', () => {
 
   for (const client of NAMES) {
     test(`${client}: they end by themselves before the first word, and the next target answers`, async () => {
-      for (const piece of PIECES) {
+      const given = PIECES.map(async (piece) => {
         const bad = upstreamWith((wire) => dribble(wire, head('text/event-stream'), piece));
         const good = upstreamWith((wire) => said(wire, saying('openai-chat', true, 'Second.')));
         const world = rawWorld(`
@@ -301,18 +301,20 @@ ${times}`);
         const alone = await worldOf(bad.url, 'openai-chat', times).ask(client, true);
         expect(alone.status).toBe(504);
         expect(alone.text).toContain('timeouts.content');
-      }
+      });
+      await Promise.all(given);
     });
 
     test(`${client}: they end by themselves behind the first word`, async () => {
       const vendor = client;
-      for (const piece of PIECES) {
+      const given = PIECES.map(async (piece) => {
         const first = head('text/event-stream') + beginning(vendor, 'Well');
         const upstream = upstreamWith((wire) => dribble(wire, first, piece));
         const seen = await worldOf(upstream.url, vendor, times).ask(client, true);
         expect([seen.status, seen.reset]).toEqual([200, true]);
         expect(seen.text).toContain('timeouts.content');
-      }
+      });
+      await Promise.all(given);
     });
   }
 

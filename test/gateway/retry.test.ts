@@ -151,10 +151,9 @@ describe('a target that cannot be reached', () => {
     const b = always(saying('openai-chat', false, 'From b.'));
     const url = `https://127.0.0.1:${mute.port}`;
     const more = ', timeouts: { connect: 0.3 }';
-    const began = performance.now();
-    const seen = await route([url, b.url], more).ask('openai-chat', false);
-    expect(seen.text).toContain('From b.');
-    expect(performance.now() - began).toBeLessThan(3000);
+    const both = route([url, b.url], more);
+    const seen = await both.ask('openai-chat', false);
+    expect([seen.text.includes('From b.'), both.summaries[0]?.tries]).toEqual([true, 2]);
     const alone = await route([url], more).ask('openai-chat', false);
     expect(alone.status).toBe(504);
     expect(alone.text).toContain('timeouts.connect');
@@ -187,9 +186,8 @@ describe('a target without room', () => {
     const world = route([a.url], ', concurrency: 1');
     await Promise.all([1, 2, 3].map(() => world.ask('openai-chat', false)));
     const waits = world.summaries.map(({ queue }) => queue ?? 0).sort((x, y) => x - y);
-    expect(waits[0]).toBeLessThan(200);
-    expect(waits[1]).toBeGreaterThan(200);
-    expect(waits[2]).toBeGreaterThan(500);
+    expect(waits[1]! - waits[0]!).toBeGreaterThan(100);
+    expect(waits[2]! - waits[1]!).toBeGreaterThan(100);
   });
 });
 

@@ -33,6 +33,8 @@ const MAX = 4 * 1024 * 1024;
 const STEP = 8;
 /** The larger input takes at least `STEP` times this, else only noise is measured. */
 const MIN_MS = 1;
+/** Where even the largest input takes no longer, nothing is measured. */
+const NEGLIGIBLE_MS = 4;
 const MAX_TIMES = 60;
 /** The smaller size is measured until so many runs in a row brought no lower time, and at most so often. */
 const SETTLED = 3;
@@ -73,11 +75,14 @@ export async function growthOf<T>(one: GrowthCase<T>, limit = LIMIT): Promise<Gr
     let large = await milliseconds(one, size * STEP);
     // Code that is not compiled yet takes many times as long: the first run may only have seemed long enough.
     if (large >= STEP * MIN_MS) large = Math.min(large, await milliseconds(one, size * STEP));
-    if (large >= STEP * MIN_MS || size * STEP * 2 > most) break;
+    if (large >= STEP * MIN_MS) return growthAt(one, size, limit);
+    if (size * STEP * 2 > most) {
+      if (large >= NEGLIGIBLE_MS) return growthAt(one, size, limit);
+      return { sizes: [size, size * STEP], times: [large, large], exponent: 0 };
+    }
     // Far from the time that counts, a step may be wide: even quadratic work does not reach far beyond it.
     size *= large < MIN_MS / 2 && size * STEP * 4 <= most ? 4 : 2;
   }
-  return growthAt(one, size, limit);
 }
 
 /** The same from this size on. */
@@ -93,8 +98,7 @@ async function growthAt<T>(one: GrowthCase<T>, size: number, limit = LIMIT): Pro
 }
 
 function exponentOf(small: number, large: number): number {
-  // Even the largest input takes a negligible time.
-  if (large < 4 * MIN_MS) return 0;
+  if (large < NEGLIGIBLE_MS) return 0;
   return Math.log(large / Math.max(small, MIN_MS / 4)) / Math.log(STEP);
 }
 

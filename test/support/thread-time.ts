@@ -40,4 +40,4 @@ export const threadTime: () => number =
   });
 
 /** A time shorter than this (ms) says little: the work is to be done again until it adds up to it. */
-export const SHORTEST_MS = exact === undefined ? 12 : 1;
+export const SHORTEST_MS = exact === undefined ? 12 : 0.25;

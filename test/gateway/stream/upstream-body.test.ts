@@ -69,7 +69,7 @@ describe.each([
     return { upstream, bytes, released: () => released, seen: () => seen };
   }
 
-  test.each([false, true])(
+  test.concurrent.each([false, true])(
     'a client that takes longer than the upstream may be silent costs it nothing (recorded: %p)',
     async (recorded) => {
       const { upstream, bytes, released, seen } = source(recorded);
@@ -89,7 +89,7 @@ describe.each([
     },
   );
 
-  test('an upstream that goes on saying something is not silent, however long it takes', async () => {
+  test.concurrent('an upstream that goes on saying something is not silent, however long it takes', async () => {
     const { upstream, bytes } = source();
     let taken = 0;
     const flowing = bytes.pipe({
@@ -107,7 +107,7 @@ describe.each([
     expect(taken).toBe(15);
   });
 
-  test('an upstream that falls silent is given up, in words, and its slot is given back', async () => {
+  test.concurrent('an upstream that falls silent is given up, in words, and its slot is given back', async () => {
     const { upstream, bytes, released } = source();
     const failure = bytes.pipe({ write: () => undefined });
     upstream.say();
@@ -118,7 +118,7 @@ describe.each([
     expect(released()).toBe(1);
   });
 
-  test('a silence that begins when the client is done at last is the upstream’s', async () => {
+  test.concurrent('a silence that begins when the client is done at last is the upstream’s', async () => {
     const { upstream, bytes } = source();
     const failure = bytes.pipe({ write: () => Bun.sleep(IDLE_MS * 2) });
     upstream.say();

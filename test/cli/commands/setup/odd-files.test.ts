@@ -181,7 +181,7 @@ describe.each(CASES)('%s: %s', (client, file, lines) => {
       expect((await setup('--revert')).code).toBe(0);
       expect(read()).toBe(text);
     });
-    await fc.assert(property, { numRuns: 25 });
+    await fc.assert(property, { numRuns: 10 });
     expect(existsSync(join(world.home, '.hopgate/setup'))).toBe(true);
   });
 });
@@ -201,7 +201,7 @@ describe.each(BLOCKS)('%s: %s, with a line that came later', (client, file, line
       expect((await world.run(['setup', client, '--revert', '--yes'])).code).toBe(0);
       expect(readFileSync(path, 'utf8')).toBe(`${text}${later}${how.eol}`);
     });
-    await fc.assert(property, { numRuns: 25 });
+    await fc.assert(property, { numRuns: 10 });
   });
 });
 
@@ -222,5 +222,5 @@ test('Continue reads its models, and those of before, in what was written', asyn
     ]);
     await world.run(['setup', 'continue', '--revert', '--yes']);
   });
-  await fc.assert(property, { numRuns: 25 });
+  await fc.assert(property, { numRuns: 10 });
 });
