@@ -108,8 +108,7 @@ describe('to a client of another protocol', () => {
           for (const fixture of streams(vendor)) {
             if (OTHERWISE.some((one) => one.test(fixture.file))) continue;
             serve(fixture);
-            const message =
-              read.get(fixture.file) ?? (await hear(upstream.origin, vendor, 'm1'));
+            const message = read.get(fixture.file) ?? (await hear(upstream.origin, vendor, 'm1'));
             read.set(fixture.file, message);
             const reply = await hear(gateway.url, client, VIA[vendor]);
             if (!Bun.deepEquals(message, reply))

@@ -54,7 +54,11 @@ describe('an error of many megabytes in place of an answer', () => {
             digesting,
             timeOf(() => protocol.digestReply(value)),
           );
-          if (digesting >= 2 * parsing) parsing = Math.max(parsing, timeOf(() => parseJson(text)));
+          if (digesting >= 2 * parsing)
+            parsing = Math.max(
+              parsing,
+              timeOf(() => parseJson(text)),
+            );
         }
         expect(digesting).toBeLessThan(2 * parsing);
       });
