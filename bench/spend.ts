@@ -7,6 +7,7 @@ import { modelPrice } from '../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../src/keys/principal.ts';
 import { SpendAccounts } from '../src/money/accounts.ts';
 import { OutputEstimate } from '../src/money/estimate.ts';
+import { FreeSearches } from '../src/money/free-searches.ts';
 import { PriceBook } from '../src/money/price.ts';
 import { spendPage } from '../src/money/rows.ts';
 import type { SpendRow } from '../src/money/spend.ts';
@@ -157,6 +158,7 @@ await ask({ by: 'key', step: 'hour', top: '7', from: '7d' });
     prices: () => book,
     unpriced: () => 'count',
     estimate: new OutputEstimate(),
+    freeSearches: new FreeSearches(),
     guard: () => undefined,
     onCost: () => {},
   });

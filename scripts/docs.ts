@@ -157,7 +157,7 @@ const ownRows = (name: string, node: Schema): readonly ConfigRow[] =>
 /** Keys that mean the same as others of the page; the text of the key above them says where those are. */
 const TOLD_ELSEWHERE = [
   /^providers\.NAME\.(?:timeouts|retry)\./,
-  /^providers\.NAME\.prices\.NAME\.tiers\[\]\.(?!above|service_tier)/,
+  /^providers\.NAME\.prices\.NAME\.tiers\[\]\.(?!above|service_tier|time$)/,
   /^auth\.keys\[\]\.budgets\[\]\.(?!name)/,
   /^auth\.jwt\.(?:labels|models|tools|routes|spaces|expires|limits|budgets)\b/,
 ];

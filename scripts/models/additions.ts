@@ -29,7 +29,11 @@ export const ADDED_MODELS: readonly AddedModel[] = [
     from: 'claude-fable-5-1',
     facts: {
       name: 'Claude Fable 5.2',
-      usd: { input: 8, output: 40, cached: 0.2, cache_write: 10, cache_write_1h: 16, search: 10 },
+      usd: {
+        ...{ input: 8, output: 40, cached: 0.2, cache_write: 10, cache_write_1h: 16, search: 10 },
+        // https://platform.claude.com/docs/en/manage-claude/data-residency
+        regions: { us: 1.1 },
+      },
     },
   },
   // https://api-docs.deepseek.com/updates: "deepseek-chat" and "deepseek-reasoner" ended on 24 July 2026.

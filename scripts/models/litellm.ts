@@ -106,11 +106,13 @@ function pricesOf(entry: Entry): Line | undefined {
     | Readonly<Record<string, number>>
     | undefined;
   const search = context?.search_context_size_medium;
-  const fast = (entry.provider_specific_entry as Entry | undefined)?.fast;
+  const { fast, us } = (entry.provider_specific_entry ?? {}) as Entry;
   const tiers = [...groups.entries()]
     .filter(([at]) => at !== ' ')
     .map(([, group]) => trimmed(group));
   if (typeof fast === 'number') tiers.push(fastTier(trimmed(usual), fast));
+  const offPeak = entry.off_peak_pricing as OffPeak | undefined;
+  if (offPeak !== undefined) tiers.push(offPeakTier(offPeak));
   // The last that fits counts: longer prompts before shorter ones would hide them, a tier's own step comes last.
   const rank = (tier: Line) =>
     (tier.service_tier === undefined ? 0 : 1e9) + Number(tier.above ?? 0);
@@ -120,7 +122,68 @@ function pricesOf(entry: Entry): Line | undefined {
     ...kinds,
     ...(search !== undefined && { search: Number((search * 1000).toPrecision(12)) }),
     ...(all.length > 0 && { tiers: all }),
+    ...regionsOf({ ...entry, us }),
+    ...(search !== undefined && searchesOf(entry)),
   };
+}
+
+/** Factors where a request is processed in a region, as `Host.region` of vendors and answers name it. */
+function regionsOf(entry: Entry): Line {
+  const named = {
+    us: entry.us ?? entry.regional_processing_uplift_multiplier_us,
+    eu: entry.regional_processing_uplift_multiplier_eu,
+    regional: entry.regional_endpoint_uplift_multiplier,
+  };
+  const found = Object.entries(named).filter(([, factor]) => typeof factor === 'number');
+  return found.length > 0 ? { regions: Object.fromEntries(found) } : {};
+}
+
+/** Google's: the only ones that are billed by the request, and of which some are free. */
+function searchesOf({ litellm_provider, web_search_billing_unit, ...entry }: Entry): Line {
+  const free = entry.search_free_requests as
+    | { readonly count: number; readonly period: 'day' | 'month'; readonly shared_group?: string }
+    | undefined;
+  const isGoogle = /^(?:gemini|vertex_ai|vertex_ai-language-models)$/.test(
+    String(litellm_provider),
+  );
+  return {
+    // "$35 / 1,000 grounded prompts" up to Gemini 2.5 (https://ai.google.dev/gemini-api/docs/pricing).
+    ...(isGoogle && web_search_billing_unit !== 'per_query' && { search_per: 'request' }),
+    ...(free !== undefined && {
+      free_searches: {
+        count: free.count,
+        per: free.period,
+        ...(free.shared_group !== undefined && { group: free.shared_group }),
+        // https://ai.google.dev/gemini-api/docs/rate-limits: quotas of a day begin at midnight Pacific time.
+        zone: 'America/Los_Angeles',
+      },
+    }),
+  };
+}
+
+interface OffPeak extends Entry {
+  readonly windows: readonly {
+    readonly hours_utc: string | readonly string[];
+    /** 1 = Monday … 7; left out: all. */
+    readonly weekdays?: readonly number[];
+  }[];
+}
+
+const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+
+/** The usual prices are those of the dear hours. */
+function offPeakTier({ windows, weekday_timezone, ...prices }: OffPeak): Line {
+  // Hours in one zone on days of another are no windows of ours; no vendor that is used here has them.
+  if (weekday_timezone !== undefined && weekday_timezone !== 'UTC')
+    throw new Error(`off-peak hours on days of ${String(weekday_timezone)}`);
+  const time = windows.flatMap(({ hours_utc, weekdays }) =>
+    [hours_utc].flat().map((hours) => ({
+      hours: hours.replace(/-00:00$/, '-24:00'),
+      ...(weekdays !== undefined && { days: weekdays.map((day) => WEEKDAYS[day - 1]) }),
+    })),
+  );
+  const { input, output, cached } = pricesOf(prices) ?? {};
+  return { time, input, output, ...(cached !== undefined && { cached }) };
 }
 
 /** Anthropic's fast mode multiplies every price. */
@@ -185,6 +248,7 @@ const REGIONAL =
 
 export function litellmVendors(source: Readonly<Record<string, unknown>>): Vendors {
   const out: Record<string, Record<string, Line>> = {};
+  const prefixed = new Set<string>();
   const entries = Object.entries(source).filter(
     (pair): pair is [string, Entry] => typeof pair[1] === 'object' && pair[1] !== null,
   );
@@ -201,8 +265,12 @@ export function litellmVendors(source: Readonly<Record<string, unknown>>): Vendo
     if (line.usd === undefined && line.context === undefined && line.ends === undefined) return;
     for (const vendor of vendors.split(' ')) {
       out[vendor] ??= {};
-      // A name with its provider's prefix is the newer spelling.
-      out[vendor][name] = { ...out[vendor][name], ...line };
+      // A name with its provider's prefix is the newer spelling, wherever it stands.
+      const key = `${vendor} ${name}`;
+      if (name !== id) prefixed.add(key);
+      const known = out[vendor][name];
+      out[vendor][name] =
+        name === id && prefixed.has(key) ? { ...line, ...known } : { ...known, ...line };
     }
   };
   for (const [id, entry] of entries) if (entry.alias_of === undefined) add(id, entry);

@@ -25,6 +25,8 @@ export interface Usage {
   readonly hosted?: Readonly<Record<string, number>>;
   /** The tier that the vendor says it served, in its own words; prices may depend on it. */
   readonly serviceTier?: string;
+  /** Where the vendor says that the request was processed, if that is not anywhere; prices may depend on it. */
+  readonly region?: string;
 }
 
 /** All prompt tokens, cached or not: Chat `prompt_tokens`, Responses `input_tokens`. */

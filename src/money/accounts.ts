@@ -10,9 +10,10 @@ import type { FlatHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';
 import { type PicoRates, searchesOf, wholeTokens } from './cost.ts';
 import type { AnswerKind, OutputEstimate } from './estimate.ts';
+import type { FreeSearches } from './free-searches.ts';
 import type { RunningPlace, RunningTry, SpendJournal } from './journal.ts';
 import { LastPrompts, type Lost } from './lost-cache.ts';
-import { BATCH_TIER, type PriceBook, type PriceVersion } from './price.ts';
+import { BATCH_TIER, type PriceBook, type PriceVersion, type Served } from './price.ts';
 import { NO_TOKENS } from './schema.ts';
 import type { SpendRow, SpendTokens } from './spend.ts';
 import { labelsText } from './totals.ts';
@@ -57,6 +58,7 @@ export interface AccountsOptions {
   readonly prices: () => PriceBook;
   readonly unpriced: () => 'count' | 'refuse';
   readonly estimate: OutputEstimate;
+  readonly freeSearches: FreeSearches;
   /** Undefined: nothing limits this principal. @throws GatewayError if the exchange is refused */
   readonly guard: (
     principal: Principal,
@@ -270,7 +272,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     return {
       tokens: totalInput(usage) + usage.output,
       nanoUsd: this.#applied(usage)?.cost,
-      mostNanoUsd: this.#applied({ ...usage, output })?.cost,
+      mostNanoUsd: this.#price?.most({ ...usage, output }, this.#served(usage)),
       choices,
     };
   }
@@ -283,14 +285,33 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     };
   }
 
+  #served(usage: Usage): Served {
+    const { batch, serviceTier, target } = this.#start;
+    return {
+      serviceTier: batch === undefined ? (usage.serviceTier ?? serviceTier) : BATCH_TIER,
+      region: this.#prices.regionOf(target.provider) ?? usage.region,
+    };
+  }
+
   /** @param requests that the usage is of: prices depend on the length of each */
   #applied(usage: Usage, price = this.#price, requests = this.#start.batch ?? 1) {
     if (price === undefined || (searchesOf(usage) > 0 && !price.pricesSearches)) return undefined;
-    const { batch, serviceTier } = this.#start;
-    const own = price.hasServiceTiers ? (usage.serviceTier ?? serviceTier) : undefined;
-    const tier = batch === undefined ? own : BATCH_TIER;
-    const { rates, json } = price.applied(totalInput(usage) / requests, tier);
+    const served = { ...this.#served(usage), time: Date.now() };
+    const { rates, json } = price.applied(totalInput(usage) / requests, served);
     return { cost: rates.costOf(usage), json, rates };
+  }
+
+  /** What has been answered: it uses up searches that cost nothing. */
+  #paid(usage: Usage, price: PriceVersion | undefined, requests?: number) {
+    const applied = this.#applied(usage, price, requests);
+    const searches = searchesOf(usage);
+    if (applied === undefined || price === undefined || searches === 0) return applied;
+    const { freeSearches } = this.#account.options;
+    const paid = freeSearches.paid(this.target, price, searches, Date.now());
+    if (paid === searches) return applied;
+    const { rates, json } = applied;
+    const about = `${json.slice(0, -1)},"paid_searches":${paid}}`;
+    return { cost: rates.costOf(usage, paid), json: about, rates };
   }
 
   #priceOf(model: string | undefined): PriceVersion | undefined {
@@ -298,7 +319,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 
   count(usage: Usage, model: string | undefined): void {
-    const applied = this.#applied(usage, this.#priceOf(model), 1);
+    const applied = this.#paid(usage, this.#priceOf(model), 1);
     const before = this.#counted;
     this.#counted =
       before === undefined
@@ -323,7 +344,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const exact = usage === undefined || result.final;
     const price = this.#priceOf(result.model);
     const isUnknown = result.unmeasured === true && price?.pricesUnmeasured !== true;
-    const known = usage === undefined || isUnknown ? undefined : this.#applied(usage, price);
+    const isUnpriced = usage === undefined || counted !== undefined || isUnknown;
+    const known = isUnpriced ? undefined : this.#paid(usage, price);
     const applied = counted ?? known;
     // What was not answered costs nothing, whatever the price.
     const whole = usage === undefined ? 0 : applied?.cost;

@@ -1,7 +1,7 @@
 /** The one place where tokens become money: integers of nano-USD, rounded up once for each try. */
 
 import type { Rates } from '../config/sections/prices.ts';
-import type { Usage } from '../conversation/usage.ts';
+import { totalInput, totalOutput, type Usage } from '../conversation/usage.ts';
 
 /** 1e-9 USD. More than any try can cost; sums of thousands of them are still exact in SQLite. */
 export const MAX_NANO_USD = 1e15;
@@ -34,8 +34,21 @@ export class PicoRates {
     this.request = perThousandth(rates.request);
   }
 
-  /** Nano-USD for one try that was answered, rounded up. */
-  costOf(usage: Usage): number {
+  /** The same if the whole prompt is written to the cache, and all that is generated costs what the dearest kind does. */
+  mostOf(usage: Usage): number {
+    const { input, output, cacheWrite, cacheWrite1h, reasoning } = this;
+    const pico =
+      this.request +
+      wholeTokens(totalInput(usage)) * Math.max(input, cacheWrite, cacheWrite1h) +
+      wholeTokens(totalOutput(usage)) * Math.max(output, reasoning);
+    return Math.min(MAX_NANO_USD, Math.ceil(pico / 1000));
+  }
+
+  /**
+   * Nano-USD for one try that was answered, rounded up.
+   * @param searches those that are paid for
+   */
+  costOf(usage: Usage, searches = searchesOf(usage)): number {
     const { cacheRead = 0, cacheWrite = 0, cacheWrite1h = 0, reasoning = 0 } = usage;
     const hour = Math.min(cacheWrite1h, cacheWrite);
     const pico =
@@ -46,14 +59,14 @@ export class PicoRates {
       wholeTokens(hour) * this.cacheWrite1h +
       wholeTokens(usage.output) * this.output +
       wholeTokens(reasoning) * this.reasoning +
-      wholeTokens(searchesOf(usage)) * this.search;
+      wholeTokens(searches) * this.search;
     // Up to here every product and sum is an exact integer.
-    if (pico > Number.MAX_SAFE_INTEGER) return this.#largeCostOf(usage);
+    if (pico > Number.MAX_SAFE_INTEGER) return this.#largeCostOf(usage, searches);
     const rest = pico % 1000;
     return Math.min(MAX_NANO_USD, (pico - rest) / 1000 + (rest > 0 ? 1 : 0));
   }
 
-  #largeCostOf(usage: Usage): number {
+  #largeCostOf(usage: Usage, searches: number): number {
     const { cacheRead = 0, cacheWrite = 0, cacheWrite1h = 0, reasoning = 0 } = usage;
     const hour = Math.min(cacheWrite1h, cacheWrite);
     const parts: readonly (readonly [number, number])[] = [
@@ -64,7 +77,7 @@ export class PicoRates {
       [hour, this.cacheWrite1h],
       [usage.output, this.output],
       [reasoning, this.reasoning],
-      [searchesOf(usage), this.search],
+      [searches, this.search],
     ];
     let pico = 0n;
     for (const [count, price] of parts) pico += BigInt(wholeTokens(count)) * BigInt(price);

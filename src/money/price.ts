@@ -1,8 +1,11 @@
 /** Which price applies to a try: that of the configuration, else the one that hopgate knows of the model. */
 
-import { cataloguePrice } from '../config/models/model-facts.ts';
+import { cataloguePrice, modelsFile } from '../config/models/model-facts.ts';
 import { isSameModel, MAX_NAME } from '../config/models/names.ts';
 import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
+import { isWithin, weekTime } from '../config/sections/time-window.ts';
+import { totalInput, type Usage } from '../conversation/usage.ts';
+import { memberOf } from '../lib/json/json-members.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { PicoRates } from './cost.ts';
 
@@ -20,27 +23,35 @@ export const BATCH_TIER = 'batch';
  * https://developers.openai.com/api/docs/guides/batch).
  */
 const BATCH_SHARE = 0.5;
+/** What a vendor may serve where a request does not say, by the settings of its project (https://developers.openai.com/api/docs/guides/priority-processing). */
+const PRIORITY_TIER = 'priority';
+
+/** How a request was served, as far as prices depend on it. What is left out is not known. */
+export interface Served {
+  readonly serviceTier?: string | undefined;
+  /** When it ended, in milliseconds since 1970. */
+  readonly time?: number;
+  readonly region?: string | undefined;
+}
 
 /** What one request with so many prompt tokens pays: the last tier that fits, else the usual prices. */
-export function ratesFor(
-  price: ModelPrice,
-  inputTokens: number,
-  serviceTier: string | undefined,
-): Rates {
-  return price.tiers[tierOf(price.tiers, inputTokens, serviceTier)]?.rates ?? price;
-}
+export const ratesFor = (price: ModelPrice, inputTokens: number, served: Served = {}): Rates =>
+  price.tiers[tierOf(price.tiers, inputTokens, served)]?.rates ?? price;
 
-function tierOf(
+const tierOf = (
   tiers: readonly PriceTier[],
   inputTokens: number,
-  serviceTier: string | undefined,
-): number {
-  return tiers.findLastIndex(
+  { serviceTier, time }: Served,
+  isAt = ({ time: windows = [] }: PriceTier) =>
+    time !== undefined &&
+    windows.some((window) => isWithin(window, weekTime(time, window.zone ?? 'UTC'))),
+): number =>
+  tiers.findLastIndex(
     (tier) =>
       (tier.above === undefined || inputTokens > tier.above) &&
-      (tier.serviceTier === undefined || tier.serviceTier === serviceTier),
+      (tier.serviceTier === undefined || tier.serviceTier === serviceTier) &&
+      (tier.time === undefined || isAt(tier)),
   );
-}
 
 /** One model's prices at one provider. */
 export interface KnownPrice {
@@ -52,6 +63,8 @@ export interface KnownPrice {
 export interface PricedProvider {
   /** Its name in the catalogue of models; undefined: the catalogue has none of its prices. */
   readonly vendor?: string | undefined;
+  /** Where its requests are processed, as far as its address tells. */
+  readonly region?: string | undefined;
   /** A cloud: names are those of deployments and of profiles there, and answers name the model behind them. */
   readonly platform?: unknown;
   readonly prices: readonly ModelPrice[];
@@ -124,9 +137,23 @@ export class PriceBook {
     };
   }
 
+  /** Where a provider's requests are processed; undefined: its address does not tell. */
+  regionOf(provider: string): string | undefined {
+    return memberOf(this.#providers, provider)?.region;
+  }
+
   /** Undefined: none is known. */
   modelPrice(target: string, time: number): ModelPrice | undefined {
     return this.of(target).at(time)?.model;
+  }
+
+  /** Some provider's models may have searches for nothing. */
+  get hasFreeSearches(): boolean {
+    return Object.values(this.#providers).some(
+      ({ prices, vendor }) =>
+        prices.some(({ freeSearches }) => freeSearches !== undefined) ||
+        (vendor !== undefined && modelsFile().hasFreeSearches(vendor)),
+    );
   }
 
   /** Some price is known. */
@@ -169,7 +196,8 @@ export class PriceVersion {
   readonly #source: string;
   readonly #usual: AppliedPrice;
   readonly #tiers: readonly AppliedPrice[];
-  readonly #halves = new Map<number, AppliedPrice>();
+  /** Of a batch or a region, by tier, factor and region. */
+  readonly #scaled = new Map<string, AppliedPrice>();
 
   constructor(price: ModelPrice, source: string) {
     this.effectiveFrom = price.effectiveFrom;
@@ -187,29 +215,53 @@ export class PriceVersion {
   }
 
   /** @param inputTokens all prompt tokens of one request, cached ones included */
-  applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice {
-    const { tiers } = this.model;
-    const index = tierOf(tiers, inputTokens, serviceTier);
-    if (serviceTier === BATCH_TIER && tiers[index]?.serviceTier !== BATCH_TIER) {
-      return this.#halfOf(index);
-    }
-    return this.#tiers[index] ?? this.#usual;
+  applied(inputTokens: number, served: Served): AppliedPrice {
+    return this.#atTier(tierOf(this.model.tiers, inputTokens, served), served);
   }
 
-  /** Tokens alone are cheaper in a batch. */
-  #halfOf(index: number): AppliedPrice {
-    let half = this.#halves.get(index);
-    if (half === undefined) {
-      const tier = this.model.tiers[index];
-      const { search, request, ...tokens } = tier?.rates ?? this.model;
-      const halved = Object.fromEntries(
-        TOKEN_RATES.map((kind) => [kind, tokens[kind] * BATCH_SHARE]),
-      ) as Omit<Rates, 'search' | 'request'>;
-      const about = { above: tier?.above, service_tier: BATCH_TIER };
-      half = this.#applied({ ...halved, search, request }, about);
-      this.#halves.set(index, half);
+  /**
+   * What a request can cost at most of which nobody knows yet how it will be served: at any time, in any region where only
+   * the answer tells that, by the vendor's priority where the request leaves that open, and with its whole prompt written
+   * to the cache.
+   */
+  most(usage: Usage, { serviceTier, region }: Served): number {
+    const { tiers, regions } = this.model;
+    const inputTokens = totalInput(usage);
+    const isOpen = serviceTier === undefined || serviceTier === 'auto';
+    const served = isOpen ? [undefined, PRIORITY_TIER] : [serviceTier];
+    const times = [undefined, ...tiers.filter(({ time }) => time !== undefined)];
+    const places = region === undefined ? [undefined, ...Object.keys(regions)] : [region];
+    let most = 0;
+    for (const tier of served) {
+      for (const at of times) {
+        const index = tierOf(tiers, inputTokens, { serviceTier: tier }, (one) => one === at);
+        for (const place of places) {
+          const { rates } = this.#atTier(index, { serviceTier: tier, region: place });
+          most = Math.max(most, rates.mostOf(usage));
+        }
+      }
     }
-    return half;
+    return most;
+  }
+
+  #atTier(index: number, { serviceTier, region }: Served): AppliedPrice {
+    const tier = this.model.tiers[index];
+    const isHalf = serviceTier === BATCH_TIER && tier?.serviceTier !== BATCH_TIER;
+    const factor = region === undefined ? undefined : memberOf(this.model.regions, region);
+    if (!isHalf && factor === undefined) return this.#tiers[index] ?? this.#usual;
+    const key = `${index} ${isHalf} ${region}`;
+    let scaled = this.#scaled.get(key);
+    if (scaled === undefined) {
+      const about = {
+        above: tier?.above,
+        service_tier: isHalf ? BATCH_TIER : tier?.serviceTier,
+        ...(factor !== undefined && { region, factor }),
+      };
+      const share = (isHalf ? BATCH_SHARE : 1) * (factor ?? 1);
+      scaled = this.#applied(scaledBy(tier?.rates ?? this.model, share), about);
+      this.#scaled.set(key, scaled);
+    }
+    return scaled;
   }
 
   #applied(rates: Rates, tier: object): AppliedPrice {
@@ -233,4 +285,14 @@ export class PriceVersion {
     });
     return { rates: new PicoRates(rates), json };
   }
+}
+
+/** Tokens alone are cheaper in a batch, and dearer in a region. */
+function scaledBy(rates: Rates, factor: number): Rates {
+  const { search, request } = rates;
+  const tokens = Object.fromEntries(
+    // Without what a binary fraction adds.
+    TOKEN_RATES.map((kind) => [kind, Number((rates[kind] * factor).toPrecision(12))]),
+  ) as Omit<Rates, 'search' | 'request'>;
+  return { ...tokens, search, request };
 }

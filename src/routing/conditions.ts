@@ -1,12 +1,8 @@
 /** Compiles the conditions of a rule: each knows which facts it reads, whether it holds, and why. */
 
 import type { Category } from '../config/sections/categories.ts';
-import {
-  compileRegex,
-  type NumberRange,
-  type TimeWindow,
-  type WhenConfig,
-} from '../config/sections/conditions.ts';
+import { compileRegex, type NumberRange, type WhenConfig } from '../config/sections/conditions.ts';
+import { isWithin, type TimeWindow, weekTime } from '../config/sections/time-window.ts';
 import { anyGlob, globTest } from '../lib/text/glob.ts';
 import { CATEGORY_FACTS } from './category.ts';
 import type { Fact, RouteRequest } from './request.ts';
@@ -184,35 +180,17 @@ function lastText(patterns: readonly string[]): Condition {
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
-function timeOfDay({ from, to, days, zone }: TimeWindow): Condition {
-  const format = new Intl.DateTimeFormat('en-US', {
-    hourCycle: 'h23',
-    weekday: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZone: zone,
-  });
-  const clock = (time: number) => {
-    const parts = new Map(format.formatToParts(time).map(({ type, value }) => [type, value]));
-    return {
-      day: WEEKDAYS.indexOf(parts.get('weekday') ?? ''),
-      minute: Number(parts.get('hour')) * 60 + Number(parts.get('minute')),
-    };
-  };
-  const open = (day: number) => days === undefined || days.includes(day);
+function timeOfDay(window: TimeWindow): Condition {
+  const { from, to, days, zone } = window;
   return {
     key: 'time',
     facts: ['time'],
     wanted: [`${hhmm(from)}-${hhmm(to)}`, days?.map((day) => WEEKDAYS[day]).join(', '), zone]
       .filter((part) => part !== undefined)
       .join(' '),
-    holds: (request) => {
-      const { day, minute } = clock(request.time);
-      if (from < to) return open(day) && minute >= from && minute < to;
-      return (open(day) && minute >= from) || (open((day + 6) % 7) && minute < to);
-    },
-    got: (request) => {
-      const { day, minute } = clock(request.time);
+    holds: ({ time }) => isWithin(window, weekTime(time, zone)),
+    got: ({ time }) => {
+      const { day, minute } = weekTime(time, zone);
       return `${WEEKDAYS[day]} ${hhmm(minute)}`;
     },
   };

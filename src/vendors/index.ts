@@ -98,6 +98,12 @@ function presetAt(host: string, path: string): Preset | undefined {
 const hostOf = (name: string, has: (host: Host) => boolean): Host | undefined =>
   VENDORS.flatMap(({ hosts = [] }) => hosts).find((one) => has(one) && globTest(one.host)(name));
 
+/** Where requests to an address are processed; undefined: it does not tell. */
+export const regionAt = (baseUrl: string): string | undefined =>
+  URL.canParse(baseUrl)
+    ? hostOf(new URL(baseUrl).hostname, ({ region }) => region !== undefined)?.region
+    : undefined;
+
 /** The vendor's name in OpenTelemetry's conventions, by the host of its base URL; undefined: it has none. */
 export function telemetryVendor(host: string): string | undefined {
   const own = VENDORS.find(

@@ -73,6 +73,8 @@ export interface Host {
   readonly host: string;
   readonly catalogue?: string;
   readonly telemetry?: string;
+  /** Where it processes requests, as prices of models name it; `global`: anywhere. Left out: it does not tell. */
+  readonly region?: string;
 }
 
 /** Facts about a vendor, or about some of its models. A key is dropped only if the vendor refuses it, not if it ignores it. */

@@ -51,7 +51,7 @@ test('the last tier that fits counts, and a price from the day on which it begin
   });
   const book = new PriceBook({ providers: { up: { prices } } });
   const input = (time: string, count: number, tier?: string) =>
-    book.of('up/m').at(Date.parse(time))!.applied(count, tier).rates.input / 1e6;
+    book.of('up/m').at(Date.parse(time))!.applied(count, { serviceTier: tier }).rates.input / 1e6;
   expect(input('2026-12-31T23:59:59Z', 200_000)).toBe(2);
   expect(input('2026-12-31T23:59:59Z', 200_001)).toBe(4);
   expect(input('2026-12-31T23:59:59Z', 200_001, 'flex')).toBe(1);
@@ -140,7 +140,10 @@ test('a batch costs what its tier says, else half; searches and requests cost th
   });
   const book = new PriceBook({ providers: { up: { prices } } });
   const rates = (model: string, input: number) => {
-    const { rates, json } = book.of(`up/${model}`).at(Date.now())!.applied(input, 'batch');
+    const { rates, json } = book
+      .of(`up/${model}`)
+      .at(Date.now())!
+      .applied(input, { serviceTier: 'batch' });
     return { ...rates, tier: JSON.parse(json).service_tier };
   };
   expect(rates('told', 1)).toMatchObject({ input: 6e6, output: 7e6, tier: 'batch' });

@@ -9,6 +9,7 @@ import { WITHOUT_KEY } from '../../keys/principal.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import { type AccountsOptions, SpendAccounts } from '../../money/accounts.ts';
 import { OutputEstimate } from '../../money/estimate.ts';
+import { FreeSearches } from '../../money/free-searches.ts';
 import { openSpend } from '../../money/open-spend.ts';
 import { PriceBook } from '../../money/price.ts';
 import type { SpendSource } from '../../money/reports.ts';
@@ -49,6 +50,7 @@ export function accountServices(
   let config = initial;
   let prices = new PriceBook(config);
   const estimate = new OutputEstimate();
+  const freeSearches = new FreeSearches();
   const journal = openSpend({
     path,
     database,
@@ -67,14 +69,19 @@ export function accountServices(
     prices: () => prices,
     unpriced: () => config.unpriced,
     estimate,
+    freeSearches,
     guard,
     onCost: (target, nanoUsd) => metrics.cost.add(nanoUsd / 1e9, target),
   });
   return {
     accounts,
     spend: journal,
-    open: () => journal.open(),
+    open() {
+      journal.open();
+      freeSearches.follow(journal, () => prices);
+    },
     async close() {
+      freeSearches.close();
       accounts.close();
       await journal.close();
     },

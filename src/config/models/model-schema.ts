@@ -3,7 +3,18 @@
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { isDay } from '../../lib/text/calendar.ts';
 import { check } from '../file/check.ts';
-import { closed, count, integer, list, type Node, number, string, text } from '../file/schema.ts';
+import {
+  closed,
+  count,
+  integer,
+  list,
+  type Node,
+  named,
+  number,
+  string,
+  text,
+} from '../file/schema.ts';
+import { freeSearches, searchPer, tierTime } from '../sections/prices.ts';
 import { profileFacts } from '../vendors/profile-schema.ts';
 
 const some = <N extends Node>(node: N) => node.optional('unknown');
@@ -26,8 +37,10 @@ const RATES = {
 const tier = closed('other prices for some requests', {
   above: some(count('prompt tokens above which it counts')),
   service_tier: some(text('the tier that was served')),
+  time: some(tierTime),
   ...RATES,
 });
+const factor = number('a factor', { minimum: 0, maximum: 1000 });
 
 const LINES: Readonly<Record<string, Node>> = {
   rule: closed('a rule', {
@@ -51,6 +64,9 @@ const LINES: Readonly<Record<string, Node>> = {
         input: price,
         output: price,
         tiers: some(list(tier)),
+        regions: some(named(factor, 'factors by region')),
+        search_per: some(searchPer),
+        free_searches: some(freeSearches),
       }),
     ),
     ends: some(text('the day on which it ends')),

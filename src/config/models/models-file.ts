@@ -127,6 +127,13 @@ export class ModelsFile {
     return at === undefined ? undefined : this.#model(at);
   }
 
+  /** Some model of the vendor has searches that cost nothing. */
+  hasFreeSearches(vendor: string): boolean {
+    const { start = 0, end = 0 } = this.#vendors.get(vendor) ?? {};
+    const at = this.#text.indexOf('"free_searches"', start);
+    return at >= 0 && at < end;
+  }
+
   /** A model wherever it is served, its maker first. */
   anywhere(model: string): KnownModel | undefined {
     const place = this.#byName().get(plainName(model));

@@ -2,7 +2,6 @@
 
 import { EFFORTS } from '../../conversation/models/efforts.ts';
 import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
-import { suggest } from '../../lib/text/did-you-mean.ts';
 import {
   choice,
   closed,
@@ -18,6 +17,7 @@ import {
   text,
 } from '../file/schema.ts';
 import { CATEGORIES } from './categories.ts';
+import { timeWindow } from './time-window.ts';
 
 const anything = 'any';
 const RANGE =
@@ -30,12 +30,6 @@ const size = integer(undefined, 0);
 
 const howMany = (description: string) =>
   either([flag(), size, string(undefined, { pattern: RANGE })], description).reads(rangeOf);
-const HOURS = '^\\s*\\d{1,2}:\\d{2}\\s*-\\s*\\d{1,2}:\\d{2}\\s*$';
-const hours = string('Start and end, such as "22:00-06:00"; the end is excluded.', {
-  pattern: HOURS,
-});
-
-const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
 const conditions = closed('Conditions; all that are given must hold.', {
   model: oneOrMore(
@@ -88,21 +82,7 @@ const conditions = closed('Conditions; all that are given must hold.', {
   text: oneOrMore(text('A glob.'), 'The text of the last user turn ("*urgent*").').optional(
     anything,
   ),
-  time: either(
-    [
-      hours,
-      closed('A window of time.', {
-        hours: hours.byDefault('00:00-24:00'),
-        days: oneOrMore(choice(DAYS, 'A day.'), 'Days on which the window begins.').optional(
-          'every day',
-        ),
-        zone: text('IANA time zone, such as "Europe/Berlin".').optional("the machine's"),
-      }),
-    ],
-    'A time of day such as "22:00-06:00", or a mapping with hours, days and zone.',
-  )
-    .reads(windowOf)
-    .optional(anything),
+  time: timeWindow("the machine's").optional(anything),
 });
 
 /**
@@ -130,16 +110,6 @@ export interface WhenConfig extends Omit<ProgramForm<typeof conditions>, 'tokens
   readonly tokens?: NumberRange | undefined;
   /** The largest prompt, as a share of the context window of the route's first target: 0.8. */
   readonly windowShare?: number;
-}
-
-export interface TimeWindow {
-  /** Minutes of the day; with `from > to` the window runs over midnight. */
-  readonly from: number;
-  readonly to: number;
-  /** 0 = Sunday … 6; all when left out. A window over midnight belongs to the day on which it begins. */
-  readonly days?: readonly number[];
-  /** IANA name; the machine's own when left out. */
-  readonly zone?: string;
 }
 
 function checkedPattern(pattern: string, { path, findings }: Reading): string {
@@ -214,52 +184,5 @@ export function compileRegex(text: string): RegExp | undefined {
     return new RegExp(text.slice(1, end), flags);
   } catch {
     return undefined;
-  }
-}
-
-interface WrittenWindow {
-  readonly hours: string;
-  readonly days?: readonly (typeof DAYS)[number][];
-  readonly zone?: string;
-}
-
-function windowOf(
-  written: string | WrittenWindow,
-  { path, findings }: Reading,
-): TimeWindow | undefined {
-  const { hours, days, zone }: WrittenWindow =
-    typeof written === 'string' ? { hours: written } : written;
-  const [from, to] = hours.split('-').map(minutes);
-  if (from === undefined || to === undefined || from === to) {
-    findings.problems.push({
-      path: typeof written === 'string' ? path : [...path, 'hours'],
-      message: 'is not a window of time such as "22:00-06:00"',
-    });
-    return undefined;
-  }
-  if (zone !== undefined && !isZone(zone)) {
-    findings.problems.push({
-      path: [...path, 'zone'],
-      message: 'is not a time zone',
-      suggestion: suggest(zone, Intl.supportedValuesOf('timeZone')),
-    });
-    return undefined;
-  }
-  return { from, to, days: days?.map((day) => DAYS.indexOf(day)), zone };
-}
-
-function minutes(text: string): number | undefined {
-  const [hour, minute] = text.trim().split(':').map(Number);
-  if (hour === undefined || minute === undefined || minute > 59) return undefined;
-  const total = hour * 60 + minute;
-  return total <= 24 * 60 ? total : undefined;
-}
-
-function isZone(zone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -1,7 +1,9 @@
 /** The `prices` of a provider: what its models cost. */
 
 import {
+  choice,
   closed,
+  count,
   date,
   type FileForm,
   inProgram,
@@ -13,6 +15,7 @@ import {
   type ProgramForm,
   text,
 } from '../file/schema.ts';
+import { type TimeWindow, timeWindow } from './time-window.ts';
 
 const usd = (unit: string) => number(`USD per ${unit}`, { minimum: 0, maximum: 1_000_000 });
 const million = (what: string) => usd(`million ${what}`);
@@ -29,6 +32,11 @@ const KINDS = {
   request: thousand('requests that were answered.').optional('nothing'),
 };
 
+export const tierTime = oneOrMore(
+  timeWindow('UTC'),
+  'Only for requests that end within one of these windows of time, written as `when.time` of a route.',
+);
+
 const tier = closed(
   'Other prices for some requests. `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
   {
@@ -40,10 +48,23 @@ const tier = closed(
     service_tier: text(
       'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.',
     ).optional('any'),
+    time: tierTime.optional('any time'),
     input: million('prompt tokens.').optional("the model's"),
     output: million('generated tokens.').optional("the model's"),
     ...KINDS,
   },
+);
+
+export const freeSearches = closed("Searches of the vendor's own tool that cost nothing.", {
+  count: count('So many in each period.'),
+  per: choice(['day', 'month'], 'The period.'),
+  group: text('Models with the same name here share them.').optional('this model alone'),
+  zone: text('IANA time zone in which the period begins.').optional('UTC'),
+});
+
+export const searchPer = choice(
+  ['search', 'request'],
+  'What `search` is the price of; request: all searches of one request cost as much as one.',
 );
 
 const price = closed('What a model costs.', {
@@ -54,6 +75,12 @@ const price = closed('What a model costs.', {
     tier,
     'Other prices for some requests, with the keys of a price. The last tier that applies is used. Its `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
   ).optional('none'),
+  regions: named(
+    number(undefined, { minimum: 0, maximum: 1000 }),
+    "Region → factor of the prices of tokens where the request is processed there: as the vendor's address says (eu, us, regional), or its answer (us).",
+  ).optional('none'),
+  search_per: searchPer.optional('search'),
+  free_searches: freeSearches.optional('none'),
   effective_from: date('The day (UTC) from which this price applies.')
     .reads((day) => Date.parse(`${day}T00:00:00Z`))
     .optional('always'),
@@ -63,14 +90,25 @@ export type FilePrice = FileForm<typeof price>;
 export type FileTier = FileForm<typeof tier>;
 type OwnTier = ProgramForm<typeof tier>;
 type OwnPrice = ProgramForm<typeof price>;
+type WrittenRates = Pick<OwnPrice, keyof Rates>;
 
 /** USD per million tokens; `search` and `request` per thousand. */
-export type Rates = Required<Omit<OwnPrice, 'tiers' | 'effectiveFrom'>>;
+export type Rates = Required<Pick<OwnPrice, 'input' | 'output' | ProgramName<keyof typeof KINDS>>>;
+
+type ProgramName<K extends string> = K extends 'cache_write'
+  ? 'cacheWrite'
+  : K extends 'cache_write_1h'
+    ? 'cacheWrite1h'
+    : K;
+
+export type FreeSearchesPrice = NonNullable<OwnPrice['freeSearches']>;
 
 export interface PriceTier {
   /** Prompt tokens; the tier counts for longer requests. Undefined: for all. */
   readonly above: number | undefined;
   readonly serviceTier: string | undefined;
+  /** Windows within one of which a request must end. Undefined: any time. */
+  readonly time: readonly TimeWindow[] | undefined;
   readonly rates: Rates;
 }
 
@@ -79,6 +117,10 @@ export interface ModelPrice extends Rates {
   readonly model: string;
   /** In the order of the file: the last one that fits counts. */
   readonly tiers: readonly PriceTier[];
+  /** Factors of the prices of tokens, by region. */
+  readonly regions: Readonly<Record<string, number>>;
+  readonly searchPer: 'search' | 'request';
+  readonly freeSearches: FreeSearchesPrice | undefined;
   /** Milliseconds since 1970; 0: it has always counted. */
   readonly effectiveFrom: number;
 }
@@ -109,21 +151,26 @@ export const modelPrice = (model: string, written: FilePrice): ModelPrice =>
   priceOf(model, inProgram(price, written));
 
 function priceOf(model: string, price: OwnPrice): ModelPrice {
-  const { tiers = [], effectiveFrom = 0 } = price;
+  const { tiers = [], effectiveFrom = 0, regions = {}, searchPer = 'search', freeSearches } = price;
   return {
     model,
     ...ratesOf(price),
     tiers: tiers.map((tier) => ({
       above: tier.above,
       serviceTier: tier.serviceTier,
+      // A window that is none has been reported.
+      time: tier.time?.filter((window) => window !== undefined),
       rates: tierRates(price, tier),
     })),
+    regions,
+    searchPer,
+    freeSearches,
     effectiveFrom,
   };
 }
 
 /** A tier's own `input` and `output` are the defaults of the kinds that follow them. */
-function tierRates(price: OwnPrice, tier: OwnTier): Rates {
+function tierRates(price: WrittenRates, tier: OwnTier): Rates {
   const { cached, cacheWrite, cacheWrite1h, reasoning, ...rest } = price;
   return ratesOf({
     ...rest,
@@ -142,7 +189,7 @@ const ratesOf = ({
   reasoning = output,
   search = 0,
   request = 0,
-}: OwnPrice): Rates => ({
+}: WrittenRates): Rates => ({
   input,
   output,
   cached,

@@ -1,7 +1,7 @@
 /** The keys `models` and `prices` of a provider: which models it serves, what is known of them, and what they cost. */
 
 import type { ModelFacts } from '../../conversation/models/model-entry.ts';
-import { catalogueVendor } from '../../vendors/index.ts';
+import { catalogueVendor, regionAt } from '../../vendors/index.ts';
 import type { Preset } from '../../vendors/vendor.ts';
 import {
   choice,
@@ -48,6 +48,8 @@ export const modelPrices = prices.byDefault({});
 export interface ProviderModels {
   /** Its name in the model catalogue, by its preset or its address; undefined for one that is not there. */
   readonly vendor?: string | undefined;
+  /** Where its address says that requests are processed, as prices name it; `global`: anywhere. Undefined: it does not say. */
+  readonly region?: string | undefined;
   /** Model names as they go on the wire; `*` = any. May be empty: only named by routes. */
   readonly models: readonly string[];
   /** Of single models: what the file states of them. */
@@ -80,6 +82,7 @@ export function resolveModels(
   );
   return {
     vendor: catalogueVendor(presetName, baseUrl),
+    region: regionAt(baseUrl),
     models: [...new Set(written.map(({ name }) => name))],
     facts: Object.fromEntries(stated),
     ...(caches.length > 0 && { modelCaches: Object.fromEntries(caches) }),

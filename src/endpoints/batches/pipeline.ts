@@ -31,6 +31,15 @@ import { listPage, ownResultsUrl, readPage } from './client-pages.ts';
 import { FileForm } from './file-form.ts';
 import { type Operation, whyNot } from './operations.ts';
 import { providersFor, type Serving } from './providers.ts';
+import {
+  chunksOf,
+  hasNoAnswers,
+  isOver,
+  jsonOf,
+  noId,
+  streamOf,
+  withoutEndpoint,
+} from './vendor-answers.ts';
 import type { BatchModel, VendorApi, VendorObject, VendorObjects } from './vendor-objects.ts';
 
 export interface BatchOptions extends Omit<EndpointOptions, 'record'> {
@@ -555,63 +564,3 @@ const plain = (outcome: AnswerOutcome): AnswerOutcome => ({
   usage: new UsageScan(),
   paid: undefined,
 });
-
-function jsonOf({ first, source, target }: AnswerOutcome): JsonObject {
-  const value = source === undefined ? tryParse(Buffer.concat(first).toString()) : undefined;
-  if (isObject(value)) return value;
-  throw new GatewayError('upstream', `Provider ${target.provider} sent JSON that cannot be read.`);
-}
-
-const noId = ({ target }: AnswerOutcome) =>
-  new GatewayError('upstream', `Provider ${target.provider} answered without an id.`);
-
-/** A provider that does not know the path has no such endpoint. */
-function withoutEndpoint(failed: FailedOutcome, status: number, path: string): FailedOutcome {
-  const { error, target, raw: _, ...rest } = failed;
-  // It may also miss the file of the requests, or a model.
-  const isMissing = (status === 404 || status === 405) && !/\bfile\b|model/i.test(error.message);
-  if (!isMissing || target === undefined) return failed;
-  const said = error.fromUpstream && error.message !== '' ? `: ${error.message}` : '.';
-  const message = `Provider ${target.provider} has no /v1${path}. It answered ${status}${said}`;
-  const own = new GatewayError('not_found', message, {
-    code: 'endpoint_not_served',
-    retryable: false,
-  });
-  return { ...rest, target, error: own };
-}
-
-const OVER = ['completed', 'failed', 'expired', 'cancelled'];
-
-const isOver = (object: JsonObject, api: VendorApi): boolean =>
-  api === 'anthropic'
-    ? object.processing_status === 'ended'
-    : OVER.includes(typeof object.status === 'string' ? object.status : '');
-
-function hasNoAnswers(object: JsonObject, api: VendorApi): boolean {
-  if (api === 'openai') return typeof object.output_file_id !== 'string';
-  const counts = object.request_counts;
-  return isObject(counts) && counts.succeeded === 0;
-}
-
-async function* chunksOf({ first, source }: AnswerOutcome): AsyncGenerator<Uint8Array> {
-  yield* first;
-  for (;;) {
-    const more = await source?.read();
-    if (more === undefined) return;
-    yield* more;
-  }
-}
-
-function streamOf(spool: FormSpool): ReadableStream<Uint8Array> {
-  const pieces = spool.read(0, spool.size);
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await pieces.next();
-      if (done === true) {
-        controller.close();
-        await spool.close();
-      } else controller.enqueue(value);
-    },
-    cancel: () => spool.close(),
-  });
-}

@@ -53,7 +53,9 @@ export class StartOfTry implements TryStart {
     const [from, to] = [request.protocol.name, protocol.name];
     // Elsewhere the tier is dropped, or means another thing.
     if (from !== to && !(from.startsWith('openai-') && to.startsWith('openai-'))) return undefined;
-    return this.#attempt.request.conversation.settings.serviceTier;
+    const { serviceTier, rest } = this.#attempt.request.conversation.settings;
+    // As the answer says it (https://platform.claude.com/docs/en/build-with-claude/fast-mode).
+    return rest?.speed === 'fast' ? 'fast' : serviceTier;
   }
 }
 

@@ -75,5 +75,5 @@ export function tokensCounted(row: CountedTokens): Tokens | undefined {
 /** Cost in USD of one exchange's tokens at a target; null when the tokens or the price are unknown. */
 export function costAt(prices: Prices, target: string, tokens: Tokens | undefined): number | null {
   const price = tokens === undefined ? undefined : prices.of(target);
-  return price === undefined ? null : costOf(tokens!, ratesFor(price, tokens!.input, undefined));
+  return price === undefined ? null : costOf(tokens!, ratesFor(price, tokens!.input));
 }

@@ -13,7 +13,7 @@ export function rateTable(prices: Prices, targets: readonly string[]): readonly 
     const bounds = price.tiers.flatMap(({ above }) => (above === undefined ? [] : [above]));
     const steps = [...new Set([-1, ...bounds])].sort((a, b) => a - b);
     return steps.map((above, i) => {
-      const rates = new PicoRates(ratesFor(price, above + 1, undefined));
+      const rates = new PicoRates(ratesFor(price, above + 1));
       return {
         target,
         above,

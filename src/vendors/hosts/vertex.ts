@@ -27,9 +27,12 @@ export const vertex: Vendor = {
       catalogue: 'google-vertex',
     },
   },
-  hosts: ['aiplatform.googleapis.com', '*-aiplatform.googleapis.com', '*.rep.googleapis.com'].map(
-    (host) => ({ host, catalogue: 'google-vertex', telemetry: 'gcp.vertex_ai' }),
-  ),
+  // Regions cost more than the global address (https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing).
+  hosts: [
+    { host: 'aiplatform.googleapis.com', region: 'global' },
+    { host: '*-aiplatform.googleapis.com', region: 'regional' },
+    { host: '*.rep.googleapis.com', region: 'regional' },
+  ].map((one) => ({ ...one, catalogue: 'google-vertex', telemetry: 'gcp.vertex_ai' })),
   profiles: {
     'vertex-claude': {
       ...CLAUDE,

@@ -68,6 +68,12 @@ export const openai: Vendor = {
       catalogue: 'openai',
     }),
   },
+  // Each project has one address (https://developers.openai.com/api/docs/guides/your-data); regions cost more.
+  hosts: [
+    { host: 'api.openai.com', region: 'global' },
+    { host: 'eu.api.openai.com', region: 'eu' },
+    { host: 'us.api.openai.com', region: 'us' },
+  ].map((one) => ({ ...one, catalogue: 'openai', telemetry: 'openai' })),
   profiles: {
     openai: {
       ...OPENAI_FACTS,

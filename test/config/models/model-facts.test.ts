@@ -144,7 +144,10 @@ describe('prices', () => {
     ['anthropic', 'claude-opus-5-5', 1000, 'fast', 8, 40],
     ['anthropic', 'claude-fable-5-2', 1000, undefined, 8, 40],
   ])('%s/%s, %d tokens, tier %p', (vendor, model, tokens, tier, input, output) => {
-    expect(ratesFor(priceOf(at(vendor), model)!, tokens, tier)).toMatchObject({ input, output });
+    expect(ratesFor(priceOf(at(vendor), model)!, tokens, { serviceTier: tier })).toMatchObject({
+      input,
+      output,
+    });
   });
 
   test.each([

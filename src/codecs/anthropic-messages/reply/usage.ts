@@ -20,6 +20,8 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   const hosted = counts(value.server_tool_use);
   // Fast mode has prices of its own, whatever the tier: https://platform.claude.com/docs/en/build-with-claude/fast-mode
   const tier = value.speed === 'fast' ? 'fast' : string(value.service_tier);
+  // `global` and `not_available` (https://platform.claude.com/docs/en/manage-claude/data-residency) have no prices of their own.
+  const region = string(value.inference_geo);
   return {
     input: input ?? 0,
     output: Math.max(0, (output ?? 0) - (reasoning ?? 0)),
@@ -29,8 +31,11 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
     ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
     ...(hosted === undefined ? {} : { hosted }),
     ...(tier === undefined ? {} : { serviceTier: tier }),
+    ...(region === undefined || ANYWHERE.has(region) ? {} : { region }),
   };
 }
+
+const ANYWHERE: ReadonlySet<string> = new Set(['global', 'not_available']);
 
 function counts(value: Json | undefined): Readonly<Record<string, number>> | undefined {
   if (!isObject(value)) return undefined;

@@ -73,9 +73,11 @@ function characterPlaces(written: string, bytes: readonly number[]): ReadonlyMap
   return places;
 }
 
-/** How many searches Google made for an answer. */
-export const searchesOf = (metadata: JsonObject): number =>
-  list(field(metadata, 'webSearchQueries'))?.length ?? 0;
+/** How many searches Google made for an answer, as it bills them: different ones that are not empty (BerriAI/litellm#36377). */
+export function searchesOf(metadata: JsonObject): number {
+  const queries = list(field(metadata, 'webSearchQueries')) ?? [];
+  return new Set(queries.filter((query) => typeof query === 'string' && query !== '')).size;
+}
 
 /** A citation with its place in the whole answer. */
 export interface PlacedCitation {
