@@ -128,7 +128,11 @@ function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute
           rate < 1 && rate > 0 && [t`How often`, percent(rate)],
           [t`Requests`, count(result.probes)],
           cause !== null && [t`At`, <code key="at">{cause.at || '/'}</code>],
-          cause !== null && [t`Needed to fail`, t`${bytes(cause.enough)} of ${bytes(cause.bytes)}`],
+          cause !== null &&
+            cause.enough < cause.bytes && [
+              t`Needed to fail`,
+              t`${bytes(cause.enough)} of ${bytes(cause.bytes)}`,
+            ],
         ]}
       />
       <p class="buttons">
@@ -140,7 +144,9 @@ function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute
         <section class="matters">
           <h3>{t`The bytes that matter`}</h3>
           <pre class="answer-text" tabIndex={0} dir="auto">
-            {typeof value === 'string' ? value : JSON.stringify(value, null, 2)}
+            {typeof value === 'string'
+              ? value
+              : `${nameAt(cause.at)}${JSON.stringify(value, null, 2)}`}
           </pre>
         </section>
       )}
@@ -154,6 +160,12 @@ function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute
       </details>
     </div>
   );
+}
+
+/** The member at a pointer, as in its JSON: a value alone says little. Items of lists have no name. */
+function nameAt(pointer: string): string {
+  const name = pointer.slice(pointer.lastIndexOf('/') + 1);
+  return /^\d*$/.test(name) ? '' : `"${name}": `;
 }
 
 const VERDICTS = { same: t`fails`, passes: t`passes`, other: t`fails differently` } as const;

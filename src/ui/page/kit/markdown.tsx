@@ -81,7 +81,7 @@ const isTableRule = (line: string): boolean =>
 const List = ({ items }: { items: readonly RegExpExecArray[] }) => (
   <ul class="md-list">
     {items.map(([, indent, sign, text]) => (
-      <li data-depth={Math.min(4, Math.floor(indent!.replaceAll('\t', '  ').length / 2))}>
+      <li style={{ '--depth': Math.min(4, Math.floor(indent!.replaceAll('\t', '  ').length / 2)) }}>
         <span class="md-sign">{/\d/.test(sign!) ? sign! : '•'}</span>
         <span>{inline(text!)}</span>
       </li>
