@@ -2,8 +2,8 @@
 
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Json } from '../../../lib/json/json.ts';
-import { valueAt } from '../kit/code.tsx';
 import { t } from '../kit/language.ts';
+import { valueAt } from '../kit/pointer.ts';
 import { parsedBody } from './bodies.ts';
 
 /** Kinds that browsers show without running anything. */

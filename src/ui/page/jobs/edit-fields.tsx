@@ -4,11 +4,11 @@ import { useState } from 'preact/hooks';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import type { RequestEdit, SampleDetail } from '../../api/api.ts';
 import { getBody } from '../kit/api-calls.ts';
-import { pointerTo, valueAt } from '../kit/code.tsx';
 import { Field, Word } from '../kit/form.tsx';
 import { several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
+import { pointerTo, valueAt } from '../kit/pointer.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 
 /** What was changed in the form. */

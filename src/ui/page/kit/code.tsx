@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import type { Json } from '../../../lib/json/json.ts';
 import { count } from './format.ts';
 import { t } from './language.ts';
+import { isNested, pointerTo } from './pointer.ts';
 import { Button } from './ui.tsx';
 
 /** Members of one object or list that are drawn at a time. */
@@ -18,31 +19,10 @@ const RAW = 100_000;
 type Part = string | number;
 type Entries = readonly (readonly [Part, Json | undefined])[];
 
-const isNested = (value: Json | undefined): value is Json & object =>
-  typeof value === 'object' && value !== null && !('rawJSON' in value);
-
 const entriesOf = (value: Json & object): Entries =>
   Array.isArray(value)
     ? (value as readonly Json[]).map((item, i) => [i, item] as const)
     : Object.entries(value as Record<string, Json>);
-
-export const pointerTo = (parent: string, part: Part) =>
-  `${parent}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`;
-
-/** The value at a JSON pointer. */
-export function valueAt(root: Json | undefined, pointer: string): Json | undefined {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<Json | undefined>(
-      (value, part) =>
-        typeof value === 'object' && value !== null
-          ? (value as Readonly<Record<string, Json>>)[part]
-          : undefined,
-      root,
-    );
-}
 
 interface TreeProps {
   readonly value: Json;
