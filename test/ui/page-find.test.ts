@@ -54,7 +54,9 @@ browserSuite('finding exchanges', (browser) => {
         usage: { input: 12, cached: 0, output: 3, reasoning: 0 },
       }),
     );
-    slow = await chat('Take your time.');
+    // The others are made meanwhile.
+    const late = chat('Take your time.');
+    await until(() => setup.upstream.modelRequests.length === 2);
     const ask = [user('Fix the login bug in the parser.')];
     const first = assistant('The **lexer** drops a token:\n\n```ts\nconst token = next();\n```');
     turns = [
@@ -78,6 +80,7 @@ browserSuite('finding exchanges', (browser) => {
         'Committed.',
       ),
     ];
+    slow = await late;
   }, 180_000);
   afterAll(async () => {
     await setup?.stop();

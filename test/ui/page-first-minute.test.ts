@@ -1,6 +1,6 @@
 /** The first minute in a browser: three requests with recording off are there, one opens, a button starts recording. */
 
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { browserSuite } from './page-browser.ts';
@@ -12,12 +12,10 @@ browserSuite('the first minute', (browser) => {
 
   beforeAll(async () => {
     upstream = await startFakeUpstream();
+    gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'off' } }));
   }, 180_000);
-  afterEach(async () => {
-    await gateway.stop();
-    upstream.clear();
-  });
   afterAll(async () => {
+    await gateway.stop();
     await upstream.stop();
   });
 
@@ -51,7 +49,6 @@ browserSuite('the first minute', (browser) => {
   };
 
   test('the address of the gateway leads to its last exchanges, recorded or not', async () => {
-    gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'off' } }));
     const asked = await three();
     const { page } = await browser.visit(gateway.url);
     await page.goto(gateway.url);
@@ -93,15 +90,20 @@ browserSuite('the first minute', (browser) => {
   });
 
   test('with failures recorded, the successes are there too', async () => {
-    gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'errors' } }));
-    await three();
+    const switched = await fetch(`${gateway.url}/ui/api/recording`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-hopgate-ui': '1' },
+      body: JSON.stringify({ mode: 'errors' }),
+    });
+    expect(switched.status).toBe(200);
+    const asked = await three();
     for (const colorScheme of ['light', 'dark'] as const) {
       const seen = await browser.visit(gateway.url, {
         colorScheme,
         viewport: { width: 360, height: 640 },
       });
       await seen.open('#/');
-      await seen.page.locator('.row').nth(2).waitFor();
+      for (const id of asked) await seen.page.locator(`.row[data-id="${id}"]`).waitFor();
       const line = seen.page.locator('.keepline');
       expect(await line.textContent()).toContain('Only failed exchanges are recorded.');
       expect(await seen.page.locator('body').evaluate(faintTexts)).toEqual([]);

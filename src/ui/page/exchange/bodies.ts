@@ -2,6 +2,7 @@
 
 import type { Json } from '../../../lib/json/json.ts';
 import { type Body, getBody } from '../kit/api-calls.ts';
+import { frameOf } from '../kit/fetching.ts';
 
 /** Most bytes of a body that are loaded for a tree or a diff. */
 export const MAX = 4 * 1024 * 1024;
@@ -32,18 +33,10 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-function eventsOf(text: string): Json {
-  const events: Json[] = [];
-  for (const frame of text.replace(/\r\n?/g, '\n').split('\n\n')) {
-    let event = '';
-    const data: string[] = [];
-    for (const line of frame.split('\n')) {
-      if (line.startsWith('event:')) event = line.slice(6).trim();
-      else if (line.startsWith('data:')) data.push(line.slice(5).replace(/^ /, ''));
-    }
-    if (data.length === 0) continue;
-    const joined = data.join('\n');
-    events.push({ ...(event !== '' && { event }), data: parsed(joined) ?? joined });
-  }
-  return events;
-}
+const eventsOf = (text: string): Json =>
+  text
+    .replace(/\r\n?/g, '\n')
+    .split('\n\n')
+    .map(frameOf)
+    .filter(({ data }) => data !== '')
+    .map(({ event, data }) => ({ ...(event !== '' && { event }), data: parsed(data) ?? data }));

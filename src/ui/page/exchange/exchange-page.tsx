@@ -11,6 +11,7 @@ import { act, CopyButton, saveFile } from '../kit/copy.tsx';
 import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
+import { Menu } from '../kit/menu.tsx';
 import { type ExchangeRoute, filtersOf, go, hashOf, TABS, type Tab } from '../kit/route.ts';
 import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
 import { protocolName } from '../list/row-cells.tsx';
@@ -177,7 +178,6 @@ function factsOf(detail: SampleDetail, info: Info, statusText: string): readonly
 }
 
 function Actions({ row, sendable, route }: SampleDetail & { readonly route: ExchangeRoute }) {
-  const menu = useRef<HTMLDetailsElement>(null);
   const link = (tab: Tab, text: string) => (
     <a
       class="button"
@@ -187,8 +187,8 @@ function Actions({ row, sendable, route }: SampleDetail & { readonly route: Exch
       {text}
     </a>
   );
-  const save = (redact: boolean) => () => {
-    menu.current!.open = false;
+  const save = (redact: boolean, close: () => void) => () => {
+    close();
     const name = `${row.id}${redact ? '.blanked' : ''}.json`;
     void act(async () => saveFile(name, await getExport(row.id, redact)));
   };
@@ -201,13 +201,14 @@ function Actions({ row, sendable, route }: SampleDetail & { readonly route: Exch
         class="button"
         read={() => getCurl(row.id, undefined)}
       >{t`Copy as curl`}</CopyButton>
-      <details class="menu" ref={menu}>
-        <summary class="button">{t`Export`}</summary>
-        <div class="menu-items">
-          <Button onClick={save(false)}>{t`As it is`}</Button>
-          <Button onClick={save(true)}>{t`Texts and images blanked`}</Button>
-        </div>
-      </details>
+      <Menu name="export" text={t`Export`}>
+        {(close) => (
+          <>
+            <Button onClick={save(false, close)}>{t`As it is`}</Button>
+            <Button onClick={save(true, close)}>{t`Texts and images blanked`}</Button>
+          </>
+        )}
+      </Menu>
     </div>
   );
 }

@@ -108,6 +108,17 @@ export async function json<T>(path: string, options?: Ask): Promise<T> {
   return (await response.json()) as T;
 }
 
+/** One event of a stream: its name, and its data; '' for what is not there. */
+export function frameOf(frame: string): { readonly event: string; readonly data: string } {
+  const lines = frame.split(/\r?\n/);
+  const of = (name: string) =>
+    lines
+      .filter((line) => line.startsWith(name))
+      .map((line) => line.slice(name.length).replace(/^ /, ''))
+      .join('\n');
+  return { event: of('event:'), data: of('data:') };
+}
+
 /** The `data` of every event of a stream, in order, until it ends. @throws Refused */
 export async function* follow<T>(path: string, options?: Ask): AsyncGenerator<T> {
   const response = await ask(path, options);
@@ -118,11 +129,7 @@ export async function* follow<T>(path: string, options?: Ask): AsyncGenerator<T>
     const frames = rest.split(/\r?\n\r?\n/);
     rest = frames.pop()!;
     for (const frame of frames) {
-      const data = frame
-        .split(/\r?\n/)
-        .filter((line) => line.startsWith('data:'))
-        .map((line) => line.slice(5).trimStart())
-        .join('\n');
+      const { data } = frameOf(frame);
       if (data !== '') yield JSON.parse(data) as T;
     }
   }

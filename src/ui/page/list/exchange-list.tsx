@@ -12,7 +12,7 @@ import { COLUMNS, type Column, fitting, type Look, widthsOf } from './columns.ts
 import { type RowContext, rowCells, rowLabel } from './row-cells.tsx';
 import type { Rows } from './rows.ts';
 import { toneOf } from './status.ts';
-import { createStoryShelf } from './stories.ts';
+import { useStories } from './stories.ts';
 
 /** Milliseconds between two updates of the elapsed time of running exchanges. */
 const ELAPSED_EVERY = 500;
@@ -79,7 +79,7 @@ export function ExchangeList(props: ExchangeListProps) {
     height: 0,
   });
   const drawn = useRef(new Map<string, Drawn>());
-  const stories = useMemo(() => createStoryShelf(() => redraw(undefined)), []);
+  const stories = useStories();
   const all = rows?.all ?? NONE;
   const isCheap = useCheap(all.length > 0);
   const most = useMemo(() => scaleOf(all), [all]);
@@ -121,7 +121,6 @@ export function ExchangeList(props: ExchangeListProps) {
     return () => {
       observer.disconnect();
       clearInterval(clock);
-      stories.close();
     };
   }, []);
 

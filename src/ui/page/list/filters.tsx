@@ -4,9 +4,10 @@ import { useImperativeHandle, useLayoutEffect, useRef, useState } from 'preact/h
 import { CopyButton } from '../kit/copy.tsx';
 import { Field, Options } from '../kit/form.tsx';
 import { t } from '../kit/language.ts';
+import { Menu } from '../kit/menu.tsx';
 import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
 import { keepSetting, setting } from '../kit/settings.ts';
-import { Button, type Child } from '../kit/ui.tsx';
+import { Button } from '../kit/ui.tsx';
 import { COLUMNS, chooseColumn, chooseDensity, type Look } from './columns.ts';
 import { PROTOCOLS } from './row-cells.tsx';
 
@@ -199,41 +200,6 @@ function useSynced(value: string) {
     if (document.activeElement !== field && field.value !== value) field.value = value;
   });
   return input;
-}
-
-interface MenuProps {
-  readonly name: string;
-  readonly text: string;
-  readonly label: string;
-  readonly children: Child;
-}
-
-/** A button that opens a panel; Escape and a click elsewhere close it. */
-function Menu({ name, text, label, children }: MenuProps) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  const close = () => {
-    menu.current!.open = false;
-  };
-  return (
-    <details
-      ref={menu}
-      class={`fine ${name}-menu`}
-      onKeyDown={(event) => {
-        if (event.key !== 'Escape' || !menu.current!.open) return;
-        event.stopPropagation();
-        close();
-        menu.current!.querySelector('summary')!.focus();
-      }}
-      onFocusOut={({ relatedTarget: to }) => {
-        if (to instanceof Node && !menu.current!.contains(to)) close();
-      }}
-    >
-      <summary class="button" aria-label={label}>
-        {text}
-      </summary>
-      <div class="panel">{children}</div>
-    </details>
-  );
 }
 
 /** A time as a date, anything else as it is. */

@@ -1,13 +1,17 @@
 /** Questions and answers of the rows on the screen: asked for in batches once scrolling ends, and kept. */
 
+import { useLayoutEffect, useMemo, useReducer } from 'preact/hooks';
 import type { Story, UiRow } from '../../api/api.ts';
 import { getStories } from '../kit/api-calls.ts';
 
+/** What stories are asked for of: a row, or the first exchange of a session. */
+type Told = Pick<UiRow, 'id' | 'state'>;
+
 export interface StoryShelf {
   /** The story of a row, where it is known; for a running exchange, as far as it was known last. */
-  of(row: UiRow): Story | undefined;
+  of(row: Pick<UiRow, 'id'>): Story | undefined;
   /** Asks for those of these rows that are not known. */
-  want(rows: readonly UiRow[]): void;
+  want(rows: readonly Told[]): void;
   close(): void;
 }
 
@@ -17,12 +21,12 @@ const BATCH = 25;
 const MAX_KEPT = 2000;
 
 /** @param come called when stories have come */
-export function createStoryShelf(come: () => void): StoryShelf {
+function createStoryShelf(come: () => void): StoryShelf {
   const stop = new AbortController();
   const { signal } = stop;
   /** By id; `state` of the row when it was asked for: what runs says more later. */
   const known = new Map<string, { readonly state: string; readonly story: Story | undefined }>();
-  let wanted: readonly UiRow[] = [];
+  let wanted: readonly Told[] = [];
   let timer = 0;
   let asking = false;
 
@@ -67,4 +71,12 @@ export function createStoryShelf(come: () => void): StoryShelf {
       clearTimeout(timer);
     },
   };
+}
+
+/** A shelf that lasts as long as the component, which is drawn again when stories have come. */
+export function useStories(): StoryShelf {
+  const [, redraw] = useReducer((times: number) => times + 1, 0);
+  const shelf = useMemo(() => createStoryShelf(() => redraw(undefined)), []);
+  useLayoutEffect(() => () => shelf.close(), []);
+  return shelf;
 }

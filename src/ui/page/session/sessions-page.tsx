@@ -1,17 +1,22 @@
 /** The list of sessions: who worked when, on which models, at what cost, with how much of it from the cache. */
 
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import type { SessionRow } from '../../api/api.ts';
-import { getSessions, getStories } from '../kit/api-calls.ts';
+import { getSessions } from '../kit/api-calls.ts';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Blank, Problem } from '../kit/ui.tsx';
+import { useStories } from '../list/stories.ts';
 
 export function SessionsPage() {
   const { data, problem, busy } = useLoad((signal) => getSessions(signal), []);
-  const asked = useFirstWords(data?.sessions ?? []);
+  const stories = useStories();
+  useLayoutEffect(() => {
+    const firsts = data?.sessions.slice(0, MAX_ASKED).map(({ first }) => first) ?? [];
+    stories.want(firsts.map((id) => ({ id, state: 'done' })));
+  }, [data]);
   useKeys(({ key }) => moveFocus('.session-card', key));
   return (
     <section class="sessions-page" aria-label={t`Sessions`}>
@@ -26,7 +31,7 @@ export function SessionsPage() {
         <ol class="session-cards">
           {data?.sessions.map((one) => (
             <li key={one.id}>
-              <Card one={one} asked={asked.get(one.first) ?? ''} />
+              <Card one={one} asked={stories.of({ id: one.first })?.asked ?? ''} />
             </li>
           ))}
         </ol>
@@ -35,30 +40,8 @@ export function SessionsPage() {
   );
 }
 
-/** Sessions whose first words are asked for, and of one request. */
+/** Sessions whose first words are asked for. */
 const MAX_ASKED = 200;
-const BATCH = 25;
-
-/** The words that each session began with, by the ids of their first exchanges. */
-function useFirstWords(sessions: readonly SessionRow[]): ReadonlyMap<string, string> {
-  const [words, setWords] = useState<ReadonlyMap<string, string>>(new Map());
-  useLayoutEffect(() => {
-    const stop = new AbortController();
-    const load = async () => {
-      const all = new Map<string, string>();
-      for (let at = 0; at < Math.min(sessions.length, MAX_ASKED); at += BATCH) {
-        const ids = sessions.slice(at, at + BATCH).map(({ first }) => first);
-        const { stories } = await getStories(ids, stop.signal);
-        for (const { id, asked } of stories) all.set(id, asked);
-        setWords(new Map(all));
-      }
-    };
-    // Where it fails, the cards stand without their first words.
-    load().catch(() => {});
-    return () => stop.abort();
-  }, [sessions.length]);
-  return words;
-}
 
 function Card({ one, asked }: { one: SessionRow; asked: string }) {
   const { totals } = one;
