@@ -235,7 +235,7 @@ const hasOpenai =
   Bun.spawnSync([python3, '-c', 'import openai'], { stdout: 'ignore', stderr: 'ignore' }).success;
 const python: Record<string, string> = hasOpenai
   ? {}
-  : { PYTHONPATH: join(ROOT, 'test/manual/python') };
+  : { PYTHONPATH: join(ROOT, 'test/manual/python'), PYTHONDONTWRITEBYTECODE: '1' };
 
 describe('commands of the manual', () => {
   test('what is not run is still shown somewhere', () => {
