@@ -118,9 +118,11 @@ export function explainText(explanation: Explanation): string {
       const label = index === 0 ? 'target   ' : 'then     ';
       const name = targetName(target);
       const rests = resting.find((one) => one.target === name);
-      const passed = rests?.passedOver ? ', rests: passed over while another target serves' : '';
+      const passed = rests?.passedOver
+        ? ', cooling down: passed over while another target serves'
+        : '';
       lines.push(`${label} ${name} (${target.protocol}${profile}${passed})`);
-      for (const why of rests?.rests ?? []) lines.push(`          rests: ${why}`);
+      for (const why of rests?.rests ?? []) lines.push(`          cools down: ${why}`);
       for (const fact of rests?.learnt ?? []) lines.push(`          learnt: ${fact}`);
     }
   }

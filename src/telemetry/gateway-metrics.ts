@@ -114,7 +114,7 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     ]),
     cost: registry.counter(
       'hopgate_cost_usd_total',
-      'What tries at upstreams cost, by the prices that are known; estimates included.',
+      'What attempts at upstreams cost, by the prices that are known; estimates included.',
       ['target'],
     ),
     errors: registry.counter(
@@ -124,7 +124,7 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     ),
     targetState: registry.gauge(
       'hopgate_target_state',
-      'Health of a target: 0 serves or is no model of its vendor, 1 is tried again after a rest, 2 rests.',
+      'Health of a target: 0 serves or is no model of its vendor, 1 is tried again after a cooldown, 2 cools down.',
       ['target'],
     ),
     engineUp: registry.gauge(

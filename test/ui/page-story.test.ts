@@ -170,8 +170,8 @@ browserSuite('the story of an exchange', (browser) => {
     await page.locator('.waterfall .line').nth(2).waitFor();
     expect(await page.locator('.line-name b').allTextContents()).toEqual([
       'client',
-      'try 1',
-      'try 2',
+      'attempt 1',
+      'attempt 2',
     ]);
     expect(await page.locator('.waterfall li').nth(2).locator('rect.pause').count()).toBe(1);
     expect(await page.locator('.line-words').nth(2).textContent()).toStartWith('after a pause of');

@@ -43,7 +43,7 @@ export const MODELS: CommandSpec = {
   summary: 'list models and their targets, or explain where a request goes',
   description: [
     'If a provider takes names by pattern, its vendor is asked for its model list. A vendor that does not answer within two seconds is listed as in the configuration.',
-    '--explain takes a model name, a request body as JSON, or @FILE, and shows which rule decides and why. If the gateway is running, it also shows which targets are resting.',
+    '--explain takes a model name, a request body as JSON, or @FILE, and shows which rule decides and why. If the gateway is running, it also shows which targets cool down.',
   ],
   arguments: [
     {

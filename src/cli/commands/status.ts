@@ -15,7 +15,7 @@ export const STATUS: CommandSpec = {
   name: 'status',
   summary: 'show whether the gateway is running and which targets are available',
   description: [
-    'Asks the gateway at the configured address. It lists the exchanges that run, the targets used since the gateway started and, with shared engines, their state and all live replicas. A resting target is not used until the time shown, because its vendor refused, failed or limited requests.',
+    'Asks the gateway at the configured address. It lists the exchanges that run, the targets used since the gateway started and, with shared engines, their state and all live replicas. A target that cools down is not used until the time shown, because its vendor refused, failed or limited requests.',
   ],
   options: [jsonOption()],
   examples: [

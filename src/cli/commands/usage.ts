@@ -24,7 +24,7 @@ export const USAGE: CommandSpec = {
   summary: 'report usage and spend',
   description: [
     'Reads the totals, even if the gateway is not running: of all replicas if engines.database is configured, else of this machine. Times are in UTC. Usage is counted in whole hours, sessions in whole days.',
-    'A request can take several tries. How many requests there were is known for as long as single tries are kept (spend.keep_days).',
+    'A request can take several attempts. How many requests there were is known for as long as single attempts are kept (spend.keep_days).',
     'READ % is the share of the prompts that came from the caches of vendors. LOST USD is what prompts cost more because a cache no longer had what the last request of their session, less than five minutes before, had left there; only clients that send a session id are counted.',
     '--csv prints every single request to a vendor instead, one row each.',
   ],
@@ -131,7 +131,7 @@ async function runUsage(invocation: Invocation): Promise<number> {
 }
 
 const COUNTS =
-  'REQUESTS,TRIES,INPUT,CACHED,READ %,OUTPUT,COST USD,LOST USD,UNPRICED,ESTIMATED'.split(',');
+  'REQUESTS,ATTEMPTS,INPUT,CACHED,READ %,OUTPUT,COST USD,LOST USD,UNPRICED,ESTIMATED'.split(',');
 
 /** How much of the prompts came from vendors' caches. */
 function shareRead(sums: Sums): string {
@@ -170,7 +170,7 @@ function tableOf(
   const total = ['TOTAL', ...titles.slice(1).map(() => '')];
   rows.push([...total, ...counts(totalOf(groups), requests.total, lost.total)]);
   return fittingTable(rows, [...titles, ...COUNTS], columns, {
-    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'TRIES', 'LOST USD', 'READ %', 'KEY'],
+    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'ATTEMPTS', 'LOST USD', 'READ %', 'KEY'],
     cut: { NAME: 20 },
     right: COUNTS,
   });

@@ -42,10 +42,10 @@ const unpriced = choice(
 ).byDefault('count');
 
 const spend = closed(
-  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`, or in `engines.database` where there is one.',
+  'What requests cost: one row for each attempt at an upstream, in `$HOPGATE_HOME/state/spend.db`, or in `engines.database` where there is one.',
   {
     keep_days: count(
-      'Days after which the rows of single tries are deleted; 0 = never. In a shared database they are deleted by whole months. Totals stay.',
+      'Days after which the rows of single attempts are deleted; 0 = never. In a shared database they are deleted by whole months. Totals stay.',
     ).byDefault(90),
     keep_totals_days: count(
       'Days after which totals by hour, day and month are deleted; 0 = never.',

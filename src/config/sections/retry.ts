@@ -4,11 +4,13 @@ import { closed, count, flag, inherited, type ProgramForm, seconds } from '../fi
 
 const keys = {
   attempts: count(
-    'Tries on one target before the next target is used, including the first try.',
+    'Attempts on one target before the next target is used, the first one included.',
     1,
   ),
-  base_delay: seconds('Seconds before the second try; doubles with each further one, with jitter.'),
-  max_delay: seconds('The longest pause between two tries, in seconds.'),
+  base_delay: seconds(
+    'Seconds before the second attempt; doubles with each further one, with jitter.',
+  ),
+  max_delay: seconds('The longest pause between two attempts, in seconds.'),
   max_cooldown: seconds(
     'The longest time in seconds that a key or a target cools down after refusals or failures, whatever Retry-After says.',
   ),
@@ -18,7 +20,7 @@ const keys = {
 };
 
 export const retry = closed(
-  'What happens when a try fails before the client has received anything.',
+  'What happens when an attempt fails before the client has received anything.',
   {
     attempts: keys.attempts.byDefault(2),
     base_delay: keys.base_delay.byDefault(0.5),

@@ -184,7 +184,7 @@ test.each([
   async (by, lines) => {
     await triesOnFile(TRIES);
     const { out } = await world.run(['usage', '--by', by]);
-    expect(cells(out, 3)).toEqual([['NAME', 'REQUESTS', 'TRIES'], ...lines]);
+    expect(cells(out, 3)).toEqual([['NAME', 'REQUESTS', 'ATTEMPTS'], ...lines]);
   },
 );
 
@@ -192,7 +192,7 @@ test('numbers stand on the right, under each other', async () => {
   await triesOnFile(TRIES);
   for (const more of [[], ['--step', 'day']]) {
     const lines = (await world.run(['usage', ...more])).out.trimEnd().split('\n');
-    for (const title of ['REQUESTS', 'TRIES', 'INPUT', 'COST USD', 'ESTIMATED']) {
+    for (const title of ['REQUESTS', 'ATTEMPTS', 'INPUT', 'COST USD', 'ESTIMATED']) {
       const end = lines[0]!.indexOf(title) + title.length;
       for (const line of lines.slice(1)) {
         expect([title, /\d/.test(line[end - 1]!), line[end] ?? ' ']).toEqual([title, true, ' ']);
@@ -221,7 +221,7 @@ test('where rows are gone and totals are not, the number of requests is unknown,
   db.run("DELETE FROM spend WHERE request = 'req_b'");
   db.close();
   expect(cells((await world.run(['usage'])).out, 3)).toEqual([
-    ['NAME', 'REQUESTS', 'TRIES'],
+    ['NAME', 'REQUESTS', 'ATTEMPTS'],
     ['ci', '–', '4'],
     ['other-key', '1', '1'],
     ['TOTAL', '–', '5'],

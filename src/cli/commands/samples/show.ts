@@ -89,7 +89,7 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
       meta.stream === true && (meta.status ?? 0) < 400 ? 'cut off' : 'error',
       error === undefined ? undefined : `${error.kind}: ${error.message}`,
     ],
-    ['tries', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
+    ['attempts', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
     ['took', millis(meta.total_ms)],
     ['tokens', usage === undefined ? undefined : tokensText(usage)],
     ['cost', cost === null ? undefined : usd(cost)],

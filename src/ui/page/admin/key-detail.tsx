@@ -214,7 +214,7 @@ export function KeyDetail({ id }: { id: string }) {
               class="fact-list"
               items={usage.map(({ name: model, cost_usd, tries }) => [
                 model || t`(no model)`,
-                `${usd(cost_usd)}, ${several(tries, 'try', 'tries')}`,
+                `${usd(cost_usd)}, ${several(tries, 'attempt', 'attempts')}`,
               ])}
             />
             <p>

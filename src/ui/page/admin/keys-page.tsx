@@ -178,7 +178,7 @@ const KeyTable = ({ keys, spent }: KeyTableProps) => (
         cell: ({ id }) => usd(spent.get(id)?.cost_usd ?? null),
         num: true,
       },
-      { title: t`Tries`, cell: ({ id }) => count(spent.get(id)?.tries ?? 0), num: true },
+      { title: t`Attempts`, cell: ({ id }) => count(spent.get(id)?.tries ?? 0), num: true },
     ]}
   />
 );

@@ -9,7 +9,7 @@ import { tokensIn, tokensOut, type Usage, type UsageGroup } from './api.ts';
 export const MEASURES = [
   ['cost', t`Cost`],
   ['tokens', t`Tokens`],
-  ['tries', t`Tries`],
+  ['tries', t`Attempts`],
 ] as const;
 export type Measure = (typeof MEASURES)[number][0];
 export type Step = 'hour' | 'day' | 'month';
@@ -58,7 +58,7 @@ const FORMATS: Readonly<Record<Measure, (value: number) => string>> = {
 const TITLES: Readonly<Record<Measure, string>> = {
   cost: t`Cost in USD`,
   tokens: t`Tokens`,
-  tries: t`Tries`,
+  tries: t`Attempts`,
 };
 
 /** The name that a group is shown with. */

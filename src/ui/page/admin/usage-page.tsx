@@ -174,7 +174,7 @@ function Figures({ data }: { data: readonly UsageGroup[] }) {
       class="figures"
       items={[
         [t`Cost`, usd(sum((group) => group.cost_usd))],
-        [t`Tries`, count(sum((group) => group.tries))],
+        [t`Attempts`, count(sum((group) => group.tries))],
         [t`Tokens in`, short(input)],
         [t`From the cache`, input === 0 ? '–' : percent(cached / input)],
         [t`Tokens out`, short(sum(tokensOut))],
@@ -193,13 +193,13 @@ function Figures({ data }: { data: readonly UsageGroup[] }) {
           count(unpriced),
           {
             'data-tone': 'warn',
-            title: t`Tries of models whose price is not known: their cost is missing here`,
+            title: t`Attempts at models whose price is not known: their cost is missing here`,
           },
         ],
         estimated > 0 && [
           t`Estimated`,
           count(estimated),
-          { title: t`Tries whose tokens the vendor did not report` },
+          { title: t`Attempts whose tokens the vendor did not report` },
         ],
       ]}
     />
@@ -239,7 +239,7 @@ function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) 
           ),
         },
         { title: t`Cost`, cell: (group) => <Cost {...group} />, num: true },
-        { title: t`Tries`, cell: ({ tries }) => count(tries), num: true },
+        { title: t`Attempts`, cell: ({ tries }) => count(tries), num: true },
         { title: t`Tokens in`, cell: (group) => short(tokensIn(group)), num: true },
         {
           title: t`Cached`,
@@ -265,7 +265,7 @@ function Cost({ cost_usd, unpriced, tries }: UsageGroup) {
   if (unpriced === tries) {
     return <span class="soft" title={t`No price is known`}>{t`no price`}</span>;
   }
-  const title = t`${several(unpriced, 'try', 'tries')} without a price`;
+  const title = t`${several(unpriced, 'attempt', 'attempts')} without a price`;
   return (
     <>
       {usd(cost_usd)}
@@ -302,9 +302,9 @@ function Downloads({ query, step, data }: DownloadsProps) {
         {t`by ${STEPS.find(([one]) => one === step)?.[1] ?? step}`}
       </Button>
       {tries <= MAX_ROWS ? (
-        <Button onClick={save('/spend', {}, 'spend.csv')}>{t`every try`}</Button>
+        <Button onClick={save('/spend', {}, 'spend.csv')}>{t`every attempt`}</Button>
       ) : (
-        <Soft>{rich`every try: choose a shorter time, or use ${<code>hopgate usage --csv</code>}`}</Soft>
+        <Soft>{rich`every attempt: choose a shorter time, or use ${<code>hopgate usage --csv</code>}`}</Soft>
       )}
     </p>
   );

@@ -29,7 +29,7 @@ export function stageLabel(stage: string): { readonly group: string; readonly na
   const name = KINDS[kind] ?? kind;
   if (kind.startsWith('client-')) return { group: t`Client`, name };
   const hop = t`Hop ${match?.[1] ?? 1}`;
-  return { group: match?.[2] === undefined ? hop : t`${hop}, try ${match[2]}`, name };
+  return { group: match?.[2] === undefined ? hop : t`${hop}, attempt ${match[2]}`, name };
 }
 
 /** `Client request`, `Hop 2 response`. */

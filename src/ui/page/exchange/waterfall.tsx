@@ -32,7 +32,7 @@ const THIN: ReadonlySet<Span['kind']> = new Set(['pause', 'connect', 'wait']);
 const WIDTH = 1000;
 
 const KINDS = [
-  ['pause', t`pause before a try`],
+  ['pause', t`pause before an attempt`],
   ['connect', t`connecting`],
   ['wait', t`sent, waiting`],
   ['head', t`headers received, no body yet`],
@@ -233,7 +233,7 @@ function tryLine({ hop, one, numbered, tries }: TryOfHop, last: number): Line {
       ]
         .filter((part) => part !== '')
         .join(', ');
-  const names = [numbered ? t`hop ${hop}` : '', tries > 1 ? t`try ${one.try}` : ''];
+  const names = [numbered ? t`hop ${hop}` : '', tries > 1 ? t`attempt ${one.try}` : ''];
   return {
     name: names.filter((name) => name !== '').join(' ') || t`vendor`,
     what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
