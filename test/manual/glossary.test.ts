@@ -100,6 +100,10 @@ test('the words of Chinese texts', () => {
       .filter(({ path }) => inChinese(path))
       .flatMap((page) => linesOf(page.path, withoutList(page))),
     ...textsIn('src/cli/chinese-help.json', help),
+    ...textsIn(
+      'src/ui/page/chinese.json',
+      Object.values(JSON.parse(read('src/ui/page/chinese.json'))),
+    ),
   ];
   expect(found(words, texts, true)).toEqual([]);
 });
