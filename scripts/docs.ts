@@ -98,6 +98,9 @@ const textsOf = ({ key, node, required }: ConfigRow, words: Words): KeyTexts =>
     otherwise: required ? undefined : node['x-default'],
   });
 
+const mostFrequent = (texts: readonly string[]): string =>
+  [...Map.groupBy(texts, (text) => text)].toSorted(([, a], [, b]) => b.length - a.length)[0]![0];
+
 function table(rows: readonly ConfigRow[], words: Words): readonly string[] {
   if (rows.length === 0) return [];
   const lines = rows.map((row) => {
@@ -105,20 +108,22 @@ function table(rows: readonly ConfigRow[], words: Words): readonly string[] {
     const type = cell(typeOf(row.node, words));
     return [code(row.key), type, defaultOf(row, otherwise, words), cell(meaning)];
   });
-  const special = lines.filter(([, , byDefault]) => byDefault !== words.notSet);
-  // Few facts of a vendor have a default: it stands with their meaning, and the column goes.
-  const unset = special.length * 5 < lines.length;
+  // Where most rows share a default, it is said once, the others with their meaning, and the column goes.
+  const usual = mostFrequent(lines.map(([, , byDefault]) => byDefault!));
+  const shared = lines.filter(([, , byDefault]) => byDefault === usual).length;
+  const unset = shared >= 6 && shared * 4 > lines.length * 3;
   const shown = unset
     ? lines.map(([key, type, byDefault, meaning]) => {
         if (byDefault === words.needed) return [key, `${type}, ${words.needed}`, meaning];
         return [
           key,
           type,
-          byDefault === words.notSet ? meaning : `${meaning} ${words.byDefault(byDefault!)}`,
+          byDefault === usual ? meaning : `${meaning} ${words.byDefault(byDefault!)}`,
         ];
       })
     : lines;
   return [
+    ...(unset && usual !== words.notSet ? ['', words.usually(usual)] : []),
     '',
     unset ? words.columnsUnset : words.columns,
     `|${'---|'.repeat(unset ? 3 : 4)}`,
@@ -184,9 +189,13 @@ function section(name: string, node: Schema, level: string, words: Words): reado
   const rows = shownRows(name, node).filter(({ key }) => !ADVANCED_KEYS.test(key));
   const row = { key: name, node, required: false };
   const { meaning, otherwise } = textsOf(row, words);
-  const own = words.own(typeOf(node, words), defaultOf(row, otherwise, words));
+  // Of a mapping, the table says it.
+  const own =
+    node.properties === undefined
+      ? ['', words.own(typeOf(node, words), defaultOf(row, otherwise, words))]
+      : [];
   const examples = fenced(name, words);
-  return ['', `${level} ${name}`, '', meaning, '', own, ...examples, ...table(rows, words)];
+  return ['', `${level} ${name}`, '', meaning, ...own, ...examples, ...table(rows, words)];
 }
 
 function group(
@@ -253,6 +262,7 @@ const ENGLISH = {
   below: 'as below',
   inherited: 'that of the top level',
   byDefault: (text: string) => `Default: ${text}.`,
+  usually: (text: string) => `The default is ${text} where nothing else is said.`,
   /** What a key means, and in words what happens when it is left out; both are written in English in the schema. */
   of: (_key: string, english: KeyTexts) => english,
   /** Which part of a comment of an example: `English ‖ Chinese`. */
@@ -307,6 +317,7 @@ function chinese(of: Words['of']): Words {
     below: '见下表',
     inherited: '同顶层设置',
     byDefault: (text) => `默认值：${text}。`,
+    usually: (text) => `没有另外说明时，默认值为${text}。`,
     of,
     comment: 1,
     presets: [

@@ -20,14 +20,14 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
     1024,
   ).byDefault(536_870_912),
   form_spool_bytes: count(
-    'Bytes of a form that are kept until the request is over, in a temporary file if necessary. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger form, the field model must be within these bytes.',
+    'A form up to this size is read and checked before anything is sent, and can be sent again; in a larger one, the field model must be within these bytes.',
     1024,
   ).byDefault(33_554_432),
   blocks: count(
     'The largest number of messages, content blocks and tools in a request that the gateway has to decode. A request with more gets a 400; 0 = no limit.',
   ).byDefault(DEFAULT_BLOCKS),
   answer_bytes: count(
-    'The largest upstream response that is read as a whole, and the most text of a stream that is translated. Counted after decompression. A larger one is cut off, and the client gets an error.',
+    'The largest upstream response that is read as a whole, and the most text of a stream that is translated, after decompression. A larger one is cut off, and the client gets an error.',
     1024,
   ).byDefault(DEFAULT_BODY_BYTES),
   frame_bytes: count(
@@ -48,10 +48,10 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
   ),
   concurrency: count('Requests at the same time over all providers; 0 = no limit.').byDefault(0),
   idle_connection: connectionSeconds(
-    'Seconds after which an idle connection of a client is closed; it can take up to eight seconds longer. 0 = never.',
+    'Seconds after which an idle connection of a client is closed, or up to eight later; 0 = never.',
   ).byDefault(75),
   idle_body: connectionSeconds(
-    'Seconds within which the next 64 KB of a request body (or its end) must arrive. Otherwise the connection is closed, up to eight seconds later; 0 = no limit.',
+    'Seconds within which the next 64 KB of a request body (or its end) must arrive, or the connection is closed, up to eight later; 0 = no limit.',
   ).byDefault(30),
   unfinished_bytes: count(
     'Bytes of request bodies that have come in part or are being decompressed, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
@@ -60,7 +60,7 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
     'The same for bodies of 256 KB or more whose requests are in progress.',
   ).byDefault(1_073_741_824),
   history_bytes: count(
-    'Memory for the last turn of each session whose requests have 64 KB or more, so that only what the next turn adds has to be processed. The oldest are removed first. A body larger than an eighth of this is not kept; 0 = nothing is kept.',
+    'Memory for the last turn of sessions with requests of 64 KB or more, so that only what the next turn adds is processed. The oldest go first. A body larger than an eighth of this is not kept; 0 = nothing is kept.',
   ).byDefault(268_435_456),
   websocket_minutes: number(
     'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.',

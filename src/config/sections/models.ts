@@ -17,7 +17,7 @@ export const modelList = closed('What GET /v1/models shows.', {
 
 export const answerModel = choice(
   ['vendor', 'requested'],
-  'The model that answers name: as the vendor calls it, or as the client asked for it. Some agents keep the name of an answer and ask for it again, or know the names of their own vendor only; for them: requested.',
+  'The model that answers name: as the vendor calls it, or as the client asked for it (requested), for agents that ask again for the name of an answer, or know only the names of their own vendor.',
 ).byDefault('vendor');
 
 /** Name that a client may ask for → `provider/model`, a plain model name, or another alias. */

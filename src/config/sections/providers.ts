@@ -60,7 +60,7 @@ const forwardHeaders = list(
     pattern: "^[A-Za-z0-9!#$%&'+.^_`|~-]+\\*?$",
     'x-mismatch': 'must be the name of a header, or its beginning and a *',
   }),
-  'What else of a client goes on to this upstream where it speaks its protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
+  'Further headers of clients that go on to this upstream where it speaks their protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
 ).reads((names, { path, findings }) =>
   names.map((written, index) => {
     const name = written.toLowerCase();
@@ -81,7 +81,7 @@ const provider = closed('An upstream: one base URL, one protocol, one set of key
   ),
   ...platformKeys,
   base_url: string(
-    "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).",
+    "As the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added); of a platform before /projects/ (vertex), /model/ (bedrock) or /responses (azure; without a path, /openai/v1 is added).",
     {
       pattern: '^(https?://.+|demo:)$',
       'x-mismatch': 'must begin with https:// or http://',
@@ -128,7 +128,7 @@ const provider = closed('An upstream: one base URL, one protocol, one set of key
     "Use the upstream's WebSocket for streams; only with openai-responses. If its handshake fails, HTTP is used, with a note.",
   ).byDefault(false),
   concurrency: count(
-    'Requests at the same time; 0 = no limit. Further requests go to another target of their route that has room, or else wait.',
+    'Requests at the same time; 0 = no limit. Further ones go to another target of their route that has room, or wait.',
   ).byDefault(0),
   tls: closed('TLS towards this upstream.', {
     verify: flag("Check the upstream's certificate.").byDefault(true),

@@ -18,10 +18,10 @@ export const samples = closed('Recording of exchanges.', {
     90,
   ),
   max_bytes: count(
-    'Above this size the oldest are deleted, failed ones last. When very many arrive at once, the size may be exceeded by a tenth and by what is being written. 0 = no limit.',
+    'Above this size the oldest are deleted, failed ones last (under load, above a tenth more and what is being written). 0 = no limit.',
   ).byDefault(2 ** 31),
   max_count: count(
-    'Above this number the oldest of the key that has most are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.',
+    'Above this number the oldest of the key that has most are deleted; failed ones are counted separately (under load, above a tenth more and a few hundred). 0 = no limit.',
   ).byDefault(20_000),
   redact: list(
     choice(['texts', 'images'], 'A kind of content.'),

@@ -23,7 +23,7 @@ const place = (description: string) =>
 export const platformKeys = {
   platform: choice(
     PLATFORM_NAMES,
-    'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages; azure: Azure OpenAI, for openai-responses and openai-chat.',
+    'The cloud that serves the models: vertex (Google Vertex AI; anthropic-messages, google-gemini), bedrock (Amazon; anthropic-messages) or azure (openai-responses, openai-chat).',
   ).optional("the preset's, else the vendor itself"),
   project: part(
     'vertex: the Google Cloud project.',
