@@ -33,7 +33,7 @@ export const auth = closed('Who may use the gateway.', {
   ).byDefault([]),
   admin_keys: list(
     credential('A key that only the admin API takes.'),
-    'Keys for the admin API (/admin/v1), never for model requests; none = it is switched off. With one, clients need a key: one of auth.keys, or one made at run time.',
+    'Keys for the admin API (/admin/v1), never for model requests; none = it is off. With one, clients need a key: one of auth.keys, or one made at run time.',
   ).byDefault([]),
   jwt: jwt.optional('no tokens of people'),
   metrics: choice(

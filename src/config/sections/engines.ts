@@ -16,14 +16,14 @@ const address = <T>(parse: (text: string, environment: Environment) => T, descri
         return undefined;
       }
     })
-    .optional('none: this state stays on each machine');
+    .optional('none');
 
 export const engines = closed(
   'Engines that several gateways share. Each is optional and independent; state without an engine stays on each machine.',
   {
     cache: address(
       cacheAddress,
-      'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is the password of the sentinels, if they have one.',
+      'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is that of the sentinels.',
     ),
     database: address(
       databaseAddress,
@@ -38,7 +38,7 @@ export const engines = closed(
         pattern: '^[^\\u0000\\r\\n]{32,}$',
         'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
       }).secret(),
-      'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.',
+      'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: put a new one first, and remove the old one when what it encrypted has expired.',
       { maxItems: 8 },
     ).byDefault([]),
     on_error: choice(

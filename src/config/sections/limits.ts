@@ -24,7 +24,7 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
     1024,
   ).byDefault(33_554_432),
   blocks: count(
-    'The largest number of messages, content blocks and tools in a request that the gateway has to decode. A request with more gets a 400; 0 = no limit.',
+    'The most messages, content blocks and tools in a request that the gateway has to decode; with more, a 400. 0 = no limit.',
   ).byDefault(DEFAULT_BLOCKS),
   answer_bytes: count(
     'The largest upstream response that is read as a whole, and the most text of a stream that is translated, after decompression. A larger one is cut off, and the client gets an error.',
@@ -54,7 +54,7 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
     'Seconds within which the next 64 KB of a request body (or its end) must arrive, or the connection is closed, up to eight later; 0 = no limit.',
   ).byDefault(30),
   unfinished_bytes: count(
-    'Bytes of request bodies that have come in part or are being decompressed, of all clients together. One key, or without keys one address, may hold three times what is free for others. A request beyond that gets a 503; 0 = no limit.',
+    'Bytes of request bodies that have come in part or are being decompressed, of all clients; beyond that, a 503. One key, or without keys one address, may hold three times what is free for others. 0 = no limit.',
   ).byDefault(268_435_456),
   running_bytes: count(
     'The same for bodies of 256 KB or more whose requests are in progress.',
@@ -67,7 +67,7 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
     { minimum: 0, maximum: 10_000 },
   ).byDefault(60),
   drain_delay: seconds(
-    'Seconds for which a stopping server still takes requests while /readyz answers 503, so that a load balancer notices it.',
+    'Seconds for which a stopping server still takes requests while /readyz answers 503.',
   ).byDefault(0),
   drain: seconds('Seconds that a stopping server waits for open streams.').byDefault(30),
 });

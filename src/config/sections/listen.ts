@@ -20,7 +20,7 @@ export const DEFAULT_LISTEN = '127.0.0.1:5520';
 const written = [integer(undefined, 0, 65535), string(undefined, { minLength: 1 })] as const;
 
 const tls = closed(
-  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; open connections keep their certificate.',
+  'Serve HTTPS and WSS. Both files are read again when they change, and on SIGHUP.',
   {
     cert_file: path('PEM file with the certificate, followed by any intermediate certificates.'),
     key_file: path("PEM file with the certificate's key, without a passphrase."),
@@ -43,7 +43,7 @@ const mapping = closed('The mapping form.', {
       (text) => parseBlock(text) !== undefined,
       'must be an address or a block of addresses, such as 10.0.0.0/8',
     ),
-    "Addresses and blocks of the reverse proxies in front of this server, such as 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.",
+    'Addresses and blocks of the reverse proxies in front of this server, such as 10.0.0.0/8, whose Forwarded and X-Forwarded-* headers are believed.',
   ).optional('none'),
   cors: list(
     entry(

@@ -127,7 +127,7 @@ export interface ModelPrice extends Rates {
 
 const written = named(
   oneOrMore(price, 'A price, or a list of prices of which each counts from its `effective_from`.'),
-  'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.',
+  'Prices by model name or glob. Exact names take precedence, then globs in the order of the file. They override the prices that hopgate knows.',
 );
 
 /** Exact names first; of one name the newest price first. A price that is left out is that of an ordinary token. */

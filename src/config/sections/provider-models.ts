@@ -17,7 +17,7 @@ import {
 import { type ModelPrice, prices } from './prices.ts';
 
 /** Where a fact of a model comes from that is not stated. */
-const CATALOGUE = "the vendor's list, or the model catalogue";
+const CATALOGUE = 'what is known of it';
 
 export const PROMPT_CACHES = ['auto', 'off', '1h'] as const;
 export type PromptCache = (typeof PROMPT_CACHES)[number];
@@ -40,7 +40,7 @@ const model = closed('A model with facts that are not known here, or not right.'
 export const models = oneOrMore(
   either([text('A model name or a glob; "*" = any.'), model]),
   'Models that this provider serves, as the vendor spells them; with their facts if necessary.',
-).optional("the preset's, else none (reachable through routes and as provider/model)");
+).optional("the preset's");
 
 export const modelPrices = prices.byDefault({});
 

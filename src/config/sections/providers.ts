@@ -74,7 +74,7 @@ const forwardHeaders = list(
 
 const provider = closed('An upstream: one base URL, one protocol, one set of keys.', {
   preset: text('A vendor that hopgate knows; fills in whatever is left out below.').optional(
-    'the preset with the name of the provider, where base_url is left out',
+    'that of the same name, without base_url',
   ),
   protocol: choice(PROTOCOL_NAMES, 'The protocol that the upstream speaks.').optional(
     "the preset's; needed without one",
@@ -112,9 +112,9 @@ const provider = closed('An upstream: one base URL, one protocol, one set of key
   ).byDefault({}),
   forward_headers: forwardHeaders.byDefault([]),
   query: named(string().secret(), 'Parameter → value, appended to the URL.').byDefault({}),
-  trace_headers: flag(
-    'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.',
-  ).optional('true for a server on this machine or in its network, else false'),
+  trace_headers: flag('Send traceparent, tracestate and baggage to this upstream.').optional(
+    'true on this machine or in its network, else false',
+  ),
   timeouts: providerTimeouts.byDefault({}),
   retry: providerRetry.byDefault({}),
   proxy: string(
@@ -125,7 +125,7 @@ const provider = closed('An upstream: one base URL, one protocol, one set of key
     .optional('a direct connection'),
   http2: flag('Speak HTTP/2 to this upstream.').byDefault(false),
   websocket: flag(
-    "Use the upstream's WebSocket for streams; only with openai-responses. If its handshake fails, HTTP is used, with a note.",
+    "Use the upstream's WebSocket for streams (openai-responses), or HTTP, with a note, if its handshake fails.",
   ).byDefault(false),
   concurrency: count(
     'Requests at the same time; 0 = no limit. Further ones go to another target of their route that has room, or wait.',

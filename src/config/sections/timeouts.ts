@@ -4,17 +4,17 @@ import { closed, inherited, type ProgramForm, seconds } from '../file/schema.ts'
 
 const keys = {
   connect: seconds(
-    'Seconds until a new connection is established, TLS included; 0 = no limit. Does not apply through a proxy or over HTTP/2.',
+    'Seconds until a new connection is established, TLS included; not through a proxy or over HTTP/2.',
   ),
-  first_byte: seconds('Seconds until the response begins; 0 = no limit.'),
-  idle: seconds('Seconds between two chunks of a stream; 0 = no limit.'),
+  first_byte: seconds('Seconds until the response begins.'),
+  idle: seconds('Seconds between two chunks of a stream.'),
   content: seconds(
-    'Seconds without content once a response has begun, even if comments, pings or empty frames keep the connection alive; 0 = no limit.',
+    'Seconds without content once a response has begun; comments, pings and empty frames are none.',
   ),
-  total: seconds('Seconds for the whole exchange with the upstream; 0 = no limit.'),
+  total: seconds('Seconds for the whole exchange with the upstream.'),
 };
 
-export const timeouts = closed('How long an upstream may take.', {
+export const timeouts = closed('How long an upstream may take; 0 = no limit.', {
   connect: keys.connect.byDefault(10),
   first_byte: keys.first_byte.byDefault(600),
   idle: keys.idle.byDefault(300),
