@@ -7,7 +7,8 @@ import { parseArgs } from 'node:util';
 import type { MemoryEvent } from '../src/conversation/memory.ts';
 import { estimatedTokens } from '../src/conversation/usage.ts';
 import { DEFAULT_LIMITS } from '../src/features/memory/event.ts';
-import { embeddedMemory } from '../src/features/memory/index.ts';
+import { embeddedMemory, embedder } from '../src/features/memory/index.ts';
+import type { Json } from '../src/lib/json/json.ts';
 import { type LabelledSpace, labelledSets } from './memory-sets.ts';
 
 const HELP = `bun bench/memory.ts [DATA] [options]
@@ -18,6 +19,9 @@ Without it: the 60 questions of the project's own set.
   --validation   also what nothing was tuned on (LoCoMo 44, 47 to 50; split "val")
   --set NAME     only this set
   --misses N     the first N questions without evidence among the first eight
+
+  --embeddings URL   also vectors, of an OpenAI-style endpoint (http://127.0.0.1:8000/v1/embeddings)
+  --model NAME, --query-prefix TEXT, --passage-prefix TEXT   of its model
 `;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -25,6 +29,10 @@ const { values, positionals } = parseArgs({
     validation: { type: 'boolean', default: false },
     set: { type: 'string' },
     misses: { type: 'string', default: '0' },
+    embeddings: { type: 'string' },
+    model: { type: 'string', default: 'default' },
+    'query-prefix': { type: 'string', default: '' },
+    'passage-prefix': { type: 'string', default: '' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -53,6 +61,37 @@ const folder = mkdtempSync(join(tmpdir(), 'hopgate-bench-memory-'));
 let files = 0;
 let missesLeft = Number(values.misses);
 
+/** Vectors of the endpoint. @param told the number of texts of events that have theirs */
+const vectorsOf = (url: string, told: (texts: number) => void) => {
+  const made = embedder({
+    name: values.model,
+    model: values.model,
+    queryPrefix: values['query-prefix'],
+    passagePrefix: values['passage-prefix'],
+    timeoutMs: 60_000,
+    async post(body) {
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+      return (await answer.json()) as Json;
+    },
+    onFailure: (thrown) => {
+      throw thrown;
+    },
+  });
+  return {
+    ...made,
+    async embed(...[texts, signal]: Parameters<typeof made.embed>) {
+      const vectors = await made.embed(texts, signal);
+      told(texts.length);
+      return vectors;
+    },
+  };
+};
+
 /** What the model gets of an event. */
 const told = ({ id, time, text, source, tags }: MemoryEvent) => ({
   id,
@@ -63,16 +102,27 @@ const told = ({ id, time, text, source, tags }: MemoryEvent) => ({
 });
 
 async function measured(spaces: readonly LabelledSpace[]) {
+  let withVectors = 0;
+  const url = values.embeddings;
   const memory = embeddedMemory({
     path: join(folder, `${++files}.db`),
     limits: { ...DEFAULT_LIMITS, text: 100_000 },
     dedupeMs: 0,
     observer: silent,
+    ...(url !== undefined && {
+      embedder: vectorsOf(url, (texts) => {
+        withVectors += texts;
+      }),
+    }),
   });
   const found: Measured[] = [];
   let cpu = 0;
-  for (const { name, events, questions } of spaces) {
+  for (const { name, events } of spaces) {
     await memory.eventStore!.addInSteps(name, events, (at) => `events[${at}]`);
+  }
+  const all = spaces.reduce((sum, { events }) => sum + events.length, 0);
+  while (url !== undefined && withVectors < all) await Bun.sleep(100);
+  for (const { name, events, questions } of spaces) {
     // The first recall of a space reads its pages.
     await memory.recall(name, { query: events[0]!.text, limit: BUDGET });
     for (const { text, evidence, category } of questions) {
@@ -131,7 +181,9 @@ function row(what: string, found: readonly Measured[], cpu?: number): void {
   console.log(`| ${what} (${found.length}) | ${cells.join(' | ')} |`);
 }
 
-console.log(`${cpus()[0]!.model}, Bun ${Bun.version}; words alone\n`);
+console.log(
+  `${cpus()[0]!.model}, Bun ${Bun.version}; ${values.embeddings === undefined ? 'words alone' : `words and ${values.model}`}\n`,
+);
 console.log(
   `| questions | hit@1 | ${DEPTHS.map((depth) => `R@${depth}`).join(' | ')} | MRR | tokens | most | ms | CPU, ms |`,
 );
