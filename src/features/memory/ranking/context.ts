@@ -8,7 +8,7 @@ export interface Placed {
   readonly time: number;
   /** Shares of the question's terms, as of `termShares`. */
   readonly shares: Float64Array;
-  /** Their sum. */
+  /** Their sum, and what its vector adds. */
   readonly own: number;
   readonly kind: EventKind;
   readonly source: string;

@@ -89,7 +89,9 @@ interface Weighed {
 }
 
 /** The best events by score, the best first. */
-export function rank(found: Found, asked: Asked): readonly Ranked[] {
+export function rank(found: Found, given: Asked): readonly Ranked[] {
+  // While no event has its vector yet, words alone decide.
+  const asked = given.nearest?.length === 0 ? { ...given, nearest: undefined } : given;
   const terms = weighedTerms(found, asked.question);
   const weighed = weigh(found, terms, asked);
   const own = terms.filter(({ isHint }) => !isHint).length;
@@ -127,25 +129,26 @@ function weigh(
   const before = new Map(pairs.map(([one, other]) => [other, one]));
   const after = new Map(pairs);
   const averageLength = length / Math.max(1, events);
-  const placed = ordered.map(({ row, time, digest }) => {
-    const shares = termShares(digest, terms, averageLength);
-    return {
-      time,
-      shares,
-      kind: digest.kind,
-      source: digest.source,
-      own: shares.reduce((sum, share) => sum + share, 0),
-      before: places.get(before.get(row)!),
-      after: places.get(after.get(row)!),
-    };
-  });
+  const shares = ordered.map(({ digest }) => termShares(digest, terms, averageLength));
+  const ownWords = shares.map((some) => some.reduce((sum, share) => sum + share, 0));
+  const bestWords = Math.max(0, ...ownWords) || 1;
+  const angles = scaledAngles(nearest ?? []);
+  const placed = ordered.map(({ row, time, digest }, at) => ({
+    time,
+    shares: shares[at]!,
+    kind: digest.kind,
+    source: digest.source,
+    // What a vector finds lends its neighbours as much as what words find.
+    own: ownWords[at]! + VECTORS * bestWords * (angles.get(row) ?? 0),
+    before: places.get(before.get(row)!),
+    after: places.get(after.get(row)!),
+  }));
   const context = contextOf(placed, terms);
   const named = namedSources(question);
   const words = ordered.map(
-    ({ digest }, at) => (placed[at]!.own + context[at]!) * (named(digest.source) ? NAMED : 1),
+    ({ digest }, at) => (ownWords[at]! + context[at]!) * (named(digest.source) ? NAMED : 1),
   );
   const best = Math.max(0, ...words);
-  const angles = scaledAngles(nearest ?? []);
   const isOfTime = ({ time }: Candidate) =>
     question.times.some(({ since, until }) => time >= since && time < until);
   const { within } = question;
@@ -164,7 +167,7 @@ function weigh(
       relevance: relevance * weight,
       isStatement:
         digest.kind === 'statement' && (question.asksModel || digest.source !== 'assistant'),
-      shares: placed[at]!.shares,
+      shares: shares[at]!,
     };
   });
 }
