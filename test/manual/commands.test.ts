@@ -262,41 +262,52 @@ describe('commands of the manual', () => {
     expect(blocks).toEqual(marks);
   });
 
-  test.each(toRun)('$path: $text', async ({ path, text, before }) => {
-    const plain = /^hopgate\b/.test(text) ? plainWords(text) : undefined;
-    if (plain === undefined) {
-      const out = await run(['sh', '-c', here([...before, text].join('\n'))]);
-      // Responses says `error: null` when there is none.
-      if (/^curl\b/.test(text) && !text.includes('>')) {
-        expect(out.trim()).not.toBe('');
-        if (out.startsWith('{')) expect(JSON.parse(out).error ?? null).toBeNull();
+  test.each(toRun)(
+    '$path: $text',
+    async ({ path, text, before }) => {
+      const plain = /^hopgate\b/.test(text) ? plainWords(text) : undefined;
+      if (plain === undefined) {
+        const out = await run(['sh', '-c', here([...before, text].join('\n'))]);
+        // Responses says `error: null` when there is none.
+        if (/^curl\b/.test(text) && !text.includes('>')) {
+          expect(out.trim()).not.toBe('');
+          if (out.startsWith('{')) expect(JSON.parse(out).error ?? null).toBeNull();
+        }
+        return;
       }
-      return;
-    }
-    const folder = path.startsWith('examples/') ? join(ROOT, path, '..') : ROOT;
-    const words = plain.words
-      .slice(1)
-      .map((word, at, all) =>
-        /^--(config|dir)$/.test(all[at - 1] ?? '') ? join(folder, word) : word,
+      const folder = path.startsWith('examples/') ? join(ROOT, path, '..') : ROOT;
+      const words = plain.words
+        .slice(1)
+        .map((word, at, all) =>
+          /^--(config|dir)$/.test(all[at - 1] ?? '') ? join(folder, word) : word,
+        );
+      const variables = { ...namedIn(folder, words), ...exportsIn(before) };
+      const asksVendor = words.join(' ') === 'doctor' && 'ZHIPU_API_KEY' in variables;
+      const out = await runHere(
+        asksVendor ? [...words, '--config', vendorConfig] : words,
+        variables,
       );
-    const variables = { ...namedIn(folder, words), ...exportsIn(before) };
-    const asksVendor = words.join(' ') === 'doctor' && 'ZHIPU_API_KEY' in variables;
-    const out = await runHere(asksVendor ? [...words, '--config', vendorConfig] : words, variables);
-    if (words[0] === 'serve') expect(world.served.length).toBeGreaterThan(0);
-    else expect(out.trim()).not.toBe('');
-    if (plain.into !== undefined) await Bun.write(plain.into.replace('~', home), out);
-  });
+      if (words[0] === 'serve') expect(world.served.length).toBeGreaterThan(0);
+      else expect(out.trim()).not.toBe('');
+      if (plain.into !== undefined) await Bun.write(join(home, plain.into.replace('~/', '')), out);
+    },
+    30_000,
+  );
 
   for (const { path, language, index, code } of scripts) {
     const skipped = language === 'python' && python3 === null;
     const why = skipped ? ' [SKIPPED: no python3 on this machine]' : '';
-    test.skipIf(skipped)(`${path}, block ${index + 1} in ${language}: runs${why}`, async () => {
-      const ending = language === 'python' ? 'py' : language;
-      const file = join(home, `${path.replace(/\W/g, '-')}-${index}.${ending}`);
-      await Bun.write(file, here(code));
-      const out = await run([language === 'python' ? python3! : process.execPath, file]);
-      expect(out.trim()).not.toBe('');
-    });
+    test.skipIf(skipped)(
+      `${path}, block ${index + 1} in ${language}: runs${why}`,
+      async () => {
+        const ending = language === 'python' ? 'py' : language;
+        const file = join(home, `${path.replace(/\W/g, '-')}-${index}.${ending}`);
+        await Bun.write(file, here(code));
+        const out = await run([language === 'python' ? python3! : process.execPath, file]);
+        expect(out.trim()).not.toBe('');
+      },
+      30_000,
+    );
   }
 
   test('JSON of the program has the members that it shows', async () => {
@@ -321,7 +332,7 @@ describe('commands of the manual', () => {
         ...membersOf(JSON.parse(code)).filter((path) => !membersOf(answer).includes(path)),
       ]).toEqual([name]);
     }
-  });
+  }, 30_000);
 
   test('requests inside of sentences and tables are endpoints', async () => {
     const named = PAGES.flatMap(({ path, text }) =>
@@ -344,7 +355,7 @@ describe('commands of the manual', () => {
       if (said.includes('There is nothing at')) wrong.push(`${path}: ${method} ${to}`);
     }
     expect(wrong).toEqual([]);
-  });
+  }, 30_000);
 
   test('JSON is JSON', () => {
     const wrong = FILES.flatMap(({ path, text }) =>
