@@ -1,7 +1,7 @@
 /** The cost of sessions by the documented rules of vendors' prompt caches, as tables: `npx bun bench/prompt-caches.ts`. */
 
 import { billOf, CLIENTS, VENDORS } from '../test/support/prompt-caches/bill.ts';
-import { SESSIONS } from '../test/support/prompt-caches/sessions.ts';
+import { BROKEN_SESSIONS, SESSIONS } from '../test/support/prompt-caches/sessions.ts';
 
 const NAMES = {
   'openai-chat': 'Chat',
@@ -9,6 +9,8 @@ const NAMES = {
   'google-gemini': 'Gemini',
   'anthropic-messages': 'Messages',
 } as const;
+
+const ALL = { ...SESSIONS, ...BROKEN_SESSIONS };
 
 const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
 const figure = (value: number) => value.toFixed(2);
@@ -19,7 +21,7 @@ console.log(row(['vendor', ...clients]));
 console.log(row(['---', ...clients.map(() => '---')]));
 for (const [name, vendor] of Object.entries(VENDORS)) {
   const cells = CLIENTS.map((client) =>
-    Math.max(...Object.values(SESSIONS).map((asked) => billOf(client, vendor, asked).best)),
+    Math.max(...Object.values(ALL).map((asked) => billOf(client, vendor, asked).best)),
   );
   console.log(row([name, ...cells.map(figure)]));
 }
@@ -28,7 +30,7 @@ const claude = VENDORS['Claude (Anthropic)']!;
 console.log('\nOnto Claude at Anthropic, session by session:\n');
 console.log(row(['session', ...clients, 'Chat, without any cache']));
 console.log(row(['---', ...clients.map(() => '---'), '---']));
-for (const [name, asked] of Object.entries(SESSIONS)) {
+for (const [name, asked] of Object.entries(ALL)) {
   const cells = CLIENTS.map((client) => billOf(client, claude, asked).best);
   const { without } = billOf('openai-chat', claude, asked);
   console.log(row([name, ...cells.map(figure), figure(without)]));

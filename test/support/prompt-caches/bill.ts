@@ -7,6 +7,7 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../../src/conversation/protocol-names.ts';
 import { PromptCache, RequestTails } from '../../../src/features/prompt-cache/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
+import { SHORT_RESULTS, toolResults } from '../../../src/features/tool-results/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { ClientRequest } from '../../../src/gateway/client-request.ts';
 import { prepare } from '../../../src/gateway/prepare.ts';
@@ -16,6 +17,7 @@ import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import type { RoutedTarget } from '../../../src/routing/index.ts';
 import { splitTarget, targetOf } from '../../../src/routing/targets.ts';
+import { memoryRoom } from '../entries.ts';
 import {
   bestCost,
   claudeCache,
@@ -70,9 +72,13 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
   'GPT-5.6 and later (OpenAI)': keyed('preset: openai', 'gpt-5.6'),
   'GPT-6 on Chat (OpenAI)': keyed('preset: openai-chat', 'gpt-6-sol'),
   'GPT up to 5.5 (OpenAI)': implicit('preset: openai', 'gpt-5.1'),
+  'GLM, which gets short results': implicit('preset: zai', 'glm-4.7'),
   DeepSeek: implicit('preset: deepseek', 'deepseek-v4-flash'),
   Gemini: implicit('preset: gemini', 'gemini-3-pro'),
 };
+
+/** Of a text in a tool result, where the vendor's profile has them shortened: shorter than those of the sessions. */
+const MAX_RESULT = 2000;
 
 export const CLIENTS = Object.keys(REQUESTS) as readonly ProtocolName[];
 
@@ -99,6 +105,7 @@ export function sentBodies(client: ProtocolName, vendor: Vendor, asked: readonly
   const { usual, other } = targets(vendor);
   const tails = new RequestTails();
   const fitted = vendorFit();
+  const short = toolResults({ limit: MAX_RESULT, ledger: memoryRoom(SHORT_RESULTS) });
   const sessionId = client === 'openai-responses' ? 'session-1' : '';
   const bodies: { readonly body: JsonObject; readonly at: number }[] = [];
   for (const one of asked) {
@@ -107,7 +114,8 @@ export function sentBodies(client: ProtocolName, vendor: Vendor, asked: readonly
     const key = client === usual.target.protocol && usual.target.profile.breakpointsAt && 'mine';
     const body = Buffer.from(JSON.stringify({ ...own, ...(key && { prompt_cache_key: key }) }));
     const request = new ClientRequest(CODECS[client], body);
-    const features = [toolPairing, fitted, new PromptCache({ owner: 'me', sessionId }, tails)];
+    const cache = new PromptCache({ owner: 'me', sessionId }, tails);
+    const features = [toolPairing, short, fitted, cache];
     for (const { target } of one.away ? [usual, other] : [usual]) {
       const prepared = prepare({
         request,

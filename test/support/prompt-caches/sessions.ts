@@ -130,6 +130,25 @@ export const SESSIONS: Readonly<Record<string, readonly Asked[]>> = {
   })),
 };
 
+/** Histories that the gateway repairs before it sends them, the same in each turn. */
+export const BROKEN_SESSIONS: Readonly<Record<string, readonly Asked[]>> = {
+  // The user stops a round, and the client sends its calls without results from then on.
+  'calls without results': growing({ turns: 20, calls: 2 }).asked.map((one) => ({
+    ...one,
+    said: one.said.map((said, at) =>
+      'results' in said && at % 8 === 2 ? { user: words(`stop ${at}`, 60) } : said,
+    ),
+  })),
+  'results of calls that are not there': growing({ turns: 20, calls: 2 }).asked.map((one) => ({
+    ...one,
+    said: one.said.map((said, at) =>
+      'results' in said && at % 8 === 2
+        ? { results: [...said.results, { call: { id: `call_lost_${at}`, path: '' }, text: 'x' }] }
+        : said,
+    ),
+  })),
+};
+
 function withResults(said: readonly Said[]): readonly Said[] {
   return said.flatMap((one, at) => {
     const next = said[at + 1];
