@@ -29,6 +29,8 @@ export interface Profile {
   // Parameters of the target's own wire body, by top-level key.
   /** Keys that the vendor refuses: dropped with the note `parameter_dropped`. Default: none. */
   readonly dropParams?: readonly string[];
+  /** Chat: the fields that a message may have. Left out: any. */
+  readonly messageFields?: readonly string[];
   /** Keys that the vendor calls by another name: renamed with the note `parameter_mapped`. */
   readonly renameParams?: Readonly<Record<string, string>>;
   /**

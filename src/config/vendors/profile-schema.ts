@@ -60,6 +60,9 @@ const UNCHECKED =
 /** The facts of a profile without its name. Their names are in camelCase, as the manual lists them. */
 export const profileFacts = {
   dropParams: texts('Top-level body keys that the vendor refuses.'),
+  messageFields: texts(
+    'Chat: fields that a message may have; what else clients add to their messages is dropped.',
+  ),
   renameParams: named(
     string('no name under which it is checked what a key may use', { pattern: UNCHECKED }),
     'Top-level body keys that have another name at this vendor.',

@@ -40,6 +40,15 @@ const GEMINI: Readonly<Record<keyof typeof COMMON, readonly string[]>> = {
   thinking: ['"thinkingConfig"', '"thinking_config"'],
 };
 
+/**
+ * What chat apps and agents add to messages of a history (diegosouzapw/OmniRoute#11026). A body with
+ * one of them is looked through; all fields that the vendor does not take are dropped then.
+ */
+const CLIENT_FIELDS = [
+  ...['"model_id"', '"modelId"', '"messageId"', '"message_id"', '"sender"', '"timestamp"'],
+  ...['"created_at"', '"createdAt"'],
+];
+
 const fieldsOf = (protocol: ProtocolName) => (protocol === 'google-gemini' ? GEMINI : COMMON);
 
 function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[] {
@@ -80,6 +89,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   addIf(profile.maxTokensParam === 'max_completion_tokens', '"max_tokens"');
   if (protocol === 'openai-chat') {
     addIf(profile.chatToolsWhileThinking === false, '"tools"', '"functions"');
+    addIf(profile.messageFields !== undefined, ...CLIENT_FIELDS);
   }
   addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
   addIf(profile.strictTools === false, '"strict"');

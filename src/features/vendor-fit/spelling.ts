@@ -51,6 +51,12 @@ function hasOtherSpelling(body: JsonObject, profile: Profile): boolean {
     return true;
   }
   if (profile.parallelToolsParam === false && has('parallel_tool_calls')) return true;
+  const { messageFields } = profile;
+  if (messageFields !== undefined) {
+    const hasOther = (message: JsonObject) =>
+      Object.keys(message).some((key) => !messageFields.includes(key));
+    if (objects(body.messages).some(hasOther)) return true;
+  }
   if (profile.streamUsage === false && has('stream_options')) return true;
   if (profile.strictTools === false) {
     const strict = ({ function: declared }: JsonObject) =>

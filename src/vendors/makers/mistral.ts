@@ -32,6 +32,8 @@ export const mistral: Vendor = {
       maxTokensParam: 'max_tokens',
       dropParams: [...OPENAI_ONLY, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
       renameParams: { seed: 'random_seed' },
+      // "Extra inputs are not permitted" (https://docs.mistral.ai/api/#tag/chat)
+      messageFields: ['role', 'content', 'name', 'tool_calls', 'tool_call_id', 'prefix'],
       temperature: { min: 0, max: 1.5 },
       streamUsage: false,
       developerRole: false,

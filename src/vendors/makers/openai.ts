@@ -38,6 +38,11 @@ const KEPT_BY_KEY = Object.fromEntries(
   ]),
 );
 
+/** "Unknown parameter: 'messages[1].model_id'." (https://platform.openai.com/docs/api-reference/chat/create) */
+const MESSAGE_FIELDS = [
+  ...['role', 'content', 'name', 'refusal', 'audio', 'tool_calls', 'function_call', 'tool_call_id'],
+];
+
 /** Those of the other endpoints: embeddings, moderations, images, audio. */
 const OTHERS = ['text-embedding-*', 'omni-moderation-*', 'dall-e-*', 'whisper-*', 'tts-*'];
 export const OPENAI_MODELS = ['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', ...OTHERS];
@@ -94,7 +99,12 @@ export const openai: Vendor = {
       ],
     },
     // "Image URLs are only allowed for messages with role 'user'".
-    'openai-chat': { ...OPENAI_FACTS, models: KEPT_BY_KEY, imagesInResults: false },
+    'openai-chat': {
+      ...OPENAI_FACTS,
+      models: KEPT_BY_KEY,
+      imagesInResults: false,
+      messageFields: MESSAGE_FIELDS,
+    },
   },
   words: [
     {

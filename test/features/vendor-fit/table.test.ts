@@ -41,6 +41,38 @@ const ROWS: readonly Row[] = [
     [mapped('max_tokens')],
   ],
   ['cap', 'ollama', 'qwen3', chat({ max_completion_tokens: 9 }), { max_completion_tokens: 9 }, []],
+  // What clients add to their messages.
+  ...(['openai-chat', 'groq', 'mistral'] as const).map(
+    (vendor): Row => [
+      'fields of messages',
+      vendor,
+      'm',
+      {
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'a', timestamp: 17, name: 'ada' },
+          { role: 'assistant', content: 'b', model_id: 'grok', model: 'x/grok', sender: 'Grok' },
+          { role: 'user', content: 'c' },
+        ],
+      },
+      {
+        messages: [
+          { role: 'user', content: 'a', name: 'ada' },
+          { role: 'assistant', content: 'b' },
+          { role: 'user', content: 'c' },
+        ],
+      },
+      ['timestamp', 'model_id', 'model', 'sender'].map((field) => dropped(`messages/${field}`)),
+    ],
+  ),
+  [
+    'fields of messages',
+    'deepseek',
+    'deepseek-v4-flash',
+    chat({ messages: [{ role: 'user', content: 'a', model_id: 'grok' }] }),
+    { messages: [{ role: 'user', content: 'a', model_id: 'grok' }] },
+    [],
+  ],
   // Numbers within bounds.
   [
     'temperature',

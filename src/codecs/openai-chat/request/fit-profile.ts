@@ -109,11 +109,16 @@ function withoutStrict(tool: Json): Json {
 }
 
 function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes): readonly Json[] {
-  const { developerRole, images, reasoningField } = profile;
-  if (developerRole !== false && images !== false && reasoningField === undefined) return messages;
+  const { developerRole, images, reasoningField, messageFields } = profile;
+  const isTaken =
+    developerRole !== false &&
+    images !== false &&
+    reasoningField === undefined &&
+    messageFields === undefined;
+  if (isTaken) return messages;
   return messages.map((value) => {
     if (!isObject(value)) return value;
-    let message = value;
+    let message = messageFields === undefined ? value : withFields(value, messageFields, notes);
     if (developerRole === false && message.role === 'developer') {
       message = { ...message, role: 'system' };
       notes.add('parameter_mapped', 'role', 'developer as system');
@@ -123,6 +128,16 @@ function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes):
     }
     return reasoningField === undefined ? message : fitReasoningField(message, reasoningField);
   });
+}
+
+/** A client's own notes on its messages (which model said it, when) are refused by strict vendors. */
+function withFields(message: JsonObject, taken: readonly string[], notes: Notes): JsonObject {
+  const others = Object.keys(message).filter(
+    // Another rule spells reasoning as the vendor has it.
+    (key) => !taken.includes(key) && !key.startsWith('reasoning'),
+  );
+  for (const key of others) notes.add('parameter_dropped', `messages/${key}`);
+  return others.length === 0 ? message : without(message, others);
 }
 
 /** Replaces images by text. Content with text only becomes a string, which such vendors require. */
