@@ -48,6 +48,7 @@ export function spendRows(rows: number, keys: readonly BenchKey[], now: number) 
       cost: 123_456 + i,
       price: '{"input":3,"output":15}',
       trace: undefined,
+      requests: 1,
     };
   };
 }

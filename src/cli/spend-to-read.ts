@@ -52,7 +52,7 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
   }
   try {
     const keyNames = namesFrom((ids) => keysOfFile(join(home, 'state', 'keys.db'), ids), err);
-    const reader = new FileReader(path);
+    const reader = new FileReader(path, { copies: true });
     reader.open();
     return {
       names: reader.names,

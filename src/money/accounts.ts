@@ -104,6 +104,7 @@ class ExchangeAccount implements Account {
   readonly #guard: ExchangeGuard | undefined;
   #nano = 0;
   #tried = false;
+  #hasBegun = false;
   #unpriced = false;
   #over = false;
   #spent: Spent | undefined;
@@ -151,7 +152,10 @@ class ExchangeAccount implements Account {
   }
 
   #begun(one: SpendTry, hold: TryHold | undefined): SpendTry {
-    one.begun(hold);
+    // What settles an earlier request is none of its own.
+    const isFirst = !this.#hasBegun && one.settles === undefined;
+    this.#hasBegun ||= isFirst;
+    one.begun(hold, isFirst);
     this.#open.push(one);
     return one;
   }
@@ -208,6 +212,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   readonly #prices: PriceBook;
   readonly #began = Date.now();
   readonly #price: PriceVersion | undefined;
+  #isFirst = false;
   #place: RunningPlace | undefined;
   #hold: TryHold | undefined;
   #status: number | undefined;
@@ -227,7 +232,13 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     this.#price = this.#prices.of(this.target).at(this.#began);
   }
 
-  begun(hold: TryHold | undefined): void {
+  get settles(): TryStart['settles'] {
+    return this.#start.settles;
+  }
+
+  /** @param isFirst of its request */
+  begun(hold: TryHold | undefined, isFirst: boolean): void {
+    this.#isFirst = isFirst;
     this.#hold = hold;
     this.#place = this.#account.options.journal.begin(this);
   }
@@ -418,6 +429,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       cost,
       price,
       trace,
+      requests: this.#isFirst ? 1 : 0,
     };
   }
 

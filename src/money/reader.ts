@@ -3,6 +3,7 @@
 import { GatewayError } from '../conversation/errors.ts';
 import { EngineAway, type Sql, type SqlValue } from '../state/engines/engine.ts';
 import { prepared } from '../state/sql/migrations.ts';
+import { openFileToRead } from '../state/sql/sqlite.ts';
 import { fileAt, openToRead } from '../state/versioned-store.ts';
 import type { LearnedAnswers } from './estimate.ts';
 import {
@@ -21,9 +22,15 @@ export class FileReader implements SpendReader {
   readonly #path: string;
   #db: ReturnType<typeof openToRead> | undefined;
   #file = 0;
+  /** Undoes what reading needed. */
+  #onClose: (() => void) | undefined;
 
-  constructor(path: string) {
+  readonly #copies: boolean;
+
+  /** @param options copies: of a file of an older version, which no gateway of this one has used yet, a copy is read */
+  constructor(path: string, { copies = false }: { readonly copies?: boolean } = {}) {
     this.#path = path;
+    this.#copies = copies;
   }
 
   all<Row>(sql: string, values: Readonly<Record<string, string | number>> = {}): readonly Row[] {
@@ -37,14 +44,30 @@ export class FileReader implements SpendReader {
   open(): ReturnType<typeof openToRead> {
     const file = fileAt(this.#path);
     if (this.#db !== undefined && file !== this.#file) this.close();
-    this.#db ??= openToRead(this.#path);
+    this.#db ??= this.#open();
     this.#file = file;
     return this.#db;
   }
 
+  #open(): ReturnType<typeof openToRead> {
+    const db = openToRead(this.#path);
+    if (!this.#copies) return db;
+    const schema = spendSchema();
+    const { version } = db
+      .query<{ version: number }, []>('SELECT user_version AS version FROM pragma_user_version')
+      .get()!;
+    if (version === 0 || version >= schema.sqlite.length) return db;
+    db.close();
+    const copy = openFileToRead(schema, this.#path)!;
+    this.#onClose = copy.onClose;
+    return copy.db;
+  }
+
   close(): void {
     this.#db?.close();
+    this.#onClose?.();
     this.#db = undefined;
+    this.#onClose = undefined;
   }
 }
 

@@ -27,6 +27,7 @@ export interface SpentReport {
   readonly cost_usd: number;
   /** All kinds together, cached and reasoning ones too. */
   readonly tokens: number;
+  readonly requests: number;
   /** A request that was tried again has several. */
   readonly tries: number;
   /** Tries whose price is unknown: their cost is not in `cost_usd`. */
@@ -66,6 +67,7 @@ async function spentSince(
     since: new Date(from).toISOString().replace(/\.\d+Z$/, 'Z'),
     cost_usd: usdOf(sums?.cost ?? 0),
     tokens,
+    requests: sums?.requests ?? 0,
     tries: sums?.tries ?? 0,
     unpriced: sums?.unpriced ?? 0,
   };

@@ -80,7 +80,14 @@ export async function* spendCsv(
   const names = new Map<string, string>();
   const replica = reader.scan === undefined ? [] : [REPLICA];
   const keyName: CsvColumn = ['key_name', ({ key }) => names.get(key) ?? null];
-  const columns = [...CSV_COLUMNS, ...replica, COST_USD, ...priceColumns(), keyName];
+  const columns = [
+    ...CSV_COLUMNS,
+    ...replica,
+    COST_USD,
+    ...priceColumns(),
+    keyName,
+    ...ADDED_COLUMNS,
+  ];
   yield `${columns.map(([name]) => name).join(',')}\r\n`;
   for await (const found of scan(reader, query)) {
     await learnNames(names, found, keyNames);
@@ -258,8 +265,10 @@ const CSV_COLUMNS: readonly CsvColumn[] = [
   ['cost_nano_usd', ({ cost }) => cost],
   ['price', (row) => row.price_text],
   ['trace_id', ({ trace }) => trace],
-  ...ADDED.map(({ name }): CsvColumn => [name, (row) => addedValue(row, name)]),
 ];
+
+// Behind all others: tables that read a column by its place go on.
+const ADDED_COLUMNS = ADDED.map(({ name }): CsvColumn => [name, (row) => addedValue(row, name)]);
 
 /** Of a column that came after the others. */
 function addedValue(row: StoredRow, name: string): Cell {

@@ -21,8 +21,8 @@ export const ENDED = 3;
 export interface Column {
   readonly name: keyof SpendRow;
   readonly type: 'bigint' | 'text';
-  /** It is added up in all totals; what is unknown counts as nothing. */
-  readonly isSummed?: true;
+  /** It is added up in all totals, `tokens` as a kind of tokens; what is unknown counts as nothing. */
+  readonly isSummed?: true | 'tokens';
   /** JSON that stands in thousands of rows: a number of the table of texts. */
   readonly isShared?: true;
 }
@@ -41,13 +41,13 @@ const FIRST_COLUMNS: readonly Column[] = [
   { name: 'attempt', type: 'bigint' },
   { name: 'status', type: 'bigint' },
   { name: 'ended', type: 'text' },
-  { name: 'input', type: 'bigint', isSummed: true },
-  { name: 'output', type: 'bigint', isSummed: true },
-  { name: 'cache_read', type: 'bigint', isSummed: true },
-  { name: 'cache_write', type: 'bigint', isSummed: true },
-  { name: 'cache_write_1h', type: 'bigint', isSummed: true },
-  { name: 'reasoning', type: 'bigint', isSummed: true },
-  { name: 'searches', type: 'bigint', isSummed: true },
+  { name: 'input', type: 'bigint', isSummed: 'tokens' },
+  { name: 'output', type: 'bigint', isSummed: 'tokens' },
+  { name: 'cache_read', type: 'bigint', isSummed: 'tokens' },
+  { name: 'cache_write', type: 'bigint', isSummed: 'tokens' },
+  { name: 'cache_write_1h', type: 'bigint', isSummed: 'tokens' },
+  { name: 'reasoning', type: 'bigint', isSummed: 'tokens' },
+  { name: 'searches', type: 'bigint', isSummed: 'tokens' },
   { name: 'estimated', type: 'bigint', isSummed: true },
   { name: 'cost', type: 'bigint', isSummed: true },
   { name: 'price', type: 'text', isShared: true },
@@ -55,7 +55,9 @@ const FIRST_COLUMNS: readonly Column[] = [
 ];
 
 /** Columns that came after the tables were published, in the order in which they came: each is a migration of its own. */
-export const ADDED: readonly Column[] = [];
+export const ADDED = [
+  { name: 'requests', type: 'bigint', isSummed: true },
+] as const satisfies readonly Column[];
 
 /** Columns of rows. */
 export const columnsWith = (added: readonly Column[] = ADDED): readonly Column[] => [
@@ -64,25 +66,27 @@ export const columnsWith = (added: readonly Column[] = ADDED): readonly Column[]
 ];
 
 /** Of the tries without a price, `unpriced`, and not `cost`, counts. */
-export type SumColumn = 'tries' | 'unpriced' | 'estimated' | 'cost' | keyof SpendTokens;
+export type SumColumn =
+  | ('tries' | 'unpriced' | 'estimated' | 'cost' | keyof SpendTokens)
+  | Extract<(typeof ADDED)[number], { readonly isSummed: unknown }>['name'];
 
 /** What is summed over tries: columns of all totals. */
 export type Sums = Record<SumColumn, number>;
 
 /** In the order of reports. The order in the tables is another one: statements name what they write. */
 export const sumColumnsWith = (added: readonly Column[] = ADDED): readonly SumColumn[] => {
-  const names = columnsWith(added).flatMap(({ name, isSummed }) => (isSummed ? [name] : []));
+  const summed = (columns: readonly Column[]) =>
+    columns.flatMap(({ name, isSummed }) => (isSummed ? [name] : []));
   const last = ['cost', 'unpriced', 'estimated'];
-  const before = names.filter((name) => !last.includes(name));
-  return ['tries', ...before, ...last] as SumColumn[];
+  const before = summed(FIRST_COLUMNS).filter((name) => !last.includes(name));
+  return ['tries', ...before, ...last, ...summed(added)] as SumColumn[];
 };
 export const SUM_COLUMNS = sumColumnsWith();
 
 const zeros = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 0]));
 export const NO_SUMS: Readonly<Sums> = zeros(SUM_COLUMNS) as Sums;
-const NOT_TOKENS: readonly string[] = ['tries', 'unpriced', 'estimated', 'cost'];
 export const NO_TOKENS = zeros(
-  SUM_COLUMNS.filter((name) => !NOT_TOKENS.includes(name)),
+  columnsWith().flatMap(({ name, isSummed }) => (isSummed === 'tokens' ? [name] : [])),
 ) as never as SpendTokens;
 
 /** How far the journal of each process is in the tables, and since when its files are gone. */

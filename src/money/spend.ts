@@ -44,4 +44,6 @@ export interface SpendRow extends SpendTokens {
   /** JSON of what was applied; undefined: no price is known. */
   readonly price: string | undefined;
   readonly trace: string | undefined;
+  /** 1: the first try of its request, so that their sum is the number of requests. */
+  readonly requests: 0 | 1;
 }

@@ -433,8 +433,8 @@ export function usageJson(
     ...(labels !== undefined && { labels }),
     ...(requests !== undefined && {
       total: {
-        requests: requests.total ?? null,
         ...sumsJson(totalOf(groups)),
+        requests: requests.total ?? null,
         ...(lost && { cache_lost_usd: usdOrNull(lost.total) }),
       },
     }),
@@ -443,8 +443,8 @@ export function usageJson(
       ...(by === 'key' && name !== null && keyName(nameOf?.(name))),
       ...(others && { others }),
       ...(start !== undefined && { from: new Date(start).toISOString() }),
-      ...(requests !== undefined && { requests: requests.groups[i] ?? null }),
       ...sumsJson(sums),
+      ...(requests !== undefined && { requests: requests.groups[i] ?? null }),
       ...(lost && { cache_lost_usd: usdOrNull(lost.groups[i]) }),
       ...(saved && { cache_saved_usd: usdOrNull(saved.groups[i]) }),
     })),

@@ -226,7 +226,7 @@ test('a key without limits sees what it has spent', async () => {
   });
   const { limits, budgets, spent } = (await answer.json()) as Record<string, object>;
   expect([limits, budgets]).toEqual([[], []]);
-  const numbers = { cost_usd: 0.0005, tokens: 30, tries: 2, unpriced: 0 };
+  const numbers = { cost_usd: 0.0005, tokens: 30, requests: 2, tries: 2, unpriced: 0 };
   expect(spent).toMatchObject({ today: numbers, this_month: numbers });
 });
 

@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
-import { type Column, type SpendReader, spendSchema } from '../../src/money/schema.ts';
+import { ADDED, type Column, type SpendReader, spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { SpendStore } from '../../src/money/spend-store.ts';
 import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
@@ -90,6 +90,18 @@ test('files of the version before: rows stay, a killed process loses none, and w
   }
 });
 
+test('a report of a file of the version before, which no gateway has opened yet, is read from a copy', async () => {
+  earlierFiles();
+  const before = readFileSync(path);
+  const reader = new FileReader(path, { copies: true });
+  const [sum] = await reader.all(
+    'SELECT sum(tries) AS tries, sum(requests) AS requests FROM totals WHERE span = 0',
+  );
+  expect(sum).toEqual({ tries: 4, requests: 0 });
+  reader.close();
+  expect(readFileSync(path)).toEqual(before);
+});
+
 describe.skipIf(!HAS_POSTGRES)('in Postgres', () => {
   let database: PostgresDatabase;
   beforeEach(async () => {
@@ -168,6 +180,7 @@ describe.skipIf(!HAS_POSTGRES)('in Postgres', () => {
 
 describe('a column that is added in its three places', () => {
   const added: readonly Column[] = [
+    ...ADDED,
     { name: 'audio' as keyof SpendRow, type: 'bigint', isSummed: true },
     { name: 'region' as keyof SpendRow, type: 'text' },
   ];

@@ -132,6 +132,7 @@ describe('the try that loses', () => {
       const usage = await fetch(`${gateway.url}/v1/usage`, { headers });
       expect(await usage.json()).toMatchObject({
         budgets: [{ spent_usd: bill / 1e9, reserved_usd: 0 }],
+        spent: { today: { requests: USUAL + 1, tries: USUAL + 2 } },
       });
     },
   );

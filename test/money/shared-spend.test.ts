@@ -432,7 +432,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     });
     const lines = csv.trimEnd().split('\r\n');
     expect(lines[0]).toContain(',trace_id,replica,cost_usd,');
-    expect(lines[0]).toEndWith(',key_name');
+    expect(lines[0]).toEndWith(',key_name,requests');
     expect(lines).toHaveLength(61);
   });
 

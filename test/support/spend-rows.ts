@@ -28,6 +28,7 @@ export const spendRow = (more: Partial<SpendRow> = {}): SpendRow => ({
   cost: 1000,
   price: '{}',
   trace: undefined,
+  requests: 1,
   ...more,
 });
 

@@ -44,11 +44,20 @@ export function openSqlite(
  * @throws Error with a message for people where a newer version made the file, or it cannot be read
  */
 export function openSqliteToRead(schema: SqlSchema, path: string): SqlDatabase | undefined {
+  const file = openFileToRead(schema, path);
+  return file && new SqliteDatabase(file.db, file.onClose);
+}
+
+/** The same, with what is to be done when it was closed. */
+export function openFileToRead(
+  schema: SqlSchema,
+  path: string,
+): { readonly db: Database; readonly onClose?: () => void } | undefined {
   const migrations = migrationsOf(schema);
   const source = openSource(path, migrations.length);
-  if (source === undefined) return undefined;
-  if (source.version === migrations.length) return new SqliteDatabase(source.db);
+  if (source === undefined || source.version === migrations.length) return source;
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-'));
+  const onClose = () => rmSync(folder, { recursive: true, force: true });
   try {
     const copy = join(folder, 'copy.db');
     // The copy is another file, which the pragma keeps from being written, too.
@@ -56,9 +65,9 @@ export function openSqliteToRead(schema: SqlSchema, path: string): SqlDatabase |
     source.db.query('VACUUM INTO ?').run(copy);
     const db = openStateFile({ path: copy, migrations: migrations.slice(0, source.version) });
     bringUpToDate(db, copy, migrations);
-    return new SqliteDatabase(db, () => rmSync(folder, { recursive: true }));
+    return { db, onClose };
   } catch (thrown) {
-    rmSync(folder, { recursive: true, force: true });
+    onClose();
     throw thrown;
   } finally {
     source.db.close();

@@ -245,15 +245,32 @@ test('the CSV has the cost in USD and each part of the price in a column, behind
     ...['cost_nano_usd', 'price', 'trace_id', 'cost_usd', 'price_source', 'price_model'],
     ...['price_effective_from', 'price_above', 'price_service_tier', 'price_input', 'price_output'],
     ...['price_cached', 'price_cache_write', 'price_cache_write_1h', 'price_reasoning'],
-    ...['price_search', 'price_request', 'key_name'],
+    ...['price_search', 'price_request', 'key_name', 'requests'],
   ]);
   const from = titles.indexOf('cost_usd') - titles.length;
   const added = lines.map((line) => line.split(',').slice(from));
   const nothing = Array.from({ length: 13 }, () => '');
   expect(added).toEqual([
-    ['', ...nothing, 'ci'],
-    ['0', ...nothing, 'ci'],
-    ['0.0015', 'config', 'm*', '', '1000', '', '0.000001', '1000', '0.5', '', '', '', '', '', 'ci'],
+    ['', ...nothing, 'ci', '1'],
+    ['0', ...nothing, 'ci', '1'],
+    [
+      '0.0015',
+      'config',
+      'm*',
+      '',
+      '1000',
+      '',
+      '0.000001',
+      '1000',
+      '0.5',
+      '',
+      '',
+      '',
+      '',
+      '',
+      'ci',
+      '1',
+    ],
   ]);
 });
 
