@@ -22,11 +22,21 @@ const TEXTS: Readonly<Record<string, string>> = LANGUAGE === 'en' ? {} : chinese
 const SENTENCES: readonly (readonly [string, string])[] =
   LANGUAGE === 'en' ? [] : Object.entries(chinese.gateway);
 
-/** The parts of a text and the values between them, in the order of the reader's language. */
-function filled<Value>(parts: readonly string[], values: readonly Value[]): (string | Value)[] {
+/** A text in the reader's language, cut where its values stand: words, number of a value, words, … */
+function cut(parts: readonly string[]): readonly string[] {
   const text = parts.map((part, i) => (i === 0 ? part : `{${i}}${part}`)).join('');
-  const key = text.replace(/\s+/g, ' ').trim();
-  const pieces = text.replace(text.trim(), TEXTS[key] ?? text.trim()).split(/\{(\d)\}/);
+  const english = text.trim();
+  const its = TEXTS[english.replace(/\s+/g, ' ')] ?? english;
+  return text.replace(english, () => its).split(/\{(\d)\}/);
+}
+
+/** Texts that were cut before: a list draws the same ones for every row. */
+const known = new WeakMap<readonly string[], readonly string[]>();
+
+/** The words of a text and the values between them, in the order of the reader's language. */
+function filled<Value>(parts: readonly string[], values: readonly Value[]): (string | Value)[] {
+  const pieces = known.get(parts) ?? cut(parts);
+  known.set(parts, pieces);
   return pieces.map((piece, i) => (i % 2 === 0 ? piece : values[Number(piece) - 1]!));
 }
 
