@@ -1,13 +1,12 @@
 /** The audit: who changed which key, what changed, and whether the chain of entries is whole. */
 
 import { CopyButton } from '../kit/copy.tsx';
-import { count, several } from '../kit/format.ts';
+import { count, minuteOf, several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { go, hashOf, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, Soft, State, When } from '../kit/ui.tsx';
-import { minuteOf } from '../kit/when.ts';
 import { type AuditEntry, type ChainReport, getAudit, verifyAudit } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
 import { changesBetween } from './value-changes.ts';

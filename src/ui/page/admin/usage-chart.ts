@@ -1,6 +1,6 @@
 /** The chart of usage over time, from the steps that the admin API gives. */
 
-import type { ChartData, Series } from '../charts/chart-series.ts';
+import type { ChartData, Series } from '../charts/scale.ts';
 import { count, short, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import type { Query } from '../kit/route.ts';

@@ -3,7 +3,7 @@
 import type { Stats, StatsFigures } from '../../api/api.ts';
 import { count, millis, percent, short, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
-import type { ChartData, Series } from './chart-series.ts';
+import type { ChartData, Series } from './scale.ts';
 
 type Bucket = Stats['buckets'][number];
 

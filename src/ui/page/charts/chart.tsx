@@ -5,10 +5,17 @@ import { clock, day } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Table } from '../kit/table.tsx';
 import { Button } from '../kit/ui.tsx';
-import { type ChartData, type Series, span } from './chart-series.ts';
-import { dayLabels, roundUp, ticks, timeTicks } from './scale.ts';
+import {
+  type ChartData,
+  DAY_MS,
+  dayLabels,
+  roundUp,
+  type Series,
+  span,
+  ticks,
+  timeTicks,
+} from './scale.ts';
 
-const DAY_MS = 86_400_000;
 const HEIGHT = 168;
 const LEFT = 50;
 const RIGHT = 8;

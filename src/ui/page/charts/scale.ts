@@ -1,4 +1,42 @@
-/** Round steps for axes. */
+/** What a chart over time is drawn from: series, buckets, and round steps for its axes. */
+
+import { clock, day } from '../kit/format.ts';
+
+export const DAY_MS = 86_400_000;
+
+export interface Series {
+  readonly name: string;
+  /** CSS class of its colour. */
+  readonly tone: string;
+  /** A value for each bucket; null where nothing was measured. */
+  readonly values: readonly (number | null)[];
+}
+
+export interface ChartData {
+  readonly title: string;
+  readonly kind: 'bars' | 'lines';
+  readonly times: readonly number[];
+  readonly bucketMs: number;
+  readonly series: readonly Series[];
+  readonly format: (value: number) => string;
+  /** Top of the axis, where it is fixed (1 for shares). */
+  readonly top?: number;
+  /** Values and axis labels are whole numbers. */
+  readonly whole?: boolean;
+  /** The figure for the whole time, shown beside the title. */
+  readonly total?: string;
+}
+
+/** `14:05 – 14:10`; with the day where buckets are long. */
+export function span(time: number, length: number): string {
+  // Whole days are those of UTC.
+  if (length >= DAY_MS) return new Date(time).toISOString().slice(0, length > DAY_MS ? 7 : 10);
+  const end = time + length;
+  if (length >= 3_600_000)
+    return `${day(time).slice(5)} ${clock(time).slice(0, 5)} – ${clock(end).slice(0, 5)}`;
+  const digits = length % 60_000 === 0 ? 5 : 8;
+  return `${clock(time).slice(0, digits)} – ${clock(end).slice(0, digits)}`;
+}
 
 /** About `wanted` round values from `low` to `high`. */
 export function ticks(low: number, high: number, wanted: number): readonly number[] {
@@ -41,8 +79,6 @@ export function dayLabels(
     return [{ index, text: bucketMs > DAY_MS ? date.slice(0, 7) : date.slice(5, 10) }];
   });
 }
-
-const DAY_MS = 86_400_000;
 
 /** The next round value above; the top of an axis. */
 export function roundUp(value: number): number {

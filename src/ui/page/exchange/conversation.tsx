@@ -4,14 +4,13 @@ import { useState } from 'preact/hooks';
 import type { Note } from '../../../conversation/notes.ts';
 import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
 import { JsonTree } from '../kit/code.tsx';
-import { bytes, count, several, worded } from '../kit/format.ts';
+import { bytes, count, several, totalInput, totalOutput, worded } from '../kit/format.ts';
 import { hasWord } from '../kit/highlight.ts';
 import { t } from '../kit/language.ts';
 import { ALL_LINES, LongText } from '../kit/long-text.tsx';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button, type Child, Soft } from '../kit/ui.tsx';
 import { Picture, type PictureSource } from './picture.tsx';
-import { totalInput, totalOutput } from './usage.ts';
 
 /** Turns at the beginning and at the end of a long conversation that are shown at first. */
 const HEAD = 6;

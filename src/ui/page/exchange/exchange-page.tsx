@@ -8,7 +8,16 @@ import { BisectTab } from '../jobs/bisect-tab.tsx';
 import { ReplayTab } from '../jobs/replay-tab.tsx';
 import { getCurl, getExport, getSample } from '../kit/api-calls.ts';
 import { act, CopyButton, saveFile } from '../kit/copy.tsx';
-import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
+import {
+  bytes,
+  count,
+  millis,
+  moment,
+  several,
+  totalInput,
+  totalOutput,
+  usd,
+} from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
@@ -21,7 +30,6 @@ import type { ViewProps } from './stages.tsx';
 import { StreamTab } from './stream-tab.tsx';
 import { TalkTab } from './talk-tab.tsx';
 import { TimelineTab } from './timeline-tab.tsx';
-import { totalInput, totalOutput } from './usage.ts';
 
 const VIEWS: Readonly<Record<Tab, (props: ViewProps) => VNode>> = {
   talk: TalkTab,

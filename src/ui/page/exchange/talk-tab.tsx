@@ -4,7 +4,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ConversationView, SampleDetail, TurnView } from '../../api/api.ts';
 import { getConversation } from '../kit/api-calls.ts';
 import { JsonTree } from '../kit/code.tsx';
-import { count, millis, several, worded } from '../kit/format.ts';
+import { count, millis, several, totalInput, totalOutput, worded } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
@@ -21,7 +21,6 @@ import {
 } from './conversation.tsx';
 import { picturesOf } from './picture.tsx';
 import { stageInfoOf, type ViewProps } from './stages.tsx';
-import { totalInput, totalOutput } from './usage.ts';
 
 /** Milliseconds between two loads of the answer while it grows. */
 const RELOAD_AFTER = 700;

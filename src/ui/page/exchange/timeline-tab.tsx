@@ -3,7 +3,7 @@
 import type { Note } from '../../../conversation/notes.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import type { SampleDetail } from '../../api/api.ts';
-import { count, millis, percent, several, usd } from '../kit/format.ts';
+import { count, millis, percent, several, totalInput, totalOutput, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
@@ -11,7 +11,6 @@ import { Table } from '../kit/table.tsx';
 import { type Child, Soft } from '../kit/ui.tsx';
 import { isCutOff, statusLabel } from '../list/status.ts';
 import type { ViewProps } from './stages.tsx';
-import { totalInput, totalOutput } from './usage.ts';
 import { Waterfall } from './waterfall.tsx';
 
 export function TimelineTab({ detail }: ViewProps) {

@@ -7,13 +7,12 @@ import { cancelJob, getJobs } from '../kit/api-calls.ts';
 import { act } from '../kit/copy.tsx';
 import { failureText } from '../kit/fetching.ts';
 import { Field, Options, Word } from '../kit/form.tsx';
-import { clock, count } from '../kit/format.ts';
+import { clock, count, several, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
 import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
 import { type JobSoFar, latest, stateWords, useJob } from './job.ts';
-import { spendText } from './spend-text.ts';
 
 /** The fields that both have. */
 export interface Choice {
@@ -237,4 +236,19 @@ function Result({ job: id, progress, found }: JobTabProps & { readonly job: stri
       {found(job)}
     </div>
   );
+}
+
+/** `Sends 2 requests: glm/glm-4.7 about $0.0021, deepseek/x price unknown.` @param most it ends there at the latest */
+function spendText({ requests, targets, usd: sum, guessed }: SpendPlan, most = false): string {
+  const about = (amount: number) =>
+    most ? t`at most about ${usd(amount)}` : t`about ${usd(amount)}`;
+  const each = targets.map(({ target, usd: one }) => {
+    const price = one === null ? t`price unknown` : about(one);
+    return target === '' ? price : `${target}, ${price}`;
+  });
+  const all = [...each, ...(targets.length > 1 && sum !== null ? [t`${about(sum)} in all`] : [])];
+  const prices =
+    all.join('; ') + (guessed && sum !== null ? t` (guessed from the size of the request)` : '');
+  const number = several(requests, 'request');
+  return most ? t`Up to ${number}: ${prices}.` : t`Sends ${number}: ${prices}.`;
 }

@@ -1,9 +1,8 @@
 /** Small parts that every view is made of. */
 
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
-import { clock, day } from './format.ts';
+import { clock, day, fromNow } from './format.ts';
 import { manual } from './language.ts';
-import { fromNow } from './when.ts';
 
 export type Child = ComponentChildren;
 
