@@ -83,7 +83,7 @@ const LEFT_AS_IT_IS = [
   /^(Chat|Responses|Messages|Gemini|Claude Code, Codex, …)$/,
   /^(Enter|Escape|Home|End|Page(Up|Down)|Arrow(Up|Down|Left|Right)|AbortError|Bearer .*|Sends?)$/,
 ];
-const LOOKS_LIKE_TEXT = /^\W*[A-Z][a-z]+|[a-z]{2,} [a-z(]{2,}/;
+const LOOKS_LIKE_TEXT = /^\(\w+\)$|^\W*[A-Z][a-z]+|[a-z]{2,} [a-z(]{2,}/;
 
 describe('the page in Chinese', () => {
   test('every text has its Chinese, with the same values', () => {

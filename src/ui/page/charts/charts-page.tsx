@@ -130,7 +130,7 @@ const Targets = ({ stats: { targets }, priced, query }: TargetsProps) =>
             title: t`Target`,
             cell: ({ target }) => (
               <a href={hashOf({ name: 'list', query: { ...query, model: target } })}>
-                {target || '(none)'}
+                {target || t`(none)`}
               </a>
             ),
           },
