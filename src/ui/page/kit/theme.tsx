@@ -8,7 +8,7 @@ import { Button } from './ui.tsx';
 const THEMES = ['system', 'light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
 const SIGNS: Readonly<Record<Theme, readonly [sign: string, name: string]>> = {
-  system: ['◐', t`that of the system`],
+  system: ['◐', t`system`],
   light: ['☀', t`light`],
   dark: ['☾', t`dark`],
 };
