@@ -1,4 +1,4 @@
-/** What a chart over time is drawn from: series, buckets, and round steps for its axes. */
+/** Series and buckets of a chart over time, and round steps for its axes. */
 
 import { clock, day } from '../kit/format.ts';
 
