@@ -1,4 +1,4 @@
-/** Makes the pictures of the page from the real page: those of the manual, or with `--every FOLDER` every view at three widths. */
+/** Makes the pictures of the page from the real page: those of the manual, or with `--every FOLDER` every view at three widths, in the language that follows. */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,11 +17,11 @@ import {
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const SIZE = { width: 1280, height: 620 };
 const PHONE = { width: 390, height: 700 };
-/** A phone, a laptop, a 4K screen. */
+/** A phone, a laptop, a large screen. */
 const SIZES = [
-  { width: 360, height: 780 },
-  { width: 1300, height: 850 },
-  { width: 3840, height: 2160 },
+  { width: 390, height: 800 },
+  { width: 1280, height: 850 },
+  { width: 2560, height: 1300 },
 ];
 
 /** Where a user has recorded exchanges by default; shown in place of the folder that lasts as long as the pictures take. */
@@ -35,8 +35,8 @@ interface View {
 }
 
 /** A page that has both keys, as after the forms that ask for them. */
-async function openPage(browser: Browser, viewport: typeof SIZE): Promise<Page> {
-  const page = await (await browser.newContext({ viewport })).newPage();
+async function openPage(browser: Browser, viewport: typeof SIZE, locale = 'en-US'): Promise<Page> {
+  const page = await (await browser.newContext({ viewport, locale })).newPage();
   const kept = Object.entries({ 'hopgate-key': CLIENT, 'hopgate-admin-key': ADMIN });
   await page.addInitScript(
     `if (location.protocol === 'http:') for (const [name, value] of ${JSON.stringify(kept)}) sessionStorage.setItem(name, value)`,
@@ -87,7 +87,12 @@ async function ofTheManual(browser: Browser, hops: string): Promise<void> {
   await picture(page, folder, { path: '/ui#/usage', name: 'page-usage' });
 }
 
-async function everyView(browser: Browser, hops: string, folder: string): Promise<void> {
+async function everyView(
+  browser: Browser,
+  hops: string,
+  folder: string,
+  locale: string | undefined,
+): Promise<void> {
   await teams();
   const job = await replayed(hops);
   const views = {
@@ -99,6 +104,7 @@ async function everyView(browser: Browser, hops: string, folder: string): Promis
     timeline: `/ui#/x/${hops}/timeline`,
     messages: `/ui#/x/${hops}/messages`,
     json: `/ui#/x/${hops}/messages?as=json`,
+    headers: `/ui#/x/${hops}/messages?as=headers`,
     diff: `/ui#/x/${hops}/diff`,
     side: `/ui#/x/${hops}/diff?as=side`,
     changes: `/ui#/x/${hops}/diff?as=list`,
@@ -121,16 +127,16 @@ async function everyView(browser: Browser, hops: string, folder: string): Promis
     'manual-chinese-start': '/docs/getting-started.zh-CN',
   };
   for (const size of SIZES) {
-    const page = await openPage(browser, size);
+    const page = await openPage(browser, size, locale);
     for (const [name, path] of Object.entries(views)) {
       await picture(page, folder, { path, name: `${name}-${size.width}` });
     }
   }
 }
 
-const [flag, folder] = process.argv.slice(2);
+const [flag, folder, locale] = process.argv.slice(2);
 if (flag !== undefined && (flag !== '--every' || folder === undefined)) {
-  throw new Error('usage: npx bun scripts/pictures.ts [--every FOLDER]');
+  throw new Error('usage: npx bun scripts/pictures.ts [--every FOLDER [zh-CN]]');
 }
 const browser = await chromium.launch({
   executablePath: CHROMIUM,
@@ -142,7 +148,7 @@ try {
   if (folder === undefined) await ofTheManual(browser, hops);
   else {
     mkdirSync(folder, { recursive: true });
-    await everyView(browser, hops, folder);
+    await everyView(browser, hops, folder, locale);
   }
 } finally {
   await browser.close();
