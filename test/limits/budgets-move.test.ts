@@ -35,15 +35,22 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
   const move = (database: Sql, path: string, to: MoveDirection) =>
     moveOf(database, path, to).copy(() => {});
 
-  /** Counts in a file as a process does. */
-  function useIn(path: string, law: string, units: number, keepUntil = FAR): void {
+  /** Counts in a file as a process does, so many units of each law. */
+  function useAllIn(path: string, laws: readonly (readonly [string, number])[], keepUntil = FAR) {
     const db = openStateFile({ path, migrations: LIMITS_SCHEMA.sqlite });
-    db.query(
+    const one = db.query(
       `INSERT INTO windows VALUES (?1, ${START}, ?2, ?3)
         ON CONFLICT DO UPDATE SET used = used + ?2`,
-    ).run(law, units, keepUntil);
+    );
+    db.transaction(() => {
+      for (const [law, units] of laws) one.run(law, units, keepUntil);
+    })();
     db.close();
   }
+  const useIn = (path: string, law: string, units: number, keepUntil = FAR) =>
+    useAllIn(path, [[law, units]], keepUntil);
+  const lawsOf = (count: number, units: (n: number) => number) =>
+    Array.from({ length: count }, (_, n) => [`law:${n}`, units(n)] as const);
   function inFile(path: string): Record<string, number> {
     const db = new Database(path);
     const rows = db.query<{ law: string; used: number }, []>('SELECT law, used FROM windows').all();
@@ -76,7 +83,10 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
     expect(await there.copy(() => {})).toBe(0);
     expect(existsSync(path)).toBe(false);
 
-    for (let i = 0; i < 1200; i++) useIn(path, `law:${i}`, i + 1);
+    useAllIn(
+      path,
+      lawsOf(1200, (n) => n + 1),
+    );
     useIn(path, 'over', 7, Date.now() - 1);
     const files = filesIn(folder);
     expect(await there.compare()).toMatchObject({ items: 1200, missing: 1200, conflicts: 0 });
@@ -173,7 +183,10 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
     for (const when of ['before', 'after'] as const) {
       const database = await emptyDatabase();
       const { path } = machine();
-      for (let i = 0; i < 1300; i++) useIn(path, `law:${i}`, 10);
+      useAllIn(
+        path,
+        lawsOf(1300, () => 10),
+      );
       for (const at of [1, 2, 3, 4]) {
         const cut = cutAt(database, at, when);
         await move(cut, path, 'engines').catch((error: Error) => expect(error.message).toBe('cut'));
