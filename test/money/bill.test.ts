@@ -157,13 +157,17 @@ const pairs = PROTOCOLS.flatMap((client) =>
   PROTOCOLS.map((upstream) => [client, upstream] as const),
 );
 
-/** Asks for all pairs at once, with the first call: such answers end when a timer has run out. */
-function everyPair(stream: boolean, script: Script, rows: number) {
+/** Asks for all pairs at once, with the first call: their timers run, and their rows are written, together. */
+function everyPair(
+  stream: boolean,
+  script: Script,
+  more: { rows?: number; leaveAfter?: number } = {},
+) {
   let asked: Promise<ReadonlyMap<string, Answered>> | undefined;
   const all = async () => {
     vendor.script(script);
     const answers = pairs.map(
-      async (pair) => [pair.join(), await ask(...pair, stream, [], { rows })] as const,
+      async (pair) => [pair.join(), await ask(...pair, stream, [], { rows: 1, ...more })] as const,
     );
     return new Map(await Promise.all(answers));
   };
@@ -172,8 +176,28 @@ function everyPair(stream: boolean, script: Script, rows: number) {
     return (await asked).get(pair.join())!;
   };
 }
-const unanswered = everyPair(false, { ending: 'never-answers' }, 2);
-const stalled = everyPair(true, { ending: 'stalls', counted: COUNTED }, 1);
+const both = (script: Script) => ({
+  true: everyPair(true, script),
+  false: everyPair(false, script),
+});
+const ofAnotherModel = both({ ending: 'done', counted: COUNTED, model: 'maker/other-4' });
+const withUsage = both({ ending: 'done', counted: COUNTED });
+const withoutUsage = both({ ending: 'no-usage' });
+const ofNothing = everyPair(true, { ending: 'zero-usage' });
+const unanswered = everyPair(false, { ending: 'never-answers' }, { rows: 2 });
+const stalled = everyPair(true, { ending: 'stalls', counted: COUNTED });
+/** Streams that end early: how, what their row says, the answers, and whether the whole text has come. */
+const EARLY = [
+  ['cut', 'cut', everyPair(true, { ending: 'cut', counted: COUNTED }), true],
+  ['error-event', 'error', everyPair(true, { ending: 'error-event', counted: COUNTED }), true],
+  [
+    'stalls',
+    'client_gone',
+    // The client leaves after its first bytes.
+    everyPair(true, { ending: 'stalls', counted: COUNTED }, { leaveAfter: 1 }),
+    false,
+  ],
+] as const;
 
 function expectEstimated(upstream: Spoken, ended: string, rows: readonly Row[]): void {
   const [row] = rows;
@@ -195,9 +219,7 @@ describe.each(pairs)('%s → %s', (client, upstream) => {
   test.each([true, false])(
     'an answer of another model than was asked costs what that model costs (stream: %p)',
     async (stream) => {
-      const { rows } = await ask(client, upstream, stream, [
-        { ending: 'done', counted: COUNTED, model: 'maker/other-4' },
-      ]);
+      const { rows } = await ofAnotherModel[`${stream}`](client, upstream);
       expect(rows).toHaveLength(1);
       expect(rows[0]).toMatchObject({ target: `${upstream}/m`, cost: 10 * billFor(COUNTED) });
     },
@@ -206,9 +228,7 @@ describe.each(pairs)('%s → %s', (client, upstream) => {
   test.each([true, false])(
     'an answer with usage is billed to the nano (stream: %p)',
     async (stream) => {
-      const { rows, headers } = await ask(client, upstream, stream, [
-        { ending: 'done', counted: COUNTED },
-      ]);
+      const { rows, headers } = await withUsage[`${stream}`](client, upstream);
       expect(rows).toHaveLength(1);
       expect(rows[0]).toMatchObject({
         ended: 'done',
@@ -224,7 +244,7 @@ describe.each(pairs)('%s → %s', (client, upstream) => {
   );
 
   test('a usage of 0 is believed', async () => {
-    const { rows } = await ask(client, upstream, true, [{ ending: 'zero-usage' }]);
+    const { rows } = await ofNothing(client, upstream);
     expect(rows[0]).toMatchObject({ ended: 'done', estimated: 0, input: 0, output: 0, cost: 0 });
   });
 
@@ -245,21 +265,19 @@ describe.each(pairs)('%s → %s', (client, upstream) => {
     ]);
   });
 
-  test.each([
-    ['cut', 'cut', {}],
-    ['error-event', 'error', {}],
-    ['stalls', 'client_gone', { leaveAfter: 1 }],
-  ] as const)('a stream that ends early is estimated: %s, %s', async (ending, ended, more) => {
-    const { rows } = await ask(client, upstream, true, [{ ending, counted: COUNTED }], more);
-    expectEstimated(upstream, ended, rows);
-    // Where the client leaves after its first bytes, less has come.
-    if (!('leaveAfter' in more)) expectAllOutput(rows[0]!);
-  });
+  test.each(EARLY)(
+    'a stream that ends early is estimated: %s, %s',
+    async (_, ended, answers, isWhole) => {
+      const { rows } = await answers(client, upstream);
+      expectEstimated(upstream, ended, rows);
+      if (isWhole) expectAllOutput(rows[0]!);
+    },
+  );
 
   test.each([true, false])(
     'an answer without usage is estimated, and says so (stream: %p)',
     async (stream) => {
-      const { rows } = await ask(client, upstream, stream, [{ ending: 'no-usage' }]);
+      const { rows } = await withoutUsage[`${stream}`](client, upstream);
       expect(rows[0]).toMatchObject({ ended: 'done', estimated: 1 });
       expectAllOutput(rows[0]!);
     },

@@ -64,7 +64,7 @@ export interface Gateway {
   signal(name: NodeJS.Signals): void;
   /** Resolves with the exit code. */
   readonly exited: Promise<number>;
-  /** SIGTERM, then SIGKILL after five seconds; removes the home. */
+  /** SIGTERM, then SIGKILL after twenty seconds; removes the home. */
   stop(): Promise<number>;
 }
 
@@ -180,13 +180,13 @@ export async function startOneGateway(
   const err = collect(child.stderr);
   const stop = async () => {
     child.kill('SIGTERM');
-    const late = setTimeout(() => child.kill('SIGKILL'), 5000);
+    const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
     const code = await child.exited;
     clearTimeout(late);
     await rm(home, { recursive: true, force: true });
     return code;
   };
-  const gaveUp = Bun.sleep(options.patience ?? 10_000).then(() => 'late' as const);
+  const gaveUp = Bun.sleep(options.patience ?? 60_000).then(() => 'late' as const);
   let url: string | undefined;
   while (url === undefined) {
     url = urlIn(out.text());
