@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KeptLimits } from '../src/limits/kept-limits.ts';
-import type { Law } from '../src/limits/limits.ts';
+import type { Limit } from '../src/limits/limits.ts';
 
 const KEYS = 20_000;
 const REQUESTS = 400_000;
 const ONE_KEY = 15_000;
 const GOAL_US = 10;
 
-/** The laws of one key: what the configuration allows, with budgets of four periods. */
-function lawsOf(key: number): readonly Law[] {
+/** The limits of one key: what the configuration allows, with budgets of four periods. */
+function keyLimitsOf(key: number): readonly Limit[] {
   const id = `key-${key}`;
   const minute = { kind: 'rate', periodMs: 60_000 } as const;
   const money = { kind: 'window', unit: 'nano_usd', timeZone: 'Europe/Berlin', marks: [] } as const;
@@ -33,31 +33,31 @@ const limits = new KeptLimits({
   onProblem: (message) => console.error(message),
   onReached: () => {},
 });
-const keys = Array.from({ length: KEYS }, (_, key) => lawsOf(key));
+const keys = Array.from({ length: KEYS }, (_, key) => keyLimitsOf(key));
 
 /** Microseconds of CPU for each request, file and timers included. */
 async function round(requests: number, keyOf: (request: number) => number): Promise<number> {
   const before = process.cpuUsage();
   for (let i = 0; i < requests; i++) {
     const [rate, slots, tokens, hour, day, month, shared] = keys[keyOf(i)]! as [
-      Law,
-      Law,
-      Law,
-      Law,
-      Law,
-      Law,
-      Law,
+      Limit,
+      Limit,
+      Limit,
+      Limit,
+      Limit,
+      Limit,
+      Limit,
     ];
     const opening = limits.admit([
-      { law: rate, amount: 1 },
-      { law: slots, amount: 1 },
+      { limit: rate, amount: 1 },
+      { limit: slots, amount: 1 },
     ]);
     const trying = limits.admit([
-      { law: tokens, amount: 3000 },
-      { law: hour, amount: 4e6 },
-      { law: day, amount: 4e6 },
-      { law: month, amount: 4e6 },
-      { law: shared, amount: 4e6 },
+      { limit: tokens, amount: 3000 },
+      { limit: hour, amount: 4e6 },
+      { limit: day, amount: 4e6 },
+      { limit: month, amount: 4e6 },
+      { limit: shared, amount: 4e6 },
     ]);
     if (opening instanceof Promise || trying instanceof Promise) throw new Error('it waits');
     if (!opening.admitted || !trying.admitted) throw new Error('a limit was reached');
@@ -75,7 +75,7 @@ const later = await round(REQUESTS, () => Math.floor(Math.random() * KEYS));
 const one = await round(ONE_KEY, () => 0);
 await limits.close();
 rmSync(folder, { recursive: true });
-console.log(`${KEYS} keys × 7 laws, µs of CPU for admission and settlement of a request:`);
+console.log(`${KEYS} keys × 7 limits, µs of CPU for admission and settlement of a request:`);
 console.log(`  the first request of each key in a period  ${first.toFixed(2)}`);
 console.log(`  requests of random keys after that         ${later.toFixed(2)}  (goal: ${GOAL_US})`);
 console.log(`  requests of one key                        ${one.toFixed(2)}`);

@@ -1,8 +1,8 @@
-/** Where budgets are counted: sessions draw leases from a bank, and settle them. The law of a draw, and the bank of one machine. */
+/** Where budgets are counted: sessions draw leases from a bank, and settle them. The limit of a draw, and the bank of one machine. */
 
 import { MAX_UNITS } from './limits.ts';
 
-/** Of a law in one period. */
+/** A limit, by the name of its column, in one period. */
 export interface WindowKey {
   readonly law: string;
   readonly start: number;

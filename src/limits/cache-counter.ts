@@ -1,20 +1,20 @@
-/** The cache as the place where rates and slots of all replicas are counted: one script for any number of laws. */
+/** The cache as the place where rates and slots of all replicas are counted: one script for any number of limits. */
 
 import { type KeyValue, script } from '../state/engines/engine.ts';
 import type { Answer, Counter, Take } from './counters.ts';
 
 /**
- * KEYS: the replicas, then one key for each law. ARGV: the name of this replica and the milliseconds for which it
- * and its slots count, then for each law:
+ * KEYS: the replicas, then one key for each limit. ARGV: the name of this replica and the milliseconds for which it
+ * and its slots count, then for each limit:
  *
  * - rate: `r`, amount, period, need, ahead, debt, number of refunds, and for each refund: units, used, and as the
  *   take answered them: time, offset, refunded
  * - slots: `s`, amount, need, ahead, units given back, units held in all (-1: as counted)
  *
- * What is needed is granted for all laws or for none. Debts and refunds count in any case. A rate is GCRA by the
+ * What is needed is granted for all limits or for none. Debts and refunds count in any case. A rate is GCRA by the
  * server's clock; a refund never lets more through than the rate.
  *
- * Answers: number of replicas, time, then for each law: granted, milliseconds to wait, offset (slots: units held by
+ * Answers: number of replicas, time, then for each limit: granted, milliseconds to wait, offset (slots: units held by
  * this replica), refunded, units that are left.
  */
 export const TAKE = script(`
@@ -25,15 +25,15 @@ redis.call('ZADD', KEYS[1], now + lease, me)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local replicas = redis.call('ZCARD', KEYS[1])
 local function text(number) return string.format('%.0f', number) end
-local laws, refused, i = {}, false, 3
+local limits, refused, i = {}, false, 3
 for k = 2, #KEYS do
-  local law = { key = KEYS[k], kind = ARGV[i], amount = tonumber(ARGV[i + 1]), wait = 0, granted = 0 }
-  if law.kind == 'r' then
-    local amount, period = law.amount, tonumber(ARGV[i + 2])
-    law.period, law.need, law.ahead = period, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+  local limit = { key = KEYS[k], kind = ARGV[i], amount = tonumber(ARGV[i + 1]), wait = 0, granted = 0 }
+  if limit.kind == 'r' then
+    local amount, period = limit.amount, tonumber(ARGV[i + 2])
+    limit.period, limit.need, limit.ahead = period, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
     local more, refunds = tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6])
     i = i + 7
-    local stored = redis.call('HMGET', law.key, 'debt', 'at', 'refunded')
+    local stored = redis.call('HMGET', limit.key, 'debt', 'at', 'refunded')
     local debt, at = tonumber(stored[1]) or 0, tonumber(stored[2]) or now
     local refunded = tonumber(stored[3]) or 0
     if now > at then debt = math.max(0, debt - (now - at) * amount) else now = at end
@@ -51,56 +51,56 @@ for k = 2, #KEYS do
         refunded = refunded + refund
       end
     end
-    law.debt, law.refunded = debt, refunded
-    local over = debt + law.need * period - amount * period
-    if law.need > 0 and over > 0 then law.wait = math.ceil(over / amount) end
+    limit.debt, limit.refunded = debt, refunded
+    local over = debt + limit.need * period - amount * period
+    if limit.need > 0 and over > 0 then limit.wait = math.ceil(over / amount) end
   else
-    law.need, law.ahead = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
+    limit.need, limit.ahead = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
     local given, held = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
     i = i + 6
-    law.mine, law.others = 0, 0
-    local stored = redis.call('HGETALL', law.key)
+    limit.mine, limit.others = 0, 0
+    local stored = redis.call('HGETALL', limit.key)
     for n = 1, #stored, 2 do
       local count, ends = string.match(stored[n + 1], '^(%d+) (%d+)$')
-      if stored[n] == me then law.mine = tonumber(count)
-      elseif tonumber(ends) > now then law.others = law.others + tonumber(count)
-      else redis.call('HDEL', law.key, stored[n]) end
+      if stored[n] == me then limit.mine = tonumber(count)
+      elseif tonumber(ends) > now then limit.others = limit.others + tonumber(count)
+      else redis.call('HDEL', limit.key, stored[n]) end
     end
-    if held >= 0 then law.mine = held end
-    law.mine = math.max(0, law.mine - given)
-    if law.need > 0 and law.mine + law.others + law.need > law.amount then law.wait = 1000 end
+    if held >= 0 then limit.mine = held end
+    limit.mine = math.max(0, limit.mine - given)
+    if limit.need > 0 and limit.mine + limit.others + limit.need > limit.amount then limit.wait = 1000 end
   end
-  if law.wait > 0 then refused = true end
-  laws[#laws + 1] = law
+  if limit.wait > 0 then refused = true end
+  limits[#limits + 1] = limit
 end
 local answer = { replicas, now }
-local function push(law, held, refunded, left)
-  for _, value in ipairs({ law.granted, law.wait, held, refunded, math.max(0, left) }) do
+local function push(limit, held, refunded, left)
+  for _, value in ipairs({ limit.granted, limit.wait, held, refunded, math.max(0, left) }) do
     answer[#answer + 1] = value
   end
 end
-for _, law in ipairs(laws) do
-  if law.kind == 'r' then
-    local offset = law.debt
-    local free = law.amount - law.debt / law.period - law.need
+for _, limit in ipairs(limits) do
+  if limit.kind == 'r' then
+    local offset = limit.debt
+    local free = limit.amount - limit.debt / limit.period - limit.need
     if not refused then
-      law.granted = law.need + math.max(0, math.min(law.ahead, math.floor(free * 0.1 / replicas)))
-      law.debt = law.debt + law.granted * law.period
+      limit.granted = limit.need + math.max(0, math.min(limit.ahead, math.floor(free * 0.1 / replicas)))
+      limit.debt = limit.debt + limit.granted * limit.period
     end
-    redis.call('HSET', law.key, 'debt', text(law.debt), 'at', text(now), 'refunded', text(law.refunded))
-    redis.call('PEXPIRE', law.key, math.ceil(law.debt / law.amount) + 3600000)
-    push(law, offset, law.refunded, math.floor(law.amount - law.debt / law.period))
+    redis.call('HSET', limit.key, 'debt', text(limit.debt), 'at', text(now), 'refunded', text(limit.refunded))
+    redis.call('PEXPIRE', limit.key, math.ceil(limit.debt / limit.amount) + 3600000)
+    push(limit, offset, limit.refunded, math.floor(limit.amount - limit.debt / limit.period))
   else
-    local free = law.amount - law.mine - law.others - law.need
+    local free = limit.amount - limit.mine - limit.others - limit.need
     if not refused then
-      law.granted = law.need + math.max(0, math.min(law.ahead, math.floor(free * 0.1 / replicas)))
-      law.mine = law.mine + law.granted
+      limit.granted = limit.need + math.max(0, math.min(limit.ahead, math.floor(free * 0.1 / replicas)))
+      limit.mine = limit.mine + limit.granted
     end
-    if law.mine > 0 then
-      redis.call('HSET', law.key, me, text(law.mine) .. ' ' .. text(now + lease))
-      redis.call('PEXPIRE', law.key, lease * 2)
-    else redis.call('HDEL', law.key, me) end
-    push(law, law.mine, 0, law.amount - law.mine - law.others)
+    if limit.mine > 0 then
+      redis.call('HSET', limit.key, me, text(limit.mine) .. ' ' .. text(now + lease))
+      redis.call('PEXPIRE', limit.key, lease * 2)
+    else redis.call('HDEL', limit.key, me) end
+    push(limit, limit.mine, 0, limit.amount - limit.mine - limit.others)
   end
 end
 return answer
@@ -122,7 +122,7 @@ export function cacheCounter({ cache, replica, leaseMs }: CacheCounterOptions): 
     deadlineMs: DEADLINE_MS,
     flushMs: FLUSH_MS,
     async take(takes, deadlineMs): Promise<Answer> {
-      const keys = [REPLICAS, ...takes.map(({ law }) => `{hopgate}:${law.kind}:${law.id}`)];
+      const keys = [REPLICAS, ...takes.map(({ limit }) => `{hopgate}:${limit.kind}:${limit.id}`)];
       const args = [replica, leaseMs, ...takes.flatMap(argumentsOf)];
       const answer = (await cache.run(TAKE, keys, args, deadlineMs)) as readonly number[];
       const [processes = 1, at = 0, ...rest] = answer;
@@ -136,8 +136,8 @@ export function cacheCounter({ cache, replica, leaseMs }: CacheCounterOptions): 
 }
 
 function argumentsOf(take: Take): readonly (string | number)[] {
-  const { law, need, ahead, debt, refunds, given, held } = take;
-  if (law.kind === 'slots') return ['s', law.amount, need, ahead, given, held];
+  const { limit, need, ahead, debt, refunds, given, held } = take;
+  if (limit.kind === 'slots') return ['s', limit.amount, need, ahead, given, held];
   const parts = refunds.flatMap((refund) => refund.slice(0, 5));
-  return ['r', law.amount, law.periodMs, need, ahead, debt, refunds.length, ...parts];
+  return ['r', limit.amount, limit.periodMs, need, ahead, debt, refunds.length, ...parts];
 }

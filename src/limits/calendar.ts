@@ -64,7 +64,7 @@ function computed(instant: number, per: WindowPeriod, timeZone: string): Bounds 
   }
 }
 
-// All laws of a zone and period share their bounds, which are asked for with every request.
+// All limits of a zone and period share their bounds, which are asked for with every request.
 const latest = new Map<string, Bounds>();
 
 /**

@@ -2,10 +2,10 @@
 
 import { EngineAway } from '../state/engines/engine.ts';
 import { ASK, type Need, type Source, unavailable } from './limit-state.ts';
-import type { Clock, Hold, LimitState, RateLaw, SlotsLaw, Standing } from './limits.ts';
+import type { Clock, Hold, LimitState, LimitUsage, RateLimit, SlotsLimit } from './limits.ts';
 import { RateState, SlotsState } from './rates.ts';
 
-export type CountedLaw = RateLaw | SlotsLaw;
+export type CountedLimit = RateLimit | SlotsLimit;
 
 /** A part of what was taken together: units, how many of them were used, and the take as it was answered. */
 export type Refund = readonly [
@@ -17,10 +17,10 @@ export type Refund = readonly [
   wraps: number,
 ];
 
-/** What one process asks of a law, and tells of it. Debts, refunds and what is given back count in any case. */
+/** What one process asks of a limit, and tells of it. Debts, refunds and what is given back count in any case. */
 export interface Take {
-  readonly law: CountedLaw;
-  /** Granted for all laws of a call or for none. */
+  readonly limit: CountedLimit;
+  /** Granted for all limits of a call or for none. */
   readonly need: number;
   readonly ahead: number;
   /** Units of a rate that were used beyond what was taken. */
@@ -93,7 +93,7 @@ interface Chunk {
   readonly until: number;
 }
 
-/** What a request has: a part of a chunk, or units of the law's share while nobody can be asked. */
+/** What a request has: a part of a chunk, or units of the limit's share while nobody can be asked. */
 type Own = Slice | Share;
 
 interface Slice {
@@ -108,7 +108,7 @@ interface Share {
 }
 
 export class AheadState implements LimitState {
-  law: CountedLaw;
+  limit: CountedLimit;
   readonly #counters: Counters;
   chunk: Chunk | undefined;
   /** Slots that this process has, used or not. */
@@ -134,14 +134,14 @@ export class AheadState implements LimitState {
   #lastSpanUnits = 0;
   #share: RateState | SlotsState | undefined;
 
-  constructor(law: CountedLaw, counters: Counters) {
-    this.law = law;
+  constructor(limit: CountedLimit, counters: Counters) {
+    this.limit = limit;
     this.#counters = counters;
-    this.remaining = law.amount;
+    this.remaining = limit.amount;
   }
 
   wait(units: number, now: number): number {
-    if (units > this.law.amount) return Number.POSITIVE_INFINITY;
+    if (units > this.limit.amount) return Number.POSITIVE_INFINITY;
     if (this.#has(units, now)) return 0;
     const passed = now - this.refusedAt;
     if (passed < REFUSED_MS && units >= this.refusedUnits)
@@ -150,14 +150,14 @@ export class AheadState implements LimitState {
   }
 
   #has(units: number, now: number): boolean {
-    if (this.law.kind === 'slots') return this.leased - this.used >= units;
+    if (this.limit.kind === 'slots') return this.leased - this.used >= units;
     const { chunk } = this;
     return chunk !== undefined && chunk.left >= units && now < chunk.until;
   }
 
   take(units: number, now: number): Slice | undefined {
     this.count(units, now);
-    if (this.law.kind === 'slots') {
+    if (this.limit.kind === 'slots') {
       this.used += units;
       return undefined;
     }
@@ -188,7 +188,7 @@ export class AheadState implements LimitState {
       hold.share?.settle(hold.hold as never, used, now, reserved);
       return;
     }
-    if (this.law.kind === 'slots') {
+    if (this.limit.kind === 'slots') {
       this.used -= reserved;
       this.#counters.freed(this);
       return;
@@ -200,7 +200,7 @@ export class AheadState implements LimitState {
 
   #giveBack({ chunk, before }: Slice, units: number, used: number): void {
     const { at, offset, refunded, wraps } = chunk;
-    const { periodMs } = this.law as RateLaw;
+    const { periodMs } = this.limit as RateLimit;
     this.#addRefund([units, used, at, offset + before * periodMs, refunded, wraps]);
   }
 
@@ -237,7 +237,7 @@ export class AheadState implements LimitState {
     this.#refunds = [];
     this.#refunding = 0;
     this.calls++;
-    return { law: this.law, need, ahead, debt, refunds, given, held };
+    return { limit: this.limit, need, ahead, debt, refunds, given, held };
   }
 
   /** They could not be told. If the answer alone was lost, a debt counts twice: never too little. */
@@ -269,17 +269,23 @@ export class AheadState implements LimitState {
   }
 
   /** @param most other answers may have arrived since the request was refused */
-  standing(_now: number, _wall: number, most = Number.POSITIVE_INFINITY): Standing {
-    const { law } = this;
+  usage(_now: number, _wall: number, most = Number.POSITIVE_INFINITY): LimitUsage {
+    const { limit } = this;
     const own =
-      law.kind === 'slots'
+      limit.kind === 'slots'
         ? this.leased - this.used
         : (this.chunk?.left ?? 0) + this.#refunding - this.#debt;
-    const remaining = Math.max(0, Math.min(law.amount, this.remaining + own, most));
-    const used = law.amount - remaining;
-    return law.kind === 'slots'
-      ? { law, used, held: used, remaining, resetMs: undefined }
-      : { law, used, held: 0, remaining, resetMs: Math.ceil((used * law.periodMs) / law.amount) };
+    const remaining = Math.max(0, Math.min(limit.amount, this.remaining + own, most));
+    const used = limit.amount - remaining;
+    return limit.kind === 'slots'
+      ? { limit, used, held: used, remaining, resetMs: undefined }
+      : {
+          limit,
+          used,
+          held: 0,
+          remaining,
+          resetMs: Math.ceil((used * limit.periodMs) / limit.amount),
+        };
   }
 
   isAsNew(now: number): boolean {
@@ -287,13 +293,13 @@ export class AheadState implements LimitState {
     return !isUsed && this.chunk === undefined && now - this.lastUse > FORGOTTEN_MS;
   }
 
-  /** The law of this process alone, of so many. */
+  /** The limit of this process alone, of so many. */
   shareOf(processes: number, now: number): RateState | SlotsState {
-    const amount = Math.max(1, Math.floor(this.law.amount / processes));
-    const law = { ...this.law, amount };
-    if (law.kind === 'rate') this.#share ??= new RateState(law, now);
-    else this.#share ??= new SlotsState(law);
-    this.#share.law = law as never;
+    const amount = Math.max(1, Math.floor(this.limit.amount / processes));
+    const limit = { ...this.limit, amount };
+    if (limit.kind === 'rate') this.#share ??= new RateState(limit, now);
+    else this.#share ??= new SlotsState(limit);
+    this.#share.limit = limit as never;
     return this.#share;
   }
 }
@@ -311,8 +317,8 @@ export class Counters implements Source {
     this.#options = options;
   }
 
-  newState(law: CountedLaw): AheadState {
-    const state = new AheadState(law, this);
+  newState(limit: CountedLimit): AheadState {
+    const state = new AheadState(limit, this);
     this.#states.add(state);
     if (this.#heartbeat === undefined && !this.#closed) {
       this.#heartbeat = setInterval(() => void this.#beat(), this.#leaseMs / 3);
@@ -388,7 +394,7 @@ export class Counters implements Source {
         state.refusedWait = wait;
       }
       if (granted === 0) return;
-      if (state.law.kind === 'slots') {
+      if (state.limit.kind === 'slots') {
         state.leased += granted;
         if (need !== undefined) state.used += need.amount;
         return;

@@ -1,10 +1,16 @@
-/** One exchange under the laws of its key: admitted once, each try reserved and settled, its headers, its end. */
+/** One exchange under the limits of its key: admitted once, each try reserved and settled, its headers, its end. */
 
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { addLimitHeaders } from './headers.ts';
-import { lawsOf, openingCharges, owedCharges, type PrincipalLaws, tryCharges } from './laws-of.ts';
-import type { Admission, Charge, Limits, Refusal, Standing, Ticket } from './limits.ts';
+import {
+  type KeyLimits,
+  keyLimitsOf,
+  openingCharges,
+  owedCharges,
+  tryCharges,
+} from './key-limits.ts';
+import type { Admission, Charge, Limits, LimitUsage, Refusal, Ticket } from './limits.ts';
 import { limitName, refusalError } from './refusals.ts';
 
 export interface GuardOptions {
@@ -41,18 +47,18 @@ export function openGuard(
   principal: Principal,
   costs = true,
 ): LimitGuard | undefined | Promise<LimitGuard> {
-  const laws = lawsOf(principal);
-  if (laws.all.length === 0) return undefined;
+  const keyLimits = keyLimitsOf(principal);
+  if (keyLimits.all.length === 0) return undefined;
   const { limits } = options;
-  const admission = limits.admit(openingCharges(laws, false, costs));
+  const admission = limits.admit(openingCharges(keyLimits, false, costs));
   const decide = (found: Admission): LimitGuard | Promise<LimitGuard> => {
-    if (found.admitted) return new LimitGuard(options, principal, laws, found, undefined);
-    const route = routeFor(laws, found);
-    if (route === undefined) throw refuse(options, principal, laws, found);
-    const again = limits.admit(openingCharges(laws, true));
+    if (found.admitted) return new LimitGuard(options, principal, keyLimits, found, undefined);
+    const route = routeFor(keyLimits, found);
+    if (route === undefined) throw refuse(options, principal, keyLimits, found);
+    const again = limits.admit(openingCharges(keyLimits, true));
     const rerouted = (second: Admission) => {
-      if (!second.admitted) throw refuse(options, principal, laws, second);
-      return new LimitGuard(options, principal, laws, second, route);
+      if (!second.admitted) throw refuse(options, principal, keyLimits, second);
+      return new LimitGuard(options, principal, keyLimits, second, route);
     };
     return again instanceof Promise ? again.then(rerouted) : rerouted(again);
   };
@@ -60,9 +66,9 @@ export function openGuard(
 }
 
 /** The route of the first budget that refuses, if all that refuse name one. */
-function routeFor(laws: PrincipalLaws, { refusedBy }: Refusal): string | undefined {
-  const routes = refusedBy.map((law) => {
-    const over = laws.budgets.find((one) => one.law.id === law.id)?.budget.over;
+function routeFor(keyLimits: KeyLimits, { refusedBy }: Refusal): string | undefined {
+  const routes = refusedBy.map((limit) => {
+    const over = keyLimits.budgets.find((one) => one.limit.id === limit.id)?.budget.over;
     return over?.action === 'route' ? over.route : undefined;
   });
   return routes.includes(undefined) ? undefined : routes[0];
@@ -71,13 +77,13 @@ function routeFor(laws: PrincipalLaws, { refusedBy }: Refusal): string | undefin
 function refuse(
   { onRefused, onNeverFits }: GuardOptions,
   principal: Principal,
-  laws: PrincipalLaws,
+  keyLimits: KeyLimits,
   refusal: Refusal,
 ) {
-  onRefused(principal, limitName(laws, refusal));
-  const { law, asked } = refusal;
-  if (law.kind === 'window' && asked > law.amount) onNeverFits?.(law.id, asked);
-  return refusalError(laws, refusal);
+  onRefused(principal, limitName(keyLimits, refusal));
+  const { limit, asked } = refusal;
+  if (limit.kind === 'window' && asked > limit.amount) onNeverFits?.(limit.id, asked);
+  return refusalError(keyLimits, refusal);
 }
 
 export class LimitGuard {
@@ -85,10 +91,10 @@ export class LimitGuard {
   readonly route: string | undefined;
   readonly #options: GuardOptions;
   readonly #principal: Principal;
-  readonly #laws: PrincipalLaws;
+  readonly #keyLimits: KeyLimits;
   readonly #opening: Ticket;
-  /** Of the latest try, admitted or refused, and how many of its laws are also the exchange's. */
-  #latest: { readonly admission: Admission; readonly laws: number } | undefined;
+  /** Of the latest try, admitted or refused, and how many of its limits are also the exchange's. */
+  #latest: { readonly admission: Admission; readonly charged: number } | undefined;
   /** A try was admitted. */
   #tried = false;
   #givenBack = false;
@@ -96,13 +102,13 @@ export class LimitGuard {
   constructor(
     options: GuardOptions,
     principal: Principal,
-    laws: PrincipalLaws,
+    keyLimits: KeyLimits,
     opening: Ticket,
     route: string | undefined,
   ) {
     this.#options = options;
     this.#principal = principal;
-    this.#laws = laws;
+    this.#keyLimits = keyLimits;
     this.#opening = opening;
     this.route = route;
   }
@@ -112,8 +118,8 @@ export class LimitGuard {
    * @throws GatewayError if a limit or a budget refuses it (also as a rejection)
    */
   reserve(expected: Amounts): LimitHold | undefined | Promise<LimitHold> {
-    const laws = this.#laws;
-    if (laws.tokens === undefined && laws.budgets.length === 0) return undefined;
+    const keyLimits = this.#keyLimits;
+    if (keyLimits.tokens === undefined && keyLimits.budgets.length === 0) return undefined;
     const { limits } = this.#options;
     const {
       tokens,
@@ -124,27 +130,27 @@ export class LimitGuard {
     } = expected;
     const choices = Math.max(1, Math.ceil(expected.choices ?? 1));
     const charges = owed
-      ? owedCharges(laws, countedAt)
-      : tryCharges(laws, tokens, Math.max(likely, most), likely < most);
+      ? owedCharges(keyLimits, countedAt)
+      : tryCharges(keyLimits, tokens, Math.max(likely, most), likely < most);
     const admission = limits.admit(charges);
     const decide = (found: Admission): LimitHold => {
       if (found.admitted) {
         this.#tried = true;
-        this.#latest = { admission: found, laws: charges.length };
-        return new LimitHold(found, laws);
+        this.#latest = { admission: found, charged: charges.length };
+        return new LimitHold(found, keyLimits);
       }
-      const { law } = found;
-      if (law.kind !== 'slots') this.#latest = { admission: found, laws: charges.length };
+      const { limit } = found;
+      if (limit.kind !== 'slots') this.#latest = { admission: found, charged: charges.length };
       // Nothing was done for the exchange: it takes nothing from the rate of requests either.
       if (!this.#tried) this.#giveBack();
-      throw refuse(this.#options, this.#principal, laws, found);
+      throw refuse(this.#options, this.#principal, keyLimits, found);
     };
     const decideOrTryLikely = (found: Admission): LimitHold | Promise<LimitHold> => {
-      if (found.admitted || found.law.kind !== 'window' || likely >= most) return decide(found);
+      if (found.admitted || found.limit.kind !== 'window' || likely >= most) return decide(found);
       // Each answer may be as long as the request allows. Too many of them never run on a likely cost.
-      if (laws.partial.some(({ amount }) => choices > amount)) return decide(found);
-      const slots = laws.partial.map((law): Charge => ({ law, amount: choices }));
-      const second = limits.admit([...tryCharges(laws, tokens, likely), ...slots]);
+      if (keyLimits.partial.some(({ amount }) => choices > amount)) return decide(found);
+      const slots = keyLimits.partial.map((limit): Charge => ({ limit, amount: choices }));
+      const second = limits.admit([...tryCharges(keyLimits, tokens, likely), ...slots]);
       return second instanceof Promise ? second.then(decide) : decide(second);
     };
     return admission instanceof Promise
@@ -154,7 +160,7 @@ export class LimitGuard {
 
   /** Tokens or money are limited: what a vendor reports counts. */
   get needsUsage(): boolean {
-    return this.#laws.tokens !== undefined || this.#laws.budgets.length > 0;
+    return this.#keyLimits.tokens !== undefined || this.#keyLimits.budgets.length > 0;
   }
 
   #giveBack(): void {
@@ -165,46 +171,48 @@ export class LimitGuard {
 
   /** Less than a tenth of a budget that does not only warn is left. */
   get scarce(): boolean {
-    const budgets = this.#laws.budgets.filter(({ budget }) => budget.over.action !== 'warn');
+    const budgets = this.#keyLimits.budgets.filter(({ budget }) => budget.over.action !== 'warn');
     if (budgets.length === 0) return false;
-    const left = new Map(this.standings().map(({ law, remaining }) => [law.id, remaining]));
-    return budgets.some(({ law }) => (left.get(law.id) ?? law.amount) < law.amount * SCARCE_SHARE);
+    const left = new Map(this.usages().map(({ limit, remaining }) => [limit.id, remaining]));
+    return budgets.some(
+      ({ limit }) => (left.get(limit.id) ?? limit.amount) < limit.amount * SCARCE_SHARE,
+    );
   }
 
-  /** How the laws stand, of the latest admission each. */
-  standings(): readonly Standing[] {
-    if (this.#latest === undefined) return this.#opening.standings();
-    // A try is charged for tokens and budgets, which are the last laws of the opening.
-    const { admission, laws } = this.#latest;
-    const latest = admission.standings().slice(0, laws);
-    return this.#opening.standings(this.#laws.all.length - laws).concat(latest);
+  /** What is used of each limit, by the latest admission. */
+  usages(): readonly LimitUsage[] {
+    if (this.#latest === undefined) return this.#opening.usages();
+    // A try is charged for tokens and budgets, which are the last limits of the opening.
+    const { admission, charged } = this.#latest;
+    const latest = admission.usages().slice(0, charged);
+    return this.#opening.usages(this.#keyLimits.all.length - charged).concat(latest);
   }
 
   addHeaders(headers: FlatHeaders): void {
-    addLimitHeaders(headers, this.standings());
+    addLimitHeaders(headers, this.usages());
   }
 
   /** The exchange is over: another one may take its place. Later calls do nothing. */
   end(): void {
-    const { requests, concurrent, all } = this.#laws;
-    this.#opening.settle(all.map((law) => (law === requests || law === concurrent ? 1 : 0)));
+    const { requests, concurrent, all } = this.#keyLimits;
+    this.#opening.settle(all.map((limit) => (limit === requests || limit === concurrent ? 1 : 0)));
   }
 }
 
 /** The reservation of one try. */
 export class LimitHold {
   readonly #ticket: Ticket;
-  readonly #laws: PrincipalLaws;
+  readonly #keyLimits: KeyLimits;
 
-  constructor(ticket: Ticket, laws: PrincipalLaws) {
+  constructor(ticket: Ticket, keyLimits: KeyLimits) {
     this.#ticket = ticket;
-    this.#laws = laws;
+    this.#keyLimits = keyLimits;
   }
 
   /** Once; later calls do nothing. What has no price costs nothing here. */
   settle({ tokens, nanoUsd = 0 }: Amounts): void {
-    const used = this.#laws.tokens === undefined ? [] : [tokens];
-    for (const _ of this.#laws.budgets) used.push(nanoUsd);
+    const used = this.#keyLimits.tokens === undefined ? [] : [tokens];
+    for (const _ of this.#keyLimits.budgets) used.push(nanoUsd);
     this.#ticket.settle(used);
   }
 }

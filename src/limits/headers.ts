@@ -2,31 +2,31 @@
 
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';
-import type { Standing } from './limits.ts';
+import type { LimitUsage } from './limits.ts';
 
 /**
  * `x-ratelimit-limit-requests`, `-remaining-requests`, `-reset-requests`, the same with `-tokens`, and
- * `x-hopgate-budget-remaining-usd`. With several laws of a unit, the one of which least is left.
+ * `x-hopgate-budget-remaining-usd`. With several limits of a unit, the one of which least is left.
  */
-export function addLimitHeaders(headers: FlatHeaders, standings: readonly Standing[]): void {
+export function addLimitHeaders(headers: FlatHeaders, usages: readonly LimitUsage[]): void {
   // With each answer: one pass, and no lists in between.
-  let requests: Standing | undefined;
-  let tokens: Standing | undefined;
-  let budget: Standing | undefined;
-  for (const one of standings) {
-    const { law } = one;
-    if (law.unit === 'nano_usd') budget = tighter(budget, one);
-    else if (law.kind !== 'rate') continue;
-    else if (law.unit === 'requests') requests = tighter(requests, one);
+  let requests: LimitUsage | undefined;
+  let tokens: LimitUsage | undefined;
+  let budget: LimitUsage | undefined;
+  for (const one of usages) {
+    const { limit } = one;
+    if (limit.unit === 'nano_usd') budget = tighter(budget, one);
+    else if (limit.kind !== 'rate') continue;
+    else if (limit.unit === 'requests') requests = tighter(requests, one);
     else tokens = tighter(tokens, one);
   }
   if (requests !== undefined) {
-    headers.set('x-ratelimit-limit-requests', String(requests.law.amount));
+    headers.set('x-ratelimit-limit-requests', String(requests.limit.amount));
     headers.set('x-ratelimit-remaining-requests', String(requests.remaining));
     headers.set('x-ratelimit-reset-requests', durationText(requests.resetMs ?? 0));
   }
   if (tokens !== undefined) {
-    headers.set('x-ratelimit-limit-tokens', String(tokens.law.amount));
+    headers.set('x-ratelimit-limit-tokens', String(tokens.limit.amount));
     headers.set('x-ratelimit-remaining-tokens', String(tokens.remaining));
     headers.set('x-ratelimit-reset-tokens', durationText(tokens.resetMs ?? 0));
   }
@@ -35,7 +35,7 @@ export function addLimitHeaders(headers: FlatHeaders, standings: readonly Standi
   }
 }
 
-const tighter = (known: Standing | undefined, one: Standing): Standing =>
+const tighter = (known: LimitUsage | undefined, one: LimitUsage): LimitUsage =>
   known === undefined || one.remaining < known.remaining ? one : known;
 
 /** As OpenAI writes it: `120ms`, `1.5s`, `6m0s`. */

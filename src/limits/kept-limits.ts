@@ -93,8 +93,8 @@ export class KeptLimits extends ProcessLimits {
 
   #saveRates(share: number): void {
     let slice: { id: string; debt: number }[] = [];
-    for (const { law, debt } of this.rates(share)) {
-      slice.push({ id: law.id, debt });
+    for (const { limit, debt } of this.rates(share)) {
+      slice.push({ id: limit.id, debt });
       if (slice.length < RATES_AT_ONCE) continue;
       this.#store.saveRates(slice);
       slice = [];
@@ -103,7 +103,7 @@ export class KeptLimits extends ProcessLimits {
   }
 
   #saveSlots(): void {
-    const held = [...this.slots()].map(({ law, held }) => ({ id: law.id, held }));
+    const held = [...this.slots()].map(({ limit, held }) => ({ id: limit.id, held }));
     this.#store.saveSlots(this.#closed ? [] : held);
   }
 

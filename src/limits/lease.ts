@@ -1,13 +1,13 @@
 /** The part of a budget's window that a process holds of one window of a budget, and for how long: the state that the draws of `leases.ts` change. */
 
 import type { Draw, WindowKey } from './bank.ts';
-import { type Clock, MAX_UNITS, type Standing, type WindowLaw } from './limits.ts';
+import { type Clock, type LimitUsage, MAX_UNITS, type WindowLimit } from './limits.ts';
 
 /** The share of the rest of a budget that all processes together may hold ahead of use. */
 const HELD_AHEAD = 0.1;
 /** What a session has of one window. */
 export class Lease {
-  law: WindowLaw;
+  limit: WindowLimit;
   readonly session: Session;
   readonly start: number;
   end: number;
@@ -33,8 +33,8 @@ export class Lease {
   isSoft = false;
   lastUse = 0;
 
-  constructor(law: WindowLaw, session: Session, start: number, end: number) {
-    this.law = law;
+  constructor(limit: WindowLimit, session: Session, start: number, end: number) {
+    this.limit = limit;
     this.session = session;
     this.start = start;
     this.end = end;
@@ -46,7 +46,7 @@ export class Lease {
 
   /** Of the window, as far as it is known here. */
   get remaining(): number {
-    return this.law.amount - this.spent - this.used - this.others - this.reserved;
+    return this.limit.amount - this.spent - this.used - this.others - this.reserved;
   }
 
   /** What soft charges drew ahead beyond the amount is not for others. */
@@ -83,16 +83,16 @@ export class Lease {
 
   get window(): WindowKey {
     const keepUntil = Math.min(MAX_UNITS, this.end + (this.end - this.start));
-    return { law: this.law.id, start: this.start, keepUntil };
+    return { law: this.limit.id, start: this.start, keepUntil };
   }
 
-  standing(wall: number): Standing {
-    const { law, end } = this;
+  usage(wall: number): LimitUsage {
+    const { limit, end } = this;
     const held = this.others + this.reserved;
     const used = this.spent + this.used + held;
-    const remaining = Math.max(0, law.amount - used);
-    if (law.per === 'total') return { law, used, held, remaining, resetMs: undefined };
-    return { law, used, held, remaining, resetMs: Math.max(0, end - wall), resetAt: end };
+    const remaining = Math.max(0, limit.amount - used);
+    if (limit.per === 'total') return { limit, used, held, remaining, resetMs: undefined };
+    return { limit, used, held, remaining, resetMs: Math.max(0, end - wall), resetAt: end };
   }
 }
 

@@ -6,7 +6,7 @@ import type { Bank, Draw, Drawn } from './bank.ts';
 import { boundsAt } from './calendar.ts';
 import { Lease, type SentDraw, Session } from './lease.ts';
 import { ASK, after, type Need, type Source, unavailable } from './limit-state.ts';
-import type { Standing, WindowLaw } from './limits.ts';
+import type { LimitUsage, WindowLimit } from './limits.ts';
 import { type Clock, type LimitState, MAX_UNITS } from './limits.ts';
 import { Marks, type Reached } from './marks.ts';
 
@@ -27,15 +27,15 @@ const HEARD_MS = 100;
 /** Leases of one draw: some milliseconds. */
 const MAX_LEASES = 500;
 
-/** One law of a window: its periods, of which each has its own count, also when the clock is set back. */
+/** One limit of a window: its periods, of which each has its own count, also when the clock is set back. */
 export class Window implements LimitState {
-  law: WindowLaw;
+  limit: WindowLimit;
   readonly #leases: Leases;
   #current: Lease | undefined;
   #other: Lease | undefined;
 
-  constructor(law: WindowLaw, leases: Leases) {
-    this.law = law;
+  constructor(limit: WindowLimit, leases: Leases) {
+    this.limit = limit;
     this.#leases = leases;
   }
 
@@ -43,7 +43,7 @@ export class Window implements LimitState {
     const { session } = this.#leases;
     const current = this.#current;
     if (current !== undefined && isOf(current, session, wall)) {
-      current.law = this.law;
+      current.limit = this.limit;
       return current;
     }
     const other = this.#other;
@@ -51,13 +51,13 @@ export class Window implements LimitState {
     this.#current =
       other !== undefined && isOf(other, session, wall)
         ? other
-        : this.#leases.leaseOf(this.law, wall);
-    this.#current.law = this.law;
+        : this.#leases.leaseOf(this.limit, wall);
+    this.#current.limit = this.limit;
     return this.#current;
   }
 
   wait(units: number, now: number, wall: number): number {
-    const { amount, per } = this.law;
+    const { amount, per } = this.limit;
     if (units > amount) return Number.POSITIVE_INFINITY;
     const lease = this.at(wall);
     if (lease.has(units + lease.promised)) return 0;
@@ -80,8 +80,8 @@ export class Window implements LimitState {
     return wall >= lease.start && wall < lease.end;
   }
 
-  standing(_now: number, wall: number): Standing {
-    return this.at(wall).standing(wall);
+  usage(_now: number, wall: number): LimitUsage {
+    return this.at(wall).usage(wall);
   }
 
   isAsNew(now: number, wall: number): boolean {
@@ -155,13 +155,13 @@ export class Leases implements Source, TickTask {
   }
 
   /** For windows alone. */
-  leaseOf(law: WindowLaw, wall: number): Lease {
+  leaseOf(limit: WindowLimit, wall: number): Lease {
     const { session } = this;
-    const { start, end } = boundsAt(wall, law.per, law.timeZone);
-    const key = `${start} ${law.id}`;
+    const { start, end } = boundsAt(wall, limit.per, limit.timeZone);
+    const key = `${start} ${limit.id}`;
     let lease = session.leases.get(key);
     if (lease === undefined) {
-      lease = new Lease(law, session, start, end);
+      lease = new Lease(limit, session, start, end);
       session.leases.set(key, lease);
     }
     lease.end = end;
@@ -186,7 +186,7 @@ export class Leases implements Source, TickTask {
   #used(lease: Lease, units: number, now: number): void {
     lease.lastUse = now;
     if (units > 0) lease.charge = units;
-    const ahead = Math.max(CHARGES_AHEAD * units, Math.ceil(lease.law.amount * SHARE_AHEAD));
+    const ahead = Math.max(CHARGES_AHEAD * units, Math.ceil(lease.limit.amount * SHARE_AHEAD));
     lease.ahead = Math.max(lease.ahead * 0.9, ahead);
     lease.session.active.add(lease);
   }
@@ -372,7 +372,7 @@ export class Leases implements Source, TickTask {
 
   #forget(lease: Lease): void {
     lease.session.active.delete(lease);
-    lease.session.leases.delete(`${lease.start} ${lease.law.id}`);
+    lease.session.leases.delete(`${lease.start} ${lease.limit.id}`);
   }
 
   /** Draws until nobody waits; one at a time. */
@@ -451,7 +451,7 @@ export class Leases implements Source, TickTask {
       const window = need.state as Window;
       const lease = window.at(wall);
       if (need.amount === 0 ? lease.remaining > 0 : lease.has(need.amount)) continue;
-      const { per } = lease.law;
+      const { per } = lease.limit;
       need.wait = per === 'total' ? Number.POSITIVE_INFINITY : Math.max(1, lease.end - wall);
       lacking.push(lease);
     }
@@ -528,14 +528,14 @@ export class Leases implements Source, TickTask {
     }
     const all = [...leases];
     const wanted = all.map((lease) => {
-      const { law } = lease;
+      const { limit } = lease;
       const units = needs.get(lease);
       // What was used beyond what was drawn is settled by this draw.
       const free = Math.max(0, lease.drawn) - lease.reserved;
       const need = units === undefined ? 0 : Math.max(0, units - free);
       const target = this.#target(lease);
       const ahead = units === undefined ? 0 : Math.max(0, target - Math.max(0, free));
-      const most = lease.isSoft && free < 0 ? MAX_UNITS : law.amount;
+      const most = lease.isSoft && free < 0 ? MAX_UNITS : limit.amount;
       return { ...lease.window, most, need, ahead };
     });
     const draw = { session: session.id, number: ++session.number, settled, wanted, closes };
@@ -593,7 +593,7 @@ export class Leases implements Source, TickTask {
   /** A request was refused for which the window is large enough: it is used up. */
   reportRefused(state: LimitState): void {
     if (state instanceof Window)
-      this.#marks.report(state.at(this.#options.clock.wall()), state.law.amount);
+      this.#marks.report(state.at(this.#options.clock.wall()), state.limit.amount);
   }
 
   close(): void | Promise<void> {

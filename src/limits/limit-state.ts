@@ -1,4 +1,4 @@
-/** Between admission and the kinds of laws: units that a process does not have are asked for where they are counted. */
+/** Between admission and the kinds of limits: units that a process does not have are asked for where they are counted. */
 
 import { GatewayError } from '../conversation/errors.ts';
 import type { Clock, Hold, LimitState } from './limits.ts';
@@ -11,7 +11,7 @@ export const SYSTEM_CLOCK: Clock = {
 /** The answer of `wait` where another place must be asked. */
 export const ASK = -1;
 
-/** What one request needs of one law, and what it got. */
+/** What one request needs of one limit, and what it got. */
 export interface Need {
   readonly state: LimitState;
   readonly amount: number;
@@ -29,7 +29,7 @@ export interface Source {
    * @throws GatewayError where it cannot be asked, and the request must not go on
    */
   ask(needs: readonly Need[]): void | Promise<void>;
-  /** Learns how laws stand. */
+  /** Learns what is used of the limits. */
   look(states: readonly LimitState[]): void | Promise<void>;
 }
 

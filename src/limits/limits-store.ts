@@ -107,7 +107,7 @@ export class LimitsStore implements Totals {
     });
   }
 
-  /** The slots of processes that hand over to this one, by law; undefined: not known now. */
+  /** The slots of processes that hand over to this one, by limit; undefined: not known now. */
   slotsOfOthers(): ReadonlyMap<string, number> | undefined {
     const now = this.#options.clock.wall();
     return this.#use(

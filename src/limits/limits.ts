@@ -1,15 +1,15 @@
-/** Limits: laws that must admit what is asked before it is done, and what it really was afterwards. */
+/** Limits: they admit what is asked before it is done, and count what it really was afterwards. */
 
 /**
  * - `rate`: GCRA, refills evenly over `periodMs` (requests, tokens)
  * - `window`: so much in one calendar period (nano-USD)
  * - `slots`: so many at a time (exchanges)
  *
- * Two laws with the same id are the same law; the newest definition counts.
+ * Two limits with the same id are the same limit; the newest definition counts.
  */
-export type Law = RateLaw | WindowLaw | SlotsLaw;
+export type Limit = RateLimit | WindowLimit | SlotsLimit;
 
-export interface RateLaw {
+export interface RateLimit {
   readonly kind: 'rate';
   readonly id: string;
   readonly unit: 'requests' | 'tokens';
@@ -20,7 +20,7 @@ export interface RateLaw {
 
 export type WindowPeriod = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'total';
 
-export interface WindowLaw {
+export interface WindowLimit {
   readonly kind: 'window';
   readonly id: string;
   readonly unit: 'nano_usd';
@@ -35,7 +35,7 @@ export interface WindowLaw {
   readonly webhook?: string;
 }
 
-export interface SlotsLaw {
+export interface SlotsLimit {
   readonly kind: 'slots';
   readonly id: string;
   readonly unit: 'exchanges';
@@ -44,9 +44,9 @@ export interface SlotsLaw {
   readonly name?: string;
 }
 
-/** Units of the law, a non-negative integer. 0 takes nothing, and is admitted where one unit would be. */
+/** Units of the limit, a non-negative integer. 0 takes nothing, and is admitted where one unit would be. */
 export interface Charge {
-  readonly law: Law;
+  readonly limit: Limit;
   readonly amount: number;
   /** It counts and never refuses: a budget that only warns, or one whose route the exchange takes already. */
   readonly soft?: boolean;
@@ -66,12 +66,12 @@ export interface Clock {
   monotonic(): number;
 }
 
-/** What a request holds of a law until it ends. */
+/** What a request holds of a limit until it ends. */
 export type Hold = object | undefined;
 
 /** `now` is monotonic, `wall` the time of day. */
 export interface LimitState {
-  law: Law;
+  limit: Limit;
   /** Milliseconds until so many units can be admitted, as far as it is known here; 0: now; Infinity: never; or -1: it must be asked for. */
   wait(units: number, now: number, wall: number): number;
   /** Takes them, whether they fit or not. */
@@ -80,7 +80,7 @@ export interface LimitState {
   /** What was counted at this time is counted in the same period as this hold. Left out: nothing comes back late. */
   isSamePeriod?(hold: Hold, wall: number): boolean;
   /** @param most the upper bound of what remains, where it is known */
-  standing(now: number, wall: number, most?: number): Standing;
+  usage(now: number, wall: number, most?: number): LimitUsage;
   /** Nothing changes for anybody if it leaves the memory now. */
   isAsNew(now: number, wall: number): boolean;
 }
@@ -136,44 +136,44 @@ export class Ticket {
   }
 
   /**
-   * How the laws stand, in the order of the charges.
+   * What is used of each limit, in the order of the charges.
    * @param count of the first so many charges alone; left out: of all
    */
-  standings(count?: number): readonly Standing[] {
-    return standingsOf(this.#clock, this.#states, count);
+  usages(count?: number): readonly LimitUsage[] {
+    return usagesOf(this.#clock, this.#states, count);
   }
 }
 
-export function standingsOf(
+export function usagesOf(
   clock: Clock,
   states: readonly LimitState[],
   count = states.length,
-): readonly Standing[] {
+): readonly LimitUsage[] {
   const wall = clock.wall();
   const now = clock.monotonic();
-  const standings: Standing[] = [];
-  for (let i = 0; i < count; i++) standings.push(states[i]!.standing(now, wall));
-  return standings;
+  const usages: LimitUsage[] = [];
+  for (let i = 0; i < count; i++) usages.push(states[i]!.usage(now, wall));
+  return usages;
 }
 
 export interface Refusal {
   readonly admitted: false;
-  /** The law that refuses; with several, the one that refuses longest. */
-  readonly law: Law;
-  /** Milliseconds until the same charge could be admitted; undefined: never (it is larger than the law's amount). */
+  /** The limit that refuses; with several, the one that refuses longest. */
+  readonly limit: Limit;
+  /** Milliseconds until the same charge could be admitted; undefined: never (it is larger than the limit's amount). */
   readonly retryAfterMs: number | undefined;
-  readonly standing: Standing;
-  /** What the law was asked for. */
+  readonly usage: LimitUsage;
+  /** What the limit was asked for. */
   readonly asked: number;
-  /** Every law that refuses, in the order of the charges. */
-  readonly refusedBy: readonly Law[];
-  /** As {@link Ticket.standings}. */
-  standings(): readonly Standing[];
+  /** Every limit that refuses, in the order of the charges. */
+  readonly refusedBy: readonly Limit[];
+  /** As {@link Ticket.usages}. */
+  usages(): readonly LimitUsage[];
 }
 
-/** How a law stands now. */
-export interface Standing {
-  readonly law: Law;
+/** How a limit stands now. */
+export interface LimitUsage {
+  readonly limit: Limit;
   /** Units that are used or reserved in this period. */
   readonly used: number;
   /** Of these, what is reserved by requests that have not ended. */
@@ -188,10 +188,10 @@ export interface Standing {
 export type Admission = Ticket | Refusal;
 
 /**
- * All or nothing, exact under concurrency; each law at most once in a call. A promise only where another process
+ * All or nothing, exact under concurrency; each limit at most once in a call. A promise only where another process
  * must be asked; it is rejected with a GatewayError where that process does not answer.
  */
 export interface Limits {
   admit(charges: readonly Charge[]): Admission | Promise<Admission>;
-  standing(laws: readonly Law[]): readonly Standing[] | Promise<readonly Standing[]>;
+  usage(limits: readonly Limit[]): readonly LimitUsage[] | Promise<readonly LimitUsage[]>;
 }

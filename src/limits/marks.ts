@@ -2,12 +2,12 @@
 
 import type { Bank } from './bank.ts';
 import type { Lease } from './lease.ts';
-import type { WindowLaw } from './limits.ts';
+import type { WindowLimit } from './limits.ts';
 
 /** So much of a window is spent; reported once for each mark and period. */
 export interface Reached {
-  readonly law: WindowLaw;
-  /** Units: one of the law's marks, or its amount. */
+  readonly limit: WindowLimit;
+  /** Units: one of the limit's marks, or its amount. */
   readonly mark: number;
   /** Of the period, milliseconds since 1970. */
   readonly start: number;
@@ -28,11 +28,11 @@ export class Marks {
 
   /** Reports the marks that are spent now. */
   spent(lease: Lease): void {
-    const { law, spent, used, reported } = lease;
+    const { limit, spent, used, reported } = lease;
     const all = spent + used;
     if (all <= reported) return;
-    let reached = all >= law.amount ? law.amount : 0;
-    if (reached === 0) for (const mark of law.marks ?? []) if (mark <= all) reached = mark;
+    let reached = all >= limit.amount ? limit.amount : 0;
+    if (reached === 0) for (const mark of limit.marks ?? []) if (mark <= all) reached = mark;
     if (reached > 0) this.report(lease, reached);
   }
 
@@ -42,12 +42,12 @@ export class Marks {
     if (upTo <= lease.reported || onReached === undefined) return;
     const last = lease.reported;
     lease.reported = upTo;
-    const { law, start, end, window } = lease;
+    const { limit, start, end, window } = lease;
     const spent = lease.spent + lease.used;
-    for (const mark of [...(law.marks ?? []), law.amount]) {
+    for (const mark of [...(limit.marks ?? []), limit.amount]) {
       // A reservation can use up a window before any of its marks is spent.
-      if (mark <= last || mark > upTo || (mark !== law.amount && spent < mark)) continue;
-      const reached = { law, mark, start, end, spent };
+      if (mark <= last || mark > upTo || (mark !== limit.amount && spent < mark)) continue;
+      const reached = { limit, mark, start, end, spent };
       const isNew = this.#bank.isNew(window, mark);
       if (isNew === true) onReached(reached);
       // Where the bank cannot say whether another process was first, it is told once more.

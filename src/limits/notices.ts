@@ -48,7 +48,7 @@ export class BudgetNotices {
     const fields = { budget, usd, spent_usd, share, per };
     if (body.event === 'budget.warned') event(log, 'budget.warned', fields, 'warn');
     else event(log, 'budget.exhausted', fields, 'warn');
-    const { webhook } = reached.law;
+    const { webhook } = reached.limit;
     if (webhook === undefined) return;
     if (this.#pending >= MAX_PENDING) {
       this.#failed(body, webhook, 'too many others are under way');
@@ -97,17 +97,17 @@ export class BudgetNotices {
   }
 }
 
-function noticeBody({ law, mark, start, end, spent }: Reached): NoticeBody {
+function noticeBody({ limit, mark, start, end, spent }: Reached): NoticeBody {
   const time = (instant: number) =>
-    law.per === 'total' ? null : new Date(instant).toISOString().replace(/\.\d+Z$/, 'Z');
+    limit.per === 'total' ? null : new Date(instant).toISOString().replace(/\.\d+Z$/, 'Z');
   return {
-    event: mark >= law.amount ? 'budget.exhausted' : 'budget.warned',
-    id: `${law.id}/${start}/${mark}`,
-    budget: law.name ?? law.id,
-    usd: usdOf(law.amount),
+    event: mark >= limit.amount ? 'budget.exhausted' : 'budget.warned',
+    id: `${limit.id}/${start}/${mark}`,
+    budget: limit.name ?? limit.id,
+    usd: usdOf(limit.amount),
     spent_usd: usdOf(spent),
-    share: law.amount === 0 ? 1 : Number((mark / law.amount).toFixed(4)),
-    per: law.per,
+    share: limit.amount === 0 ? 1 : Number((mark / limit.amount).toFixed(4)),
+    per: limit.per,
     period_start: time(start),
     period_end: time(end),
   };

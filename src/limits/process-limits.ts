@@ -1,4 +1,4 @@
-/** The limits as one process sees them: all laws of a request admit it, or nothing is taken from any of them. */
+/** The limits as one process sees them: all limits of a request admit it, or nothing is taken from any of them. */
 
 import { type Bank, OwnBank } from './bank.ts';
 import { Counters, type CountersOptions } from './counters.ts';
@@ -9,15 +9,15 @@ import {
   type Charge,
   type Clock,
   type Hold,
-  type Law,
+  type Limit,
   type LimitState,
   type Limits,
-  type RateLaw,
+  type LimitUsage,
+  type RateLimit,
   type Refusal,
-  type SlotsLaw,
-  type Standing,
-  standingsOf,
+  type SlotsLimit,
   Ticket,
+  usagesOf,
 } from './limits.ts';
 import type { Reached } from './marks.ts';
 import { RateState, SlotsState } from './rates.ts';
@@ -40,7 +40,7 @@ const TURN_MS = 1000;
 const SWEPT_AT_ONCE = 2000;
 const OWN_STATE = Symbol('state');
 
-/** A law with the state that it had when it was used last. */
+/** A limit with the state that it had when it was used last. */
 interface Remembered {
   [OWN_STATE]?: { readonly limits: ProcessLimits; readonly state: LimitState };
 }
@@ -75,8 +75,8 @@ export class ProcessLimits implements Limits {
     const waits: number[] = [];
     let isRefused = false;
     let asks = false;
-    for (const { law, amount, soft } of charges) {
-      const state = this.stateOf(law, now);
+    for (const { limit, amount, soft } of charges) {
+      const state = this.stateOf(limit, now);
       const wait = soft === true ? 0 : state.wait(Math.max(1, amount), now, wall);
       states.push(state);
       waits.push(wait);
@@ -143,42 +143,42 @@ export class ProcessLimits implements Limits {
     });
   }
 
-  standing(laws: readonly Law[]): readonly Standing[] | Promise<readonly Standing[]> {
+  usage(limits: readonly Limit[]): readonly LimitUsage[] | Promise<readonly LimitUsage[]> {
     this.wake();
     const now = this.clock.monotonic();
-    const states = laws.map((law) => this.stateOf(law, now));
+    const states = limits.map((limit) => this.stateOf(limit, now));
     const looks = [...Map.groupBy(states, (state) => this.#sourceOf(state))].map(([source, own]) =>
       source?.look(own),
     );
     const isHere = !looks.some((one) => one instanceof Promise);
-    const read = () => standingsOf(this.clock, states);
+    const read = () => usagesOf(this.clock, states);
     return isHere ? read() : Promise.all(looks).then(read);
   }
 
-  /** The state of a law, whose newest definition counts. */
-  stateOf(law: Law, now: number): LimitState {
-    // Many keys have more laws than a cache has room for: the object itself leads to its state.
-    const { [OWN_STATE]: own } = law as Remembered;
-    if (own !== undefined && own.limits === this && own.state.law === law) return own.state;
-    let state = this.#states.get(law.id);
-    if (state === undefined || !isSameKind(state.law, law)) {
-      state = this.#newState(law, now);
-      this.#states.set(law.id, state);
-    } else state.law = law;
-    if (Object.isExtensible(law)) (law as Remembered)[OWN_STATE] = { limits: this, state };
+  /** The state of a limit, whose newest definition counts. */
+  stateOf(limit: Limit, now: number): LimitState {
+    // Many keys have more limits than a cache has room for: the object itself leads to its state.
+    const { [OWN_STATE]: own } = limit as Remembered;
+    if (own !== undefined && own.limits === this && own.state.limit === limit) return own.state;
+    let state = this.#states.get(limit.id);
+    if (state === undefined || !isSameKind(state.limit, limit)) {
+      state = this.#newState(limit, now);
+      this.#states.set(limit.id, state);
+    } else state.limit = limit;
+    if (Object.isExtensible(limit)) (limit as Remembered)[OWN_STATE] = { limits: this, state };
     return state;
   }
 
-  #newState(law: Law, now: number): LimitState {
-    if (law.kind === 'window') return new Window(law, this.#leases);
-    if (this.#counters !== undefined) return this.#counters.newState(law);
-    if (law.kind === 'slots') {
-      const state = new SlotsState(law);
-      state.others = this.#others.get(law.id) ?? 0;
+  #newState(limit: Limit, now: number): LimitState {
+    if (limit.kind === 'window') return new Window(limit, this.#leases);
+    if (this.#counters !== undefined) return this.#counters.newState(limit);
+    if (limit.kind === 'slots') {
+      const state = new SlotsState(limit);
+      state.others = this.#others.get(limit.id) ?? 0;
       return state;
     }
-    const state = new RateState(law, now);
-    const written = this.#options.rate?.(law.id);
+    const state = new RateState(limit, now);
+    const written = this.#options.rate?.(limit.id);
     if (written !== undefined) state.restore(written.debt, written.passed, now);
     return state;
   }
@@ -195,30 +195,26 @@ export class ProcessLimits implements Limits {
   ): Refusal {
     const wall = this.clock.wall();
     const now = this.clock.monotonic();
-    const refusedBy: Law[] = [];
+    const refusedBy: Limit[] = [];
     let longest = -1;
-    charges.forEach(({ law, amount, tentative }, i) => {
+    charges.forEach(({ limit, amount, tentative }, i) => {
       if (waits[i]! <= 0) return;
-      refusedBy.push(law);
+      refusedBy.push(limit);
       if (longest < 0 || waits[i]! > waits[longest]!) longest = i;
-      if (tentative !== true && amount <= law.amount) this.#leases.reportRefused(states[i]!);
+      if (tentative !== true && amount <= limit.amount) this.#leases.reportRefused(states[i]!);
     });
-    const standingOf = (i: number) =>
-      states[i]!.standing(
-        now,
-        wall,
-        waits[i]! > 0 ? Math.max(1, charges[i]!.amount) - 1 : undefined,
-      );
+    const usageOf = (i: number) =>
+      states[i]!.usage(now, wall, waits[i]! > 0 ? Math.max(1, charges[i]!.amount) - 1 : undefined);
     const wait = waits[longest]!;
-    const { law, amount } = charges[longest]!;
+    const { limit, amount } = charges[longest]!;
     return {
       admitted: false,
-      law,
+      limit,
       retryAfterMs: Number.isFinite(wait) ? wait : undefined,
-      standing: standingOf(longest),
+      usage: usageOf(longest),
       asked: amount,
       refusedBy,
-      standings: () => charges.map((_, i) => standingOf(i)),
+      usages: () => charges.map((_, i) => usageOf(i)),
     };
   }
 
@@ -248,20 +244,21 @@ export class ProcessLimits implements Limits {
   }
 
   /** The rates that owe something, for writing them down; a share of 0.25 leaves out those below a quarter. */
-  *rates(share: number): Iterable<{ readonly law: RateLaw; readonly debt: number }> {
+  *rates(share: number): Iterable<{ readonly limit: RateLimit; readonly debt: number }> {
     const now = this.clock.monotonic();
     for (const state of this.#states.values()) {
       if (!(state instanceof RateState)) continue;
       const debt = state.debt(now);
-      const { law } = state;
-      if (debt > 0 && debt >= share * law.amount * law.periodMs) yield { law, debt };
+      const { limit } = state;
+      if (debt > 0 && debt >= share * limit.amount * limit.periodMs) yield { limit, debt };
     }
   }
 
   /** The slots that are taken. */
-  *slots(): Iterable<{ readonly law: SlotsLaw; readonly held: number }> {
+  *slots(): Iterable<{ readonly limit: SlotsLimit; readonly held: number }> {
     for (const state of this.#states.values()) {
-      if (state instanceof SlotsState && state.held > 0) yield { law: state.law, held: state.held };
+      if (state instanceof SlotsState && state.held > 0)
+        yield { limit: state.limit, held: state.held };
     }
   }
 
@@ -271,7 +268,7 @@ export class ProcessLimits implements Limits {
     if (state instanceof SlotsState) state.held = Math.max(0, state.held - count);
   }
 
-  /** What a process that hands over still holds, by the id of the law; what is left out is 0. */
+  /** What a process that hands over still holds, by the id of the limit; what is left out is 0. */
   setOthers(slots: ReadonlyMap<string, number>): void {
     for (const [id, count] of slots) this.#others.set(id, count);
     for (const [id] of this.#others) {
@@ -282,7 +279,7 @@ export class ProcessLimits implements Limits {
     }
   }
 
-  /** Looks at some laws, and drops those that are as new: nothing would change for them. */
+  /** Looks at some limits, and drops those that are as new: nothing would change for them. */
   sweep(count: number): void {
     const wall = this.clock.wall();
     const now = this.clock.monotonic();
@@ -296,11 +293,11 @@ export class ProcessLimits implements Limits {
       const [id, state] = next.value;
       if (!state.isAsNew(now, wall)) continue;
       this.#states.delete(id);
-      delete (state.law as Remembered)[OWN_STATE];
+      delete (state.limit as Remembered)[OWN_STATE];
     }
   }
 
-  /** Laws in memory. */
+  /** Limits in memory. */
   get size(): number {
     return this.#states.size;
   }
@@ -314,7 +311,7 @@ export class ProcessLimits implements Limits {
   }
 }
 
-function isSameKind(a: Law, b: Law): boolean {
+function isSameKind(a: Limit, b: Limit): boolean {
   if (a.kind === 'rate') return b.kind === 'rate' && a.unit === b.unit && a.periodMs === b.periodMs;
   if (a.kind === 'slots') return b.kind === 'slots';
   return b.kind === 'window' && a.unit === b.unit && a.per === b.per && a.timeZone === b.timeZone;

@@ -1,6 +1,6 @@
 /** Rates and slots in memory. A rate: GCRA with a burst of one period's amount, and refunds that never let more through than the rate. */
 
-import type { LimitState, RateLaw, SlotsLaw, Standing } from './limits.ts';
+import type { LimitState, LimitUsage, RateLimit, SlotsLimit } from './limits.ts';
 
 /** More units than any request has; keeps every product within the safe integers. */
 const MAX_UNITS = 1e11;
@@ -25,7 +25,7 @@ export interface RateHold {
  * an integer. `amount` of it drains with each millisecond, and a unit adds `periodMs`.
  */
 export class RateState implements LimitState {
-  law: RateLaw;
+  limit: RateLimit;
   /** Tickets that are not settled. */
   open = 0;
   #at: number;
@@ -33,8 +33,8 @@ export class RateState implements LimitState {
   #refunded = 0;
   #wraps = 0;
 
-  constructor(law: RateLaw, now: number) {
-    this.law = law;
+  constructor(limit: RateLimit, now: number) {
+    this.limit = limit;
     this.#at = now;
   }
 
@@ -43,7 +43,7 @@ export class RateState implements LimitState {
     const passed = now - this.#at;
     if (passed > 0) {
       this.#at = now;
-      const { amount } = this.law;
+      const { amount } = this.limit;
       // The product alone could leave the safe range.
       this.#debt = passed >= this.#debt / amount ? 0 : this.#debt - passed * amount;
     }
@@ -59,7 +59,7 @@ export class RateState implements LimitState {
 
   /** Milliseconds until so many units are admitted; 0: now. Infinity: more than a burst. */
   wait(units: number, now: number): number {
-    const { amount, periodMs } = this.law;
+    const { amount, periodMs } = this.limit;
     const asked = Math.max(1, units);
     if (asked > amount) return Number.POSITIVE_INFINITY;
     const over = this.debt(now) + asked * periodMs - amount * periodMs;
@@ -99,7 +99,7 @@ export class RateState implements LimitState {
    */
   refund(hold: RateHold, used: number, now: number): void {
     const debt = this.debt(now);
-    const { amount, periodMs } = this.law;
+    const { amount, periodMs } = this.limit;
     const since = (this.#wraps - hold.wraps) * WRAP + (this.#refunded - hold.refunded);
     const start = Math.max(0, hold.offset - since);
     const end = start + hold.units * periodMs;
@@ -114,23 +114,23 @@ export class RateState implements LimitState {
     this.#wraps++;
   }
 
-  standing(now: number): Standing {
-    const { law } = this;
+  usage(now: number): LimitUsage {
+    const { limit } = this;
     const debt = this.debt(now);
-    const free = Math.floor((law.amount * law.periodMs - debt) / law.periodMs);
+    const free = Math.floor((limit.amount * limit.periodMs - debt) / limit.periodMs);
     return {
-      law,
-      used: Math.ceil(debt / law.periodMs),
+      limit,
+      used: Math.ceil(debt / limit.periodMs),
       held: 0,
       remaining: Math.max(0, free),
-      resetMs: Math.ceil(debt / law.amount),
+      resetMs: Math.ceil(debt / limit.amount),
     };
   }
 
   /** Units that count whether they fit or not. */
   owe(units: number, now: number): void {
     this.debt(now);
-    const more = Math.min(units, MAX_UNITS) * this.law.periodMs;
+    const more = Math.min(units, MAX_UNITS) * this.limit.periodMs;
     this.#debt = Math.min(MAX_DEBT, this.#debt + more);
   }
 
@@ -144,19 +144,19 @@ const LOOK_AGAIN_MS = 1000;
 
 /** Slots: so many at a time. */
 export class SlotsState implements LimitState {
-  law: SlotsLaw;
+  limit: SlotsLimit;
   /** Held by this process, and by its workers. */
   held = 0;
   /** Held by a process that hands over to this one. */
   others = 0;
 
-  constructor(law: SlotsLaw) {
-    this.law = law;
+  constructor(limit: SlotsLimit) {
+    this.limit = limit;
   }
 
   wait(slots: number): number {
-    if (slots > this.law.amount) return Number.POSITIVE_INFINITY;
-    return this.held + this.others + slots <= this.law.amount ? 0 : LOOK_AGAIN_MS;
+    if (slots > this.limit.amount) return Number.POSITIVE_INFINITY;
+    return this.held + this.others + slots <= this.limit.amount ? 0 : LOOK_AGAIN_MS;
   }
 
   take(slots: number): undefined {
@@ -167,10 +167,10 @@ export class SlotsState implements LimitState {
     this.held -= reserved;
   }
 
-  standing(): Standing {
+  usage(): LimitUsage {
     const used = this.held + this.others;
-    const remaining = Math.max(0, this.law.amount - used);
-    return { law: this.law, used, held: used, remaining, resetMs: undefined };
+    const remaining = Math.max(0, this.limit.amount - used);
+    return { limit: this.limit, used, held: used, remaining, resetMs: undefined };
   }
 
   isAsNew(): boolean {

@@ -3,8 +3,8 @@
 import type { Budget, LimitName, Principal } from '../keys/principal.ts';
 import { runInSlices, type Steps } from '../lib/loop/steps.ts';
 import { usdOf } from '../lib/text/usd.ts';
-import { budgetLaw, lawsOf, limitNameOf } from './laws-of.ts';
-import type { Limits, Standing } from './limits.ts';
+import { budgetLimit, keyLimitsOf, limitNameOf } from './key-limits.ts';
+import type { Limits, LimitUsage } from './limits.ts';
 
 /** Budgets that are asked about at once. */
 const AT_ONCE = 200;
@@ -51,7 +51,7 @@ export type NeverFits = ReadonlyMap<string, number>;
 
 const budgetReport = (
   budget: Budget,
-  { law, used, held, remaining, resetAt }: Standing,
+  { limit, used, held, remaining, resetAt }: LimitUsage,
   neverFits: NeverFits,
 ) => ({
   name: budget.name,
@@ -62,7 +62,7 @@ const budgetReport = (
   spent_usd: usdOf(used - held),
   reserved_usd: usdOf(held),
   remaining_usd: usdOf(remaining),
-  never_fits_usd: largerThan(budget.nanoUsd, neverFits.get(law.id)),
+  never_fits_usd: largerThan(budget.nanoUsd, neverFits.get(limit.id)),
   resets_at: resetAt === undefined ? null : new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z'),
 });
 
@@ -77,20 +77,20 @@ export async function usageReport(
   principal: Principal,
   neverFits = NONE,
 ): Promise<UsageReport> {
-  const laws = lawsOf(principal);
-  const standings = laws.all.length === 0 ? [] : await limits.standing(laws.all);
+  const keyLimits = keyLimitsOf(principal);
+  const usages = keyLimits.all.length === 0 ? [] : await limits.usage(keyLimits.all);
   const reported: LimitReport[] = [];
   const budgets: BudgetReport[] = [];
-  for (const standing of standings) {
-    const { law, used, remaining, resetMs } = standing;
-    if (law.kind === 'window') {
-      const own = laws.budgets.find((one) => one.law === law);
-      if (own !== undefined) budgets.push(budgetReport(own.budget, standing, neverFits));
+  for (const usage of usages) {
+    const { limit, used, remaining, resetMs } = usage;
+    if (limit.kind === 'window') {
+      const own = keyLimits.budgets.find((one) => one.limit === limit);
+      if (own !== undefined) budgets.push(budgetReport(own.budget, usage, neverFits));
       continue;
     }
     reported.push({
-      limit: limitNameOf(law),
-      amount: law.amount,
+      limit: limitNameOf(limit),
+      amount: limit.amount,
       used,
       remaining,
       reset_seconds: resetMs === undefined ? null : Math.ceil(resetMs / 1000),
@@ -134,18 +134,18 @@ export async function budgetsReport(
   neverFits = NONE,
 ): Promise<BudgetsReport> {
   const budgets = await runInSlices(listed(owned));
-  const standings: Standing[] = [];
+  const usages: LimitUsage[] = [];
   for (let at = 0; at < budgets.length; at += AT_ONCE) {
-    const laws = budgets.slice(at, at + AT_ONCE).map(({ budget }) => budgetLaw(budget));
-    standings.push(...(await limits.standing(laws)));
+    const slice = budgets.slice(at, at + AT_ONCE).map(({ budget }) => budgetLimit(budget));
+    usages.push(...(await limits.usage(slice)));
   }
-  const share = (at: number) => standings[at]!.used / Math.max(1, budgets[at]!.budget.nanoUsd);
+  const share = (at: number) => usages[at]!.used / Math.max(1, budgets[at]!.budget.nanoUsd);
   const order = budgets.map((_, at) => at).toSorted((a, b) => share(b) - share(a) || a - b);
   const data = order.slice(0, limit).map((at): OwnedBudgetReport => {
     const { budget, key, labels } = budgets[at]!;
     return {
       id: budget.id,
-      ...budgetReport(budget, standings[at]!, neverFits),
+      ...budgetReport(budget, usages[at]!, neverFits),
       warn: budget.warn,
       key: key?.id ?? null,
       key_name: key?.name ?? null,

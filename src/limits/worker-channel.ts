@@ -25,7 +25,7 @@ export type LimitsAnswer = { readonly number: number } & (
 export class FirstProcess {
   readonly #limits: ProcessLimits;
   readonly #bank: OwnBank;
-  /** Slots of each worker, by the id of the law. */
+  /** Slots of each worker, by the id of the limit. */
   readonly #workers = new Set<Map<string, number>>();
 
   /** @param bank where these limits count budgets */
@@ -72,23 +72,23 @@ export class FirstProcess {
     const now = this.#limits.clock.monotonic();
     const processes = this.#workers.size + 1;
     const states = takes.map((take) => {
-      const state = this.#limits.stateOf(take.law, now) as RateState | SlotsState;
+      const state = this.#limits.stateOf(take.limit, now) as RateState | SlotsState;
       if (state instanceof RateState) tellRate(state, take, now);
       else tellSlots(state, take, slots);
       return state;
     });
     const waits = takes.map(({ need }, i) => (need === 0 ? 0 : states[i]!.wait(need, now)));
     const isRefused = waits.some((wait) => wait > 0);
-    const taken = takes.map(({ law, need, ahead }, i): Taken => {
+    const taken = takes.map(({ limit, need, ahead }, i): Taken => {
       const state = states[i]!;
-      const { remaining } = state.standing(now);
+      const { remaining } = state.usage(now);
       const more = Math.min(ahead, Math.floor(((remaining - need) * 0.1) / processes));
       const granted = isRefused ? 0 : need + Math.max(0, more);
       const seen = granted === 0 ? undefined : state.take(granted, now);
       if (state instanceof RateState) state.open -= granted === 0 ? 0 : 1;
-      else slots.set(law.id, (slots.get(law.id) ?? 0) + granted);
+      else slots.set(limit.id, (slots.get(limit.id) ?? 0) + granted);
       const { offset = 0, refunded = 0, wraps = 0 } = seen ?? {};
-      const left = state.standing(now).remaining;
+      const left = state.usage(now).remaining;
       return { granted, wait: waits[i]!, offset, refunded, wraps, left };
     });
     return { processes, at: now, taken };
@@ -111,13 +111,13 @@ function tellRate(state: RateState, { debt, refunds }: Take, now: number): void 
 
 function tellSlots(
   state: SlotsState,
-  { law, given, held }: Take,
+  { limit, given, held }: Take,
   slots: Map<string, number>,
 ): void {
-  const before = slots.get(law.id) ?? 0;
+  const before = slots.get(limit.id) ?? 0;
   const rest = Math.max(0, (held >= 0 ? held : before) - given);
   state.held += rest - before;
-  slots.set(law.id, rest);
+  slots.set(limit.id, rest);
 }
 
 /** How a worker reaches the first process. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { budgetsMove } from '../../src/limits/budgets-move.ts';
 import { DatabaseBank } from '../../src/limits/database-bank.ts';
-import type { Admission, WindowLaw } from '../../src/limits/limits.ts';
+import type { Admission, WindowLimit } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import { LIMITS_SCHEMA, limitsTables } from '../../src/limits/schema.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
@@ -220,7 +220,7 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
   test('under load, in both forms at once, what was drawn ahead is taken back and the sums are exact', async () => {
     const database = await emptyDatabase();
     const { path } = machine();
-    const law: WindowLaw = {
+    const limit: WindowLimit = {
       ...{ kind: 'window', id: 'budget', unit: 'nano_usd', amount: 1_000_000 },
       ...{ per: 'month', timeZone: 'UTC' },
     };
@@ -232,8 +232,8 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
     };
     let used = 0;
     for (let i = 0; i < 200; i++) {
-      settle(await kept.admit([{ law, amount: 100 }]), 90);
-      settle(await shared.admit([{ law, amount: 70 }]), 60);
+      settle(await kept.admit([{ limit, amount: 100 }]), 90);
+      settle(await shared.admit([{ limit, amount: 70 }]), 60);
       used += 150;
       if (i % 50 === 49) await move(database, path, 'engines');
       if (i % 50 === 20) await move(database, path, 'embedded');
@@ -249,8 +249,10 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
     expect(inFile(path)).toEqual({ budget: used });
     // The next process has what is left.
     const next = new KeptLimits({ path, onProblem: () => {}, onReached: () => {} });
-    expect(next.admit([{ law, amount: 1_000_000 - used + 1 }])).toMatchObject({ admitted: false });
-    settle(next.admit([{ law, amount: 1_000_000 - used }]), 0);
+    expect(next.admit([{ limit, amount: 1_000_000 - used + 1 }])).toMatchObject({
+      admitted: false,
+    });
+    settle(next.admit([{ limit, amount: 1_000_000 - used }]), 0);
     next.close();
   });
 

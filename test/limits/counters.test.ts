@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
 import { cacheCounter } from '../../src/limits/cache-counter.ts';
 import { LEASE_MS } from '../../src/limits/counters.ts';
-import type { Admission, RateLaw, SlotsLaw, Ticket } from '../../src/limits/limits.ts';
+import type { Admission, RateLimit, SlotsLimit, Ticket } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import { ValkeyCache } from '../../src/state/engines/valkey.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 
 describe.skipIf(!HAS_CACHE)('shared rates', () => {
   let server: Server;
-  let laws = 0;
+  let limits = 0;
   const opened: { close(): void | Promise<void> }[] = [];
   beforeAll(async () => {
     server = await startCache();
@@ -40,16 +40,16 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     opened.push(rates, cache);
     return { rates, cache };
   }
-  const rate = (amount: number, unit: 'requests' | 'tokens' = 'requests'): RateLaw => ({
+  const rate = (amount: number, unit: 'requests' | 'tokens' = 'requests'): RateLimit => ({
     kind: 'rate',
-    id: `${unit}:${++laws}`,
+    id: `${unit}:${++limits}`,
     unit,
     amount,
     periodMs: 3_600_000,
   });
-  const slots = (amount: number): SlotsLaw => ({
+  const slots = (amount: number): SlotsLimit => ({
     kind: 'slots',
-    id: `streams:${++laws}`,
+    id: `streams:${++limits}`,
     unit: 'exchanges',
     amount,
   });
@@ -60,59 +60,59 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
 
   test('three replicas together admit exactly the amount, and say when more comes', async () => {
     const replicas = [replica(), replica(), replica()];
-    const law = rate(10);
+    const limit = rate(10);
     const results = await Promise.all(
-      Array.from({ length: 60 }, (_, i) => replicas[i % 3]!.rates.admit([{ law, amount: 1 }])),
+      Array.from({ length: 60 }, (_, i) => replicas[i % 3]!.rates.admit([{ limit, amount: 1 }])),
     );
     expect(results.filter(({ admitted }) => admitted).length).toBe(10);
     const refused = results.find((one) => !one.admitted)!;
     if (refused.admitted) throw new Error();
-    expect(refused.law).toBe(law);
+    expect(refused.limit).toBe(limit);
     expect(refused.retryAfterMs).toBeGreaterThan(0);
     expect(refused.retryAfterMs!).toBeLessThanOrEqual(360_000);
-    expect(refused.standing.remaining).toBe(0);
+    expect(refused.usage.remaining).toBe(0);
   });
 
   test('what was granted to a request is not given back by an answer that comes beside it', async () => {
     const replicas = [replica(), replica(), replica()];
     for (let round = 0; round < 60; round++) {
-      const law = rate(10);
+      const limit = rate(10);
       const results = await Promise.all(
-        Array.from({ length: 60 }, (_, i) => replicas[i % 3]!.rates.admit([{ law, amount: 1 }])),
+        Array.from({ length: 60 }, (_, i) => replicas[i % 3]!.rates.admit([{ limit, amount: 1 }])),
       );
       expect([round, results.filter(({ admitted }) => admitted).length]).toEqual([round, 10]);
     }
   });
 
-  test('with several laws, all or nothing is taken', async () => {
+  test('with several limits, all or nothing is taken', async () => {
     const { rates } = replica();
     const [wide, narrow] = [rate(100), rate(1)];
     const both = [
-      { law: wide, amount: 1 },
-      { law: narrow, amount: 1 },
+      { limit: wide, amount: 1 },
+      { limit: narrow, amount: 1 },
     ];
     expect((await rates.admit(both)).admitted).toBe(true);
     const refused = await replica().rates.admit(both);
     expect(refused.admitted).toBe(false);
-    // Of each law, also of the one that has plenty.
-    const left = refused.standings();
-    expect(left.map(({ law }) => law)).toEqual([wide, narrow]);
+    // Of each limit, also of the one that has plenty.
+    const left = refused.usages();
+    expect(left.map(({ limit }) => limit)).toEqual([wide, narrow]);
     expect(left[1]!.remaining).toBe(0);
     expect(left[0]!.remaining).toBeGreaterThan(0);
-    const [standing] = await rates.standing([wide]);
-    expect(standing!.used).toBe(1);
+    const [usage] = await rates.usage([wide]);
+    expect(usage!.used).toBe(1);
   });
 
   test('where there is plenty, requests ask nothing: trips follow time, not requests', async () => {
     const { rates, cache } = replica();
-    const law = rate(1_000_000);
+    const limit = rate(1_000_000);
     // It learns how much is used.
-    for (let i = 0; i < 200; i++) ticketOf(await rates.admit([{ law, amount: 1 }])).settle([1]);
-    await until(() => !(rates.admit([{ law, amount: 1 }]) instanceof Promise));
+    for (let i = 0; i < 200; i++) ticketOf(await rates.admit([{ limit, amount: 1 }])).settle([1]);
+    await until(() => !(rates.admit([{ limit, amount: 1 }]) instanceof Promise));
     const { trips } = cache.state;
     let waited = 0;
     for (let i = 0; i < 5000; i++) {
-      const admission = rates.admit([{ law, amount: 1 }]);
+      const admission = rates.admit([{ limit, amount: 1 }]);
       if (admission instanceof Promise) waited++;
       ticketOf(await admission).settle([1]);
       if (i % 100 === 0) await Bun.sleep(0);
@@ -123,8 +123,8 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
 
   test('slots are exact, and a slot that is free goes to whoever asks next, on any replica', async () => {
     const [a, b] = [replica(), replica()];
-    const law = slots(3);
-    const ask = (one: typeof a) => one.rates.admit([{ law, amount: 1 }]);
+    const limit = slots(3);
+    const ask = (one: typeof a) => one.rates.admit([{ limit, amount: 1 }]);
     const held = [await ask(a), await ask(b), await ask(a)];
     expect(held.map(({ admitted }) => admitted)).toEqual([true, true, true]);
     expect((await ask(b)).admitted).toBe(false);
@@ -135,39 +135,39 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     });
     expect((await ask(a)).admitted).toBe(false);
     for (const one of [held[1]!, held[2]!, next]) ticketOf(one).settle([1]);
-    await until(async () => (await a.rates.standing([law]))[0]!.used === 0);
+    await until(async () => (await a.rates.usage([limit]))[0]!.used === 0);
   });
 
   test('the slots of a replica that dies are free after their time', async () => {
-    const law = slots(1);
+    const limit = slots(1);
     const dying = replica('local', 600);
-    expect((await dying.rates.admit([{ law, amount: 1 }])).admitted).toBe(true);
+    expect((await dying.rates.admit([{ limit, amount: 1 }])).admitted).toBe(true);
     // Its connection goes, and its heartbeat with it.
     await dying.cache.close();
     const other = replica('local', 600);
-    expect((await other.rates.admit([{ law, amount: 1 }])).admitted).toBe(false);
-    await until(async () => (await other.rates.admit([{ law, amount: 1 }])).admitted);
+    expect((await other.rates.admit([{ limit, amount: 1 }])).admitted).toBe(false);
+    await until(async () => (await other.rates.admit([{ limit, amount: 1 }])).admitted);
   });
 
   test('tokens: less comes back, more is a debt, on every replica', async () => {
     const [a, b] = [replica(), replica()];
-    const law = rate(1000, 'tokens');
-    ticketOf(await a.rates.admit([{ law, amount: 800 }])).settle([100]);
+    const limit = rate(1000, 'tokens');
+    ticketOf(await a.rates.admit([{ limit, amount: 800 }])).settle([100]);
     const second = await until(async () => {
-      const admission = await b.rates.admit([{ law, amount: 800 }]);
+      const admission = await b.rates.admit([{ limit, amount: 800 }]);
       return admission.admitted && admission;
     });
     second.settle([1500]);
     await until(async () => {
-      const [standing] = await a.rates.standing([law]);
-      return standing!.used >= 1000;
+      const [usage] = await a.rates.usage([limit]);
+      return usage!.used >= 1000;
     });
-    expect((await a.rates.admit([{ law, amount: 1 }])).admitted).toBe(false);
+    expect((await a.rates.admit([{ limit, amount: 1 }])).admitted).toBe(false);
   });
 
   test('more than the amount can never be admitted, and asks nothing', () => {
     const { rates, cache } = replica();
-    const admission = rates.admit([{ law: rate(5), amount: 6 }]);
+    const admission = rates.admit([{ limit: rate(5), amount: 6 }]);
     expect(admission).toMatchObject({ admitted: false, retryAfterMs: undefined });
     expect(cache.state.trips).toBe(0);
   });
@@ -176,13 +176,13 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     const own = await startCache();
     const of = (onError: 'local' | 'open' | 'closed') => replica(onError, undefined, own.port);
     const [local, open, closed] = [of('local'), of('open'), of('closed')];
-    const law = rate(9);
+    const limit = rate(9);
     // Each has been heard of.
-    for (const one of [local, open, closed, local]) await one.rates.admit([{ law, amount: 1 }]);
+    for (const one of [local, open, closed, local]) await one.rates.admit([{ limit, amount: 1 }]);
     own.freeze();
     const ask = (one: typeof local, count: number) =>
       Promise.allSettled(
-        Array.from({ length: count }, () => one.rates.admit([{ law, amount: 1 }])),
+        Array.from({ length: count }, () => one.rates.admit([{ limit, amount: 1 }])),
       );
     const admitted = (results: readonly PromiseSettledResult<Admission>[]) =>
       results.filter((one) => one.status === 'fulfilled' && one.value.admitted).length;
@@ -194,7 +194,7 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     );
     own.thaw();
     await until(() => local.cache.state.status === 'up');
-    await until(async () => !(await local.rates.admit([{ law, amount: 1 }])).admitted);
+    await until(async () => !(await local.rates.admit([{ limit, amount: 1 }])).admitted);
     for (const one of [local, open, closed]) {
       await one.rates.close();
       await one.cache.close();

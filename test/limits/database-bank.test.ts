@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
 import { DatabaseBank } from '../../src/limits/database-bank.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
-import type { Admission, Clock, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import type { Admission, Clock, Ticket, WindowLimit } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import type { Sql, SqlTransaction } from '../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
@@ -21,7 +21,7 @@ const LONG = 10_000;
 describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
   let server: DatabaseServer;
   let reader: PostgresDatabase;
-  let laws = 0;
+  let limits = 0;
   const opened: { close(): void | Promise<void> }[] = [];
   const reached: number[] = [];
   beforeAll(async () => {
@@ -54,9 +54,9 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     opened.push(windows, database);
     return { windows, database };
   }
-  const budget = (amount: number, more: Partial<WindowLaw> = {}): WindowLaw => ({
+  const budget = (amount: number, more: Partial<WindowLimit> = {}): WindowLimit => ({
     kind: 'window',
-    id: `budget:${++laws}`,
+    id: `budget:${++limits}`,
     unit: 'nano_usd',
     amount,
     per: 'month',
@@ -67,7 +67,7 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     if (!admission.admitted) throw new Error('refused');
     return admission;
   };
-  const counted = async ({ id }: WindowLaw) => {
+  const counted = async ({ id }: WindowLimit) => {
     const [row] = await reader.query<{ spent: number; held: number }>(
       'SELECT spent, held FROM hopgate.windows WHERE law = $1',
       [id],
@@ -78,27 +78,27 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
 
   test('what another replica counted too much comes back to all', async () => {
     const [one, other] = [replica(), replica()];
-    const law = budget(100);
-    const all = ticketOf(await one.windows.admit([{ law, amount: 100 }]));
+    const limit = budget(100);
+    const all = ticketOf(await one.windows.admit([{ limit, amount: 100 }]));
     all.settle([100]);
-    await until(async () => (await counted(law)).spent === 100);
-    const [refused] = await other.windows.standing([law]);
+    await until(async () => (await counted(limit)).spent === 100);
+    const [refused] = await other.windows.usage([limit]);
     expect(refused!.remaining).toBe(0);
-    const owed = { law, amount: 0, soft: true, countedAt: Date.now() };
+    const owed = { limit, amount: 0, soft: true, countedAt: Date.now() };
     ticketOf(await other.windows.admit([owed])).settle([-60]);
     await until(async () => {
-      const { spent, held } = await counted(law);
+      const { spent, held } = await counted(limit);
       return spent === 40 && held === 0;
     });
-    ticketOf(await one.windows.admit([{ law, amount: 60 }])).settle([60]);
-    expect((await one.windows.admit([{ law, amount: 1 }])).admitted).toBe(false);
+    ticketOf(await one.windows.admit([{ limit, amount: 60 }])).settle([60]);
+    expect((await one.windows.admit([{ limit, amount: 1 }])).admitted).toBe(false);
   });
 
   test('replicas together reserve no more than the amount, and the last unit can be used', async () => {
     const replicas = [replica(), replica(), replica()];
-    const law = budget(100);
+    const limit = budget(100);
     const results = await Promise.all(
-      Array.from({ length: 90 }, (_, i) => replicas[i % 3]!.windows.admit([{ law, amount: 7 }])),
+      Array.from({ length: 90 }, (_, i) => replicas[i % 3]!.windows.admit([{ limit, amount: 7 }])),
     );
     const admitted = results.filter((one) => one.admitted).map(ticketOf);
     expect(admitted.length * 7).toBeLessThanOrEqual(100);
@@ -107,28 +107,28 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     let spent = admitted.length * 7;
     await until(async () => {
       for (const { windows } of replicas) {
-        const admission = await windows.admit([{ law, amount: 1 }]);
+        const admission = await windows.admit([{ limit, amount: 1 }]);
         if (!admission.admitted) continue;
         admission.settle([1]);
         spent++;
       }
       return spent === 100;
     });
-    await until(async () => (await counted(law)).spent === 100);
-    const refused = await replicas[0]!.windows.admit([{ law, amount: 1 }]);
-    expect(refused).toMatchObject({ admitted: false, refusedBy: [law] });
+    await until(async () => (await counted(limit)).spent === 100);
+    const refused = await replicas[0]!.windows.admit([{ limit, amount: 1 }]);
+    expect(refused).toMatchObject({ admitted: false, refusedBy: [limit] });
   });
 
   test('what is enough for one more request is not split among replicas that all refuse', async () => {
     let now = 1_000_000;
     const clock = { wall: () => Date.now(), monotonic: () => now };
     const [one, other] = [replica({ clock }), replica({ clock })];
-    const law = budget(1000);
+    const limit = budget(1000);
     // Each keeps a part of what its request did not need.
-    ticketOf(await one.windows.admit([{ law, amount: 600 }])).abandon();
-    ticketOf(await other.windows.admit([{ law, amount: 400 }])).abandon();
-    await until(async () => (await counted(law)).held < 600);
-    const ask = ({ windows }: typeof one) => windows.admit([{ law, amount: 1000 }]);
+    ticketOf(await one.windows.admit([{ limit, amount: 600 }])).abandon();
+    ticketOf(await other.windows.admit([{ limit, amount: 400 }])).abandon();
+    await until(async () => (await counted(limit)).held < 600);
+    const ask = ({ windows }: typeof one) => windows.admit([{ limit, amount: 1000 }]);
     let admitted = 0;
     // Both are asked all the time, for less than the ten seconds after which a lease is given back.
     for (let round = 0; round < 40 && admitted === 0; round++) {
@@ -142,12 +142,12 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
 
   test('where there is plenty, requests wait for nothing', async () => {
     const { windows, database } = replica();
-    const law = budget(1e12);
-    ticketOf(await windows.admit([{ law, amount: 1000 }])).settle([900]);
+    const limit = budget(1e12);
+    ticketOf(await windows.admit([{ limit, amount: 1000 }])).settle([900]);
     const { trips } = database.state;
     let waited = 0;
     for (let i = 0; i < 5000; i++) {
-      const admission = windows.admit([{ law, amount: 1000 }]);
+      const admission = windows.admit([{ limit, amount: 1000 }]);
       if (admission instanceof Promise) waited++;
       ticketOf(await admission).settle([900]);
       if (i % 100 === 0) await Bun.sleep(0);
@@ -155,7 +155,7 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     expect(waited).toBe(0);
     expect(database.state.trips - trips).toBeLessThan(100);
     await windows.close();
-    expect(await counted(law)).toEqual({ spent: 5001 * 900, held: 0 });
+    expect(await counted(limit)).toEqual({ spent: 5001 * 900, held: 0 });
   });
 
   test('random costs, aborts, lost answers, cut connections, a killed server: all is counted once', async () => {
@@ -163,23 +163,23 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     const replicas = Array.from({ length: 4 }, (_, i) =>
       replica({ port: i < 2 ? proxy.port : server.port }),
     );
-    const law = budget(3_000_000);
+    const limit = budget(3_000_000);
     let used = 0;
     let admitted = 0;
     let over = false;
     let running = true;
     const looking = (async () => {
       while (running) {
-        const row = await counted(law).catch(() => undefined);
+        const row = await counted(limit).catch(() => undefined);
         // What a request really costs is at most what was reserved here.
-        if (row !== undefined && row.spent + row.held > law.amount) over = true;
+        if (row !== undefined && row.spent + row.held > limit.amount) over = true;
         await Bun.sleep(5);
       }
     })();
     const work = replicas.map(async ({ windows }) => {
       for (let i = 0; i < 400; i++) {
         const amount = 1 + Math.floor(Math.random() * 5000);
-        const admission = await Promise.resolve(windows.admit([{ law, amount }])).catch(
+        const admission = await Promise.resolve(windows.admit([{ limit, amount }])).catch(
           () => undefined,
         );
         if (admission?.admitted !== true) {
@@ -210,58 +210,58 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     await until(() => replicas.every(({ database }) => database.state.status === 'up'));
     expect(admitted).toBeGreaterThan(100);
     // Two passes: a draw whose answer was lost is repeated first.
-    await until(async () => (await counted(law).catch(() => ({ spent: -1 }))).spent === used);
+    await until(async () => (await counted(limit).catch(() => ({ spent: -1 }))).spent === used);
     for (const { windows } of replicas) await windows.close();
     running = false;
     await looking;
     expect(over).toBe(false);
-    expect(await counted(law)).toEqual({ spent: used, held: 0 });
+    expect(await counted(limit)).toEqual({ spent: used, held: 0 });
     proxy.close();
   });
 
   test('what a dead replica held counts as spent; if it wakes, what it really used', async () => {
     const proxy = await startFaultProxy(server.port);
     const dying = replica({ port: proxy.port, sessionMs: 1500 });
-    const law = budget(1000);
-    const ticket = ticketOf(await dying.windows.admit([{ law, amount: 400 }]));
-    const before = await counted(law);
+    const limit = budget(1000);
+    const ticket = ticketOf(await dying.windows.admit([{ limit, amount: 400 }]));
+    const before = await counted(limit);
     expect(before.held).toBeGreaterThanOrEqual(400);
     proxy.silent = true;
     const other = replica({ sessionMs: 1500 });
     await until(async () => {
-      await other.windows.standing([law]);
-      const { spent, held } = await counted(law);
+      await other.windows.usage([limit]);
+      const { spent, held } = await counted(limit);
       return spent === before.held && held === 0;
     });
     // It is never free while nothing is known of it.
-    const most = await other.windows.admit([{ law, amount: 1000 - before.held + 1 }]);
+    const most = await other.windows.admit([{ limit, amount: 1000 - before.held + 1 }]);
     expect(most.admitted).toBe(false);
     proxy.silent = false;
     proxy.cut();
     ticket.settle([150]);
     await until(() => dying.database.state.status === 'up');
     await until(async () => {
-      const { spent } = await counted(law);
+      const { spent } = await counted(limit);
       return spent === 150;
     });
     await dying.windows.close();
     await other.windows.close();
-    expect(await counted(law)).toEqual({ spent: 150, held: 0 });
+    expect(await counted(limit)).toEqual({ spent: 150, held: 0 });
     proxy.close();
   });
 
   test('while the bank is away, the lease lasts; then hard budgets refuse, and soft ones go on', async () => {
     const proxy = await startFaultProxy(server.port);
     const { windows, database } = replica({ port: proxy.port });
-    const law = budget(100_000);
-    ticketOf(await windows.admit([{ law, amount: 100 }])).settle([100]);
-    await until(async () => (await counted(law)).spent === 100);
+    const limit = budget(100_000);
+    ticketOf(await windows.admit([{ limit, amount: 100 }])).settle([100]);
+    await until(async () => (await counted(limit)).spent === 100);
     proxy.silent = true;
     let served = 0;
     const failed = await (async () => {
       for (;;) {
         try {
-          ticketOf(await windows.admit([{ law, amount: 100 }])).settle([100]);
+          ticketOf(await windows.admit([{ limit, amount: 100 }])).settle([100]);
           served++;
         } catch (thrown) {
           return thrown;
@@ -270,16 +270,16 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     })();
     expect(failed).toMatchObject({ code: 'limits_unavailable' });
     expect(served).toBeGreaterThan(0);
-    ticketOf(await windows.admit([{ law, amount: 500, soft: true }])).settle([500]);
+    ticketOf(await windows.admit([{ limit, amount: 500, soft: true }])).settle([500]);
     proxy.silent = false;
     await until(() => database.state.status === 'up');
-    await until(async () => (await counted(law)).spent === 100 + served * 100 + 500);
+    await until(async () => (await counted(limit)).spent === 100 + served * 100 + 500);
     proxy.close();
   });
 
   test('a replica that freezes inside a draw does not hold up the others', async () => {
     const { database } = replica();
-    const law = budget(1000);
+    const limit = budget(1000);
     const frozen = Promise.withResolvers<never>();
     frozen.promise.catch(() => {});
     const freezing = {
@@ -297,15 +297,15 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
         ),
     } as unknown as Sql;
     // The tables are there.
-    await (await replica().windows.admit([{ law, amount: 1 }])).standings();
+    await (await replica().windows.admit([{ limit, amount: 1 }])).usages();
     const draw = new DatabaseBank({ database: freezing }).draw({
       ...{ session: 'frozen', number: 1, settled: [], closes: false },
-      wanted: [{ law: law.id, start: 0, keepUntil: 9e15, most: 10, need: 1, ahead: 0 }],
+      wanted: [{ law: limit.id, start: 0, keepUntil: 9e15, most: 10, need: 1, ahead: 0 }],
     });
     const failed = draw.catch((thrown: Error) => thrown);
     const other = replica();
     await until(async () => {
-      const admission = await Promise.resolve(other.windows.admit([{ law, amount: 5 }])).catch(
+      const admission = await Promise.resolve(other.windows.admit([{ limit, amount: 5 }])).catch(
         () => undefined,
       );
       return admission?.admitted;
@@ -317,13 +317,13 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
   test('each mark is told once over all replicas', async () => {
     reached.length = 0;
     const replicas = [replica(), replica()];
-    const law = budget(1000, { marks: [500] });
+    const limit = budget(1000, { marks: [500] });
     for (let i = 0; i < 12; i++) {
-      const admission = await replicas[i % 2]!.windows.admit([{ law, amount: 100, soft: true }]);
+      const admission = await replicas[i % 2]!.windows.admit([{ limit, amount: 100, soft: true }]);
       ticketOf(admission).settle([100]);
     }
-    await until(async () => (await counted(law)).spent === 1200);
-    for (const { windows } of replicas) await windows.standing([law]);
+    await until(async () => (await counted(limit)).spent === 1200);
+    for (const { windows } of replicas) await windows.usage([limit]);
     await until(() => reached.includes(1000));
     await Bun.sleep(100);
     expect(reached.toSorted((a, b) => a - b)).toEqual([500, 1000]);

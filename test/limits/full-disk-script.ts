@@ -14,7 +14,7 @@ const limits = new KeptLimits({
 let admitted = 0;
 let refused = 0;
 for (let i = 0; i < 1500; i++) {
-  const law = {
+  const limit = {
     kind: 'window',
     id: `a budget with a name of some length, number ${i}`,
     unit: 'nano_usd',
@@ -22,8 +22,8 @@ for (let i = 0; i < 1500; i++) {
     per: 'month',
     timeZone: 'UTC',
   } as const;
-  if (limits.admit([{ law, amount: 10 }]).admitted) admitted++;
-  if (!limits.admit([{ law, amount: 1 }]).admitted) refused++;
+  if (limits.admit([{ limit, amount: 10 }]).admitted) admitted++;
+  if (!limits.admit([{ limit, amount: 1 }]).admitted) refused++;
 }
 console.log(JSON.stringify({ admitted, refused, problems }));
 process.exit(0);

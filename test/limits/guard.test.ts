@@ -1,4 +1,4 @@
-/** An exchange under the laws of its key, and what the official SDKs make of a refusal in each protocol. */
+/** An exchange under the limits of its key, and what the official SDKs make of a refusal in each protocol. */
 
 import { describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
@@ -15,7 +15,7 @@ import { type Budget, type Principal, WITHOUT_KEY } from '../../src/keys/princip
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { type LimitGuard, openGuard } from '../../src/limits/guard.ts';
 import { durationText } from '../../src/limits/headers.ts';
-import { lawsOf } from '../../src/limits/laws-of.ts';
+import { keyLimitsOf } from '../../src/limits/key-limits.ts';
 import { budgetsReport, usageReport } from '../../src/limits/usage-report.ts';
 import { remedyForError } from '../../src/upstream/classify.ts';
 import { maskedError } from '../../src/upstream/vendor-error.ts';
@@ -78,12 +78,12 @@ describe('an exchange under limits', () => {
     expect(gate().open(key({}))).toBeUndefined();
   });
 
-  test('the laws of a principal are made once, and a shared budget is one law', () => {
+  test('the limits of a principal are made once, and a shared budget is one limit', () => {
     const shared = budget();
     const one = key({ limits: { requestsPerMinute: 5 }, budgets: [shared] });
     const two = key({ id: 'b', budgets: [shared] });
-    expect(lawsOf(one)).toBe(lawsOf(one));
-    expect(lawsOf(one).budgets[0]!.law).toBe(lawsOf(two).budgets[0]!.law);
+    expect(keyLimitsOf(one)).toBe(keyLimitsOf(one));
+    expect(keyLimitsOf(one).budgets[0]!.limit).toBe(keyLimitsOf(two).budgets[0]!.limit);
   });
 
   test('a try beside another is not made from the last tenth of a budget, unless it only warns', () => {
@@ -140,7 +140,7 @@ describe('an exchange under limits', () => {
     ]);
   });
 
-  test('a refusal says what is left of every law, as an answer does', () => {
+  test('a refusal says what is left of every limit, as an answer does', () => {
     const { open } = gate();
     const principal = key({
       limits: { requestsPerMinute: 2, tokensPerMinute: 1000 },
@@ -225,7 +225,7 @@ describe('an exchange under limits', () => {
   test('what was counted too much comes back when it is settled, in the period in which it was counted', () => {
     const { open, clock, limits } = gate();
     const principal = key({ budgets: [budget()], limits: { tokensPerMinute: 100 } });
-    const used = () => limits.standing(lawsOf(principal).all).map(({ used }) => used);
+    const used = () => limits.usage(keyLimitsOf(principal).all).map(({ used }) => used);
     const settle = (amounts: object, reserved: object = { tokens: 0, nanoUsd: 0, owed: true }) => {
       const hold = open(principal)!.reserve(reserved as never);
       (hold as { settle(used: object): void }).settle(amounts);
@@ -252,7 +252,7 @@ describe('an exchange under limits', () => {
       const hold = open(principal)!.reserve({ tokens: 0, nanoUsd: 6e9 });
       (hold as { settle(used: object): void }).settle({ tokens: 0, nanoUsd: 6e9 });
     }
-    expect(limits.standing(lawsOf(principal).all)[0]!.used).toBe(18e9);
+    expect(limits.usage(keyLimitsOf(principal).all)[0]!.used).toBe(18e9);
   });
 
   test('a budget that is smaller than one request says that it never fits', () => {
@@ -283,10 +283,10 @@ describe('an exchange under limits', () => {
     expect(await told(budget({ nanoUsd: 2e6 }))).toBeNull();
     // One that fits, but for what is spent, is none of these.
     errorOf(() => openGuard(options, key({ budgets: [budget({ nanoUsd: 0 })] })));
-    expect(neverFits.get(lawsOf(key({ budgets: [small] })).budgets[0]!.law.id)).toBe(2e6);
+    expect(neverFits.get(keyLimitsOf(key({ budgets: [small] })).budgets[0]!.limit.id)).toBe(2e6);
   });
 
-  test('a spent budget with a route sends exchanges there, unless another law refuses', () => {
+  test('a spent budget with a route sends exchanges there, unless another limit refuses', () => {
     const { open } = gate();
     const cheap = budget({ id: 'a', over: { action: 'route', route: 'cheap' } });
     const principal = key({ budgets: [cheap] });
@@ -304,7 +304,7 @@ describe('an exchange under limits', () => {
     const principal = key({ budgets: [budget()] });
     const hold = open(principal)!.reserve({ tokens: 5, nanoUsd: undefined });
     (hold as { settle(used: object): void }).settle({ tokens: 5, nanoUsd: undefined });
-    expect(limits.standing(lawsOf(principal).all)[0]).toMatchObject({ used: 0, held: 0 });
+    expect(limits.usage(keyLimitsOf(principal).all)[0]).toMatchObject({ used: 0, held: 0 });
   });
 
   test('what is used and left, for the holder of the key and for the admin', async () => {

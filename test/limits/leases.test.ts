@@ -5,9 +5,9 @@ import { OwnBank } from '../../src/limits/bank.ts';
 import { Lease } from '../../src/limits/lease.ts';
 import { Leases, Window } from '../../src/limits/leases.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
-import type { WindowLaw } from '../../src/limits/limits.ts';
+import type { WindowLimit } from '../../src/limits/limits.ts';
 
-const law = (per: WindowLaw['per'], amount = 100): WindowLaw => ({
+const limit = (per: WindowLimit['per'], amount = 100): WindowLimit => ({
   id: 'b',
   kind: 'window',
   name: 'b',
@@ -19,15 +19,15 @@ const law = (per: WindowLaw['per'], amount = 100): WindowLaw => ({
 const leases = new Leases({ bank: new OwnBank(), process: 'p', clock: SYSTEM_CLOCK });
 
 test('what is left is never below 0, nor is the wait of a lease whose window is over', () => {
-  const lease = new Lease(law('day'), leases.session, 0, 86_400_000);
+  const lease = new Lease(limit('day'), leases.session, 0, 86_400_000);
   Object.assign(lease, { spent: 70, others: 20, reserved: 15 });
-  const stands = { law: lease.law, used: 105, held: 35, remaining: 0, resetAt: 86_400_000 };
-  expect(lease.standing(86_399_000)).toEqual({ ...stands, resetMs: 1000 });
-  expect(lease.standing(86_401_000)).toEqual({ ...stands, resetMs: 0 });
+  const stands = { limit: lease.limit, used: 105, held: 35, remaining: 0, resetAt: 86_400_000 };
+  expect(lease.usage(86_399_000)).toEqual({ ...stands, resetMs: 1000 });
+  expect(lease.usage(86_401_000)).toEqual({ ...stands, resetMs: 0 });
 });
 
 test('a window that never ends has no end to tell', () => {
-  const standing = new Window(law('total'), leases).standing(0, 5);
-  expect(standing.resetMs).toBeUndefined();
-  expect('resetAt' in standing).toBe(false);
+  const usage = new Window(limit('total'), leases).usage(0, 5);
+  expect(usage.resetMs).toBeUndefined();
+  expect('resetAt' in usage).toBe(false);
 });

@@ -37,8 +37,8 @@ function setUp(answers: readonly (number | 'hang' | 'fail')[], timeoutMs = 5000)
   return { notices, lines, got, options };
 }
 
-const reached = (mark: number, more: Partial<Reached['law']> = {}): Reached => ({
-  law: {
+const reached = (mark: number, more: Partial<Reached['limit']> = {}): Reached => ({
+  limit: {
     kind: 'window',
     id: 'budget:web',
     unit: 'nano_usd',
@@ -84,8 +84,8 @@ describe('a warning', () => {
 
   test('without a webhook it is only logged; a total has no period', async () => {
     const { notices, got, lines } = setUp([200]);
-    const { webhook: _, ...law } = reached(1).law;
-    notices.reached({ ...reached(10e9), law });
+    const { webhook: _, ...limit } = reached(1).limit;
+    notices.reached({ ...reached(10e9), limit });
     await Bun.sleep(20);
     expect(got).toEqual([]);
     expect(lines).toHaveLength(1);

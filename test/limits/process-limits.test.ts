@@ -1,9 +1,9 @@
-/** The engine: all laws admit or none, windows count exactly under any clock, and what is as new leaves the memory. */
+/** The engine: all limits admit or none, windows count exactly under any clock, and what is as new leaves the memory. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { OwnBank, type TotalRows, type Totals } from '../../src/limits/bank.ts';
-import type { Charge, Law, Refusal, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import type { Charge, Limit, Refusal, Ticket, WindowLimit } from '../../src/limits/limits.ts';
 import type { Reached } from '../../src/limits/marks.ts';
 import { LocalLimits } from '../support/local-limits.ts';
 
@@ -48,7 +48,7 @@ class TestFile implements Totals {
   }
 }
 
-const window = (amount: number, more: Partial<WindowLaw> = {}): WindowLaw => ({
+const window = (amount: number, more: Partial<WindowLimit> = {}): WindowLimit => ({
   kind: 'window',
   id: 'w',
   unit: 'nano_usd',
@@ -57,21 +57,26 @@ const window = (amount: number, more: Partial<WindowLaw> = {}): WindowLaw => ({
   timeZone: 'Europe/Berlin',
   ...more,
 });
-const rate = (amount: number, id = 'r'): Law => ({
+const rate = (amount: number, id = 'r'): Limit => ({
   kind: 'rate',
   id,
   unit: 'requests',
   amount,
   periodMs: 60_000,
 });
-const slots = (amount: number, id = 's'): Law => ({ kind: 'slots', id, unit: 'exchanges', amount });
+const slots = (amount: number, id = 's'): Limit => ({
+  kind: 'slots',
+  id,
+  unit: 'exchanges',
+  amount,
+});
 
 const dayOf = (time: number) =>
   new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short' }).format(time);
 
 const admitted = (limits: LocalLimits, ...charges: Charge[]): Ticket => {
   const admission = limits.admit(charges);
-  if (!admission.admitted) throw new Error(`refused by ${admission.law.id}`);
+  if (!admission.admitted) throw new Error(`refused by ${admission.limit.id}`);
   return admission;
 };
 const refused = (limits: LocalLimits, ...charges: Charge[]): Refusal => {
@@ -102,7 +107,7 @@ describe('a window', () => {
       fc.property(fc.array(action, { maxLength: 150 }), (actions) => {
         const clock = new TestClock();
         const limits = new LocalLimits({ clock, bank: new TestFile().bank() });
-        const law = window(100);
+        const limit = window(100);
         const all: { day: string; counts: number }[] = [];
         const open: { ticket: Ticket; entry: { day: string; counts: number } }[] = [];
         for (const one of actions) {
@@ -115,7 +120,7 @@ describe('a window', () => {
             const used = all
               .filter((entry) => entry.day === day)
               .reduce((sum, { counts }) => sum + counts, 0);
-            const admission = limits.admit([{ law, amount: one.units }]);
+            const admission = limits.admit([{ limit, amount: one.units }]);
             expect(admission.admitted).toBe(used + Math.max(1, one.units) <= 100);
             if (!admission.admitted) continue;
             const entry = { day, counts: one.units };
@@ -149,7 +154,7 @@ describe('a window', () => {
       fc.property(fc.array(ask, { maxLength: 120 }), (asks) => {
         const clock = new TestClock();
         const file = new TestFile();
-        const law = window(1000);
+        const limit = window(1000);
         const start = () => new LocalLimits({ clock, bank: file.bank() });
         const processes = [start(), start(), start()];
         const open: { ticket: Ticket; units: number }[][] = [[], [], []];
@@ -171,7 +176,7 @@ describe('a window', () => {
             one.ticket.settle([used]);
             settled += used;
           } else {
-            const admission = processes[process]!.admit([{ law, amount: units }]);
+            const admission = processes[process]!.admit([{ limit, amount: units }]);
             if (admission.admitted) mine.push({ ticket: admission, units });
           }
           const held = open.flat().reduce((sum, one) => sum + one.units, 0);
@@ -188,9 +193,9 @@ describe('a window', () => {
   test('a killed process leaves at most a hundredth of the amount, or eight charges, beyond what it used', () => {
     const clock = new TestClock();
     const file = new TestFile();
-    const law = window(1_000_000);
+    const limit = window(1_000_000);
     const limits = new LocalLimits({ clock, bank: file.bank() });
-    for (let i = 0; i < 500; i++) admitted(limits, { law, amount: 100 }).settle([100]);
+    for (let i = 0; i < 500; i++) admitted(limits, { limit, amount: 100 }).settle([100]);
     const [total] = [...file.totals.values()];
     expect(total).toBeGreaterThanOrEqual(50_000);
     expect(total).toBeLessThanOrEqual(50_000 + 10_000 + 100);
@@ -202,7 +207,7 @@ describe('a window', () => {
     const clock = new TestClock();
     const file = new TestFile();
     const limits = new LocalLimits({ clock, bank: file.bank() });
-    admitted(limits, { law: window(1000), amount: 5 }).settle([5]);
+    admitted(limits, { limit: window(1000), amount: 5 }).settle([5]);
     expect([...file.totals.values()][0]).toBeGreaterThan(5);
     clock.pass(11_000);
     limits.save();
@@ -218,10 +223,10 @@ describe('a window', () => {
     const clock = new TestClock();
     const file = new TestFile();
     const limits = new LocalLimits({ clock, bank: file.bank() });
-    const law = window(100);
+    const limit = window(100);
     file.away = true;
-    for (let i = 0; i < 10; i++) admitted(limits, { law, amount: 10 }).settle([10]);
-    expect(refused(limits, { law, amount: 1 }).law).toBe(law);
+    for (let i = 0; i < 10; i++) admitted(limits, { limit, amount: 10 }).settle([10]);
+    expect(refused(limits, { limit, amount: 1 }).limit).toBe(limit);
     file.away = false;
     limits.save();
     expect([...file.totals.values()]).toEqual([100]);
@@ -230,60 +235,60 @@ describe('a window', () => {
   test('says what is spent, what is reserved, and when it begins anew', () => {
     const clock = new TestClock();
     const limits = new LocalLimits({ clock });
-    const law = window(100);
-    admitted(limits, { law, amount: 30 }).settle([25]);
-    const ticket = admitted(limits, { law, amount: 40 });
-    const standing = {
-      law,
+    const limit = window(100);
+    admitted(limits, { limit, amount: 30 }).settle([25]);
+    const ticket = admitted(limits, { limit, amount: 40 });
+    const usage = {
+      limit,
       used: 65,
       held: 40,
       remaining: 35,
       resetMs: 11 * 3_600_000,
       resetAt: clock.now + 11 * 3_600_000,
     };
-    expect(ticket.standings()).toEqual([standing]);
-    expect(limits.standing([law])).toEqual([standing]);
-    const { standings, ...refusal } = refused(limits, { law, amount: 36 });
-    expect(standings()).toEqual([standing]);
+    expect(ticket.usages()).toEqual([usage]);
+    expect(limits.usage([limit])).toEqual([usage]);
+    const { usages, ...refusal } = refused(limits, { limit, amount: 36 });
+    expect(usages()).toEqual([usage]);
     expect(refusal).toEqual({
       admitted: false,
-      law,
+      limit,
       retryAfterMs: 11 * 3_600_000,
-      standing,
+      usage,
       asked: 36,
-      refusedBy: [law],
+      refusedBy: [limit],
     });
     // No day is long enough for that.
-    expect(refused(limits, { law, amount: 101 }).retryAfterMs).toBeUndefined();
+    expect(refused(limits, { limit, amount: 101 }).retryAfterMs).toBeUndefined();
     const total = window(10, { id: 't', per: 'total' });
-    admitted(limits, { law: total, amount: 10 });
-    expect(refused(limits, { law: total, amount: 1 }).retryAfterMs).toBeUndefined();
+    admitted(limits, { limit: total, amount: 10 });
+    expect(refused(limits, { limit: total, amount: 1 }).retryAfterMs).toBeUndefined();
   });
 
   test('the newest definition counts, and keeps what is spent', () => {
     const limits = new LocalLimits({ clock: new TestClock() });
-    admitted(limits, { law: window(100), amount: 100 }).settle([100]);
-    expect(refused(limits, { law: window(100), amount: 1 }).standing.used).toBe(100);
-    expect(admitted(limits, { law: window(150), amount: 50 }).standings()[0]!.used).toBe(150);
+    admitted(limits, { limit: window(100), amount: 100 }).settle([100]);
+    expect(refused(limits, { limit: window(100), amount: 1 }).usage.used).toBe(100);
+    expect(admitted(limits, { limit: window(150), amount: 50 }).usages()[0]!.used).toBe(150);
   });
 
   test('reports each mark once a period, and that it is used up', () => {
     const clock = new TestClock();
     const reached: Reached[] = [];
     const limits = new LocalLimits({ clock, onReached: (one) => reached.push(one) });
-    const law = window(100, { marks: [50, 80] });
+    const limit = window(100, { marks: [50, 80] });
     const marks = () => reached.splice(0).map(({ mark, spent }) => [mark, spent]);
-    const open = admitted(limits, { law, amount: 60 });
+    const open = admitted(limits, { limit, amount: 60 });
     expect(marks()).toEqual([]);
     open.settle([55]);
     expect(marks()).toEqual([[50, 55]]);
-    admitted(limits, { law, amount: 30 }).settle([30]);
+    admitted(limits, { limit, amount: 30 }).settle([30]);
     expect(marks()).toEqual([[80, 85]]);
-    refused(limits, { law, amount: 20 });
-    refused(limits, { law, amount: 20 });
+    refused(limits, { limit, amount: 20 });
+    refused(limits, { limit, amount: 20 });
     expect(marks()).toEqual([[100, 85]]);
     clock.pass(24 * 3_600_000);
-    admitted(limits, { law, amount: 100, soft: true }).settle([130]);
+    admitted(limits, { limit, amount: 100, soft: true }).settle([130]);
     expect(marks()).toEqual([
       [50, 130],
       [80, 130],
@@ -293,21 +298,21 @@ describe('a window', () => {
 
   test('a soft charge counts and never refuses', () => {
     const limits = new LocalLimits({ clock: new TestClock() });
-    const law = window(10);
-    admitted(limits, { law, amount: 25, soft: true });
-    expect(limits.standing([law])[0]).toMatchObject({ used: 25, remaining: 0 });
-    expect(refused(limits, { law, amount: 0 }).law).toBe(law);
-    admitted(limits, { law, amount: 0, soft: true });
+    const limit = window(10);
+    admitted(limits, { limit, amount: 25, soft: true });
+    expect(limits.usage([limit])[0]).toMatchObject({ used: 25, remaining: 0 });
+    expect(refused(limits, { limit, amount: 0 }).limit).toBe(limit);
+    admitted(limits, { limit, amount: 0, soft: true });
   });
 
   test('what cannot be read as a number counts as it was reserved', () => {
     const limits = new LocalLimits({ clock: new TestClock() });
-    const law = window(100);
-    admitted(limits, { law, amount: 10 }).settle([Number.NaN]);
-    admitted(limits, { law, amount: 10 }).settle([]);
-    admitted(limits, { law, amount: 10 }).settle([-5]);
-    admitted(limits, { law, amount: 10 }).settle([0.2]);
-    expect(limits.standing([law])[0]!.used).toBe(21);
+    const limit = window(100);
+    admitted(limits, { limit, amount: 10 }).settle([Number.NaN]);
+    admitted(limits, { limit, amount: 10 }).settle([]);
+    admitted(limits, { limit, amount: 10 }).settle([-5]);
+    admitted(limits, { limit, amount: 10 }).settle([0.2]);
+    expect(limits.usage([limit])[0]!.used).toBe(21);
   });
 });
 
@@ -327,7 +332,7 @@ describe('slots', () => {
               else ticket!.abandon();
               ticket!.abandon();
             }
-            const admission = limits.admit([{ law: slots(amount), amount: 1 }]);
+            const admission = limits.admit([{ limit: slots(amount), amount: 1 }]);
             expect(admission.admitted).toBe(open.length < amount);
             if (admission.admitted) open.push(admission);
           }
@@ -339,22 +344,22 @@ describe('slots', () => {
   test('those of a process that hands over count', () => {
     const limits = new LocalLimits({ clock: new TestClock() });
     limits.setOthers(new Map([['s', 2]]));
-    admitted(limits, { law: slots(3), amount: 1 });
-    expect(refused(limits, { law: slots(3), amount: 1 }).standing.used).toBe(3);
+    admitted(limits, { limit: slots(3), amount: 1 });
+    expect(refused(limits, { limit: slots(3), amount: 1 }).usage.used).toBe(3);
     limits.setOthers(new Map());
-    admitted(limits, { law: slots(3), amount: 1 });
+    admitted(limits, { limit: slots(3), amount: 1 });
   });
 });
 
-describe('several laws', () => {
+describe('several limits', () => {
   test('all admit, or nothing is taken from any', () => {
-    const laws: Law[] = [rate(5, 'a'), rate(9, 'b'), window(20), slots(3), slots(4, 'z')];
-    const charges = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 5, maxLength: 5 });
+    const all: Limit[] = [rate(5, 'a'), rate(9, 'b'), window(20), slots(3), slots(4, 'z')];
+    const amountsOf = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 5, maxLength: 5 });
     fc.assert(
-      fc.property(fc.array(fc.tuple(charges, fc.option(fc.nat())), { maxLength: 60 }), (asks) => {
+      fc.property(fc.array(fc.tuple(amountsOf, fc.option(fc.nat())), { maxLength: 60 }), (asks) => {
         const clock = new TestClock();
         const limits = new LocalLimits({ clock });
-        const alone = laws.map(() => new LocalLimits({ clock }));
+        const alone = all.map(() => new LocalLimits({ clock }));
         const open: { ticket: Ticket; own: Ticket[] }[] = [];
         for (const [amounts, ends] of asks) {
           clock.pass(1500);
@@ -363,20 +368,20 @@ describe('several laws', () => {
             ended!.ticket.abandon();
             for (const own of ended!.own) own.abandon();
           }
-          const all = laws.map((law, i) => ({ law, amount: amounts[i]! }));
-          const before = limits.standing(laws);
-          expect(before).toEqual(laws.map((law, i) => alone[i]!.standing([law])[0]!));
-          const admission = limits.admit(all);
-          const fits = all.map(({ amount }, i) => Math.max(1, amount) <= before[i]!.remaining);
+          const charges = all.map((limit, i) => ({ limit, amount: amounts[i]! }));
+          const before = limits.usage(all);
+          expect(before).toEqual(all.map((limit, i) => alone[i]!.usage([limit])[0]!));
+          const admission = limits.admit(charges);
+          const fits = charges.map(({ amount }, i) => Math.max(1, amount) <= before[i]!.remaining);
           expect(admission.admitted).toBe(fits.every(Boolean));
           if (admission.admitted) {
-            const own = all.map((charge, i) => admitted(alone[i]!, charge));
+            const own = charges.map((charge, i) => admitted(alone[i]!, charge));
             open.push({ ticket: admission, own });
             continue;
           }
-          expect(limits.standing(laws)).toEqual(before);
-          expect(admission.refusedBy).toEqual(laws.filter((_, i) => !fits[i]));
-          const waits = all.map((charge, i) =>
+          expect(limits.usage(all)).toEqual(before);
+          expect(admission.refusedBy).toEqual(all.filter((_, i) => !fits[i]));
+          const waits = charges.map((charge, i) =>
             fits[i] ? 0 : (refused(alone[i]!, charge).retryAfterMs ?? Number.POSITIVE_INFINITY),
           );
           expect(admission.retryAfterMs ?? Number.POSITIVE_INFINITY).toBe(Math.max(...waits));
@@ -392,14 +397,14 @@ describe('memory', () => {
     for (let i = 0; i < 10; i++) limits.sweep(1000);
   };
 
-  test('laws that are as new are dropped, and those that still owe something stay', () => {
+  test('limits that are as new are dropped, and those that still owe something stay', () => {
     const clock = new TestClock();
     const limits = new LocalLimits({ clock });
     for (let i = 0; i < 500; i++) {
       const charges = [
-        { law: rate(60, `r${i}`), amount: 1 },
-        { law: slots(2, `s${i}`), amount: 1 },
-        { law: window(100, { id: `w${i}`, per: 'minute' }), amount: 10 },
+        { limit: rate(60, `r${i}`), amount: 1 },
+        { limit: slots(2, `s${i}`), amount: 1 },
+        { limit: window(100, { id: `w${i}`, per: 'minute' }), amount: 10 },
       ];
       const ticket = admitted(limits, ...charges);
       if (i > 0) ticket.settle([1, 1, 7]);
@@ -417,26 +422,26 @@ describe('memory', () => {
     const clock = new TestClock();
     const file = new TestFile();
     const limits = new LocalLimits({ clock, bank: file.bank() });
-    const law = window(100);
-    admitted(limits, { law, amount: 60 }).settle([60]);
+    const limit = window(100);
+    admitted(limits, { limit, amount: 60 }).settle([60]);
     clock.pass(11_000);
     limits.save();
     limits.save();
     clock.pass(600_000);
     sweep(limits);
     expect(limits.size).toBe(0);
-    expect(refused(limits, { law, amount: 41 }).standing.used).toBe(60);
-    admitted(limits, { law, amount: 40 });
+    expect(refused(limits, { limit, amount: 41 }).usage.used).toBe(60);
+    admitted(limits, { limit, amount: 40 });
   });
 
   test('a request that outlives its dropped rate still pays its debt', () => {
     const clock = new TestClock();
     const limits = new LocalLimits({ clock });
-    const law = rate(60);
-    const ticket = admitted(limits, { law, amount: 1 });
+    const limit = rate(60);
+    const ticket = admitted(limits, { limit, amount: 1 });
     clock.pass(120_000);
     sweep(limits);
     ticket.settle([70]);
-    expect(refused(limits, { law, amount: 1 }).retryAfterMs).toBe(10_000);
+    expect(refused(limits, { limit, amount: 1 }).retryAfterMs).toBe(10_000);
   });
 });

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { RateLaw } from '../../src/limits/limits.ts';
+import type { RateLimit } from '../../src/limits/limits.ts';
 import { type RateHold, RateState } from '../../src/limits/rates.ts';
 
-const law = (amount: number, periodMs = 60_000): RateLaw => ({
+const limit = (amount: number, periodMs = 60_000): RateLimit => ({
   kind: 'rate',
   id: 'r',
   unit: 'tokens',
@@ -25,7 +25,7 @@ class Reference {
   readonly #amount: bigint;
   readonly #period: bigint;
 
-  constructor({ amount, periodMs }: RateLaw) {
+  constructor({ amount, periodMs }: RateLimit) {
     this.#amount = BigInt(amount);
     this.#period = BigInt(periodMs);
   }
@@ -86,8 +86,8 @@ describe('a rate', () => {
         fc.integer({ min: 1, max: 1_000_000 }),
         fc.array(step, { maxLength: 120 }),
         (amount, steps) => {
-          const state = new RateState(law(amount), 0);
-          const reference = new Reference(law(amount));
+          const state = new RateState(limit(amount), 0);
+          const reference = new Reference(limit(amount));
           const open: {
             own: RateHold;
             known: NonNullable<ReturnType<Reference['admit']>>;
@@ -120,7 +120,7 @@ describe('a rate', () => {
         fc.integer({ min: 1, max: 50_000 }),
         fc.array(step, { maxLength: 80 }),
         (amount, steps) => {
-          const state = new RateState(law(amount), 0);
+          const state = new RateState(limit(amount), 0);
           const done: { at: number; used: number }[] = [];
           const open: { hold: RateHold; used: number }[] = [];
           let now = 0;
@@ -158,7 +158,7 @@ describe('a rate', () => {
           maxLength: 30,
         }),
         (amount, asks) => {
-          const state = new RateState(law(amount), 0);
+          const state = new RateState(limit(amount), 0);
           let now = 0;
           for (const [pause, units] of asks) {
             now += pause;
@@ -178,7 +178,7 @@ describe('a rate', () => {
 
   test('saturated by reservations of twice the use, most of the rate is usable', () => {
     const amount = 60_000;
-    const state = new RateState(law(amount), 0);
+    const state = new RateState(limit(amount), 0);
     const open: { hold: RateHold; ends: number }[] = [];
     let used = 0;
     for (let now = 0; now < 600_000; now += 50) {
@@ -194,16 +194,16 @@ describe('a rate', () => {
   });
 
   test('a debt is waited for, and all of its numbers stay safe integers', () => {
-    const state = new RateState(law(1_000_000_000), 0);
+    const state = new RateState(limit(1_000_000_000), 0);
     const hold = state.take(1_000_000_000, 0);
     state.settle(hold, Number.MAX_SAFE_INTEGER, 10);
     expect(Number.isSafeInteger(state.debt(11))).toBe(true);
     expect(state.wait(1, 11)).toBeGreaterThan(60_000);
-    expect(Number.isSafeInteger(state.standing(11).used)).toBe(true);
+    expect(Number.isSafeInteger(state.usage(11).used)).toBe(true);
   });
 
   test('a clock that stands still or goes back gives nothing', () => {
-    const state = new RateState(law(60), 1000);
+    const state = new RateState(limit(60), 1000);
     for (let i = 0; i < 60; i++) state.take(1, 1000);
     expect(state.wait(1, 500)).toBe(1000);
     expect(state.wait(1, 1000)).toBe(1000);
@@ -211,12 +211,12 @@ describe('a rate', () => {
   });
 
   test('a refund wraps around without a trace', () => {
-    const state = new RateState(law(1_000_000_000), 0);
+    const state = new RateState(limit(1_000_000_000), 0);
     let now = 0;
     for (let i = 0; i < 200; i++) {
       const hold = state.take(1_000_000_000, now);
       state.settle(hold, 0, now);
-      expect(state.standing(now).used).toBe(0);
+      expect(state.usage(now).used).toBe(0);
       now += 1;
     }
   });

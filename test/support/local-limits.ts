@@ -1,7 +1,7 @@
 /** Limits of one process for tests, which answer at once: a request on its own machine never waits for an admission. */
 
 import { KeptLimits } from '../../src/limits/kept-limits.ts';
-import type { Admission, Charge, Law, Standing } from '../../src/limits/limits.ts';
+import type { Admission, Charge, Limit, LimitUsage } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 
 function atOnce<T>(value: T | Promise<T>): T {
@@ -14,8 +14,8 @@ export class LocalLimits extends ProcessLimits {
     return atOnce(super.admit(charges));
   }
 
-  override standing(laws: readonly Law[]): readonly Standing[] {
-    return atOnce(super.standing(laws));
+  override usage(limits: readonly Limit[]): readonly LimitUsage[] {
+    return atOnce(super.usage(limits));
   }
 
   override close(): void {
@@ -28,8 +28,8 @@ export class LocalKeptLimits extends KeptLimits {
     return atOnce(super.admit(charges));
   }
 
-  override standing(laws: readonly Law[]): readonly Standing[] {
-    return atOnce(super.standing(laws));
+  override usage(limits: readonly Limit[]): readonly LimitUsage[] {
+    return atOnce(super.usage(limits));
   }
 
   override close(): void {

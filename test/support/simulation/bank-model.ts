@@ -23,9 +23,9 @@ interface Answer {
   readonly replicas: number;
 }
 
-type Settled = readonly [law: string, start: number, keep: number, used: number, freed: number];
+type Settled = readonly [limit: string, start: number, keep: number, used: number, freed: number];
 type Wanted = readonly [
-  law: string,
+  limit: string,
   start: number,
   keep: number,
   most: number,
@@ -71,8 +71,8 @@ export class BankModel {
     for (const session of this.#sessions.values()) if (!session.lapsed) replicas++;
     const leases = this.#leases.get(me) ?? new Map<string, Lease>();
     this.#leases.set(me, leases);
-    for (const [law, start, , used, freed] of settled) {
-      const place = `${law} ${start}`;
+    for (const [limit, start, , used, freed] of settled) {
+      const place = `${limit} ${start}`;
       const row = this.#row(place);
       const lease = leases.get(place) ?? { held: 0, lost: 0 };
       const ofUsed = take(lease, used);
@@ -82,8 +82,8 @@ export class BankModel {
       row.spent -= ofFreed.lost;
       row.held -= ofFreed.held;
     }
-    const grants = wanted.map(([law, start, , most, need, ahead]) => {
-      const place = `${law} ${start}`;
+    const grants = wanted.map(([limit, start, , most, need, ahead]) => {
+      const place = `${limit} ${start}`;
       const row = this.#row(place);
       const free = Math.max(0, most - row.spent - row.held);
       let granted = Math.min(need, free);

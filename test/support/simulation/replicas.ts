@@ -2,7 +2,7 @@
 
 import type { Bank, Draw, Drawn } from '../../../src/limits/bank.ts';
 import { boundsAt } from '../../../src/limits/calendar.ts';
-import type { Admission, Ticket, WindowLaw } from '../../../src/limits/limits.ts';
+import type { Admission, Ticket, WindowLimit } from '../../../src/limits/limits.ts';
 import { ProcessLimits } from '../../../src/limits/process-limits.ts';
 import { EngineAway } from '../../../src/state/engines/engine.ts';
 import { BankModel } from './bank-model.ts';
@@ -17,7 +17,7 @@ export interface Simulation {
   readonly costs: Costs;
   /** Of all that the streams would cost, this part is the budget. */
   readonly part: number;
-  readonly per: WindowLaw['per'];
+  readonly per: WindowLimit['per'];
   readonly seed: number;
   /** Replicas that are killed, and started anew. */
   readonly kills: number;
@@ -73,7 +73,7 @@ export async function simulate(options: Simulation): Promise<Outcome> {
   const periods = options.per === 'minute' ? ARRIVALS_MS / 60_000 : 1;
   const all = streams.reduce((sum, { cost }) => sum + cost, 0);
   const amount = Math.floor((all * options.part) / periods);
-  const law: WindowLaw = {
+  const limit: WindowLimit = {
     kind: 'window',
     id: 'budget:simulated',
     unit: 'nano_usd',
@@ -147,9 +147,9 @@ export async function simulate(options: Simulation): Promise<Outcome> {
   function admit({ by, ms, reserved, cost }: (typeof streams)[number]): void {
     const { windows, life } = running[by]!;
     const began = time.now;
-    const admission = windows.admit([{ law, amount: reserved }]);
+    const admission = windows.admit([{ limit, amount: reserved }]);
     const decide = (decided: Admission) => {
-      const { start: period } = boundsAt(time.clock.wall(), law.per, law.timeZone);
+      const { start: period } = boundsAt(time.clock.wall(), limit.per, limit.timeZone);
       if (!decided.admitted) {
         refused++;
         const taken = (usedOf.get(period) ?? 0) + (reservedOf.get(period) ?? 0);

@@ -1,60 +1,60 @@
-/** The laws of a principal: its limits and budgets, in the order in which they are charged. */
+/** The limits of a principal: rates, exchanges at a time and budgets, in the order in which they are charged. */
 
 import type { Budget, LimitName, Principal } from '../keys/principal.ts';
-import type { Charge, Law, RateLaw, SlotsLaw, WindowLaw } from './limits.ts';
+import type { Charge, Limit, RateLimit, SlotsLimit, WindowLimit } from './limits.ts';
 
 const MINUTE_MS = 60_000;
 /** Answers of a budget at a time for which what they are likely to cost may be reserved instead of what they may. */
 const MAX_PARTIAL = 4;
 
-export interface BudgetLaw {
+export interface BudgetLimit {
   readonly budget: Budget;
-  readonly law: WindowLaw;
+  readonly limit: WindowLimit;
 }
 
-export interface PrincipalLaws {
-  readonly requests: RateLaw | undefined;
-  readonly tokens: RateLaw | undefined;
+export interface KeyLimits {
+  readonly requests: RateLimit | undefined;
+  readonly tokens: RateLimit | undefined;
   /** Exchanges at a time. */
-  readonly concurrent: SlotsLaw | undefined;
-  readonly budgets: readonly BudgetLaw[];
+  readonly concurrent: SlotsLimit | undefined;
+  readonly budgets: readonly BudgetLimit[];
   /** Answers at a time for which less is reserved than they may cost, of each budget. */
-  readonly partial: readonly SlotsLaw[];
+  readonly partial: readonly SlotsLimit[];
   /** Requests, exchanges at a time, tokens, budgets: what {@link openingCharges} charges, in this order. */
-  readonly all: readonly Law[];
+  readonly all: readonly Limit[];
 }
 
 // A principal is replaced as a whole when keys change.
-const known = new WeakMap<Principal, PrincipalLaws>();
+const known = new WeakMap<Principal, KeyLimits>();
 
-export function lawsOf(principal: Principal): PrincipalLaws {
-  let laws = known.get(principal);
-  if (laws === undefined) {
-    laws = computed(principal);
-    known.set(principal, laws);
+export function keyLimitsOf(principal: Principal): KeyLimits {
+  let keyLimits = known.get(principal);
+  if (keyLimits === undefined) {
+    keyLimits = computed(principal);
+    known.set(principal, keyLimits);
   }
-  return laws;
+  return keyLimits;
 }
 
-function computed({ id, limits, budgets }: Principal): PrincipalLaws {
-  const rate = (unit: 'requests' | 'tokens', amount: number | undefined): RateLaw | undefined =>
+function computed({ id, limits, budgets }: Principal): KeyLimits {
+  const rate = (unit: 'requests' | 'tokens', amount: number | undefined): RateLimit | undefined =>
     amount === undefined
       ? undefined
       : { kind: 'rate', id: `${unit}:${id}`, unit, amount, periodMs: MINUTE_MS };
   const requests = rate('requests', limits.requestsPerMinute);
   const tokens = rate('tokens', limits.tokensPerMinute);
   const slots = limits.concurrent;
-  const concurrent: SlotsLaw | undefined =
+  const concurrent: SlotsLimit | undefined =
     slots === undefined
       ? undefined
       : // The id is stored, in the file of limits and in the cache.
         { kind: 'slots', id: `streams:${id}`, unit: 'exchanges', amount: slots };
-  const money = budgets.map((budget) => ({ budget, law: budgetLaw(budget) }));
-  const rates: readonly (Law | undefined)[] = [requests, concurrent, tokens];
-  const all = [...rates.filter((law) => law !== undefined), ...money.map(({ law }) => law)];
+  const money = budgets.map((budget) => ({ budget, limit: budgetLimit(budget) }));
+  const rates: readonly (Limit | undefined)[] = [requests, concurrent, tokens];
+  const all = [...rates.filter((limit) => limit !== undefined), ...money.map(({ limit }) => limit)];
   const partial = budgets
     .filter(({ over }) => over.action === 'refuse')
-    .map((budget): SlotsLaw => {
+    .map((budget): SlotsLimit => {
       const id = `partial:${budget.id}`;
       return { kind: 'slots', id, unit: 'exchanges', amount: MAX_PARTIAL, name: budget.name };
     });
@@ -62,20 +62,20 @@ function computed({ id, limits, budgets }: Principal): PrincipalLaws {
 }
 
 /** The name of a limit in the configuration. */
-export function limitNameOf(law: RateLaw | SlotsLaw): LimitName {
-  if (law.kind === 'slots') return 'concurrent';
-  return law.unit === 'requests' ? 'requests_per_minute' : 'tokens_per_minute';
+export function limitNameOf(limit: RateLimit | SlotsLimit): LimitName {
+  if (limit.kind === 'slots') return 'concurrent';
+  return limit.unit === 'requests' ? 'requests_per_minute' : 'tokens_per_minute';
 }
 
 // A shared budget is the same object for all of its keys.
-const laws = new WeakMap<Budget, WindowLaw>();
+const windows = new WeakMap<Budget, WindowLimit>();
 
-export function budgetLaw(budget: Budget): WindowLaw {
-  let law = laws.get(budget);
-  if (law === undefined) {
+export function budgetLimit(budget: Budget): WindowLimit {
+  let limit = windows.get(budget);
+  if (limit === undefined) {
     const { id, name, nanoUsd, per, timeZone, warn, webhook } = budget;
     const marks = warn.map((share) => Math.ceil(share * nanoUsd)).filter((mark) => mark < nanoUsd);
-    law = {
+    limit = {
       kind: 'window',
       id,
       unit: 'nano_usd',
@@ -86,9 +86,9 @@ export function budgetLaw(budget: Budget): WindowLaw {
       name,
       ...(webhook !== undefined && { webhook }),
     };
-    laws.set(budget, law);
+    windows.set(budget, limit);
   }
-  return law;
+  return limit;
 }
 
 /** A budget that only warns, or (rerouted) has sent the exchange to its route, counts and never refuses. */
@@ -100,16 +100,17 @@ const isSoft = ({ over }: Budget, rerouted: boolean): boolean =>
  * @param costs false: it costs nothing, so tokens and money count and never refuse
  */
 export function openingCharges(
-  laws: PrincipalLaws,
+  keyLimits: KeyLimits,
   rerouted: boolean,
   costs = true,
 ): readonly Charge[] {
   const charges: Charge[] = [];
-  if (laws.requests !== undefined) charges.push({ law: laws.requests, amount: 1 });
-  if (laws.concurrent !== undefined) charges.push({ law: laws.concurrent, amount: 1 });
-  if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: 0, soft: !costs });
-  for (const { budget, law } of laws.budgets) {
-    charges.push({ law, amount: 0, soft: !costs || isSoft(budget, rerouted) });
+  if (keyLimits.requests !== undefined) charges.push({ limit: keyLimits.requests, amount: 1 });
+  if (keyLimits.concurrent !== undefined) charges.push({ limit: keyLimits.concurrent, amount: 1 });
+  if (keyLimits.tokens !== undefined)
+    charges.push({ limit: keyLimits.tokens, amount: 0, soft: !costs });
+  for (const { budget, limit } of keyLimits.budgets) {
+    charges.push({ limit, amount: 0, soft: !costs || isSoft(budget, rerouted) });
   }
   return charges;
 }
@@ -119,15 +120,15 @@ export function openingCharges(
  * exchange, since a request is not taken from one route to another on its way.
  */
 export function tryCharges(
-  laws: PrincipalLaws,
+  keyLimits: KeyLimits,
   tokens: number,
   nanoUsd: number,
   tentative = false,
 ): readonly Charge[] {
   const charges: Charge[] = [];
-  if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: tokens });
-  for (const { budget, law } of laws.budgets) {
-    charges.push({ law, amount: nanoUsd, soft: isSoft(budget, true), tentative });
+  if (keyLimits.tokens !== undefined) charges.push({ limit: keyLimits.tokens, amount: tokens });
+  for (const { budget, limit } of keyLimits.budgets) {
+    charges.push({ limit, amount: nanoUsd, soft: isSoft(budget, true), tentative });
   }
   return charges;
 }
@@ -136,9 +137,9 @@ export function tryCharges(
  * For a try that is owed already: nothing is reserved, and what it was counts when it is settled.
  * @param countedAt when it was counted by estimate, in milliseconds since 1970
  */
-export function owedCharges(laws: PrincipalLaws, countedAt?: number): readonly Charge[] {
-  const all = [laws.tokens, ...laws.budgets.map(({ law }) => law)];
-  return all.flatMap((law) =>
-    law === undefined ? [] : [{ law, amount: 0, soft: true, countedAt }],
+export function owedCharges(keyLimits: KeyLimits, countedAt?: number): readonly Charge[] {
+  const all = [keyLimits.tokens, ...keyLimits.budgets.map(({ limit }) => limit)];
+  return all.flatMap((limit) =>
+    limit === undefined ? [] : [{ limit, amount: 0, soft: true, countedAt }],
   );
 }
