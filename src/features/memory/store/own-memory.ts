@@ -131,6 +131,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
       return await use(inUse);
     } catch (thrown) {
       if (thrown instanceof GatewayError) throw thrown;
+      if (closed) throw overloaded('The memory is closing.', thrown);
       // That the database is away is told by the engine, once.
       if (thrown instanceof EngineAway) {
         throw overloaded('The memory cannot be reached; try again.', thrown);
