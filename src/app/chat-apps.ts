@@ -46,7 +46,7 @@ export function conversationOf(
     extension: ask.extension,
     headers,
     request: () => ask.conversation,
-    memory,
+    memory: memory && { ...memory, capture: ofKey(memory, principal.id) },
     mayUse: (space) => principal.policy.allowsSpace(space),
     locale: settings.locale,
     texts: settings.texts,
@@ -58,6 +58,12 @@ export function conversationOf(
       event(log, 'memory.capture.failed', { id, message: String(thrown) }, 'error'),
   });
 }
+
+/** What an exchange captures is its key's. */
+const ofKey =
+  ({ capture }: Memory, key: string): Memory['capture'] =>
+  (space, events, began, turn) =>
+    capture(space, events, began, turn, key);
 
 /** Names headers that look like the gateway's own and mean nothing here. Undefined where there is none. */
 export function strayHeaders(headers: ReadonlyHeaders): Feature | undefined {

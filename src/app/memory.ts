@@ -120,8 +120,8 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
         query.query,
         query.maxTokens ?? memoryConfig.maxTokens,
       ),
-    capture: async (space, events, began, turn) => {
-      if (keeps) await inUse().capture(space, events, began, turn);
+    capture: async (space, events, began, turn, key) => {
+      if (keeps) await inUse().capture(space, events, began, turn, key);
     },
     forget: (space, ids) => forgetEvents(inUse(), space, ids),
   };

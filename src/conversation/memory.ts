@@ -66,12 +66,14 @@ export interface Memory {
   /**
    * Stores events in the background: resolves when they are accepted. Duplicates are left out.
    * @param began when their turn began, as of `instant`: a space that was erased since then stores none
+   * @param key whose they are, by its id; its share is counted
    */
   capture(
     space: string,
     events: readonly NewMemoryEvent[],
     began?: number,
     turn?: CapturedTurn,
+    key?: string,
   ): Promise<void>;
   /** Removes events by their ids; the number of those that were there. */
   forget(space: string, ids: readonly string[]): Promise<number>;

@@ -5,6 +5,7 @@ import { joinedExtension } from '../../src/features/chat-apps/headers.ts';
 import { conversationLanguage } from '../../src/features/chat-apps/language.ts';
 import { readEvents, readLines, readRecall } from '../../src/features/memory/api/input.ts';
 import type { EventStore } from '../../src/features/memory/backend.ts';
+import { DEFAULT_LIMITS } from '../../src/features/memory/event.ts';
 import { isRequest } from '../../src/features/memory/ranking/event-kinds.ts';
 import { queryTerms, termsOf } from '../../src/features/memory/ranking/terms.ts';
 import { formsOf } from '../../src/features/memory/ranking/word-forms.ts';
@@ -156,7 +157,7 @@ describe('work on many long texts runs in steps', () => {
   );
 
   test('added events are rolled back when a later one does not fit', async () => {
-    const limits = { text: 8000, tags: 32, events: 20, bytes: 2 ** 30 };
+    const limits = { ...DEFAULT_LIMITS, events: 20 };
     const { book } = files.open({ path: files.path(), limits });
     const events = Array.from({ length: 30 }, (_, i) => ({ text: text(i) }));
     let failed: unknown;

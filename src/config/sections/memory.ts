@@ -41,6 +41,9 @@ const memoryLimits = closed('How much may be stored.', {
   tags: count('Tags of an event.').byDefault(32),
   events: count('Events of a space.', 1).byDefault(100_000),
   bytes: count('Bytes of all texts of all spaces together.', 1).byDefault(2 ** 30),
+  key_bytes: count(
+    'Bytes of all texts that one key has put in, over all spaces, so that others have room; 0 = no limit but "bytes".',
+  ).byDefault(2 ** 28),
 });
 
 export const memory = closed('The memory, which stores events that conversations recall.', {

@@ -41,6 +41,8 @@ export interface EventStore {
     events: readonly (NewMemoryEvent & { readonly id?: string })[],
     /** The client's name for the event at an index: `events[3]`; '' for a single event. */
     paramOf: (place: number) => string,
+    /** Who puts them in, by its id. */
+    key?: string,
   ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
   /**
    * The same in steps that let other work run, since long texts take a while. Where a later step fails,
@@ -50,12 +52,18 @@ export interface EventStore {
     space: string,
     events: readonly (NewMemoryEvent & { readonly id?: string })[],
     paramOf: (place: number) => string,
+    key?: string,
   ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
   /**
    * Changes some fields of an event; undefined where the space has no event of this id.
    * @throws GatewayError that names the field or the limit
    */
-  change(space: string, id: string, fields: EventChange): Promise<MemoryEvent | undefined>;
+  change(
+    space: string,
+    id: string,
+    fields: EventChange,
+    key?: string,
+  ): Promise<MemoryEvent | undefined>;
   /** Resolves when everything captured so far is stored. */
   settled(): Promise<void>;
   /** Spaces that have events, sorted by name, after the name `after`. */

@@ -13,6 +13,8 @@ export interface MemoryLimits {
   readonly events: number;
   /** Bytes of all texts of all spaces. */
   readonly bytes: number;
+  /** Of them, those that one key has put in; 0: as many as there may be. */
+  readonly keyBytes: number;
 }
 
 export const DEFAULT_LIMITS: MemoryLimits = {
@@ -20,6 +22,7 @@ export const DEFAULT_LIMITS: MemoryLimits = {
   tags: 32,
   events: 100_000,
   bytes: 2 ** 30,
+  keyBytes: 2 ** 28,
 };
 
 /** An event within the limits, with all fields set. */
@@ -61,6 +64,11 @@ export const spaceIsFull = ({ events }: MemoryLimits): GatewayError =>
 
 export const memoryIsFull = ({ bytes }: MemoryLimits): GatewayError =>
   full(`The memory holds its ${bytes} bytes (memory.limits.bytes).`);
+
+export const shareIsFull = ({ keyBytes }: MemoryLimits): GatewayError =>
+  full(
+    `The memory holds ${keyBytes} bytes of this key (memory.limits.key_bytes): remove events that it has put in.`,
+  );
 
 /**
  * Checks a space's name and returns it. A lone surrogate would clash with other names in the database.

@@ -46,12 +46,11 @@ export interface MemoryMoveOptions {
 /** An event of the source. */
 interface MovedEvent {
   readonly seq: number;
-  /** The id of its space there. */
-  readonly place: number;
   readonly space: string;
   readonly event: MemoryEvent;
   /** UTF-8 bytes of its text. */
   readonly bytes: number;
+  readonly owner: string | null;
 }
 
 /** An event by the hash of its space. */
@@ -135,7 +134,7 @@ async function fileSide(
   if (db === undefined) return undefined;
   const side = new MemorySide({
     ...{ db, seal: AS_IT_IS, limits, ahead: 0 },
-    has: new Set(['memory_events', 'moved_items']),
+    has: new Set(['memory_events', 'memory_shares', 'moved_items']),
   });
   if (writes) await side.prepare();
   return side;
@@ -150,7 +149,7 @@ async function engineSide(
     await prepared(database, MEMORY_SCHEMA.room, MEMORY_SCHEMA.postgres)();
     await movedItems(database)();
   }
-  const has = await tablesThere(database, ['memory_events', 'moved_items', 'erasures']);
+  const has = await tablesThere(database, NAMES);
   const { least: ahead } = await clockAhead(database);
   const db = openPostgres(database, MEMORY_SCHEMA, async () => {});
   return new MemorySide({ db, seal, limits, ahead, has });
@@ -236,20 +235,20 @@ class MemorySide {
     const { db, has } = this.#options;
     this.unreadable = 0;
     if (!has.has('memory_events')) return;
-    type Row = TargetRow & { readonly bytes: number; readonly name: string | null };
+    type Row = TargetRow & Pick<MovedEvent, 'bytes' | 'owner'> & { readonly name: string | null };
     for (let last = 0; ; ) {
       const rows = await db.query<Row>(
-        `SELECT e.seq, e.space, e.bytes, e.id, e.time, e.body, e.importance,
+        `SELECT e.seq, e.space, e.bytes, ${has.has('memory_shares') ? 'e.owner' : 'NULL AS owner'}, e.id, e.time, e.body, e.importance,
            (SELECT name FROM hopgate.memory_spaces WHERE id = e.space) AS name
          FROM hopgate.memory_events e WHERE e.seq > $1 ORDER BY e.seq LIMIT ${PAGE}`,
         [last],
         READ_MS,
       );
-      const page = rows.flatMap(({ name: space, space: place, bytes, ...row }) => {
+      const page = rows.flatMap(({ name: space, space: _, bytes, owner, ...row }) => {
         if (space === null) return [];
         const event = this.#store.sealed.opened(space, row);
         if (event === undefined) this.unreadable++;
-        return event === undefined ? [] : [{ seq: row.seq, place, space, event, bytes }];
+        return event === undefined ? [] : [{ seq: row.seq, space, event, bytes, owner }];
       });
       if (page.length > 0) yield page;
       if (rows.length < PAGE) return;
@@ -436,10 +435,10 @@ class MemorySide {
   }
 
   async #put(inside: SqlStatements, kind: WriteKind, events: readonly MovedEvent[]): Promise<void> {
-    const groups = [...Map.groupBy(events, ({ space }) => space)].map(([space, some]) => ({
-      space,
-      turn: undefined,
-      events: some.map(({ event }) =>
+    const alike = Map.groupBy(events, ({ space, owner }) => `${space}\n${owner ?? ''}`);
+    const groups = [...alike.values()].map((some) => ({
+      ...{ space: some[0]!.space, owner: some[0]!.owner ?? undefined, turn: undefined },
+      events: some.map(({ space, event }) =>
         this.#store.sealed.sealed(space, { ...event, source: event.source ?? '' }),
       ),
     }));
@@ -503,5 +502,7 @@ class MemorySide {
     );
   }
 }
+
+const NAMES = ['memory_events', 'memory_shares', 'moved_items', 'erasures'];
 
 const keyOf = (space: string, id: string): string => `${space}\n${id}`;

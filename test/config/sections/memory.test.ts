@@ -12,7 +12,7 @@ describe('memory', () => {
       path: '/home/u/.hopgate/memory.db',
       dedupeMs: 86_400_000,
       maxTokens: 1200,
-      limits: { text: 8000, tags: 32, events: 100_000, bytes: 2 ** 30 },
+      limits: { text: 8000, tags: 32, events: 100_000, bytes: 2 ** 30, keyBytes: 2 ** 28 },
     });
   });
 

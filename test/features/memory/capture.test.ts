@@ -168,7 +168,7 @@ describe('the queue', () => {
 describe.each(FORMS)('adding, %s', (form) => {
   const files = memories(form);
 
-  const limits = { text: 20, tags: 2, events: 2, bytes: 30 };
+  const limits = { ...DEFAULT_LIMITS, text: 20, tags: 2, events: 2, bytes: 30 };
 
   test.each([
     [{ text: ' ' }, 400, 'events[0].text', undefined],
@@ -220,6 +220,47 @@ describe.each(FORMS)('adding, %s', (form) => {
     const again = await book.add('s', [{ ...event, text: 'other words' }], alone);
     expect(again).toMatchObject([[{ id: 'mem_0a', text: 'x', time: 5 }, false]]);
     expect(await texts('s')).toEqual(['x', 'x']);
+  });
+});
+
+describe.each(FORMS)('the share of a key, %s', (form) => {
+  const files = memories(form);
+
+  test('is counted over all spaces, full for nobody else, and free again with what is removed', async () => {
+    const limits = { ...DEFAULT_LIMITS, keyBytes: 20 };
+    const { memory, book, texts, watch } = files.open({ path: files.path(), limits });
+    const TEN = '0123456789';
+    const add = (space: string, text: string, key?: string) =>
+      book.add(space, [{ text }], alone, key);
+    const full = { status: 413, code: 'memory_full', retryable: false };
+    const first = (await add('s', TEN, 'a'))[0]![0];
+    await add('t', TEN, 'a');
+    await expect(add('u', 'x', 'a')).rejects.toMatchObject(full);
+    await expect(add('u', 'x', 'a')).rejects.toThrow('memory.limits.key_bytes');
+    await expect(
+      book.addInSteps('u', [{ text: 'x' }, { text: 'y' }], inList, 'a'),
+    ).rejects.toMatchObject(full);
+    await memory.capture('u', [{ text: 'captured' }], undefined, undefined, 'a');
+    expect(await texts('u')).toEqual([]);
+    expect(watch.outcomes).toEqual({ full: 1 });
+    // Others have theirs, in its spaces too, and where there are no keys there is none.
+    await add('s', `${TEN}${TEN}`, 'b');
+    await add('s', TEN.repeat(5), '');
+    await add('s', TEN.repeat(6));
+    await book.remove('s', first.id);
+    const mine = (await add('u', TEN, 'a'))[0]![0];
+    await expect(book.change('u', mine.id, { text: `${TEN}x` }, 'a')).rejects.toMatchObject(full);
+    expect((await book.change('u', mine.id, { text: 'short' }, 'a'))?.text).toBe('short');
+    await memory.erase('t');
+    await add('u', `${TEN}12345`, 'a');
+    await expect(add('u', 'x', 'a')).rejects.toMatchObject(full);
+    // A turn that is captured again takes the place of what it was.
+    const turn = { name: 'turn', isGiven: true };
+    for (const text of ['one of c', 'two of c', 'three of c']) {
+      await memory.capture('v', [{ text: `${TEN}${text}`.slice(0, 20) }], undefined, turn, 'c');
+      await book.settled();
+    }
+    expect(await texts('v')).toEqual([`${TEN}three of c`]);
   });
 });
 

@@ -430,7 +430,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     file.run('PRAGMA user_version = 99');
     file.close();
     await expect(move('engines').compare()).rejects.toThrow(
-      `${path} cannot be read: a newer version of hopgate made it (schema 99, this one knows 3)`,
+      `${path} cannot be read: a newer version of hopgate made it (schema 99, this one knows 4)`,
     );
     const broken = join(folder, 'broken.db');
     writeFileSync(

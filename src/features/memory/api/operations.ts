@@ -31,6 +31,8 @@ export interface MemoryRequest {
   readonly signal: AbortSignal;
   /** On whose account a recall goes. */
   readonly payer: Payer | undefined;
+  /** Who asks, by its id. */
+  readonly key: string;
   /** The id of the event that the path names, else ''. */
   readonly id: string;
 }
@@ -48,7 +50,7 @@ const EXPORT_STEP = 500;
 
 /** Stores the events of a body. @throws GatewayError conflict where an id exists with another text; as `readEvents` */
 export const addEvents: MemoryOperation = async (request) => {
-  const { memory, space, body, headers } = request;
+  const { memory, space, body, headers, key } = request;
   if (memory.eventStore === undefined) {
     const events = isJsonLines(headers)
       ? [...readLines(body)].map(({ event }) => event)
@@ -59,7 +61,7 @@ export const addEvents: MemoryOperation = async (request) => {
   if (isJsonLines(headers)) return importLines(memory.eventStore, request);
   const { events, at } = readEvents(body);
   const paramOf = (place: number) => (at === '' ? '' : `${at}[${place}]`);
-  const added = await memory.eventStore.addInSteps(space, events, paramOf);
+  const added = await memory.eventStore.addInSteps(space, events, paramOf, key);
   const only = at === '' ? added[0] : undefined;
   if (only !== undefined && !only[1] && only[0].text !== events[0]!.text.trim()) {
     throw new GatewayError(
@@ -79,12 +81,13 @@ export const addEvents: MemoryOperation = async (request) => {
  */
 async function importLines(
   eventStore: EventStore,
-  { space, body }: MemoryRequest,
+  { space, body, key }: MemoryRequest,
 ): Promise<Response> {
   const count = { added: 0, known: 0 };
   const put = async (step: readonly EventLine[]) => {
     const events = step.map(({ event }) => event);
-    const added = await eventStore.add(space, events, (place) => `line ${step[place]!.line}`);
+    const paramOf = (place: number) => `line ${step[place]!.line}`;
+    const added = await eventStore.add(space, events, paramOf, key);
     for (const [, isNew] of added) count[isNew ? 'added' : 'known']++;
   };
   const putAll = async (step: readonly EventLine[]) => {
@@ -160,10 +163,10 @@ export async function listSpaces(
   }
 }
 
-export const changeEvent: MemoryOperation = async ({ memory, space, id, body }) => {
+export const changeEvent: MemoryOperation = async ({ memory, space, id, body, key }) => {
   const eventStore = eventStoreOf(memory);
   await eventStore.settled();
-  const changed = await eventStore.change(space, id, readChange(body));
+  const changed = await eventStore.change(space, id, readChange(body), key);
   if (changed === undefined) throw eventNotFound(id);
   return Response.json(changed);
 };

@@ -87,6 +87,7 @@ export function memoryPlugin(options: MemoryPluginOptions) {
           search: new URL(request.url).searchParams,
           signal: request.signal,
           payer,
+          key: principal.id,
           id: decoded(params, 'id'),
         });
       });

@@ -20,6 +20,7 @@ import {
   isEventId,
   type MemoryLimits,
   memoryIsFull,
+  shareIsFull,
   spaceIsFull,
 } from '../event.ts';
 import { DatabaseClock } from './database-clock.ts';
@@ -44,6 +45,8 @@ export interface CapturedEvent {
   /** When its turn began, as of `instant`. */
   readonly began: number;
   readonly turn?: EventTurn;
+  /** Whose it is, as of {@link ownerOf}. */
+  readonly owner?: string | undefined;
 }
 
 export type WriteOutcome = 'stored' | 'duplicate' | 'full' | 'erased';
@@ -55,7 +58,12 @@ const WRITE_MS = 5000;
 const ERASURES_MS = 7 * 86_400_000;
 
 const HEAD = 'e.id, e.time, e.body, e.importance';
-const COLUMNS = 'space, id, time, body, importance, print, bytes, length, digest, turn, tags';
+const COLUMNS =
+  'space, id, time, body, importance, print, bytes, length, digest, turn, owner, tags';
+
+/** As tables name a key; undefined where there are no keys. */
+export const ownerOf = (key: string | undefined): string | undefined =>
+  key === undefined || key === '' ? undefined : nameHash(key);
 /** Digests that are written in one go. */
 const DIGESTS = 16;
 
@@ -69,9 +77,10 @@ export type WriteKind = 'capture' | 'add' | 'change';
 /** Of a known id: the event that is there. */
 export type PutOutcome = WriteOutcome | 'absent' | ReadEvent;
 
-/** Events of one space and one turn, which follow each other. */
+/** Events of one space, one turn and one owner, which follow each other. */
 export interface Group {
   readonly space: string;
+  readonly owner: string | undefined;
   readonly turn: EventTurn | undefined;
   readonly events: StoredEvent[];
 }
@@ -98,7 +107,18 @@ interface Writing {
   readonly places: Map<string, Place | undefined>;
   /** Of all texts of all spaces. */
   bytes: number;
+  /** Of texts by owner. */
+  readonly shares: Map<string, number>;
 }
+
+/** What was removed. */
+interface Freed {
+  readonly bytes: number;
+  readonly shares: ReadonlyMap<string, number>;
+}
+
+const addTo = (sums: Map<string, number>, name: string, amount: number) =>
+  void sums.set(name, (sums.get(name) ?? 0) + amount);
 
 export class MemoryStore {
   readonly db: SqlDatabase;
@@ -128,11 +148,12 @@ export class MemoryStore {
   async capture(captured: readonly CapturedEvent[]): Promise<readonly WriteOutcome[]> {
     if (!this.isFile && !this.#clock.isKnown) await this.#now(this.db);
     const groups: Group[] = [];
-    for (const { space, event, turn } of captured) {
+    for (const { space, event, turn, owner } of captured) {
       const last = groups.at(-1);
       const stored = this.sealed.sealed(space, event);
-      if (last?.space === space && last.turn === turn) last.events.push(stored);
-      else groups.push({ space, turn, events: [stored] });
+      const isSame = last?.space === space && last.turn === turn && last.owner === owner;
+      if (isSame) last.events.push(stored);
+      else groups.push({ space, owner, turn, events: [stored] });
       await othersTurn();
     }
     const began = new Map(captured.map(({ event, began }) => [event.id, began]));
@@ -147,9 +168,10 @@ export class MemoryStore {
   async add(
     space: string,
     events: readonly CheckedEvent[],
+    owner?: string,
   ): Promise<readonly (readonly [MemoryEvent, boolean])[]> {
     const given = events.map((event) => this.sealed.sealed(space, event));
-    const outcomes = await this.#write('add', [{ space, turn: undefined, events: given }]);
+    const outcomes = await this.#write('add', [{ space, owner, turn: undefined, events: given }]);
     return outcomes.map((outcome, at) => {
       const isNew = outcome === 'stored';
       const event = this.sealed.opened(space, isNew ? given[at]! : (outcome as ReadEvent));
@@ -162,9 +184,12 @@ export class MemoryStore {
   async change(
     space: string,
     event: CheckedEvent & { readonly id: string },
+    owner?: string,
   ): Promise<MemoryEvent | undefined> {
     const given = this.sealed.sealed(space, event);
-    const [outcome] = await this.#write('change', [{ space, turn: undefined, events: [given] }]);
+    const [outcome] = await this.#write('change', [
+      { space, owner, turn: undefined, events: [given] },
+    ]);
     return outcome === 'absent' ? undefined : this.sealed.opened(space, given);
   }
 
@@ -211,11 +236,12 @@ export class MemoryStore {
     began: ReadonlyMap<string, number> = new Map(),
   ): Promise<readonly PutOutcome[]> {
     const spaces = kind === 'capture' ? groups.map(({ space }) => space) : [];
-    const { bytes, erased, oldest } = await this.#state(inside, spaces);
-    const writing: Writing = { kind, inside, places: new Map(), bytes };
+    const owners = groups.flatMap(({ owner }) => owner ?? []);
+    const { bytes, shares, erased, oldest } = await this.#state(inside, spaces, owners);
+    const writing: Writing = { kind, inside, places: new Map(), bytes, shares };
     const outcomes: PutOutcome[] = [];
-    for (const { space, turn, events } of groups) {
-      const at = erased.get(nameHash(space)) ?? 0;
+    for (const { events, ...group } of groups) {
+      const at = erased.get(nameHash(group.space)) ?? 0;
       // Events from before an erasure are dropped too: a running turn must not bring its space back.
       const kept = events.filter(({ id, time }) => {
         const from = began.get(id);
@@ -223,7 +249,7 @@ export class MemoryStore {
         return from === undefined || (from + ahead > Math.max(oldest, at) && time + ahead + 1 > at);
       });
       const put =
-        kept.length === 0 ? [] : await this.#putGroup(writing, { space, turn, events: kept });
+        kept.length === 0 ? [] : await this.#putGroup(writing, { ...group, events: kept });
       const byEvent = new Map(kept.map((event, i) => [event, put[i]!]));
       outcomes.push(...events.map((event) => byEvent.get(event) ?? 'erased'));
     }
@@ -231,18 +257,28 @@ export class MemoryStore {
     return outcomes;
   }
 
-  /** Bytes of all texts, and erasures of these spaces by their hashes. */
-  async #state(inside: SqlStatements, spaces: readonly string[]) {
-    const rows = await inside.query<{ what: string; value: number }>(
-      `SELECT 'bytes' AS what, bytes AS value FROM hopgate.memory_total
-       UNION ALL SELECT 'now', ${this.isFile ? '0' : DATABASE_NOW}
-       UNION ALL SELECT space, at FROM hopgate.memory_erasures WHERE ${this.forms.isOneOf('space', '$1', 'text')}`,
-      [JSON.stringify([...new Set(spaces.map(nameHash))])],
+  /** Bytes of all texts, those of these owners, and erasures of these spaces by their hashes. */
+  async #state(inside: SqlStatements, spaces: readonly string[], owners: readonly string[]) {
+    const { isOneOf } = this.forms;
+    const rows = await inside.query<{ what: string; name: string; value: number }>(
+      `SELECT 'bytes' AS what, '' AS name, bytes AS value FROM hopgate.memory_total
+       UNION ALL SELECT 'now', '', ${this.isFile ? '0' : DATABASE_NOW}
+       UNION ALL SELECT 'erased', space, at FROM hopgate.memory_erasures WHERE ${isOneOf('space', '$1', 'text')}
+       UNION ALL SELECT 'share', h.owner, sum(CASE WHEN h.bytes < s.bytes THEN h.bytes ELSE s.bytes END)
+         FROM hopgate.memory_shares h JOIN hopgate.memory_spaces s ON s.id = h.space AND s.name IS NOT NULL
+         WHERE ${isOneOf('h.owner', '$2', 'text')} GROUP BY h.owner`,
+      [JSON.stringify([...new Set(spaces.map(nameHash))]), JSON.stringify([...new Set(owners)])],
     );
-    const erased = new Map(rows.map(({ what, value }) => [what, value]));
-    if (!this.isFile) this.#clock.measured(erased.get('now')!);
-    const now = this.isFile ? preciseNow() : erased.get('now')!;
-    return { bytes: erased.get('bytes')!, erased, oldest: now - ERASURES_MS };
+    const of = (what: string) =>
+      new Map(rows.flatMap((row) => (row.what === what ? [[row.name, row.value] as const] : [])));
+    const now = this.isFile ? preciseNow() : of('now').get('')!;
+    if (!this.isFile) this.#clock.measured(now);
+    return {
+      bytes: of('bytes').get('')!,
+      shares: of('share'),
+      erased: of('erased'),
+      oldest: now - ERASURES_MS,
+    };
   }
 
   async #putGroup(writing: Writing, group: Group): Promise<readonly PutOutcome[]> {
@@ -266,7 +302,8 @@ export class MemoryStore {
     if (gone.size > 0) {
       const freed = await this.#remove(inside, place.id, [...gone]);
       place.events -= gone.size;
-      writing.bytes -= freed;
+      writing.bytes -= freed.bytes;
+      for (const [owner, bytes] of freed.shares) addTo(writing.shares, owner, -bytes);
     }
     const there = known.filter(({ seq }) => !gone.has(seq));
     const ids = new Map<string, PutOutcome>();
@@ -281,13 +318,14 @@ export class MemoryStore {
       const alike = prints.get(event.print) ?? [];
       const isNear = ({ time }: { time: number }) => Math.abs(time - event.time) <= dedupeMs;
       if (kind === 'capture' && alike.some(isNear)) return 'duplicate';
-      const isFull = place.events >= limits.events;
-      if (isFull || writing.bytes + event.bytes > limits.bytes) {
+      const why = this.#noRoom(writing, place, event, group.owner);
+      if (why !== undefined) {
         if (kind === 'capture') return 'full';
-        throw isFull ? spaceIsFull(limits) : memoryIsFull(limits);
+        throw why(limits);
       }
       place.events++;
       writing.bytes += event.bytes;
+      if (group.owner !== undefined) addTo(writing.shares, group.owner, event.bytes);
       added.push(event);
       ids.set(event.id, event);
       prints.set(event.print, [...alike, { ...event, why: 'print', seq: 0 }]);
@@ -295,6 +333,20 @@ export class MemoryStore {
     });
     if (added.length > 0) await this.#insert(inside, place, added, group);
     return outcomes;
+  }
+
+  /** What says which limit leaves no room for the event. */
+  #noRoom(
+    { bytes, shares }: Writing,
+    place: Place,
+    event: StoredEvent,
+    owner: string | undefined,
+  ): ((limits: MemoryLimits) => GatewayError) | undefined {
+    const { limits } = this.#options;
+    if (place.events >= limits.events) return spaceIsFull;
+    if (bytes + event.bytes > limits.bytes) return memoryIsFull;
+    if (owner === undefined || limits.keyBytes === 0) return undefined;
+    return (shares.get(owner) ?? 0) + event.bytes > limits.keyBytes ? shareIsFull : undefined;
   }
 
   async #place({ kind, inside, places }: Writing, name: string): Promise<Place | undefined> {
@@ -344,7 +396,7 @@ export class MemoryStore {
     inside: SqlStatements,
     place: Place,
     events: readonly StoredEvent[],
-    { space, turn }: Group,
+    { space, turn, owner }: Group,
   ): Promise<void> {
     const { terms } = this;
     const columns = terms.column === undefined ? COLUMNS : `${COLUMNS}, ${terms.column}`;
@@ -352,10 +404,10 @@ export class MemoryStore {
     const named = turn === undefined ? null : this.sealed.turn(space, turn.name);
     const tuple = (_: unknown, i: number) => {
       const first = i * width + 1;
-      const lists = Array.from({ length: width - 10 }, (_, at) =>
-        this.forms.list(`$${first + 10 + at}`),
+      const lists = Array.from({ length: width - 11 }, (_, at) =>
+        this.forms.list(`$${first + 11 + at}`),
       );
-      return `(${placeholders(10, first)}, ${lists.join(', ')})`;
+      return `(${placeholders(11, first)}, ${lists.join(', ')})`;
     };
     for (let from = 0; from < events.length; from += terms.together) {
       const chunk = events.slice(from, from + terms.together);
@@ -366,8 +418,9 @@ export class MemoryStore {
         `INSERT INTO hopgate.memory_events (${columns}) VALUES ${chunk.map(tuple).join(', ')} RETURNING seq, id`,
         chunk.flatMap((event): SqlValue[] => [
           ...[place.id, event.id, event.time, event.body, event.importance, event.print],
-          ...[event.bytes, event.length, event.digest, named, JSON.stringify(event.tags)],
-          ...(width > 11 ? [JSON.stringify(stored.get(event.id))] : []),
+          ...[event.bytes, event.length, event.digest, named, owner ?? null],
+          JSON.stringify(event.tags),
+          ...(width > 12 ? [JSON.stringify(stored.get(event.id))] : []),
         ]),
       );
       await terms.add(inside, new Map(rows.map(({ seq, id }) => [seq, stored.get(id)!])));
@@ -377,18 +430,24 @@ export class MemoryStore {
       `UPDATE hopgate.memory_spaces SET events = events + $2, bytes = bytes + $3, length = length + $4 WHERE id = $1`,
       [place.id, events.length, sum('bytes'), sum('length')],
     );
+    if (owner === undefined) return;
+    await inside.query(
+      `INSERT INTO hopgate.memory_shares AS h (owner, space, bytes) VALUES ($1, $2, $3)
+         ON CONFLICT (owner, space) DO UPDATE SET bytes = h.bytes + excluded.bytes`,
+      [owner, place.id, sum('bytes')],
+    );
   }
 
-  /** @returns the bytes of their texts */
-  async #remove(inside: SqlStatements, space: number, rows: readonly number[]): Promise<number> {
+  /** @returns the bytes of their texts, and by owner */
+  async #remove(inside: SqlStatements, space: number, rows: readonly number[]): Promise<Freed> {
     await this.terms.remove(inside, rows);
     return this.#drop(inside, space, rows);
   }
 
   /** The rows without their terms. */
-  async #drop(inside: SqlStatements, space: number, rows: readonly number[]): Promise<number> {
-    const gone = await inside.query<{ bytes: number; length: number }>(
-      `DELETE FROM hopgate.memory_events WHERE ${this.forms.isOneOf('seq', '$1', 'bigint')} RETURNING bytes, length`,
+  async #drop(inside: SqlStatements, space: number, rows: readonly number[]): Promise<Freed> {
+    const gone = await inside.query<{ bytes: number; length: number; owner: string | null }>(
+      `DELETE FROM hopgate.memory_events WHERE ${this.forms.isOneOf('seq', '$1', 'bigint')} RETURNING bytes, length, owner`,
       [JSON.stringify(rows)],
     );
     const sum = (of: 'bytes' | 'length') => gone.reduce((all, one) => all + one[of], 0);
@@ -396,7 +455,19 @@ export class MemoryStore {
       `UPDATE hopgate.memory_spaces SET events = events - $2, bytes = bytes - $3, length = length - $4 WHERE id = $1`,
       [space, gone.length, sum('bytes'), sum('length')],
     );
-    return sum('bytes');
+    const shares = new Map<string, number>();
+    for (const { owner, bytes } of gone) if (owner !== null) addTo(shares, owner, bytes);
+    for (const [owner, bytes] of shares) {
+      await inside.query(
+        'UPDATE hopgate.memory_shares SET bytes = bytes - $3 WHERE owner = $1 AND space = $2',
+        [owner, space, bytes],
+      );
+      await inside.query(
+        'DELETE FROM hopgate.memory_shares WHERE owner = $1 AND space = $2 AND bytes <= 0',
+        [owner, space],
+      );
+    }
+    return { bytes: sum('bytes'), shares };
   }
 
   /** Last in each transaction: all of them change this row. */
@@ -493,7 +564,8 @@ export class MemoryStore {
         [space, id],
       );
       if (found === undefined) return false;
-      await this.#addBytes(inside, -(await this.#remove(inside, found.place, [found.seq])));
+      const { bytes } = await this.#remove(inside, found.place, [found.seq]);
+      await this.#addBytes(inside, -bytes);
       return true;
     });
   }
@@ -543,8 +615,11 @@ export class MemoryStore {
         if (gone === undefined) return false;
         let freed = 0;
         const more = await this.terms.sweep(inside, gone, async (rows) => {
-          freed += await this.#drop(inside, gone.id, rows);
+          freed += (await this.#drop(inside, gone.id, rows)).bytes;
         });
+        await inside.query('DELETE FROM hopgate.memory_shares WHERE bytes <= 0 AND space = $1', [
+          gone.id,
+        ]);
         await this.#addBytes(inside, -freed);
         return more;
       },

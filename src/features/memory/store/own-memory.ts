@@ -23,7 +23,7 @@ import {
 import { inSteps } from './add-in-steps.ts';
 import { type BackFill, backFill } from './back-fill.ts';
 import type { Embedder } from './embedder.ts';
-import { type CapturedEvent, MemoryStore } from './memory-store.ts';
+import { type CapturedEvent, MemoryStore, ownerOf } from './memory-store.ts';
 import { inDatabase, inFile, type MemoryTables } from './memory-tables.ts';
 import { recallFrom } from './recall.ts';
 import { withId } from './sealed-events.ts';
@@ -179,9 +179,9 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     return using(({ store }) => use(store));
   }
 
-  const add = (space: string, events: readonly CheckedEvent[]) =>
+  const add = (space: string, events: readonly CheckedEvent[], key: string | undefined) =>
     using(async ({ store, backFiller }) => {
-      const added = await store.add(space, events);
+      const added = await store.add(space, events, ownerOf(key));
       backFiller?.wake();
       return added;
     });
@@ -191,21 +191,22 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     return events.map((event, at) => checkEvent(event, limits, time, paramOf(at)));
   };
   const eventStore: EventStore = {
-    add: async (space, events, paramOf) => add(space, checkedEvents(space, events, paramOf)),
-    addInSteps: async (space, events, paramOf) =>
+    add: async (space, events, paramOf, key) =>
+      add(space, checkedEvents(space, events, paramOf), key),
+    addInSteps: async (space, events, paramOf, key) =>
       inSteps(
         checkedEvents(space, events, paramOf),
-        (step) => add(space, step),
+        (step) => add(space, step, key),
         (id) => using(({ store }) => store.remove(space, id)),
       ),
-    async change(space, id, fields) {
+    async change(space, id, fields, key) {
       checkSpace(space);
       await ownWrites();
       return using(async ({ store, backFiller }) => {
         const old = await store.get(space, id);
         if (old === undefined) return undefined;
         const event = checkEvent({ ...old, ...fields }, limits, now());
-        const changed = await store.change(space, { ...event, id });
+        const changed = await store.change(space, { ...event, id }, ownerOf(key));
         tidySoon(store);
         backFiller?.wake();
         return changed;
@@ -251,14 +252,13 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
   return {
     eventStore,
     recall,
-    async capture(space, events, began = preciseNow(), turn) {
+    async capture(space, events, began = preciseNow(), turn, key) {
       checkSpace(space);
       if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
       const clamped = events.flatMap((event) => clampedEvents(event, limits, now()));
       const own = turn && eventTurn(turn, clamped);
-      queue.add(
-        clamped.map((event) => ({ space, event: withId(event), began, ...(own && { turn: own }) })),
-      );
+      const rest = { space, began, ...(own && { turn: own }), owner: ownerOf(key) };
+      queue.add(clamped.map((event) => ({ event: withId(event), ...rest })));
     },
     async erase(space) {
       checkSpace(space);

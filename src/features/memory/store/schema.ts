@@ -46,10 +46,18 @@ INSERT INTO moved_items SELECT 'memory', owner, id, form, '' FROM old_moved_item
 DROP TABLE old_moved_items;
 `;
 
+/** Whose each event is, by a hash of its key's id, and how much of a space is whose. Older rows are nobody's. */
+const SHARES = `
+ALTER TABLE hopgate.memory_events ADD COLUMN owner text;
+CREATE TABLE hopgate.memory_shares (
+  owner text NOT NULL, space bigint NOT NULL, bytes bigint NOT NULL, PRIMARY KEY (owner, space)
+);
+`;
+
 export const MEMORY_SCHEMA: SqlSchema = {
   room: 'memory',
-  sqlite: [FILE_1, FILE_2, FILE_TABLES],
-  postgres: [POSTGRES_1, POSTGRES_2],
+  sqlite: [FILE_1, FILE_2, FILE_TABLES, SHARES],
+  postgres: [POSTGRES_1, POSTGRES_2, SHARES],
 };
 
 /** How SQL is written where the published tables of Postgres have types of its own, or its planner needs to be led. */

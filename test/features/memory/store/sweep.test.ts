@@ -75,6 +75,7 @@ async function tidyingSteps(events: number): Promise<number> {
   const text = (n: number) => Array.from({ length: 30 }, (_, i) => `w${(n * 31 + i * 7) % 4001}`);
   const groups = Array.from({ length: events / 100 }, (_, at) => ({
     space: 's',
+    owner: undefined,
     turn: undefined,
     events: Array.from({ length: 100 }, (_, i) => at * 100 + i).map((n) =>
       store.sealed.sealed('s', { ...wordy(n), text: text(n).join(' ') }),
