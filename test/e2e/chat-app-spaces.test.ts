@@ -17,6 +17,7 @@ import { type Gateway, startGateway, threeProviders } from '../support/binary.ts
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';
 import { stopAll } from '../support/tool-servers.ts';
+import { until } from '../support/until.ts';
 import { type AppReply, ask, CLIENTS, remember, remembered } from './chat-app-clients.ts';
 
 setDefaultTimeout(120_000);
@@ -32,6 +33,7 @@ beforeAll(async () => {
     startGateway(threeProviders(upstream, { samples: { mode: 'all' } })),
     startGateway(
       threeProviders(upstream, {
+        memory: { limits: { key_bytes: 2500 } },
         auth: {
           keys: [
             { name: 'ann', key: 'key-of-ann', spaces: ['ann-*'] },
@@ -165,6 +167,34 @@ describe('spaces bound to keys', () => {
       expect((await ask(keyed, { client, messages: ['你好'], headers })).status).toBe(403);
     });
   }
+
+  test('what a chat captures is in the share of its key', async () => {
+    upstream.answerWith(() => say('ok'));
+    const parts = async (space: string) => {
+      const headers = { authorization: 'Bearer key-of-all' };
+      const answer = await fetch(`${keyed.url}/v1/memory/${space}/events`, { headers });
+      const { events } = (await answer.json()) as { events: readonly { text: string }[] };
+      return events.filter(({ text }) => text.startsWith('word')).length;
+    };
+    const sayMuch = (key: string, space: string) =>
+      ask(keyed, {
+        client: 'openai-chat',
+        messages: [Array.from({ length: 600 }, (_, i) => `word${i}`).join(' ')],
+        stream: false,
+        headers: { authorization: `Bearer ${key}` },
+        hopgate: { memory: { space, recall: 'off', capture: true } },
+      });
+    await sayMuch('key-of-ann', 'ann-full');
+    await until(async () => (await parts('ann-full')) > 0);
+    expect(await parts('ann-full')).toBe(1);
+    await sayMuch('key-of-all', 'ann-full');
+    // Of three parts of 2000 characters and less a share takes one; the first one is known by now.
+    await until(async () => (await parts('ann-full')) > 1);
+    expect(await parts('ann-full')).toBe(2);
+    await sayMuch('key-of-bob', 'bob-full');
+    await until(async () => (await parts('bob-full')) > 0);
+    expect(await parts('bob-full')).toBe(1);
+  });
 
   test('memories of one key’s chat stay in that key’s space', async () => {
     upstream.answerWith(() => say('收到'));

@@ -233,6 +233,7 @@ describe('access', () => {
     const gateway = await startGateway({
       providers: PROVIDERS,
       limits: { body_bytes: 2048 },
+      memory: { limits: { key_bytes: 40 } },
       auth: {
         keys: [
           { name: 'alice', key: 'key-of-alice', spaces: ['alice', 'family-*'] },
@@ -281,6 +282,11 @@ describe('access', () => {
       // The log holds no names of spaces and keys.
       const refused = () => gateway.logs().filter(({ event }) => event === 'memory.refused').length;
       await until(() => refused() === 11);
+      // Each has its share, in the same space too.
+      const long = { body: { text: 'x'.repeat(39) } };
+      const full = await send(gateway, 'POST', '/alice/events', as('key-of-alice', long));
+      expect([full.status, full.text.includes('memory.limits.key_bytes')]).toEqual([413, true]);
+      expect(await status('POST', '/alice/events', as('key-of-admin', long))).toBe(201);
       expect(gateway.stderr()).not.toMatch(/family-1|key-of/);
     } finally {
       await gateway.stop();
