@@ -4,6 +4,7 @@
 
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
 import { createWorld, type World } from '../cli/world.ts';
 
 const KEY = 'sk-plain-0123456789abcdef';
@@ -33,6 +34,19 @@ test.each([0o644, 0o604, 0o620])('mode %o: a key in plain text is warned of', as
   const words = await said(KEY, mode);
   expect(words).toContain(`hopgate.yaml: ${WORDS}`);
   expect(words).toContain('chmod 600');
+});
+
+test('a pipe, which can be read once, is not read again', async () => {
+  const { folder, text } = {
+    folder: world.home,
+    text: `providers: { glm: { keys: ["${KEY}"] } }\n`,
+  };
+  const pipe = join(folder, 'pipe.yaml');
+  expect(Bun.spawnSync(['mkfifo', '-m', '644', pipe]).exitCode).toBe(0);
+  const writer = Bun.spawn(['sh', '-c', 'cat > "$0"', pipe], { stdin: Buffer.from(text) });
+  const { code, out, err } = await world.run(['check', '-c', pipe]);
+  await writer.exited;
+  expect([code, `${out}${err}`.includes(WORDS)]).toEqual([0, false]);
 });
 
 test('a private file may hold its keys', async () => {

@@ -1,6 +1,8 @@
 /** What a request costs by how it was served: at what time, in which region, with how many free searches; and the most it may cost before. */
 
 import { describe, expect, setSystemTime, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import { googleGemini } from '../../src/codecs/google-gemini/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { resolvePrices } from '../../src/config/sections/prices.ts';
@@ -224,6 +226,33 @@ describe('searches that cost nothing', () => {
     await freeSearches.read({ read } as never, prices, NOON);
     expect(freeSearches.paid('gemini/gemini-3.5-flash', price, 3, NOON)).toBe(1);
   });
+});
+
+test('the region is what the answer of Claude says, and Google bills different queries', () => {
+  const message = (inference_geo: string) => ({
+    type: 'message',
+    role: 'assistant',
+    content: [],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 1, output_tokens: 1, inference_geo },
+  });
+  const regions = ['us', 'global', 'not_available'].map(
+    (geo) => anthropicMessages.digestReply(message(geo)).usage?.region,
+  );
+  expect(regions).toEqual(['us', undefined, undefined]);
+  const searched = (webSearchQueries: readonly string[]) =>
+    googleGemini.digestReply({
+      candidates: [
+        {
+          content: { parts: [{ text: 'a' }] },
+          finishReason: 'STOP',
+          groundingMetadata: { webSearchQueries },
+        },
+      ],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+    }).usage?.hosted;
+  // https://github.com/BerriAI/litellm/issues/36377
+  expect(searched(['bitcoin', 'ether', 'bitcoin', ''])).toEqual({ web_search_requests: 2 });
 });
 
 test('a service tier, a time and a region of the file of prices are checked', () => {

@@ -6,6 +6,7 @@ import { check } from '../file/check.ts';
 import {
   closed,
   count,
+  inProgram,
   integer,
   list,
   type Node,
@@ -98,7 +99,12 @@ export function problemOfModels(written: string): string | undefined {
     if (kind === 'rule' && after !== 'head' && after !== 'rule') return `${at}: rules come first`;
     if (kind === 'id' && after !== 'vendor' && after !== 'id')
       return `${at}: a model without vendor`;
-    const [problem] = check(kind === 'head' ? HEAD : LINES[kind]!, value, new Set()).problems;
+    const node = kind === 'head' ? HEAD : LINES[kind]!;
+    const { problems } = check(node, value, new Set());
+    // What fits its schema can still be no window of time, or no time zone.
+    const findings = { problems: [...problems], warnings: [] };
+    if (problems.length === 0) inProgram(node, value, { findings });
+    const [problem] = findings.problems;
     if (problem !== undefined)
       return `${at}: ${[...problem.path, ''].join('.').slice(0, -1)} ${problem.message}`.replace(
         /: +/,

@@ -19,6 +19,7 @@ const hours = string('Start and end, such as "22:00-06:00"; the end is excluded.
   pattern: HOURS,
 });
 
+const ALL_DAY = '00:00-24:00';
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
 /** @param zone the time zone that counts where none is written, for people */
@@ -27,7 +28,7 @@ export const timeWindow = (zone: string) =>
     [
       hours,
       closed('A window of time.', {
-        hours: hours.byDefault('00:00-24:00'),
+        hours: hours.byDefault(ALL_DAY),
         days: oneOrMore(choice(DAYS, 'A day.'), 'Days on which the window begins.').optional(
           'every day',
         ),
@@ -38,7 +39,7 @@ export const timeWindow = (zone: string) =>
   ).reads(windowOf);
 
 interface WrittenWindow {
-  readonly hours: string;
+  readonly hours?: string;
   readonly days?: readonly (typeof DAYS)[number][];
   readonly zone?: string;
 }
@@ -47,8 +48,11 @@ function windowOf(
   written: string | WrittenWindow,
   { path, findings }: Reading,
 ): TimeWindow | undefined {
-  const { hours, days, zone }: WrittenWindow =
-    typeof written === 'string' ? { hours: written } : written;
+  const {
+    hours = ALL_DAY,
+    days,
+    zone,
+  }: WrittenWindow = typeof written === 'string' ? { hours: written } : written;
   const [from, to] = hours.split('-').map(minutes);
   if (from === undefined || to === undefined || from === to) {
     findings.problems.push({

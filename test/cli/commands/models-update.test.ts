@@ -121,6 +121,33 @@ describe('refused whole, the old one stays', () => {
       () => signed(more({ id: 'x', usd: { input: '1', output: 1 } })),
       'usd.input',
     ],
+    [
+      'hours that are none',
+      () =>
+        signed(more({ id: 'x', usd: { input: 1, output: 1, tiers: [{ time: '25:00-26:00' }] } })),
+      'usd.tiers.0.time',
+    ],
+    [
+      'hours in a time zone that is none',
+      () =>
+        signed(
+          more({ id: 'x', usd: { input: 1, output: 1, tiers: [{ time: { zone: 'Mars' } }] } }),
+        ),
+      'time zone',
+    ],
+    [
+      'a factor of a region as text',
+      () => signed(more({ id: 'x', usd: { input: 1, output: 1, regions: { eu: '1.1' } } })),
+      'usd.regions.eu',
+    ],
+    [
+      'free searches of another period',
+      () =>
+        signed(
+          more({ id: 'x', usd: { input: 1, output: 1, free_searches: { count: 1, per: 'hour' } } }),
+        ),
+      'free_searches.per',
+    ],
     ['a price of null', () => signed(more({ id: 'x', usd: { input: null, output: 1 } })), 'usd'],
     [
       'a price below nothing',

@@ -149,6 +149,16 @@ describe('MCP servers', () => {
     await stop();
   });
 
+  test('a stream that closes without the answer is waited for until the time limit: it could be resumed', async () => {
+    const closed = () => new Response('', { headers: { 'content-type': 'text/event-stream' } });
+    const { made, stop } = mcpServer([TOOL], closed);
+    await made.ready(new AbortController().signal);
+    const found = await fate(made.tools[0]!.run({}, context()));
+    expect([found.unknown, found.retryable]).toEqual([true, false]);
+    await made.close();
+    await stop();
+  });
+
   test('a session is ended by DELETE when the gateway needs it no more', async () => {
     const { made, seen, stop } = mcpServer([TOOL], () => new Response(null, { status: 500 }));
     await made.ready(new AbortController().signal);
