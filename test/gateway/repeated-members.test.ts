@@ -106,7 +106,10 @@ const post = (path: string, body: string | Uint8Array, type = 'application/json'
 describe.each(ALL)('%s', (path, rest) => {
   test.each(FILLS)('%s: a member that is there twice is refused', async (_, fill) => {
     const before = vendor.received.length;
-    for (const [name, first, second] of TWICE) {
+    const at = ALL.findIndex(([one]) => one === path);
+    for (const [i, [name, first, second]] of TWICE.entries()) {
+      // Of the largest bodies each path has a third, and all paths together have all.
+      if (fill.length > 1_000_000 && (i + at) % 3 !== 0) continue;
       // A Gemini body has no model of its own: the address names it, and stands for those of this name.
       if (path.startsWith('/v1beta') && /model|stream/.test(name)) continue;
       for (const body of [

@@ -27,6 +27,13 @@ function build(version: string, program: Uint8Array): string {
   return path;
 }
 
+/** With the program itself; made once, since its compression takes long. */
+let real: Promise<string> | undefined;
+const realPackage = (): Promise<string> => {
+  real ??= binary().then(() => build('0.1.0', readFileSync(BINARY)));
+  return real;
+};
+
 const small = (message: string) => new TextEncoder().encode(`#!/bin/sh\necho ${message}\n`);
 
 describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
@@ -56,8 +63,7 @@ describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
   });
 
   test('the package installs the program, creates account and state folder, and the program runs', async () => {
-    await binary();
-    const { code, err } = await dpkg('--install', build('0.1.0', readFileSync(BINARY)));
+    const { code, err } = await dpkg('--install', await realPackage());
     expect([code, err]).toEqual([0, expect.any(String)]);
     const account =
       /^hopgate:[^:]*:(\d+):\d+:[^:]*:\/var\/lib\/hopgate:\/usr\/sbin\/nologin$/m.exec(
@@ -131,8 +137,7 @@ describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
 const LINT = ['lintian', 'dpkg-deb'];
 describe.skipIf(LINT.some((name) => tool(name) === undefined))(`lintian${without(...LINT)}`, () => {
   test('lintian has neither errors nor warnings', async () => {
-    await binary();
-    const path = build('0.1.0', readFileSync(BINARY));
+    const path = await realPackage();
     const lintian = [tool('lintian')!, '--fail-on', 'none', '--allow-root', '--display-info'];
     const { out, err } = await ran([...lintian, path]);
     expect(out.split('\n').filter((line) => /^[EWI]:/.test(line))).toEqual([]);

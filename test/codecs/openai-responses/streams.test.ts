@@ -82,6 +82,9 @@ afterAll(() => {
   setSystemTime();
 });
 
+/** Chunkings with about as many pieces as a stream has words. */
+const SMALL_PIECES = new Set(chunkings.filter((way) => way.cut(new Uint8Array(1000)).length > 100));
+
 describe.skipIf(!hasFixtures)('recorded streams', () => {
   test('more than a hundred streams are available', () => {
     expect(streams.length).toBeGreaterThan(150);
@@ -124,6 +127,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       const expected = JSON.stringify(decode(frames(bodyOf(row)), sent));
       for (const way of chunkings) {
         if (way === bytewise && bytes.length > 10_000) continue;
+        if (bytes.length > 50_000 && SMALL_PIECES.has(way)) continue;
         const parser = new SseParser();
         const got = way.cut(bytes).flatMap((chunk) => parser.push(chunk));
         const events = JSON.stringify(decode([...got, ...parser.end()], sent));

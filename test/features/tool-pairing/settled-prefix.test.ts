@@ -121,7 +121,7 @@ describe.each(PAIRS.map(([from, to]) => ({ from, to })))('$from to $to', ({ from
           }
         },
       ),
-      { numRuns: Number(process.env.PAIRING_RUNS ?? 60) },
+      { numRuns: Number(process.env.PAIRING_RUNS ?? 30) },
     );
   }, 120_000);
 
