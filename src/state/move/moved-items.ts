@@ -1,7 +1,7 @@
 /** Remembers what moves wrote into the database, and from where: what is removed afterwards does not come with the next move. */
 
 import { hostname } from 'node:os';
-import type { Sql, SqlReader } from '../engines/engine.ts';
+import type { Sql } from '../engines/engine.ts';
 import { nameHash } from '../erasures.ts';
 import { type Prepared, prepared } from '../sql/migrations.ts';
 
@@ -17,74 +17,7 @@ CREATE INDEX moved_items_origin ON hopgate.moved_items (kind, origin, owner, id)
 /** The table is there once this has resolved. */
 export const movedItems = (database: Sql): Prepared => prepared(database, 'moves', MIGRATIONS);
 
-export interface MovedItem {
-  readonly owner: string;
-  readonly id: string;
-  readonly form: string;
-}
-
-/** In the transaction that writes the items. */
-export async function noteMoved(
-  inside: SqlReader,
-  kind: string,
-  origin: string,
-  items: readonly MovedItem[],
-): Promise<void> {
-  await inside.query(
-    `INSERT INTO hopgate.moved_items (kind, owner, id, form, origin)
-       SELECT $1, owner, id, form, $2 FROM unnest($3::text[], $4::text[], $5::text[]) AS g (owner, id, form)
-       ON CONFLICT (kind, owner, id) DO UPDATE SET form = excluded.form`,
-    [
-      kind,
-      origin,
-      items.map(({ owner }) => owner),
-      items.map(({ id }) => id),
-      items.map(({ form }) => form),
-    ],
-  );
-}
-
-export interface SqlCondition {
-  /** ` WHERE …`, or nothing. */
-  readonly sql: string;
-  /** Of its parameters. */
-  readonly values: readonly string[];
-}
-
-export const NO_CONDITION: SqlCondition = { sql: '', values: [] };
-
-/**
- * The item `g` (with owner and id) was not moved from this file. The table is there.
- * @param first number of the first of its parameters
- */
-export const notMovedFrom = (kind: string, origin: string, first: number): SqlCondition => ({
-  sql: ` WHERE NOT EXISTS (SELECT 1 FROM hopgate.moved_items m
-    WHERE m.kind = $${first} AND m.origin = $${first + 1} AND m.owner = g.owner AND m.id = g.id)`,
-  values: [kind, origin],
-});
-
-const PAGE = 1000;
 const READ_MS = 10_000;
-
-/** Pages of what was moved from this file, in the order of owners and ids. The table is there. @throws EngineAway */
-export async function* movedFrom(
-  database: Sql,
-  kind: string,
-  origin: string,
-): AsyncGenerator<readonly MovedItem[]> {
-  let last: MovedItem | undefined;
-  for (;;) {
-    const page: readonly MovedItem[] = await database.query<MovedItem>(
-      `SELECT owner, id, form FROM hopgate.moved_items
-         WHERE kind = $1 AND origin = $2 AND (owner, id) > ($3, $4) ORDER BY owner, id LIMIT ${PAGE}`,
-      [kind, origin, last?.owner ?? '', last?.id ?? ''],
-      READ_MS,
-    );
-    if (page.length > 0) yield page;
-    if (page.length < PAGE) return;
-    last = page.at(-1);
-  }
-}
 
 /** Which file it is, on which machine: a hash. */
 export const originOf = (path: string): string => nameHash(`${hostname()}\n${path}`).slice(0, 32);

@@ -58,20 +58,6 @@ export function openPostgres(
   };
 }
 
-/** The tables as they are; undefined where the named one is not there. Nothing is made. @throws EngineAway */
-export async function openPostgresToRead(
-  database: Sql,
-  schema: SqlSchema,
-  table: string,
-): Promise<SqlDatabase | undefined> {
-  const [row] = await database.query<{ there: boolean }>(
-    'SELECT to_regclass($1) IS NOT NULL AS there',
-    [`hopgate.${table}`],
-    QUERY_MS,
-  );
-  return row!.there ? openPostgres(database, schema, async () => {}) : undefined;
-}
-
 /** What `work` throws says nothing of the database. */
 class Refused extends Error {
   override readonly name = 'Refused';

@@ -12,7 +12,8 @@ import {
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openPostgres, openPostgresToRead } from '../../../src/state/sql/postgres.ts';
+import { openSides } from '../../../src/state/move/table-move.ts';
+import { openPostgres } from '../../../src/state/sql/postgres.ts';
 import {
   MAX_VALUES,
   placeholders,
@@ -233,8 +234,15 @@ test('a file that is read only stays as it is, whatever its version', async () =
 test.skipIf(!HAS_POSTGRES)('tables that are only looked at are not made', async () => {
   const { database } = await newDatabase(server!);
   cleanups.push(() => database.close());
-  expect(await openPostgresToRead(database, SCHEMA, 'notes')).toBeUndefined();
+  const look = () =>
+    openSides(
+      SCHEMA,
+      { database, path: '/there/is/none.db', to: 'engines' },
+      { file: false, database: false },
+    );
+  expect((await look()).database.has.has('notes')).toBe(false);
   await openPostgres(database, SCHEMA).query('SELECT 1 AS one');
-  const reader = await openPostgresToRead(database, SCHEMA, 'notes');
-  expect(await reader!.query('SELECT id FROM hopgate.notes')).toEqual([]);
+  const { file, database: reader } = await look();
+  expect(file).toBeUndefined();
+  expect(await reader.db.query('SELECT id FROM hopgate.notes')).toEqual([]);
 });
