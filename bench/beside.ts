@@ -18,7 +18,7 @@ The first is what the others are compared with; \`relay\` among them is the bare
   --target NAME     hopgate, or another of its ways as \`run.ts\` names them (hopgate)
   --scenario NAME   the load: J50, S50, B50, … (J50)
   --slices N        how often each is measured (15)
-  --warm N          slices before that, in which code is compiled (4)
+  --warm N          slices before that at most, until hardly anything is compiled (40)
   --ms N            milliseconds of one slice (1500)
 `;
 
@@ -28,7 +28,7 @@ const { values, positionals } = parseArgs({
     target: { type: 'string', default: 'hopgate' },
     scenario: { type: 'string', default: 'J50' },
     slices: { type: 'string', default: '15' },
-    warm: { type: 'string', default: '4' },
+    warm: { type: 'string', default: '40' },
     ms: { type: 'string', default: '1500' },
     help: { type: 'boolean', default: false },
   },
@@ -60,17 +60,31 @@ try {
     builds.push({ binary, target, micros: [] as number[], threads: new Map<string, number[]>() });
   }
   const plan = lasting(scenario, Number(values.ms));
-  for (let slice = -Number(values.warm); slice < Number(values.slices); slice++) {
-    for (const { target, micros, threads } of builds) {
-      const before = cpuSample(target.pid);
-      const result = await generator.run(planFor(plan, target));
-      const after = cpuSample(target.pid);
-      if (slice < 0) continue;
-      const units = scenario.unit === 'event' ? result.events : result.requests;
-      const spent = (thread?: string) => cpuBetween(before, after, thread) / 1000 / units;
-      micros.push(spent());
-      for (const thread of new Set([...after.values()].map(({ name }) => name))) {
-        threads.set(thread, [...(threads.get(thread) ?? []), spent(thread)]);
+  /** One slice of a build: CPU by thread, µs a unit. */
+  const sliceOf = async ({ target }: (typeof builds)[number]) => {
+    const before = cpuSample(target.pid);
+    const result = await generator.run(planFor(plan, target));
+    const after = cpuSample(target.pid);
+    const units = scenario.unit === 'event' ? result.events : result.requests;
+    const spent = (thread?: string) => cpuBetween(before, after, thread) / 1000 / units;
+    const names = new Set([...after.values()].map(({ name }) => name));
+    return { all: spent(), threads: [...names].map((one) => [one, spent(one)] as const) };
+  };
+  for (let slice = 0, calm = 0; slice < Number(values.warm) && calm < 2; slice++) {
+    let isCalm = true;
+    for (const build of builds) {
+      const { all, threads } = await sliceOf(build);
+      const compiling = threads.find(([thread]) => thread === 'JITWorker')?.[1] ?? 0;
+      if (compiling > all / 50) isCalm = false;
+    }
+    calm = isCalm ? calm + 1 : 0;
+  }
+  for (let slice = 0; slice < Number(values.slices); slice++) {
+    for (const build of builds) {
+      const { all, threads } = await sliceOf(build);
+      build.micros.push(all);
+      for (const [thread, spent] of threads) {
+        build.threads.set(thread, [...(build.threads.get(thread) ?? []), spent]);
       }
     }
   }
