@@ -8,7 +8,7 @@ import { stopChildren, stopOnSignals } from './children.ts';
 import { startGenerator } from './generator.ts';
 import { cpuBetween, cpuSample } from './process-usage.ts';
 import { lasting, planFor, SCENARIOS } from './scenarios.ts';
-import { type Bench, TARGET_NAMES } from './target.ts';
+import { type Bench, TARGET_NAMES, type Target } from './target.ts';
 import { startMock, startTargets } from './targets.ts';
 
 const HELP = `bun bench/beside.ts BINARY… [options]
@@ -40,13 +40,21 @@ if (values.help || positionals.length === 0 || scenario === undefined || name ==
   console.log(HELP);
   process.exit(values.help ? 0 : 2);
 }
+interface Build {
+  readonly binary: string;
+  readonly target: Target;
+  /** Of each slice: CPU of all threads, and of each. */
+  readonly micros: number[];
+  readonly threads: Map<string, number[]>;
+}
+
 const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0;
 const dir = mkdtempSync(join(tmpdir(), 'hopgate-beside-'));
 stopOnSignals();
 try {
   const mock = await startMock(dir);
   const generator = startGenerator(`${dir}/generator.log`);
-  const builds = [];
+  const builds: Build[] = [];
   for (const binary of positionals) {
     const bench: Bench = {
       mockPort: mock.port,
@@ -57,11 +65,11 @@ try {
     };
     const target = (await startTargets([binary === 'relay' ? binary : name], bench)).targets[0];
     if (target === undefined) throw new Error(`${binary} does not start`);
-    builds.push({ binary, target, micros: [] as number[], threads: new Map<string, number[]>() });
+    builds.push({ binary, target, micros: [], threads: new Map() });
   }
   const plan = lasting(scenario, Number(values.ms));
   /** One slice of a build: CPU by thread, µs a unit. */
-  const sliceOf = async ({ target }: (typeof builds)[number]) => {
+  const sliceOf = async ({ target }: Build) => {
     const before = cpuSample(target.pid);
     const result = await generator.run(planFor(plan, target));
     const after = cpuSample(target.pid);
