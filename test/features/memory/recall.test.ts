@@ -184,6 +184,28 @@ describe.each(FORMS)('what is found, %s', (form) => {
   });
 });
 
+test('counts of common words that are kept follow a space that grows', async () => {
+  const files = memories('embedded');
+  const said = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, at) => ({
+      text: `boat ${(from + at) % 3 === 0 ? 'red' : 'blue'} ${from + at}`,
+      time: NOW,
+    }));
+  const opened = () => files.open({ path: files.path(), now: () => NOW });
+  const asked = (of: ReturnType<typeof opened>) =>
+    of.memory.recall('s', { query: 'red boat 1205', limit: 5 });
+  const asks = opened();
+  await asks.book.add('s', said(0, 1100), inList);
+  await asked(asks);
+  await asks.book.add('s', said(1100, 1300), inList);
+  const other = opened();
+  await other.book.add('s', said(0, 1100), inList);
+  await other.book.add('s', said(1100, 1300), inList);
+  const scores = async (of: ReturnType<typeof opened>) =>
+    (await asked(of)).map(({ text, score }) => [text, score]);
+  expect(await scores(asks)).toEqual(await scores(other));
+});
+
 describe.each(FORMS)('spaces, %s', (form) => {
   const files = memories(form);
 

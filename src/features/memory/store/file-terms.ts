@@ -27,6 +27,12 @@ const THINNED = 4;
  */
 const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 256 };
 
+/** To count a term, SQLite reads all that hold it: from so many on, the count is kept. */
+const OFTEN = 1000;
+/** Until the space has changed by this share, and for so many terms. */
+const MAX_CHANGE = 0.02;
+const MAX_KEPT = 20_000;
+
 const IN_JSON = (json: string) => `(SELECT value FROM json_each(${json}))`;
 const merge = 'INSERT INTO words (words, rank) VALUES ($1, $2)';
 
@@ -34,6 +40,8 @@ export class FileTerms implements TermsIndex {
   readonly together = 1;
   readonly column = undefined;
   readonly #db: SqlDatabase;
+  /** By stored term: how many events hold it, and how many there were. */
+  readonly #often = new Map<string, { readonly having: number; readonly events: number }>();
   readonly #sweeping = { dead: 0, thins: false, space: -1, time: -1, seq: -1 };
 
   constructor(db: SqlDatabase) {
@@ -91,7 +99,7 @@ export class FileTerms implements TermsIndex {
     );
     if (place === undefined) return undefined;
     const { space, events } = place;
-    const counts = await this.#counts(inside, space, lookedUp);
+    const counts = await this.#counts(inside, space, events, lookedUp);
     const known = knownTerms(lookedUp, events, (form) => counts.get(form) ?? 0);
     const weights = await this.#weights(inside, space, events, known);
     const { since, until } = question.within;
@@ -146,15 +154,29 @@ export class FileTerms implements TermsIndex {
   async #counts(
     inside: SqlStatements,
     space: number,
+    events: number,
     lookedUp: readonly string[],
   ): Promise<ReadonlyMap<string, number>> {
-    const ahead = this.stored(space, '').length;
-    const all = new Set(lookedUp.flatMap(findingTerms));
+    const counts = new Map<string, number>();
+    const unknown = new Map<string, string>();
+    for (const form of new Set(lookedUp.flatMap(findingTerms))) {
+      const stored = this.stored(space, form);
+      const kept = this.#often.get(stored);
+      if (kept !== undefined && Math.abs(events - kept.events) <= MAX_CHANGE * kept.events) {
+        counts.set(form, kept.having);
+      } else unknown.set(stored, form);
+    }
     const found = await inside.query<{ term: string; doc: number }>(
       `SELECT v.term, v.doc FROM json_each($1) AS j CROSS JOIN vocabulary AS v WHERE v.term = j.value`,
-      [JSON.stringify([...all].map((form) => this.stored(space, form)))],
+      [JSON.stringify([...unknown.keys()])],
     );
-    return new Map(found.map(({ term, doc }) => [term.slice(ahead), doc]));
+    for (const { term, doc } of found) {
+      counts.set(unknown.get(term)!, doc);
+      if (doc < OFTEN) continue;
+      if (this.#often.size >= MAX_KEPT) this.#often.clear();
+      this.#often.set(term, { having: doc, events });
+    }
+    return counts;
   }
 
   /** The rows that hold the rarest terms, by the worth of those that they hold. */
@@ -196,6 +218,7 @@ export class FileTerms implements TermsIndex {
       return false;
     }
     if (space.id !== sweeping.space) {
+      this.#often.clear();
       const thins = space.events > MAX_DEAD;
       Object.assign(sweeping, { space: space.id, time: -1, seq: -1, thins });
     }
