@@ -27,6 +27,16 @@ export type EventChange = Partial<
 export interface SpaceCount {
   readonly space: string;
   readonly events: number;
+  /** Events that have no vector yet; left out where none are made. */
+  readonly waiting?: number;
+}
+
+/** What the making of vectors in this process came to. */
+export interface VectorsStatus {
+  /** Texts that the endpoint refused since the start; words alone find them. */
+  readonly refused: number;
+  /** Why it stands still at the moment. */
+  readonly failure: { readonly time: string; readonly message: string } | null;
 }
 
 /** Access to single events; not where an external service stores them. Every method rejects with a GatewayError. */
@@ -78,6 +88,8 @@ export interface MemoryBackend extends Omit<Memory, 'forget'> {
   readonly eventStore: EventStore | undefined;
   /** Removes a space with its queued events; the number of events, where it is known. */
   erase(space: string): Promise<number | undefined>;
+  /** Undefined where no vectors are made. */
+  vectors?(): VectorsStatus | undefined;
   /** Writes what is queued. */
   close(): Promise<void>;
 }

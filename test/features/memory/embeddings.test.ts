@@ -208,6 +208,31 @@ describe.each(FORMS)('hybrid recall, %s', (form) => {
     await memory.close();
   });
 
+  test('how many events wait for vectors, how many were refused, and why it stands still', async () => {
+    const one = files.open({ path: files.path(), embedder: endpoint(fails(503)).embedder });
+    await one.book.add('s', EVENTS, inList);
+    await until(() => one.memory.vectors!()!.failure !== null);
+    expect(await one.book.spaces('', 10)).toEqual([{ space: 's', events: 5, waiting: 5 }]);
+    expect(one.memory.vectors!()).toMatchObject({
+      refused: 0,
+      failure: { message: expect.stringContaining('503') },
+    });
+    const path = files.path();
+    const { embedder: picky } = endpoint((body) =>
+      inputs(body).some((text) => text.includes('lawn')) ? fails(400)() : answerOf(body),
+    );
+    const two = files.open({ path, embedder: picky });
+    await two.book.add('s', EVENTS, inList);
+    await filled(path, EVENTS.length);
+    expect(await two.book.spaces('', 10)).toEqual([{ space: 's', events: 5, waiting: 0 }]);
+    expect(two.memory.vectors!()).toEqual({ refused: 1, failure: null });
+    await two.memory.close();
+    // Vectors of another model count for nothing.
+    const other = { ...picky, name: 'p/other', embed: fails(503) as never };
+    const three = files.open({ path, embedder: other });
+    expect(await three.book.spaces('', 10)).toEqual([{ space: 's', events: 5, waiting: 5 }]);
+  });
+
   test('another model gets its own vectors, which are never compared with old ones', async () => {
     const path = files.path();
     const one = files.open({ path, embedder: endpoint().embedder });

@@ -148,16 +148,19 @@ export async function listSpaces(
   const eventStore = eventStoreOf(memory);
   await eventStore.settled();
   const spaces: SpaceCount[] = [];
+  const embeddings = memory.vectors?.();
+  const answer = (next_after: string | null) =>
+    Response.json({ spaces, next_after, ...(embeddings && { embeddings }) });
   for (let last = after; ; ) {
     const page = await eventStore.spaces(last, SPACES_STEP);
     for (const one of page) {
       if (!mayUse(one.space)) continue;
       if (spaces.length === limit) {
-        return Response.json({ spaces, next_after: spaces.at(-1)!.space });
+        return answer(spaces.at(-1)!.space);
       }
       spaces.push(one);
     }
-    if (page.length < SPACES_STEP) return Response.json({ spaces, next_after: null });
+    if (page.length < SPACES_STEP) return answer(null);
     last = page.at(-1)!.space;
     await othersTurn();
   }

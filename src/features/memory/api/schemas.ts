@@ -87,12 +87,36 @@ export const eventList = Type.Object(
 
 export const spaceList = Type.Object(
   {
-    spaces: Type.Array(Type.Object({ space: Type.String(), events: Type.Integer() }, closed), {
-      description: 'The spaces that the key may use, sorted by name.',
-    }),
+    spaces: Type.Array(
+      Type.Object(
+        {
+          space: Type.String(),
+          events: Type.Integer(),
+          waiting: Type.Optional(
+            Type.Integer({ description: 'With memory.embeddings: events without a vector yet.' }),
+          ),
+        },
+        closed,
+      ),
+      { description: 'The spaces that the key may use, sorted by name.' },
+    ),
     next_after: Type.Union([Type.String(), Type.Null()], {
       description: 'The last name of this page, for the next one; null on the last page.',
     }),
+    embeddings: Type.Optional(
+      Type.Object(
+        {
+          refused: Type.Integer({
+            description: 'Texts that the endpoint refused since the start; words find them.',
+          }),
+          failure: Type.Union([
+            Type.Object({ time: Type.String(), message: Type.String() }, closed),
+            Type.Null(),
+          ]),
+        },
+        { ...closed, description: 'With memory.embeddings: how the making of vectors goes.' },
+      ),
+    ),
   },
   { ...closed, $id: 'SpaceList' },
 );

@@ -1,11 +1,14 @@
 /** Fills in missing vectors of events in the background, in batches that are leased to one process each. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
+import type { VectorsStatus } from '../backend.ts';
 import type { Embedder } from './embedder.ts';
 
 export interface BackFill {
   /** Starts a pass, since there may be events without a vector. */
   wake(): void;
+  status(): VectorsStatus;
   close(): Promise<void>;
 }
 
@@ -53,6 +56,8 @@ export function backFill(options: BackFillOptions): BackFill {
   const stop = new AbortController();
   let behind = 0;
   let pause = 0;
+  let refused = 0;
+  let failure: VectorsStatus['failure'] = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let running: Promise<void> | undefined;
 
@@ -80,10 +85,12 @@ export function backFill(options: BackFillOptions): BackFill {
           return schedule(again.after);
         }
         pause = 0;
+        failure = null;
       }
     } catch (thrown) {
       if (stop.signal.aborted) return;
       onFailure(thrown);
+      failure = { time: new Date().toISOString(), message: messageOf(thrown) };
       pause = Math.min(MAX_PAUSE, pause === 0 ? retryAfter : pause * 2);
       schedule(pause);
     }
@@ -99,7 +106,10 @@ export function backFill(options: BackFillOptions): BackFill {
       return new Map(events.map(({ row }, at) => [row, all[at]]));
     } catch (thrown) {
       if (!(thrown instanceof GatewayError && REFUSED.has(thrown.status))) throw thrown;
-      if (events.length === 1) return new Map([[events[0]!.row, undefined]]);
+      if (events.length === 1) {
+        refused++;
+        return new Map([[events[0]!.row, undefined]]);
+      }
       const half = Math.ceil(events.length / 2);
       const first = await vectorsOf(events.slice(0, half));
       return new Map([...first, ...(await vectorsOf(events.slice(half)))]);
@@ -107,6 +117,7 @@ export function backFill(options: BackFillOptions): BackFill {
   }
 
   return {
+    status: () => ({ refused, failure }),
     wake() {
       if (running === undefined) schedule(pause === 0 ? delayMs : pause);
       else void running.then(() => schedule(delayMs));

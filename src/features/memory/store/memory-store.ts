@@ -570,12 +570,14 @@ export class MemoryStore {
     });
   }
 
-  /** Spaces that have events, sorted by name, after the name `after`. */
-  spaces(after: string, limit: number): Promise<readonly SpaceCount[]> {
+  /** Spaces that have events, sorted by name, after the name `after`. @param model counts the events without its vectors */
+  spaces(after: string, limit: number, model?: string): Promise<readonly SpaceCount[]> {
+    const waiting = `, events - (SELECT count(*) FROM hopgate.memory_vectors v
+       WHERE v.space = s.id AND v.model = $3) AS waiting`;
     return this.db.query<SpaceCount>(
-      `SELECT name AS space, events FROM hopgate.memory_spaces WHERE name > $1 AND events > 0
-         ORDER BY name LIMIT $2`,
-      [after.toWellFormed().replaceAll('\0', ''), limit],
+      `SELECT name AS space, events${model === undefined ? '' : waiting} FROM hopgate.memory_spaces s
+         WHERE name > $1 AND events > 0 ORDER BY name LIMIT $2`,
+      [after.toWellFormed().replaceAll('\0', ''), limit, ...(model === undefined ? [] : [model])],
       READ_MS,
     );
   }

@@ -71,6 +71,8 @@ export const databaseMemory = ({
 
 function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBackend {
   const { limits, dedupeMs, embedder, observer, now = Date.now } = options;
+  /** Of the file or database that was opened last. */
+  let lastBackFill: BackFill | undefined;
   let opening: Promise<Opened> | undefined;
   let upkeep: { readonly work: () => Promise<void>; readonly timer: Timer } | undefined;
   let closed = false;
@@ -106,6 +108,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
         },
       });
     backFiller?.wake();
+    lastBackFill = backFiller;
     return { store, vectors, backFiller };
   }
   /** In place of what is to be done later already. */
@@ -213,7 +216,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
       });
     },
     settled: () => queue.flush(),
-    spaces: (after, limit) => read((store) => store.spaces(after, limit)),
+    spaces: (after, limit) => read((store) => store.spaces(after, limit, embedder?.name)),
     get: (space, id) => read((store) => store.get(checkSpace(space), id)),
     list: (space, query) => read((store) => store.list(checkSpace(space), query)),
     remove: (space, id) =>
@@ -252,6 +255,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
   return {
     eventStore,
     recall,
+    vectors: () => embedder && (lastBackFill?.status() ?? { refused: 0, failure: null }),
     async capture(space, events, began = preciseNow(), turn, key) {
       checkSpace(space);
       if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
