@@ -145,7 +145,7 @@ describe('the queue', () => {
       written.push(...items);
     });
     queue.add([1, 2, 3]);
-    await Bun.sleep(80);
+    await until(() => written.length === 3);
     expect([written, troubles.length, dropped]).toEqual([[1, 2, 3], 3, []]);
     fails = 99;
     queue.add([4]);
