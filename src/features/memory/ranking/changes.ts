@@ -58,6 +58,9 @@ const MIN_TOLD = 0.5;
 /** A text that is so many times longer than the older one says more than a change of it. */
 const MAX_LONGER = 4;
 
+/** A text with more terms tells more than one fact, and comparing many of them takes long. */
+const MAX_TERMS = 150;
+
 /** A ranked statement, and what it holds of the question. */
 export interface Statement {
   readonly time: number;
@@ -96,6 +99,7 @@ export function raiseChanges(statements: readonly Statement[], terms: QuestionTe
 
 const isAboutTheSame = (older: Statement, newer: Statement, terms: QuestionTerms): boolean =>
   newer.score >= MIN_SCORE * older.score &&
+  Math.max(newer.digest.hashes.length, older.digest.hashes.length) <= MAX_TERMS &&
   newer.digest.length <= MAX_LONGER * older.digest.length &&
   heldOf(older, newer, terms, false) >= MIN_HELD &&
   areAlike(older.digest, newer.digest);
