@@ -19,8 +19,8 @@ async function passOn(stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream
   return text;
 }
 
-/** Files that run at the same time. More than a few would disturb each other's measurements of growth. */
-const WORKERS = Math.min(4, availableParallelism());
+/** Files that run at the same time: one waits while others compute. More than a few would disturb each other. */
+const WORKERS = Math.min(4, availableParallelism() + 1);
 
 /** More failing files than these are no accident of a busy machine. */
 const MAX_FILES_AGAIN = 8;
