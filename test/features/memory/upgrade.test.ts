@@ -60,8 +60,8 @@ describe.each([
   test('has all its events, finds as before, and takes new ones', async () => {
     const { path, memory, book, watch, texts } = opened();
     expect(await book.spaces('', 10)).toEqual([
-      { space: 'ann', events },
-      { space: 'bob', events: 1 },
+      { space: 'ann', events, waiting: 0 },
+      { space: 'bob', events: 1, waiting: 0 },
     ]);
     const { events: all } = await book.list('ann', { limit: 100, order: 'asc' });
     expect(all.slice(0, 2)).toEqual([
