@@ -80,13 +80,10 @@ describe.each([
     );
     const tagged = await book.list('ann', { limit: 9, order: 'asc', tag: '船' });
     expect(tagged.events.map(({ id }) => id)).toEqual(['mem_a0']);
-    // As the version that wrote the file answered.
+    // In the order of the version that wrote the file; the events around a hit count for more since then.
     const found = await memory.recall('ann', { query: 'what is the boat called?', limit: 3 });
-    expect(found.map(({ id, score }) => [id, score])).toEqual([
-      ['mem_a0', 0.6966],
-      ['mem_a1', 0.6498],
-      ['mem_a2', 0.5306],
-    ]);
+    expect(found.map(({ id }) => id)).toEqual(['mem_a0', 'mem_a1', 'mem_a2']);
+    expect(found[0]!.score).toBe(0.6966);
     expect((await memory.recall('ann', { query: '过敏' }))[0]!.text).toBe('我对花生过敏。');
     expect(watch.problems).toEqual([]);
     expect(await Bun.file(`${path}.v${version}.backup`).exists()).toBe(true);
@@ -99,7 +96,7 @@ describe.each([
       'I moved to Oslo.',
     ]);
     expect(await memory.erase('ann')).toBe(version === 1 ? events + 1 : events);
-    expect(await book.spaces('', 10)).toEqual([{ space: 'bob', events: 1 }]);
+    expect(await book.spaces('', 10)).toEqual([{ space: 'bob', events: 1, waiting: 0 }]);
   });
 
   test('what a move wrote into it is known, and its digests are made as they are found', async () => {
