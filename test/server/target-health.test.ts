@@ -186,12 +186,14 @@ describe('hopgate models --explain', () => {
     }
   };
 
-  test('says of each target what rests of it, as the running gateway knows', async () => {
+  test('says of each target what cools down, as the running gateway knows', async () => {
     await ask();
     const { code, out } = await explained();
     expect(code).toBe(0);
-    expect(out).toMatch(/glm\/m \(openai-chat, rests: passed over while another target serves\)/);
-    expect(out).toMatch(/rests: key-[0-9a-f]{6} \(rate_limit, status 429\) until \d{4}-/);
+    expect(out).toMatch(
+      /glm\/m \(openai-chat, cooling down: passed over while another target serves\)/,
+    );
+    expect(out).toMatch(/cools down: key-[0-9a-f]{6} \(rate_limit, status 429\) until \d{4}-/);
     expect(out).toMatch(/spare\/m \(openai-chat\)/);
     const { resting } = JSON.parse((await explained('--json')).out);
     expect(resting).toMatchObject([{ target: 'glm/m', passedOver: true }]);
@@ -199,10 +201,10 @@ describe('hopgate models --explain', () => {
 
   test('says nothing of it where no gateway runs, or --offline', async () => {
     await ask();
-    expect((await explained('--offline')).out).not.toContain('rests');
+    expect((await explained('--offline')).out).not.toContain('cool');
     await gateway.stop();
     const { code, out } = await explained();
-    expect([code, out.includes('rests')]).toEqual([0, false]);
+    expect([code, out.includes('cool')]).toEqual([0, false]);
     gateway = await startInProcess(config());
   });
 });

@@ -75,7 +75,13 @@ export async function growthOf<T>(one: GrowthCase<T>, limit = LIMIT): Promise<Gr
     let large = await milliseconds(one, size * STEP);
     // Code that is not compiled yet takes many times as long: the first run may only have seemed long enough.
     if (large >= STEP * MIN_MS) large = Math.min(large, await milliseconds(one, size * STEP));
-    if (large >= STEP * MIN_MS) return growthAt(one, size, limit);
+    if (large >= STEP * MIN_MS) {
+      // Of work that is more than linear the smaller size may still be too short to be measured.
+      const isLong = (await milliseconds(one, size)) >= MIN_MS / 2;
+      if (isLong || size * STEP * 2 > most) return growthAt(one, size, limit);
+      size *= 2;
+      continue;
+    }
     if (size * STEP * 2 > most) {
       if (large >= NEGLIGIBLE_MS) return growthAt(one, size, limit);
       return { sizes: [size, size * STEP], times: [large, large], exponent: 0 };
