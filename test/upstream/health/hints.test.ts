@@ -121,8 +121,9 @@ describe.skipIf(!HAS_CACHE)('cooldowns of all replicas', () => {
 
   test('an answer ends the rest everywhere, also for the replica that began it', async () => {
     const [a, b] = [replica(), replica()];
+    await until(() => a.hints.replicas === 2 && b.hints.replicas === 2);
     const lease = a.lease(0);
-    lease.settle({ ...RATE_LIMIT, askedMs: 300 }, a.now());
+    lease.settle({ ...RATE_LIMIT, askedMs: 1500 }, a.now());
     await until(() => b.availability(0) === COOLING);
     await until(() => b.availability(0) !== COOLING);
     b.lease(0).settle('answered', b.now());
