@@ -13,12 +13,13 @@ const withoutComments = (code: string) =>
     .filter((line) => line !== '')
     .join('\n');
 
-/** What must be the same in both languages. */
+/** What must be the same in both languages: also which notes have the mark of a loss. */
 function shapeOf(markdown: string) {
   const blocks = [...markdown.matchAll(/^```(\S*)\n([\s\S]*?)^```$/gm)];
   const text = markdown.replace(/^```[\s\S]*?^```$/gm, '');
   return {
     headings: [...text.matchAll(/^(#+) /gm)].map(([, marks]) => marks!.length),
+    marked: [...text.matchAll(/^### (\S+)\n\n▲ /gm)].map(([, name]) => name),
     blocks: blocks.map(([, language, code]) => [language, withoutComments(code!)]),
     rows: [...text.matchAll(/^\| (.*?) \|/gm)].map(([, cell]) =>
       [...cell!.matchAll(/`[^`]+`/g)].map(([code]) => code),

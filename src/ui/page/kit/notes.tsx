@@ -1,9 +1,17 @@
 /** Notes: their names with their descriptions, read from the manual that the gateway serves. */
 
 import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
-import { manual, t } from './language.ts';
+import { manual } from './language.ts';
 
-let meanings: Promise<ReadonlyMap<string, string>> | undefined;
+/** The manual begins an entry with it where a note may mean a loss, or is worth a look. */
+const MARK = '▲ ';
+
+interface Meaning {
+  readonly text: string;
+  readonly isCheap: boolean;
+}
+
+let meanings: Promise<ReadonlyMap<string, Meaning>> | undefined;
 
 /** `stripped_3_thinking_blocks` is described as `stripped_N_thinking_blocks`. */
 const entryOf = (name: string): string => name.replace(/(^|_)\d+(?=_|$)/g, '$1N');
@@ -12,16 +20,19 @@ const entryOf = (name: string): string => name.replace(/(^|_)\d+(?=_|$)/g, '$1N'
 export const noteLink = (name: string): string =>
   manual(`notes#${encodeURIComponent(entryOf(name).toLowerCase())}`);
 
-async function read(): Promise<ReadonlyMap<string, string>> {
-  const all = new Map<string, string>();
+async function read(): Promise<ReadonlyMap<string, Meaning>> {
+  const all = new Map<string, Meaning>();
   try {
     const response = await fetch(`${manual('notes')}.md`);
     if (!response.ok) return all;
     for (const section of (await response.text()).split(/^### /m).slice(1)) {
       const [heading = '', ...lines] = section.split('\n');
-      const text = lines.join('\n').split(/^#/m)[0]!.trim().split(/\n\n/)[0]!;
-      const description = text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
-      for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, description);
+      const entry = lines.join('\n').split(/^#/m)[0]!.trim().split(/\n\n/)[0]!;
+      const isCheap = !entry.startsWith(MARK);
+      const text = (isCheap ? entry : entry.slice(MARK.length))
+        .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .replace(/[`*]/g, '');
+      for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, { text, isCheap });
     }
   } catch {
     // Without the manual, notes are shown by name only.
@@ -30,8 +41,8 @@ async function read(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** The manual's descriptions; none until they are there. */
-function useMeanings(ask = true): ReadonlyMap<string, string> {
-  const [all, setAll] = useState<ReadonlyMap<string, string>>(new Map());
+function useMeanings(ask = true): ReadonlyMap<string, Meaning> {
+  const [all, setAll] = useState<ReadonlyMap<string, Meaning>>(new Map());
   useLayoutEffect(() => {
     if (!ask) return;
     meanings ??= read();
@@ -40,19 +51,20 @@ function useMeanings(ask = true): ReadonlyMap<string, string> {
   return all;
 }
 
-const meaningIn = (all: ReadonlyMap<string, string>, name: string) =>
+const meaningIn = (all: ReadonlyMap<string, Meaning>, name: string) =>
   all.get(name) ?? all.get(entryOf(name));
 
 /** The manual's description of a note; undefined where there is none. */
-export const useMeaning = (name: string): string | undefined => meaningIn(useMeanings(), name);
+export const useMeaning = (name: string): string | undefined =>
+  meaningIn(useMeanings(), name)?.text;
 
 /**
- * Tells which notes cost nothing: the manual says that nothing is to be done.
+ * Tells which notes cost nothing: the manual has no mark at their entry.
  * @param ask false: not needed yet
  */
 export function useCheap(ask = true): (name: string) => boolean {
   const all = useMeanings(ask);
-  return useCallback((name) => meaningIn(all, name)?.includes(t`No action needed`) === true, [all]);
+  return useCallback((name) => meaningIn(all, name)?.isCheap === true, [all]);
 }
 
 /** The name as a link into the manual, its meaning as the title. */
