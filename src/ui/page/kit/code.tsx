@@ -97,7 +97,7 @@ function Node(props: NodeProps) {
 
 function Mark({ at, tree: { marks } }: Pick<NodeProps, 'at' | 'tree'>) {
   const mark = marks?.get(at);
-  return mark === undefined ? null : <span class="mark">{mark}</span>;
+  return mark === undefined ? null : <span class="tag">{mark}</span>;
 }
 
 const leadsToMark = (at: string, { marks }: Tree): boolean =>
