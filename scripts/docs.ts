@@ -164,6 +164,7 @@ const TOLD_ELSEWHERE = [
   /^providers\.NAME\.(?:timeouts|retry)\./,
   /^providers\.NAME\.prices\.NAME\.tiers\[\]\.(?!above|service_tier|time$)/,
   /^auth\.keys\[\]\.budgets\[\]\.(?!name)/,
+  /^profiles\.NAME\.errorWords\.NAME\./,
   /^auth\.jwt\.(?:labels|models|tools|routes|spaces|expires|limits|budgets)\b/,
 ];
 

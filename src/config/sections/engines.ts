@@ -18,35 +18,32 @@ const address = <T>(parse: (text: string, environment: Environment) => T, descri
     })
     .optional('none');
 
-export const engines = closed(
-  'Engines that several gateways share. Each is optional and independent; state without an engine stays on each machine.',
-  {
-    cache: address(
-      cacheAddress,
-      'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is that of the sentinels.',
-    ),
-    database: address(
-      databaseAddress,
-      'Postgres, for keys made at run time, budgets, spend, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.',
-    ),
-    objects: address(
-      objectsAddress,
-      'A store with the S3 API, for bodies of recorded exchanges; it also needs `database`: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for your own store. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
-    ),
-    seal: list(
-      string(undefined, {
-        pattern: '^[^\\u0000\\r\\n]{32,}$',
-        'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
-      }).secret(),
-      'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: put a new one first, and remove the old one when what it encrypted has expired.',
-      { maxItems: 8 },
-    ).byDefault([]),
-    on_error: choice(
-      ['local', 'open', 'closed'],
-      'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = no limit applies, closed = keys with such limits are refused.',
-    ).byDefault('local'),
-  },
-);
+export const engines = closed('Engines that several gateways share; each is optional.', {
+  cache: address(
+    cacheAddress,
+    'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is that of the sentinels.',
+  ),
+  database: address(
+    databaseAddress,
+    'Postgres, for keys made at run time, budgets, spend, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.',
+  ),
+  objects: address(
+    objectsAddress,
+    'A store with the S3 API, for bodies of recorded exchanges; it also needs `database`: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for your own store. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+  ),
+  seal: list(
+    string(undefined, {
+      pattern: '^[^\\u0000\\r\\n]{32,}$',
+      'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
+    }).secret(),
+    'Secrets with which texts are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt.',
+    { maxItems: 8 },
+  ).byDefault([]),
+  on_error: choice(
+    ['local', 'open', 'closed'],
+    'Rates and concurrent requests while the cache is away: local = each replica applies its share, open = no limit, closed = keys with such limits are refused.',
+  ).byDefault('local'),
+});
 
 export interface CacheAddress {
   readonly form: 'single' | 'sentinel' | 'cluster';

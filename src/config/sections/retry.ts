@@ -15,7 +15,7 @@ const keys = {
     'The longest time in seconds that a key or a target cools down after refusals or failures, whatever Retry-After says.',
   ),
   hedge: flag(
-    'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers. At most 5 of 100 requests get one, and the vendor charges for both.',
+    'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers.',
   ),
 };
 
