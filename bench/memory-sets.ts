@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { NewMemoryEvent } from '../src/conversation/memory.ts';
+import { LANGUAGES } from '../test/features/memory/recall-languages.ts';
 import { EVENTS, QUESTIONS } from '../test/features/memory/recall-set.ts';
 
 export interface LabelledQuestion {
@@ -34,9 +35,9 @@ const LOCOMO_CATEGORIES = ['', 'multi-hop', 'temporal', 'open-domain', 'single-h
 // biome-ignore lint/suspicious/noExplicitAny: files of others, read as they are
 type Raw = any;
 
-/** The sets under a path: a file or a folder. Without a path the project's own set. */
+/** The sets under a path: a file or a folder. Without a path the project's own sets. */
 export function labelledSets(path: string | undefined): readonly LabelledSet[] {
-  if (path === undefined) return [ownSet()];
+  if (path === undefined) return [ownSet(), languagesSet()];
   const sets = new Map<string, LabelledSpace[]>();
   for (const file of jsonFiles(path)) {
     const content: Raw = JSON.parse(readFileSync(file, 'utf8'));
@@ -124,4 +125,27 @@ function ownSet(): LabelledSet {
     category: /\p{Script=Han}/u.test(text) ? 'Chinese' : 'English',
   }));
   return { name: 'own', spaces: [{ name: 'group', split: 'dev', events, questions }] };
+}
+
+/** One space for each language. */
+function languagesSet(): LabelledSet {
+  const end = Date.parse('2026-11-20T12:00:00Z');
+  return {
+    name: 'languages',
+    spaces: LANGUAGES.map(({ language, events, questions }) => ({
+      name: language,
+      split: 'dev',
+      events: events.map(({ source, text }, at) => ({
+        id: `mem_${at}`,
+        source,
+        text,
+        time: end - ((events.length - at) * DAY) / 2,
+      })),
+      questions: questions.map(({ text, name }) => ({
+        text,
+        evidence: [`mem_${events.findIndex((event) => event.name === name)}`],
+        category: language,
+      })),
+    })),
+  };
 }

@@ -14,7 +14,7 @@ import { type LabelledSpace, labelledSets } from './memory-sets.ts';
 const HELP = `bun bench/memory.ts [DATA] [options]
 
 DATA: a file or folder with LoCoMo's own files, or {name, spaces: [{name, split, events, questions}]}.
-Without it: the 60 questions of the project's own set.
+Without it: the 60 questions of the project's own set, and 102 in six further languages.
 
   --validation   also what nothing was tuned on (LoCoMo 44, 47 to 50; split "val")
   --set NAME     only this set

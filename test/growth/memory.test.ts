@@ -7,6 +7,7 @@ import { readEvents, readLines, readRecall } from '../../src/features/memory/api
 import type { EventStore } from '../../src/features/memory/backend.ts';
 import { DEFAULT_LIMITS } from '../../src/features/memory/event.ts';
 import { isRequest } from '../../src/features/memory/ranking/event-kinds.ts';
+import { inflectedTerms } from '../../src/features/memory/ranking/languages.ts';
 import { queryTerms, termsOf } from '../../src/features/memory/ranking/terms.ts';
 import { formsOf } from '../../src/features/memory/ranking/word-forms.ts';
 import { stem } from '../../src/lib/text/stem.ts';
@@ -34,6 +35,7 @@ const TEXTS: readonly (readonly [string, (size: number) => string])[] = [
   ['half characters', repeated('\ud83d')],
   ['search syntax', repeated('NEAR(a OR "b" -c) * ')],
   ['endings', repeated('ing')],
+  ['Russian words', (size) => numbered(size, (i) => `книга${'абвгд'[i % 5]}ми`).join(' ')],
   ['other words', (size) => numbered(size, (i) => `word${i}`).join(' ')],
 ];
 
@@ -42,6 +44,12 @@ describe('texts', () => {
     test(`terms of ${name}`, async () => {
       await expectLinear({ name, input, run: (text: string) => termsOf(text), most: 2 ** 18 });
       await expectLinear({ name, input, run: (text: string) => queryTerms(text), most: 2 ** 18 });
+      await expectLinear({
+        name,
+        input,
+        run: (text: string) => inflectedTerms(text, []),
+        most: 2 ** 18,
+      });
     }, 60_000);
     test(`kind, language and forms of ${name}`, async () => {
       await expectLinear({ name, input, run: (text: string) => isRequest(text), most: 2 ** 17 });

@@ -1,5 +1,6 @@
 /** Which terms of a question a space knows, in which forms, and how many of its events hold them. */
 
+import type { Question } from './question.ts';
 import { synonymsOf } from './synonyms.ts';
 import { isSingleCharacter } from './terms.ts';
 import { formsOf } from './word-forms.ts';
@@ -17,12 +18,18 @@ export interface KnownTerms {
 }
 
 /** The terms by which one of a question is found: its forms, and what may stand in its place. */
-export const findingTerms = (term: string): readonly string[] => [
-  ...new Set([...formsOf(term), ...synonymsOf(term)]),
+export const findingTerms = (term: string, forms: readonly string[] = []): readonly string[] => [
+  ...new Set([...formsOf(term), ...synonymsOf(term), ...forms]),
 ];
 
-/** The most telling terms of a long query: words and pairs before single characters, the last first. */
-export function lookedUpTerms(terms: readonly string[]): readonly string[] {
+/** Terms that are looked up, each with those by which it is found. */
+export type LookedUp = ReadonlyMap<string, readonly string[]>;
+
+export const lookedUpTerms = ({ terms, forms }: Pick<Question, 'terms' | 'forms'>): LookedUp =>
+  new Map(mostTelling(terms).map((term) => [term, findingTerms(term, forms.get(term))]));
+
+/** Of a long query: words and pairs before single characters, the last first. */
+function mostTelling(terms: readonly string[]): readonly string[] {
   if (terms.length <= MAX_TERMS) return terms;
   const late = terms.toReversed();
   const whole = late.filter((term) => !isSingleCharacter(term));
@@ -34,14 +41,14 @@ export function lookedUpTerms(terms: readonly string[]): readonly string[] {
  * @param countOf the number of its events that contain a form
  */
 export function knownTerms(
-  lookedUp: readonly string[],
+  lookedUp: LookedUp,
   events: number,
   countOf: (form: string) => number,
 ): KnownTerms {
   const eventCounts = new Map<string, number>();
   const forms = new Map<string, readonly string[]>();
-  for (const term of lookedUp) {
-    const held = findingTerms(term).flatMap((form) => {
+  for (const [term, finding] of lookedUp) {
+    const held = finding.flatMap((form) => {
       const having = countOf(form);
       return having > 0 ? [{ form, having }] : [];
     });

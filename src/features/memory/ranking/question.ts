@@ -4,11 +4,14 @@ import type { RecallQuery } from '../../../conversation/memory.ts';
 import { localTime } from '../../../lib/text/calendar.ts';
 import { changeTerms } from './changes.ts';
 import { namedTimes, type TimeRange } from './dates.ts';
+import { inflectedTerms } from './languages.ts';
 import { queryTerms, termsOf } from './terms.ts';
 
 export interface Question {
   /** Terms that are looked up, each once. */
   readonly terms: readonly string[];
+  /** Other forms of some of them. */
+  readonly forms: ReadonlyMap<string, readonly string[]>;
   /** The last so many of them only tell of a change. */
   readonly hints: number;
   /** All terms, also those that every question has. */
@@ -41,11 +44,12 @@ export function readQuestion(
 ): Question {
   const ahead = timeZone === 'UTC' ? 0 : localTime(timeZone, now) - now;
   const { ranges, rest } = namedTimes(query, now, ahead);
-  const terms = queryTerms(rest);
+  const { terms, forms } = inflectedTerms(rest, queryTerms(rest));
   const hints = changeTerms(terms);
   const within = { since: since ?? 0, until: until ?? Number.MAX_SAFE_INTEGER };
   return {
     terms: [...terms, ...hints],
+    forms,
     hints: hints.length,
     said: new Set(termsOf(query).counts.keys()),
     times: since === undefined && until === undefined ? ranges : [...ranges, within],

@@ -63,9 +63,18 @@ export function termsOf(text: string): Terms {
   return { counts, length };
 }
 
+/** The words of a text in scripts with blanks, without accents, as they are before they are stemmed. */
+export const plainWords = (text: string): readonly string[] =>
+  [...folded(text).matchAll(RUN)].flatMap(([run]) =>
+    UNSPACED_START.test(run) ? [] : [withoutAccents(run)],
+  );
+
+const withoutAccents = (run: string): string =>
+  ACCENTED.test(run) ? run.normalize('NFD').replace(MARKS, '') : run;
+
 /** The stem of a word; where it mixes letters and digits, also the stems of its parts. */
 function wordsOf(run: string): readonly string[] {
-  const plain = ACCENTED.test(run) ? run.normalize('NFD').replace(MARKS, '') : run;
+  const plain = withoutAccents(run);
   const word = plain.length > MAX_LENGTH ? [...plain].slice(0, MAX_LENGTH).join('') : plain;
   if (word === '') return [];
   const parts = /\p{N}/u.test(word) ? (word.match(PARTS) ?? []) : [];

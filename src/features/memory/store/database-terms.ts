@@ -1,7 +1,7 @@
 /** The index of terms in Postgres: each event's row has its terms, and how many events of a space hold one is counted. */
 
 import type { SqlDatabase, SqlStatements } from '../../../state/sql/sql.ts';
-import { findingTerms, knownTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
+import { knownTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
 import { MIN_EVENTS, SINGLE_CHARACTER } from '../ranking/ranking.ts';
 import { isSingleCharacter } from '../ranking/terms.ts';
@@ -169,9 +169,11 @@ export class DatabaseTerms implements TermsIndex {
     const { times, within } = question;
     const blinded = new Map<string, string>();
     const forms: [form: string, term: number, worth: number][] = [];
-    for (const [at, term] of lookedUp.entries()) {
+    let at = -1;
+    for (const [term, finding] of lookedUp) {
+      at++;
       const factor = isSingleCharacter(term) ? SINGLE_CHARACTER : 1;
-      for (const form of findingTerms(term)) {
+      for (const form of finding) {
         if (!blinded.has(form)) blinded.set(form, sealed.term(space, form));
         forms.push([blinded.get(form)!, at, factor]);
       }

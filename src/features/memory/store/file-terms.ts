@@ -1,7 +1,7 @@
 /** The inverted index (FTS5) of terms to events in a file, strictly separate for each space. */
 
 import type { SqlDatabase, SqlStatements } from '../../../state/sql/sql.ts';
-import { findingTerms, knownTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
+import { knownTerms, type LookedUp, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
 import { worthOf } from '../ranking/ranking.ts';
 import type { Asking, ErasedSpace, FoundRow, FoundRows, TermsIndex } from './terms-index.ts';
@@ -155,11 +155,11 @@ export class FileTerms implements TermsIndex {
     inside: SqlStatements,
     space: number,
     events: number,
-    lookedUp: readonly string[],
+    lookedUp: LookedUp,
   ): Promise<ReadonlyMap<string, number>> {
     const counts = new Map<string, number>();
     const unknown = new Map<string, string>();
-    for (const form of new Set(lookedUp.flatMap(findingTerms))) {
+    for (const form of new Set([...lookedUp.values()].flat())) {
       const stored = this.stored(space, form);
       const kept = this.#often.get(stored);
       if (kept !== undefined && Math.abs(events - kept.events) <= MAX_CHANGE * kept.events) {

@@ -32,7 +32,7 @@ export async function recallFrom(
   const found = await store.terms.find({
     space,
     question,
-    lookedUp: lookedUpTerms(question.terms),
+    lookedUp: lookedUpTerms(question),
     near: nearest?.map(([row]) => row) ?? [],
   });
   // Erased between the trips, and perhaps made again.

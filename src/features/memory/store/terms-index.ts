@@ -1,6 +1,7 @@
 /** An index of terms: a file and Postgres have one each, and both find the same. */
 
 import type { SqlStatements } from '../../../state/sql/sql.ts';
+import type { LookedUp } from '../ranking/known-terms.ts';
 import type { Question } from '../ranking/question.ts';
 import type { Beside, Found } from '../ranking/rank.ts';
 
@@ -9,7 +10,7 @@ export interface Asking {
   readonly space: string;
   readonly question: Question;
   /** Terms of the question that are looked up. */
-  readonly lookedUp: readonly string[];
+  readonly lookedUp: LookedUp;
   /** Rows that are candidates, too. */
   readonly near: readonly number[];
 }

@@ -16,6 +16,7 @@ const DIMENSIONS = 48;
 
 const WORDS = [
   ...['allergic', 'allergy', 'allergies', 'children', 'child', 'boxes', 'box', 'musical', 'music'],
+  ...['wer hat', 'Katze', 'Katzen', 'gekauft', 'kaufen', 'что у нас', 'книга', 'книгами', 'книги'],
   ...['I', 'the', 'what', 'is', 'like', 'iPhone17', '17', 'Ärger', 'café', 'O’Neill', 'a-b'],
   ...[
     '火锅',
