@@ -30,11 +30,23 @@ const PER: Readonly<Record<string, (amount: string) => string>> = {
 export const periodText = ({ usd: amount, per }: { usd: number; per: string }): string =>
   PER[per]?.(usd(amount)) ?? usd(amount);
 
+const width = (share: number) => `${(Math.min(1, share) * 100).toFixed(2)}%`;
+
+const Part = ({ of, share = 1 }: { of: 'whole' | 'reserved' | 'spent'; share?: number }) => (
+  <rect class={of} width={width(share)} height={8} y={3} rx={4} />
+);
+
+/** A part of a whole that is said in words beside it. */
+export const ShareBar = ({ share }: { share: number }) => (
+  <svg class="budget-bar" aria-hidden="true">
+    <Part of="whole" />
+    <Part of="spent" share={share} />
+  </svg>
+);
+
 /** What is spent and reserved of a budget, with a mark at each warning. */
 function Bar({ budget }: { budget: BudgetReport }) {
-  const { usd: amount, spent_usd, reserved_usd, warn } = budget;
-  const width = (value: number) =>
-    `${Math.min(100, amount === 0 ? 100 : (value / amount) * 100).toFixed(2)}%`;
+  const { usd: amount, spent_usd, warn } = budget;
   const marks = warn.map((mark) => percent(mark)).join(', ') || t`no share`;
   return (
     <svg
@@ -43,9 +55,9 @@ function Bar({ budget }: { budget: BudgetReport }) {
       role="img"
       aria-label={t`${percent(usedShare(budget))} used, warnings at ${marks}`}
     >
-      <rect class="whole" width="100%" height={8} y={3} rx={4} />
-      <rect class="reserved" width={width(spent_usd + reserved_usd)} height={8} y={3} rx={4} />
-      <rect class="spent" width={width(spent_usd)} height={8} y={3} rx={4} />
+      <Part of="whole" />
+      <Part of="reserved" share={usedShare(budget)} />
+      <Part of="spent" share={amount === 0 ? 1 : spent_usd / amount} />
       {warn
         .filter((mark) => mark > 0 && mark < 1)
         .map((mark) => (

@@ -9,6 +9,7 @@ import { go, hashOf, type Query, type Route, withQuery } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
 import { getUsage, report, tokensIn, tokensOut, type UsageGroup } from './api.ts';
+import { ShareBar } from './budgets.tsx';
 import { PageFrame } from './page-frame.tsx';
 import {
   MEASURES,
@@ -233,7 +234,7 @@ function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) 
           class: 'used',
           cell: (group) => (
             <div class="used-bar">
-              <meter min={0} max={most || 1} value={of(group)} aria-hidden="true" />
+              <ShareBar share={most === 0 ? 0 : of(group) / most} />
               <span class="num">{all === 0 ? '–' : percent(of(group) / all)}</span>
             </div>
           ),
