@@ -15,7 +15,7 @@ import {
 } from '../../test/support/fake-upstream/index.ts';
 import type { Agent } from './agent.ts';
 
-const PATIENCE = 150_000;
+const PATIENCE = 300_000;
 
 // Nothing listens there: what an agent sends anywhere but to loopback is refused at once.
 const NOWHERE = 'http://127.0.0.1:9';
