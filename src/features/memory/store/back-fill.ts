@@ -77,6 +77,7 @@ export function backFill(options: BackFillOptions): BackFill {
       for (;;) {
         if (stop.signal.aborted) return;
         const { events, again, ...next } = await work.next(embedder.name, behind, BATCH);
+        if (stop.signal.aborted) return;
         if (events.length > 0) await work.put(embedder.name, await vectorsOf(events));
         behind = next.behind;
         if (events.length === 0) {
