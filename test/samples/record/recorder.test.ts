@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientGone, GatewayError } from '../../../src/conversation/errors.ts';
 import {
@@ -153,8 +153,8 @@ describe('files', () => {
     const given = exchange();
     const recording = open({ limits: { flushAfter: 5 } }).begin(given)!;
     play(recording, { attempt: 1, sent: '{"try":1}', status: 500, answer: ['{"a":1}'] });
-    await Bun.sleep(60);
-    expect(disk.text(`openai-chat/${given.id}_provider-request.json`)).toBe('{"try":1}');
+    const sent = `openai-chat/${given.id}_provider-request.json`;
+    await until(() => existsSync(join(disk.root, sent)) && disk.text(sent) === '{"try":1}');
     play(recording, { attempt: 2, sent: '{"try":2}', answer: ['{"b":1}'] });
     await Bun.sleep(60);
     recording.end(told({ tries: 2 }));
