@@ -23,7 +23,7 @@ async function passOn(stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream
 const WORKERS = Math.min(4, availableParallelism() + 1);
 
 /** More failing files than these are no accident of a busy machine. */
-const MAX_FILES_AGAIN = 8;
+const MAX_FILES_AGAIN = 12;
 
 /** Runs `bun test` over what is named (all of test/ when nothing is), so many files at the same time. */
 async function runTests(which: readonly string[], workers: number): Promise<Outcome> {
