@@ -1,6 +1,6 @@
 /** Measures work in CPU time of this thread, independent of other load and of the garbage collector's threads. */
 
-const TRIES = 4;
+const TRIES = 8;
 
 /** Milliseconds of CPU that this thread spends on the work. */
 export async function cpuTime(work: () => unknown): Promise<number> {

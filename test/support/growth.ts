@@ -96,7 +96,7 @@ async function growthAt<T>(one: GrowthCase<T>, size: number, limit = LIMIT): Pro
   const small = await leastOf(one, size);
   let large = await milliseconds(one, size * STEP);
   // Other load makes it longer, and never shorter: one good measurement is enough.
-  for (let i = 0; i < 2 && exponentOf(small, large) > limit; i++) {
+  for (let i = 1; i < MAX_RUNS && exponentOf(small, large) > limit; i++) {
     large = Math.min(large, await milliseconds(one, size * STEP));
   }
   const sizes = [size, size * STEP] as const;
