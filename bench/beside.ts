@@ -43,7 +43,7 @@ if (values.help || positionals.length === 0 || scenario === undefined || name ==
 interface Build {
   readonly binary: string;
   readonly target: Target;
-  /** Of each slice: CPU of all threads, and of each. */
+  /** CPU of all threads and of each, for each slice. */
   readonly micros: number[];
   readonly threads: Map<string, number[]>;
 }

@@ -11,7 +11,7 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-/** Who may be given cores of its own. */
+/** Processes that can have cores of their own. */
 const ROLES = ['gateway', 'load', 'mock'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -37,7 +37,7 @@ export function coresOf(role: Role): number {
   }, 0);
 }
 
-/** Who runs where, for people. */
+/** The cores of each process, for people. */
 export const placesText = () =>
   cores.size === 0
     ? 'mock, load generator and gateway share the cores'

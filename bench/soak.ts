@@ -8,6 +8,7 @@ import { startCache } from '../test/support/engines/cache-servers.ts';
 import { newDatabase, startPostgres } from '../test/support/engines/database-servers.ts';
 import { binary, type Gateway, startOneGateway } from '../test/support/gateway-process.ts';
 import { until } from '../test/support/until.ts';
+import { oneVendor } from './one-vendor.ts';
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } });
 const END = Date.now() + Number(values.minutes) * 60_000;
@@ -45,15 +46,7 @@ const vendor = Bun.serve({
 });
 
 const configOf = (more: object) => ({
-  providers: {
-    vendor: {
-      protocol: 'openai-chat',
-      base_url: `http://127.0.0.1:${vendor.port}/v1`,
-      keys: ['sk-upstream'],
-      models: ['m1'],
-      prices: { m1: { input: 1, output: 1 } },
-    },
-  },
+  providers: oneVendor(vendor.port!),
   samples: { mode: 'off' },
   auth: {
     admin_keys: [ADMIN],

@@ -190,7 +190,7 @@ function section(name: string, node: Schema, level: string, words: Words): reado
   const rows = shownRows(name, node).filter(({ key }) => !ADVANCED_KEYS.test(key));
   const row = { key: name, node, required: false };
   const { meaning, otherwise } = textsOf(row, words);
-  // Of a mapping, the table says it.
+  // The table describes a mapping.
   const own =
     node.properties === undefined
       ? ['', words.own(typeOf(node, words), defaultOf(row, otherwise, words))]

@@ -4,6 +4,7 @@ import { startGateway } from '../../test/support/binary.ts';
 import { startCache } from '../../test/support/engines/cache-servers.ts';
 import { startPostgres } from '../../test/support/engines/database-servers.ts';
 import { startFaultProxy } from '../../test/support/engines/fault-proxy.ts';
+import { oneVendor } from '../one-vendor.ts';
 import { cpuBetween, cpuSample } from '../process-usage.ts';
 import { percentile } from '../statistics.ts';
 
@@ -33,15 +34,7 @@ function start(form: Form) {
   };
   return startGateway(
     {
-      providers: {
-        vendor: {
-          protocol: 'openai-chat',
-          base_url: `http://127.0.0.1:${vendor.port}/v1`,
-          keys: ['sk-upstream'],
-          models: ['m1'],
-          prices: { m1: { input: 1, output: 1 } },
-        },
-      },
+      providers: oneVendor(vendor.port!),
       samples: { mode: 'off' },
       auth: {
         keys: [

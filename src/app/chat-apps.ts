@@ -59,7 +59,7 @@ export function conversationOf(
   });
 }
 
-/** What an exchange captures is its key's. */
+/** Captured events count toward the share of the exchange's key. */
 const ofKey =
   ({ capture }: Memory, key: string): Memory['capture'] =>
   (space, events, began, turn) =>

@@ -60,7 +60,7 @@ export async function checkFiles(
   if (found.length > 0) throw notMadeHere('file', found[0]!);
 }
 
-/** The same for a body that nobody else has read. @throws as {@link checkFiles} */
+/** {@link checkFiles} for a body that is not parsed yet, as those of endpoints. @throws as there */
 export async function checkFilesOf(
   body: Uint8Array,
   owner: string,

@@ -97,7 +97,7 @@ describe('to a client of another protocol', () => {
       );
 
   for (const vendor of PROTOCOLS) {
-    /** What the vendor's own client reads from the vendor, by recording. */
+    /** The events that the vendor's own client reads from the vendor, by recording. */
     const read = new Map<string, Awaited<ReturnType<typeof hear>>>();
     for (const client of PROTOCOLS) {
       if (client === vendor) continue;

@@ -1,4 +1,4 @@
-/** Whose files and batches are, moved between a file and a real Postgres: each once, sealed there, and settled once. */
+/** The owners of files and batches move between a file and a real Postgres: each once, sealed there, and settled once. */
 
 import { beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';

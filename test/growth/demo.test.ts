@@ -17,7 +17,7 @@ const send = async (body: unknown): Promise<Response> => {
   return response;
 };
 /** Milliseconds of CPU for a body of a megabyte, including its parsing; quadratic work takes minutes. */
-const MAX_MS = 2000;
+const MAX_MS = 500;
 const MEGABYTE = 1024 * 1024;
 const user = (content: string) => [{ role: 'user', content }];
 const TOOLS = ['read_file', 'write_file', 'bash', 'get_weather', 'recall_memory'].map((name) => ({

@@ -101,7 +101,7 @@ export function problemOfModels(written: string): string | undefined {
       return `${at}: a model without vendor`;
     const node = kind === 'head' ? HEAD : LINES[kind]!;
     const { problems } = check(node, value, new Set());
-    // What fits its schema can still be no window of time, or no time zone.
+    // The schema accepts any text as a time or a time zone.
     const findings = { problems: [...problems], warnings: [] };
     if (problems.length === 0) inProgram(node, value, { findings });
     const [problem] = findings.problems;

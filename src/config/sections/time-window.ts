@@ -88,11 +88,11 @@ function isZone(zone: string): boolean {
   }
 }
 
-/** A place in the week. */
+/** A time in the week, to the minute. */
 export interface WeekTime {
   /** 0 = Sunday … 6. */
   readonly day: number;
-  /** Of the day. */
+  /** Minutes since midnight. */
   readonly minute: number;
 }
 

@@ -41,7 +41,7 @@ const GEMINI: Readonly<Record<keyof typeof COMMON, readonly string[]>> = {
 };
 
 /**
- * What chat apps and agents add to messages of a history (diegosouzapw/OmniRoute#11026). A body with
+ * Fields that chat apps and agents add to messages of a history (diegosouzapw/OmniRoute#11026). A body with
  * one of them is looked through; all fields that the vendor does not take are dropped then.
  */
 const CLIENT_FIELDS = [

@@ -6,7 +6,7 @@ import { setting } from './settings.ts';
 const LANGUAGES = ['en', 'zh-CN'] as const;
 type Language = (typeof LANGUAGES)[number];
 
-/** What was chosen with the switch, else the first of the browser's languages that the page speaks. */
+/** The language of the switch, else the first of the browser's languages that the page speaks. */
 function chosen(): Language {
   const kept = LANGUAGES.find((one) => one === setting('language'));
   const wanted = (globalThis.navigator?.languages ?? []).map((one) => one.slice(0, 2));
@@ -71,7 +71,7 @@ export function said(sentence: string): string {
   return sentence;
 }
 
-/** What stands between the parts of a pattern; undefined where they do not fit. */
+/** The texts between the parts of a pattern; undefined where the pattern does not fit. */
 function valuesIn(text: string, parts: readonly string[]): readonly string[] | undefined {
   const values: string[] = [];
   if (!text.startsWith(parts[0]!)) return undefined;

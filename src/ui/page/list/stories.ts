@@ -4,7 +4,7 @@ import { useLayoutEffect, useMemo, useReducer } from 'preact/hooks';
 import type { Story, UiRow } from '../../api/api.ts';
 import { getStories } from '../kit/api-calls.ts';
 
-/** What stories are asked for of: a row, or the first exchange of a session. */
+/** The exchange of a story: a row, or the first one of a session. */
 type Told = Pick<UiRow, 'id' | 'state'>;
 
 export interface StoryShelf {
