@@ -83,6 +83,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       clientHeaders: same
         ? shapeHeaders(headers, target, notes, request, exchange.lane?.turnState)
         : headers,
+      owner: exchange.owner,
       sameProtocol: same,
       beta: prepared.beta,
       stream: request.stream,

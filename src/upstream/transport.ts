@@ -30,6 +30,8 @@ export interface UpstreamRequest {
   /** Those of this request alone: apart from the rest, which is the same list for many requests. */
   readonly ownHeaders?: FlatHeaders | undefined;
   readonly body?: RequestBody | undefined;
+  /** The client's key, by its id: what a connection keeps of an answer is not another key's. */
+  readonly owner?: string | undefined;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
   /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not report it. */

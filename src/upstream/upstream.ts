@@ -36,6 +36,8 @@ export interface SendOptions {
   /** Type of the body; JSON if omitted. */
   readonly contentType?: string;
   readonly clientHeaders: ReadonlyHeaders;
+  /** As {@link UpstreamRequest.owner}; left out: the gateway itself asks. */
+  readonly owner?: string | undefined;
   readonly sameProtocol: boolean;
   /** A flag of `anthropic-beta` that a field of the body needs. */
   readonly beta?: string | undefined;
@@ -243,6 +245,7 @@ export class Upstream {
       headers,
       ownHeaders,
       body: isRead(body) ? watched(body, call) : body,
+      owner: options.owner,
       abort: options.abort,
       onConnected: options.onConnected,
       limits: config.answers,

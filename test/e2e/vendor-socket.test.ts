@@ -106,6 +106,7 @@ class Vendor {
 
 let vendor: Vendor;
 let gateway: InProcess;
+let config: JsonObject;
 
 beforeEach(async () => {
   vendor = new Vendor();
@@ -116,11 +117,12 @@ beforeEach(async () => {
     models: ['m1'],
     websocket: true,
   };
-  gateway = await startInProcess({
+  config = {
     providers: { socket },
     retry: { attempts: 1 },
     samples: { mode: 'off' },
-  });
+  };
+  gateway = await startInProcess(config);
 });
 afterEach(async () => {
   await gateway.stop();
@@ -252,6 +254,27 @@ describe('a vendor with a WebSocket', () => {
       client_metadata: { turn: 1 },
     });
     expect([vendor.handshakes.length, vendor.posts.length]).toEqual([1, 0]);
+  });
+
+  test('is asked on one connection by one key only, although all headers are equal', async () => {
+    const keys = ['one', 'two'].map((name) => ({ name, key: `key-of-${name}-client` }));
+    gateway.reload({ ...config, auth: { keys } });
+    const asked: Socket[] = [];
+    const { answer } = vendor;
+    vendor.answer = (socket, frame) => {
+      asked.push(socket);
+      answer(socket, frame);
+    };
+    for (const { key } of [...keys, ...keys]) {
+      const came = await fetch(`${gateway.url}/v1/responses`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: 'm1', stream: true, input: 'Hello.' }),
+      });
+      expect(await came.text()).toContain('By socket.');
+    }
+    expect(vendor.handshakes).toHaveLength(2);
+    expect(asked.map((socket) => asked.indexOf(socket))).toEqual([0, 1, 0, 1]);
   });
 
   test('is asked side by side on connections of their own', async () => {

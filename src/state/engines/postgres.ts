@@ -2,6 +2,7 @@
 
 import type { Pool, PoolClient } from 'pg';
 import type { DatabaseAddress } from '../../config/sections/engines.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import {
   EngineAway,
@@ -156,14 +157,7 @@ export class PostgresDatabase implements Sql {
     this.#pool ??= open(this.#address);
     const opened = this.#pool;
     const pool = await opened;
-    const client = await pool.connect().catch((thrown: unknown) => {
-      // Also one that is refused, for a wrong password or database: nothing can be asked until that is mended.
-      const why = messageOf(thrown);
-      if (isLate(thrown)) throw new Error(`no connection within ${CONNECT_MS} ms`);
-      throw codeOf(thrown) === undefined
-        ? thrown
-        : new EngineAway('database', why === '' ? String(codeOf(thrown)) : why, { cause: thrown });
-    });
+    const client = await connectionOf(pool);
     try {
       const result = await work(client);
       client.release();
@@ -180,6 +174,40 @@ export class PostgresDatabase implements Sql {
     }
   }
 }
+
+/**
+ * A connection to send on. One that the server or a pooler closed while it was idle is told by what has arrived for it, which
+ * is read first: nothing was sent on it, so another one is taken. What is sent once is never repeated.
+ */
+async function connectionOf(pool: Pool): Promise<PoolClient> {
+  for (let closed = 0; ; closed++) {
+    const client = await connect(pool);
+    // The network is looked at between two turns.
+    await othersTurn();
+    await othersTurn();
+    if (closed === CONNECTIONS || isOpen(client)) return client;
+    client.release(true);
+  }
+}
+
+/** The client says it in no public way; its pool reads the first of the two as well. */
+function isOpen(client: PoolClient): boolean {
+  const { _queryable, connection } = client as unknown as {
+    _queryable: boolean;
+    connection: { stream: { writable: boolean } };
+  };
+  return _queryable && connection.stream.writable;
+}
+
+const connect = (pool: Pool): Promise<PoolClient> =>
+  pool.connect().catch((thrown: unknown) => {
+    // Also one that is refused, for a wrong password or database: nothing can be asked until that is mended.
+    const why = messageOf(thrown);
+    if (isLate(thrown)) throw new Error(`no connection within ${CONNECT_MS} ms`);
+    throw codeOf(thrown) === undefined
+      ? thrown
+      : new EngineAway('database', why === '' ? String(codeOf(thrown)) : why, { cause: thrown });
+  });
 
 const READ_ONLY = '25006';
 

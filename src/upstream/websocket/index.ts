@@ -46,7 +46,7 @@ const NOT_OF_A_HANDSHAKE = new Set([
 
 /**
  * Sends streamed requests to `…/responses` as frames. A socket answers one request at a time. It is used again by
- * requests with the very same headers, since those were sent with its handshake. A request that continues the last
+ * requests of the same client's key with the very same headers, since those were sent with its handshake. A request that continues the last
  * response of its socket goes out as what is new.
  */
 export function socketTransport(options: SocketTransportOptions): Transport {
@@ -55,7 +55,7 @@ export function socketTransport(options: SocketTransportOptions): Transport {
 
 class SocketTransport {
   readonly #options: SocketTransportOptions;
-  /** By URL and headers. */
+  /** By the client's key, URL and headers. */
   readonly #idle = new Map<string, VendorSocket[]>();
   #without = Number.NEGATIVE_INFINITY;
 
@@ -89,14 +89,14 @@ class SocketTransport {
     return socket.ask(asked, abort);
   }
 
-  #placeOf({ url, headers: given }: UpstreamRequest) {
+  #placeOf({ url, headers: given, owner }: UpstreamRequest) {
     const headers = FlatHeaders.from(given).where((name) => !NOT_OF_A_HANDSHAKE.has(name));
     const betas = headers.get(BETA);
     headers.set(BETA, betas === null ? SOCKET_BETA : `${betas}, ${SOCKET_BETA}`);
     const socketUrl = url.replace(/^http/i, 'ws');
     const { proxy, tls, connectMs, mostBytes } = this.#options;
     return {
-      key: `${socketUrl}\n${headers.lines(new Set())}`,
+      key: `${owner ?? ''}\n${socketUrl}\n${headers.lines(new Set())}`,
       place: async (): Promise<SocketPlace> => ({
         url: socketUrl,
         headers,

@@ -195,6 +195,56 @@ describe.skipIf(!HAS_POSTGRES)('Postgres', () => {
     }
   });
 
+  test.each([undefined, 200])(
+    'a connection that was closed while it was idle: the statement goes on another one (%p)',
+    async (stopMs) => {
+      const { database, changes } = open(`postgres://hopgate@127.0.0.1:${proxy.port}/postgres`);
+      const ask = () => database.query<{ n: number }>('SELECT 7 AS n', [], LONG, stopMs);
+      const all = () => Promise.all(Array.from({ length: 8 }, ask));
+      await all();
+      // The resets are there, and nothing has read them yet.
+      proxy.cut();
+      expect((await all()).map(([row]) => row!.n)).toEqual(Array(8).fill(7));
+      proxy.cut();
+      const sum = await database.transaction(
+        ({ query }) => query<{ n: number }>('SELECT 1 + 1 AS n', []),
+        LONG,
+      );
+      expect(sum[0]!.n).toBe(2);
+      expect(changes).toEqual(['up']);
+    },
+  );
+
+  test('the server ended the idle connections: the next statement goes on a new one', async () => {
+    const { database, changes } = open(`${server.url}?application_name=idle`);
+    await number(database);
+    const admin = open().database;
+    // Its answer comes when they are gone.
+    await admin.query(
+      "SELECT pg_terminate_backend(pid, 15000) FROM pg_stat_activity WHERE application_name = 'idle'",
+      [],
+      LONG,
+    );
+    expect(await number(database)).toBe(7);
+    expect(changes).toEqual(['up']);
+  });
+
+  test('a statement that was sent is never repeated, although its answer was lost', async () => {
+    const { database } = open(`postgres://hopgate@127.0.0.1:${proxy.port}/postgres`);
+    const admin = open().database;
+    await admin.query('CREATE TABLE once (n int)', [], LONG);
+    await number(database);
+    proxy.loseAnswers = true;
+    const put = failure(database.query('INSERT INTO once VALUES (1)', [], LONG));
+    const rows = () => admin.query('SELECT n FROM once', [], LONG);
+    await until(async () => (await rows()).length > 0);
+    proxy.loseAnswers = false;
+    proxy.cut();
+    expect(await put).toBeInstanceOf(EngineAway);
+    await until(() => database.state.status === 'up');
+    expect(await rows()).toHaveLength(1);
+  });
+
   test('a server that only reads is away until it writes again', async () => {
     const { database } = open();
     await database.query('CREATE TABLE written (n int)', [], LONG);
