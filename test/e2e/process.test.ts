@@ -296,10 +296,15 @@ describe('stopping and reloading', () => {
   });
 
   test('SIGTERM exits at once when no request is open', async () => {
-    const run = await startGateway(threeProviders(upstream, { limits: { drain: 600 } }));
+    const settings = { limits: { drain: 600 }, log: { format: 'json' } };
+    const run = await startGateway(threeProviders(upstream, settings));
     run.signal('SIGTERM');
     expect(await run.exited).toBe(0);
     await run.stop();
+    // Who reads a log in JSON reads no banner in it.
+    const lines = run.stderr().trimEnd().split('\n');
+    expect(lines.filter((line) => !line.startsWith('{'))).toEqual([]);
+    expect(run.logs().map(({ event }) => event)).toContain('server.started');
   });
 
   test('a second SIGTERM exits even while a stream hangs', async () => {

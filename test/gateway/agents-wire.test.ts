@@ -1,7 +1,13 @@
 /** What coding agents need of a gateway beside the protocols: probes, waits in whole seconds, encoded bodies, no foreign tags. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import {
+  brotliCompressSync,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 
 const LIMIT = 200_000;
@@ -80,6 +86,20 @@ test.each(['/', '/api/hello'])('the probe HEAD %s of Claude Code finds a server'
   expect(status).toBe(200);
 });
 
+test('a path that is not there: the 404 says which ones are, those of usage, memory and keys too', async () => {
+  const answer = await fetch(`${gateway.url}/v1/nothing-like-it`, { method: 'POST' });
+  expect(answer.status).toBe(404);
+  const { error } = (await answer.json()) as { error: { message: string } };
+  for (const one of [
+    'POST /v1/messages',
+    'GET /v1/usage',
+    'GET /v1/memory',
+    'GET /admin/v1/keys',
+  ]) {
+    expect(error.message).toContain(one);
+  }
+});
+
 test("the tag of a vendor's catalogue stays here, other headers of the vendor do not", async () => {
   const { headers } = await post('m');
   expect([headers.get('x-models-etag'), headers.get('x-trace-id')]).toEqual([null, 'yes']);
@@ -104,6 +124,14 @@ describe('content encodings of a body', () => {
       expect((await post('m', '/v1/messages', { headers, encode: broken })).status).toBe(400);
     });
   }
+});
+
+test("deflate without zlib's frame is a 400, and no vendor is asked", async () => {
+  const before = asked.length;
+  const headers = { 'content-encoding': 'deflate' };
+  const encode = (text: string) => new Uint8Array(deflateRawSync(text));
+  expect((await post('m', '/v1/messages', { headers, encode })).status).toBe(400);
+  expect(asked).toHaveLength(before);
 });
 
 // What rests from here on has no other tests behind it.

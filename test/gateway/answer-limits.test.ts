@@ -203,6 +203,21 @@ describe('packed answers', () => {
     },
   );
 
+  test("deflate without zlib's frame is no answer, streamed or not", async () => {
+    for (const stream of [true, false]) {
+      const body = saying('openai-chat', stream, 'Unpacked.').split('\r\n\r\n')[1]!;
+      const type = stream ? 'text/event-stream' : 'application/json';
+      const upstream = upstreamWith(async (wire) => {
+        await wire.write(head(type, 'content-encoding: deflate\r\n'));
+        await wire.write(zlib.deflateRawSync(body));
+        wire.end();
+      });
+      const seen = await worldOf(upstream.url, 'openai-chat').ask('openai-chat', stream);
+      expect(seen.status).toBe(502);
+      expect(seen.text).not.toContain('Unpacked.');
+    }
+  });
+
   test('an unknown encoding of a plain body is not told to the client', async () => {
     const body = saying('openai-chat', false, 'Plain.').split('\r\n\r\n')[1]!;
     const upstream = upstreamWith((wire) =>

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { formOf, isEvents } from '../../src/gateway/stream/quiet-bytes.ts';
+import { saying } from './raw-upstream.ts';
 import { scriptedGateway } from './scripted.ts';
 
 const TYPES = [
@@ -55,6 +56,36 @@ describe.each(TYPES)('content-type %j', (type) => {
       });
     }
   }
+});
+
+const GEMINI = JSON.stringify({
+  candidates: [{ content: { role: 'model', parts: [{ text: 'Hello.' }] }, finishReason: 'STOP' }],
+});
+const behindHead = (text: string) => text.slice(text.indexOf('\r\n\r\n') + 4);
+const VENDORS = {
+  'openai-responses': (stream: boolean) => behindHead(saying('openai-responses', stream, 'Hello.')),
+  'anthropic-messages': (stream: boolean) =>
+    behindHead(saying('anthropic-messages', stream, 'Hello.')),
+  'google-gemini': (stream: boolean) => (stream ? `data: ${GEMINI}\r\n\r\n` : GEMINI),
+};
+describe.each(Object.keys(VENDORS) as (keyof typeof VENDORS)[])('a vendor of %s', (vendor) => {
+  test.each(TYPES)('content-type %j: events and JSON, asked for or not', async (type) => {
+    for (const client of CLIENTS) {
+      for (const [events, stream] of [
+        [true, true],
+        [true, false],
+        [false, true],
+        [false, false],
+      ] as const) {
+        const gateway = scriptedGateway(vendor, [{ sse: [VENDORS[vendor](events)], type }]);
+        const body = { model: 'up/m', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] };
+        const answer = await gateway.ask(client, { ...body, stream });
+        expect([answer.status, answer.reset, textOf(answer.text)]).toEqual([200, false, 'Hello.']);
+        expect(answer.text.startsWith('{')).toBe(!stream);
+        expect(gateway.sent).toHaveLength(1);
+      }
+    }
+  });
 });
 
 test('neither a stream nor JSON is an error, whatever its type', async () => {

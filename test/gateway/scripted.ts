@@ -7,6 +7,7 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import type { ProtocolName } from '../../src/conversation/protocol-names.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { ExchangeFeatures, Summary } from '../../src/gateway/types.ts';
@@ -16,9 +17,9 @@ import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import type { Transport } from '../../src/upstream/transport.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
-import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
+import type { SuiteProtocol } from '../support/suite-protocols.ts';
 
-export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
+export const PROTOCOLS: Readonly<Record<SuiteProtocol, Codec>> = {
   'anthropic-messages': anthropicMessages,
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
@@ -36,7 +37,8 @@ export type Scripted =
 
 export interface ScriptedGateway {
   /**
-   * The client's request and its answer as text, with whether the body broke off.
+   * The client's request and its answer as text, with whether the body broke off. A body of Gemini has `model` and
+   * `stream` as its first members, as its plugin hands it on.
    * @param onText gets each piece of the answer as it comes
    */
   ask(
@@ -118,7 +120,7 @@ export function scriptedGateway(
     async ask(protocol, body, signal = new AbortController().signal, onText) {
       const response = await gateway({
         id: 'req_1790000000000_abcdef',
-        protocol: PROTOCOLS[protocol],
+        protocol: CODECS[protocol],
         body: new TextEncoder().encode(JSON.stringify(body)),
         headers: new Headers(),
         sessionId: '',

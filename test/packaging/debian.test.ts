@@ -36,6 +36,19 @@ const realPackage = (): Promise<string> => {
 
 const small = (message: string) => new TextEncoder().encode(`#!/bin/sh\necho ${message}\n`);
 
+test('the description of the package names all protocols', () => {
+  const control = readFileSync(join(import.meta.dir, '../../packaging/deb/control'), 'utf8');
+  const description = control.slice(control.indexOf('Description:')).replace(/\s+/g, ' ');
+  for (const protocol of [
+    'OpenAI Chat Completions',
+    'OpenAI Responses',
+    'Anthropic Messages',
+    'Google Gemini',
+  ]) {
+    expect(description).toContain(protocol);
+  }
+});
+
 describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
   let root: string;
   // Maintainer scripts run outside of the root; DPKG_ROOT names it.

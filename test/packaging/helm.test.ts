@@ -50,6 +50,10 @@ test('the chart has the version of the program', () => {
   expect([chart.version, chart.appVersion]).toEqual([version, version]);
 });
 
+test('its values trust no proxy: whoever is named can write any address of a client', () => {
+  expect(values.config.listen.trusted_proxies).toEqual([]);
+});
+
 test('the configuration of its values loads with the variables that they name', () => {
   const text = JSON.stringify(values.config);
   const names = [...text.matchAll(/\$\{([A-Z_]+)\}/g)].map(([, name]) => name!);

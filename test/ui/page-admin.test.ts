@@ -308,6 +308,8 @@ browserSuite('the pages for administrators', (browser) => {
     await page.getByText('This key stands in the configuration').waitFor();
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
     expect(await page.locator('.fact-list').first().textContent()).toContain('team=web');
+    // A budget that it shares with the other keys of its team.
+    await page.getByText('web-team (shared)', { exact: true }).waitFor();
   });
 
   test('budgets show what is spent, and usage what it was spent on, as chart, table and CSV', async () => {

@@ -300,7 +300,7 @@ const isEcho = (signal: string, since: number) =>
  * once. A worker ignores further signals, because Ctrl-C reaches it twice: from the terminal and through the first
  * process. It ends at once when the first process is gone.
  */
-function whenStopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promise<void> {
+export function whenStopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     let stopping = false;
     let since = 0;

@@ -112,6 +112,13 @@ describe('a wrong field is named', () => {
     });
   }
 
+  test('a field that is missing is told as missing, and not as one of a wrong type', () => {
+    const { message } = refusal(() =>
+      read({ conversation: { mode: 'group', self: { name: 'A' } } }),
+    );
+    expect(message).toBe("'hopgate.conversation.self.id' is missing: it must be a string.");
+  });
+
   test('a header with an invalid value names the extension’s field', () => {
     const headers = { 'x-hopgate-memory-space': 's', 'x-hopgate-recall': 'often' };
     const error = refusal(() => conversationParts(options(undefined, headers)));

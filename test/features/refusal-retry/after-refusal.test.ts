@@ -280,20 +280,41 @@ describe('reasoning that a vendor wants back', () => {
     ]);
   });
 
-  test('a call without a thought signature gets the unchecked one', async () => {
-    const message =
-      'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.';
-    const gateway = scriptedGateway('openai-chat', [refuse(message), chatAnswer], FEATURES);
-    const body = chatLoop({ extra_content: { google: { thought_signature: 'of-another-model' } } });
-    expect((await gateway.ask('openai-chat', body)).status).toBe(200);
-    const { messages } = gateway.sent[1] as { messages: { tool_calls: JsonObject[] }[] };
-    const unchecked = { google: { thought_signature: 'skip_thought_signature_validator' } };
-    expect(messages[1]?.tool_calls[0]?.extra_content).toEqual(unchecked);
-    expect(messages[3]?.tool_calls.map((call) => call.extra_content)).toEqual([
-      unchecked,
-      undefined,
-    ]);
+  const UNSIGNED =
+    'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.';
+  const inRaw = (raw: string) => ({
+    status: 400,
+    json: {
+      error: {
+        message: 'Provider returned error',
+        code: 400,
+        metadata: { raw, provider_name: 'Google AI Studio' },
+      },
+    },
   });
+  const google = { error: { code: 400, message: UNSIGNED, status: 'INVALID_ARGUMENT' } };
+  test.each([
+    ['as it is', refuse(UNSIGNED)],
+    ['as JSON within metadata.raw', inRaw(JSON.stringify(google))],
+    ['as a list of JSON within metadata.raw', inRaw(JSON.stringify([google]))],
+    ['as text within metadata.raw', inRaw(UNSIGNED)],
+  ])(
+    'a call without a thought signature gets the unchecked one: refused %s',
+    async (_, refused) => {
+      const gateway = scriptedGateway('openai-chat', [refused, chatAnswer], FEATURES);
+      const body = chatLoop({
+        extra_content: { google: { thought_signature: 'of-another-model' } },
+      });
+      expect((await gateway.ask('openai-chat', body)).status).toBe(200);
+      const { messages } = gateway.sent[1] as { messages: { tool_calls: JsonObject[] }[] };
+      const unchecked = { google: { thought_signature: 'skip_thought_signature_validator' } };
+      expect(messages[1]?.tool_calls[0]?.extra_content).toEqual(unchecked);
+      expect(messages[3]?.tool_calls.map((call) => call.extra_content)).toEqual([
+        unchecked,
+        undefined,
+      ]);
+    },
+  );
 });
 
 describe('pairs', () => {

@@ -1,7 +1,7 @@
 /** Errors in a stream that have no key `error`: every client hears of an error in its own protocol, and of no good end. */
 
 import { describe, expect, test } from 'bun:test';
-import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
+import type { ProtocolName } from '../../../src/conversation/protocol-names.ts';
 import { scriptedGateway } from '../scripted.ts';
 
 const chunk = (delta: object, finish: string | null = null) =>
@@ -36,8 +36,19 @@ const ASKED: Readonly<Record<ProtocolName, object>> = {
     max_tokens: 10,
     messages: [{ role: 'user', content: 'hi' }],
   },
+  'google-gemini': {
+    model: 'm',
+    stream: true,
+    contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+  },
 };
-const GOOD_ENDS = ['[DONE]', '"stop_reason":"end_turn"', 'response.completed', 'message_stop'];
+const GOOD_ENDS = [
+  '[DONE]',
+  '"stop_reason":"end_turn"',
+  'response.completed',
+  'message_stop',
+  '"finishReason"',
+];
 
 describe.each(Object.keys(ASKED) as ProtocolName[])('%s', (client) => {
   for (const [who, frame, words] of ERRORS) {
@@ -87,8 +98,12 @@ describe.each(Object.keys(ASKED) as ProtocolName[])('%s', (client) => {
     const { ask, sent } = scriptedGateway('openai-chat', [{ sse }]);
     const { text, status } = await ask(client, ASKED[client]);
     expect([status, sent.length]).toEqual([400, 1]);
-    const { error } = JSON.parse(text) as { error: { code?: string; message: string } };
-    if (client === 'anthropic-messages') expect(error.message).toStartWith('prompt is too long');
+    const { error } = JSON.parse(text) as { error: { code?: string | number; message: string } };
+    if (client === 'google-gemini') {
+      expect(error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
+      expect(error.message).toContain('exceeds');
+    } else if (client === 'anthropic-messages')
+      expect(error.message).toStartWith('prompt is too long');
     else expect(error.code).toBe('context_length_exceeded');
   });
 });

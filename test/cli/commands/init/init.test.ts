@@ -53,6 +53,21 @@ describe('--yes', () => {
     expect(JSON.parse(any.out).targets[0]).toMatchObject({ provider: 'anthropic' });
   });
 
+  test('$HOPGATE_CONFIG says where, and --config more so; what is written explains itself', async () => {
+    const named = join(world.home, 'mine/gateway.yaml');
+    world.variables.HOPGATE_CONFIG = named;
+    const { code, out } = await world.run(['init', '--yes']);
+    expect(code).toBe(0);
+    expect(out).toContain(named);
+    expect(existsSync(standard())).toBe(false);
+    const text = readFileSync(named, 'utf8');
+    expect(text).toContain('a running server applies changes by itself.');
+    expect(text).toContain('# The version of the file format.');
+    const other = join(world.home, 'other.yaml');
+    expect((await world.run(['init', '--yes', '--config', other])).code).toBe(0);
+    expect(existsSync(other)).toBe(true);
+  });
+
   test('a file that exists stays, unless --force', async () => {
     world.write('.config/hopgate/hopgate.yaml', '# mine\n');
     const { code, err } = await world.run(['init', '--yes']);
@@ -207,6 +222,7 @@ describe('questions', () => {
     ].join('\n');
     const { code, out, err } = await world.run(['init'], input);
     expect(err).toContain('Did you mean "glm"?');
+    expect(err).toContain('Send some kinds of request (code, long prompts, images …) to models');
     expect(code).toBe(0);
     expect(out).toContain(file);
     const models = await world.run([
