@@ -45,5 +45,7 @@ test('one run of each setting says nothing of chance', () => {
 });
 
 test('several runs say how often each failed, and whether that is more than chance', () => {
-  expect(said(5)).toMatch(/a: 0 of 5 failed[\s\S]*b: 5 of 5 failed[\s\S]*more than chance \(Fisher/);
+  expect(said(5)).toMatch(
+    /a: 0 of 5 failed[\s\S]*b: 5 of 5 failed[\s\S]*more than chance \(Fisher/,
+  );
 });
