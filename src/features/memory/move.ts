@@ -29,7 +29,8 @@ import { rowPlaceholders, type SqlDatabase, type SqlStatements } from '../../sta
 import { openSqlite, openSqliteToRead } from '../../state/sql/sqlite.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { MemoryLimits } from './event.ts';
-import { MemoryStore, type WriteKind } from './store/memory-store.ts';
+import { MemoryStore } from './store/memory-store.ts';
+import type { MemoryWrite, WriteKind } from './store/memory-write.ts';
 import { MEMORY_SCHEMA } from './store/schema.ts';
 import { AS_IT_IS, type ReadEvent } from './store/sealed-events.ts';
 import { putVectors, type StoredVector } from './store/vectors.ts';
@@ -399,18 +400,19 @@ class MemorySide {
     const spaces = given.map(({ space }) => space);
     const count = await this.#store.writing(
       spaces,
-      async (inside) => {
+      async (write) => {
+        const { inside } = write;
         const standings = await this.#standings(inside, given);
         const missing = given.filter((_, at) => standings[at] === 'missing');
         if (missing.length === 0) return 0;
         const there = await this.#rows(inside, missing);
         const isThere = ({ space, event }: MovedEvent) => there.has(keyOf(space, event.id));
         await this.#put(
-          inside,
+          write,
           'add',
           missing.filter((one) => !isThere(one)),
         );
-        await this.#put(inside, 'change', missing.filter(isThere));
+        await this.#put(write, 'change', missing.filter(isThere));
         const rows = await this.#rows(inside, missing);
         const withVectors = missing.flatMap(({ seq, space, event }) => {
           const vector = vectors.get(seq);
@@ -434,7 +436,7 @@ class MemorySide {
     return count;
   }
 
-  async #put(inside: SqlStatements, kind: WriteKind, events: readonly MovedEvent[]): Promise<void> {
+  async #put(write: MemoryWrite, kind: WriteKind, events: readonly MovedEvent[]): Promise<void> {
     const alike = Map.groupBy(events, ({ space, owner }) => `${space}\n${owner ?? ''}`);
     const groups = [...alike.values()].map((some) => ({
       ...{ space: some[0]!.space, owner: some[0]!.owner ?? undefined, turn: undefined },
@@ -442,7 +444,7 @@ class MemorySide {
         this.#store.sealed.sealed(space, { ...event, source: event.source ?? '' }),
       ),
     }));
-    if (groups.length > 0) await this.#store.put(inside, kind, groups);
+    if (groups.length > 0) await write.put(kind, groups);
   }
 
   /** Without statistics the database reads all of a table that was just filled. */

@@ -1,6 +1,11 @@
 /** Times of this process as times of the database, never later than they were: what began before an erasure counts as before. */
 
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
+import { DATABASE_NOW } from '../../../state/erasures.ts';
+import type { SqlStatements } from '../../../state/sql/sql.ts';
+
+/** SQL: milliseconds since 1970 by the clock of the database, with fractions. */
+export const CLOCK_NOW = `CAST(${DATABASE_NOW} AS double precision)`;
 
 interface Offset {
   /** When it was measured, as of `instant`. */
@@ -12,11 +17,18 @@ interface Offset {
 /** Measurements nearer to each other than this are one, unless they differ: a suspended machine loses time. */
 const SPACING_MS = 5000;
 const ALIKE_MS = 100;
-/** They reach back for longer than an exchange takes. */
+/** The kept measurements reach back for longer than an exchange takes. */
 const MAX_OFFSETS = 720;
 
 export class DatabaseClock {
   readonly #offsets: Offset[] = [];
+
+  /** The time of the database. */
+  async read(inside: SqlStatements): Promise<number> {
+    const [row] = await inside.query<{ now: number }>(`SELECT ${CLOCK_NOW} AS now`);
+    this.measured(row!.now);
+    return row!.now;
+  }
 
   /** @param time of the database, in an answer that arrived just now */
   measured(time: number): void {

@@ -5,6 +5,7 @@ import { knownTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
 import { MIN_EVENTS, SINGLE_CHARACTER } from '../ranking/ranking.ts';
 import { isSingleCharacter } from '../ranking/terms.ts';
+import { CLOCK_NOW, type DatabaseClock } from './database-clock.ts';
 import { formsOf } from './schema.ts';
 import type { SealedEvents } from './sealed-events.ts';
 import type { Asking, ErasedSpace, FoundRows, TermsIndex } from './terms-index.ts';
@@ -85,7 +86,7 @@ WITH place AS MATERIALIZED (
   SELECT seq FROM best UNION SELECT seq FROM timely UNION SELECT before FROM beside UNION SELECT after FROM beside
     UNION SELECT unnest(${numbers('$11')})
 )
-SELECT p.id AS space, p.events, p.length, extract(epoch FROM clock_timestamp())::float8 * 1000 AS clock,
+SELECT p.id AS space, p.events, p.length, ${CLOCK_NOW} AS clock,
   (SELECT json_agg(json_build_array(c.form, c.events)) FROM counted c) AS counts,
   (SELECT json_agg(json_build_array(b.seq, b.before, b.after)) FROM beside b) AS beside,
   (SELECT json_agg(json_build_array(e.seq, e.id, e.time, e.importance, encode(e.digest, 'base64'),
@@ -118,8 +119,7 @@ interface FindAnswer {
 export interface DatabaseTermsOptions {
   readonly db: SqlDatabase;
   readonly sealed: SealedEvents;
-  /** Gets the time of the database. */
-  readonly onClock: (time: number) => void;
+  readonly clock: DatabaseClock;
 }
 
 export class DatabaseTerms implements TermsIndex {
@@ -165,7 +165,7 @@ export class DatabaseTerms implements TermsIndex {
   async added(): Promise<void> {}
 
   async find({ space, question, lookedUp, near }: Asking): Promise<FoundRows | undefined> {
-    const { db, sealed, onClock } = this.#options;
+    const { db, sealed, clock } = this.#options;
     const { times, within } = question;
     const blinded = new Map<string, string>();
     const forms: [form: string, term: number, worth: number][] = [];
@@ -191,7 +191,7 @@ export class DatabaseTerms implements TermsIndex {
       READ_MS,
     );
     if (answer === undefined) return undefined;
-    onClock(answer.clock);
+    clock.measured(answer.clock);
     const counts = new Map(answer.counts);
     return {
       ...answer,

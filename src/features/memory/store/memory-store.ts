@@ -1,32 +1,30 @@
-/** The events of the memory in their tables, in a file of this machine or in the Postgres of all replicas: written, read, erased. */
+/** The events of the memory in their tables, in a file of this machine or in the Postgres of all replicas: captured, read, erased. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { nameHash } from '../../../state/erasures.ts';
-import {
-  placeholders,
-  type SqlDatabase,
-  type SqlStatements,
-  type SqlValue,
-  type TransactionOptions,
+import type {
+  SqlDatabase,
+  SqlStatements,
+  SqlValue,
+  TransactionOptions,
 } from '../../../state/sql/sql.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
 import type { SpaceCount } from '../backend.ts';
-import {
-  type CheckedEvent,
-  type EventTurn,
-  isEventId,
-  type MemoryLimits,
-  memoryIsFull,
-  shareIsFull,
-  spaceIsFull,
-} from '../event.ts';
+import { type CheckedEvent, type EventTurn, isEventId, type MemoryLimits } from '../event.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { DatabaseTerms } from './database-terms.ts';
 import { cursorOf, cursorPosition, type EventPage, type ListQuery } from './event-pages.ts';
 import { FileTerms } from './file-terms.ts';
+import {
+  ERASURES_MS,
+  type Group,
+  MemoryWrite,
+  type WriteKind,
+  type WriteOutcome,
+} from './memory-write.ts';
 import { formsOf, type SqlForms } from './schema.ts';
 import { type ReadEvent, SealedEvents, type StoredEvent } from './sealed-events.ts';
 import type { ErasedSpace, TermsIndex } from './terms-index.ts';
@@ -42,102 +40,49 @@ export interface MemoryStoreOptions {
 export interface CapturedEvent {
   readonly space: string;
   readonly event: CheckedEvent & { readonly id: string };
-  /** When its turn began, as of `instant`. */
+  /** When its turn began, as of {@link preciseNow}. */
   readonly began: number;
   readonly turn?: EventTurn;
-  /** Whose it is, as of {@link ownerOf}. */
+  /** A hash of the id of the key that puts it in. */
   readonly owner?: string | undefined;
 }
 
-export type WriteOutcome = 'stored' | 'duplicate' | 'full' | 'erased';
-
-/** Milliseconds that a look-up may take, and a write, a list or a step of an erasure. */
+/** Milliseconds that a look-up may take. */
 const READ_MS = 2000;
+/** Milliseconds that a write, a list or a step of an erasure may take. */
 const WRITE_MS = 5000;
-/** Erasures are known for so long. A captured event that waited for longer is dropped: nobody can say. */
-const ERASURES_MS = 7 * 86_400_000;
-
-const HEAD = 'e.id, e.time, e.body, e.importance';
-const COLUMNS =
-  'space, id, time, body, importance, print, bytes, length, digest, turn, owner, tags';
-
-/** As tables name a key; undefined where there are no keys. */
-export const ownerOf = (key: string | undefined): string | undefined =>
-  key === undefined || key === '' ? undefined : nameHash(key);
+/** Milliseconds after which a wait for the lock of a space is refused. */
+const LOCK_MS = 3000;
+/** Milliseconds for which a replica that freezes with a lock holds up the others. */
+const IDLE_MS = 2000;
 /** Digests that are written in one go. */
 const DIGESTS = 16;
 
-/** Who waits for the lock of a space in vain is refused; a replica that freezes with one holds up the others for so long. */
-const LOCK_MS = 3000;
-const IDLE_MS = 2000;
-/** Milliseconds since 1970, with fractions. */
-const DATABASE_NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS double precision)';
-
-export type WriteKind = 'capture' | 'add' | 'change';
-/** Of a known id: the event that is there. */
-export type PutOutcome = WriteOutcome | 'absent' | ReadEvent;
-
-/** Events of one space, one turn and one owner, which follow each other. */
-export interface Group {
-  readonly space: string;
-  readonly owner: string | undefined;
-  readonly turn: EventTurn | undefined;
-  readonly events: StoredEvent[];
-}
-
-/** A space in a transaction that writes. */
-interface Place {
-  readonly id: number;
-  readonly name: string;
-  events: number;
-}
-
-/** What stands in the way of new events: an event of the same id, with the same words, or of the same turn. */
-interface KnownRow extends Omit<ReadEvent, 'body'> {
-  readonly why: 'id' | 'print' | 'turn';
-  readonly seq: number;
-  readonly print: string;
-  readonly body: Uint8Array | null;
-}
-
-/** All that one transaction of {@link MemoryStore} keeps while it writes. */
-interface Writing {
-  readonly kind: WriteKind;
-  readonly inside: SqlStatements;
-  readonly places: Map<string, Place | undefined>;
-  /** Of all texts of all spaces. */
-  bytes: number;
-  /** Of texts by owner. */
-  readonly shares: Map<string, number>;
-}
-
-/** What was removed. */
-interface Freed {
-  readonly bytes: number;
-  readonly shares: ReadonlyMap<string, number>;
-}
-
-const addTo = (sums: Map<string, number>, name: string, amount: number) =>
-  void sums.set(name, (sums.get(name) ?? 0) + amount);
+const HEAD = 'e.id, e.time, e.body, e.importance';
 
 export class MemoryStore {
   readonly db: SqlDatabase;
   readonly forms: SqlForms;
   readonly sealed: SealedEvents;
   readonly terms: TermsIndex;
-  readonly #options: MemoryStoreOptions;
-  readonly #clock = new DatabaseClock();
+  readonly limits: MemoryLimits;
+  readonly dedupeMs: number;
+  /** Undefined: a file, whose clock is that of this process. */
+  readonly clock: DatabaseClock | undefined;
 
-  constructor(options: MemoryStoreOptions) {
-    const { db, seal } = options;
-    this.#options = options;
+  constructor({ db, seal, limits, dedupeMs }: MemoryStoreOptions) {
     this.db = db;
+    this.limits = limits;
+    this.dedupeMs = dedupeMs;
     this.forms = formsOf(db);
     this.sealed = new SealedEvents(seal);
-    const onClock = (time: number) => this.#clock.measured(time);
-    this.terms = this.isFile
-      ? new FileTerms(db)
-      : new DatabaseTerms({ db, sealed: this.sealed, onClock });
+    if (this.isFile) {
+      this.terms = new FileTerms(db);
+    } else {
+      const clock = new DatabaseClock();
+      this.clock = clock;
+      this.terms = new DatabaseTerms({ db, sealed: this.sealed, clock });
+    }
   }
 
   get isFile(): boolean {
@@ -146,8 +91,8 @@ export class MemoryStore {
 
   /** The outcomes in order. The same events again change nothing. */
   async capture(captured: readonly CapturedEvent[]): Promise<readonly WriteOutcome[]> {
-    if (!this.isFile && !this.#clock.isKnown) await this.#now(this.db);
-    const groups: Group[] = [];
+    if (this.clock?.isKnown === false) await this.clock.read(this.db);
+    const groups: (Group & { readonly events: StoredEvent[] })[] = [];
     for (const { space, event, turn, owner } of captured) {
       const last = groups.at(-1);
       const stored = this.sealed.sealed(space, event);
@@ -195,24 +140,36 @@ export class MemoryStore {
 
   #write(kind: WriteKind, groups: readonly Group[], began?: ReadonlyMap<string, number>) {
     const spaces = [...new Set(groups.map(({ space }) => space))];
-    return this.writing(spaces, (inside) => this.put(inside, kind, groups, began));
+    return this.writing(spaces, (write) => write.put(kind, groups, began));
   }
 
-  /** In one transaction, which has the locks of these spaces. */
+  /** Does the work in one transaction that has the locks of these spaces. */
   async writing<T>(
     spaces: readonly string[],
-    work: (inside: SqlStatements) => Promise<T>,
-    options: TransactionOptions = { deadlineMs: WRITE_MS },
+    work: (write: MemoryWrite) => Promise<T>,
+    options?: TransactionOptions,
   ): Promise<T> {
-    const result = await this.db.transaction(async (inside) => {
-      await this.#lock(inside, spaces);
-      return work(inside);
+    const result = await this.#transaction(async (write) => {
+      await this.#lock(write.inside, spaces);
+      return work(write);
     }, options);
     await this.terms.added();
     return result;
   }
 
-  /** One order for all who take several. A file has one writer. */
+  #transaction<T>(
+    work: (write: MemoryWrite) => Promise<T>,
+    options: TransactionOptions = { deadlineMs: WRITE_MS },
+  ): Promise<T> {
+    return this.db.transaction(async (inside) => {
+      const write = new MemoryWrite(inside, this);
+      const result = await work(write);
+      await write.finish();
+      return result;
+    }, options);
+  }
+
+  /** Takes the locks in one order for all. A file has one writer, and needs none. */
   async #lock(inside: SqlStatements, spaces: readonly string[]): Promise<void> {
     if (this.isFile) return;
     await inside.query(
@@ -222,258 +179,6 @@ export class MemoryStore {
          FROM json_array_elements_text(CAST($1 AS json)) AS name ORDER BY k) AS locks`,
       [JSON.stringify(spaces)],
     );
-  }
-
-  /**
-   * Writes events into spaces whose locks the transaction has. `capture`: what cannot be stored is left out, and the
-   * outcome says why. `add`: all or none; of a known id the event that is there. `change`: what is there is replaced.
-   * @param began when the turns of captured events began, by their ids
-   */
-  async put(
-    inside: SqlStatements,
-    kind: WriteKind,
-    groups: readonly Group[],
-    began: ReadonlyMap<string, number> = new Map(),
-  ): Promise<readonly PutOutcome[]> {
-    const spaces = kind === 'capture' ? groups.map(({ space }) => space) : [];
-    const owners = groups.flatMap(({ owner }) => owner ?? []);
-    const { bytes, shares, erased, oldest } = await this.#state(inside, spaces, owners);
-    const writing: Writing = { kind, inside, places: new Map(), bytes, shares };
-    const outcomes: PutOutcome[] = [];
-    for (const { events, ...group } of groups) {
-      const at = erased.get(nameHash(group.space)) ?? 0;
-      // Events from before an erasure are dropped too: a running turn must not bring its space back.
-      const kept = events.filter(({ id, time }) => {
-        const from = began.get(id);
-        const ahead = from === undefined ? 0 : this.#ahead(from);
-        return from === undefined || (from + ahead > Math.max(oldest, at) && time + ahead + 1 > at);
-      });
-      const put =
-        kept.length === 0 ? [] : await this.#putGroup(writing, { ...group, events: kept });
-      const byEvent = new Map(kept.map((event, i) => [event, put[i]!]));
-      outcomes.push(...events.map((event) => byEvent.get(event) ?? 'erased'));
-    }
-    await this.#addBytes(inside, writing.bytes - bytes);
-    return outcomes;
-  }
-
-  /** Bytes of all texts, those of these owners, and erasures of these spaces by their hashes. */
-  async #state(inside: SqlStatements, spaces: readonly string[], owners: readonly string[]) {
-    const { isOneOf } = this.forms;
-    const rows = await inside.query<{ what: string; name: string; value: number }>(
-      `SELECT 'bytes' AS what, '' AS name, bytes AS value FROM hopgate.memory_total
-       UNION ALL SELECT 'now', '', ${this.isFile ? '0' : DATABASE_NOW}
-       UNION ALL SELECT 'erased', space, at FROM hopgate.memory_erasures WHERE ${isOneOf('space', '$1', 'text')}
-       UNION ALL SELECT 'share', h.owner, sum(CASE WHEN h.bytes < s.bytes THEN h.bytes ELSE s.bytes END)
-         FROM hopgate.memory_shares h JOIN hopgate.memory_spaces s ON s.id = h.space AND s.name IS NOT NULL
-         WHERE ${isOneOf('h.owner', '$2', 'text')} GROUP BY h.owner`,
-      [JSON.stringify([...new Set(spaces.map(nameHash))]), JSON.stringify([...new Set(owners)])],
-    );
-    const of = (what: string) =>
-      new Map(rows.flatMap((row) => (row.what === what ? [[row.name, row.value] as const] : [])));
-    const now = this.isFile ? preciseNow() : of('now').get('')!;
-    if (!this.isFile) this.#clock.measured(now);
-    return {
-      bytes: of('bytes').get('')!,
-      shares: of('share'),
-      erased: of('erased'),
-      oldest: now - ERASURES_MS,
-    };
-  }
-
-  async #putGroup(writing: Writing, group: Group): Promise<readonly PutOutcome[]> {
-    const { kind, inside } = writing;
-    const { limits, dedupeMs } = this.#options;
-    const place = await this.#place(writing, group.space);
-    if (place === undefined) return group.events.map(() => 'absent');
-    const known = await this.#known(inside, place, kind, group);
-    const keep = new Set(group.turn?.prints.map((one) => this.sealed.print(group.space, one)));
-    const gone = new Set(
-      known.flatMap(({ why, seq, print }) =>
-        why === 'turn'
-          ? keep.has(print)
-            ? []
-            : [seq]
-          : why === 'id' && kind === 'change'
-            ? [seq]
-            : [],
-      ),
-    );
-    if (gone.size > 0) {
-      const freed = await this.#remove(inside, place.id, [...gone]);
-      place.events -= gone.size;
-      writing.bytes -= freed.bytes;
-      for (const [owner, bytes] of freed.shares) addTo(writing.shares, owner, -bytes);
-    }
-    const there = known.filter(({ seq }) => !gone.has(seq));
-    const ids = new Map<string, PutOutcome>();
-    for (const one of there) if (one.why === 'id') ids.set(one.id, one as PutOutcome);
-    const prints = Map.groupBy(there, ({ print }) => print);
-    const added: StoredEvent[] = [];
-    const outcomes = group.events.map((event): PutOutcome => {
-      // The same write again, after an answer that was lost, or an import of what is there.
-      const same = ids.get(event.id);
-      if (same !== undefined) return same;
-      if (kind === 'change' && gone.size === 0) return 'absent';
-      const alike = prints.get(event.print) ?? [];
-      const isNear = ({ time }: { time: number }) => Math.abs(time - event.time) <= dedupeMs;
-      if (kind === 'capture' && alike.some(isNear)) return 'duplicate';
-      const why = this.#noRoom(writing, place, event, group.owner);
-      if (why !== undefined) {
-        if (kind === 'capture') return 'full';
-        throw why(limits);
-      }
-      place.events++;
-      writing.bytes += event.bytes;
-      if (group.owner !== undefined) addTo(writing.shares, group.owner, event.bytes);
-      added.push(event);
-      ids.set(event.id, event);
-      prints.set(event.print, [...alike, { ...event, why: 'print', seq: 0 }]);
-      return 'stored';
-    });
-    if (added.length > 0) await this.#insert(inside, place, added, group);
-    return outcomes;
-  }
-
-  /** What says which limit leaves no room for the event. */
-  #noRoom(
-    { bytes, shares }: Writing,
-    place: Place,
-    event: StoredEvent,
-    owner: string | undefined,
-  ): ((limits: MemoryLimits) => GatewayError) | undefined {
-    const { limits } = this.#options;
-    if (place.events >= limits.events) return spaceIsFull;
-    if (bytes + event.bytes > limits.bytes) return memoryIsFull;
-    if (owner === undefined || limits.keyBytes === 0) return undefined;
-    return (shares.get(owner) ?? 0) + event.bytes > limits.keyBytes ? shareIsFull : undefined;
-  }
-
-  async #place({ kind, inside, places }: Writing, name: string): Promise<Place | undefined> {
-    const known = places.get(name);
-    if (known !== undefined) return known;
-    const find = 'SELECT id, events FROM hopgate.memory_spaces WHERE name = $1';
-    let [place] = await inside.query<Place>(find, [name]);
-    if (place === undefined && kind !== 'change') {
-      [place] = await inside.query<Place>(
-        'INSERT INTO hopgate.memory_spaces (name) VALUES ($1) RETURNING id, events',
-        [name],
-      );
-    }
-    if (place !== undefined) places.set(name, place);
-    return place;
-  }
-
-  async #known(
-    inside: SqlStatements,
-    place: Place,
-    kind: WriteKind,
-    { space, turn, events }: Group,
-  ): Promise<readonly KnownRow[]> {
-    const { isOneOf } = this.forms;
-    const { dedupeMs } = this.#options;
-    const times = events.map(({ time }) => time);
-    const [first, last] = [Math.min(...times) - dedupeMs, Math.max(...times) + dedupeMs];
-    const columns = (why: KnownRow['why'], body: string) =>
-      `SELECT '${why}' AS why, e.seq, e.id, e.time, e.importance, e.print, ${body} AS body
-         FROM hopgate.memory_events e WHERE e.space = $1`;
-    const parts = [`${columns('id', 'e.body')} AND ${isOneOf('e.id', '$2', 'text')}`];
-    const values: SqlValue[] = [place.id, JSON.stringify(events.map(({ id }) => id))];
-    if (kind === 'capture') {
-      parts.push(
-        `${columns('print', 'NULL')} AND ${isOneOf('e.print', '$3', 'text')} AND e.time BETWEEN $4 AND $5`,
-      );
-      values.push(JSON.stringify(events.map(({ print }) => print)), first, last);
-    }
-    if (turn !== undefined) {
-      parts.push(`${columns('turn', 'NULL')} AND e.turn = $6 AND e.time >= $7`);
-      values.push(this.sealed.turn(space, turn.name), turn.isGiven ? 0 : first);
-    }
-    return inside.query<KnownRow>(parts.join(' UNION ALL '), values);
-  }
-
-  async #insert(
-    inside: SqlStatements,
-    place: Place,
-    events: readonly StoredEvent[],
-    { space, turn, owner }: Group,
-  ): Promise<void> {
-    const { terms } = this;
-    const columns = terms.column === undefined ? COLUMNS : `${COLUMNS}, ${terms.column}`;
-    const width = columns.split(', ').length;
-    const named = turn === undefined ? null : this.sealed.turn(space, turn.name);
-    const tuple = (_: unknown, i: number) => {
-      const first = i * width + 1;
-      const lists = Array.from({ length: width - 11 }, (_, at) =>
-        this.forms.list(`$${first + 11 + at}`),
-      );
-      return `(${placeholders(11, first)}, ${lists.join(', ')})`;
-    };
-    for (let from = 0; from < events.length; from += terms.together) {
-      const chunk = events.slice(from, from + terms.together);
-      const stored = new Map(
-        chunk.map(({ id, terms: all }) => [id, all.map((term) => terms.stored(place.id, term))]),
-      );
-      const rows = await inside.query<{ seq: number; id: string }>(
-        `INSERT INTO hopgate.memory_events (${columns}) VALUES ${chunk.map(tuple).join(', ')} RETURNING seq, id`,
-        chunk.flatMap((event): SqlValue[] => [
-          ...[place.id, event.id, event.time, event.body, event.importance, event.print],
-          ...[event.bytes, event.length, event.digest, named, owner ?? null],
-          JSON.stringify(event.tags),
-          ...(width > 12 ? [JSON.stringify(stored.get(event.id))] : []),
-        ]),
-      );
-      await terms.add(inside, new Map(rows.map(({ seq, id }) => [seq, stored.get(id)!])));
-    }
-    const sum = (of: 'bytes' | 'length') => events.reduce((all, one) => all + one[of], 0);
-    await inside.query(
-      `UPDATE hopgate.memory_spaces SET events = events + $2, bytes = bytes + $3, length = length + $4 WHERE id = $1`,
-      [place.id, events.length, sum('bytes'), sum('length')],
-    );
-    if (owner === undefined) return;
-    await inside.query(
-      `INSERT INTO hopgate.memory_shares AS h (owner, space, bytes) VALUES ($1, $2, $3)
-         ON CONFLICT (owner, space) DO UPDATE SET bytes = h.bytes + excluded.bytes`,
-      [owner, place.id, sum('bytes')],
-    );
-  }
-
-  /** @returns the bytes of their texts, and by owner */
-  async #remove(inside: SqlStatements, space: number, rows: readonly number[]): Promise<Freed> {
-    await this.terms.remove(inside, rows);
-    return this.#drop(inside, space, rows);
-  }
-
-  /** The rows without their terms. */
-  async #drop(inside: SqlStatements, space: number, rows: readonly number[]): Promise<Freed> {
-    const gone = await inside.query<{ bytes: number; length: number; owner: string | null }>(
-      `DELETE FROM hopgate.memory_events WHERE ${this.forms.isOneOf('seq', '$1', 'bigint')} RETURNING bytes, length, owner`,
-      [JSON.stringify(rows)],
-    );
-    const sum = (of: 'bytes' | 'length') => gone.reduce((all, one) => all + one[of], 0);
-    await inside.query(
-      `UPDATE hopgate.memory_spaces SET events = events - $2, bytes = bytes - $3, length = length - $4 WHERE id = $1`,
-      [space, gone.length, sum('bytes'), sum('length')],
-    );
-    const shares = new Map<string, number>();
-    for (const { owner, bytes } of gone) if (owner !== null) addTo(shares, owner, bytes);
-    for (const [owner, bytes] of shares) {
-      await inside.query(
-        'UPDATE hopgate.memory_shares SET bytes = bytes - $3 WHERE owner = $1 AND space = $2',
-        [owner, space, bytes],
-      );
-      await inside.query(
-        'DELETE FROM hopgate.memory_shares WHERE owner = $1 AND space = $2 AND bytes <= 0',
-        [owner, space],
-      );
-    }
-    return { bytes: sum('bytes'), shares };
-  }
-
-  /** Last in each transaction: all of them change this row. */
-  async #addBytes(inside: SqlStatements, bytes: number): Promise<void> {
-    if (bytes === 0) return;
-    await inside.query('UPDATE hopgate.memory_total SET bytes = bytes + $1', [bytes]);
   }
 
   async get(space: string, id: string): Promise<MemoryEvent | undefined> {
@@ -488,8 +193,8 @@ export class MemoryStore {
   }
 
   /**
-   * One page of a space's events; empty where there is no space. Leaves out what was sealed with a secret that is not
-   * configured any more. @throws GatewayError for a cursor that no page gave
+   * One page of a space's events; empty where there is no space. Events that were sealed with a secret that is not
+   * configured any more are missing. @throws GatewayError for a cursor that no page gave
    */
   async list(space: string, query: ListQuery): Promise<EventPage> {
     const { since, until, tag, limit, cursor, order } = query;
@@ -518,7 +223,7 @@ export class MemoryStore {
     return last === undefined ? { events } : { events, next: cursorOf(last) };
   }
 
-  /** Events by their rows; rows of other spaces are left out, and what cannot be read. */
+  /** Events by their rows, without rows of other spaces and events that cannot be opened. */
   async events(space: string, rows: readonly number[]): Promise<ReadonlyMap<number, MemoryEvent>> {
     if (rows.length === 0) return new Map();
     const found = await this.db.query<ReadEvent & { seq: number }>(
@@ -534,7 +239,7 @@ export class MemoryStore {
     return new Map(opened);
   }
 
-  /** Digests of events that were written before there were any. What is not written is made again. */
+  /** Writes digests of events from before there were digests. A digest that is not written is made again. */
   async saveDigests(
     digests: readonly (readonly [row: number, digest: Uint8Array])[],
   ): Promise<void> {
@@ -557,15 +262,14 @@ export class MemoryStore {
 
   async remove(space: string, id: string): Promise<boolean> {
     if (!isEventId(id)) return false;
-    return this.writing([space], async (inside) => {
-      const [found] = await inside.query<{ seq: number; place: number }>(
-        `SELECT e.seq, e.space AS place FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON e.space = s.id
+    return this.writing([space], async (write) => {
+      const [found] = await write.inside.query<{ seq: number; in_space: number }>(
+        `SELECT e.seq, e.space AS in_space FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON e.space = s.id
            WHERE s.name = $1 AND e.id = $2`,
         [space, id],
       );
       if (found === undefined) return false;
-      const { bytes } = await this.#remove(inside, found.place, [found.seq]);
-      await this.#addBytes(inside, -bytes);
+      await write.remove(found.in_space, [found.seq]);
       return true;
     });
   }
@@ -591,8 +295,8 @@ export class MemoryStore {
 
   /** Hides the space at once; {@link sweep} removes it. Returns its id, and its number of events. */
   async erase(space: string): Promise<ErasedSpace | undefined> {
-    return this.writing([space], async (inside) => {
-      const now = await this.#now(inside);
+    return this.writing([space], async ({ inside }) => {
+      const now = this.clock === undefined ? preciseNow() : await this.clock.read(inside);
       await inside.query('DELETE FROM hopgate.memory_erasures WHERE at < $1', [now - ERASURES_MS]);
       await inside.query(
         `INSERT INTO hopgate.memory_erasures (space, at) VALUES ($1, $2)
@@ -607,26 +311,20 @@ export class MemoryStore {
     });
   }
 
-  /** Removes some of an erased space. False: nothing is left, the index is to be tidied, or others have it. */
+  /** Removes some of an erased space. False: nothing is left, the index is to be tidied, or another replica is at it. */
   async sweep(): Promise<boolean> {
-    return this.db.transaction(
-      async (inside) => {
-        const [gone] = await inside.query<ErasedSpace>(
-          `SELECT id, events FROM hopgate.memory_spaces s WHERE name IS NULL ORDER BY id LIMIT 1${this.forms.taking('s')}`,
-        );
-        if (gone === undefined) return false;
-        let freed = 0;
-        const more = await this.terms.sweep(inside, gone, async (rows) => {
-          freed += (await this.#drop(inside, gone.id, rows)).bytes;
-        });
-        await inside.query('DELETE FROM hopgate.memory_shares WHERE bytes <= 0 AND space = $1', [
-          gone.id,
-        ]);
-        await this.#addBytes(inside, -freed);
-        return more;
-      },
-      { deadlineMs: WRITE_MS },
-    );
+    return this.#transaction(async (write) => {
+      const { inside } = write;
+      const [gone] = await inside.query<ErasedSpace>(
+        `SELECT id, events FROM hopgate.memory_spaces s WHERE name IS NULL ORDER BY id LIMIT 1${this.forms.taking('s')}`,
+      );
+      if (gone === undefined) return false;
+      const more = await this.terms.sweep(inside, gone, (rows) => write.removeRows(gone.id, rows));
+      await inside.query('DELETE FROM hopgate.memory_shares WHERE bytes <= 0 AND space = $1', [
+        gone.id,
+      ]);
+      return more;
+    });
   }
 
   /** Whether nothing erased is left. */
@@ -637,19 +335,8 @@ export class MemoryStore {
     return found.length === 0;
   }
 
-  /** A write waits for another process from here on: the last one of this process cannot be tried again. */
+  /** Lets writes wait for another process from here on: the last one of this process cannot be tried again. */
   async waitForLastWrite(): Promise<void> {
     if (this.isFile) await this.db.query('PRAGMA busy_timeout = 5000');
-  }
-
-  async #now(inside: Pick<SqlStatements, 'query'>): Promise<number> {
-    if (this.isFile) return preciseNow();
-    const [row] = await inside.query<{ now: number }>(`SELECT ${DATABASE_NOW} AS now`);
-    this.#clock.measured(row!.now);
-    return row!.now;
-  }
-
-  #ahead(began: number): number {
-    return this.isFile ? 0 : this.#clock.aheadAt(began);
   }
 }

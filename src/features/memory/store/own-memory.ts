@@ -6,6 +6,7 @@ import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
+import { nameHash } from '../../../state/erasures.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
 import { isDamage } from '../../../state/versioned-store.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
@@ -23,7 +24,7 @@ import {
 import { inSteps } from './add-in-steps.ts';
 import { type BackFill, backFill } from './back-fill.ts';
 import type { Embedder } from './embedder.ts';
-import { type CapturedEvent, MemoryStore, ownerOf } from './memory-store.ts';
+import { type CapturedEvent, MemoryStore } from './memory-store.ts';
 import { inDatabase, inFile, type MemoryTables } from './memory-tables.ts';
 import { recallFrom } from './recall.ts';
 import { withId } from './sealed-events.ts';
@@ -48,6 +49,10 @@ const FLUSH_MS = 500;
 const SWEEP_PAUSE = 5;
 
 type Timer = ReturnType<typeof setTimeout>;
+
+/** A key as tables name it; undefined where there are no keys. */
+const ownerOf = (key: string | undefined): string | undefined =>
+  key === undefined || key === '' ? undefined : nameHash(key);
 
 /** The tables of a memory in use. */
 interface Opened {

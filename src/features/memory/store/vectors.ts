@@ -1,7 +1,7 @@
 /** Vectors of events: leased to one process each to be made, and searched in this process, space by space. */
 
 import { othersTurn } from '../../../lib/loop/steps.ts';
-import { placeholders, type SqlStatements, type SqlValue } from '../../../state/sql/sql.ts';
+import { rowPlaceholders, type SqlStatements, type SqlValue } from '../../../state/sql/sql.ts';
 import type { Nearest } from '../ranking/rank.ts';
 import { type BackFillWork, LEASE_MS, type NextEvents } from './back-fill.ts';
 import type { MemoryStore } from './memory-store.ts';
@@ -51,10 +51,10 @@ export async function putVectors(
     const part = (name: string, bytes: Uint8Array) => sealed.sealedPart(name, space, seq, bytes);
     return [seq, space, model, part('signs', signs), part('vector', vector)];
   });
-  const tuples = places.map((_, at) => `(${placeholders(5, at * 5 + 1)})`);
-  if (tuples.length > 0) {
+  if (places.length > 0) {
     await inside.query(
-      `INSERT INTO hopgate.memory_vectors (seq, space, model, signs, vector) VALUES ${tuples.join(', ')}`,
+      `INSERT INTO hopgate.memory_vectors (seq, space, model, signs, vector)
+         VALUES ${rowPlaceholders(places.length, 5)}`,
       values,
     );
   }
@@ -133,7 +133,7 @@ export class Vectors {
     // Numbers are given out under the lock of the space: who reads on from the last one that it knows misses none.
     await this.#store.writing(
       names.map(({ name }) => name),
-      (inside) => putVectors(this.#store, inside, new Map(given)),
+      ({ inside }) => putVectors(this.#store, inside, new Map(given)),
     );
   }
 

@@ -81,7 +81,7 @@ async function tidyingSteps(events: number): Promise<number> {
       store.sealed.sealed('s', { ...wordy(n), text: text(n).join(' ') }),
     ),
   }));
-  await store.writing(['s'], (inside) => store.put(inside, 'add', groups));
+  await store.writing(['s'], (write) => write.put('add', groups));
   await store.add('t', [wordy(0)]);
   await store.erase('s');
   let steps = 0;
