@@ -1,16 +1,10 @@
 /** Moves the memory between the file of a machine and the database of all replicas. */
 
+import { existsSync } from 'node:fs';
 import type { MemoryEvent } from '../../conversation/memory.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
-import type { Sql } from '../../state/engines/engine.ts';
 import { ERASURES_LOCK, erasureTables, nameHash } from '../../state/erasures.ts';
-import {
-  batchesOf,
-  clockAhead,
-  movedItems,
-  originOf,
-  tablesThere,
-} from '../../state/move/moved-items.ts';
+import { batchesOf, clockAhead, movedItems, originOf } from '../../state/move/moved-items.ts';
 import {
   erasedHere,
   erasedThere,
@@ -22,26 +16,27 @@ import {
   type Standing,
   sealedElsewhere,
 } from '../../state/move/paged-move.ts';
-import type { MoveDirection, StateMove } from '../../state/move/state-move.ts';
-import { prepared } from '../../state/sql/migrations.ts';
-import { openPostgres } from '../../state/sql/postgres.ts';
-import { rowPlaceholders, type SqlDatabase, type SqlStatements } from '../../state/sql/sql.ts';
-import { openSqlite, openSqliteToRead } from '../../state/sql/sqlite.ts';
+import type { StateMove } from '../../state/move/state-move.ts';
+import {
+  keyOf,
+  openSides,
+  pagesOf,
+  type RowKey,
+  type Side,
+  type Sides,
+  type TableMoveOptions,
+} from '../../state/move/table-move.ts';
+import { rowPlaceholders, type SqlStatements } from '../../state/sql/sql.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { MemoryLimits } from './event.ts';
 import { MemoryStore } from './store/memory-store.ts';
 import type { MemoryWrite, WriteKind } from './store/memory-write.ts';
 import { MEMORY_SCHEMA } from './store/schema.ts';
-import { AS_IT_IS, type ReadEvent } from './store/sealed-events.ts';
+import { type ReadEvent, UNSEALED } from './store/sealed-events.ts';
 import { putVectors, type StoredVector } from './store/vectors.ts';
 
-export interface MemoryMoveOptions {
-  readonly database: Sql;
-  readonly seal: TextSeal;
+export interface MemoryMoveOptions extends TableMoveOptions {
   readonly limits: MemoryLimits;
-  /** The file of this machine. */
-  readonly path: string;
-  readonly to: MoveDirection;
 }
 
 /** An event of the source. */
@@ -54,22 +49,12 @@ interface MovedEvent {
   readonly owner: string | null;
 }
 
-/** An event by the hash of its space. */
-interface EventName {
-  readonly owner: string;
-  readonly id: string;
-}
-
-// Of one transaction: all of it is indexed.
+// One transaction has few events and bytes, since all of them are indexed.
 const BATCH = 100;
 const BATCH_BYTES = 64_000;
-const PAGE = 200;
-const NAMES_PAGE = 1000;
 const READ_MS = 10_000;
 const WRITE_MS = 20_000;
-/** Milliseconds to wait for a gateway that writes. */
-const BUSY_MS = 5000;
-/** After so many written events the statistics of the planner are renewed, and then each time their number has doubled. */
+/** Written events after which the statistics of the planner are renewed; then each time their number has doubled. */
 const ANALYZE_FIRST = 1000;
 /** A message names at most so many spaces. */
 const MAX_NAMES = 5;
@@ -87,11 +72,16 @@ async function passOver(
   options: MemoryMoveOptions,
   writes: boolean,
 ): Promise<MovePass<MovedEvent>> {
-  const { path, to } = options;
+  const { path, to, limits } = options;
   const toEngines = to === 'engines';
-  const file = await fileSide(options, writes && !toEngines);
-  const engines = await engineSide(options, writes && toEngines && file !== undefined);
+  const { least } = await clockAhead(options.database);
+  const sides = await sidesOf(options, writes);
+  const file = sides.file && new MemorySide({ side: sides.file, seal: UNSEALED, limits, ahead: 0 });
+  const engines = new MemorySide({
+    ...{ side: sides.database, seal: options.seal, limits, ahead: least },
+  });
   const [source, target] = toEngines ? [file, engines] : [engines, file];
+  if (writes) await target?.prepare();
   return {
     count: () => source?.count() ?? 0,
     pages: () => source?.pages() ?? [],
@@ -121,42 +111,28 @@ async function passOver(
         ...(await outdatedFile(path, there)),
       ];
     },
-    close: () => file?.close(),
+    close: () => sides.close(),
   };
 }
 
-async function fileSide(
-  { path, limits }: MemoryMoveOptions,
-  writes: boolean,
-): Promise<MemorySide | undefined> {
-  const db = writes
-    ? openSqlite(MEMORY_SCHEMA, { path, busyMs: BUSY_MS, shrinks: true })
-    : openSqliteToRead(MEMORY_SCHEMA, path);
-  if (db === undefined) return undefined;
-  const side = new MemorySide({
-    ...{ db, seal: AS_IT_IS, limits, ahead: 0 },
-    has: new Set(['memory_events', 'memory_shares', 'moved_items']),
-  });
-  if (writes) await side.prepare();
-  return side;
-}
-
-async function engineSide(
-  { database, seal, limits }: MemoryMoveOptions,
-  writes: boolean,
-): Promise<MemorySide> {
-  if (writes) {
+/** The database gets tables only where there is a file to copy. */
+async function sidesOf(options: MemoryMoveOptions, writes: boolean): Promise<Sides> {
+  const { database, path, to } = options;
+  const writesFile = writes && to === 'embedded';
+  const writesDatabase = writes && to === 'engines' && existsSync(path);
+  if (writesDatabase) {
     await erasureTables(database)();
-    await prepared(database, MEMORY_SCHEMA.room, MEMORY_SCHEMA.postgres)();
     await movedItems(database)();
   }
-  const has = await tablesThere(database, NAMES);
-  const { least: ahead } = await clockAhead(database);
-  const db = openPostgres(database, MEMORY_SCHEMA, async () => {});
-  return new MemorySide({ db, seal, limits, ahead, has });
+  return openSides(
+    MEMORY_SCHEMA,
+    options,
+    { file: writesFile, database: writesDatabase },
+    { shrinks: true },
+  );
 }
 
-/** What is still in the engines of what was copied one way or the other, and removed from the file. */
+/** Tells which events, copied one way or the other, were removed from the file and are still in the engines. */
 async function leftThere(
   file: MemorySide,
   engines: MemorySide,
@@ -164,7 +140,7 @@ async function leftThere(
 ): Promise<readonly string[]> {
   const left = new Set<string>();
   const names = new Set<string>();
-  for (const moved of [engines.moved(origin), file.moved('')]) {
+  for (const moved of [engines.moved(origin), file.moved(origin)]) {
     for await (const page of moved) {
       const [here, away] = [await file.have(page), await engines.have(page)];
       for (const [key, space] of away) {
@@ -183,13 +159,11 @@ async function leftThere(
 }
 
 interface MemorySideOptions {
-  readonly db: SqlDatabase;
+  readonly side: Side;
   readonly seal: TextSeal;
   readonly limits: MemoryLimits;
   /** Milliseconds that its clock is ahead of this machine's, at the least. */
   readonly ahead: number;
-  /** Names of tables that are there. */
-  readonly has: ReadonlySet<string>;
 }
 
 /** An event as the target has it. */
@@ -201,6 +175,7 @@ interface TargetRow extends ReadEvent {
 class MemorySide {
   readonly #options: MemorySideOptions;
   readonly #store: MemoryStore;
+  readonly #reader: SqlStatements;
   #written = 0;
   #analyzeAt = ANALYZE_FIRST;
   /** Events that were sealed with a secret that is not known here. */
@@ -210,41 +185,36 @@ class MemorySide {
 
   constructor(options: MemorySideOptions) {
     this.#options = options;
-    this.#store = new MemoryStore({ ...options, dedupeMs: 0 });
+    const { side, seal, limits } = options;
+    this.#store = new MemoryStore({ db: side.db, seal, limits, dedupeMs: 0 });
+    this.#reader = { query: (sql, values) => side.db.query(sql, values, READ_MS) };
+  }
+
+  #has(table: string): boolean {
+    return this.#options.side.has.has(table);
   }
 
   prepare(): Promise<void> {
     return this.#store.terms.prepare();
   }
 
-  close(): void {
-    this.#options.db.close();
-  }
-
   async count(): Promise<number> {
-    const { db, has } = this.#options;
-    if (!has.has('memory_events')) return 0;
-    const [row] = await db.query<{ n: number }>(
+    if (!this.#has('memory_events')) return 0;
+    const [row] = await this.#reader.query<{ n: number }>(
       'SELECT CAST(coalesce(sum(events), 0) AS bigint) AS n FROM hopgate.memory_spaces WHERE name IS NOT NULL',
-      [],
-      READ_MS,
     );
     return row!.n;
   }
 
   async *pages(): AsyncGenerator<readonly MovedEvent[]> {
-    const { db, has } = this.#options;
     this.unreadable = 0;
-    if (!has.has('memory_events')) return;
+    if (!this.#has('memory_events')) return;
     type Row = TargetRow & Pick<MovedEvent, 'bytes' | 'owner'> & { readonly name: string | null };
-    for (let last = 0; ; ) {
-      const rows = await db.query<Row>(
-        `SELECT e.seq, e.space, e.bytes, ${has.has('memory_shares') ? 'e.owner' : 'NULL AS owner'}, e.id, e.time, e.body, e.importance,
-           (SELECT name FROM hopgate.memory_spaces WHERE id = e.space) AS name
-         FROM hopgate.memory_events e WHERE e.seq > $1 ORDER BY e.seq LIMIT ${PAGE}`,
-        [last],
-        READ_MS,
-      );
+    const owner = this.#has('memory_shares') ? 'e.owner' : 'NULL AS owner';
+    const sql = `SELECT e.seq, e.space, e.bytes, ${owner}, e.id, e.time, e.body, e.importance,
+        (SELECT name FROM hopgate.memory_spaces WHERE id = e.space) AS name
+      FROM hopgate.memory_events e WHERE true`;
+    for await (const rows of pagesOf<Row>(this.#options.side, sql, ['seq'])) {
       const page = rows.flatMap(({ name: space, space: _, bytes, owner, ...row }) => {
         if (space === null) return [];
         const event = this.#store.sealed.opened(space, row);
@@ -252,18 +222,15 @@ class MemorySide {
         return event === undefined ? [] : [{ seq: row.seq, space, event, bytes, owner }];
       });
       if (page.length > 0) yield page;
-      if (rows.length < PAGE) return;
-      last = rows.at(-1)!.seq;
     }
   }
 
-  /** By their rows here. */
+  /** Vectors of events, by the rows that these have here. */
   async vectors(events: readonly MovedEvent[]): Promise<ReadonlyMap<number, StoredVector>> {
     const { sealed, forms } = this.#store;
-    const rows = await this.#options.db.query<StoredVector & { seq: number; space: number }>(
+    const rows = await this.#reader.query<StoredVector & { seq: number; space: number }>(
       `SELECT seq, space, model, signs, vector FROM hopgate.memory_vectors WHERE ${forms.isOneOf('seq', '$1', 'bigint')}`,
       [JSON.stringify(events.map(({ seq }) => seq))],
-      READ_MS,
     );
     const opened = rows.map(({ seq, space, model, signs, vector }) => {
       const part = (name: string, bytes: Uint8Array) => sealed.openedPart(name, space, seq, bytes);
@@ -273,9 +240,7 @@ class MemorySide {
   }
 
   standings(page: readonly MovedEvent[]): Promise<readonly Standing[]> {
-    const { db } = this.#options;
-    const query: SqlStatements['query'] = (sql, values) => db.query(sql, values, READ_MS);
-    return this.#standings({ query }, page);
+    return this.#standings(this.#reader, page);
   }
 
   async #standings(
@@ -287,17 +252,17 @@ class MemorySide {
     const erased = await this.#erasures(reader, page);
     const moved = await this.#forms(reader, page);
     return page.map(({ space, event }) => {
-      const row = rows.get(keyOf(space, event.id));
-      const note = moved.get(keyOf(nameHash(space), event.id));
+      const row = rows.get(keyOf({ owner: space, id: event.id }));
+      const note = moved.get(keyOf({ owner: nameHash(space), id: event.id }));
       const source = this.#form(space, event);
       if (row === undefined) {
         if (note !== undefined) return 'removed';
         return (erased.get(nameHash(space)) ?? 0) >= event.time + ahead ? 'erased' : 'missing';
       }
-      // What cannot be opened is never taken for older.
+      // An event that cannot be opened is never taken for older.
       const opened = this.#store.sealed.opened(space, row);
       const target = opened && this.#form(space, opened);
-      // Where one side is as it was moved, the other one is newer.
+      // The other side is newer where one side is as it was moved.
       if (target === source || note === source) return 'there';
       return note !== undefined && note === target ? 'missing' : 'differs';
     });
@@ -314,7 +279,7 @@ class MemorySide {
     page: readonly Pick<MovedEvent, 'space' | 'event'>[],
   ): Promise<ReadonlyMap<string, TargetRow>> {
     const { forms } = this.#store;
-    if (!this.#options.has.has('memory_events')) return new Map();
+    if (!this.#has('memory_events')) return new Map();
     const spaces = await reader.query<{ id: number; name: string }>(
       `SELECT id, name FROM hopgate.memory_spaces WHERE ${forms.isOneOf('name', '$1', 'text')}`,
       [JSON.stringify([...new Set(page.map(({ space }) => space))])],
@@ -322,24 +287,21 @@ class MemorySide {
     const ids = new Map(spaces.map(({ id, name }) => [name, id]));
     const names = new Map(spaces.map(({ id, name }) => [id, name]));
     const keys = page.flatMap(({ space, event }) => {
-      const place = ids.get(space);
-      return place === undefined ? [] : [{ place, id: event.id }];
+      const found = ids.get(space);
+      return found === undefined ? [] : [{ space: found, id: event.id }];
     });
-    const rows = await this.#byKeys<TargetRow>(
-      reader,
-      'seq, space, id, time, body, importance',
-      keys,
-    );
-    return new Map(rows.map((row) => [keyOf(names.get(row.space)!, row.id), row]));
+    const columns = 'seq, space, id, time, body, importance';
+    const rows = await this.#byKeys<TargetRow>(reader, columns, keys);
+    return new Map(rows.map((row) => [keyOf({ owner: names.get(row.space)!, id: row.id }), row]));
   }
 
   async #byKeys<Row>(
     reader: SqlStatements,
     columns: string,
-    keys: readonly { readonly place: number; readonly id: string }[],
+    keys: readonly { readonly space: number; readonly id: string }[],
   ): Promise<readonly Row[]> {
     if (keys.length === 0) return [];
-    const pairs = keys.map(({ place }, at) => `(${place}, $${at + 1})`);
+    const pairs = keys.map(({ space }, at) => `(${space}, $${at + 1})`);
     return reader.query<Row>(
       `SELECT ${columns} FROM hopgate.memory_events WHERE (space, id) IN (VALUES ${pairs.join(', ')})`,
       keys.map(({ id }) => id),
@@ -352,16 +314,17 @@ class MemorySide {
     page: readonly MovedEvent[],
   ): Promise<ReadonlyMap<string, number>> {
     const { forms } = this.#store;
-    const { has } = this.#options;
-    const is = (column: string) => forms.isOneOf(column, '$1', 'text');
-    const parts = [
-      ...(has.has('memory_events')
-        ? [`SELECT space, at FROM hopgate.memory_erasures WHERE ${is('space')}`]
-        : []),
-      ...(has.has('erasures')
-        ? [`SELECT name AS space, at FROM hopgate.erasures WHERE ${is('name')}`]
-        : []),
-    ];
+    const tables = [
+      ['memory_erasures', 'space'],
+      ['erasures', 'name'],
+    ] as const;
+    const parts = tables.flatMap(([table, name]) =>
+      this.#has(table)
+        ? [
+            `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${forms.isOneOf(name, '$1', 'text')}`,
+          ]
+        : [],
+    );
     const last = new Map<string, number>();
     if (parts.length === 0) return last;
     const hashes = [...new Set(page.map(({ space }) => space))].map(nameHash);
@@ -377,13 +340,13 @@ class MemorySide {
     reader: SqlStatements,
     page: readonly MovedEvent[],
   ): Promise<ReadonlyMap<string, string>> {
-    if (!this.#options.has.has('moved_items')) return new Map();
-    const rows = await reader.query<EventName & { form: string }>(
+    if (!this.#has('moved_items')) return new Map();
+    const rows = await reader.query<RowKey & { form: string }>(
       `SELECT owner, id, form FROM hopgate.moved_items
          WHERE kind = 'memory' AND (owner, id) IN (VALUES ${rowPlaceholders(page.length, 2)})`,
       page.flatMap(({ space, event }) => [nameHash(space), event.id]),
     );
-    return new Map(rows.map(({ owner, id, form }) => [keyOf(owner, id), form]));
+    return new Map(rows.map((row) => [keyOf(row), row.form]));
   }
 
   /**
@@ -406,7 +369,8 @@ class MemorySide {
         const missing = given.filter((_, at) => standings[at] === 'missing');
         if (missing.length === 0) return 0;
         const there = await this.#rows(inside, missing);
-        const isThere = ({ space, event }: MovedEvent) => there.has(keyOf(space, event.id));
+        const isThere = ({ space, event }: MovedEvent) =>
+          there.has(keyOf({ owner: space, id: event.id }));
         await this.#put(
           write,
           'add',
@@ -416,7 +380,7 @@ class MemorySide {
         const rows = await this.#rows(inside, missing);
         const withVectors = missing.flatMap(({ seq, space, event }) => {
           const vector = vectors.get(seq);
-          const row = rows.get(keyOf(space, event.id));
+          const row = rows.get(keyOf({ owner: space, id: event.id }));
           return vector === undefined || row === undefined ? [] : [[row.seq, vector] as const];
         });
         if (withVectors.length > 0) await putVectors(this.#store, inside, new Map(withVectors));
@@ -452,59 +416,43 @@ class MemorySide {
     this.#written += count;
     if (this.#store.isFile || this.#written < this.#analyzeAt) return;
     this.#analyzeAt *= 2;
-    await this.#options.db.query(
+    await this.#options.side.db.query(
       'ANALYZE hopgate.memory_events, hopgate.memory_terms, hopgate.moved_items',
       [],
       WRITE_MS,
     );
   }
 
-  /** What was moved, from a file to the database or into this file, some at a time. */
-  async *moved(origin: string): AsyncGenerator<readonly EventName[]> {
-    const { db, has } = this.#options;
-    if (!has.has('moved_items')) return;
-    const from = this.#store.isFile ? '' : 'AND origin = $3';
-    for (let last: EventName = { owner: '', id: '' }; ; ) {
-      const page = await db.query<EventName>(
-        `SELECT owner, id FROM hopgate.moved_items
-           WHERE kind = 'memory' AND (owner, id) > ($1, $2) ${from} ORDER BY owner, id LIMIT ${NAMES_PAGE}`,
-        [last.owner, last.id, ...(this.#store.isFile ? [] : [origin])],
-        READ_MS,
-      );
-      if (page.length > 0) yield page;
-      if (page.length < NAMES_PAGE) return;
-      last = page.at(-1)!;
-    }
+  /** Events that were moved from a file with this origin, or to it; in a file: all that were moved. */
+  moved(origin: string): AsyncIterable<readonly RowKey[]> | readonly [] {
+    if (!this.#has('moved_items')) return [];
+    const sql = "SELECT owner, id FROM hopgate.moved_items WHERE kind = 'memory'";
+    const order = ['owner', 'id'];
+    return this.#store.isFile
+      ? pagesOf<RowKey>(this.#options.side, sql, order)
+      : pagesOf<RowKey>(this.#options.side, `${sql} AND origin = $1`, order, [origin]);
   }
 
-  /** Those of these that are there, by owner and id, with the names of their spaces. */
-  async have(items: readonly EventName[]): Promise<ReadonlyMap<string, string>> {
-    const { db, has } = this.#options;
-    if (!has.has('memory_events')) return new Map();
-    this.#spaces ??= db
+  /** The names of the spaces of the events that are there, by owner and id. */
+  async have(items: readonly RowKey[]): Promise<ReadonlyMap<string, string>> {
+    if (!this.#has('memory_events')) return new Map();
+    this.#spaces ??= this.#reader
       .query<{ id: number; name: string }>(
         'SELECT id, name FROM hopgate.memory_spaces WHERE name IS NOT NULL',
-        [],
-        READ_MS,
       )
       .then((all) => new Map(all.map((one) => [nameHash(one.name), one])));
     const spaces = await this.#spaces;
     const names = new Map([...spaces].map(([owner, { id, name }]) => [id, { owner, name }]));
     const keys = items.flatMap(({ owner, id }) => {
       const space = spaces.get(owner);
-      return space === undefined ? [] : [{ place: space.id, id }];
+      return space === undefined ? [] : [{ space: space.id, id }];
     });
-    const query: SqlStatements['query'] = (sql, values) => db.query(sql, values, READ_MS);
-    const rows = await this.#byKeys<{ space: number; id: string }>({ query }, 'space, id', keys);
+    const rows = await this.#byKeys<{ space: number; id: string }>(this.#reader, 'space, id', keys);
     return new Map(
       rows.map(({ space, id }) => {
         const { owner, name } = names.get(space)!;
-        return [keyOf(owner, id), name];
+        return [keyOf({ owner, id }), name];
       }),
     );
   }
 }
-
-const NAMES = ['memory_events', 'memory_shares', 'moved_items', 'erasures'];
-
-const keyOf = (space: string, id: string): string => `${space}\n${id}`;

@@ -8,7 +8,7 @@ import { openSqlite } from '../../../state/sql/sqlite.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
 import { fileAt, setAside } from '../../../state/versioned-store.ts';
 import { MEMORY_SCHEMA } from './schema.ts';
-import { AS_IT_IS } from './sealed-events.ts';
+import { UNSEALED } from './sealed-events.ts';
 
 export interface MemoryTables {
   readonly isFile: boolean;
@@ -29,7 +29,7 @@ export function inFile(path: string): MemoryTables {
     open() {
       const db = openSqlite(MEMORY_SCHEMA, { path, shrinks: true });
       file = fileAt(path);
-      return { db, seal: AS_IT_IS };
+      return { db, seal: UNSEALED };
     },
     setAside: (cause) => setAside(path, file, cause),
   };

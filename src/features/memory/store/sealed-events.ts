@@ -33,8 +33,8 @@ export const withId = (event: CheckedEvent): CheckedEvent & { readonly id: strin
   id: event.id ?? prefixedId('mem_'),
 });
 
-/** In the file of a machine everything is as it is. */
-export const AS_IT_IS: TextSeal = {
+/** For a file, which holds bytes as they are, without the head that a seal puts before them. */
+export const UNSEALED: TextSeal = {
   seals: false,
   seal: (plain) => plain,
   open: (stored) => stored,
@@ -104,7 +104,7 @@ export class SealedEvents {
 
   /** Hashed in any case: a tag can hold what Postgres takes in no text (U+0000). */
   tag(space: string, tag: string): string {
-    return this.#seal === AS_IT_IS ? tag : this.#seal.blind(nameHash(tag), `${space}\ntag`);
+    return this.#seal === UNSEALED ? tag : this.#seal.blind(nameHash(tag), `${space}\ntag`);
   }
 
   /** @param part `signs` or `vector` */
