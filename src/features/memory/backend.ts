@@ -3,10 +3,10 @@
 import type { Memory, MemoryEvent, NewMemoryEvent } from '../../conversation/memory.ts';
 import type { EventPage, ListQuery } from './store/event-pages.ts';
 
-/** What happened to captured events. */
+/** The fate of captured events. */
 export type CaptureOutcome = 'stored' | 'duplicate' | 'dropped' | 'full' | 'erased';
 
-/** How a recall was ranked: by terms, by terms and vectors, by terms since vectors failed, or externally. */
+/** The ranking of a recall: by terms, by terms and vectors, by terms since vectors failed, or externally. */
 export type RecallKind = 'text' | 'hybrid' | 'fallback' | 'external' | 'failed';
 
 /** Gets counts and problems for logs and metrics. Its methods return at once and never throw. */
@@ -31,15 +31,15 @@ export interface SpaceCount {
   readonly waiting?: number;
 }
 
-/** What the making of vectors in this process came to. */
+/** The making of vectors in this process. */
 export interface VectorsStatus {
   /** Texts that the endpoint refused since the start; words alone find them. */
   readonly refused: number;
-  /** Why it stands still at the moment. */
+  /** The last failure, while the work waits for its next try. */
   readonly failure: { readonly time: string; readonly message: string } | null;
 }
 
-/** Access to single events; not where an external service stores them. Every method rejects with a GatewayError. */
+/** Access to single events, which an external service does not give. Every method rejects with a GatewayError. */
 export interface EventStore {
   /**
    * Adds all events or none. Returns them in order, each with true where it is new and false where its
@@ -51,7 +51,7 @@ export interface EventStore {
     events: readonly (NewMemoryEvent & { readonly id?: string })[],
     /** The client's name for the event at an index: `events[3]`; '' for a single event. */
     paramOf: (place: number) => string,
-    /** Who puts them in, by its id. */
+    /** The id of the key that puts them in. */
     key?: string,
   ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
   /**

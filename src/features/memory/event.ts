@@ -7,13 +7,13 @@ import { folded } from './ranking/terms.ts';
 export interface MemoryLimits {
   /** Characters of a text. */
   readonly text: number;
-  /** Of one event. */
+  /** Tags of one event. */
   readonly tags: number;
-  /** Of one space. */
+  /** Events of one space. */
   readonly events: number;
   /** Bytes of all texts of all spaces. */
   readonly bytes: number;
-  /** Of them, those that one key has put in; 0: as many as there may be. */
+  /** Bytes of the texts that one key has put in; 0: no limit of its own. */
   readonly keyBytes: number;
 }
 
@@ -27,7 +27,7 @@ export const DEFAULT_LIMITS: MemoryLimits = {
 
 /** An event within the limits, with all fields set. */
 export interface CheckedEvent {
-  /** Its id from an export; generated when left out. */
+  /** The id from an export; generated when left out. */
   readonly id?: string;
   readonly time: number;
   readonly text: string;
@@ -43,11 +43,11 @@ export const DEFAULT_IMPORTANCE = 0.5;
 /** Characters of a space's name, a source and a tag. */
 export const NAME_LENGTH = 200;
 const ID = /^mem_[0-9a-z]{1,64}$/;
-/** Can it be the id of an event? */
+/** Whether it can be the id of an event. */
 export const isEventId = (id: string): boolean => ID.test(id);
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f]/;
-/** The year 9999, what an ISO date can say. */
+/** The end of the year 9999, the last one that an ISO date can name. */
 const LAST_TIME = 253_402_300_799_999;
 
 const tooLong = (what: string, param: string, limit: number, key: string) =>
@@ -194,9 +194,9 @@ export function fingerprint({ text, source }: CheckedEvent): Uint8Array {
 
 /** A captured turn as its events carry it. */
 export interface EventTurn {
-  /** A hash. */
+  /** A hash of the turn's name. */
   readonly name: string;
-  /** Fingerprints of all its events, in hexadecimal: what it had besides is removed. */
+  /** Fingerprints of all its events, in hexadecimal: other events of the turn are removed. */
   readonly prints: readonly string[];
   readonly isGiven: boolean;
 }

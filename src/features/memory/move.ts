@@ -56,7 +56,7 @@ const READ_MS = 10_000;
 const WRITE_MS = 20_000;
 /** Written events after which the statistics of the planner are renewed; then each time their number has doubled. */
 const ANALYZE_FIRST = 1000;
-/** A message names at most so many spaces. */
+/** Spaces that a message names. */
 const MAX_NAMES = 5;
 
 export function memoryMove(options: MemoryMoveOptions): StateMove {

@@ -9,7 +9,7 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { capture } from '../../../src/features/chat-apps/capture.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { externalMemory } from '../../../src/features/memory/store/external-memory.ts';
+import { externalMemory } from '../../../src/features/memory/external-memory.ts';
 import { ResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { DESCRIPTIONS } from '../../../src/features/vision/index.ts';
 import { preciseNow } from '../../../src/lib/loop/precise-time.ts';

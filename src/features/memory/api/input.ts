@@ -55,7 +55,7 @@ function checkSchema(schema: TSchema, value: Json, at: string): void {
 /** A field's name for a message: clients can send names of any length. */
 const shortened = (param: string) => (param.length <= 100 ? param : `${param.slice(0, 100)}…`);
 
-/** What is wrong with a field, as the end of a sentence. */
+/** The problem of a field, as the end of a sentence. */
 function problemOf({ type, schema }: ValueError): string {
   switch (type) {
     case ValueErrorType.ObjectRequiredProperty:
@@ -175,7 +175,7 @@ export function readRecall(body: Uint8Array): RecallQuery {
   };
 }
 
-/** What to forget: ids, or words. @throws GatewayError invalid_request that names the field */
+/** The ids or words to forget. @throws GatewayError invalid_request that names the field */
 export function readForget(body: Uint8Array): Static<typeof forget> {
   const value = parseJsonBody(body);
   checkSchema(forget, value, '');
@@ -189,18 +189,20 @@ export function readForget(body: Uint8Array): Static<typeof forget> {
 const PAGE = 100;
 const MAX_PAGE = 1000;
 
+function pageLimit(search: URLSearchParams): number {
+  const limit = Number(search.get('limit') ?? PAGE);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE) return limit;
+  throw invalid(`'limit' must be a whole number from 1 to ${MAX_PAGE}.`, 'limit');
+}
+
 /** The query of a list of events. @throws GatewayError invalid_request that names the parameter */
 export function readList(search: URLSearchParams): ListQuery {
   const given = (name: string) => search.get(name) ?? undefined;
   const order = given('order') ?? 'desc';
   if (order !== 'asc' && order !== 'desc') throw invalid("'order' must be asc or desc.", 'order');
-  const limit = Number(given('limit') ?? PAGE);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
-    throw invalid(`'limit' must be a whole number from 1 to ${MAX_PAGE}.`, 'limit');
-  }
   return {
     order,
-    limit,
+    limit: pageLimit(search),
     since: timeOf(given('since'), 'since'),
     until: timeOf(given('until'), 'until'),
     tag: given('tag'),
@@ -208,16 +210,9 @@ export function readList(search: URLSearchParams): ListQuery {
   };
 }
 
-const SPACE_PAGE = 100;
-const MAX_SPACE_PAGE = 1000;
-
 /** The query of the list of spaces. @throws GatewayError invalid_request that names the parameter */
 export function readSpaces(search: URLSearchParams): { after: string; limit: number } {
-  const limit = Number(search.get('limit') ?? SPACE_PAGE);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_SPACE_PAGE) {
-    throw invalid(`'limit' must be a whole number from 1 to ${MAX_SPACE_PAGE}.`, 'limit');
-  }
-  return { after: search.get('after') ?? '', limit };
+  return { after: search.get('after') ?? '', limit: pageLimit(search) };
 }
 
 function timeOf(given: string | undefined, name: string): number | undefined {

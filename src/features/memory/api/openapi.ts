@@ -51,6 +51,8 @@ const query = (name: string, description: string, schema: object) => ({
   description,
   schema,
 });
+const pageLimit = (description: string) =>
+  query('limit', description, { type: 'integer', minimum: 1, maximum: 1000, default: 100 });
 const time = { oneOf: [{ type: 'integer' }, { type: 'string', format: 'date-time' }] };
 
 const space = {
@@ -73,12 +75,7 @@ const PATHS = {
       operationId: 'listSpaces',
       summary: 'Lists the spaces that have events and that the key may use, by name.',
       parameters: [
-        query('limit', 'Spaces per page.', {
-          type: 'integer',
-          minimum: 1,
-          maximum: 1000,
-          default: 100,
-        }),
+        pageLimit('Spaces per page.'),
         query('after', '`next_after` of the previous page.', { type: 'string' }),
       ],
       responses: { 200: answer('A page.', schemas.spaceList), ...failures(400, 401, 404, 501) },
@@ -116,12 +113,7 @@ const PATHS = {
         query('until', 'Events before this time.', time),
         query('tag', 'Only events with this tag.', { type: 'string' }),
         query('order', 'The order by time.', { enum: ['desc', 'asc'], default: 'desc' }),
-        query('limit', 'Events per page.', {
-          type: 'integer',
-          minimum: 1,
-          maximum: 1000,
-          default: 100,
-        }),
+        pageLimit('Events per page.'),
         query('cursor', '`next_cursor` of the previous page.', { type: 'string' }),
       ],
       responses: {

@@ -29,9 +29,9 @@ export interface MemoryRequest {
   readonly headers: ReadonlyHeaders;
   readonly search: URLSearchParams;
   readonly signal: AbortSignal;
-  /** On whose account a recall goes. */
+  /** Pays for a recall. */
   readonly payer: Payer | undefined;
-  /** Who asks, by its id. */
+  /** The id of the key that asks. */
   readonly key: string;
   /** The id of the event that the path names, else ''. */
   readonly id: string;
@@ -145,8 +145,7 @@ export async function listSpaces(
   mayUse: (space: string) => boolean,
 ): Promise<Response> {
   const { after, limit } = readSpaces(search);
-  const eventStore = eventStoreOf(memory);
-  await eventStore.settled();
+  const eventStore = await settledStore(memory);
   const spaces: SpaceCount[] = [];
   const embeddings = memory.vectors?.();
   const answer = (next_after: string | null) =>
@@ -167,29 +166,28 @@ export async function listSpaces(
 }
 
 export const changeEvent: MemoryOperation = async ({ memory, space, id, body, key }) => {
-  const eventStore = eventStoreOf(memory);
-  await eventStore.settled();
+  const eventStore = await settledStore(memory);
   const changed = await eventStore.change(space, id, readChange(body), key);
   if (changed === undefined) throw eventNotFound(id);
   return Response.json(changed);
 };
 
 export const listEvents: MemoryOperation = async ({ memory, space, search }) => {
-  await eventStoreOf(memory).settled();
-  const { events, next } = await eventStoreOf(memory).list(space, readList(search));
+  const eventStore = await settledStore(memory);
+  const { events, next } = await eventStore.list(space, readList(search));
   return Response.json({ events, next_cursor: next ?? null });
 };
 
 export const getEvent: MemoryOperation = async ({ memory, space, id }) => {
-  await eventStoreOf(memory).settled();
-  const found = await eventStoreOf(memory).get(space, id);
+  const eventStore = await settledStore(memory);
+  const found = await eventStore.get(space, id);
   if (found === undefined) throw eventNotFound(id);
   return Response.json(found);
 };
 
 export const removeEvent: MemoryOperation = async ({ memory, space, id }) => {
-  await eventStoreOf(memory).settled();
-  if (!(await eventStoreOf(memory).remove(space, id))) throw eventNotFound(id);
+  const eventStore = await settledStore(memory);
+  if (!(await eventStore.remove(space, id))) throw eventNotFound(id);
   return Response.json({ id, deleted: true });
 };
 
@@ -201,7 +199,7 @@ export const recallEvents: MemoryOperation = async ({ memory, space, body, signa
 
 export const forget: MemoryOperation = async ({ memory, space, body }) => {
   const { ids, query, dry_run: isDry } = readForget(body);
-  await eventStoreOf(memory).settled();
+  await settledStore(memory);
   const events = query === undefined ? [] : await eventsHolding(memory, space, query);
   const wanted = ids ?? events.map(({ id }) => id);
   const forgotten = isDry === true ? 0 : await forgetEvents(memory, space, wanted);
@@ -210,8 +208,7 @@ export const forget: MemoryOperation = async ({ memory, space, body }) => {
 
 /** Streams all events as JSON lines, oldest first, in the form that `addEvents` takes. Reads a page at a time. */
 export const exportEvents: MemoryOperation = async ({ memory, space }) => {
-  const eventStore = eventStoreOf(memory);
-  await eventStore.settled();
+  const eventStore = await settledStore(memory);
   const encoder = new TextEncoder();
   const line = (event: MemoryEvent) => `${JSON.stringify(event)}\n`;
   const pageAt = (cursor: string | undefined) =>
@@ -238,8 +235,12 @@ export const exportEvents: MemoryOperation = async ({ memory, space }) => {
   );
 };
 
-function eventStoreOf({ eventStore }: MemoryBackend): EventStore {
-  if (eventStore !== undefined) return eventStore;
+/** The store of events, once everything captured so far is in it. @throws GatewayError 501 */
+async function settledStore({ eventStore }: MemoryBackend): Promise<EventStore> {
+  if (eventStore !== undefined) {
+    await eventStore.settled();
+    return eventStore;
+  }
   throw new GatewayError(
     'invalid_request',
     'The events are stored by an external service (memory.url): use its own API to list or change them.',

@@ -205,7 +205,7 @@ const ANY =
   /\d|[年月日号周天昨前去星礼]|day|week|month|year|night|morning|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec/i;
 /** Years before the question that a date without a year may mean. */
 const YEARS_BACK = 3;
-/** Of one question. */
+/** Times that one question names. */
 const MAX_TIMES = 4;
 
 /**

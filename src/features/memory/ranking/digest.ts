@@ -8,7 +8,7 @@ export interface Digest {
   readonly kind: EventKind;
   /** Equal for events of one source whose texts differ in marks and empty words only. */
   readonly same: number;
-  /** As of `Terms.length`. */
+  /** The number of words, as in `Terms.length`. */
   readonly length: number;
   readonly source: string;
   /** Hashes of the terms, in ascending order. */

@@ -17,7 +17,7 @@ const FORGETS =
   /^(?:please |ok |okay |hey |now |just )*(?:(?:can|could|will|would) you )?(?:please )?(?:(?:forget|unlearn|stop remembering|don't remember|do not remember)\b|(?:delete|erase|remove|clear)\b.*\b(?:my|me|i|memory|said|told|that|this|it)\b)/i;
 const FORGETS_CHINESE =
   /^(?:请|麻烦)?(?:你)?(?:帮我|给我)?(?:忘[掉记了]|删[除掉]|清除|抹掉|不要再?记|别再?记)|^(?:请|麻烦)?(?:你)?(?:帮我)?把.{1,40}(?:忘[掉记了]|删[除掉了]|清除)/;
-/** How a clause begins that says something of its own. */
+/** The beginning of a clause that says something of its own. */
 const TELLS = /^\s*(?:(?:i|i'm|i’m|i've|i’ve|we|he|she|they|my|our|there)\b|我|他|她)/i;
 const HAN = /\p{Script=Han}/u;
 /** The most words, or Chinese characters, of a greeting or name before the question. */
@@ -25,7 +25,7 @@ const FEW_WORDS = 2;
 const FEW_CHARACTERS = 4;
 /** A longer text contains statements even where it asks. */
 const MAX_LENGTH = 500;
-/** So long is a plea to forget at most: a longer text says something else, too. */
+/** A longer text says something besides a plea to forget. */
 const MAX_PLEA = 160;
 
 export function kindOf(text: string): EventKind {

@@ -28,7 +28,7 @@ export type LookedUp = ReadonlyMap<string, readonly string[]>;
 export const lookedUpTerms = ({ terms, forms }: Pick<Question, 'terms' | 'forms'>): LookedUp =>
   new Map(mostTelling(terms).map((term) => [term, findingTerms(term, forms.get(term))]));
 
-/** Of a long query: words and pairs before single characters, the last first. */
+/** The terms of a long query that are looked up: words and pairs before single characters, the last ones first. */
 function mostTelling(terms: readonly string[]): readonly string[] {
   if (terms.length <= MAX_TERMS) return terms;
   const late = terms.toReversed();

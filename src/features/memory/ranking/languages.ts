@@ -12,12 +12,12 @@ interface Language {
   readonly empty: ReadonlySet<string>;
   /** Endings that stand for each other, the longest first. */
   readonly endings: readonly (readonly string[])[];
-  /** Of participles, which other forms do not have. */
+  /** The prefix of participles, which other forms do not have. */
   readonly prefix?: string;
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
-/** Groups of endings; `-` is none. */
+/** Groups of endings; `-` stands for no ending. */
 const groups = (...texts: string[]) =>
   texts.map((text) =>
     text
@@ -107,14 +107,15 @@ const LANGUAGES: readonly Language[] = [
   },
 ];
 
-/** Shorter words have no endings. */
+/** Shorter words have no endings, and longer ones are hardly words. */
 const MIN_LENGTH = 4;
-const MIN_ROOT = 3;
-/** Nor have longer ones, which are hardly words. */
 const MAX_LENGTH = 32;
+/** Letters before an ending. */
+const MIN_ROOT = 3;
 
-/** What a letter counts, and what makes a language likely. One word may as well be a name. */
+/** Signs that a letter of a language counts as; one of its words counts as one. */
 const LETTER = 2;
+/** Signs that make a language likely: a single word may as well be a name. */
 const MIN_SIGNS = 2;
 
 /** The language that most of the empty words and letters tell of, if it is not English. @param said folded */
@@ -131,12 +132,12 @@ function languageOf(said: string, plain: readonly string[]): Language | undefine
   return found;
 }
 
-/** Terms by which the words of one question are looked up besides: a long one gets them for its last words. */
+/** Other forms by which the words of one question are looked up; a long question has them for its last words. */
 const MAX_FORMS = 500;
 
 export interface Inflected {
   readonly terms: readonly string[];
-  /** By term: other forms of its word, as the index may hold them. */
+  /** Other forms of the words of terms, as the index may hold them. */
   readonly forms: ReadonlyMap<string, readonly string[]>;
 }
 

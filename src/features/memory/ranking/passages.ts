@@ -12,7 +12,7 @@ const MIN = 90;
 const SLACK = 60;
 /** Places of a word that are looked at. */
 const MAX_PLACES = 200;
-/** A shorter word is looked for as it is, of a longer one the end may differ. */
+/** The end of a longer word may differ; a shorter one is looked for as it is. */
 const LONG_WORD = 5;
 
 const tokensOf = (text: string) => estimatedTokens(Buffer.byteLength(text));
@@ -53,7 +53,7 @@ const wordsOf = (query: string): readonly string[] =>
     /^[a-z]+$/.test(term) && term.length > LONG_WORD ? term.slice(0, -1) : term,
   );
 
-/** So many characters of a text, where most of the words stand. */
+/** A part of a text, of this many characters, where most of the words stand. */
 export function passageOf(text: string, words: readonly string[], characters: number): string {
   if (text.length <= characters) return text;
   const lower = text.toLowerCase();
@@ -102,7 +102,7 @@ function bestMiddle(
 
 const ENDS = /[.!?。！？\n]/;
 
-/** From a beginning of a sentence to an end of one where these are near, otherwise between words. */
+/** The part, moved to the beginning and the end of sentences where these are near, otherwise to gaps between words. */
 function trimmed(text: string, from: number, to: number): string {
   let start = from;
   if (from > 0) {

@@ -18,7 +18,7 @@ export interface Question {
   readonly said: ReadonlySet<string>;
   /** Times that it names; an event of one of them is preferred. */
   readonly times: readonly TimeRange[];
-  /** Nothing else is found. */
+  /** Only events of this range are found. */
   readonly within: TimeRange;
   /** It asks for something that the model said: "What did you recommend?" */
   readonly asksModel: boolean;

@@ -11,7 +11,7 @@ import { termsOf } from './terms.ts';
 
 /** Candidates whose terms are weighed. */
 export const POOL = 128;
-/** For this many of the first candidates, the events before and after are candidates, too. */
+/** First candidates whose neighbours, the events before and after, are candidates, too. */
 export const WITH_NEIGHBOURS = 32;
 /** Events of a named day that are candidates whatever their words. */
 export const OF_A_TIME = 64;
@@ -27,11 +27,11 @@ export interface Candidate {
 
 /** The candidates of a question, from either store. */
 export interface Found extends KnownTerms {
-  /** Of the space. */
+  /** Events of the space. */
   readonly events: number;
-  /** Of all texts of the space together, as of `Terms.length`. */
+  /** Words of all texts of the space together, as in `Terms.length`. */
   readonly length: number;
-  /** In any order, each once. */
+  /** Each candidate once, in any order. */
   readonly candidates: readonly Candidate[];
   /** Rows that follow each other in time: the one before, the one after. */
   readonly pairs: readonly (readonly [number, number])[];

@@ -18,7 +18,7 @@ export const SINGLE_CHARACTER = 0.4;
 /** A small space counts as one of so many events, since it says little about how rare a term is. */
 export const MIN_EVENTS = 50;
 
-/** How rare a term is in its space, above 0. */
+/** The rarity of a term in its space, above 0. */
 export function rarityOf(having: number, events: number): number {
   const all = Math.max(MIN_EVENTS, events);
   return Math.log(1 + (all - having + 0.5) / (having + 0.5));
@@ -31,7 +31,7 @@ export const worthOf = (term: string, having: number, events: number): number =>
 /** A term of a question as texts are weighed by it. */
 export interface WeighedTerm {
   readonly term: string;
-  /** Of the forms in which the space has it. */
+  /** Hashes of the forms in which the space has it. */
   readonly hashes: readonly number[];
   readonly worth: number;
   /** The share of the space's events that hold it. */

@@ -11,7 +11,7 @@ const STEP_CHARACTERS = 4000;
 /** An event without words takes as long as one of so many characters. */
 const EVENT_CHARACTERS = 100;
 
-/** Where a step fails, what the steps before it added is removed. */
+/** Adds the events; where a step fails, the events of the steps before it are removed. */
 export async function inSteps(
   events: readonly CheckedEvent[],
   add: (step: readonly CheckedEvent[]) => Promise<Added>,

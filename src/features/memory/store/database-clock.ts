@@ -8,7 +8,7 @@ import type { SqlStatements } from '../../../state/sql/sql.ts';
 export const CLOCK_NOW = `CAST(${DATABASE_NOW} AS double precision)`;
 
 interface Offset {
-  /** When it was measured, as of `instant`. */
+  /** When it was measured, as of {@link preciseNow}. */
   readonly at: number;
   /** Milliseconds that the database's clock is ahead, at the least. */
   readonly ahead: number;

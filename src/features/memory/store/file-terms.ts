@@ -4,43 +4,45 @@ import type { SqlDatabase, SqlStatements } from '../../../state/sql/sql.ts';
 import { knownTerms, type LookedUp, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
 import { worthOf } from '../ranking/ranking.ts';
+import { formsOf } from './schema.ts';
 import type { Asking, ErasedSpace, FoundRow, FoundRows, TermsIndex } from './terms-index.ts';
 
-/** Pages of the index that one step writes. */
+/** Pages of the index that are merged after a write. */
 const STEP_PAGES = 16;
-/** Of the tidying: it passes over what is dead besides. */
+/** Pages that one step of tidying writes; it passes over dead ones besides. */
 const TIDY_PAGES = 8;
 /** Pages that one step gives back. */
 const VACUUM_PAGES = 250;
-/** Events of one step of an erasure: each is overwritten, with all its terms. */
+/** Events that one step of an erasure removes. They are few, since each is overwritten with all its terms. */
 const SWEEP_ROWS = 8;
 /**
- * One step of tidying passes over all that is dead in one place of the index. So at most so many events are removed
- * at once; of more of them, every fourth waits until the index was tidied.
+ * Events that are removed before the index is tidied: one step of tidying passes over all that is dead in one place.
+ * Of a larger space, every fourth event waits until the index was tidied.
  */
 const MAX_DEAD = 1000;
 const THINNED = 4;
 
 /**
- * By itself SQLite merges within a write, and as much as there is. Many small parts of one transaction are merged all the
- * same: an index of 2,000 parts takes no more.
+ * Left alone, SQLite merges within a write, all that there is to merge. It still merges the many small parts of one
+ * transaction, since an index has at most 2,000 parts.
  */
 const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 256 };
 
-/** To count a term, SQLite reads all that hold it: from so many on, the count is kept. */
+/** Events that hold a term, from which on its count is kept: to count them, SQLite reads them all. */
 const OFTEN = 1000;
-/** Until the space has changed by this share, and for so many terms. */
+/** A count is kept until its space has changed by this share. */
 const MAX_CHANGE = 0.02;
+/** Counts that are kept. */
 const MAX_KEPT = 20_000;
 
-const IN_JSON = (json: string) => `(SELECT value FROM json_each(${json}))`;
+const { isOneOf } = formsOf({ form: 'file' });
 const merge = 'INSERT INTO words (words, rank) VALUES ($1, $2)';
 
 export class FileTerms implements TermsIndex {
   readonly together = 1;
   readonly column = undefined;
   readonly #db: SqlDatabase;
-  /** By stored term: how many events hold it, and how many there were. */
+  /** Counts of frequent terms: the events that hold one, and those of its space at that time. */
   readonly #often = new Map<string, { readonly having: number; readonly events: number }>();
   readonly #sweeping = { dead: 0, thins: false, space: -1, time: -1, seq: -1 };
 
@@ -75,9 +77,10 @@ export class FileTerms implements TermsIndex {
 
   async remove(inside: SqlStatements, rows: readonly number[]): Promise<void> {
     const all = [JSON.stringify(rows)];
-    await inside.query(`DELETE FROM words WHERE rowid IN ${IN_JSON('$1')}`, all);
-    await inside.query(`DELETE FROM memory_vectors WHERE seq IN ${IN_JSON('$1')}`, all);
-    await inside.query(`DELETE FROM memory_claims WHERE seq IN ${IN_JSON('$1')}`, all);
+    const isSeq = isOneOf('seq', '$1', 'bigint');
+    await inside.query(`DELETE FROM words WHERE ${isOneOf('rowid', '$1', 'bigint')}`, all);
+    await inside.query(`DELETE FROM memory_vectors WHERE ${isSeq}`, all);
+    await inside.query(`DELETE FROM memory_claims WHERE ${isSeq}`, all);
   }
 
   /** Merges about three times what a step of events adds. */
@@ -105,7 +108,7 @@ export class FileTerms implements TermsIndex {
     const { since, until } = question.within;
     if (since > 0 || until < Number.MAX_SAFE_INTEGER) {
       const within = await inside.query<{ seq: number }>(
-        `SELECT seq FROM memory_events WHERE +time >= $1 AND +time < $2 AND seq IN ${IN_JSON('$3')}`,
+        `SELECT seq FROM memory_events WHERE +time >= $1 AND +time < $2 AND ${isOneOf('seq', '$3', 'bigint')}`,
         [since, until, JSON.stringify([...weights.keys()])],
       );
       const some = new Set(within.map(({ seq }) => seq));
@@ -132,7 +135,7 @@ export class FileTerms implements TermsIndex {
            ORDER BY time DESC, seq DESC LIMIT 1) AS before,
          (SELECT seq FROM memory_events WHERE space = $1 AND (time, seq) > (e.time, e.seq)
            ORDER BY time, seq LIMIT 1) AS after
-       FROM memory_events e WHERE +e.space = $1 AND e.seq IN ${IN_JSON('$2')}`,
+       FROM memory_events e WHERE +e.space = $1 AND ${isOneOf('e.seq', '$2', 'bigint')}`,
       [space, JSON.stringify(rows.slice(0, WITH_NEIGHBOURS))],
     );
     for (const { before, after } of beside) {
@@ -140,7 +143,7 @@ export class FileTerms implements TermsIndex {
     }
     const found = await inside.query<FoundRow>(
       `SELECT seq, id, time, importance, digest, CASE WHEN digest IS NULL THEN body END AS body
-         FROM memory_events WHERE +space = $1 AND seq IN ${IN_JSON('$2')}`,
+         FROM memory_events WHERE +space = $1 AND ${isOneOf('seq', '$2', 'bigint')}`,
       [space, JSON.stringify([...wanted])],
     );
     return {

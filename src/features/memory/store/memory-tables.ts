@@ -1,4 +1,4 @@
-/** Where the tables of the memory are: a file of this machine, opened when it is first needed, or the Postgres of all replicas. */
+/** Opens the tables of the memory: in a file of this machine, when it is first needed, or in the Postgres of all replicas. */
 
 import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
 import { prepared } from '../../../state/sql/migrations.ts';
@@ -42,7 +42,7 @@ export function inDatabase(database: Sql, seal: TextSeal): MemoryTables {
   return { isFile: false, open: () => ({ db, seal }), setAside() {} };
 }
 
-/** What takes longer goes on, and serves the next call. @throws EngineAway */
+/** Waits for the work for a while; work that takes longer serves the next call. @throws EngineAway */
 async function inTime(work: Promise<void>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {

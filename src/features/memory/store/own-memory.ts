@@ -76,14 +76,14 @@ export const databaseMemory = ({
 
 function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBackend {
   const { limits, dedupeMs, embedder, observer, now = Date.now } = options;
-  /** Of the file or database that was opened last. */
+  /** The one of the tables that were opened last. */
   let lastBackFill: BackFill | undefined;
   let opening: Promise<Opened> | undefined;
   let upkeep: { readonly work: () => Promise<void>; readonly timer: Timer } | undefined;
   let closed = false;
 
   const opened = (): Promise<Opened> => {
-    if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+    if (closed) throw overloaded('The memory is closing.');
     opening ??= open().catch((thrown: unknown) => {
       opening = undefined;
       throw thrown;
@@ -116,7 +116,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     lastBackFill = backFiller;
     return { store, vectors, backFiller };
   }
-  /** In place of what is to be done later already. */
+  /** Does the work later, in place of other work that waits. */
   function later(ms: number, work: () => Promise<void>): void {
     clearTimeout(upkeep?.timer);
     const timer = setTimeout(() => {
@@ -131,7 +131,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     if (isFile) later(TIDY_AFTER, () => using(({ store }) => sweepUp(store)));
   };
 
-  /** Uses the tables. What they throw becomes an error for the client without internal details. */
+  /** Uses the tables. Their errors become errors for the client without internal details. */
   async function using<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
     let inUse: Opened | undefined;
     try {
@@ -140,7 +140,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     } catch (thrown) {
       if (thrown instanceof GatewayError) throw thrown;
       if (closed) throw overloaded('The memory is closing.', thrown);
-      // That the database is away is told by the engine, once.
+      // The engine itself reports, once, that it is away.
       if (thrown instanceof EngineAway) {
         throw overloaded('The memory cannot be reached; try again.', thrown);
       }
@@ -163,7 +163,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
   const queue = captureQueue<CapturedEvent>({
     sizeOf: ({ event }) => 200 + event.text.length * 2,
     onDropped: (count) => observer.captured('dropped', count),
-    // It was told.
+    // `using` has reported it.
     onTrouble: () => {},
     async write(items) {
       const outcomes = await using(async ({ store, backFiller }) => {
@@ -176,12 +176,12 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
       }
     },
   });
-  /** What this process captured is found, unless its write to another machine is late. */
+  /** Writes the events that this process captured, so that they are found; a late write to another machine is not awaited. */
   async function ownWrites(): Promise<void> {
     if (queue.waiting === 0) return;
     await Promise.race([queue.flush(), ...(tables.isFile ? [] : [Bun.sleep(FLUSH_MS)])]);
   }
-  /** After what this process captured. */
+  /** Reads, after the events that this process captured are written. */
   async function read<T>(use: (store: MemoryStore) => Promise<T>): Promise<T> {
     await ownWrites();
     return using(({ store }) => use(store));
@@ -263,7 +263,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     vectors: () => embedder && (lastBackFill?.status() ?? { refused: 0, failure: null }),
     async capture(space, events, began = preciseNow(), turn, key) {
       checkSpace(space);
-      if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+      if (closed) throw overloaded('The memory is closing.');
       const clamped = events.flatMap((event) => clampedEvents(event, limits, now()));
       const own = turn && eventTurn(turn, clamped);
       const rest = { space, began, ...(own && { turn: own }), owner: ownerOf(key) };
@@ -285,7 +285,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
       await inUse?.store.waitForLastWrite();
       await queue.close();
       clearTimeout(upkeep?.timer);
-      // Of a database others go on with it.
+      // A database is cleaned up by other replicas.
       if (tables.isFile) await upkeep?.work().catch(() => {});
       closed = true;
       const last = await opening?.catch(() => undefined);
@@ -295,9 +295,9 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
   };
 }
 
-/** As SQLite says it, and Postgres. */
+/** Codes of SQLite and Postgres for a lock that another process has. */
 const BUSY = /BUSY|LOCKED|55P03/;
-const overloaded = (message: string, cause: unknown) =>
+const overloaded = (message: string, cause?: unknown) =>
   new GatewayError('overloaded', message, { cause });
 
 /** Removes erased spaces in short steps, then every trace of removed data in a file. */

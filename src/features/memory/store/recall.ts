@@ -12,9 +12,9 @@ import type { Vectors } from './vectors.ts';
 
 export interface StoreRecall extends Pick<Asked, 'speaker' | 'limit' | 'now'> {
   readonly space: string;
-  /** Its text is shortened. */
+  /** The query, with a shortened text. */
   readonly query: RecallQuery;
-  /** Of the query, and the name of its model. */
+  /** The vector of the query, and the name of its model. */
   readonly vector: readonly [vector: Float32Array, model: string] | undefined;
 }
 
@@ -35,7 +35,7 @@ export async function recallFrom(
     lookedUp: lookedUpTerms(question),
     near: nearest?.map(([row]) => row) ?? [],
   });
-  // Erased between the trips, and perhaps made again.
+  // The space was erased between the trips, and perhaps made again.
   if (found === undefined || (near !== undefined && near.space !== found.space)) return [];
   const { rows, beside, ...known } = found;
   const candidates = await candidatesOf(store, space, rows);
@@ -59,7 +59,7 @@ export async function recallFrom(
   });
 }
 
-/** Events from before there were digests get theirs. */
+/** The candidates; events from before there were digests get theirs. */
 async function candidatesOf(
   store: MemoryStore,
   space: string,

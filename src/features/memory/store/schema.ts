@@ -1,9 +1,9 @@
-/** The tables of the memory in a file of this machine and in the Postgres of all replicas, and what SQL differs between the two. */
+/** The tables of the memory in a file of this machine and in the Postgres of all replicas, and the SQL that differs between the two. */
 
 import type { SqlDatabase, SqlSchema } from '../../../state/sql/sql.ts';
 import { FILE_1, FILE_2, POSTGRES_1, POSTGRES_2 } from './published-tables.ts';
 
-// The texts are last: what is before them can be read without them.
+// The texts are the last column: SQLite reads the columns before them without them.
 const FILE_TABLES = `
 PRAGMA secure_delete = ON;
 DROP TRIGGER event_kept;
@@ -46,7 +46,7 @@ INSERT INTO moved_items SELECT 'memory', owner, id, form, '' FROM old_moved_item
 DROP TABLE old_moved_items;
 `;
 
-/** Whose each event is, by a hash of its key's id, and how much of a space is whose. Older rows are nobody's. */
+/** The owner of each event, by a hash of its key's id, and the bytes of each owner by space. Older rows have no owner. */
 const SHARES = `
 ALTER TABLE hopgate.memory_events ADD COLUMN owner text;
 CREATE TABLE hopgate.memory_shares (
@@ -60,12 +60,13 @@ export const MEMORY_SCHEMA: SqlSchema = {
   postgres: [POSTGRES_1, POSTGRES_2, SHARES],
 };
 
-/** How SQL is written where the published tables of Postgres have types of its own, or its planner needs to be led. */
+/** SQL that differs because the published tables of Postgres have types of its own, or to lead its planner. */
 export interface SqlForms {
   /** The column is one of a list of texts or numbers, given as JSON. */
   isOneOf(column: string, json: string, type: 'text' | 'bigint'): string;
-  /** A list of texts, given as JSON, as a column holds it; and whether such a column has a text. */
+  /** A list of texts, given as JSON, as a column holds it. */
   list(json: string): string;
+  /** Such a column has a text. */
   has(column: string, text: string): string;
   /** Milliseconds since 1970 as a column of claims holds them. */
   time(ms: string): string;

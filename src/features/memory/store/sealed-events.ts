@@ -1,4 +1,4 @@
-/** Events as tables hold them: in Postgres texts are sealed, and words, tags and fingerprints such that only we can read them. */
+/** Events as tables hold them: in Postgres, texts are sealed, and words, tags and fingerprints are hashed with the secret. */
 
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
@@ -9,7 +9,7 @@ import { type CheckedEvent, fingerprint, indexedText } from '../event.ts';
 import { digestOf } from '../ranking/digest.ts';
 import { termsOf } from '../ranking/terms.ts';
 
-/** As a row of `memory_events` holds it. */
+/** An event as a row of `memory_events` holds it. */
 export interface StoredEvent {
   readonly id: string;
   readonly time: number;
@@ -24,7 +24,7 @@ export interface StoredEvent {
   readonly digest: Uint8Array;
 }
 
-/** What of a row is read. */
+/** The fields of a row that are read. */
 export type ReadEvent = Pick<StoredEvent, 'id' | 'time' | 'body' | 'importance'>;
 
 /** The event with an id of its own, so that a second write of it is known. */

@@ -11,7 +11,7 @@ export interface Asking {
   readonly question: Question;
   /** Terms of the question that are looked up. */
   readonly lookedUp: LookedUp;
-  /** Rows that are candidates, too. */
+  /** Rows of the nearest vectors, which are candidates, too. */
   readonly near: readonly number[];
 }
 
@@ -26,7 +26,7 @@ export interface FoundRow {
 }
 
 export interface FoundRows extends Pick<Found, 'eventCounts' | 'forms' | 'events' | 'length'> {
-  /** Its id. */
+  /** The id of the space. */
   readonly space: number;
   readonly rows: readonly FoundRow[];
   readonly beside: readonly Beside[];
@@ -39,7 +39,7 @@ export interface ErasedSpace {
 }
 
 export interface TermsIndex {
-  /** Before the first use. */
+  /** Called before the first use. */
   prepare(): Promise<void>;
   /** Events that one statement writes. */
   readonly together: number;
@@ -47,11 +47,11 @@ export interface TermsIndex {
   readonly column: 'terms' | undefined;
   /** A term as it is stored, within the terms of its event. */
   stored(space: number, term: string): string;
-  /** Of events of one space that were just written: their terms as {@link stored}. */
+  /** Adds the terms, as {@link stored}, of events of one space that were just written. */
   add(inside: SqlStatements, events: ReadonlyMap<number, readonly string[]>): Promise<void>;
-  /** Before the rows go. */
+  /** Called before the rows are deleted. */
   remove(inside: SqlStatements, rows: readonly number[]): Promise<void>;
-  /** After a transaction that added. */
+  /** Called after a transaction that added. */
   added(): Promise<void>;
   /** Undefined: there is no such space. */
   find(asking: Asking): Promise<FoundRows | undefined>;
@@ -65,8 +65,9 @@ export interface TermsIndex {
     space: ErasedSpace,
     drop: (rows: readonly number[]) => Promise<void>,
   ): Promise<boolean>;
-  /** Steps that remove every trace of what was removed; each is false when nothing is left to do. */
+  /** One step of removing every trace of what was removed. False: nothing is left to do. */
   tidy(first: boolean): Promise<boolean>;
+  /** One step of giving free pages back. False: there are none. */
   vacuum(): Promise<boolean>;
   /** True: another process is reading, so the last traces are still there. */
   flush(): Promise<boolean>;

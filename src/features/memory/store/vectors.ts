@@ -22,7 +22,7 @@ export interface NearestInSpace {
   readonly nearest: Nearest;
 }
 
-/** As it is stored, but not sealed; both are empty where the model gave none. */
+/** A vector as it is stored, but not sealed; both parts are empty where the model gave none. */
 export interface StoredVector {
   readonly model: string;
   readonly signs: Uint8Array;

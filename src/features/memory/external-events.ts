@@ -1,9 +1,9 @@
 /** Reads events in the forms of other memory services: plain texts, or objects with other field names. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
-import type { RecalledEvent } from '../../../conversation/memory.ts';
-import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { DEFAULT_IMPORTANCE, type MemoryLimits, NAME_LENGTH } from '../event.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import type { RecalledEvent } from '../../conversation/memory.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { DEFAULT_IMPORTANCE, type MemoryLimits, NAME_LENGTH } from './event.ts';
 
 const LISTS = ['events', 'memories', 'results', 'items', 'data'];
 const TEXTS = ['text', 'content', 'memory', 'event', 'summary', 'fact'];

@@ -1,22 +1,21 @@
 /** A memory backend behind HTTP: another service that recalls and stores the events. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
-import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
-import { readUpTo } from '../../../lib/http/read-up-to.ts';
-import { type Json, tryParse } from '../../../lib/json/json.ts';
-import { preciseNow } from '../../../lib/loop/precise-time.ts';
-import { messageOf } from '../../../lib/text/thrown.ts';
-import { RecentErasures } from '../../../state/erasures.ts';
-import type { MemoryBackend, MemoryObserver } from '../backend.ts';
-import { captureQueue } from '../capture-queue.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import type { RecalledEvent, RecallQuery } from '../../conversation/memory.ts';
+import { readUpTo } from '../../lib/http/read-up-to.ts';
+import { type Json, tryParse } from '../../lib/json/json.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
+import { RecentErasures } from '../../state/erasures.ts';
+import type { MemoryBackend, MemoryObserver } from './backend.ts';
+import { captureQueue } from './capture-queue.ts';
 import {
   type CheckedEvent,
   checkSpace,
   clampedEvents,
   DEFAULT_RECALL,
   type MemoryLimits,
-} from '../event.ts';
-
+} from './event.ts';
 import { readExternalEvents } from './external-events.ts';
 
 export interface ExternalOptions {

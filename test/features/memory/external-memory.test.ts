@@ -1,14 +1,14 @@
 /** An external memory service: the requests it gets, the forms of its responses, and its failures. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { DEFAULT_LIMITS } from '../../../../src/features/memory/event.ts';
-import { readExternalEvents } from '../../../../src/features/memory/store/external-events.ts';
+import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
+import { readExternalEvents } from '../../../src/features/memory/external-events.ts';
 import {
   type ExternalOptions,
   externalMemory,
-} from '../../../../src/features/memory/store/external-memory.ts';
-import type { Json } from '../../../../src/lib/json/json.ts';
-import { watched } from '../support.ts';
+} from '../../../src/features/memory/external-memory.ts';
+import type { Json } from '../../../src/lib/json/json.ts';
+import { watched } from './support.ts';
 
 const NOW = 1_790_000_000_000;
 const servers: { stop(force: boolean): unknown }[] = [];
