@@ -139,7 +139,7 @@ export function checkEvent(
 
 /** Characters of one event of a captured text: a longer text becomes several, each found by its own words. */
 const PART = 2000;
-/** A part ends with a paragraph, a sentence or a word within so many characters of its longest end. */
+/** Characters before the longest end of a part in which a paragraph, a sentence or a word ends it. */
 const PART_SLACK = 600;
 
 /** The parts of a text, in order; together they are the text without the blanks between them. */

@@ -55,7 +55,7 @@ const MIN_HELD = 0.4;
 /** The same where it tells of a change, whose topics count as held. */
 const MIN_TOLD = 0.5;
 
-/** A text that is so many times longer than the older one says more than a change of it. */
+/** A text that is more times longer than the older one says more than a change of it. */
 const MAX_LONGER = 4;
 
 /** A text with more terms tells more than one fact, and comparing many of them takes long. */
@@ -80,7 +80,7 @@ export interface QuestionTerms {
 /** Raises statements above older ones of the same source that they replace. */
 export function raiseChanges(statements: readonly Statement[], terms: QuestionTerms): void {
   const inTime = statements.toSorted((a, b) => a.time - b.time);
-  // Above a weak one nothing needs to be raised.
+  // Nothing needs to be raised above a weak statement.
   const least = MIN_SCORE * Math.max(0, ...statements.map(({ score }) => score));
   inTime.forEach((newer, at) => {
     const tells = newer.shares.subarray(terms.own).some((share) => share > 0);

@@ -12,15 +12,15 @@ export interface Question {
   readonly terms: readonly string[];
   /** Other forms of some of them. */
   readonly forms: ReadonlyMap<string, readonly string[]>;
-  /** The last so many of them only tell of a change. */
+  /** The number of terms, the last ones, that only tell of a change. */
   readonly hints: number;
   /** All terms, also those that every question has. */
   readonly said: ReadonlySet<string>;
-  /** Times that it names; an event of one of them is preferred. */
+  /** Times that the question names; an event of one of them is preferred. */
   readonly times: readonly TimeRange[];
   /** Only events of this range are found. */
   readonly within: TimeRange;
-  /** It asks for something that the model said: "What did you recommend?" */
+  /** The question is about something that the model said: "What did you recommend?" */
   readonly asksModel: boolean;
 }
 

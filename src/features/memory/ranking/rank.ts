@@ -83,7 +83,7 @@ const FLOOR = 0.15;
 interface Weighed {
   readonly candidate: Candidate;
   readonly relevance: number;
-  /** It states something: it is neither a request nor a reply of the assistant. */
+  /** The event states something: it is neither a request nor a reply of the assistant. */
   readonly isStatement: boolean;
   readonly shares: Float64Array;
 }
@@ -138,7 +138,7 @@ function weigh(
     shares: shares[at]!,
     kind: digest.kind,
     source: digest.source,
-    // What a vector finds lends its neighbours as much as what words find.
+    // Events that a vector finds lend their neighbours as much as those that words find.
     own: ownWords[at]! + VECTORS * bestWords * (angles.get(row) ?? 0),
     before: places.get(before.get(row)!),
     after: places.get(after.get(row)!),
@@ -238,7 +238,7 @@ function select(
   const newest = new Map<number, Candidate>();
   for (const { candidate } of weighed) {
     const { same } = candidate.digest;
-    // They are in the order of time.
+    // The candidates are in the order of time.
     newest.set(same, candidate);
   }
   const ranked = weighed

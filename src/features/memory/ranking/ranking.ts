@@ -15,7 +15,7 @@ const B = 0.4;
 /** The weight of a single character of an unspaced script, which says less than a pair or a word. */
 export const SINGLE_CHARACTER = 0.4;
 
-/** A small space counts as one of so many events, since it says little about how rare a term is. */
+/** Events that a smaller space counts as, since it says little about how rare a term is. */
 export const MIN_EVENTS = 50;
 
 /** The rarity of a term in its space, above 0. */

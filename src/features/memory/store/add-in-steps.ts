@@ -8,7 +8,7 @@ type Added = readonly (readonly [MemoryEvent, boolean])[];
 
 /** Characters that are added in one step: all of them are indexed. */
 const STEP_CHARACTERS = 4000;
-/** An event without words takes as long as one of so many characters. */
+/** Characters that an event counts as beside its own: each takes time. */
 const EVENT_CHARACTERS = 100;
 
 /** Adds the events; where a step fails, the events of the steps before it are removed. */

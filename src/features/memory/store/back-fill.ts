@@ -23,7 +23,7 @@ export interface NextEvents {
   readonly events: readonly EventWithoutVector[];
   /** The row up to which nothing is left once these have their vectors. */
   readonly behind: number;
-  /** Others work on some: look again after so many milliseconds, from there on. */
+  /** Milliseconds after which to look again, and from where on, since others work on some events. */
   readonly again?: { readonly after: number; readonly behind: number };
 }
 

@@ -11,7 +11,7 @@ import type { SealedEvents } from './sealed-events.ts';
 import type { Asking, ErasedSpace, FoundRows, TermsIndex } from './terms-index.ts';
 
 const READ_MS = 2000;
-/** Bodies of events up to so many bytes come with the digests. */
+/** The largest body, in bytes, that comes with its digest. */
 const WHOLE_BYTES = 1500;
 /** Events, and then terms, that one step of an erasure removes. */
 const SWEEP_EVENTS = 500;

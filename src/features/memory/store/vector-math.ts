@@ -28,7 +28,7 @@ export function cosine(stored: Int8Array, wanted: Float32Array): number {
   return square === 0 ? 0 : sum / Math.sqrt(square);
 }
 
-/** The number of 32-bit words for the signs of so many dimensions. */
+/** The number of 32-bit words for the signs of all dimensions. */
 export const signWords = (dimensions: number): number => Math.ceil(dimensions / 32);
 
 /** One bit for each dimension: set where it is above zero. */
