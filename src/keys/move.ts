@@ -1,9 +1,9 @@
-/** Moves keys with the digests of their secrets, and what vouches for the audit, between the file of a machine and the database of all replicas. */
+/** Moves keys with the digests of their secrets, and the hash of the audit, between the file of a machine and the database of all replicas. */
 
 import { hostname } from 'node:os';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { KeyValue } from '../state/engines/engine.ts';
-import { type MovePass, pagedMove, type Standing } from '../state/move/paged-move.ts';
+import { type MovePass, pagedMove, type TargetState } from '../state/move/paged-move.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../state/move/state-move.ts';
 import { type MoveOptions, openSides, type Side } from '../state/move/table-move.ts';
 import { openSqliteToRead } from '../state/sql/sqlite.ts';
@@ -60,7 +60,7 @@ export const keysMove = (options: KeysMoveOptions): StateMove =>
 
 function passOver(sides: KeySides, { actor, cache, to }: KeysMoveOptions): MovePass<KeyChange> {
   const { source, target } = sides;
-  /** The first ones that differ. */
+  /** Ids of the first keys that differ. */
   const named: string[] = [];
   return {
     count: () => source?.count() ?? 0,
@@ -72,13 +72,13 @@ function passOver(sides: KeySides, { actor, cache, to }: KeysMoveOptions): MoveP
         after = page.at(-1)!.record.id;
       }
     },
-    async standings(page) {
+    async states(page) {
       const there = (await target?.many(page.map(({ record: { id } }) => id))) ?? [];
       const byId = new Map(there.map((one) => [one.record.id, one]));
       return page.map((one) => {
-        const standing = standingOf(one, byId.get(one.record.id));
-        if (standing === 'differs' && named.length < MAX_NAMED) named.push(one.record.id);
-        return standing;
+        const state = targetStateOf(one, byId.get(one.record.id));
+        if (state === 'differs' && named.length < MAX_NAMED) named.push(one.record.id);
+        return state;
       });
     },
     async write(missing) {
@@ -91,7 +91,7 @@ function passOver(sides: KeySides, { actor, cache, to }: KeysMoveOptions): MoveP
           if (!(thrown instanceof Overtaken)) throw thrown;
         }
       }
-      // Gateways that run are told.
+      // Running gateways read the keys again.
       if (to === 'engines') await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
       return written;
     },
@@ -114,7 +114,7 @@ class Overtaken extends Error {
  * A revoked key stays revoked. Else the greater version is the newer one. Two machines' clocks are not compared: a
  * key that was changed as often on both sides is left alone.
  */
-function standingOf(ours: KeyChange, theirs: KeyChange | undefined): Standing {
+function targetStateOf(ours: KeyChange, theirs: KeyChange | undefined): TargetState {
   if (theirs === undefined) return 'missing';
   const [own, other] = [ours.record, theirs.record];
   if (own.revoked !== undefined && other.revoked === undefined) return 'missing';
@@ -124,7 +124,7 @@ function standingOf(ours: KeyChange, theirs: KeyChange | undefined): Standing {
 }
 
 function planFor(ours: KeyChange, now: KeyChange | undefined, actor: string): PlannedChange {
-  if (standingOf(ours, now) !== 'missing') throw new Overtaken('nothing is missing any more');
+  if (targetStateOf(ours, now) !== 'missing') throw new Overtaken('nothing is missing any more');
   const { record, secrets } = now === undefined ? ours : replaced(ours, now);
   const before = now === undefined ? null : auditView(now);
   const audit = {
@@ -137,7 +137,7 @@ function planFor(ours: KeyChange, now: KeyChange | undefined, actor: string): Pl
   return { record, secrets, audit };
 }
 
-/** What was changed after the revocation on the other side stays, but the key is revoked. */
+/** Keeps changes made after the revocation on the other side, and revokes the key. */
 function replaced(ours: KeyChange, now: KeyChange): KeyChange {
   if (ours.record.version >= now.record.version) return ours;
   const { revoked } = ours.record;
@@ -157,13 +157,13 @@ const ENTRIES_PAGE = 1000;
 
 /** A chain as it was read, whole. */
 interface Chain {
-  /** What notes of it in other chains are about: its first entry tells it from all others. */
+  /** Target of the notes about it in other chains: its first entry is unique. */
   readonly name: string;
   readonly entries: number;
   readonly head: string;
 }
 
-/** What the target's chain says of the source's, and what has come since. */
+/** The source's chain, the target's note of it, and how many entries came since. */
 interface ChainState {
   readonly chain: Chain | undefined;
   readonly noted: JsonObject | null;
@@ -236,7 +236,7 @@ async function stateOf({ source, target }: KeySides): Promise<ChainState> {
   return { chain, noted, news: (await hasNews(source, known, count)) ? count - known : 0 };
 }
 
-/** What was noted must still be there. */
+/** The noted entry must still be there. */
 async function refuseOther(
   source: KeyStore,
   known: number,

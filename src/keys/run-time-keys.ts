@@ -24,7 +24,7 @@ const BUSY_MS = 2000;
 
 /** Where the keys are kept. */
 export interface KeySource {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly form: KeyStore['form'];
   /** Milliseconds between two looks for unknown keys. */
   readonly lookMs: number;
@@ -86,7 +86,7 @@ export interface RunTimeKeysOptions {
   readonly source: KeySource;
   /** Tells of changes at once; without it, the poll does. */
   readonly cache?: KeyValue | undefined;
-  /** The file of what was known last: a replica starts with it while the database is away. */
+  /** The file of the keys that were known last: a replica starts with it while the database is away. */
   readonly snapshot?: string;
   /** Trouble with the keys or the snapshot, once until it is over. An engine that is away is told elsewhere. */
   readonly warn: (message: string) => void;
@@ -97,7 +97,7 @@ export interface RunTimeKeysOptions {
   readonly pollMs?: number;
 }
 
-/** What `GET /health/engines` says of the keys. */
+/** The keys in `GET /health/engines`. */
 export interface KeysReport {
   /** `none`: neither the database nor a snapshot could be read yet. */
   readonly source: 'database' | 'snapshot' | 'none';
@@ -108,7 +108,7 @@ export interface KeysReport {
   readonly as_of?: string;
 }
 
-/** What is in memory stays valid while the store cannot be read. */
+/** Keys in memory stay valid while the store cannot be read. */
 export class RunTimeKeys {
   readonly #options: RunTimeKeysOptions;
   readonly #keys = new LoadedKeys();
@@ -278,7 +278,7 @@ export class RunTimeKeys {
     try {
       this.#snapshot = new KeySnapshotStore(path);
       const found = this.#snapshot.read();
-      // What the database has said meanwhile is newer.
+      // A later answer of the database is newer.
       if (found === undefined || this.#source !== 'none') return;
       this.#keys.take(found.keys);
       this.#position = found.position;

@@ -19,15 +19,15 @@ interface Counted {
   readonly start: number;
   /** Milliseconds since 1970 from which on it may go. */
   readonly keep_until: number;
-  /** What one side has counted in a window, without what it had from the other. */
+  /** Units that this side counted itself in a window, without those from the other side. */
   readonly own?: number;
-  /** A mark that was reached, and of which people know. */
+  /** A mark that was reached and reported. */
   readonly mark?: number;
 }
 
 const ALL_UNITS = Number.MAX_SAFE_INTEGER;
 
-/** Where the tables of the two differ: the database tells what is held from what is spent. */
+/** Differences of the tables: the database counts held and spent units apart. */
 const FORMS = {
   file: { total: 'w.used', added: 'used', peer: 'database', name: ['origin', 'id'] },
   database: {
@@ -47,10 +47,10 @@ const MARKS = [
 ];
 
 /**
- * Each unit was counted first on one side. Each side notes how much of a window it has from the other, in the
- * transaction that adds it. What is its own is the rest, and only that goes to the other side: as the difference to
- * what went there before. The difference may be below 0: a running gateway counts what it has drawn ahead of use, and
- * takes back what it did not need.
+ * Each unit is counted first on one side. Each side notes how many units of a window it has from the other, in the
+ * transaction that adds them. The rest are its own, and only these go to the other side, as the difference to those
+ * that went before. The difference may be below 0: a running gateway counts units that it has drawn ahead, and takes
+ * back those that it did not need.
  */
 export const budgetsMove = (options: MoveOptions): StateMove =>
   pagedMove<Counted>({
@@ -98,7 +98,7 @@ function passOf(
   return {
     count: () => source?.count() ?? 0,
     pages: () => source?.pages() ?? [],
-    async standings(page) {
+    async states(page) {
       const known = target === undefined ? [] : await target.has(page);
       return page.map((_, at) => (known[at] === true ? 'there' : 'missing'));
     },
@@ -120,12 +120,12 @@ const keyOf = ({ law, start, mark = 0 }: Pick<Counted, 'law' | 'start' | 'mark'>
   `${start} ${mark} ${law}`;
 const lawsOf = (page: readonly Counted[]) => [...new Set(page.map(({ law }) => law))];
 
-/** One side. What is over is left out. */
+/** One side, without windows that are over. */
 class Counts {
   readonly #side: Side;
   readonly #sql: SqlDatabase;
   readonly #form: (typeof FORMS)['file' | 'database'];
-  /** By which the other side knows it; undefined: nothing was moved from or to it. */
+  /** Its name on the other side; undefined: nothing was moved from or to it. */
   readonly name: string | undefined;
   /** The name of the other side; undefined: nothing came from it. */
   other: string | undefined;
@@ -178,7 +178,7 @@ class Counts {
     );
   }
 
-  /** Which of these are here already, as they are. */
+  /** Whether these are here already, unchanged. */
   async has(page: readonly Counted[]): Promise<readonly boolean[]> {
     const taken = await this.#taken(this.#sql, page);
     const laws = lawsOf(page);
@@ -192,7 +192,7 @@ class Counts {
     );
   }
 
-  /** Of windows: what is here of them from the other side. */
+  /** Units that are here from the other side, by window. */
   async #taken(sql: SqlStatements, page: readonly Counted[]): Promise<ReadonlyMap<string, number>> {
     const laws = lawsOf(page);
     if (this.name === undefined || this.other === undefined) return new Map();
@@ -204,7 +204,7 @@ class Counts {
     return new Map(rows.map((row) => [keyOf(row), row.used]));
   }
 
-  /** Adds what is new since the last time, all or nothing. */
+  /** Adds units and marks since the last move, all or none. */
   async add(page: readonly Counted[]): Promise<void> {
     await this.#sql.transaction(
       async (inside) => {

@@ -1,4 +1,4 @@
-/** Batch results: the usage of each answer, line by line, and what it settles. */
+/** Batch results: reads the usage of each answer, line by line, and settles the batch with it. */
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { Payer, TryAccount } from '../../conversation/account/payer.ts';
@@ -14,7 +14,7 @@ interface Used {
   readonly model: string | undefined;
 }
 
-/** Of one line of results; undefined: its request was not answered. */
+/** Usage in one line of results; undefined: its request was not answered. */
 export function usedIn(line: string, api: VendorApi, codec: Codec): Used | undefined {
   const value = tryParse(line);
   if (!isObject(value)) return undefined;
@@ -42,7 +42,7 @@ interface SettledTry {
   isAnswered: boolean;
 }
 
-/** Settles what was reserved for a batch with what its answers have used. */
+/** Settles the reservation of a batch with the usage of its answers. */
 export class BatchSettlement {
   readonly #tries: readonly SettledTry[];
 

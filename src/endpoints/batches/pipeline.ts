@@ -47,12 +47,12 @@ export interface BatchOptions extends Omit<EndpointOptions, 'record'> {
   readonly objects: () => VendorObjects;
 }
 
-/** What a client asks of an operation. */
+/** A client's call of an operation. */
 export interface AskedOperation {
   readonly operation: Operation;
   /** '' where the path has none. */
   readonly id: string;
-  /** By which the client reaches this gateway: `http://127.0.0.1:5520`. */
+  /** The address by which the client reaches this gateway: `http://127.0.0.1:5520`. */
   readonly origin: string;
 }
 
@@ -76,14 +76,14 @@ export function createBatches(options: BatchOptions): ServeOperation {
 }
 
 const NOTHING = { model: undefined, stream: false };
-/** Of a page, so many batches that are under way are asked for at a time. */
+/** Running batches of a page that are asked for at a time. */
 const ASKED_AT_ONCE = 8;
 /** A batch is no request of one model. */
 const ANY_MODEL = '*';
 
 type Answered = AnswerOutcome | FailedOutcome;
 
-/** What a creation has found out about its requests, and how it pays. */
+/** Facts of a creation about its requests, and how it pays. */
 interface Creation {
   readonly path: string;
   readonly contentType: string;
@@ -128,7 +128,7 @@ class Run {
     return this.#options.objects();
   }
 
-  /** What a vendor runs later passes no list of tools. @throws GatewayError permission */
+  /** The list of tools is checked here: nothing checks it when the vendor runs a batch. @throws GatewayError permission */
   checkTool(): void {
     const { policy } = this.#exchange.principal;
     const tool = this.#asked.operation.kind === 'file' ? 'files' : 'batches';

@@ -1,4 +1,4 @@
-/** Files and batches that vendors keep for clients: whose each one is, where it is, and what is still to be settled. */
+/** Files and batches that vendors keep for clients: the owner of each, its place, and the tries still to settle. */
 
 import type { Spent } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
@@ -42,7 +42,7 @@ export interface BatchModel {
   readonly answers: number;
 }
 
-/** What was reserved for the requests to one model when their batch was made. */
+/** Reserved for the requests to one model when their batch was made. */
 export interface DueTry extends BatchModel {
   /** `req_…` of the exchange. */
   readonly request: string;
@@ -70,7 +70,7 @@ export interface VendorObject {
   readonly models?: readonly BatchModel[] | undefined;
   /** Of a file of results: the id of its batch. */
   readonly batch?: string | undefined;
-  /** Of a batch: what its results are to settle. */
+  /** Tries of a batch that its results settle. */
   readonly due?: readonly DueTry[] | undefined;
 }
 
@@ -109,7 +109,7 @@ export class VendorObjects {
     this.#seal = seal;
   }
 
-  /** What is known already stays, but for the object. */
+  /** Replaces the object; the other fields stay as they are. */
   async put(one: VendorObject): Promise<void> {
     const { owner, id, kind, api, provider, upstreamKey, made, object, models, batch, due } = one;
     await this.#database.query(
@@ -141,7 +141,7 @@ export class VendorObjects {
     return row && this.#read(owner, row);
   }
 
-  /** Those of the ids that another owner has, and this one has not. */
+  /** Ids that another owner has, and this one has not. */
   async foreign(owner: string, ids: readonly string[]): Promise<readonly string[]> {
     const foreign: string[] = [];
     for (let at = 0; at < ids.length && foreign.length === 0; at += IDS_AT_ONCE) {
@@ -188,7 +188,7 @@ export class VendorObjects {
     ]);
   }
 
-  /** What its results are to settle, for the first one that asks. */
+  /** Tries that its results settle; only the first caller gets them. */
   async takeDue(owner: string, id: string): Promise<readonly DueTry[] | undefined> {
     const [row] = await this.#database.query<{ settled: string }>(
       `UPDATE hopgate.vendor_objects SET settled = due, due = NULL
@@ -198,7 +198,7 @@ export class VendorObjects {
     return row && dueIn(row.settled);
   }
 
-  /** It could not be settled after all. */
+  /** Undoes it: it could not be settled after all. */
   async giveBackDue(owner: string, id: string): Promise<void> {
     await this.#database.query(
       `UPDATE hopgate.vendor_objects SET due = settled, settled = NULL
@@ -244,7 +244,7 @@ interface MovedObject extends ListedRow {
 
 const MOVED_COLUMNS = [...['owner', ...COLUMNS.split(', ')], 'settled'];
 
-/** What one side has settled is settled on the other, too: it is booked once. */
+/** Settling on one side counts for both sides after a move, so that a batch is booked once. */
 export const MOVED_OBJECTS: MovedTable<MovedObject> = {
   name: 'files',
   item: 'vendor object',
@@ -253,7 +253,7 @@ export const MOVED_OBJECTS: MovedTable<MovedObject> = {
   order: ['owner', 'id'],
   listed: () => `${MOVED_COLUMNS.join(', ')}, length(object) + coalesce(length(due), 0) AS bytes`,
   compared: ['due'],
-  standing: (ours, theirs) =>
+  state: (ours, theirs) =>
     ours.due === null && ours.settled !== null && theirs.due !== null ? 'missing' : 'there',
   resealed(row, from, to) {
     const place = placeOf(row.owner, row.id);

@@ -6,15 +6,12 @@ import { printableLine } from '../../lib/text/printable-text.ts';
 import { ERASURES_LOCK, erasureTables, nameHash } from '../../state/erasures.ts';
 import { batchesOf, clockAhead, movedItems, originOf } from '../../state/move/moved-items.ts';
 import {
-  erasedHere,
-  erasedThere,
+  leftOut,
   type MovePass,
   outdatedFile,
   pagedMove,
-  removedHere,
-  removedThere,
-  type Standing,
   sealedElsewhere,
+  type TargetState,
 } from '../../state/move/paged-move.ts';
 import type { StateMove } from '../../state/move/state-move.ts';
 import {
@@ -85,7 +82,7 @@ async function passOver(
   return {
     count: () => source?.count() ?? 0,
     pages: () => source?.pages() ?? [],
-    standings: async (page) => (await target?.standings(page)) ?? page.map(() => 'missing'),
+    states: async (page) => (await target?.states(page)) ?? page.map(() => 'missing'),
     async write(missing) {
       let written = 0;
       for (const batch of batchesOf(missing, BATCH, BATCH_BYTES)) {
@@ -101,12 +98,11 @@ async function passOver(
     async notes(tally) {
       if (toEngines) {
         const left = file === undefined ? [] : await leftThere(file, engines, originOf(path));
-        return [...removedThere(tally), ...erasedThere(tally, 'space'), ...left];
+        return [...leftOut(tally, 'there', 'space'), ...left];
       }
       const there = await passOver({ ...options, to: 'engines' }, false);
       return [
-        ...removedHere(tally),
-        ...erasedHere(tally, 'space'),
+        ...leftOut(tally, 'on this machine', 'space'),
         ...(engines.unreadable > 0 ? [sealedElsewhere(engines.unreadable)] : []),
         ...(await outdatedFile(path, there)),
       ];
@@ -132,7 +128,7 @@ async function sidesOf(options: MemoryMoveOptions, writes: boolean): Promise<Sid
   );
 }
 
-/** Tells which events, copied one way or the other, were removed from the file and are still in the engines. */
+/** Events that a move copied, and that were removed from the file and not in the engines. */
 async function leftThere(
   file: MemorySide,
   engines: MemorySide,
@@ -239,14 +235,14 @@ class MemorySide {
     return new Map(opened);
   }
 
-  standings(page: readonly MovedEvent[]): Promise<readonly Standing[]> {
-    return this.#standings(this.#reader, page);
+  states(page: readonly MovedEvent[]): Promise<readonly TargetState[]> {
+    return this.#states(this.#reader, page);
   }
 
-  async #standings(
+  async #states(
     reader: SqlStatements,
     page: readonly MovedEvent[],
-  ): Promise<readonly Standing[]> {
+  ): Promise<readonly TargetState[]> {
     const { ahead } = this.#options;
     const rows = await this.#rows(reader, page);
     const erased = await this.#erasures(reader, page);
@@ -365,8 +361,8 @@ class MemorySide {
       spaces,
       async (write) => {
         const { inside } = write;
-        const standings = await this.#standings(inside, given);
-        const missing = given.filter((_, at) => standings[at] === 'missing');
+        const states = await this.#states(inside, given);
+        const missing = given.filter((_, at) => states[at] === 'missing');
         if (missing.length === 0) return 0;
         const there = await this.#rows(inside, missing);
         const isThere = ({ space, event }: MovedEvent) =>

@@ -8,13 +8,11 @@ import type { Objects, Sql } from '../../state/engines/engine.ts';
 import { erasureTables, isErased } from '../../state/erasures.ts';
 import { clockAhead, tablesThere } from '../../state/move/moved-items.ts';
 import {
-  erasedThere,
+  leftOut,
   type MovePass,
   pagedMove,
-  removedHere,
-  removedThere,
-  type Standing,
   sealedElsewhere,
+  type TargetState,
 } from '../../state/move/paged-move.ts';
 import type { MoveDirection, StateMove } from '../../state/move/state-move.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
@@ -102,7 +100,7 @@ async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePas
         last = rows.at(-1)!.seq;
       }
     },
-    standings: (page) => page.map((meta) => standingHere(root, known, meta)),
+    states: (page) => page.map((meta) => stateHere(root, known, meta)),
     async write(missing) {
       let written = 0;
       for (const meta of missing) {
@@ -132,7 +130,10 @@ async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePas
         );
       if (sealed > 0) throw new Error(sealedElsewhere(sealed));
     },
-    notes: (tally) => [...removedHere(tally), ...(sealed > 0 ? [sealedElsewhere(sealed)] : [])],
+    notes: (tally) => [
+      ...leftOut(tally, 'on this machine'),
+      ...(sealed > 0 ? [sealedElsewhere(sealed)] : []),
+    ],
     close() {
       known.close();
       folder?.close();
@@ -140,7 +141,7 @@ async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePas
   };
 }
 
-/** Listed for all replicas; what was erased leaves the list a moment later. */
+/** Listed for all replicas. Erased samples leave the list a moment later. */
 const LISTED = `state = 'done' AND meta IS NOT NULL AND NOT (space IS NOT NULL AND ${isErased('space', 'began')})`;
 
 function metaOf(seal: TextSeal, id: string, stored: Uint8Array): SampleMeta | undefined {
@@ -150,11 +151,11 @@ function metaOf(seal: TextSeal, id: string, stored: Uint8Array): SampleMeta | un
   return meta?.id === id && isUsable(meta) ? meta : undefined;
 }
 
-function standingHere(
+function stateHere(
   root: string,
   known: KnownSamples,
   { id, entry, edges }: SampleMeta,
-): Standing {
+): TargetState {
   if (!existsSync(metaPath(root, entry, id))) return known.knows(id) ? 'removed' : 'missing';
   return edges.every(({ file }) => existsSync(join(root, entry, file))) ? 'there' : 'missing';
 }
@@ -173,13 +174,13 @@ function uploadMove(options: MoveSides): StateMove {
     open: async () => {
       const { root } = options;
       const known = knownSamples(root);
-      const standings = await standingsIn(options.database);
+      const states = await statesIn(options.database);
       return {
         count: () => 0,
         pages: () => folderSamples(root, known, until),
-        standings,
+        states,
         write: () => Promise.reject(new Error('samples are uploaded, not written')),
-        notes: (tally) => [...removedThere(tally), ...erasedThere(tally, 'memory space')],
+        notes: (tally) => leftOut(tally, 'there'),
         close: () => known.close(),
       };
     },
@@ -191,10 +192,10 @@ function uploadMove(options: MoveSides): StateMove {
   };
 }
 
-/** How samples stand in the shared list. */
-async function standingsIn(
+/** The states of samples in the shared list. */
+async function statesIn(
   database: Sql,
-): Promise<(page: readonly FolderSample[]) => Promise<readonly Standing[]>> {
+): Promise<(page: readonly FolderSample[]) => Promise<readonly TargetState[]>> {
   const there = await tablesThere(database, ['samples', 'erasures']);
   const ahead = await clockAhead(database);
   return async (page) => {
@@ -212,7 +213,7 @@ async function standingsIn(
       ],
       READ_MS,
     );
-    return rows.map((row, at): Standing => {
+    return rows.map((row, at): TargetState => {
       if (row.state === 'done') return 'there';
       if (row.state === 'gone' || page[at]!.isKnown) return 'removed';
       return row.erased ? 'erased' : 'missing';
@@ -336,7 +337,7 @@ function* folderSamples(
   if (page.length > 0) yield page;
 }
 
-/** Those of others come with the shared list, under the names of their folders. */
+/** Samples of other replicas come with the shared list, under the names of their folders. */
 const isOwn = ({ object }: SampleMeta, { replica }: KnownSamples): boolean =>
   object === undefined || object.key.split('/').at(-2) === replica;
 

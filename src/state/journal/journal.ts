@@ -16,7 +16,7 @@ import { messageOf } from '../../lib/text/thrown.ts';
 
 /** A segment that is larger is followed by another one: what is in the tables goes by whole files. */
 const SEGMENT_BYTES = 4 * 2 ** 20;
-/** Of segments that are not in the tables yet. */
+/** Limit of all segments that are not in the tables yet. */
 const MAX_BYTES = 256 * 2 ** 20;
 /** Characters that wait in memory while the disk takes nothing. */
 const MAX_WAITING = 32 * 2 ** 20;
@@ -183,7 +183,7 @@ export class Journal {
       try {
         ftruncateSync(this.#fd, this.#size);
       } catch {
-        // What broke off is a line of its own, which no keeper can read.
+        // A broken line stays a line of its own, which no keeper can read.
         if (!this.#pending.startsWith('\n')) this.#pending = `\n${this.#pending}`;
       }
     }

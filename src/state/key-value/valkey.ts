@@ -16,7 +16,7 @@ export interface ValkeyEntriesOptions {
   /** The cache answers, but does not take what it is given. */
   readonly onProblem?: (message: string) => void;
   readonly local?: EntryLimits;
-  /** What is pending at most while the cache is away. */
+  /** Limits of pending writes while the cache is away. */
   readonly pending?: EntryLimits;
   /** Milliseconds that only grow. */
   readonly clock?: () => number;
@@ -54,7 +54,7 @@ interface Group {
   readonly at: number;
 }
 
-/** What the store needs to know of a room. */
+/** Settings of a room. */
 type Kind = Pick<RoomKind<never>, 'name' | 'ttlMs' | 'keep'>;
 
 interface Asked {

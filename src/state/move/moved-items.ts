@@ -1,11 +1,11 @@
-/** Remembers what moves wrote into the database, and from where: what is removed afterwards does not come with the next move. */
+/** Notes of items that moves wrote, and from which file: an item that is removed later does not come back with the next move. */
 
 import { hostname } from 'node:os';
 import type { Sql } from '../engines/engine.ts';
 import { nameHash } from '../erasures.ts';
 import { type Prepared, prepared } from '../sql/migrations.ts';
 
-/** `form`: what the item said then, where it can change. `origin`: whose file it came from. */
+/** `form`: the item at that time, where it can change. `origin`: the file that it came from. */
 const MIGRATIONS = [
   `CREATE TABLE hopgate.moved_items (
   kind text NOT NULL, owner text NOT NULL, id text NOT NULL, form text NOT NULL, origin text NOT NULL,
@@ -22,7 +22,7 @@ const READ_MS = 10_000;
 /** Which file it is, on which machine: a hash. */
 export const originOf = (path: string): string => nameHash(`${hostname()}\n${path}`).slice(0, 32);
 
-/** Those of these tables of the schema `hopgate` that are there. @throws EngineAway */
+/** These tables of the schema `hopgate`, as far as they are there. @throws EngineAway */
 export async function tablesThere(
   database: Sql,
   names: readonly string[],

@@ -1,19 +1,19 @@
-/** A move that goes through its source in pages: each page is compared with the target, and what is missing is written. */
+/** A move reads its source in pages, compares each page with the target, and writes the missing items. */
 
 import type { EngineName } from '../engines/engine.ts';
 import type { MoveComparison, StateMove } from './state-move.ts';
 
 /**
- * How an item of the source stands in the target:
+ * An item of the source in the target:
  * - `missing`: a copy writes it
- * - `there`: as in the source
+ * - `there`: as in the source, or newer
  * - `differs`: in another form, and neither is known to be older
  * - `removed`: it was there before, and was removed
  * - `erased`: its memory space was erased there
  */
-export type Standing = 'missing' | 'there' | 'differs' | 'removed' | 'erased';
+export type TargetState = 'missing' | 'there' | 'differs' | 'removed' | 'erased';
 
-export type Tally = Readonly<Record<Standing, number>>;
+export type Tally = Readonly<Record<TargetState, number>>;
 
 /** Both sides, open for one pass. Its methods reject where a side cannot be read or written. */
 export interface MovePass<Key> {
@@ -21,10 +21,10 @@ export interface MovePass<Key> {
   /** All items of the source, some at a time. */
   pages(): AsyncIterable<readonly Key[]> | Iterable<readonly Key[]>;
   /** In the order of the page. */
-  standings(page: readonly Key[]): readonly Standing[] | Promise<readonly Standing[]>;
+  states(page: readonly Key[]): readonly TargetState[] | Promise<readonly TargetState[]>;
   /** Writes items that are missing. @returns how many were written */
   write(missing: readonly Key[]): Promise<number>;
-  /** What people must know of a comparison: sentences. */
+  /** Sentences for people about a comparison. */
   notes(tally: Tally): readonly string[] | Promise<readonly string[]>;
   /** After a copy. Rejects where something of it could not be read. */
   finish?(): void;
@@ -59,8 +59,8 @@ export function pagedMove<Key>({ name, item, engine, open }: PagedMove<Key>): St
         let done = 0;
         let written = 0;
         for await (const page of pass.pages()) {
-          const standings = await pass.standings(page);
-          const missing = page.filter((_, at) => standings[at] === 'missing');
+          const states = await pass.states(page);
+          const missing = page.filter((_, at) => states[at] === 'missing');
           if (missing.length > 0) written += await pass.write(missing);
           done += page.length;
           onProgress(done, Math.max(done, all));
@@ -79,38 +79,34 @@ async function compared<Key>(pass: MovePass<Key>): Promise<MoveComparison> {
   return { items, missing, conflicts: differs, ...(notes.length > 0 && { notes }) };
 }
 
-/** How all items of the source stand. */
-export async function tallyOf<Key>(
-  pass: Pick<MovePass<Key>, 'pages' | 'standings'>,
-): Promise<Tally> {
+/** Counts all items of the source by their state. */
+export async function tallyOf<Key>(pass: Pick<MovePass<Key>, 'pages' | 'states'>): Promise<Tally> {
   const tally = { missing: 0, there: 0, differs: 0, removed: 0, erased: 0 };
   for await (const page of pass.pages()) {
-    for (const standing of await pass.standings(page)) tally[standing]++;
+    for (const state of await pass.states(page)) tally[state]++;
   }
   return tally;
 }
 
-/** What a copy into the files of this machine leaves out. */
-export const removedHere = ({ removed }: Pick<Tally, 'removed'>): readonly string[] =>
-  removed > 0 ? [`${removed} were removed on this machine, and are not copied again.`] : [];
-
-/** @param whose what was erased: `memory space`, `space` */
-export const erasedHere = ({ erased }: Pick<Tally, 'erased'>, whose: string): readonly string[] =>
-  erased > 0 ? [`${erased} are not copied: their ${whose} was erased on this machine.`] : [];
-
-/** What a copy into the engines leaves out. */
-export const removedThere = ({ removed }: Pick<Tally, 'removed'>): readonly string[] =>
-  removed > 0 ? [`${removed} were removed there, and are not copied again.`] : [];
-
-/** @param whose as of {@link erasedHere} */
-export const erasedThere = ({ erased }: Pick<Tally, 'erased'>, whose: string): readonly string[] =>
-  erased > 0 ? [`${erased} are not copied: their ${whose} was erased there.`] : [];
+/**
+ * Items that a copy leaves out, for people.
+ * @param where `there`, or `on this machine`
+ * @param space the kind of space that was erased
+ */
+export const leftOut = (
+  { removed, erased }: Pick<Tally, 'removed' | 'erased'>,
+  where: string,
+  space = 'memory space',
+): readonly string[] => [
+  ...(removed > 0 ? [`${removed} were removed ${where}, and are not copied again.`] : []),
+  ...(erased > 0 ? [`${erased} are not copied: their ${space} was erased ${where}.`] : []),
+];
 
 export const sealedElsewhere = (count: number): string =>
   `${count} cannot be opened: is the secret that sealed them in engines.seal?`;
 
 /**
- * What the file of this machine still has of what was removed in the engines.
+ * Warns that the file of this machine still has items that were removed in the engines.
  * @param there the move into the engines, open to compare; it is closed here
  */
 export async function outdatedFile<Key>(

@@ -1,4 +1,4 @@
-/** Moving what was kept before between the files of one machine and the shared engines: the interface of one kind of state. */
+/** Moves one kind of state between the files of a machine and the shared engines. */
 
 import type { EngineName } from '../engines/engine.ts';
 
@@ -6,13 +6,13 @@ export type MoveDirection = 'engines' | 'embedded';
 
 /** Both sides of a move, compared. */
 export interface MoveComparison {
-  /** What the source has. */
+  /** Items of the source. */
   readonly items: number;
-  /** What of it the target lacks, or has in an older form: what a copy would write. */
+  /** Items that the target lacks, or has in an older form: a copy writes them. */
   readonly missing: number;
-  /** What both sides have in forms of which neither is older: a copy leaves the target's as it is. */
+  /** Items that differ, and neither side is known to be older: a copy leaves them as they are. */
   readonly conflicts: number;
-  /** What people must know: sentences. */
+  /** Sentences for people. */
   readonly notes?: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface MoveComparison {
  * Each item is copied whole or not at all, and only once, however often a copy is cut and begun again.
  */
 export interface StateMove {
-  /** What people call it: `keys`, `budgets` … */
+  /** Its name for people: `keys`, `budgets` … */
   readonly name: string;
   /** One item of it: `key`, `window` … */
   readonly item: string;
@@ -32,7 +32,7 @@ export interface StateMove {
   /** Writes nothing, neither files nor tables. Rejects where a side cannot be read. */
   compare(): Promise<MoveComparison>;
   /**
-   * Copies what {@link compare} calls missing, in batches.
+   * Copies items that {@link compare} calls missing, in batches.
    * @param onProgress how many items were gone through so far, of how many
    * @returns how many were written
    */

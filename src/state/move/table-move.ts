@@ -1,7 +1,7 @@
 /**
  * Moves tables between the file of a machine and the database of all replicas. A room describes its table
- * ({@link MovedTable}), and this goes through it: pages of the source, how each row stands in the target, and in one
- * transaction what is missing there and a note of it. A copy that was cut goes on where it was.
+ * ({@link MovedTable}). A move reads pages of the source, finds the state of each row in the target, and writes the
+ * missing rows and a note of each in one transaction. A copy that was cut goes on where it was.
  */
 
 import type { Sql } from '../engines/engine.ts';
@@ -19,15 +19,12 @@ import { openSqlite, openSqliteToRead, type SqliteOptions } from '../sql/sqlite.
 import { AS_IT_IS, type TextSeal } from '../text-seal.ts';
 import { batchesOf, type ClockAhead, clockAhead, movedItems, originOf } from './moved-items.ts';
 import {
-  erasedHere,
-  erasedThere,
+  leftOut,
   type MovePass,
   outdatedFile,
   pagedMove,
-  removedHere,
-  removedThere,
-  type Standing,
   sealedElsewhere,
+  type TargetState,
 } from './paged-move.ts';
 import type { MoveDirection, StateMove } from './state-move.ts';
 
@@ -39,7 +36,7 @@ export interface MoveOptions {
 }
 
 export interface TableMoveOptions extends MoveOptions {
-  /** Of texts in the database; in a file they are as they are. */
+  /** Seals texts in the database; in a file they are not sealed. */
   readonly seal: TextSeal;
 }
 
@@ -48,40 +45,40 @@ export interface RowKey {
   readonly id: string;
 }
 
-/** What is read of a row to compare it. */
+/** The fields of a row that a comparison reads. */
 export interface ListedRow extends RowKey {
   readonly bytes: number;
-  /** The hash of its memory space, and when it began: an erasure of the space after that goes before it. */
+  /** The hash of its memory space, and when it began: a later erasure of the space covers it. */
   readonly space?: string | null;
   readonly began?: number;
 }
 
 /** A table whose key is `owner` and `id`. */
 export interface MovedTable<Row extends ListedRow, Whole extends RowKey = Row> {
-  /** What people call it, and by which notes know it. Published. */
+  /** Its name for people and in notes of moves. Published. */
   readonly name: string;
   /** One row of it, for people. */
   readonly item: string;
   readonly schema: SqlSchema;
   readonly file?: Partial<SqliteOptions>;
   readonly table: string;
-  /** Columns in whose order it is read: what others build upon comes first. */
+  /** Columns by which rows are sorted: rows that others refer to come first. */
   readonly order: readonly string[];
   /** SQL: the fields of a row; `from` is the table. */
   readonly listed: (from: SqlDatabase) => string;
-  /** Fields that are times by the clock of whoever holds the row: they are never made later than they were. */
+  /** Fields that are times by the clock of the side that holds the row. A move never makes them later. */
   readonly times?: readonly (keyof Row & string)[];
-  /** Left out: all can be held by the database. */
+  /** Whether the database can hold the row; by default it can. */
   readonly isUsable?: (row: Row) => boolean;
-  /** Columns of a row that is on both sides, and whether the target lacks something of it; left out: it never does. */
+  /** Columns that are compared where both sides have the row, and what follows; by default it counts as `there`. */
   readonly compared?: readonly string[];
-  readonly standing?: (ours: Row, theirs: Readonly<Record<string, SqlValue>>) => Standing;
-  /** A table of the keys of rows that were removed, where the room has one; and one of erased spaces with their times. */
+  readonly state?: (ours: Row, theirs: Readonly<Record<string, SqlValue>>) => TargetState;
+  /** Tables of the keys of removed rows, and of erased spaces with their times, where the room has them. */
   readonly removed?: string;
   readonly erased?: string;
-  /** Numbers that those who write share, beside that of erasures. */
+  /** Locks that writers share, beside that of erasures. */
   readonly sharedLocks?: readonly number[];
-  /** Whole rows, in the order in which they are written; left out: what was listed is all. */
+  /** Whole rows, in the order in which they are written; by default the listed fields are all. */
   readonly read?: (from: SqlDatabase, rows: readonly Row[]) => Promise<readonly Whole[]>;
   /** With its texts under another seal; undefined: they cannot be opened. */
   readonly resealed: (row: Whole, from: TextSeal, to: TextSeal) => Whole | undefined;
@@ -118,7 +115,7 @@ export interface Sides {
 /** Milliseconds to wait for a gateway that writes. */
 const BUSY_MS = 5000;
 
-/** Both sides of a room. What is not written is neither made nor changed. @throws Error with a message for people */
+/** Both sides of a room. A side that is only read is neither made nor changed. @throws Error with a message for people */
 export async function openSides(
   schema: SqlSchema,
   { database, path, to }: MoveOptions,
@@ -154,7 +151,7 @@ async function sideOf(db: SqlDatabase): Promise<Side> {
 
 const LONG_MS = 20_000;
 const PAGE = 500;
-// Of one transaction.
+// Limits of one transaction.
 const BATCH = 64;
 const BATCH_BYTES = 2_000_000;
 
@@ -182,7 +179,7 @@ export async function* pagesOf<Row extends object>(
 
 export const keyOf = ({ owner, id }: RowKey): string => `${owner}\n${id}`;
 
-// In a file, beside its schema and its versions where that has it not: only moves know it.
+// In a file, this table is not in the schema of every room: moves alone use it.
 const NOTES = `CREATE TABLE IF NOT EXISTS hopgate.moved_items (
   kind TEXT NOT NULL, owner TEXT NOT NULL, id TEXT NOT NULL, form TEXT NOT NULL, origin TEXT NOT NULL,
   PRIMARY KEY (kind, owner, id)) WITHOUT ROWID`;
@@ -227,7 +224,7 @@ async function passOver<Row extends ListedRow, Whole extends RowKey>(
         if (usable.length > 0) yield usable;
       }
     },
-    standings: async (page) => (await target?.standings(page)) ?? page.map(() => 'missing'),
+    states: async (page) => (await target?.states(page)) ?? page.map(() => 'missing'),
     async write(missing) {
       let written = 0;
       for (const batch of batchesOf(missing, BATCH, BATCH_BYTES)) {
@@ -247,17 +244,12 @@ async function passOver<Row extends ListedRow, Whole extends RowKey>(
     async notes(tally) {
       if (!toEngines) {
         const there = await passOver(table, { ...options, to: 'engines' }, false);
-        return [
-          ...removedHere(tally),
-          ...erasedHere(tally, 'memory space'),
-          ...(await outdatedFile(path, there)),
-        ];
+        return [...leftOut(tally, 'on this machine'), ...(await outdatedFile(path, there))];
       }
       const left = await leftThere(file, engines, origin);
       return [
         ...(unusable > 0 ? [`${unusable} have ids that the database cannot hold.`] : []),
-        ...removedThere(tally),
-        ...erasedThere(tally, 'memory space'),
+        ...leftOut(tally, 'there'),
         ...(left > 0
           ? [
               `${left} that were on both sides are not on this machine any more, but still there: delete there what must not stay.`,
@@ -289,7 +281,7 @@ async function openedFor<Row extends ListedRow, Whole extends RowKey>(
   return openSides(schema, options, { file: false, database: true }, file);
 }
 
-/** How many are still in the engines of those that were copied one way or the other, and removed from the file. */
+/** Counts rows that a move copied, and that were removed from the file and not in the engines. */
 async function leftThere<Row extends ListedRow, Whole extends RowKey>(
   file: TableSide<Row, Whole> | undefined,
   engines: TableSide<Row, Whole>,
@@ -348,7 +340,7 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
     return read === undefined ? (rows as never as readonly Whole[]) : read(this.#side.db, rows);
   }
 
-  /** Those of the keys that the table has. */
+  /** The rows of these keys that the table has. */
   have(keys: readonly RowKey[]) {
     return this.#among(this.#side.db, this.#table.table, keys);
   }
@@ -371,19 +363,19 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
   }
 
   /** @param rows times by the clock of this machine */
-  async standings(
+  async states(
     rows: readonly Row[],
     inside: Pick<SqlDatabase, 'query'> = this.#side.db,
-  ): Promise<readonly Standing[]> {
-    const { table, compared, standing, removed } = this.#table;
+  ): Promise<readonly TargetState[]> {
+    const { table, compared, state, removed } = this.#table;
     const there = await this.#among(inside, table, rows, compared);
     const gone = await this.#among(inside, removed, rows);
     const moved = await this.#among(inside, 'moved_items', rows);
     const erasures = await this.#erasures(inside, rows);
-    return rows.map((row): Standing => {
+    return rows.map((row): TargetState => {
       const key = keyOf(row);
       const theirs = there.get(key);
-      if (theirs !== undefined) return standing?.(row, theirs) ?? 'there';
+      if (theirs !== undefined) return state?.(row, theirs) ?? 'there';
       if (moved.has(key) || gone.has(key)) return 'removed';
       const began = (row.began ?? 0) + this.#ahead.least;
       const isErased = erasures.some(({ space, at }) => space === row.space && at >= began);
@@ -398,7 +390,7 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
     const { db, has } = this.#side;
     const tables = [
       [this.#table.erased, 'space'],
-      // Of all rooms, in the database alone.
+      // This table is for all rooms, and in the database alone.
       [db.form === 'database' ? 'erasures' : undefined, 'name'],
     ] as const;
     for (const [table, name] of tables) {
@@ -410,21 +402,21 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
   }
 
   /**
-   * Takes in rows of the other side, all or none, but not what came, or was removed, meanwhile.
-   * @param origin whose file they come from, or go to
-   * @returns how many are new, or were changed
+   * Takes in rows of the other side, all or none, except those that came or were removed meanwhile.
+   * @param origin the file that they come from, or go to
+   * @returns how many are new or changed
    */
   take(given: readonly MovedPair<Row, Whole>[], origin: string): Promise<number> {
     const { name, sharedLocks = [], write } = this.#table;
     const { db } = this.#side;
     return db.transaction(
       async (inside) => {
-        const standings = await this.standings(
+        const states = await this.states(
           given.map(({ listed }) => listed),
           inside,
         );
         const missing = given
-          .filter((_, at) => standings[at] === 'missing')
+          .filter((_, at) => states[at] === 'missing')
           .map(({ listed, row }) => ({
             row,
             listed: this.#timed(listed, (at) => at + this.#ahead.least),
@@ -442,7 +434,7 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
     );
   }
 
-  /** What a move wrote. @param origin from, or to this file alone */
+  /** Keys that moves wrote. @param origin only those from this file, or to it */
   async *moved(origin: string): AsyncGenerator<readonly RowKey[]> {
     if (!this.#side.has.has('moved_items')) return;
     const sql = "SELECT owner, id FROM hopgate.moved_items WHERE kind = $1 AND origin IN ($2, '')";

@@ -4,8 +4,8 @@ import type { Database } from 'bun:sqlite';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSource } from '../move/source-store.ts';
 import { bringUpToDate, type Migration, openStateFile } from '../versioned-store.ts';
+import { openSource } from './source-file.ts';
 import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue, TransactionOptions } from './sql.ts';
 
 export interface SqliteOptions {
@@ -14,7 +14,7 @@ export interface SqliteOptions {
   readonly busyMs?: number;
   /** A commit survives a power cut. */
   readonly durable?: boolean;
-  /** A new file can give back the space of what was removed, and its log stays small. */
+  /** A new file can give back the space of removed rows, and its log stays small. */
   readonly shrinks?: boolean;
 }
 
@@ -48,7 +48,7 @@ export function openSqliteToRead(schema: SqlSchema, path: string): SqlDatabase |
   return file && new SqliteDatabase(file.db, file.onClose);
 }
 
-/** The same, with what is to be done when it was closed. */
+/** A file as of {@link openSqliteToRead}; `onClose` is called after it is closed. */
 export function openFileToRead(
   schema: SqlSchema,
   path: string,

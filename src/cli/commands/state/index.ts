@@ -53,8 +53,8 @@ export const STATE: CommandSpec = {
   run: runState,
 };
 
-/** How one kind of state stands; `problem`: it could not be read or written. */
-interface Standing {
+/** The move of one kind of state; `problem`: it could not be read or written. */
+interface MoveResult {
   readonly move: StateMove;
   readonly before?: MoveComparison;
   readonly copied?: number;
@@ -82,12 +82,12 @@ async function runState(invocation: Invocation): Promise<number> {
       err.line('hopgate: the configuration names no engine that keeps state: see engines.');
       return 1;
     }
-    const standings: Standing[] = [];
+    const results: MoveResult[] = [];
     for (const move of chosen(moves, text('only'))) {
-      standings.push(await moved(move, flag('dry-run'), invocation));
+      results.push(await moved(move, flag('dry-run'), invocation));
     }
-    report(standings, to, invocation);
-    return standings.every((one) => isWell(one, flag('dry-run'))) ? 0 : 1;
+    report(results, to, invocation);
+    return results.every((one) => isWell(one, flag('dry-run'))) ? 0 : 1;
   } finally {
     process.off('SIGINT', interrupt);
     await engines.close();
@@ -105,12 +105,12 @@ function chosen(moves: readonly StateMove[], only: string | undefined): readonly
   return moves.filter(({ name }) => names.includes(name));
 }
 
-async function moved(move: StateMove, dry: boolean, { err }: Invocation): Promise<Standing> {
-  let standing: Standing = { move };
+async function moved(move: StateMove, dry: boolean, { err }: Invocation): Promise<MoveResult> {
+  let result: MoveResult = { move };
   try {
     const before = await move.compare();
-    standing = { move, before };
-    if (dry || before.missing === 0) return { ...standing, after: before, copied: 0 };
+    result = { move, before };
+    if (dry || before.missing === 0) return { ...result, after: before, copied: 0 };
     let shown = 0;
     const copied = await move.copy((done, all) => {
       const now = Date.now();
@@ -119,32 +119,32 @@ async function moved(move: StateMove, dry: boolean, { err }: Invocation): Promis
       if (shown > 0) err.line(`${move.name}: ${done} of ${all}`);
       shown = now;
     });
-    return { ...standing, copied, after: await move.compare() };
+    return { ...result, copied, after: await move.compare() };
   } catch (thrown) {
     const why = redactText(messageOf(thrown)).text;
     const problem = thrown instanceof EngineAway ? `the ${thrown.engine} is away: ${why}` : why;
-    return { ...standing, problem };
+    return { ...result, problem };
   }
 }
 
 /** Between two lines about the same copy. */
 const PROGRESS_MS = 5000;
 
-const isWell = ({ after, problem }: Standing, dry: boolean): boolean =>
+const isWell = ({ after, problem }: MoveResult, dry: boolean): boolean =>
   problem === undefined && after !== undefined && (dry || after.missing === 0);
 
 function report(
-  standings: readonly Standing[],
+  results: readonly MoveResult[],
   to: MoveDirection,
   { out, err, flag }: Invocation,
 ): void {
   const dry = flag('dry-run');
   if (flag('json')) {
-    const all = standings.map(({ move: { name }, ...rest }) => ({ name, ...rest }));
+    const all = results.map(({ move: { name }, ...rest }) => ({ name, ...rest }));
     out.line(JSON.stringify({ to, dry_run: dry, state: all }, null, 2));
     return;
   }
-  const rows = standings.map(({ move, before, copied, after }) => {
+  const rows = results.map(({ move, before, copied, after }) => {
     const number = (value: number | undefined) => (value === undefined ? '?' : String(value));
     return [
       move.name,
@@ -156,7 +156,7 @@ function report(
   });
   const head = ['state', 'in all', 'already there', dry ? 'to copy' : 'copied', 'differ'];
   for (const line of table(rows, head)) out.line(line);
-  for (const { move, after, problem } of standings) {
+  for (const { move, after, problem } of results) {
     for (const note of after?.notes ?? []) out.line(`${move.name}: ${note}`);
     if (problem !== undefined) err.line(`hopgate: ${move.name}: ${problem}`);
     else if (!dry && after !== undefined && after.missing > 0) {
