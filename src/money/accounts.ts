@@ -18,21 +18,21 @@ import { NO_TOKENS } from './schema.ts';
 import type { SpendRow, SpendTokens } from './spend.ts';
 import { labelsText } from './totals.ts';
 
-/** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
+/** Expected or real use of a try. `nanoUsd` undefined: no price is known. */
 export interface TryAmounts {
   readonly tokens: number;
   readonly nanoUsd: number | undefined;
-  /** What the request allows it to cost; left out: `nanoUsd`. */
+  /** The greatest cost that the request allows; by default `nanoUsd`. */
   readonly mostNanoUsd?: number | undefined;
   /** Answers that it asks for at once; left out: one. */
   readonly choices?: number | undefined;
-  /** It is owed already: it counts, and nothing refuses it. */
+  /** It is owed already: it counts, and is never refused. */
   readonly owed?: boolean;
-  /** It settles what was counted at this time: what it is settled with may be less than 0. */
+  /** It corrects a count of this time, so it may be settled with less than 0. */
   readonly countedAt?: number | undefined;
 }
 
-/** What limits and budgets say of one exchange. Without any, there is no guard. */
+/** The limits and budgets of one exchange; without any, there is no guard. */
 export interface ExchangeGuard {
   /**
    * Reserves for a try; what it gives is settled once.
@@ -152,7 +152,7 @@ class ExchangeAccount implements Account {
   }
 
   #begun(one: SpendTry, hold: TryHold | undefined): SpendTry {
-    // What settles an earlier request is none of its own.
+    // A try that settles an earlier request is no request of its own.
     const isFirst = !this.#hasBegun && one.settles === undefined;
     this.#hasBegun ||= isFirst;
     one.begun(hold, isFirst);
@@ -312,7 +312,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     return { cost: rates.costOf(usage), json, rates };
   }
 
-  /** What has been answered: it uses up searches that cost nothing. */
+  /** Books the answer, and the free searches that it used. */
   #paid(usage: Usage, price: PriceVersion | undefined, requests?: number) {
     const applied = this.#applied(usage, price, requests);
     const searches = searchesOf(usage);
@@ -358,7 +358,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const isUnpriced = usage === undefined || counted !== undefined || isUnknown;
     const known = isUnpriced ? undefined : this.#paid(usage, price);
     const applied = counted ?? known;
-    // What was not answered costs nothing, whatever the price.
+    // A try without an answer costs nothing, whatever the price.
     const whole = usage === undefined ? 0 : applied?.cost;
     const before = this.#start.settles?.spent;
     const cost = whole === undefined ? undefined : whole - (before?.nanoUsd ?? 0);

@@ -36,7 +36,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const NOTHING: MoveComparison = { items: 0, missing: 0, conflicts: 0 };
 
-/** How the database names rows of a file that it did not get from the gateway itself. */
+/** The writer of moved rows in the database. */
 const writerOf = (origin: string) => `file-${origin}`;
 
 export function spendMove(options: SpendMoveOptions): StateMove {
@@ -55,7 +55,7 @@ export function spendMove(options: SpendMoveOptions): StateMove {
   };
 }
 
-/** What processes have left that were killed, and did not start again, is taken in before a copy. */
+/** Before a copy, takes in the journals of processes that were killed and did not start again. */
 async function using<T>(
   options: SpendMoveOptions,
   writes: boolean,
@@ -84,13 +84,13 @@ const fileStore = ({ file }: Sides) => new SpendStore(file!.db, { machine: '' })
 const databaseStore = ({ database }: Sides, machine: string, replica = '') =>
   new SpendStore(database.db, { machine, replica });
 
-/** What of a file is not moved yet. */
+/** The rows and totals of a file that are not moved yet. */
 async function leftOf({ file, shared }: SpendSides, keepDays: number) {
   if (file === undefined) return undefined;
   const mark = await shared.mark(file.origin);
   const since = mark?.since ?? (keepDays === 0 ? 0 : Date.now() - keepDays * DAY_MS);
   const { id } = await file.placeFrom(mark ?? BEGINNING);
-  // What came from there and was deleted here since cannot be told from the rest, and is counted there already.
+  // Rows from there that were deleted here since look like other totals, and are counted there already.
   const isFirst = mark?.totals !== true && !(await file.hasImports(shared.name));
   const isOther = isFirst && !(await shared.knows(await file.sent()));
   return { file, since, id, isFirst, isOther, isMarked: mark?.totals === true };
@@ -141,7 +141,7 @@ async function copiedThere(
     onProgress(done, Math.max(done, all));
   }
   if (isMarked) return done;
-  // Once for a file: later, rows that were moved are deleted here, and nothing tells them from others.
+  // Once for a file: later its totals also count moved rows that were deleted here.
   const totals = isFirst ? await file.totals(since) : [];
   const sessions = isFirst ? await file.sessions(since) : [];
   for (const batch of pages(totals)) {
@@ -205,10 +205,10 @@ function* pages<T>(all: readonly T[]): Iterable<readonly T[]> {
   for (let at = 0; at < all.length; at += PAGE) yield all.slice(at, at + PAGE);
 }
 
-/** None of their rows is in the file. */
+/** The file has none of the rows that these totals count. */
 const withoutRows = (one: SessionTotals) => ({ ...one, first_row: null, last_row: null });
 
-/** Days of which the file has not all. */
+/** Days with rows that the file lacks. */
 async function lacking({ file, shared }: SpendSides) {
   const own = file?.origin === undefined ? undefined : writerOf(file.origin);
   const there = await shared.days(own);
@@ -263,7 +263,7 @@ async function copiedHere(
   return written + hours.length;
 }
 
-/** Writes rows of the database that the file has not, or in an older version. @returns how many */
+/** Writes rows of the database that the file lacks or has in an older version. @returns how many */
 async function takeRows(
   store: SpendStore,
   inside: SqlStatements,
@@ -301,9 +301,9 @@ async function takeRows(
 }
 
 /**
- * Hours of which the database has deleted rows after their time, and only totals are left. Those in which this file
- * counted alone are left out: its own part is among them. So are hours that were taken before. The sessions of a day
- * go with its first hour.
+ * Hours whose rows the database has deleted, so that only totals are left. Hours up to the mark of this file are left
+ * out, since their totals count its own rows, and so are hours that were taken before. The sessions of a day go with
+ * its first hour.
  */
 async function withoutRowsThere({ file, shared }: SpendSides) {
   const mark = await shared.mark(file?.origin);

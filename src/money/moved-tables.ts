@@ -1,4 +1,4 @@
-/** The tables of spend as moves read them: rows, totals that have no rows any more, and how far they came. */
+/** The tables of spend as moves read them: rows, totals whose rows are deleted, and the progress of moves. */
 
 import { randomBase36 } from '../lib/text/ids.ts';
 import type { Side } from '../state/move/table-move.ts';
@@ -28,14 +28,14 @@ const SUMMED = SUM_COLUMNS.map((name) => {
 const BEYOND = SUM_COLUMNS.map((name) => `t.${name} - coalesce(r.${name}, 0) AS ${name}`);
 const DIFFERS = SUM_COLUMNS.map((name) => `t.${name} <> coalesce(r.${name}, 0)`).join(' OR ');
 
-/** Of rows by their time, and of totals by their start, in milliseconds since 1970: from the first on, before the second. */
+/** Times of rows and starts of totals, in milliseconds since 1970; the ends are not included. */
 type Span = readonly [rowsFrom: number, rowsTo: number, totalsFrom: number, totalsTo: number];
 
 const ALWAYS = 8_000_000_000_000_000;
 const since = (time: number): Span => [time, ALWAYS, -ALWAYS, ALWAYS];
 const within = (start: number, ms: number): Span => [start, start + ms, start, start + ms];
 
-/** What totals count beyond the rows: rows that were deleted after their time. */
+/** The part of totals whose rows are deleted. */
 function hoursBeyond(db: SqlDatabase, { rows, totals, texts }: SpendNames, span: Span) {
   return db.query<HourTotals>(
     `SELECT t.start, t.key, x.text AS labels, t.model, t.target, ${BEYOND.join(', ')}
@@ -49,7 +49,7 @@ function hoursBeyond(db: SqlDatabase, { rows, totals, texts }: SpendNames, span:
   );
 }
 
-/** The same of the sessions of days. */
+/** The part of session totals whose rows are deleted. */
 function sessionsBeyond(db: SqlDatabase, { rows, sessionTotals }: SpendNames, span: Span) {
   return db.query<SessionTotals>(
     `SELECT t.start, t.session, t.key, ${BEYOND.join(', ')} FROM ${sessionTotals} t
@@ -69,14 +69,14 @@ export interface RowPlace {
 }
 export const BEGINNING: RowPlace = { id: 0, time: 0 };
 
-/** How many rows of a day there are, and the sum of their versions. */
+/** Rows of a day, and the sum of their versions. */
 export interface DayCount {
   readonly day: number;
   readonly rows: number;
   readonly revs: number;
 }
 
-/** How many rows of a process a database got, and between which times they lie. */
+/** Rows of a process that a database got, and their first and last time. */
 export interface SentRows {
   readonly writer: string;
   readonly rows: number;
@@ -84,7 +84,7 @@ export interface SentRows {
   readonly last: number;
 }
 
-/** A row of the file; with the name by which a shared database knows it, if one does. */
+/** A row of the file, with its name in a shared database, if it has one. */
 export type FileRow = StoredRow & {
   readonly of_writer: string | null;
   readonly of_n: number;
@@ -93,7 +93,7 @@ export type FileRow = StoredRow & {
 };
 
 /**
- * What moves know of the file. Versions before the journal, with a shared database, wrote it, too.
+ * Tables of the file that moves use. Versions before the journal wrote them, too, where they had a shared database.
  * `spool`: this file's name among all machines. `shared_rows`: rows of the file that the shared database knows by `at`,
  * `writer` and `n`. Ids of rows that are gone may be used again: the time tells such rows apart. `imports`: ids of rows
  * that a move wrote, not in the order of time, and from which database. `taken_totals`: up to which hour a move took
@@ -116,7 +116,7 @@ const NOTES = [
 const NAMED =
   'EXISTS (SELECT 1 FROM shared_rows s WHERE s.time = spend.time AND s.spend = spend.id)';
 const REFUSED = 'spend.id IN (SELECT spend FROM unsent WHERE refused = 1)';
-/** Tries that a killed process left, and which a process that only seemed dead may take back: their rows come later. */
+/** Rows that may still change: a process that seemed dead may take them back. */
 const OPEN_ROWS = `SELECT spend FROM running WHERE spend IS NOT NULL AND writer IN (SELECT id FROM writers)
   UNION ALL SELECT id AS spend FROM spend
     WHERE rev < 3 AND writer IN (SELECT writer FROM spend_marks WHERE gone IS NULL)`;
@@ -125,7 +125,7 @@ const NOT_UNSENT = 'NOT EXISTS (SELECT 1 FROM unsent u WHERE u.writer = s.writer
 /** The file of a machine. */
 export class SpendFile {
   readonly #db: SqlDatabase;
-  /** A gateway with a shared database, or a move, has written here. */
+  /** A move, or a gateway with a shared database, has written here. */
   readonly #isNamed: boolean;
   /** Among all machines; undefined: it has no name yet. */
   readonly origin: string | undefined;
@@ -197,7 +197,7 @@ export class SpendFile {
     return (await this.#one<{ rows: number }>(sql, [after, since]))!.rows;
   }
 
-  /** Those rows, the oldest first, in pages. With each, up to where all are moved when it is. */
+  /** Pages of movable rows, the oldest first. `upTo`: all rows up to there are moved when the page is. */
   async *pages(
     after: number,
     since: number,
@@ -228,7 +228,7 @@ export class SpendFile {
     }
   }
 
-  /** What totals count beyond the rows that are moved. */
+  /** Totals beyond the rows that are moved. */
   async totals(time: number): Promise<readonly HourTotals[]> {
     const { rows, totals } = FILE_NAMES;
     if (await this.#isEven(rows, `${totals} WHERE span = 0`, time)) return [];
@@ -254,7 +254,7 @@ export class SpendFile {
     return found!.counted === found!.there;
   }
 
-  /** What a shared database got from this file by itself, by process. */
+  /** Rows that gateways of earlier versions sent to a shared database, by process. */
   async sent(): Promise<readonly SentRows[]> {
     if (!this.#isNamed) return [];
     return this.#db.query(
@@ -279,7 +279,7 @@ export class SpendFile {
   }
 }
 
-/** How far the file of a machine is moved. */
+/** The progress of the move of a file. */
 export interface MoveMark extends RowPlace {
   /** Rows that ended before this time are moved as totals. */
   readonly since: number;
@@ -294,7 +294,7 @@ export class SpendDatabase {
   readonly #side: Side;
   readonly #hasRows: boolean;
   readonly #hasMoves: boolean;
-  /** By which files know this database; undefined: it has no name yet. */
+  /** Its name in files; undefined: it has none yet. */
   readonly name: string | undefined;
 
   private constructor(side: Side, name: string | undefined) {
@@ -319,7 +319,7 @@ export class SpendDatabase {
     return row;
   }
 
-  /** Whether it is this database that got them, and still has them all. */
+  /** Whether this database got these rows, and still has all of them. */
   async knows(sent: readonly SentRows[]): Promise<boolean> {
     if (sent.length === 0) return true;
     if (!this.#hasRows) return false;

@@ -5,6 +5,7 @@ import { EngineAway } from '../state/engines/engine.ts';
 import { Keeper } from '../state/journal/keeper.ts';
 import { fileAt, isDamage, setAside } from '../state/versioned-store.ts';
 import type { SpendStore } from './spend-store.ts';
+import { lapse, prune } from './spend-upkeep.ts';
 
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 5000;
@@ -168,7 +169,7 @@ export class SpendKeeper {
     }
     if (now - this.#pruned < PRUNE_EVERY_MS) return;
     // The process that ends leaves it to the next one.
-    while (!this.#closed && (await store.prune(keep(), SETTLED_MS, PRUNED_AT_ONCE)));
+    while (!this.#closed && (await prune(store, keep(), SETTLED_MS, PRUNED_AT_ONCE)));
     this.#pruned = now;
   }
 
@@ -177,7 +178,7 @@ export class SpendKeeper {
     this.#reached ??= now;
     const { lostAfterMs = LOST_AFTER_MS, onLost } = this.#options;
     if (now - this.#reached < lostAfterMs) return;
-    const lost = await store.lapse(lostAfterMs, PRUNED_AT_ONCE);
+    const lost = await lapse(store, lostAfterMs, PRUNED_AT_ONCE);
     if (lost > 0) onLost(lost);
   }
 

@@ -17,9 +17,6 @@ import {
   DATABASE_NAMES,
   ENDED,
   FILE_NAMES,
-  HOUR,
-  LOST,
-  MONTH,
   type SpendNames,
   type StoredRow,
   type SumColumn,
@@ -28,27 +25,20 @@ import {
   TAKEN_OVER,
 } from './schema.ts';
 import type { SpendRow } from './spend.ts';
-import { dropMonth, makeMonths } from './spend-months.ts';
+import { makeMonths } from './spend-months.ts';
 import { RowTotals, type SessionGroup, type TotalsGroup } from './totals.ts';
 
 const DEADLINE_MS = 10_000;
-const DAY_MS = 86_400_000;
 const MAX_TEXTS = 10_000;
 /** Rows of one statement: few sizes, so that there are few statements. */
 const SIZES = [64, 8, 1] as const;
 /** Targets that are remembered, the newest ones. */
 const MAX_LEARNED = 2000;
-/** How far a process was is known for so long after its files went: no keeper has read them before by then. */
-const MARK_DAYS = 30;
-/** Rows whose true row may still come are known for so long, at most. */
-const KEPT_DAYS = 366;
 
-/** Locks of Postgres: the tries of one machine, parts of the rows, what one replica at a time does for all. */
+/** Held by whoever writes for a machine, with the hash of its name. */
 export const MACHINE_LOCK = 7_496_232;
-const LAPSE_LOCK = 7_496_234;
-const PRUNE_LOCK = 7_496_235;
 
-/** What a journal of spend says. */
+/** An entry of a journal of spend. */
 export type SpendEntry =
   /** A try has ended; `begun`: its number and time as one that runs. */
   | { readonly row: SpendRow; readonly begun?: readonly [n: number, at: number] }
@@ -168,7 +158,7 @@ export class SpendStore implements JournalTables {
     );
   }
 
-  /** Rows that are there, or wait for their end, as what they were before. */
+  /** Deletes earlier versions of these rows: tries that run, and rows that were booked before their end. */
   async #takeBack(
     inside: SqlStatements,
     names: readonly RowName[],
@@ -195,7 +185,7 @@ export class SpendStore implements JournalTables {
     }
   }
 
-  /** Rows go, and their part of the totals with them. */
+  /** Deletes rows, and their part of the totals. */
   async #drop(
     inside: SqlStatements,
     table: string,
@@ -211,7 +201,7 @@ export class SpendStore implements JournalTables {
     for (const row of gone) totals.add({ ...row, labels: texts.get(row.labels)! }, row.id, -1);
   }
 
-  /** Adds rows that are not there, and counts them. @returns those */
+  /** Adds rows that are not there, and counts them. @returns the rows that were added */
   async #insert(
     inside: SqlStatements,
     rows: readonly NamedRow[],
@@ -354,10 +344,10 @@ export class SpendStore implements JournalTables {
     return texts;
   }
 
-  /** Books what a process left that is gone. If it is not, the true rows take the place of these. */
+  /** Books the tries of a process that is gone. If it lives after all, the true rows replace these. */
   async ended(writer: string): Promise<void> {
     await this.writing((inside) =>
-      this.#book(inside, 'writer = $1', [writer], (row) => ({ ...row, rev: TAKEN_OVER })),
+      this.book(inside, 'writer = $1', [writer], (row) => ({ ...row, rev: TAKEN_OVER })),
     );
   }
 
@@ -369,8 +359,8 @@ export class SpendStore implements JournalTables {
     );
   }
 
-  /** Tries that run become rows. @returns how many */
-  async #book(
+  /** Tries that run become rows. @param as the row of a try, as it was reserved @returns how many */
+  async book(
     inside: SqlStatements,
     where: string,
     values: readonly SqlValue[],
@@ -395,7 +385,7 @@ export class SpendStore implements JournalTables {
     await this.writing((inside) => this.replace(inside, rows));
   }
 
-  /** The same in a transaction. @param gone ids of rows whose place they take @returns those that were written */
+  /** {@link put} in a transaction. @param gone ids of rows whose place they take @returns the rows that were written */
   async replace(
     inside: SqlStatements,
     rows: readonly NamedRow[],
@@ -450,65 +440,7 @@ export class SpendStore implements JournalTables {
     );
   }
 
-  /**
-   * Deletes some of what is old. True: there is more.
-   * @param keep days; 0 = for ever
-   * @param settledMs months of rows that were made anew stay for so long: what comes late is not counted twice
-   */
-  async prune(
-    keep: { readonly rows: number; readonly totals: number },
-    settledMs: number,
-    most: number,
-  ): Promise<boolean> {
-    const now = Date.now();
-    const before = (days: number) => now - days * DAY_MS;
-    return this.writing(async (inside) => {
-      let more = false;
-      if (!this.#isFile && !(await tryLock(inside, [PRUNE_LOCK]))) return false;
-      if (keep.rows > 0) {
-        more = this.#isFile
-          ? await this.#dropRows(inside, before(keep.rows), most)
-          : await dropMonth(inside, before(keep.rows), settledMs);
-      }
-      const drop = async (table: string, keys: string, where: string, time: number) => {
-        const gone = await inside.query(
-          `DELETE FROM ${table} WHERE (${keys}) IN (SELECT ${keys} FROM ${table} WHERE ${where} LIMIT ${most}) RETURNING 1`,
-          [time],
-        );
-        more ||= gone.length === most;
-      };
-      if (keep.totals > 0) {
-        const { totals, sessionTotals } = this.names;
-        for (let span = HOUR; span <= MONTH; span++) {
-          const time = before(keep.totals + (span === MONTH ? 31 : 1));
-          const keys = 'span, start, key, labels, model, target';
-          await drop(totals, keys, `span = ${span} AND start < $1`, time);
-        }
-        await drop(sessionTotals, 'start, session, key', 'start < $1', before(keep.totals + 1));
-      }
-      await drop('hopgate.spend_marks', 'writer', 'gone < $1', before(MARK_DAYS));
-      if (!this.#isFile) {
-        const days = Math.min(KEPT_DAYS, keep.totals || KEPT_DAYS);
-        await drop('hopgate.spend_kept', 'at, writer, n', 'at < $1', before(days));
-        await inside.query(
-          `DELETE FROM hopgate.spend_spools s WHERE seen < clock_timestamp() - interval '30 days'
-            AND NOT EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id)`,
-        );
-      }
-      return more;
-    });
-  }
-
-  async #dropRows(inside: SqlStatements, time: number, most: number): Promise<boolean> {
-    const gone = await inside.query(
-      `DELETE FROM hopgate.spend WHERE time < $1 AND id IN (SELECT id FROM hopgate.spend ORDER BY id LIMIT ${most})
-        RETURNING 1`,
-      [time],
-    );
-    return gone.length === most;
-  }
-
-  /** Other replicas hear that this machine lives. */
+  /** Tells other replicas that this machine lives. */
   heard(): Promise<void> {
     return this.#isFile ? Promise.resolve() : this.#heard(this.database);
   }
@@ -519,39 +451,6 @@ export class SpendStore implements JournalTables {
         ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, replica = excluded.replica`,
       [this.#machine, this.#replica ?? ''],
     );
-  }
-
-  /**
-   * Books what runs on a machine that was not heard for so long: it is lost, with what was reserved, until its true row
-   * comes. @returns how many
-   */
-  lapse(afterMs: number, most: number): Promise<number> {
-    if (this.#isFile) return Promise.resolve(0);
-    return this.writing(async (inside) => {
-      if (!(await tryLock(inside, [LAPSE_LOCK]))) return 0;
-      const silent = "seen < clock_timestamp() - $1 * interval '1 millisecond'";
-      const machines = await inside.query<{ id: string }>(
-        `SELECT id FROM hopgate.spend_spools s WHERE ${silent}
-          AND EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id) LIMIT 20`,
-        [afterMs],
-      );
-      let found = 0;
-      for (const { id } of machines) {
-        if (found >= most || !(await tryLock(inside, [MACHINE_LOCK, id]))) continue;
-        const still = await inside.query(
-          `SELECT 1 FROM hopgate.spend_spools WHERE id = $2 AND ${silent}`,
-          [afterMs, id],
-        );
-        if (still.length === 0) continue;
-        const some = `(at, writer, n) IN (SELECT at, writer, n FROM hopgate.spend_open WHERE spool = $1 ORDER BY at LIMIT ${most})`;
-        found += await this.#book(inside, some, [id], ({ row, ...named }) => ({
-          ...named,
-          rev: LOST,
-          row: { ...row, ended: 'lost' as SpendRow['ended'] },
-        }));
-      }
-      return found;
-    });
   }
 
   close(): void {
@@ -616,22 +515,9 @@ export class SpendStore implements JournalTables {
 export const fileStore = (path: string, busyMs = 5000): SpendStore =>
   new SpendStore(openSqlite(spendSchema(), { path, busyMs }), { machine: '' });
 
-/** Ids of rows of a session, in the file. */
+/** Ids of the first and last row of a session, in the file. */
 const RANGES = `first_row = min(coalesce(t.first_row, excluded.first_row), coalesce(excluded.first_row, t.first_row)),
   last_row = max(coalesce(t.last_row, excluded.last_row), coalesce(excluded.last_row, t.last_row))`;
-
-async function tryLock(
-  inside: SqlStatements,
-  [lock, text]: readonly [number, string?],
-): Promise<boolean> {
-  const [row] = await inside.query<{ locked: boolean }>(
-    text === undefined
-      ? `SELECT pg_try_advisory_xact_lock(${lock}) AS locked`
-      : `SELECT pg_try_advisory_xact_lock(${lock}, hashtext($1)) AS locked`,
-    text === undefined ? [] : [text],
-  );
-  return row!.locked;
-}
 
 /** A list in parts of {@link SIZES}. */
 function* pieces<T>(list: readonly T[]): Generator<readonly T[]> {

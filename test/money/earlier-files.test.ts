@@ -9,6 +9,7 @@ import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
 import { ADDED, type Column, type SpendReader, spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { SpendStore } from '../../src/money/spend-store.ts';
+import { lapse } from '../../src/money/spend-upkeep.ts';
 import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import { prepared } from '../../src/state/sql/migrations.ts';
 import { openPostgres } from '../../src/state/sql/postgres.ts';
@@ -162,7 +163,7 @@ describe.skipIf(!HAS_POSTGRES)('in Postgres', () => {
     const batch = [{ ...columns, at: time, writer: 'older-1', n: 1, rev: 0 }];
     const put = 'SELECT hopgate.spend_put($1, $2, $3)';
     await database.query(put, ['older', 'two', JSON.stringify(batch)], LONG);
-    expect(await store.lapse(-1000, 500)).toBe(1);
+    expect(await lapse(store, -1000, 500)).toBe(1);
     const ended = [{ ...batch[0], rev: 3, cost: 60 }];
     await database.query(put, ['older', 'two', JSON.stringify(ended)], LONG);
     expect(await stored()).toEqual([

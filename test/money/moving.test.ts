@@ -12,6 +12,7 @@ import { readRowsQuery, spendCsv } from '../../src/money/rows.ts';
 import type { SpendReader } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { fileStore, type SpendStore } from '../../src/money/spend-store.ts';
+import { prune } from '../../src/money/spend-upkeep.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
 import type { MoveDirection } from '../../src/state/move/state-move.ts';
@@ -77,7 +78,7 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
   /** Deletes what is older. */
   const dropBefore = (time: number) => async (store: SpendStore) => {
     const days = (Date.now() - time) / DAY;
-    while (await store.prune({ rows: days, totals: 0 }, 0, 1000));
+    while (await prune(store, { rows: days, totals: 0 }, 0, 1000));
   };
   /** As a replica writes, on the same folder. */
   async function spendShared(database: Sql, path: string, rows: readonly SpendRow[]) {

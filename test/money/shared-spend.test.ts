@@ -14,6 +14,7 @@ import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
 import { spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { SpendStore } from '../../src/money/spend-store.ts';
+import { lapse, prune } from '../../src/money/spend-upkeep.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import type { Sql, SqlReader } from '../../src/state/engines/engine.ts';
 import { EngineAway } from '../../src/state/engines/engine.ts';
@@ -472,11 +473,11 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     const months = async () =>
       (await database.query('SELECT 1 FROM hopgate.spend_months', [], LONG)).length;
     const before = await months();
-    const prune = (rows: number, totals: number, settledMs: number) =>
-      storeOf('old').prune({ rows, totals }, settledMs, 500);
-    await prune(90, 0, DAY);
+    const pruneOld = (rows: number, totals: number, settledMs: number) =>
+      prune(storeOf('old'), { rows, totals }, settledMs, 500);
+    await pruneOld(90, 0, DAY);
     expect(await months()).toBe(before);
-    for (let i = 0; i < before; i++) await prune(90, 0, 0);
+    for (let i = 0; i < before; i++) await pruneOld(90, 0, 0);
     expect(await stored()).toMatchObject({ tries: 1 });
     const totals = async () => {
       const [row] = await database.query<{ tries: number }>(
@@ -487,7 +488,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       return row!.tries;
     };
     expect(await totals()).toBe(2);
-    await prune(0, 100, 0);
+    await pruneOld(0, 100, 0);
     expect(await totals()).toBe(1);
   });
 
@@ -500,10 +501,10 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       await gone.read(() => {});
       return (await openRows()) === 2;
     });
-    const lapse = () => storeOf('watcher').lapse(-1000, 500);
-    await lapse();
+    const lapseAll = () => lapse(storeOf('watcher'), -1000, 500);
+    await lapseAll();
     expect(await stored()).toMatchObject({ tries: 2, cost: 1800, lost: 2 });
-    const prune = () => storeOf('watcher').prune({ rows: 90, totals: 0 }, 0, 500);
+    const pruneAll = () => prune(storeOf('watcher'), { rows: 90, totals: 0 }, 0, 500);
     const sums = async () => {
       const found = await database.query<Record<string, number>>(
         `SELECT 'span ' || span AS what, sum(tries)::int AS tries, sum(cost)::bigint AS cost, sum(estimated)::int AS estimated
@@ -516,7 +517,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       return found.map(({ tries, cost, estimated }) => [tries, cost, estimated]);
     };
     const everywhere = (...values: number[]) => [values, values, values, values];
-    for (let i = 0; i < 10; i++) await prune();
+    for (let i = 0; i < 10; i++) await pruneAll();
     expect(await stored()).toMatchObject({ tries: 0 });
     expect(await sums()).toEqual(everywhere(2, 1800, 2));
 
@@ -525,7 +526,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     expect(await stored()).toMatchObject({ tries: 1, cost: 250 });
     expect(await sums()).toEqual(everywhere(2, 1150, 1));
     // The month is dropped again, and the other one ends then.
-    for (let i = 0; i < 10; i++) await prune();
+    for (let i = 0; i < 10; i++) await pruneAll();
     gone.end(places[1]!, { ...reserved, ended: 'done', cost: 50, estimated: 0 });
     await gone.read(() => {});
     expect(await sums()).toEqual(everywhere(2, 300, 0));
