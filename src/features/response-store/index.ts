@@ -9,9 +9,10 @@ import { type Chain, isVendorReference, type ResponseReads } from './response-re
 import type { ResponseStore } from './response-store.ts';
 import { type Due, dueOf, type StoredResponse, withDue, withoutDue } from './stored-response.ts';
 
+export { isOwnId } from './found-responses.ts';
 export type { ItemPageQuery } from './item-pages.ts';
 export { isVendorReference, type ResponseReads } from './response-reads.ts';
-export { isOwnId, ResponseStore, type ResponseStoreOptions } from './response-store.ts';
+export { ResponseStore, type ResponseStoreOptions } from './response-store.ts';
 export { RESPONSES } from './schema.ts';
 export {
   type Due,
@@ -174,7 +175,7 @@ export interface FinishedExchange {
   readonly keeper?: string;
   /** When its request came, as of `instant`. */
   readonly began?: number;
-  /** What a job has been counted; left out: nothing is counted. */
+  /** The count of a job so far; left out: nothing is counted. */
   readonly due?: Due | undefined;
   /** The request's own input as a list of items (a string is one user message). */
   readonly inputItems: (body: JsonObject) => readonly JsonObject[];
@@ -218,11 +219,11 @@ export const isUnderWay = ({ status }: JsonObject): boolean =>
 export const isJob = (row: StoredResponse): boolean =>
   isUnderWay(row.response) || dueOf(row) !== undefined;
 
-/** What the change of a finished job did. */
+/** The result of the change of a finished job. */
 export interface FinishedJob {
   /** As it was before. */
   readonly row: StoredResponse;
-  /** What has been counted of it. */
+  /** Its count so far. */
   readonly due: Due | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The limits of stored responses: which rows go, so that no owner pushes out the responses of another. */
+/** Chooses the stored responses that go beyond the limits, so that no owner pushes out the responses of another. */
 
 import { readBoolean } from '../../state/sql/sql.ts';
 import type { ResponseLimits, RowKey } from './stored-response.ts';
@@ -11,7 +11,7 @@ export interface ShareRow extends RowKey {
   readonly idle: number | boolean;
 }
 
-/** A row, and what its owner has up to it: its own, and all that are newer. */
+/** A row, with the count and the bytes of its owner's rows up to it, from the newest on. */
 interface Placed {
   readonly row: ShareRow;
   readonly rows: number;
@@ -19,9 +19,9 @@ interface Placed {
 }
 
 /**
- * The rows to remove. Each owner keeps the newest: with the rows of all owners in the order of their place among their
- * owner's, what is beyond a limit is that of whoever has most. A conversation goes as a whole, but of an owner's newest
- * one, where it is too large by itself, the oldest responses go one by one.
+ * The rows to remove. Rows are ordered by their place among the rows of their owner, the newest first, and those beyond
+ * a limit go: they belong to the owners that have most. A conversation goes as a whole. Only the newest one of an owner,
+ * if it is too large by itself, loses its oldest responses one by one.
  */
 export function beyondLimits(all: readonly ShareRow[], limits: ResponseLimits): readonly RowKey[] {
   const kept = all.filter(({ idle }) => !readBoolean(idle));

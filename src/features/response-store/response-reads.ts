@@ -48,9 +48,9 @@ export interface FetchedResponses {
   /** By the ids of the items that they contain. */
   readonly items: ReadonlyMap<string, FoundResponse>;
   readonly seal: TextSeal;
-  /** What is not in `rows` may exist all the same. */
+  /** Responses that are not in `rows` may exist all the same. */
   readonly isAway: boolean;
-  /** A chain may go on beyond what was read. */
+  /** A chain may be longer than the part that was read. */
   readonly isCut: boolean;
   readonly onContinued: (row: FoundResponse) => void;
   /** A text cannot be opened. */

@@ -1,24 +1,24 @@
 /**
- * The store of responses: what a request names is fetched ahead, from the cache, from what waits here, and from the
- * database in one trip; what was put is written behind the request, and waits in a file where the database is away.
+ * The store of responses. A request fetches all that it names ahead, in one trip to the cache and one to the database.
+ * Responses are written after their requests, and wait in a file while the database is away.
  */
 
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
-import { secretBase36 } from '../../lib/text/ids.ts';
 import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
 import type { SqlDatabase } from '../../state/sql/sql.ts';
 import { AS_IT_IS, type TextSeal } from '../../state/text-seal.ts';
+import { FoundResponses } from './found-responses.ts';
 import { type CachedRows, ResponseCache } from './response-cache.ts';
 import { ResponseQueue } from './response-queue.ts';
 import { ResponseReads, responsesAway } from './response-reads.ts';
 import { type Named, ResponseTables } from './response-tables.ts';
+import { ResponseThreads } from './response-threads.ts';
 import {
   DEFAULT_LIMITS,
   type FoundResponse,
   isUsable,
-  keyOf,
   openRow,
   QueuedResponse,
   type ResponseLimits,
@@ -28,10 +28,10 @@ import {
 } from './stored-response.ts';
 import { WaitingResponses } from './waiting-responses.ts';
 
-/** What a request names. */
+/** Ids that a request names. */
 export interface NamedResponses {
   readonly responses?: readonly string[];
-  /** What the responses continue is wanted, too. */
+  /** Also the responses that these continue. */
   readonly chains?: boolean;
   /** Output items. */
   readonly items?: readonly string[];
@@ -45,11 +45,11 @@ export interface ResponseStoreOptions {
   /** Others read and write the same database, and find at once what an answer has ended with. */
   readonly others?: boolean;
   readonly cache?: KeyValue | undefined;
-  /** Of texts that leave this machine. */
+  /** Seals texts that leave this machine. */
   readonly seal?: TextSeal;
-  /** The file for what waits while the database is away; left out: memory only. */
+  /** The file for rows that wait while the database is away; by default they wait in memory. */
   readonly waitingPath?: string;
-  /** Of an older version, which is taken over. */
+  /** The file of an older version, which is taken over. */
   readonly oldSpoolPath?: string;
   readonly limits?: Partial<ResponseLimits>;
   /** Milliseconds between a change and its write. */
@@ -62,56 +62,26 @@ export interface ResponseStoreOptions {
   readonly warn?: (message: string, cause?: unknown) => void;
 }
 
-/** Milliseconds that an answer waits at most until others can find its response. */
+/** Milliseconds that an answer waits at most for others to find its response. */
 const SENT_MS = 50;
 const FLUSH_MS = 100;
 const RETRY_MS = 1000;
-/** So many are written at once. */
+/** Rows of one write. */
 const MANY = 64;
 /** Another process may be about to write what it has made. */
 const LOOK_AGAIN_MS = 30;
 const PRUNE_MS = 60_000;
-/** When more was written meanwhile, what is beyond the limits is removed at once. */
+/** After more writes than this, rows beyond the limits are removed at once. */
 const MAX_UNPRUNED = { rows: 1000, bytes: 50 * 2 ** 20 };
 const CLOSE_MS = 3000;
 /** The last write to a file waits so long for another process that writes. */
 const LAST_MS = 5000;
-/** What must be certain is tried again so often where others hold the database up. */
-const TIMES = 10;
+/** Tries of an operation that must succeed, where other processes block the database. */
+const MAX_TRIES = 10;
 const AGAIN_MS = 100;
 /** Times that a response is looked for which the cache has, and the database has not yet. */
 const CHANGE_LOOKS = 5;
-const MAX_THREADS = 10_000;
 const MAX_OWED = 10_000;
-
-/** Did a gateway make this id: of the time and a random part? A vendor's has another form. */
-export const isOwnId = (id: string): boolean => /^resp_\d{13}_[0-9a-z]{6}$/.test(id);
-
-/** Responses by their ids, and by the ids of the items that they contain. */
-class Found {
-  readonly rows = new Map<string, FoundResponse>();
-  readonly items = new Map<string, FoundResponse>();
-
-  /** What was found first is the newest. */
-  add(row: FoundResponse): void {
-    const known = this.rows.get(row.id);
-    if (known !== undefined && isWhole(known)) return;
-    this.rows.set(row.id, row);
-    if (isWhole(row)) for (const item of row.itemIds) this.items.set(item, row);
-  }
-}
-
-/** Of a mere link of a chain the response object is not read. */
-const isWhole = (row: FoundResponse): boolean =>
-  row instanceof QueuedResponse || row.response.length > 0;
-
-interface Looked {
-  readonly found: Found;
-  /** Something is not there, and another process may be about to write it. */
-  readonly mayCome: boolean;
-  readonly isAway: boolean;
-  readonly isCut: boolean;
-}
 
 const NOTHING_CACHED: CachedRows = { rows: new Map(), isGone: () => false };
 
@@ -125,12 +95,12 @@ export class ResponseStore {
   #openAt = 0;
   #opened: ResponseTables | undefined;
   readonly #waiting: WaitingResponses;
-  /** The conversations of responses that were read or written here, by their keys. */
-  readonly #threads = new Map<string, string>();
+  readonly #threads = new ResponseThreads();
+  /** Conversations that were continued and not written since. */
   readonly #touched = new Set<string>();
   /** By the hashes of the spaces. */
   readonly #erasures = new RecentErasures();
-  /** What the cache must still be told. */
+  /** Messages that the cache did not take. */
   readonly #owed: ((cache: ResponseCache) => Promise<void>)[] = [];
   readonly #told = new Set<string>();
   readonly #unpruned = { rows: 0, bytes: 0 };
@@ -158,7 +128,7 @@ export class ResponseStore {
     });
   }
 
-  /** Opens the database now, and takes over what an earlier process could not write. Never throws. */
+  /** Opens the database, and takes over the rows that an earlier process could not write. Never throws. */
   open(): void {
     if (this.#upkeep !== undefined || this.#closed) return;
     this.#upkeep = setInterval(() => void this.prune(PRUNE_MS), PRUNE_MS);
@@ -172,7 +142,7 @@ export class ResponseStore {
     return this.#tables() !== undefined;
   }
 
-  /** Queues the row; what is fetched from now on has it. It replaces the owner's row of the same id. */
+  /** Queues the row, which replaces the owner's row of the same id. It can be fetched at once. */
   put(stored: StoredResponse): void {
     this.open();
     const { owner, id, previous, space = '' } = stored;
@@ -183,11 +153,9 @@ export class ResponseStore {
       this.#dropped(1);
       return;
     }
-    const thread =
-      this.#threadOf(owner, id) ??
-      (previous === undefined ? undefined : this.#threadOf(owner, previous));
-    const queued = new QueuedResponse({ ...stored, began }, thread ?? secretBase36(20), this.#seal);
-    this.#learn(queued);
+    const thread = this.#threads.of({ owner, id, previous });
+    const queued = new QueuedResponse({ ...stored, began }, thread, this.#seal);
+    this.#threads.learn(queued);
     this.#queue.add(queued);
     // Sizes are summed up now and then only.
     const looks = this.#queue.isFull || this.#queue.size % MANY === 0;
@@ -216,9 +184,9 @@ export class ResponseStore {
   }
 
   /**
-   * What the request names, ready to be read.
+   * Fetches the responses and items that a request names.
    * @param owner as of `ownerOf`; another owner's responses do not exist
-   * @param lenient what cannot be looked up now counts as unknown
+   * @param lenient a response that cannot be looked up now counts as unknown
    */
   async fetch(
     { responses = [], chains = false, items = [] }: NamedResponses,
@@ -226,23 +194,22 @@ export class ResponseStore {
     lenient = false,
   ): Promise<ResponseReads> {
     const named: Named = { responses, chains, items };
-    let looked: Looked = { found: new Found(), mayCome: false, isAway: false, isCut: false };
+    let found: FoundResponses | undefined;
     if (responses.length > 0 || items.length > 0) {
-      looked = await this.#look(named, owner);
-      if (looked.mayCome && !looked.isCut) {
+      found = await this.#look(named, owner);
+      if (this.#options.others === true && !found.isCut && found.mayCome) {
         await Bun.sleep(LOOK_AGAIN_MS);
-        looked = await this.#look(named, owner);
+        found = await this.#look(named, owner);
       }
     }
-    const { found, isAway, isCut } = looked;
-    for (const row of found.rows.values()) this.#learn(row);
+    for (const row of found?.rows.values() ?? []) this.#threads.learn(row);
     return new ResponseReads({
       owner,
-      rows: found.rows,
-      items: found.items,
+      rows: found?.rows ?? new Map(),
+      items: found?.items ?? new Map(),
       seal: this.#seal,
-      isAway: isAway && !lenient,
-      isCut,
+      isAway: found?.isAway === true && !lenient,
+      isCut: found?.isCut === true,
       onContinued: ({ thread }) => {
         this.#touched.add(thread);
         this.#schedule(this.#options.flushMs ?? FLUSH_MS);
@@ -278,7 +245,7 @@ export class ResponseStore {
       if (next === 'same') return false;
       if (next !== undefined) {
         const row = this.#here(next);
-        this.#learn(row);
+        this.#threads.learn(row);
         await this.#send(row);
         return true;
       }
@@ -314,9 +281,9 @@ export class ResponseStore {
   }
 
   /**
-   * The same for the hash of its name, everywhere: what others have still to write is not written any more.
-   * @param at as of `instant`: what was begun later stays; left out: now
-   * @throws GatewayError 503: the database could not be told; what is here and in the cache is gone
+   * Deletes them by the hash of its name, everywhere: other processes do not write those that they still hold.
+   * @param at as of `instant`: responses begun later stay; by default now
+   * @throws GatewayError 503: the database did not take it; the cache and this process did
    */
   async forgetSpace(hash: string, at?: number): Promise<void> {
     const local = at ?? preciseNow();
@@ -336,12 +303,12 @@ export class ResponseStore {
     });
   }
 
-  /** Resolves when what is queued now is written, or cannot be written now. */
+  /** Resolves when the rows that are queued now are written, or cannot be written now. */
   flush(): Promise<void> {
     return this.#flushNow();
   }
 
-  /** Resolves when nothing is left to write, or it is in the file of what waits. */
+  /** Resolves when all rows are written, to the database or to the file of waiting ones. */
   async close(): Promise<void> {
     if (this.#closed) return;
     clearInterval(this.#upkeep);
@@ -364,7 +331,7 @@ export class ResponseStore {
     this.#opened?.close();
   }
 
-  /** Removes what is beyond the limits, unless another process did so within this time. */
+  /** Removes rows beyond the limits, unless another process did so within this time. */
   async prune(everyMs: number): Promise<void> {
     this.#unpruned.rows = 0;
     this.#unpruned.bytes = 0;
@@ -405,68 +372,27 @@ export class ResponseStore {
     await this.#flushNow();
   }
 
-  async #look(named: Named, owner: string): Promise<Looked> {
-    const cached = await this.#readCache(named, owner);
-    const found = new Found();
-    const take = (id: string): FoundResponse | 'gone' | undefined => {
-      if (cached.isGone(id)) return 'gone';
-      const row = found.rows.get(id) ?? cached.rows.get(id) ?? this.#queue.get({ owner, id });
-      if (row === undefined) return undefined;
-      if (this.#isErased(row)) return 'gone';
-      found.add(row);
-      return row;
-    };
-    /** What is named, or continued by what was found, and not found itself. */
-    const lacking = (): Named => {
-      const missing = new Set<string>();
-      for (const id of named.responses) {
-        const seen = new Set<string>();
-        for (let at: string | null = id; at !== null && !seen.has(at); ) {
-          seen.add(at);
-          const row = take(at);
-          if (row === undefined) missing.add(at);
-          at = named.chains && row !== undefined && row !== 'gone' ? row.previous : null;
-        }
-      }
-      const items = named.items.filter((item) => !found.items.has(item));
-      return { responses: [...missing], chains: named.chains, items };
-    };
-    for (const id of cached.rows.keys()) take(id);
-    for (const item of named.items) {
-      const row = found.items.has(item) ? undefined : this.#queue.withItem(owner, item);
-      if (row !== undefined) take(row.id);
-    }
-    let isAway = this.#tables() === undefined && this.#openDatabase !== undefined;
-    let isCut = false;
-    const read = async (
-      tables: ResponseTables | undefined,
-      here: (row: ResponseRow) => ResponseRow,
-    ) => {
-      const left = lacking();
-      if (tables === undefined || (left.responses.length === 0 && left.items.length === 0)) return;
-      const known = await tables.read(left, owner);
-      isCut ||= known.isCut;
-      for (const row of known.rows.map(here)) {
-        if (!cached.isGone(row.id) && !this.#isErased(row)) found.add(row);
-      }
-    };
-    await this.#waiting.use((file) => read(file, (row) => row));
+  async #look(named: Named, owner: string): Promise<FoundResponses> {
+    const found = new FoundResponses({
+      named,
+      owner,
+      cached: await this.#readCache(named, owner),
+      queue: this.#queue,
+      isErased: (row) => this.#isErased(row),
+    });
+    found.isAway = this.#tables() === undefined && this.#openDatabase !== undefined;
+    const asItIs = (row: ResponseRow) => row;
+    await this.#waiting.use((file) => found.readFrom(file, asItIs));
     try {
-      await read(this.#tables(), (row) => this.#here(row));
+      const tables = this.#tables();
+      if (tables !== undefined) await found.readFrom(tables, (row) => this.#here(row));
     } catch (thrown) {
       this.#failed('cannot read stored responses', thrown);
-      isAway = this.#openDatabase !== undefined;
+      found.isAway = this.#openDatabase !== undefined;
     }
-    // What waits may be continued by what another replica has written since.
-    await this.#waiting.use((file) => read(file, (row) => row));
-    const left = lacking();
-    // What only gateways know, what one of them named, and what a known response continues.
-    const mayCome =
-      this.#options.others === true &&
-      !isAway &&
-      ((owner !== '' && left.items.length > 0) ||
-        left.responses.some((id) => owner !== '' || isOwnId(id) || !named.responses.includes(id)));
-    return { found, mayCome, isAway, isCut };
+    // The file may continue a response that another replica has written since.
+    await this.#waiting.use((file) => found.readFrom(file, asItIs));
+    return found;
   }
 
   /** A row of the database or the cache, its time by the clock of this process. */
@@ -577,7 +503,7 @@ export class ResponseStore {
     }
   }
 
-  /** The replica that made it may be gone: what the cache still has is written for it. */
+  /** Writes a row for the replica that made it and may be gone, if the cache still has it. */
   async #rescue({ owner, id }: RowKey): Promise<void> {
     const named: Named = { responses: [id], chains: false, items: [] };
     const row = (await this.#readCache(named, owner)).rows.get(id);
@@ -603,7 +529,7 @@ export class ResponseStore {
     this.#trim();
   }
 
-  /** Writes what waits in the file, the oldest first. @throws EngineAway, or the database's error */
+  /** Writes the rows of the file, the oldest first. @throws EngineAway, or the database's error */
   async #writeWaiting(tables: ResponseTables): Promise<void> {
     for (;;) {
       const rows = await this.#waiting.next();
@@ -620,7 +546,7 @@ export class ResponseStore {
 
   /** @throws GatewayError 503: it is not certain that it is done */
   async #certainly<T>(work: () => Promise<T>): Promise<T> {
-    for (let left = TIMES; ; left--) {
+    for (let left = MAX_TRIES; ; left--) {
       try {
         return await work();
       } catch (thrown) {
@@ -629,19 +555,6 @@ export class ResponseStore {
         await Bun.sleep(AGAIN_MS);
       }
     }
-  }
-
-  #learn({ owner, id, thread }: FoundResponse): void {
-    const key = keyOf({ owner, id });
-    this.#threads.delete(key);
-    this.#threads.set(key, thread);
-    if (this.#threads.size > MAX_THREADS) {
-      this.#threads.delete(this.#threads.keys().next().value!);
-    }
-  }
-
-  #threadOf(owner: string, id: string): string | undefined {
-    return this.#threads.get(keyOf({ owner, id }));
   }
 
   #dropped(count: number): void {
@@ -674,7 +587,7 @@ export class ResponseStore {
   }
 }
 
-/** Deadlocks, a file that another process holds, and the like: the same again may succeed. What a role may not do can be allowed. */
+/** Deadlocks, a file that another process holds, and the like: a second try may succeed. A role may get a missing permission. */
 function isPassing(thrown: unknown): boolean {
   const { code } = (thrown ?? {}) as { code?: unknown };
   return typeof code === 'string' && /^(40|55|42|3F|0A|25)|BUSY|LOCKED|FULL|IOERR|NOMEM/.test(code);

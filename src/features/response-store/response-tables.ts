@@ -20,9 +20,9 @@ import {
   type RowKey,
 } from './stored-response.ts';
 
-/** What a request names. */
+/** Ids that a request names. */
 export interface Named {
-  /** Responses, and with `chains` also what they continue. */
+  /** Responses, and with `chains` also those that they continue. */
   readonly responses: readonly string[];
   readonly chains: boolean;
   /** Output items. */
@@ -37,12 +37,12 @@ export interface ReadRows {
 
 const READ_MS = 1000;
 const WRITE_MS = 5000;
-/** Of many rows, or with long texts. */
+/** For many rows, or long texts. */
 const LONG_MS = 20_000;
 /** A longer chain is refused. */
 const MAX_LINKS = 10_000;
 const MAX_BYTES = 64 * 2 ** 20;
-/** Of a chain in one trip. */
+/** The part of a chain that one trip reads. */
 const PAGE_LINKS = 1000;
 const PAGE_BYTES = 8 * 2 ** 20;
 /** Keys in one statement. */
@@ -132,7 +132,7 @@ export class ResponseTables {
   }
 
   /**
-   * Writes all of them or none, but not what was deleted or erased.
+   * Writes all of them or none, without those that were deleted or erased.
    * @param rows of different responses, `began` by the clock of this process
    * @param threads conversations that were continued
    * @returns what they continue and is not there: who made it has not written it yet, or never will
@@ -379,8 +379,8 @@ export class ResponseTables {
   }
 
   /**
-   * Removes what was made with a space, also what any process is about to write.
-   * @param at by the clock of this process: what was begun later stays; left out: now, by the database's
+   * Removes the responses of a space, also those that any process is about to write.
+   * @param at by the clock of this process: responses begun later stay; by default now, by the clock of the database
    * @throws EngineAway, or the database's error
    */
   async erase(
@@ -415,8 +415,8 @@ export class ResponseTables {
   }
 
   /**
-   * Removes what is beyond the limits, unless another process has done so within this time.
-   * @returns what was removed; undefined: it was not this one's turn
+   * Removes rows beyond the limits, unless another process did so within this time.
+   * @returns the removed rows; undefined: it was not this one's turn
    * @throws EngineAway, or the database's error
    */
   async prune(limits: ResponseLimits, everyMs: number): Promise<readonly RowKey[] | undefined> {
@@ -464,7 +464,7 @@ export class ResponseTables {
     );
   }
 
-  /** Those that were written first. */
+  /** The rows that were written first. */
   oldest(count: number): Promise<readonly (RowKey & { readonly bytes: number })[]> {
     return this.#db.query(
       `SELECT owner, id, bytes FROM hopgate.responses ORDER BY seq LIMIT ${count}`,
@@ -494,7 +494,7 @@ export class ResponseTables {
 
 const NO_KEY: RowKey = { owner: '', id: '' };
 
-/** The conversations of what these continue, as far as it is there, by {@link keyOf}. */
+/** The conversations of the rows that these continue, as far as they are there, by {@link keyOf}. */
 async function threadsOf(
   inside: SqlStatements,
   rows: readonly ResponseRow[],

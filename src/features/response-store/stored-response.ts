@@ -1,4 +1,4 @@
-/** A stored response: its fields, its limits, and its row as stores hold it: texts compressed and sealed, beside what it is found by. */
+/** A stored response: its fields, its limits, and its row, whose texts are compressed and sealed. */
 
 import type { CountedBefore } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, parseJson, tryParse } from '../../lib/json/json.ts';
@@ -56,7 +56,7 @@ export function withoutDue(response: JsonObject): JsonObject {
 export interface ResponseRow {
   readonly owner: string;
   readonly id: string;
-  /** Of its conversation: rows of one are removed together. */
+  /** Its conversation, whose rows are removed together. */
   readonly thread: string;
   /** Seconds since 1970. */
   readonly created: number;
@@ -64,7 +64,7 @@ export interface ResponseRow {
   readonly model: string;
   readonly space: string | null;
   readonly keeper: string | null;
-  /** When its request came, in milliseconds since 1970 by the clock of whoever holds the row. */
+  /** The time of its request, in milliseconds since 1970 by the clock of the side that holds the row. */
   readonly began: number;
   /** UTF-16 units of the texts, which the limit on bytes counts. */
   readonly bytes: number;
@@ -85,7 +85,7 @@ export interface ResponseLimits {
   readonly bytes: number;
   /** Milliseconds since the conversation was last continued. */
   readonly age: number;
-  /** Of what is not in the database yet, or of all where there is none. */
+  /** Limits of the rows in memory: those that are not in the database yet, or all where there is none. */
   readonly memoryRows: number;
   readonly memoryBytes: number;
 }

@@ -1,6 +1,7 @@
-/** Responses that wait in a file of this machine while the database is away: the same tables, and the oldest go first. */
+/** Responses that wait in a file of this machine while the database is away. The oldest are written first. */
 
 import { existsSync } from 'node:fs';
+import { batchesOf } from '../../state/move/moved-items.ts';
 import { openSqlite } from '../../state/sql/sqlite.ts';
 import { takeOldSpool } from './old-spool-store.ts';
 import { ResponseTables } from './response-tables.ts';
@@ -15,11 +16,11 @@ export interface WaitingOptions {
   readonly onProblem: (what: string, cause: unknown) => void;
 }
 
-/** Of one batch. */
+/** Limits of one batch. */
 const MAX_ROWS = 64;
 const MAX_BYTES = 2_000_000;
 
-/** No method rejects: a file that cannot be used is a problem that is told, and is as if it were empty. */
+/** Treats a file that cannot be used as empty, and reports it: no method rejects. */
 export class WaitingResponses {
   readonly #options: WaitingOptions;
   #file: ResponseTables | undefined;
@@ -28,7 +29,7 @@ export class WaitingResponses {
     this.#options = options;
   }
 
-  /** An earlier process has left something. */
+  /** Whether an earlier process left a file. */
   get isThere(): boolean {
     const { path = '', oldPath = '' } = this.#options;
     return existsSync(path) || existsSync(oldPath);
@@ -46,7 +47,7 @@ export class WaitingResponses {
     return this.#file !== undefined;
   }
 
-  /** Undefined where there is no file, or it fails. */
+  /** @returns undefined where there is no file, or it fails */
   async use<T>(work: (file: ResponseTables) => Promise<T>): Promise<T | undefined> {
     if (this.#file === undefined) return undefined;
     try {
@@ -60,17 +61,18 @@ export class WaitingResponses {
     }
   }
 
-  /** The rows that have waited longest, some of them. */
+  /** A batch of the oldest rows. */
   async next(): Promise<readonly ResponseRow[]> {
     const { oldPath = '' } = this.#options;
     if (existsSync(oldPath)) await this.use((file) => takeOldSpool(oldPath, file));
-    const rows = await this.use(async (file) =>
-      file.rows(upTo(MAX_BYTES, await file.oldest(MAX_ROWS))),
-    );
+    const rows = await this.use(async (file) => {
+      const [oldest = []] = batchesOf(await file.oldest(MAX_ROWS), MAX_ROWS, MAX_BYTES);
+      return file.rows(oldest);
+    });
     return rows ?? [];
   }
 
-  /** They are in the database. False: the file fails. */
+  /** Removes rows that are in the database now. False: the file fails. */
   async done(rows: readonly RowKey[]): Promise<boolean> {
     const isDone = await this.use(async (file) => {
       await file.forget(rows);
@@ -82,17 +84,4 @@ export class WaitingResponses {
   close(): void {
     this.#file?.close();
   }
-}
-
-/** The first ones, of so many bytes together; at least one. */
-function upTo<Item extends { readonly bytes: number }>(
-  most: number,
-  items: readonly Item[],
-): readonly Item[] {
-  let bytes = 0;
-  const end = items.findIndex((item, at) => {
-    bytes += item.bytes;
-    return at > 0 && bytes > most;
-  });
-  return end < 0 ? items : items.slice(0, end);
 }

@@ -1,0 +1,27 @@
+/** The conversations of responses that this process read or wrote, so that the next one joins without a look at the database. */
+
+import { secretBase36 } from '../../lib/text/ids.ts';
+import { type FoundResponse, keyOf, type StoredResponse } from './stored-response.ts';
+
+const MAX_THREADS = 10_000;
+
+export class ResponseThreads {
+  /** By the key of a response, those that were used longest ago first. */
+  readonly #threads = new Map<string, string>();
+
+  learn({ owner, id, thread }: FoundResponse): void {
+    const key = keyOf({ owner, id });
+    this.#threads.delete(key);
+    this.#threads.set(key, thread);
+    if (this.#threads.size > MAX_THREADS) {
+      this.#threads.delete(this.#threads.keys().next().value!);
+    }
+  }
+
+  /** A new conversation where it is not known which one the response continues. */
+  of({ owner, id, previous }: Pick<StoredResponse, 'owner' | 'id' | 'previous'>): string {
+    const known = this.#threads.get(keyOf({ owner, id }));
+    if (known !== undefined || previous === undefined) return known ?? secretBase36(20);
+    return this.#threads.get(keyOf({ owner, id: previous })) ?? secretBase36(20);
+  }
+}
