@@ -1,4 +1,4 @@
-/** Where budgets are counted: sessions draw leases from a bank, and settle them. The limit of a draw, and the bank of one machine. */
+/** The bank counts budgets: sessions draw leases from it, and settle them. With the bank of one machine. */
 
 import { MAX_UNITS } from './limits.ts';
 
@@ -17,11 +17,11 @@ export interface Settlement extends WindowKey {
 }
 
 export interface Want extends WindowKey {
-  /** What all sessions together may have. */
+  /** Units that all sessions together may have. */
   readonly most: number;
   /** Granted as far as there is some. */
   readonly need: number;
-  /** Granted beyond that, up to a part of what is left. */
+  /** Granted beyond that, up to a share of the rest. */
   readonly ahead: number;
 }
 
@@ -31,22 +31,22 @@ export interface Draw {
   readonly number: number;
   readonly settled: readonly Settlement[];
   readonly wanted: readonly Want[];
-  /** All of it is settled: what is left of the session's leases was never used. */
+  /** Everything is settled: the rest of the session's leases was never used. */
   readonly closes: boolean;
 }
 
 export interface Grant {
-  /** Of all sessions, this draw included. */
+  /** By all sessions, with this draw. */
   readonly spent: number;
   readonly held: number;
-  /** What this session holds, what was granted included. */
+  /** Held by this session, with the grant. */
   readonly own: number;
 }
 
 export interface Drawn {
-  /** In the order of what was wanted. */
+  /** In the order of the wants. */
   readonly grants: readonly Grant[];
-  /** The time of this session was over: what it held counts as spent, and it gets nothing more. */
+  /** The session's time was over: its held units count as spent, and it gets no more. */
   readonly lapsed: boolean;
   /** Sessions that live. */
   readonly sessions: number;
@@ -56,7 +56,7 @@ export interface Bank {
   /**
    * - `here`: it answers at once, and never fails
    * - `near`: in the first process of this machine, which hears everything at once
-   * - `far`: in a database; what it is told and asked waits for others that go with it
+   * - `far`: in a database; draws wait for others to share a trip
    */
   readonly distance: 'here' | 'near' | 'far';
   /** Milliseconds for which leases are valid after each draw. */
@@ -71,20 +71,20 @@ export interface Bank {
   save?(): void;
 }
 
-/** What all sessions have of a window. */
+/** Units of a window that all sessions have. */
 export interface WindowRow {
   spent: number;
   held: number;
 }
 
-/** What one session has of it. */
+/** Units of it that one session has. */
 export interface LeaseRow {
   held: number;
   /** Held when its time was over, so it counts as spent: it may have been used. */
   lost: number;
 }
 
-/** A settlement that comes after all takes what it can from what counts as lost, so that nothing counts twice. */
+/** A late settlement first takes units that count as lost, so that nothing counts twice. */
 export function settleLease(
   row: WindowRow,
   lease: LeaseRow,
@@ -107,7 +107,7 @@ function taken(lease: LeaseRow, units: number): LeaseRow {
   return { held, lost };
 }
 
-/** All sessions together hold at most a tenth of what is left ahead of use. */
+/** All sessions together hold at most a tenth of the rest ahead of use. */
 export function grantLease(
   row: WindowRow,
   lease: LeaseRow,
@@ -141,12 +141,12 @@ export interface TotalRows {
 /** A window as this process knows it. */
 interface Counted extends WindowRow {
   readonly window: WindowKey;
-  /** Of what is spent and held, what the file has. */
+  /** The part of spent and held units that the file has. */
   written: number;
   readonly leases: Map<string, LeaseRow>;
 }
 
-/** What was written in vain is written again, so many windows at a time. */
+/** Windows of one write, when failed writes are tried again. */
 const MAX_WRITTEN = 500;
 const NONE: LeaseRow = { held: 0, lost: 0 };
 
@@ -208,7 +208,7 @@ export class OwnBank implements Bank {
     return this.workers > 0 || this.#sessions.size > (this.#sessions.has(session) ? 1 : 0);
   }
 
-  /** A process has ended without a word: what it held counts as spent. */
+  /** A process has ended without a word: its held units count as spent. */
   ended(session: string): void {
     this.#sessions.delete(session);
     for (const row of this.#windows.values()) {

@@ -7,7 +7,7 @@ import { RateState, SlotsState } from './rates.ts';
 
 export type CountedLimit = RateLimit | SlotsLimit;
 
-/** A part of what was taken together: units, how many of them were used, and the take as it was answered. */
+/** Units that were taken together, how many of them were used, and the answer to the take. */
 export type Refund = readonly [
   units: number,
   used: number,
@@ -17,13 +17,13 @@ export type Refund = readonly [
   wraps: number,
 ];
 
-/** What one process asks of a limit, and tells of it. Debts, refunds and what is given back count in any case. */
+/** A question of one process about a limit, with its news. Debts, refunds and returned units count in any case. */
 export interface Take {
   readonly limit: CountedLimit;
   /** Granted for all limits of a call or for none. */
   readonly need: number;
   readonly ahead: number;
-  /** Units of a rate that were used beyond what was taken. */
+  /** Units of a rate that were used and not taken. */
   readonly debt: number;
   readonly refunds: readonly Refund[];
   /** Slots that are free again. */
@@ -36,7 +36,7 @@ export interface Taken {
   readonly granted: number;
   /** Milliseconds; 0: it is granted. */
   readonly wait: number;
-  /** Of a rate: the debt that the take found, and the sum of refunds then. */
+  /** The debt of a rate that the take found, and the sum of refunds then. */
   readonly offset: number;
   readonly refunded: number;
   readonly wraps: number;
@@ -70,11 +70,11 @@ export interface CountersOptions {
   readonly leaseMs?: number | undefined;
 }
 
-/** What is taken ahead of use is for so long. */
+/** Units are taken ahead for so long. */
 const AHEAD_MS = 2000;
 const BACKGROUND_MS = 1000;
 export const LEASE_MS = 30_000;
-/** What was refused is refused again without a question for so long. */
+/** A refusal is repeated without a question for so long. */
 const REFUSED_MS = 100;
 const FORGOTTEN_MS = 60_000;
 const MAX_REFUNDS = 1000;
@@ -93,7 +93,7 @@ interface Chunk {
   readonly until: number;
 }
 
-/** What a request has: a part of a chunk, or units of the limit's share while nobody can be asked. */
+/** Units of a request: a part of a chunk, or of this process's share of the limit while the cache is away. */
 type Own = Slice | Share;
 
 interface Slice {
@@ -174,7 +174,7 @@ export class AheadState implements LimitState {
     return { chunk, before };
   }
 
-  /** What was granted to a request, which others leave alone. */
+  /** Units granted to one request, which others leave alone. */
   grant(chunk: Chunk, units: number, amount: number): Slice | undefined {
     const own = { chunk, before: 0 };
     if (amount > 0) return own;
@@ -209,7 +209,7 @@ export class AheadState implements LimitState {
     this.#refunding += refund[0] - refund[1];
   }
 
-  /** What is left of the chunk goes back. */
+  /** Gives the rest of the chunk back. */
   dropChunk(): void {
     const { chunk } = this;
     this.chunk = undefined;
@@ -263,7 +263,7 @@ export class AheadState implements LimitState {
     return this.ahead;
   }
 
-  /** What is worth having beyond the present need. */
+  /** Units that are worth taking beyond the present need. */
   get ahead(): number {
     return Math.max(this.#lastSpanUnits, this.#spanUnits);
   }
@@ -408,7 +408,7 @@ export class Counters implements Source {
     this.flushSoon();
   }
 
-  /** Takes more in the background before what was taken ahead is used up. */
+  /** Takes more in the background before the units taken ahead are used up. */
   refill(state: AheadState, now: number): void {
     const { chunk, ahead, remaining, calls, refusedAt } = state;
     if (chunk === undefined || calls > 0) return;
@@ -422,7 +422,7 @@ export class Counters implements Source {
     const keep = Math.floor((state.remaining * 0.1) / this.#processes);
     const spare = Math.max(0, state.leased - state.used - keep);
     state.give(spare);
-    // A free slot is wanted at once, by whoever waits for it.
+    // A free slot goes back at once: another process may wait for it.
     this.flushSoon(spare > 0 ? 0 : undefined);
   }
 

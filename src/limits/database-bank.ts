@@ -16,11 +16,11 @@ import {
 import { limitsTables, WINDOWS_LOCK } from './schema.ts';
 
 const DRAW_MS = 1000;
-/** How long a session's leases are valid after each draw, by the clock of the database. */
+/** Leases of a session are valid for so long after each draw, by the clock of the database. */
 const SESSION_MS = 60_000;
 /** A replica that freezes while it has the lock holds up the others for so long. */
 const MAX_IDLE_MS = 500;
-/** Of draws of a session, one in so many deletes what is over. */
+/** One in so many draws of a session deletes rows that are over. */
 const CLEAN_DRAWS = 100;
 
 interface SessionRow {
@@ -237,7 +237,7 @@ function write(
   );
 }
 
-/** What sessions held when their time was over counts as spent: it may have been used. */
+/** Units that sessions held when their time was over count as spent: they may have been used. */
 const lapse = (inside: SqlReader, sessions: readonly string[]) =>
   Promise.all([
     inside.query(
@@ -256,7 +256,7 @@ const lapse = (inside: SqlReader, sessions: readonly string[]) =>
     ]),
   ]);
 
-/** All is settled: what is left of the leases was never used. */
+/** Everything is settled: the rest of the leases was never used. */
 const giveBackAll = (inside: SqlReader, session: string) => [
   inside.query(
     `UPDATE hopgate.windows w SET held = greatest(0, w.held - l.held), spent = greatest(0, w.spent - l.lost)

@@ -17,23 +17,23 @@ export interface GuardOptions {
   readonly limits: Limits;
   /** A limit or a budget refused: for metrics. `limit`: as in the configuration, or the budget's name. */
   readonly onRefused: (principal: Principal, limit: string) => void;
-  /** A budget refused what is more than all of it, in nano-USD. */
+  /** A budget refused a cost that is more than all of it, in nano-USD. */
   readonly onNeverFits?: (budget: string, nanoUsd: number) => void;
 }
 
 const SCARCE_SHARE = 0.1;
 
-/** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
+/** Expected or real use of a try. `nanoUsd` undefined: no price is known. */
 export interface Amounts {
   readonly tokens: number;
   readonly nanoUsd: number | undefined;
-  /** What it may cost at most; left out: `nanoUsd`. */
+  /** The greatest possible cost; by default `nanoUsd`. */
   readonly mostNanoUsd?: number | undefined;
   /** Answers that it asks for at once; left out: one. */
   readonly choices?: number | undefined;
-  /** It is owed already: it counts, and nothing refuses it. */
+  /** It is owed already: it counts, and is never refused. */
   readonly owed?: boolean;
-  /** It settles what was counted at this time: what it is settled with may be less than 0. */
+  /** It corrects a count of this time, so it may be settled with less than 0. */
   readonly countedAt?: number | undefined;
 }
 
@@ -93,7 +93,7 @@ export class LimitGuard {
   readonly #principal: Principal;
   readonly #keyLimits: KeyLimits;
   readonly #opening: Ticket;
-  /** Of the latest try, admitted or refused, and how many of its limits are also the exchange's. */
+  /** The latest try, admitted or refused, and how many of its limits the exchange has, too. */
   #latest: { readonly admission: Admission; readonly charged: number } | undefined;
   /** A try was admitted. */
   #tried = false;
@@ -179,7 +179,7 @@ export class LimitGuard {
     );
   }
 
-  /** What is used of each limit, by the latest admission. */
+  /** Usage of each limit, as of the latest admission. */
   usages(): readonly LimitUsage[] {
     if (this.#latest === undefined) return this.#opening.usages();
     // A try is charged for tokens and budgets, which are the last limits of the opening.

@@ -1,4 +1,4 @@
-/** The headers that say what is left of a key's limits and budgets. */
+/** Response headers about the rest of a key's limits and budgets. */
 
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';

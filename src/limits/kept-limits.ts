@@ -23,7 +23,7 @@ const RATES_AT_ONCE = 500;
 
 export class KeptLimits extends ProcessLimits {
   readonly #store: LimitsStore;
-  /** Of budgets that are counted in the file. */
+  /** For budgets that are counted in the file. */
   readonly bank: OwnBank;
   readonly #keepsBudgets: boolean;
   readonly #keepsRates: boolean;

@@ -4,7 +4,7 @@ import type { Budget, LimitName, Principal } from '../keys/principal.ts';
 import type { Charge, Limit, RateLimit, SlotsLimit, WindowLimit } from './limits.ts';
 
 const MINUTE_MS = 60_000;
-/** Answers of a budget at a time for which what they are likely to cost may be reserved instead of what they may. */
+/** Answers at a time for which a budget reserves the likely cost instead of the greatest one. */
 const MAX_PARTIAL = 4;
 
 export interface BudgetLimit {
@@ -18,7 +18,7 @@ export interface KeyLimits {
   /** Exchanges at a time. */
   readonly concurrent: SlotsLimit | undefined;
   readonly budgets: readonly BudgetLimit[];
-  /** Answers at a time for which less is reserved than they may cost, of each budget. */
+  /** For each budget that refuses: answers at a time for which only the likely cost is reserved. */
   readonly partial: readonly SlotsLimit[];
   /** Requests, exchanges at a time, tokens, budgets: what {@link openingCharges} charges, in this order. */
   readonly all: readonly Limit[];
@@ -134,7 +134,7 @@ export function tryCharges(
 }
 
 /**
- * For a try that is owed already: nothing is reserved, and what it was counts when it is settled.
+ * For a try that is owed already: it reserves nothing, and counts when it is settled.
  * @param countedAt when it was counted by estimate, in milliseconds since 1970
  */
 export function owedCharges(keyLimits: KeyLimits, countedAt?: number): readonly Charge[] {

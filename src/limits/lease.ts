@@ -1,11 +1,12 @@
-/** The part of a budget's window that a process holds of one window of a budget, and for how long: the state that the draws of `leases.ts` change. */
+/** Leases: the part of each window of a budget that a process holds. The draws of `leases.ts` change it. */
 
-import type { Draw, WindowKey } from './bank.ts';
+import type { Draw, Grant, Settlement, Want, WindowKey } from './bank.ts';
 import { type Clock, type LimitUsage, MAX_UNITS, type WindowLimit } from './limits.ts';
 
 /** The share of the rest of a budget that all processes together may hold ahead of use. */
 const HELD_AHEAD = 0.1;
-/** What a session has of one window. */
+
+/** The part of one window that a session holds. */
 export class Lease {
   limit: WindowLimit;
   readonly session: Session;
@@ -14,21 +15,21 @@ export class Lease {
   /** Drawn and not used; reserved units are among them. Below 0: more was used than was drawn. */
   drawn = 0;
   reserved = 0;
-  /** Of requests that wait for a draw. It asks only for what is missing, so others must not take this. */
+  /** Units for requests that wait for a draw, which asks only for the missing ones: others must not take these. */
   promised = 0;
   /** For the next draw. `used` below 0: more was counted before than it was. */
   used = 0;
   freed = 0;
   /** Tickets that are not settled. */
   open = 0;
-  /** As last heard, of all sessions. */
+  /** By all sessions, as last heard. */
   spent = 0;
   /** Held by other sessions. */
   others = 0;
   heardAt = Number.NEGATIVE_INFINITY;
   reported = 0;
   ahead = 0;
-  /** What the last request asked for, and whether it could be refused. */
+  /** Units of the last request, and whether it could not be refused. */
   charge = 0;
   isSoft = false;
   lastUse = 0;
@@ -44,27 +45,31 @@ export class Lease {
     return this.drawn - this.reserved;
   }
 
-  /** Of the window, as far as it is known here. */
+  /** The rest of the window, as far as it is known here. */
   get remaining(): number {
     return this.limit.amount - this.spent - this.used - this.others - this.reserved;
   }
 
-  /** What soft charges drew ahead beyond the amount is not for others. */
+  /** Units that soft charges drew beyond the amount are not for others. */
   has(units: number): boolean {
     return this.free >= units && this.remaining >= units;
   }
 
-  /** What should be here beyond what is reserved. @param ahead of all that is worth drawing ahead, the part of this process */
+  /** Units that should be free here. @param ahead the part of this process of all that is worth drawing ahead */
   target(sessions: number, ahead: number): number {
     const { remaining, isSoft, charge } = this;
-    // A part of a request serves none here, and another process may lack it. How large one is, the first one says.
+    // Less than a whole request serves nobody here, and another process may lack it. The first request shows its size.
     if (charge === 0) return 0;
     const left = isSoft && remaining <= 0 ? MAX_UNITS : Math.max(0, remaining);
     const most = Math.min(ahead, (left * HELD_AHEAD) / sessions);
     return Math.floor(most / charge) * charge;
   }
 
-  /** With the next draw. @param but what stays */
+  isOf(session: Session, wall: number): boolean {
+    return this.session === session && wall >= this.start && wall < this.end;
+  }
+
+  /** With the next draw. @param but units that stay */
   giveBack(but: number): void {
     const units = this.free - this.promised - but;
     if (units <= 0) return;
@@ -72,9 +77,36 @@ export class Lease {
     this.drawn -= units;
   }
 
-  /** The bank is to be told something. */
+  /** The bank does not know all of it. */
   get hasNews(): boolean {
     return this.used !== 0 || this.freed > 0;
+  }
+
+  /** The news for the bank, which the draw carries from now on. */
+  report(): Settlement {
+    const { used, freed } = this;
+    this.spent += used;
+    this.used = 0;
+    this.freed = 0;
+    return { ...this.window, used, freed };
+  }
+
+  /** @param units that requests need; undefined: nothing is needed */
+  want(units: number | undefined, target: number): Want {
+    // Use beyond the drawn units is settled by the same draw.
+    const free = Math.max(0, this.drawn) - this.reserved;
+    const need = units === undefined ? 0 : Math.max(0, units - free);
+    const ahead = units === undefined ? 0 : Math.max(0, target - Math.max(0, free));
+    const most = this.isSoft && free < 0 ? MAX_UNITS : this.limit.amount;
+    return { ...this.window, most, need, ahead };
+  }
+
+  granted({ spent, held, own }: Grant, heardAt: number): void {
+    // Use since the draw was made is not in it.
+    this.drawn = own - this.used - this.freed;
+    this.spent = spent;
+    this.others = Math.max(0, held - own);
+    this.heardAt = heardAt;
   }
 
   get isEmpty(): boolean {
@@ -109,7 +141,7 @@ export interface SentDraw {
 export class Session {
   readonly id: string;
   readonly leases = new Map<string, Lease>();
-  /** Those that are used, or of which the bank does not know all. */
+  /** Leases that are used, or that the bank does not know wholly. */
   readonly active = new Set<Lease>();
   number = 0;
   /** Sent, and not answered. */

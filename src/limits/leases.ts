@@ -2,7 +2,7 @@
 
 import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
 import { EngineAway } from '../state/engines/engine.ts';
-import type { Bank, Draw, Drawn } from './bank.ts';
+import type { Bank, Drawn, Settlement } from './bank.ts';
 import { boundsAt } from './calendar.ts';
 import { Lease, type SentDraw, Session } from './lease.ts';
 import { ASK, after, type Need, type Source, unavailable } from './limit-state.ts';
@@ -10,10 +10,10 @@ import type { LimitUsage, WindowLimit } from './limits.ts';
 import { type Clock, type LimitState, MAX_UNITS } from './limits.ts';
 import { Marks, type Reached } from './marks.ts';
 
-/** Charges like the present one, and the part of a window, that are drawn ahead. */
+/** A draw takes so many charges like the present one ahead, and at least this share of the window. */
 const CHARGES_AHEAD = 8;
 const SHARE_AHEAD = 0.01;
-/** Parts of a lease's time: in the last part it is not used, and after the first it is renewed. */
+/** Shares of a lease's time: it is not used in the last twelfth, and renewed after the first third. */
 const MARGIN = 1 / 12;
 const RENEW = 1 / 3;
 const RETRY_MS = 500;
@@ -22,12 +22,12 @@ const FLUSH_MS = 200;
 const IDLE_MS = 10_000;
 /** A window that the bank knows leaves the memory after this time. */
 const FORGOTTEN_MS = 600_000;
-/** What a window lacks is not asked for again for so long. */
+/** A window whose bank has no more is not asked again for so long. */
 const HEARD_MS = 100;
 /** Leases of one draw: some milliseconds. */
 const MAX_LEASES = 500;
 
-/** One limit of a window: its periods, of which each has its own count, also when the clock is set back. */
+/** The state of a budget: one lease for each period, also when the clock is set back. */
 export class Window implements LimitState {
   limit: WindowLimit;
   readonly #leases: Leases;
@@ -42,16 +42,14 @@ export class Window implements LimitState {
   at(wall: number): Lease {
     const { session } = this.#leases;
     const current = this.#current;
-    if (current !== undefined && isOf(current, session, wall)) {
+    if (current?.isOf(session, wall) === true) {
       current.limit = this.limit;
       return current;
     }
     const other = this.#other;
     this.#other = current;
     this.#current =
-      other !== undefined && isOf(other, session, wall)
-        ? other
-        : this.#leases.leaseOf(this.limit, wall);
+      other?.isOf(session, wall) === true ? other : this.#leases.leaseOf(this.limit, wall);
     this.#current.limit = this.limit;
     return this.#current;
   }
@@ -90,9 +88,6 @@ export class Window implements LimitState {
   }
 }
 
-const isOf = (lease: Lease, session: Session, wall: number) =>
-  lease.session === session && wall >= lease.start && wall < lease.end;
-
 /** A request that waits for a draw. */
 interface Waiting {
   readonly needs: readonly Need[];
@@ -119,7 +114,7 @@ export class Leases implements Source, TickTask {
   /** Sessions whose time is over, with tickets that are not settled. */
   readonly #former = new Set<Session>();
   #sessions = 0;
-  /** Of all processes, as last heard. */
+  /** Processes that draw from the bank, as last heard. */
   #living = 1;
   #waiting: Waiting[] = [];
   #running = false;
@@ -150,6 +145,11 @@ export class Leases implements Source, TickTask {
     return this.#session;
   }
 
+  #times(): { readonly wall: number; readonly now: number } {
+    const { clock } = this.#options;
+    return { wall: clock.wall(), now: clock.monotonic() };
+  }
+
   get #validMs(): number {
     return this.#bank.sessionMs * (1 - MARGIN);
   }
@@ -168,7 +168,7 @@ export class Leases implements Source, TickTask {
     return lease;
   }
 
-  /** What it lacks need not be asked for each time: others are slow to give back, or there are none. */
+  /** A bank that has no more need not be asked each time: others give back slowly, or there are none. */
   get isAloneOrFar(): boolean {
     return this.#isFar || (this.#isHere && !this.#bank.hasOthers(this.session.id));
   }
@@ -196,7 +196,7 @@ export class Leases implements Source, TickTask {
     lease.reserved -= reserved;
     lease.drawn -= used;
     lease.used = Math.min(MAX_UNITS, lease.used + used);
-    // What comes back is written down at once.
+    // Units that come back are written down at once.
     if (used < 0) lease.giveBack(0);
     lease.lastUse = now;
     lease.session.active.add(lease);
@@ -227,11 +227,10 @@ export class Leases implements Source, TickTask {
   }
 
   look(states: readonly LimitState[]): void | Promise<void> {
-    const { clock } = this.#options;
-    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const { wall, now } = this.#times();
     const { session } = this;
     const leases = (states as readonly Window[]).map((window) => window.at(wall));
-    // What other sessions of this bank do is seen at once.
+    // Other sessions of a bank that is here are seen at once.
     const isAlone = this.#isHere && !this.#bank.hasOthers(session.id);
     const asked = leases.filter(({ heardAt }) => !isAlone || now - heardAt >= HEARD_MS);
     if (asked.length === 0) return;
@@ -239,7 +238,7 @@ export class Leases implements Source, TickTask {
     return after(this.#draw(session, new Map(asked.map((lease) => [lease, 0]))), () => {});
   }
 
-  /** What is over or not used goes back, what was used is told. Each second. */
+  /** Each second: gives back units that are over or not used, and reports those that were used. */
   turn(): void {
     const session = this.#session;
     if (session === undefined || this.#closed) return;
@@ -265,10 +264,9 @@ export class Leases implements Source, TickTask {
     return session.leases.size > 0 && now - session.lastDraw >= this.#bank.sessionMs * RENEW;
   }
 
-  /** Frees what is not used. @returns leases that are idle, and of which the bank is to hear */
+  /** Frees units that are not used. @returns idle leases that the bank must hear of */
   #freeIdle(session: Session): Set<Lease> {
-    const { clock } = this.#options;
-    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const { wall, now } = this.#times();
     const idle = new Set<Lease>();
     for (const lease of session.active) {
       if (!this.#exact && wall < lease.end && now - lease.lastUse <= IDLE_MS) continue;
@@ -283,7 +281,7 @@ export class Leases implements Source, TickTask {
     return idle;
   }
 
-  /** Of a bank that is here: leases of which it must hear. What is used of what was drawn need not be written down. */
+  /** Leases that a bank that is here must hear of. Use of units that were drawn need not be written down. */
   #toTell(session: Session): readonly Lease[] {
     const isAlone = !this.#bank.hasOthers(session.id);
     const found = this.#freeIdle(session);
@@ -307,13 +305,13 @@ export class Leases implements Source, TickTask {
 
   #target(lease: Lease): number {
     if (this.#exact) return 0;
-    // What a machine holds ahead of use may count as used when it dies: no more for several processes than for one.
+    // Units that a machine holds ahead may count as used when it dies: no more for several processes than for one.
     const ahead = this.#isFar ? lease.ahead : lease.ahead / this.#living;
     return lease.target(this.#living, ahead);
   }
 
   /**
-   * Of a bank that is here: tells it all, so that it can be written down.
+   * Reports everything to a bank that is here, so that it can be written down.
    * @param exact another process takes over: from now on nothing stays drawn that is not used
    */
   save(exact: boolean): void {
@@ -338,7 +336,7 @@ export class Leases implements Source, TickTask {
     this.#tell(leases);
   }
 
-  /** More is used than was drawn, or others wait for a part: the bank hears of it soon. */
+  /** Tells the bank soon: more is used than was drawn, or others wait for a part. */
   #tellAtTickEnd(lease: Lease): void {
     if (this.#noted.size === 0) atTickEnd(this);
     this.#noted.add(lease);
@@ -355,7 +353,7 @@ export class Leases implements Source, TickTask {
     this.#soon.unref();
   }
 
-  /** For windows alone: nothing is kept of it but what the bank knows. */
+  /** For windows alone: the bank knows all of it, so it can be forgotten. */
   isOver(lease: Lease, now: number, wall: number): boolean {
     if (lease.open > 0 || lease.promised > 0) return false;
     if (lease.session.sent?.leases.includes(lease) === true) return false;
@@ -416,13 +414,12 @@ export class Leases implements Source, TickTask {
 
   /** One draw for several requests. */
   #drawFor(session: Session, requests: readonly (readonly Need[])[]): boolean | Promise<boolean> {
-    const { clock } = this.#options;
-    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const { wall, now } = this.#times();
     const wanting = new Map<Lease, number>();
     for (const { state, amount } of requests.flat()) {
       const lease = (state as Window).at(wall);
       if (lease.session !== session) continue;
-      // Who takes nothing only looks whether something is left.
+      // A need of 0 only asks whether something is left.
       wanting.set(lease, (wanting.get(lease) ?? 0) + amount);
       lease.isSoft = false;
       this.#used(lease, amount, now);
@@ -440,12 +437,11 @@ export class Leases implements Source, TickTask {
   }
 
   /**
-   * After a draw: what cannot be admitted now is refused.
+   * After a draw: refuses needs that cannot be admitted now.
    * @returns leases that do not have enough
    */
   #decide(needs: readonly Need[]): readonly Lease[] {
-    const { clock } = this.#options;
-    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const { wall, now } = this.#times();
     const lacking: Lease[] = [];
     for (const need of needs) {
       const window = need.state as Window;
@@ -511,40 +507,24 @@ export class Leases implements Source, TickTask {
     closes: boolean,
     told: Iterable<Lease>,
   ): SentDraw {
-    const settled: Draw['settled'][number][] = [];
+    const settled: Settlement[] = [];
     const leases = new Set(needs.keys());
     for (const lease of told) {
       // Near the limit, what is held here may be what another process is refused for.
       if ((needs.get(lease) ?? 0) === 0) lease.giveBack(2 * this.#target(lease));
       if (!lease.hasNews) continue;
-      const { used, freed } = lease;
-      settled.push({ ...lease.window, used, freed });
+      settled.push(lease.report());
       if (!this.#isHere) leases.add(lease);
-      // From now on the draw has them.
-      lease.spent += used;
-      lease.used = 0;
-      lease.freed = 0;
       if (settled.length === MAX_LEASES) break;
     }
     const all = [...leases];
-    const wanted = all.map((lease) => {
-      const { limit } = lease;
-      const units = needs.get(lease);
-      // What was used beyond what was drawn is settled by this draw.
-      const free = Math.max(0, lease.drawn) - lease.reserved;
-      const need = units === undefined ? 0 : Math.max(0, units - free);
-      const target = this.#target(lease);
-      const ahead = units === undefined ? 0 : Math.max(0, target - Math.max(0, free));
-      const most = lease.isSoft && free < 0 ? MAX_UNITS : limit.amount;
-      return { ...lease.window, most, need, ahead };
-    });
+    const wanted = all.map((lease) => lease.want(needs.get(lease), this.#target(lease)));
     const draw = { session: session.id, number: ++session.number, settled, wanted, closes };
     return { draw, leases: all };
   }
 
   #send(session: Session, sent: SentDraw): boolean | Promise<boolean> {
-    const { clock } = this.#options;
-    const [wall, now] = [clock.wall(), clock.monotonic()];
+    const { wall, now } = this.#times();
     const failed = (thrown: unknown) => {
       if (!(thrown instanceof EngineAway)) session.over = true;
       this.#flushSoon(RETRY_MS);
@@ -580,12 +560,7 @@ export class Leases implements Source, TickTask {
     }
     const heardAt = this.#options.clock.monotonic();
     leases.forEach((lease, i) => {
-      const { spent, held, own } = grants[i]!;
-      // What was used since the draw was made is not in it yet.
-      lease.drawn = own - lease.used - lease.freed;
-      lease.spent = spent;
-      lease.others = Math.max(0, held - own);
-      lease.heardAt = heardAt;
+      lease.granted(grants[i]!, heardAt);
       this.#marks.spent(lease);
     });
   }

@@ -11,7 +11,7 @@ export const SYSTEM_CLOCK: Clock = {
 /** The answer of `wait` where another place must be asked. */
 export const ASK = -1;
 
-/** What one request needs of one limit, and what it got. */
+/** The need of one request for units of one limit, and the answer. */
 export interface Need {
   readonly state: LimitState;
   readonly amount: number;
@@ -29,7 +29,7 @@ export interface Source {
    * @throws GatewayError where it cannot be asked, and the request must not go on
    */
   ask(needs: readonly Need[]): void | Promise<void>;
-  /** Learns what is used of the limits. */
+  /** Learns the usage of the limits. */
   look(states: readonly LimitState[]): void | Promise<void>;
 }
 

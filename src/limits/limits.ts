@@ -1,4 +1,4 @@
-/** Limits: they admit what is asked before it is done, and count what it really was afterwards. */
+/** Limits admit the charges of a request before it runs, and count its real use afterwards. */
 
 /**
  * - `rate`: GCRA, refills evenly over `periodMs` (requests, tokens)
@@ -48,7 +48,7 @@ export interface SlotsLimit {
 export interface Charge {
   readonly limit: Limit;
   readonly amount: number;
-  /** It counts and never refuses: a budget that only warns, or one whose route the exchange takes already. */
+  /** It counts and never refuses: a budget that only warns, or whose route the exchange takes already. */
   readonly soft?: boolean;
   /** Where it does not fit, less is asked for: a refusal of it does not say that a budget is used up. */
   readonly tentative?: boolean;
@@ -66,7 +66,7 @@ export interface Clock {
   monotonic(): number;
 }
 
-/** What a request holds of a limit until it ends. */
+/** The part of a limit that a request holds until it ends. */
 export type Hold = object | undefined;
 
 /** `now` is monotonic, `wall` the time of day. */
@@ -77,7 +77,7 @@ export interface LimitState {
   /** Takes them, whether they fit or not. */
   take(units: number, now: number, wall: number, soft: boolean): Hold;
   settle(hold: Hold, used: number, now: number, reserved: number): void;
-  /** What was counted at this time is counted in the same period as this hold. Left out: nothing comes back late. */
+  /** Whether a count of this time belongs to the period of this hold. Left out: nothing comes back late. */
   isSamePeriod?(hold: Hold, wall: number): boolean;
   /** @param most the upper bound of what remains, where it is known */
   usage(now: number, wall: number, most?: number): LimitUsage;
@@ -87,13 +87,13 @@ export interface LimitState {
 
 export const MAX_UNITS = Number.MAX_SAFE_INTEGER;
 
-/** A number of units; what is none counts as it was reserved, so that a mistake makes nothing free. */
+/** A number of units. Another value counts as reserved, so that a mistake makes nothing free. */
 export function wholeUnits(used: number | undefined, reserved: number): number {
   if (used === undefined || Number.isNaN(used)) return reserved;
   return Math.min(MAX_UNITS, Math.max(0, Math.ceil(used)));
 }
 
-/** What was admitted. It is settled or abandoned, once; later calls do nothing. */
+/** An admission. It is settled or abandoned once; later calls do nothing. */
 export class Ticket {
   readonly admitted = true;
   readonly #clock: Clock;
@@ -114,7 +114,7 @@ export class Ticket {
     this.#holds = holds;
   }
 
-  /** What it really was, in the order of the charges. What is not a number counts as it was reserved. */
+  /** @param used in the order of the charges; a value that is not a number counts as reserved */
   settle(used: readonly number[]): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -136,7 +136,7 @@ export class Ticket {
   }
 
   /**
-   * What is used of each limit, in the order of the charges.
+   * Usage of each limit, in the order of the charges.
    * @param count of the first so many charges alone; left out: of all
    */
   usages(count?: number): readonly LimitUsage[] {
@@ -163,7 +163,7 @@ export interface Refusal {
   /** Milliseconds until the same charge could be admitted; undefined: never (it is larger than the limit's amount). */
   readonly retryAfterMs: number | undefined;
   readonly usage: LimitUsage;
-  /** What the limit was asked for. */
+  /** Units that were asked for. */
   readonly asked: number;
   /** Every limit that refuses, in the order of the charges. */
   readonly refusedBy: readonly Limit[];
@@ -171,17 +171,17 @@ export interface Refusal {
   usages(): readonly LimitUsage[];
 }
 
-/** How a limit stands now. */
+/** Usage of a limit now. */
 export interface LimitUsage {
   readonly limit: Limit;
   /** Units that are used or reserved in this period. */
   readonly used: number;
-  /** Of these, what is reserved by requests that have not ended. */
+  /** The part of `used` that requests which have not ended have reserved. */
   readonly held: number;
   readonly remaining: number;
   /** Milliseconds until all of it is free again; undefined: never (`total`), or slots. */
   readonly resetMs: number | undefined;
-  /** Of a window: when its next period begins, in milliseconds since 1970; left out: never, or no window. */
+  /** Beginning of a window's next period, in milliseconds since 1970; left out: never, or no window. */
   readonly resetAt?: number;
 }
 

@@ -4,7 +4,7 @@ import type { Bank } from './bank.ts';
 import type { Lease } from './lease.ts';
 import type { WindowLimit } from './limits.ts';
 
-/** So much of a window is spent; reported once for each mark and period. */
+/** A mark of a window that was reached; reported once in a period. */
 export interface Reached {
   readonly limit: WindowLimit;
   /** Units: one of the limit's marks, or its amount. */
@@ -36,7 +36,7 @@ export class Marks {
     if (reached > 0) this.report(lease, reached);
   }
 
-  /** Reports what is spent of the marks up to this one, and the amount itself even where it is only reserved. */
+  /** Reports marks up to this one that are spent, and the amount itself even if it is only reserved. */
   report(lease: Lease, upTo: number): void {
     const onReached = this.#onReached;
     if (upTo <= lease.reported || onReached === undefined) return;
@@ -50,7 +50,7 @@ export class Marks {
       const reached = { limit, mark, start, end, spent };
       const isNew = this.#bank.isNew(window, mark);
       if (isNew === true) onReached(reached);
-      // Where the bank cannot say whether another process was first, it is told once more.
+      // If the bank cannot say whether another process was first, the mark is reported again.
       else if (isNew !== false) void isNew.catch(() => true).then((is) => is && onReached(reached));
     }
   }

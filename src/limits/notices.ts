@@ -17,7 +17,7 @@ const TIMEOUT_MS = 10_000;
 /** Webhooks under way; a receiver that hangs must not pile them up. */
 const MAX_PENDING = 100;
 
-/** What a webhook gets. `id` is the same for the same warning of the same period. */
+/** The body of a webhook. `id` is the same for the same warning of the same period. */
 export interface NoticeBody {
   readonly event: 'budget.warned' | 'budget.exhausted';
   readonly id: string;
@@ -80,7 +80,7 @@ export class BudgetNotices {
         await answer.body?.cancel();
         if (answer.ok) return;
         why = `HTTP ${answer.status}`;
-        // What is refused once is refused again, unless the receiver is busy.
+        // A receiver that refuses once refuses again, unless it is busy.
         if (answer.status < 500 && answer.status !== 429 && answer.status !== 408) break;
       } catch (thrown) {
         why = thrown instanceof Error ? thrown.name : 'it failed';

@@ -30,7 +30,7 @@ export interface LimitsEngines {
   readonly database: Sql | undefined;
   /** The id of this process among the replicas. */
   readonly replica: string;
-  /** What holds of rates and slots while the cache is away. */
+  /** How rates and slots limit requests while the cache is away. */
   readonly onError: 'local' | 'open' | 'closed';
 }
 

@@ -30,7 +30,7 @@ export interface ProcessLimitsOptions {
   readonly bank?: Bank;
   /** Where rates and slots are counted; left out: in this process. */
   readonly counter?: Omit<CountersOptions, 'clock'> | undefined;
-  /** How a rate stood that this process does not know yet: its debt, and how many milliseconds ago that was. */
+  /** A rate that this process does not know yet: its debt, and how many milliseconds ago that was. */
   readonly rate?: (id: string) => { readonly debt: number; readonly passed: number } | undefined;
   /** A mark is reached, for the first time in its period. Must not throw. */
   readonly onReached?: (reached: Reached) => void;
@@ -219,7 +219,7 @@ export class ProcessLimits implements Limits {
   }
 
   /**
-   * Of a bank that is here: tells it what was used, so that it can be written down.
+   * Reports use to a bank that is here, so that it can be written down.
    * @param exact nothing stays drawn that is not used, as before the process ends
    */
   save(exact = false): void {
@@ -268,7 +268,7 @@ export class ProcessLimits implements Limits {
     if (state instanceof SlotsState) state.held = Math.max(0, state.held - count);
   }
 
-  /** What a process that hands over still holds, by the id of the limit; what is left out is 0. */
+  /** Slots that a process that hands over still holds, by the id of the limit; others are 0. */
   setOthers(slots: ReadonlyMap<string, number>): void {
     for (const [id, count] of slots) this.#others.set(id, count);
     for (const [id] of this.#others) {

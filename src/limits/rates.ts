@@ -13,7 +13,7 @@ export interface RateHold {
   readonly units: number;
   /** Monotonic milliseconds. */
   readonly admittedAt: number;
-  /** How far behind `admittedAt` its turn begins: the debt that it found. */
+  /** The debt that it found: its turn begins so long after `admittedAt`. */
   readonly offset: number;
   /** The sum of refunds then. */
   readonly refunded: number;
@@ -38,7 +38,7 @@ export class RateState implements LimitState {
     this.#at = now;
   }
 
-  /** What it owes now, in units × milliseconds. */
+  /** The debt now, in units × milliseconds. */
   debt(now: number): number {
     const passed = now - this.#at;
     if (passed > 0) {
@@ -93,7 +93,7 @@ export class RateState implements LimitState {
   }
 
   /**
-   * What was taken and not used comes back as far as the rate still holds it: the turn of the reservation began at
+   * Units that were taken and not used come back as far as the rate still holds them: the turn of the reservation began at
    * `s' = max(admittedAt, start − refunds since)`, and at most `s' + nT − max(now, s' + aT)` comes back. A larger refund
    * would fill a bucket that has drained meanwhile.
    */

@@ -71,7 +71,7 @@ const largerThan = (amount: number, asked = 0) => (asked > amount ? usdOf(asked)
 
 const NONE: NeverFits = new Map();
 
-/** What is used and left of a key's limits and budgets. */
+/** Usage and rest of a key's limits and budgets. */
 export async function usageReport(
   limits: Limits,
   principal: Principal,

@@ -7,21 +7,21 @@ import { unavailable } from './limit-state.ts';
 import type { ProcessLimits } from './process-limits.ts';
 import { RateState, type SlotsState } from './rates.ts';
 
-/** What a worker asks. */
+/** A question of a worker. */
 export type LimitsQuestion = { readonly number: number } & (
   | { readonly draw: Draw }
   | { readonly takes: readonly Take[] }
   | { readonly window: WindowKey; readonly mark: number }
 );
 
-/** What the first process answers, by the number of the question. */
+/** An answer of the first process, by the number of the question. */
 export type LimitsAnswer = { readonly number: number } & (
   | { readonly drawn: Drawn }
   | { readonly taken: Answer }
   | { readonly isNew: boolean }
 );
 
-/** In the first process: what its workers ask. */
+/** Answers the questions of workers, in the first process. */
 export class FirstProcess {
   readonly #limits: ProcessLimits;
   readonly #bank: OwnBank;
@@ -120,7 +120,7 @@ function tellSlots(
   slots.set(limit.id, rest);
 }
 
-/** How a worker reaches the first process. */
+/** A worker's connection to the first process. */
 export interface LimitsChannel {
   /** False: the channel is broken. */
   send(question: LimitsQuestion): boolean;
