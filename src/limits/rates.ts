@@ -93,7 +93,7 @@ export class RateState implements LimitState {
   }
 
   /**
-   * Units that were taken and not used come back as far as the rate still holds them: the turn of the reservation began at
+   * Units that were not used come back as far as the rate still holds them: the turn of the reservation began at
    * `s' = max(admittedAt, start − refunds since)`, and at most `s' + nT − max(now, s' + aT)` comes back. A larger refund
    * would fill a bucket that has drained meanwhile.
    */
