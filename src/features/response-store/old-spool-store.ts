@@ -1,7 +1,7 @@
 /** The file in which a version before had what waited for the database: its rows are taken over, and it goes. */
 
 import { rmSync } from 'node:fs';
-import { openSource } from '../../state/sql/source-file.ts';
+import { openSource } from '../../state/sql/sqlite-source.ts';
 import type { ResponseTables } from './response-tables.ts';
 import { rowOf } from './stored-response.ts';
 

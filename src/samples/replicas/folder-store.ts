@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
-import { openSource } from '../../state/sql/source-file.ts';
+import { openSource } from '../../state/sql/sqlite-source.ts';
 import { openPrivate, openStateFile } from '../../state/versioned-store.ts';
 import type { SampleMeta, SampleRow, SharedBodies } from '../sample.ts';
 import { putUnerased } from '../store/erase-space.ts';

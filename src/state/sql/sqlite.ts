@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bringUpToDate, type Migration, openStateFile } from '../versioned-store.ts';
-import { openSource } from './source-file.ts';
 import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue, TransactionOptions } from './sql.ts';
+import { openSource } from './sqlite-source.ts';
 
 export interface SqliteOptions {
   readonly path: string;
