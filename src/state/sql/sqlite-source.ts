@@ -1,12 +1,13 @@
 /** SQLite files of state that are only looked at: nothing is made, migrated or set aside. */
 
-import type { Database } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { openUnchanged } from '../versioned-store.ts';
 
 /** Another process may write meanwhile. */
 const BUSY_MS = 5000;
+
+type Database = ReturnType<typeof openUnchanged>;
 
 /** A file that is there, and the number of its schema. */
 export interface SourceFile {
