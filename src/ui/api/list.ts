@@ -69,23 +69,34 @@ export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilt
     if (time && EPOCH.test(value)) times[name] = Number(value);
     else given[name] = value;
   }
-  for (const pattern of [query.client, query.target]) {
-    if (pattern !== undefined) checkGlob(pattern);
-  }
+  const further = FURTHER.flatMap(([name, read]) =>
+    query[name] ? [[name, read(query[name])]] : [],
+  );
   const q = query.q?.trim() ?? '';
   return {
     ...parseFilter(given, now),
     ...times,
     ...(owner !== undefined && { owner }),
-    ...(query.key !== undefined && { key: query.key }),
-    ...(query.client !== undefined && { client: query.client }),
-    ...(query.target !== undefined && { target: query.target }),
-    ...(query.made !== undefined && query.made !== '' && { made: query.made }),
-    ...(query.slower !== undefined && { slower: parseDuration(query.slower) }),
-    ...(query.cost !== undefined && { cost: parseUsd(query.cost) }),
-    ...(query.sort !== undefined && { sort: parseSort(query.sort) }),
+    ...(Object.fromEntries(further) as Partial<SampleFilter>),
     ...(q !== '' && { q }),
   };
+}
+
+/** Conditions that commands do not know, and how each is read. */
+const FURTHER: readonly (readonly [keyof FilterQuery, (text: string) => unknown])[] = [
+  ['key', String],
+  ['client', pattern],
+  ['target', pattern],
+  ['made', String],
+  ['slower', parseDuration],
+  ['cost', parseUsd],
+  ['sort', parseSort],
+];
+
+/** @throws GatewayError invalid_request */
+function pattern(text: string): string {
+  checkGlob(text);
+  return text;
 }
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, m: 60_000 };

@@ -6,17 +6,9 @@ import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import { clientName } from '../../samples/client-name.ts';
-import {
-  contextFor,
-  EMPTY,
-  type ReadingParts,
-  readReply,
-  readRequest,
-} from '../../samples/decode/decode-body.ts';
-import { readableBody } from '../../samples/decode/readable-body.ts';
-import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
 import { json } from './answers.ts';
 import type { Story } from './api.ts';
+import { saidIn } from './bodies/said.ts';
 import type { ApiContext } from './context.ts';
 import { guard, type Viewer } from './guard.ts';
 
@@ -59,32 +51,19 @@ async function storyOf(
 ): Promise<Story | undefined> {
   try {
     const meta = await context.sampleFor(id, viewer);
-    const sent = await conversationOf(context.store, meta, context.options);
+    const { sent, reply } = await runInSlices(saidIn(context.store, meta, context.options));
     const request = meta.edges.find(({ stage }) => stage === 'client-request');
     return {
       id: meta.id,
       client: clientName(request?.headers?.['user-agent'] ?? ''),
       asked: firstWords(sent === undefined ? '' : askedIn(sent)),
-      answered: firstWords(await answerOf(meta, sent, context)),
+      answered: firstWords(
+        answerIn(reply?.reply.blocks ?? []) || reply?.problem?.message || meta.error?.message || '',
+      ),
     };
   } catch (thrown) {
     const away = ['not_found', 'overloaded'];
     if (thrown instanceof GatewayError && away.includes(thrown.kind)) return undefined;
-    throw thrown;
-  }
-}
-
-/** Undefined for a body that is missing or too large. */
-export async function conversationOf(
-  store: SampleStore,
-  meta: SampleMeta,
-  parts: ReadingParts,
-): Promise<Conversation | undefined> {
-  try {
-    const body = readableBody(store, meta, 'client-request');
-    return (await runInSlices(readRequest(body, parts))).conversation;
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return undefined;
     throw thrown;
   }
 }
@@ -118,27 +97,8 @@ export function askedIn({ turns }: Conversation): string {
   return results.length === 0 ? '' : `↩ ${[...new Set(results)].join(', ')}`;
 }
 
-/** The answer's first text, else the calls that it makes, else what went wrong. */
-async function answerOf(
-  meta: SampleMeta,
-  sent: Conversation | undefined,
-  context: ApiContext,
-): Promise<string> {
-  if (meta.edges.every(({ stage }) => stage !== 'client-response')) {
-    return meta.error?.message ?? '';
-  }
-  try {
-    const body = readableBody(context.store, meta, 'client-response');
-    const about = contextFor(sent ?? EMPTY, meta, body);
-    const { reply, problem } = await runInSlices(readReply(body, about, context.options));
-    return saidIn(reply.blocks) || problem?.message || meta.error?.message || '';
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return '';
-    throw thrown;
-  }
-}
-
-function saidIn(blocks: readonly Block[]): string {
+/** The answer's first text, else the calls that it makes. */
+function answerIn(blocks: readonly Block[]): string {
   for (const block of blocks) {
     if ((block.type === 'text' || block.type === 'refusal') && block.text.trim() !== '') {
       return block.text;

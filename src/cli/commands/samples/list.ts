@@ -1,12 +1,14 @@
 /** `hopgate samples`: the newest exchanges as a table. */
 
 import type { Config } from '../../../config/config.ts';
+import { runInSlices } from '../../../lib/loop/steps.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import { FILTER_NAMES } from '../../../samples/replay/filter.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../../samples/sample.ts';
+import { sentIn } from '../../../ui/api/bodies/said.ts';
 import { type Found, TextSearch } from '../../../ui/api/search/text-search.ts';
-import { askedIn as asked, conversationOf, firstWords } from '../../../ui/api/stories.ts';
+import { askedIn as asked, firstWords } from '../../../ui/api/stories.ts';
 import type { Invocation } from '../../command.ts';
 import { fittingTable, plural, prose } from '../../terminal.ts';
 import { filterOf, readingParts } from './open-samples.ts';
@@ -85,7 +87,7 @@ export async function runList(
 async function askedIn(store: SampleStore, row: SampleRow, { deps }: Invocation): Promise<string> {
   const meta = row.state === 'open' ? undefined : store.find(row.id);
   if (meta === undefined) return '';
-  const conversation = await conversationOf(store, meta, readingParts(deps));
+  const conversation = await runInSlices(sentIn(store, meta, readingParts(deps)));
   return conversation === undefined ? '' : printableLine(firstWords(asked(conversation)), MAX_HIT);
 }
 

@@ -1,6 +1,7 @@
 /** Types of replays and bisections over the API under `/ui/api`; see `api.ts`. */
 
 import type { JsonObject } from '../../../lib/json/json.ts';
+import type { BisectCause, BisectReport, ProbeReport } from '../../../samples/bisect/types.ts';
 import type { RequestEdit, SpendPlan } from '../../../samples/replay/types.ts';
 import type { SampleError } from '../../../samples/sample.ts';
 
@@ -31,13 +32,9 @@ export interface ReplayRequest {
  */
 
 /** `POST /ui/api/bisect`. */
-export interface BisectRequest {
-  readonly id: string;
-  readonly stage?: string;
-  readonly to?: string;
+export interface BisectRequest extends Pick<ReplayRequest, 'id' | 'stage' | 'to' | 'repair'> {
   /** Most requests to send; 100 when left out. */
   readonly budget?: number;
-  readonly repair?: boolean;
 }
 
 /** Answer of both (202); follow it with `GET /ui/api/jobs/:job`. */
@@ -94,37 +91,31 @@ export interface FailureView {
   readonly code?: string;
 }
 
-/** One request of a replay and its outcome, as in `hopgate replay --json`. */
-export interface ReplayRun {
-  readonly sample: string;
-  /** When settings are compared. */
-  readonly setting?: string;
-  readonly run: number;
+/** How a request ended, now or when it was recorded. */
+export interface ReplayOutcome {
   readonly status: number;
   readonly error: FailureView | null;
   readonly prompt_tokens: number | null;
   readonly output_tokens: number | null;
   readonly first_byte_ms: number | null;
-  readonly ms: number;
+  /** Null when unknown, as it may be of a recorded answer. */
+  readonly ms: number | null;
   /** USD; null when the tokens or the price are unknown. */
   readonly cost: number | null;
+  /** The text of the answer with its tool calls; null for an error. */
+  readonly answer: string | null;
+}
+
+/** One request of a replay and its outcome, as in `hopgate replay --json`. */
+export interface ReplayRun extends ReplayOutcome {
+  readonly sample: string;
+  /** When settings are compared. */
+  readonly setting?: string;
+  readonly run: number;
   readonly target: string;
   readonly notes: string;
   readonly request_id: string;
-  /** The text of the answer with its tool calls; null for an error. */
-  readonly answer: string | null;
-  /** The recorded answer. */
-  readonly recorded?: {
-    readonly status: number;
-    readonly error: FailureView | null;
-    readonly prompt_tokens: number | null;
-    readonly output_tokens: number | null;
-    /** Milliseconds; null when unknown. */
-    readonly first_byte_ms: number | null;
-    readonly ms: number | null;
-    readonly cost: number | null;
-    readonly answer: string | null;
-  };
+  readonly recorded?: ReplayOutcome;
 }
 
 export interface ReplayResult {
@@ -145,35 +136,12 @@ export interface ReplayResult {
   readonly more_than_chance?: boolean;
 }
 
-export interface BisectProbe {
-  readonly verdict: 'same' | 'passes' | 'other';
-  /** Requests sent by now. */
-  readonly spent: number;
-  /** What is being left out: `messages`, `texts`, … */
-  readonly phase: string;
-  /** Bytes of the candidate, and of the smallest failing one so far. */
-  readonly bytes: number;
-  readonly best: number;
-}
+export type BisectProbe = Omit<ProbeReport, 'key'>;
 
 /** As in `hopgate bisect --json`. */
-export interface BisectResult {
-  readonly result: 'minimal' | 'partial' | 'does-not-fail';
-  /** The cause in words: "the last tool result: 41 KB JSON at messages[17].content". */
-  readonly words: string;
-  readonly minimal: JsonObject;
+export interface BisectResult extends Omit<BisectReport, 'passing' | 'cause'> {
   readonly passing: JsonObject | null;
-  readonly probes: number;
-  /** 1 = always. */
-  readonly failure_rate: number;
-  readonly cause: {
-    /** JSON pointers into the whole request and into the minimal one. */
-    readonly at: string;
-    readonly in_minimal: string;
-    /** Bytes of that value, and how many of them are enough to fail. */
-    readonly bytes: number;
-    readonly enough: number;
-  } | null;
+  readonly cause: BisectCause | null;
   /** Ids of both requests as samples. */
   readonly samples: { readonly minimal: string | null; readonly passing: string | null };
   /** The failure to reproduce. */

@@ -5,30 +5,38 @@ import { Elysia } from 'elysia';
 import { GatewayError } from '../../../conversation/errors.ts';
 import { empty, json } from '../answers.ts';
 import type { ApiContext } from '../context.ts';
-import { guard } from '../guard.ts';
-import { checked, readJson } from '../json-body.ts';
-import {
-  BISECT_BODY,
-  bisectJob,
-  bisectPlan,
-  REPLAY_BODY,
-  replayJob,
-  replayPlan,
-} from './job-specs.ts';
+import { guard, type Viewer } from '../guard.ts';
+import { readJson } from '../json-body.ts';
+import type { JobView } from './api-jobs.ts';
+import { type AskedJob, bisectJob, replayJob } from './job-specs.ts';
 
 const ONE_JOB = { params: Type.Object({ id: Type.String() }) };
-/** Bytes of a request whose texts were edited. */
-const EDITED_BYTES = 8 * 2 ** 20;
+
+const KINDS: Readonly<Record<JobView['kind'], AskedJob>> = { replay: replayJob, bisect: bisectJob };
 
 // Bodies are read after the guard and the check for several workers, and bounded.
 const UNPARSED = { parse: 'none' } as const;
 
+/** Bytes of a request, whose texts may be edited. */
+const MAX_BYTES = 8 * 2 ** 20;
+
+interface Asked {
+  readonly request: Request;
+  readonly viewer: Viewer;
+}
+
 export const jobRoutes = (context: ApiContext) => {
   const { jobs, options } = context;
-  const checkWorkers = (command: 'replay' | 'bisect') => {
-    if (options.config().workers <= 1) return;
-    const why = 'With several workers, a job cannot be followed from here:';
-    throw new GatewayError('conflict', `${why} use "hopgate ${command}" on the command line.`);
+  const asked = async (kind: JobView['kind'], { request, viewer }: Asked) =>
+    KINDS[kind](await readJson(request, MAX_BYTES), viewer, context);
+  const plan = (kind: JobView['kind']) => async (one: Asked) =>
+    json(await (await asked(kind, one)).plan());
+  const start = (kind: JobView['kind']) => async (one: Asked) => {
+    if (options.config().workers > 1) {
+      const why = 'With several workers, a job cannot be followed from here:';
+      throw new GatewayError('conflict', `${why} use "hopgate ${kind}" on the command line.`);
+    }
+    return json(jobs.start((await asked(kind, one)).job, one.viewer), 202);
   };
   return new Elysia()
     .use(guard(options))
@@ -46,38 +54,8 @@ export const jobRoutes = (context: ApiContext) => {
       },
       { ...ONE_JOB, ...UNPARSED },
     )
-    .post(
-      '/replay/plan',
-      async ({ request, viewer }) => {
-        const body = checked(REPLAY_BODY, await readJson(request, EDITED_BYTES));
-        return json(await replayPlan(body, viewer, context));
-      },
-      UNPARSED,
-    )
-    .post(
-      '/bisect/plan',
-      async ({ request, viewer }) => {
-        const body = checked(BISECT_BODY, await readJson(request));
-        return json(await bisectPlan(body, viewer, context));
-      },
-      UNPARSED,
-    )
-    .post(
-      '/replay',
-      async ({ request, viewer }) => {
-        checkWorkers('replay');
-        const body = checked(REPLAY_BODY, await readJson(request, EDITED_BYTES));
-        return json(jobs.start(await replayJob(body, viewer, context), viewer), 202);
-      },
-      UNPARSED,
-    )
-    .post(
-      '/bisect',
-      async ({ request, viewer }) => {
-        checkWorkers('bisect');
-        const body = checked(BISECT_BODY, await readJson(request));
-        return json(jobs.start(await bisectJob(body, viewer, context), viewer), 202);
-      },
-      UNPARSED,
-    );
+    .post('/replay/plan', plan('replay'), UNPARSED)
+    .post('/bisect/plan', plan('bisect'), UNPARSED)
+    .post('/replay', start('replay'), UNPARSED)
+    .post('/bisect', start('bisect'), UNPARSED);
 };

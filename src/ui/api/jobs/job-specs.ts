@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../../conversation/errors.ts';
 import type { Principal } from '../../../keys/principal.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
 import { bisection, bisectionAsJson, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
 import {
   checkReplay,
@@ -19,6 +20,7 @@ import type { RequestEdit, SpendPlan } from '../../../samples/replay/types.ts';
 import type { ApiContext } from '../context.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
+import { checked } from '../json-body.ts';
 import { flag, shortText, wholeNumber } from '../parameters.ts';
 import type { JobSpec } from './jobs.ts';
 
@@ -33,7 +35,7 @@ const TARGETS = { title: 'targets', description: 'a list of provider/model' };
 const EDITS = { title: 'edits', description: 'a list of changes, each with at and value' };
 const SETTINGS = { title: 'compare', description: 'a list of settings' };
 
-export const REPLAY_BODY = Type.Object({
+const REPLAY_BODY = Type.Object({
   ...COMMON,
   repeat: wholeNumber('repeat', { least: 1, most: LIMITS.runs, fallback: 1 }),
   compare: Type.Array(Type.String(SETTINGS), { ...SETTINGS, maxItems: 8, default: [] }),
@@ -49,60 +51,22 @@ export const REPLAY_BODY = Type.Object({
   }),
 });
 
-export const BISECT_BODY = Type.Object({
+const BISECT_BODY = Type.Object({
   ...COMMON,
   budget: wholeNumber('budget', { least: 1, most: LIMITS.budget, fallback: DEFAULT_BUDGET }),
 });
 
-/** @throws GatewayError for what is not there or not possible */
-export async function replayJob(
-  body: Static<typeof REPLAY_BODY>,
+/** A job as it was asked for: the work, and what it would cost. @throws GatewayError for what is not there or not possible */
+export type AskedJob = (
+  body: JsonObject,
   viewer: Viewer,
   context: ApiContext,
-): Promise<JobSpec> {
-  const { options, ...common } = await replayOptions(body, viewer, context);
-  const total = countRuns(options);
-  return {
-    kind: 'replay',
-    ...common,
-    total,
-    async run({ signal, progress }) {
-      const { runs, comparison } = await replay(
-        { ...options, signal, onRun: (run) => progress({ type: 'run', run: runAsJson(run) }) },
-        context.options,
-      );
-      return { kind: 'replay', result: runsAsJson(runs, comparison) };
-    },
-  };
-}
-
-/** What a replay would cost. @throws GatewayError for what is not there or not possible */
-export async function replayPlan(
-  body: Static<typeof REPLAY_BODY>,
-  viewer: Viewer,
-  context: ApiContext,
-): Promise<SpendPlan> {
-  const { options } = await replayOptions(body, viewer, context);
-  return planReplay(options, context.prices, context.options.protocols);
-}
-
-/** What a bisection would cost at most. @throws GatewayError for what is not there or not possible */
-export async function bisectPlan(
-  body: Static<typeof BISECT_BODY>,
-  viewer: Viewer,
-  context: ApiContext,
-): Promise<SpendPlan> {
-  const { source } = await sourceOf(body, viewer, context);
-  return planBisection(source, body, context.prices, context.options.protocols);
-}
+) => Promise<{ readonly job: JobSpec; plan(): SpendPlan | Promise<SpendPlan> }>;
 
 /** Checked as far as it can be before anything is sent. */
-async function replayOptions(
-  body: Static<typeof REPLAY_BODY>,
-  viewer: Viewer,
-  context: ApiContext,
-) {
+export const replayJob: AskedJob = async (sent, viewer, context) => {
   const config = context.options.config();
+  const body = checked(REPLAY_BODY, sent);
   const { source, ...common } = await sourceOf(body, viewer, context);
   checkSettingsForAll(body.compare, config);
   const options: ReplayOptions = {
@@ -120,43 +84,55 @@ async function replayOptions(
     throw invalid(`That would be ${total} requests; the limit is ${LIMITS.runs}.`, 'repeat');
   }
   checkReplay(options, context.options);
-  return { options, ...common };
-}
+  return {
+    plan: () => planReplay(options, context.prices, context.options.protocols),
+    job: {
+      kind: 'replay',
+      ...common,
+      total,
+      async run({ signal, progress }) {
+        const { runs, comparison } = await replay(
+          { ...options, signal, onRun: (run) => progress({ type: 'run', run: runAsJson(run) }) },
+          context.options,
+        );
+        return { kind: 'replay', result: runsAsJson(runs, comparison) };
+      },
+    },
+  };
+};
 
-/** @throws GatewayError for what is not there or not possible */
-export async function bisectJob(
-  body: Static<typeof BISECT_BODY>,
-  viewer: Viewer,
-  context: ApiContext,
-): Promise<JobSpec> {
+export const bisectJob: AskedJob = async (sent, viewer, context) => {
+  const body = checked(BISECT_BODY, sent);
   const { source, ...common } = await sourceOf(body, viewer, context);
   const { to, repair, budget } = body;
   return {
-    kind: 'bisect',
-    ...common,
-    total: budget,
-    async run({ signal, progress, note }) {
-      const found = await bisection(
-        {
-          config: context.options.config(),
-          source,
-          store: context.store,
-          to,
-          repair,
-          budget,
-          signal,
-          as: callerFor(viewer),
-          onResume: (known) => note(`Resuming an earlier run: ${known} answers are known.`),
-          onProbe: ({ verdict, spent, phase, bytes, best }) =>
-            progress({ type: 'probe', probe: { verdict, spent, phase, bytes, best } }),
-        },
-        context.options,
-      );
-      showSamples(Object.values(found.samples), context);
-      return { kind: 'bisect', result: bisectionAsJson(found) };
+    plan: () => planBisection(source, body, context.prices, context.options.protocols),
+    job: {
+      kind: 'bisect',
+      ...common,
+      total: budget,
+      async run({ signal, progress, note }) {
+        const found = await bisection(
+          {
+            config: context.options.config(),
+            source,
+            store: context.store,
+            to,
+            repair,
+            budget,
+            signal,
+            as: callerFor(viewer),
+            onResume: (known) => note(`Resuming an earlier run: ${known} answers are known.`),
+            onProbe: ({ key: _, ...probe }) => progress({ type: 'probe', probe }),
+          },
+          context.options,
+        );
+        showSamples(Object.values(found.samples), context);
+        return { kind: 'bisect', result: bisectionAsJson(found) };
+      },
     },
   };
-}
+};
 
 /** The request that a job sends. */
 async function sourceOf(

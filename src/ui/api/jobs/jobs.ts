@@ -91,25 +91,14 @@ export function createJobs(): Jobs {
         throw new GatewayError('conflict', 'This request is already being bisected.');
       }
       const id = `job_${Date.now()}_${randomBase36(8)}`;
-      const started = Date.now();
-      const view = {
-        id,
-        kind,
-        state: 'running',
-        sample,
-        stage,
-        started,
-        ended: null,
-        done: 0,
-        total,
-      };
+      const state = 'running' as const;
       const job: Job = {
         key,
         abort: new AbortController(),
         events: [],
         followers: new Set(),
         over: Promise.resolve().then(() => perform(job, run)),
-        view: view as JobView,
+        view: { id, kind, state, sample, stage, started: Date.now(), ended: null, done: 0, total },
       };
       jobs.set(id, job);
       publish(job, { type: 'job', job: job.view });

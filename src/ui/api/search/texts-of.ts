@@ -1,38 +1,25 @@
 /** The texts of an exchange for the search: what its request says, what it adds to the conversation, and the answer. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
-import type { Block, Conversation } from '../../../conversation/types.ts';
+import type { Block } from '../../../conversation/types.ts';
 import type { Steps } from '../../../lib/loop/steps.ts';
-import {
-  contextFor,
-  EMPTY,
-  type ReadingParts,
-  readReply,
-  readRequest,
-} from '../../../samples/decode/decode-body.ts';
-import { readableBody } from '../../../samples/decode/readable-body.ts';
+import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import { saidIn } from '../bodies/said.ts';
 
-/** Bodies that are missing, too large or of another endpoint have no texts. */
+/** Bodies that cannot be read have no texts. */
 export function* textsOf(
   store: SampleStore,
   meta: SampleMeta,
   parts: ReadingParts,
 ): Steps<SaidText[]> {
-  const sent = yield* decoded(function* () {
-    const body = readableBody(store, meta, 'client-request');
-    return (yield* readRequest(body, parts)).conversation;
-  });
+  const { sent, reply } = yield* saidIn(store, meta, parts);
   const texts: SaidText[] = [];
   if (sent !== undefined) {
     addBlocks(sent.system, false, texts);
-    const from = newTurns(sent);
-    for (const [i, turn] of sent.turns.entries()) addBlocks(turn.blocks, i >= from, texts);
+    // Earlier exchanges have said the turns up to the last one of the assistant.
+    const last = sent.turns.findLastIndex(({ role }) => role === 'assistant');
+    for (const [i, turn] of sent.turns.entries()) addBlocks(turn.blocks, i > last, texts);
   }
-  const reply = yield* decoded(function* () {
-    const body = readableBody(store, meta, 'client-response');
-    return yield* readReply(body, contextFor(sent ?? EMPTY, meta, body), parts);
-  });
   if (reply !== undefined) {
     addBlocks(reply.reply.blocks, true, texts);
     if (reply.problem !== undefined) texts.push({ text: reply.problem.message, added: true });
@@ -40,20 +27,6 @@ export function* textsOf(
   if (meta.error !== undefined) texts.push({ text: meta.error.message, added: true });
   return texts;
 }
-
-/** Undefined for what has no body that can be read. */
-export function* decoded<T>(read: () => Steps<T>): Steps<T | undefined> {
-  try {
-    return yield* read();
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return undefined;
-    throw thrown;
-  }
-}
-
-/** Index of the first turn after the last one of the assistant: earlier exchanges have said the others. */
-export const newTurns = ({ turns }: Conversation): number =>
-  turns.findLastIndex(({ role }) => role === 'assistant') + 1;
 
 function addBlocks(blocks: readonly Block[], added: boolean, texts: SaidText[]): void {
   for (const block of blocks) {

@@ -3,15 +3,13 @@
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Conversation } from '../../../conversation/types.ts';
 import { othersTurn, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
-import { contextFor, EMPTY, readReply, readRequest } from '../../../samples/decode/decode-body.ts';
-import { readableBody } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleRow } from '../../../samples/sample.ts';
 import type { UiRow } from '../api.ts';
 import { blockViews, turnViews } from '../bodies/conversation-view.ts';
+import { saidIn } from '../bodies/said.ts';
 import type { ApiContext } from '../context.ts';
 import type { Viewer } from '../guard.ts';
 import { priced } from '../list.ts';
-import { decoded } from '../search/texts-of.ts';
 import { askedIn, firstWords } from '../stories.ts';
 import type {
   SessionSpan,
@@ -94,15 +92,7 @@ function* stepOf(
   threads: Thread[],
   context: ApiContext,
 ): Steps<SessionStep> {
-  const { store, options } = context;
-  const sent = yield* decoded(function* () {
-    const body = readableBody(store, meta, 'client-request');
-    return (yield* readRequest(body, options)).conversation;
-  });
-  const reply = yield* decoded(function* () {
-    const body = readableBody(store, meta, 'client-response');
-    return yield* readReply(body, contextFor(sent ?? EMPTY, meta, body), options);
-  });
+  const { sent, reply } = yield* saidIn(context.store, meta, context.options);
   const blocks = reply?.reply.blocks ?? [];
   const view = { most: MAX_TEXT, places: new Map() };
   const prompt = sent && (yield* promptOf(sent));
