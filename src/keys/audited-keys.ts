@@ -7,7 +7,7 @@ import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
 /** Of a key that says nothing of its own. */
 export const NO_SETTINGS: KeyRecord['settings'] = { labels: {}, limits: {}, budgets: [] };
 
-const isoTime = (time: number) => new Date(time).toISOString();
+export const isoTime = (time: number) => new Date(time).toISOString();
 
 /** A key as the audit has it: all but its secrets, which one digest stands for. */
 export const auditView = ({ record, secrets }: KeyChange): JsonObject => ({

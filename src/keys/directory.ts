@@ -4,7 +4,8 @@ import { timingSafeEqual } from 'node:crypto';
 import type { AuthKey } from '../config/sections/auth.ts';
 import type { SharedBudget } from '../config/sections/keys/budgets.ts';
 import { readKeySettings } from '../config/sections/keys/settings.ts';
-import type { LoadedKey, LoadedSecret } from './loaded-keys.ts';
+import type { KeyChange } from './key-records.ts';
+import type { LoadedSecret } from './loaded-keys.ts';
 import { makePrincipal } from './make-principal.ts';
 import type { Principal } from './principal.ts';
 import type { RunTimeKeys } from './run-time-keys.ts';
@@ -49,7 +50,7 @@ export class KeyDirectory {
   readonly #config: KeysConfig;
   readonly #routes: ReadonlySet<string>;
   /** Made with the first request of each key. */
-  readonly #principals = new WeakMap<LoadedKey, Principal>();
+  readonly #principals = new WeakMap<KeyChange, Principal>();
 
   /** @param runTime the keys made at run time, which outlive a configuration */
   constructor(config: KeysConfig, runTime: RunTimeKeys | undefined) {
@@ -105,7 +106,7 @@ export class KeyDirectory {
     }
   }
 
-  #principalOf(key: LoadedKey): Principal {
+  #principalOf(key: KeyChange): Principal {
     let principal = this.#principals.get(key);
     if (principal === undefined) {
       const { id, name, settings } = key.record;

@@ -12,9 +12,9 @@ import {
 import { GatewayError } from '../conversation/errors.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import type { ChainedEntry } from './audit-chain.ts';
-import { auditView } from './audited-keys.ts';
+import { auditView, isoTime } from './audited-keys.ts';
 import { hexOf, sha256 } from './directory.ts';
-import type { KeyChange, KeyRecord } from './key-records.ts';
+import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
 import {
   type AuditFilter,
   type AuditReport,
@@ -22,6 +22,7 @@ import {
   type ChangePlan,
   type KeyPage,
   type KeyStore,
+  type PlannedChange,
   type RequestMark,
   RequestReused,
 } from './key-store.ts';
@@ -107,25 +108,12 @@ export class KeyChanges {
     const id = newKeyId();
     const key = newKeyText(id);
     const now = this.#now();
-    return this.#issue(id, key, request, ['create', body], () => {
-      const record: KeyRecord = {
-        id,
-        name,
-        version: 1,
-        created: now,
-        updated: now,
-        blocked,
-        revoked: undefined,
-        settings,
-      };
-      const secrets = [{ digest: digestOf(key), key: id, created: now, until: undefined }];
-      const audit = { time: now, actor: actorOf(request), action: 'key.create' };
-      return {
-        record,
-        secrets,
-        audit: { ...audit, before: null, after: auditView({ record, secrets }) },
-      };
-    });
+    const times = { created: now, updated: now, revoked: undefined };
+    const record: KeyRecord = { id, name, version: 1, ...times, blocked, settings };
+    const made = { record, secrets: [newSecret(id, key, now)] };
+    return this.#issue(id, key, request, ['create', body], () =>
+      planned('key.create', request, undefined, made),
+    );
   }
 
   async get(id: string): Promise<KeyView> {
@@ -149,25 +137,9 @@ export class KeyChanges {
   async update(id: string, body: JsonObject, request: ChangeRequest): Promise<KeyView> {
     const now = this.#now();
     const changed = await this.#change(id, (found) => {
-      const { record, secrets } = this.#changeable(id, found, request);
-      const { name, blocked, settings } = this.#checked(merged(record, body));
-      const next = {
-        ...record,
-        name,
-        blocked,
-        settings,
-        version: record.version + 1,
-        updated: now,
-      };
-      const audit = { time: now, actor: actorOf(request), action: 'key.update' };
-      return {
-        record: next,
-        audit: {
-          ...audit,
-          before: auditView({ record, secrets }),
-          after: auditView({ record: next, secrets }),
-        },
-      };
+      const before = this.#changeable(id, found, request);
+      const record = { ...changedAt(now, before), ...this.#checked(merged(before.record, body)) };
+      return planned('key.update', request, before, { record, secrets: before.secrets });
     });
     return viewOf(changed, true);
   }
@@ -180,25 +152,15 @@ export class KeyChanges {
     const key = newKeyText(id);
     const now = this.#now();
     return this.#issue(id, key, request, ['rotate', id, body], (found) => {
-      const { record, secrets } = this.#changeable(id, found, request);
-      const kept = secrets
+      const before = this.#changeable(id, found, request);
+      const kept = before.secrets
         .map((one) => ({
           ...one,
           until: Math.min(one.until ?? Number.MAX_SAFE_INTEGER, now + grace),
         }))
         .filter(({ until }) => until > now);
-      const next = { ...record, version: record.version + 1, updated: now };
-      const fresh = { digest: digestOf(key), key: id, created: now, until: undefined };
-      const audit = { time: now, actor: actorOf(request), action: 'key.rotate' };
-      const after = { record: next, secrets: [fresh, ...kept] };
-      return {
-        ...after,
-        audit: {
-          ...audit,
-          before: auditView({ record, secrets }),
-          after: { ...auditView(after), grace_seconds: grace / 1000 },
-        },
-      };
+      const after = { record: changedAt(now, before), secrets: [newSecret(id, key, now), ...kept] };
+      return planned('key.rotate', request, before, after, { grace_seconds: grace / 1000 });
     });
   }
 
@@ -206,18 +168,9 @@ export class KeyChanges {
   async revoke(id: string, request: ChangeRequest): Promise<KeyView> {
     const now = this.#now();
     const changed = await this.#change(id, (found) => {
-      const { record, secrets } = this.#changeable(id, found, request);
-      const next = { ...record, version: record.version + 1, updated: now, revoked: now };
-      const audit = { time: now, actor: actorOf(request), action: 'key.revoke' };
-      return {
-        record: next,
-        secrets: [],
-        audit: {
-          ...audit,
-          before: auditView({ record, secrets }),
-          after: auditView({ record: next, secrets: [] }),
-        },
-      };
+      const before = this.#changeable(id, found, request);
+      const record = { ...changedAt(now, before), revoked: now };
+      return planned('key.revoke', request, before, { record, secrets: [] });
     });
     return viewOf(changed, true);
   }
@@ -335,6 +288,37 @@ const UNREADABLE = 'keys_unreadable';
 
 const digestOf = (key: string) => hexOf(sha256(key));
 
+const newSecret = (id: string, key: string, now: number): SecretRecord => ({
+  digest: digestOf(key),
+  key: id,
+  created: now,
+  until: undefined,
+});
+
+const changedAt = (now: number, { record }: KeyChange): KeyRecord => ({
+  ...record,
+  version: record.version + 1,
+  updated: now,
+});
+
+/** A change with its audit entry. @param more members of the entry about the change itself */
+function planned(
+  action: string,
+  request: ChangeRequest,
+  before: KeyChange | undefined,
+  after: KeyChange,
+  more: JsonObject = {},
+): PlannedChange {
+  const audit = {
+    time: after.record.updated,
+    actor: actorOf(request),
+    action,
+    before: before === undefined ? null : auditView(before),
+    after: { ...auditView(after), ...more },
+  };
+  return { ...after, audit };
+}
+
 const notFound = (id: string) =>
   new GatewayError('not_found', `There is no key ${JSON.stringify(id.slice(0, 100))}.`, {
     code: 'key_not_found',
@@ -371,8 +355,6 @@ function markOf(
 /** For the audit: who, and from where. */
 const actorOf = ({ actor, address }: ChangeRequest): string =>
   address === undefined ? actor : `${actor}@${address}`;
-
-const isoTime = (time: number) => new Date(time).toISOString();
 
 /** @param whole also its secrets, by when they were made and how long they work */
 function viewOf({ record, secrets }: KeyChange, whole: boolean): KeyView {

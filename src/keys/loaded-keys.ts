@@ -1,30 +1,24 @@
 /** Keys made at run time in memory: found by the digest of a secret, without a query. */
 
-import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
-
-/** A key, and what another part has made of it. */
-export interface LoadedKey {
-  readonly record: KeyRecord;
-  readonly secrets: readonly SecretRecord[];
-}
+import type { KeyChange } from './key-records.ts';
 
 export interface LoadedSecret {
   readonly digest: Uint8Array;
   readonly until: number | undefined;
-  readonly key: LoadedKey;
+  readonly key: KeyChange;
 }
 
 export class LoadedKeys {
   readonly #bySecret = new Map<string, LoadedSecret>();
-  readonly #byId = new Map<string, LoadedKey>();
+  readonly #byId = new Map<string, KeyChange>();
 
   /** Each key as it is from now on. */
   take(changes: readonly KeyChange[]): void {
-    for (const { record, secrets } of changes) {
+    for (const key of changes) {
+      const { record, secrets } = key;
       for (const { digest } of this.#byId.get(record.id)?.secrets ?? []) {
         this.#bySecret.delete(digest);
       }
-      const key: LoadedKey = { record, secrets };
       this.#byId.set(record.id, key);
       if (record.revoked !== undefined) continue;
       for (const { digest, until } of secrets) {
@@ -43,12 +37,12 @@ export class LoadedKeys {
     return this.#bySecret.get(digest);
   }
 
-  byId(id: string): LoadedKey | undefined {
+  byId(id: string): KeyChange | undefined {
     return this.#byId.get(id);
   }
 
   /** Revoked ones too. */
-  get all(): Iterable<LoadedKey> {
+  get all(): Iterable<KeyChange> {
     return this.#byId.values();
   }
 

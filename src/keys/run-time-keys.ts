@@ -5,9 +5,10 @@ import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway, type KeyValue, type Sql } from '../state/engines/engine.ts';
 import { openPostgres } from '../state/sql/postgres.ts';
 import { openSqlite } from '../state/sql/sqlite.ts';
+import type { KeyChange } from './key-records.ts';
 import { KeySnapshotStore } from './key-snapshot-store.ts';
 import { BEGINNING, KeyStore, type News, type Position } from './key-store.ts';
-import { type LoadedKey, LoadedKeys, type LoadedSecret } from './loaded-keys.ts';
+import { LoadedKeys, type LoadedSecret } from './loaded-keys.ts';
 import { KEYS_SCHEMA } from './schema.ts';
 
 /** A message without content: look at the database. */
@@ -186,12 +187,12 @@ export class RunTimeKeys {
     return this.#keys.find(digest);
   }
 
-  byId(id: string): LoadedKey | undefined {
+  byId(id: string): KeyChange | undefined {
     return this.#keys.byId(id);
   }
 
   /** All that are in memory, revoked ones too. */
-  get all(): Iterable<LoadedKey> {
+  get all(): Iterable<KeyChange> {
     return this.#keys.all;
   }
 

@@ -111,7 +111,7 @@ export class DatabaseBank implements Bank {
       read(),
     ]);
     const own = sessions.find(({ id }) => id === session);
-    if (own?.seq === number) return wireAnswer(own.answer);
+    if (own?.seq === number) return own.answer;
     if (own !== undefined && own.seq > number)
       throw new Error(`draw ${number} of ${session} came after draw ${own.seq}`);
     const over = sessions.filter(({ lapsed, is_over }) => is_over && !lapsed).map(({ id }) => id);
@@ -136,7 +136,7 @@ export class DatabaseBank implements Bank {
     });
     const answer = { grants, lapsed, sessions: count };
     const ends = lapsed || closes;
-    const stored = [number, JSON.stringify(storedAnswer(answer)), this.sessionMs, ends] as const;
+    const stored = [number, JSON.stringify(answer), this.sessionMs, ends] as const;
     await Promise.all([
       write(inside, session, rows.filter(isChanged), stored),
       ...(closes ? giveBackAll(inside, session) : []),
@@ -148,28 +148,6 @@ export class DatabaseBank implements Bank {
 }
 
 const keyOf = ({ law, start }: Pick<WindowKey, 'law' | 'start'>) => `${start} ${law}`;
-
-/** An answer as the versions before store it. */
-interface StoredAnswer {
-  readonly grants: readonly (readonly [spent: number, held: number, own: number])[];
-  readonly lapsed: boolean;
-  readonly replicas: number;
-}
-
-const storedAnswer = ({ grants, lapsed, sessions }: Drawn): StoredAnswer => ({
-  grants: grants.map(({ spent, held, own }) => [spent, held, own] as const),
-  lapsed,
-  replicas: sessions,
-});
-
-function wireAnswer(stored: unknown): Drawn {
-  const { grants, lapsed, replicas } = stored as StoredAnswer;
-  return {
-    grants: grants.map(([spent, held, own]) => ({ spent, held, own })),
-    lapsed,
-    sessions: replicas,
-  };
-}
 
 async function readWindows(
   inside: SqlReader,
