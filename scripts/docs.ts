@@ -263,7 +263,7 @@ const ENGLISH = {
   below: 'as below',
   inherited: 'that of the top level',
   byDefault: (text: string) => `Default: ${text}.`,
-  usually: (text: string) => `The default is ${text} where nothing else is said.`,
+  usually: (text: string) => `Default: ${text}, unless stated.`,
   /** What a key means, and in words what happens when it is left out; both are written in English in the schema. */
   of: (_key: string, english: KeyTexts) => english,
   /** Which part of a comment of an example: `English ‖ Chinese`. */
@@ -277,7 +277,10 @@ const ENGLISH = {
     'Chat apps',
     'Only for apps whose characters talk and remember: [Chat apps](chat-apps.md), [Memory](memory.md).',
   ] as [heading: string, text: string],
-  advanced: ['Advanced', 'What few installations need.'] as [heading: string, text: string],
+  advanced: ['Advanced', 'Settings that few installations need.'] as [
+    heading: string,
+    text: string,
+  ],
   advancedKeys: 'Categories, time windows, weights, hedging',
   ownAddress: 'your own `base_url`',
   platformAddress: (platform: string) => `[platform](platforms.md) ${code(platform)}`,
@@ -318,7 +321,7 @@ function chinese(of: Words['of']): Words {
     below: '见下表',
     inherited: '同顶层设置',
     byDefault: (text) => `默认值：${text}。`,
-    usually: (text) => `没有另外说明时，默认值为${text}。`,
+    usually: (text) => `默认值为${text}，另有说明的除外。`,
     of,
     comment: 1,
     presets: [

@@ -85,7 +85,7 @@ const PAGES: Readonly<Record<string, string>> = {
     'jwt, oidc, sso, oauth, okta, keycloak, login, token, 单点登录, 令牌',
   '/limits':
     'rate limit, rate limiting, quota, budget, throttling, rpm, tpm, spending limit, 限流, 限额, 预算, 配额',
-  '/limits#what-a-client-gets': '429, retry-after, insufficient_quota, x-ratelimit',
+  '/limits#refusals-and-headers': '429, retry-after, insufficient_quota, x-ratelimit',
   '/money':
     'cost, price, pricing, billing, spend, spent, usage, invoice, 费用, 计费, 价格, 成本, 用量',
   '/scale-out':
@@ -96,16 +96,16 @@ const PAGES: Readonly<Record<string, string>> = {
   '/security': 'security, privacy, gdpr, data protection, secrets, 安全, 隐私',
   '/security#credentials':
     'redact, redaction, redacted, mask, masked, masking, hide secrets, hide keys, pii, anonymize, censor, 脱敏, 屏蔽',
-  '/security#what-lies-on-disk': 'data on disk, sqlite, encryption at rest, 数据存储',
+  '/security#files-on-disk': 'data on disk, sqlite, encryption at rest, 数据存储',
   '/metrics': 'metrics, prometheus, monitoring, latency, 指标, 监控',
   '/metrics#health-checks': 'healthz, readyz, health check, liveness, readiness, probe, 健康检查',
   '/telemetry': 'opentelemetry, otel, otlp, tracing, traces, jaeger, datadog, 链路追踪',
   '/telemetry#dashboard-and-alerts': 'grafana, dashboard, alerts, alerting, alertmanager, 告警',
   '/log-events': 'log, logs, logging, log file, journald, stderr, 日志',
   '/errors': 'error code, error codes, status code, error, 429, 错误码, 错误',
-  '/errors#what-is-tried-again': 'retry, retries, failover, 重试',
-  '/errors#in-the-middle-of-a-stream': 'streaming error, stream cut, stream error, 断流',
-  '/how-it-works#how-answers-end': 'streaming, stream, sse, server-sent events, 流式, 流式输出',
+  '/errors#retries': 'retry, retries, failover, 重试',
+  '/errors#in-the-middle-of-a-stream':
+    'streaming error, stream cut, stream error, 断流, streaming, stream, sse, server-sent events, 流式, 流式输出',
   '/how-it-works#which-target': 'fallback, failover, routing, 回退, 故障转移, 备用',
   '/how-it-works#sessions-keep-their-target-and-key':
     'session, sticky session, prompt cache, prompt caching, cache hit, 会话, 缓存命中',
@@ -120,12 +120,11 @@ const PAGES: Readonly<Record<string, string>> = {
   '/configuration#providers': 'custom headers, query parameters, provider, vendor, 自定义头部',
   '/browser#keys-and-links': 'keyboard shortcuts, shortcuts, hotkeys, 快捷键',
   '/notes#schema_simplified': 'json mode, structured output, json schema, 结构化输出',
-  '/security#what-a-model-can-cause': 'prompt injection, 提示词注入',
+  '/security#rights-of-a-model': 'prompt injection, 提示词注入',
   '/install#download-and-run': 'raspberry pi, arm64, alpine, musl, checksum, sha256',
   '/recipes#two-vendors-shares-and-an-office-hours-rule':
     'a/b test, weighted, weights, time of day, off-peak, 权重, 分时',
-  '/limits#what-each-limit-means':
-    'requests per minute, tokens per minute, concurrency, 每分钟请求数, 并发',
+  '/limits#each-limit': 'requests per minute, tokens per minute, concurrency, 每分钟请求数, 并发',
   '/notes#tool_ids_rewritten': 'tool_use ids, tool call ids, call ids',
   '/notes': 'x-hopgate-notes, notes',
   '/how-it-works#health-of-targets':

@@ -60,10 +60,10 @@ describe('pages', () => {
   test('the page that is open shows its sections', async () => {
     const text = await html('/docs/errors');
     const nav = text.slice(text.indexOf('<nav'), text.indexOf('</nav>'));
-    expect(nav).toContain('<li><a href="#what-they-mean">What they mean</a></li>');
+    expect(nav).toContain('<li><a href="#kinds-of-errors">Kinds of errors</a></li>');
     expect(nav.match(/class="within"/g)).toHaveLength(1);
     expect(text).toContain(
-      '<h2 id="what-they-mean"><a href="#what-they-mean">What they mean</a></h2>',
+      '<h2 id="kinds-of-errors"><a href="#kinds-of-errors">Kinds of errors</a></h2>',
     );
   });
 

@@ -69,13 +69,13 @@ describe('docs/errors.md', () => {
     return `${status} \`${type}\`${code ? `, \`${code}\`` : ''}`;
   };
 
-  test.each(kinds)('%s stands there as each protocol tells it', (kind) => {
+  test.each(kinds)('%s is on the page as each protocol words it', (kind) => {
     const cells = [openaiChat, openaiResponses, anthropicMessages].map((one) => words(one, kind));
     expect(page).toContain(`| \`${kind}\` | ${cells.join(' | ')} |`);
   });
 
   test('every kind is explained once, and no other', () => {
-    const explained = firstCells(page.slice(page.indexOf('## What they mean')));
+    const explained = firstCells(page.slice(page.indexOf('## Kinds of errors')));
     expect(explained.toSorted()).toEqual([...kinds].toSorted());
   });
 

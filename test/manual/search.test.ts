@@ -28,7 +28,7 @@ request timed out → troubleshooting, configuration#timeouts, errors
 限流 → limits.zh-CN
 日志 → log-events.zh-CN
 部署 → docker.zh-CN, install.zh-CN, scale-out.zh-CN
-sqlite → security#what-lies-on-disk, install#state, scale-out
+sqlite → security#files-on-disk, install#state, scale-out
 backup → scale-out#back-it-up, install
 restore backup → scale-out#back-it-up, install
 postgres → scale-out
@@ -38,9 +38,9 @@ valkey → scale-out
 claude code → agents#claude-code, getting-started#claude-code, claude-code-on-glm
 claude-code → agents#claude-code, getting-started#claude-code, claude-code-on-glm
 cursor → chat-apps, agents, getting-started#the-sdks-and-curl
-GLM → claude-code-on-glm, recipes#glm-with-web-search
-glm-4.7 → claude-code-on-glm, recipes#glm-with-web-search
-zhipu → claude-code-on-glm, recipes#glm-with-web-search, configuration#presets
+GLM → claude-code-on-glm
+glm-4.7 → claude-code-on-glm
+zhipu → claude-code-on-glm, configuration#presets
 智谱 → claude-code-on-glm.zh-CN, recipes.zh-CN
 api key → keys, getting-started
 api keys → keys
@@ -104,16 +104,16 @@ aws → platforms#bedrock
 vertex → platforms#vertex-ai
 azure → configuration, platforms
 openrouter → configuration#presets
-codex → agents#codex, getting-started#codex
-opencode → agents#opencode, getting-started#opencode
+codex → agents#codex
+opencode → agents#opencode
 cline → agents#cline
 aider → agents#aider
 zed → agents#zed
 vscode → agents
 fallback → recipes, two-keys, claude-code-on-glm#add-a-fallback, how-it-works#which-target
 failover → recipes, two-keys, claude-code-on-glm#add-a-fallback, how-it-works
-retry → errors#what-is-tried-again, configuration#retry
-retries → errors#what-is-tried-again, configuration#retry
+retry → errors#retries, configuration#retry
+retries → errors#retries, configuration#retry
 routing rules → configuration#routes, how-it-works#which-target
 routes → configuration#routes
 model alias → configuration#aliases
@@ -138,7 +138,7 @@ prompt too long → how-it-works#prompts-that-are-too-long
 prompt caching → how-it-works#sessions-keep-their-target-and-key, browser
 cache → prompt-caches, scale-out, how-it-works
 record requests → browser, changed-requests, configuration#samples
-turn off recording → security#what-lies-on-disk, configuration#samples, browser
+turn off recording → security#files-on-disk, configuration#samples, browser
 privacy → security
 security → security
 jwt → keys#people-with-a-token

@@ -50,7 +50,7 @@ const conditions = closed('Conditions; all that are given must hold.', {
     [size, string(undefined, { pattern: SIZE })],
     'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.',
   ).optional(anything),
-  stream: flag('Whether the client asked for a stream.').optional(anything),
+  stream: flag('The client asks for a stream.').optional(anything),
   images: howMany(
     'Images in the last user turn: true = some, false = none, or a range such as ">10".',
   ).optional(anything),
@@ -64,12 +64,12 @@ const conditions = closed('Conditions; all that are given must hold.', {
     text('A glob.'),
     'Names of hosted tools such as web_search; one match is enough.',
   ).optional(anything),
-  thinking: flag('Whether the client wants reasoning.').optional(anything),
+  thinking: flag('The client wants reasoning.').optional(anything),
   effort: oneOrMore(
     choice(EFFORTS, 'An effort.'),
     'The reasoning effort that the client asked for.',
   ).optional(anything),
-  background: flag('Whether this looks like a side job (a title, a summary).').optional(anything),
+  background: flag('It looks like a side job (a title, a summary).').optional(anything),
   headers: named(
     either([flag(), string(), list(string(), undefined, { minItems: 1 })]).reads(
       (value): readonly string[] | false =>

@@ -4,18 +4,18 @@ import { choice, closed, text } from '../file/schema.ts';
 
 /** The texts that can be replaced. */
 const TEXTS = {
-  mentioned: 'What is_mentioned answers when the model was mentioned.',
-  not_mentioned: 'What is_mentioned answers when it was not.',
-  no_messages: 'What get_other_members_messages answers when there are none.',
-  recall_description: 'The description of recall_memory.',
-  query_description: 'The description of its query.',
-  since_description: 'The description of its beginning.',
-  until_description: 'The description of its end.',
-  forget_description: 'The description of forget_memory.',
-  ids_description: 'The description of its ids.',
-  messages_description: 'The description of get_other_members_messages.',
-  mention_description: 'The description of is_mentioned.',
-  recall_limit: 'The sentence about the limit of recalls; {max} is the number.',
+  mentioned: 'Answer of is_mentioned, if mentioned.',
+  not_mentioned: 'Answer of is_mentioned, if not.',
+  no_messages: 'Answer of get_other_members_messages without messages.',
+  recall_description: 'Description of recall_memory.',
+  query_description: 'Description of its query.',
+  since_description: 'Description of its beginning.',
+  until_description: 'Description of its end.',
+  forget_description: 'Description of forget_memory.',
+  ids_description: 'Description of its ids.',
+  messages_description: 'Description of get_other_members_messages.',
+  mention_description: 'Description of is_mentioned.',
+  recall_limit: 'Sentence about the limit of recalls; {max} is the number.',
 };
 
 export const conversation = closed('Conversation tools of chat apps.', {

@@ -21,11 +21,11 @@ const address = <T>(parse: (text: string, environment: Environment) => T, descri
 export const engines = closed('Engines that several gateways share; each is optional.', {
   cache: address(
     cacheAddress,
-    'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is that of the sentinels.',
+    'Valkey or Redis, for rates, state of turns and health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is that of the sentinels.',
   ),
   database: address(
     databaseAddress,
-    'Postgres, for keys made at run time, budgets, spend, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.',
+    'Postgres, for keys, money, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.',
   ),
   objects: address(
     objectsAddress,

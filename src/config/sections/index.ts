@@ -42,7 +42,7 @@ const unpriced = choice(
 ).byDefault('count');
 
 const spend = closed(
-  'What requests cost: one row for each attempt at an upstream, in `$HOPGATE_HOME/state/spend.db`, or in `engines.database` where there is one.',
+  'Cost of requests: one row for each attempt at an upstream, in `$HOPGATE_HOME/state/spend.db`, or in `engines.database` where there is one.',
   {
     keep_days: count(
       'Days after which the rows of single attempts are deleted; 0 = never. In a shared database they are deleted by whole months. Totals stay.',

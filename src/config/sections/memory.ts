@@ -29,7 +29,7 @@ const embeddings = closed('Search by vectors in addition to words.', {
     'Put before each question, for models that want it: "query: " (e5).',
   ).optional('none'),
   passage_prefix: string(
-    'Put before each text that is stored: "passage: " (e5). Another prefix makes all vectors anew, in the background.',
+    'Put before each text that is stored: "passage: " (e5). A change makes all vectors again, in the background.',
   ).optional('none'),
   timeout: seconds(
     'Seconds that a recall waits for the vector of its query; after that it searches by words alone.',
@@ -42,7 +42,7 @@ const memoryLimits = closed('How much may be stored.', {
   events: count('Events of a space.', 1).byDefault(100_000),
   bytes: count('Bytes of all texts of all spaces together.', 1).byDefault(2 ** 30),
   key_bytes: count(
-    'Bytes of all texts that one key has put in, over all spaces, so that others have room; 0 = no limit but "bytes".',
+    'Bytes of all texts that one key has put in, over all spaces; 0 = no limit but "bytes".',
   ).byDefault(2 ** 28),
 });
 
@@ -55,7 +55,7 @@ export const memory = closed('The memory, which stores events that conversations
     'Seconds within which the same text from the same source is stored once.',
   ).byDefault(86_400),
   max_tokens: count(
-    'Tokens, estimated, of all events together that a conversation gets from one recall: long texts are cut to passages around what is asked for. 0 = no limit.',
+    'Tokens, estimated, that a conversation gets from one recall; long texts are cut to passages. 0 = no limit.',
   ).byDefault(1200),
   embeddings: embeddings.optional('words alone'),
   limits: memoryLimits.byDefault({}),

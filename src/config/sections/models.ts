@@ -9,7 +9,7 @@ export const aliases = named(
   'Other names for models.',
 );
 
-export const modelList = closed('What GET /v1/models shows.', {
+export const modelList = closed('The list at GET /v1/models.', {
   claude_aliases: flag(
     'Also list every model as claude-<provider>/<model>, for clients that show only names that begin with claude.',
   ).byDefault(false),
@@ -17,7 +17,7 @@ export const modelList = closed('What GET /v1/models shows.', {
 
 export const answerModel = choice(
   ['vendor', 'requested'],
-  'The model that answers name: as the vendor calls it, or as the client asked for it (requested), for agents that ask again for the name of an answer, or know only the names of their own vendor.',
+  'The model name in answers: that of the vendor, or the one that the client asked for (requested), for agents that know no other.',
 ).byDefault('vendor');
 
 /** Name that a client may ask for → `provider/model`, a plain model name, or another alias. */

@@ -34,11 +34,11 @@ const KINDS = {
 
 export const tierTime = oneOrMore(
   timeWindow('UTC'),
-  'Only for requests that end within one of these windows of time, written as `when.time` of a route.',
+  'Only for requests that end in one of these windows, written as `when.time` of a route.',
 );
 
 const tier = closed(
-  'Other prices for some requests. `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
+  'Other prices for some requests. Kinds that default to `input` or `output` follow those of the tier; others are as for the model.',
   {
     above: integer(
       'Only for requests with more prompt tokens than this, cached ones included.',
@@ -46,7 +46,7 @@ const tier = closed(
       Number.MAX_SAFE_INTEGER,
     ).optional('any length'),
     service_tier: text(
-      'Only for requests that were served in this tier, as the answer names it; if it names none, for requests that ask for this `service_tier`.',
+      'Only for requests in this tier, as the answer names it; if it names none, as the request asks.',
     ).optional('any'),
     time: tierTime.optional('any time'),
     input: million('prompt tokens.').optional("the model's"),
@@ -64,7 +64,7 @@ export const freeSearches = closed("Searches of the vendor's own tool that cost 
 
 export const searchPer = choice(
   ['search', 'request'],
-  'What `search` is the price of; request: all searches of one request cost as much as one.',
+  'The unit of `search`; request: all searches of one request cost as much as one.',
 );
 
 const price = closed('What a model costs.', {
@@ -73,7 +73,7 @@ const price = closed('What a model costs.', {
   ...KINDS,
   tiers: list(
     tier,
-    'Other prices for some requests, with the keys of a price. The last tier that applies is used. Its `input` and `output` count for the kinds that follow them, too; what else is left out is as for the model.',
+    'Other prices for some requests, with the keys of a price; the last tier that applies is used. Kinds that default to `input` or `output` follow those of the tier; others are as for the model.',
   ).optional('none'),
   regions: named(
     number(undefined, { minimum: 0, maximum: 1000 }),

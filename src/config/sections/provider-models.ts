@@ -26,8 +26,8 @@ const model = closed('A model with facts that are not known here, or not right.'
   name: text('A model name.'),
   context: count('Size of its context window in tokens.', 1).optional(CATALOGUE),
   output: count('The most tokens that an answer can have.', 1).optional(CATALOGUE),
-  tools: flag('Whether it can call tools.').optional(CATALOGUE),
-  reasoning: flag('Whether it can reason.').optional(CATALOGUE),
+  tools: flag('It can call tools.').optional(CATALOGUE),
+  reasoning: flag('It can reason.').optional(CATALOGUE),
   prompt_cache: choice(PROMPT_CACHES, 'As prompt_cache of the provider, for this model.').optional(
     "the provider's",
   ),

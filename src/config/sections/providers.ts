@@ -60,7 +60,7 @@ const forwardHeaders = list(
     pattern: "^[A-Za-z0-9!#$%&'+.^_`|~-]+\\*?$",
     'x-mismatch': 'must be the name of a header, or its beginning and a *',
   }),
-  'Further headers of clients that go on to this upstream where it speaks their protocol, such as x-team or x-team-*. What the protocols and agents need goes on without being named.',
+  'Further headers of clients, such as x-team or x-team-*, that go on to this upstream where it speaks their protocol.',
 ).reads((names, { path, findings }) =>
   names.map((written, index) => {
     const name = written.toLowerCase();
@@ -73,7 +73,7 @@ const forwardHeaders = list(
 );
 
 const provider = closed('An upstream: one base URL, one protocol, one set of keys.', {
-  preset: text('A vendor that hopgate knows; fills in whatever is left out below.').optional(
+  preset: text('A vendor that hopgate knows; fills in the missing keys below.').optional(
     'that of the same name, without base_url',
   ),
   protocol: choice(PROTOCOL_NAMES, 'The protocol that the upstream speaks.').optional(
@@ -104,7 +104,7 @@ const provider = closed('An upstream: one base URL, one protocol, one set of key
   prices: modelPrices,
   prompt_cache: choice(
     PROMPT_CACHES,
-    'Whether the gateway has the vendor keep the prompt for the next turn, where the client cannot ask for that; 1h: for an hour, where the vendor offers that, else for its usual time.',
+    'Whether the gateway adds cache marks or keys that the client cannot send; 1h: for an hour, where the vendor offers that.',
   ).byDefault('auto'),
   headers: headerMap(
     'Header name → value, sent with every request.',

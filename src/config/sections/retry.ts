@@ -19,16 +19,13 @@ const keys = {
   ),
 };
 
-export const retry = closed(
-  'What happens when an attempt fails before the client has received anything.',
-  {
-    attempts: keys.attempts.byDefault(2),
-    base_delay: keys.base_delay.byDefault(0.5),
-    max_delay: keys.max_delay.byDefault(8),
-    max_cooldown: keys.max_cooldown.optional('300, and 3600 for a key that is refused'),
-    hedge: keys.hedge.byDefault(false),
-  },
-);
+export const retry = closed('Attempts that fail before the client has received anything.', {
+  attempts: keys.attempts.byDefault(2),
+  base_delay: keys.base_delay.byDefault(0.5),
+  max_delay: keys.max_delay.byDefault(8),
+  max_cooldown: keys.max_cooldown.optional('300, and 3600 for a key that is refused'),
+  hedge: keys.hedge.byDefault(false),
+});
 
 export const providerRetry = closed(
   'Retries of this upstream: the keys of `retry`.',

@@ -173,7 +173,7 @@ export const profileFacts = {
     'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
   ).optional(),
   errors: named(
-    meaning('What the code means.', 'What one of the codes means.'),
+    meaning('The meaning of the code.', 'What one of the codes means.'),
     "The vendor's own error codes.",
   ).optional(),
   errorWords: named(

@@ -51,9 +51,9 @@ const amount = {
   )
     .reads((shares): readonly number[] => [...new Set(shares)].sort((a, b) => a - b))
     .byDefault([0.5, 0.8]),
-  over: text(
-    'What happens when the amount is spent: `refuse`, `warn`, or the name of a route.',
-  ).byDefault('refuse'),
+  over: text('When the amount is spent: `refuse`, `warn`, or the name of a route.').byDefault(
+    'refuse',
+  ),
   webhook: httpUrl(
     'An address that gets a POST for each warning, and when the amount is spent.',
   ).optional('warnings are logged only'),

@@ -10,13 +10,11 @@ export const azureKeys = {
     pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
     'x-mismatch': 'must hold only a–z, 0–9 and -',
   }).optional('AZURE_OPENAI_ENDPOINT or AZURE_RESOURCE_NAME; not needed with base_url'),
-  tenant_id: text('azure: the tenant of Entra ID, where there are no keys.').optional(
-    'AZURE_TENANT_ID',
+  tenant_id: text('azure: the tenant of Entra ID.').optional('AZURE_TENANT_ID'),
+  client_id: text('azure: the application, or the managed identity of the machine.').optional(
+    'AZURE_CLIENT_ID',
   ),
-  client_id: text(
-    'azure: the application, or the managed identity of the machine, where there are no keys.',
-  ).optional('AZURE_CLIENT_ID'),
-  scope: text('azure: what tokens of Entra ID are for, where there are no keys.').optional(
+  scope: text('azure: the scope of tokens of Entra ID.').optional(
     'https://cognitiveservices.azure.com/.default',
   ),
 };

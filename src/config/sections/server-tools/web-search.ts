@@ -39,7 +39,7 @@ export const SEARCH_ENGINES = [
 export type SearchEngineType = (typeof SEARCH_ENGINES)[number];
 
 const engine = closed('A search engine.', {
-  type: choice(SEARCH_ENGINES, 'What kind of engine; docs = this manual.'),
+  type: choice(SEARCH_ENGINES, 'The kind of engine; docs = this manual.'),
   name: text('A name for logs.').optional('its type'),
   base_url: string('Its address.', { pattern: '^https?://.+$' })
     .reads((url) => withoutTrailing(url, '/'))
