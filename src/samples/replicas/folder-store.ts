@@ -4,9 +4,11 @@ import type { Database } from 'bun:sqlite';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
+import { isObject, tryParse } from '../../lib/json/json.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
 import { openSource } from '../../state/sql/sqlite-source.ts';
+import type { TextSeal } from '../../state/text-seal.ts';
 import { openPrivate, openStateFile } from '../../state/versioned-store.ts';
 import type { SampleMeta, SampleRow, SharedBodies } from '../sample.ts';
 import { putUnerased } from '../store/erase-space.ts';
@@ -270,8 +272,19 @@ export class LocalFolder {
   }
 }
 
+/** Where the meta of a sample is stored, for its seal. */
+export const metaPlace = (id: string) => `samples meta ${id}`;
+
+/** The meta of a sample of the shared list; undefined: it cannot be opened, or its names cannot be used here. */
+export function metaFrom(seal: TextSeal, id: string, sealed: Uint8Array): SampleMeta | undefined {
+  const text = seal.open(sealed, metaPlace(id));
+  const value = text && tryParse(Buffer.from(text).toString('utf8'));
+  const meta = isObject(value) ? (value as unknown as SampleMeta) : undefined;
+  return meta?.id === id && isUsable(meta) ? meta : undefined;
+}
+
 /** Whether names in a meta that came from outside can be used as names of files here. */
-export function isUsable(meta: SampleMeta): boolean {
+function isUsable(meta: SampleMeta): boolean {
   const { id, entry, edges, object } = meta;
   return (
     typeof id === 'string' &&

@@ -290,9 +290,6 @@ const LOCK = 7_496_236;
 /** Numbers are given in the order of commits: who follows them misses none. */
 const inOrder = (inside: SqlReader) => inside.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
 
-/** Where the meta of a sample is stored, for its seal. */
-export const metaPlace = (id: string) => `samples meta ${id}`;
-
 /** A space whose name was masked is in the meta as its hash already. */
 export const spaceHash = (space: string) =>
   nameHash(/^sha256:[0-9a-f]{64}$/.test(space) ? new HashedName(space.slice(7)) : space);

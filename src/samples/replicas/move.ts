@@ -3,7 +3,6 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
-import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Objects, Sql } from '../../state/engines/engine.ts';
 import { erasureTables, isErased } from '../../state/erasures.ts';
 import { clockAhead, tablesThere } from '../../state/move/moved-items.ts';
@@ -23,13 +22,13 @@ import { ENTRIES, metaPath, namesOf, parseName, type SampleFile } from '../store
 import { openSampleStore } from '../store/sample-store.ts';
 import { fetchBodies, UnreadableBodies } from './bodies.ts';
 import {
-  isUsable,
   type KnownSamples,
   knownSamples,
   LocalFolder,
+  metaFrom,
   SharingStore,
 } from './folder-store.ts';
-import { type ListedState, metaPlace, SampleList, spaceHash } from './list.ts';
+import { type ListedState, SampleList, spaceHash } from './list.ts';
 import { Follower } from './sharing.ts';
 import { Uploader } from './uploader.ts';
 
@@ -68,10 +67,7 @@ async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePas
   if (writes) mkdirSync(root, { recursive: true, mode: 0o700 });
   const store = writes ? new SharingStore(root) : undefined;
   const folder = store && new LocalFolder(root, store);
-  const known: KnownSamples =
-    store === undefined
-      ? knownSamples(root)
-      : { replica: store.replica, knows: (id) => store.knows(id), close() {} };
+  const known: KnownSamples = store ?? knownSamples(root);
   let sealed = 0;
   let lost = 0;
   return {
@@ -93,7 +89,7 @@ async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePas
           [last],
           READ_MS,
         );
-        const page = rows.flatMap(({ id, meta }) => metaOf(options.seal, id, meta) ?? []);
+        const page = rows.flatMap(({ id, meta }) => metaFrom(options.seal, id, meta) ?? []);
         sealed += rows.length - page.length;
         if (page.length > 0) yield page;
         if (rows.length < PAGE) return;
@@ -135,21 +131,14 @@ async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePas
       ...(sealed > 0 ? [sealedElsewhere(sealed)] : []),
     ],
     close() {
-      known.close();
-      folder?.close();
+      if (folder === undefined) known.close();
+      else folder.close();
     },
   };
 }
 
 /** Listed for all replicas. Erased samples leave the list a moment later. */
 const LISTED = `state = 'done' AND meta IS NOT NULL AND NOT (space IS NOT NULL AND ${isErased('space', 'began')})`;
-
-function metaOf(seal: TextSeal, id: string, stored: Uint8Array): SampleMeta | undefined {
-  const text = seal.open(stored, metaPlace(id));
-  const value = text && tryParse(Buffer.from(text).toString('utf8'));
-  const meta = isObject(value) ? (value as unknown as SampleMeta) : undefined;
-  return meta?.id === id && isUsable(meta) ? meta : undefined;
-}
 
 function stateHere(
   root: string,

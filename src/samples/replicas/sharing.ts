@@ -1,6 +1,5 @@
 /** Samples of all replicas in every folder: uploads, follows, cleans and erases in the background, behind every request. */
 
-import { isObject, tryParse } from '../../lib/json/json.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { Repeating } from '../../lib/loop/repeating.ts';
 import { EngineAway, type KeyValue, type Objects, type Sql } from '../../state/engines/engine.ts';
@@ -9,8 +8,8 @@ import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import type { Retention } from '../store/retention.ts';
 import { BodyFetcher, removeBodies } from './bodies.ts';
-import { isUsable, LocalFolder, SharingStore } from './folder-store.ts';
-import { type ListedSample, metaPlace, SampleList, type StoredObject } from './list.ts';
+import { LocalFolder, metaFrom, SharingStore } from './folder-store.ts';
+import { type ListedSample, SampleList, type StoredObject } from './list.ts';
 import { Uploader, type UploaderOptions } from './uploader.ts';
 
 export interface SharingOptions {
@@ -277,10 +276,8 @@ export class Follower {
 
   #take({ id, replica }: ListedSample, sealed: Uint8Array): void {
     const { folder, seal, onRow, onProblem } = this.#options;
-    const text = seal.open(sealed, metaPlace(id));
-    const value = text && tryParse(Buffer.from(text).toString('utf8'));
-    const meta = isObject(value) ? (value as unknown as SampleMeta) : undefined;
-    if (meta?.id !== id || !isUsable(meta)) {
+    const meta = metaFrom(seal, id, sealed);
+    if (meta === undefined) {
       onProblem(
         'samples of another replica cannot be read: is its secret in engines.seal?',
         `replica ${replica}`,

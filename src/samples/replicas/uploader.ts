@@ -5,8 +5,8 @@ import { nameHash } from '../../state/erasures.ts';
 import type { SampleMeta, SharedBodies } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
 import { type BodyStore, planBodies, removeBodies, storeBodies } from './bodies.ts';
-import type { KnownSample, LocalFolder } from './folder-store.ts';
-import { metaPlace, type SampleList, spaceHash } from './list.ts';
+import { type KnownSample, type LocalFolder, metaPlace } from './folder-store.ts';
+import { type SampleList, spaceHash } from './list.ts';
 
 export interface UploaderOptions extends BodyStore {
   readonly folder: LocalFolder;

@@ -4,13 +4,13 @@ import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
-import { runAtOnce } from '../../lib/loop/steps.ts';
+import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import { HashedName, nameHash } from '../../state/erasures.ts';
 import { fileAt, isDamage, openPrivate } from '../../state/versioned-store.ts';
 import { hashedSpace } from '../mask/meta-mask.ts';
-import type { SampleFilter, SampleRow, SampleStore } from '../sample.ts';
+import type { SampleFilter, SampleRow } from '../sample.ts';
 import { conditionsOf, type NamedRow, named, orderOf, sourceOf } from './index-query.ts';
-import { TEXT_SCHEMA, type TextIndex, textsOf } from './text-store.ts';
+import { TEXT_SCHEMA, textsOf } from './text-store.ts';
 
 const VERSION = 8;
 const SCHEMA = `
@@ -85,41 +85,8 @@ export interface FinishedSample {
   readonly entry: EntryName;
 }
 
-export interface SampleIndex {
-  /** Inserts all rows in one transaction; known ids are replaced. */
-  put(rows: readonly SampleRow[]): void;
-  remove(ids: readonly string[]): void;
-  /** Newest first. */
-  list(filter: SampleFilter): readonly SampleRow[];
-  /** Samples whose ids contain this text, newest first. */
-  matching(part: string, limit: number): readonly SampleRow[];
-  named: SampleStore['named'];
-  targets: SampleStore['targets'];
-  readonly texts: TextIndex;
-  /** A page of ids of an entry with their states: those after `id`, in order. */
-  idsAfter(
-    entry: EntryName,
-    id: string,
-    limit: number,
-  ): readonly { readonly id: string; readonly state: string }[];
-  /** Kept beside the rows: the cost does not grow with the number of samples. */
-  totals(failed: boolean): Totals;
-  /** What each owner has: the cost grows with the number of samples. */
-  owned(failed: boolean): readonly OwnedTotals[];
-  /** The oldest samples, oldest first; of one owner, or of all. */
-  oldest(failed: boolean, limit: number, owner?: string): readonly SampleRow[];
-  /** Samples of a memory space that began at this time or before, in ms since 1970; left out: all of them. */
-  ofSpace(space: string | HashedName, limit: number, until?: number): readonly SampleRow[];
-  /** Samples that are over, in the order in which they came into the index; `number` goes on behind it. */
-  finishedAfter(number: number, limit: number): readonly FinishedSample[];
-  /** Records that a space was erased at this time, in ms since 1970; its name is kept as a hash. */
-  noteErasure(space: string | HashedName, at: number): void;
-  /** Rows whose space was erased after they began. */
-  erased(rows: readonly SampleRow[]): readonly SampleRow[];
-  /** Clears removed rows out of the file and its log, unless another connection still reads them. */
-  scrub(): void;
-  close(): void;
-}
+/** The queries of one open database. */
+export type SampleIndex = ReturnType<typeof indexOf>;
 
 /** An index on disk; `rebuilds` counts how often its file was replaced since it was opened. */
 export interface SampleIndexFile extends SampleIndex {
@@ -179,36 +146,24 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
     }
   };
   return {
+    ...forwarded(index, run),
+    texts: forwarded(index.texts, (query) => run((of) => query(of.texts))),
     get rebuilds() {
       return renewals;
     },
-    put: (rows) => run((of) => of.put(rows)),
-    remove: (ids) => run((of) => of.remove(ids)),
-    list: (filter) => run((of) => of.list(filter)),
-    matching: (part, limit) => run((of) => of.matching(part, limit)),
-    named: (filter) => run((of) => of.named(filter)),
-    targets: () => run((of) => of.targets()),
-    texts: {
-      unread: (limit) => run((of) => of.texts.unread(limit)),
-      progress: (owner) => run((of) => of.texts.progress(owner)),
-      put: (id, texts) => run((of) => of.texts.put(id, texts)),
-      putInSteps: (id, texts) => run((of) => of.texts.putInSteps(id, texts)),
-      find: (words, owner) => run((of) => of.texts.find(words, owner)),
-      text: (number) => run((of) => of.texts.text(number)),
-      tidy: () => run((of) => of.texts.tidy()),
-      scrub: () => run((of) => of.texts.scrub()),
-    },
-    idsAfter: (entry, id, limit) => run((of) => of.idsAfter(entry, id, limit)),
-    totals: (failed) => run((of) => of.totals(failed)),
-    owned: (failed) => run((of) => of.owned(failed)),
-    oldest: (failed, limit, owner) => run((of) => of.oldest(failed, limit, owner)),
-    ofSpace: (space, limit, until) => run((of) => of.ofSpace(space, limit, until)),
-    finishedAfter: (number, limit) => run((of) => of.finishedAfter(number, limit)),
-    noteErasure: (space, at) => run((of) => of.noteErasure(space, at)),
-    erased: (rows) => run((of) => of.erased(rows)),
-    scrub: () => run((of) => of.scrub()),
     close: () => index.close(),
   };
+}
+
+type Method = (...values: readonly unknown[]) => unknown;
+
+/** The same methods; each call goes to what is open then. */
+function forwarded<T extends object>(methods: T, run: (query: (of: T) => unknown) => unknown): T {
+  const forward =
+    (name: string) =>
+    (...values: readonly unknown[]) =>
+      run((of) => (of as Readonly<Record<string, Method>>)[name]!(...values));
+  return Object.fromEntries(Object.keys(methods).map((name) => [name, forward(name)])) as T;
 }
 
 /** @param onDamage called when a damaged file was replaced */
@@ -273,7 +228,7 @@ const hashIn = (space: string) =>
 /** Rows between two yields where patterns are compared. */
 const NAMES_A_STEP = 200;
 
-function indexOf(db: Database): SampleIndex {
+function indexOf(db: Database) {
   const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<Row, Args>;
   const insert = of<unknown, SQLQueryBindings[]>(
@@ -355,14 +310,16 @@ function indexOf(db: Database): SampleIndex {
     for (const failed of [0, 1] as const) total.run(sums[failed].count, sums[failed].bytes, failed);
   });
   return {
-    put: (rows) => {
+    /** Inserts all rows in one transaction; known ids are replaced. */
+    put(rows: readonly SampleRow[]): void {
       if (rows.length > 0) change.immediate([], rows);
     },
-    remove: (gone) => {
-      if (gone.length > 0) change.immediate(gone, []);
+    remove(ids: readonly string[]): void {
+      if (ids.length > 0) change.immediate(ids, []);
     },
-    named: (filter) => named(filter, namesAfter),
-    list: (given) => {
+    named: (filter: SampleFilter): Steps<SampleFilter> => named(filter, namesAfter),
+    /** Newest first. */
+    list(given: SampleFilter): readonly SampleRow[] {
       const filter = runAtOnce(named(given, namesAfter));
       const source = sourceOf(filter);
       const { where, values } = conditionsOf(filter);
@@ -371,34 +328,49 @@ function indexOf(db: Database): SampleIndex {
         .all(...source.values, ...values, filter.limit ?? -1)
         .map(rowOf);
     },
-    targets: () => targets.all().map(({ target }) => target),
+    targets: (): readonly string[] => targets.all().map(({ target }) => target),
     texts: textsOf(db),
-    matching: (part, limit) => matching.all(part, limit).map(rowOf),
-    idsAfter: (entry, id, limit) => idsAfter.all(entry, id, limit),
-    totals: (failed) => totals.get(failed ? 1 : 0)!,
-    owned: (failed) => owned.all(failed ? 1 : 0),
-    oldest: (failed, limit, owner) =>
+    /** Samples whose ids contain this text, newest first. */
+    matching: (part: string, limit: number): readonly SampleRow[] =>
+      matching.all(part, limit).map(rowOf),
+    /** A page of ids of an entry with their states: those after `id`, in order. */
+    idsAfter: (entry: EntryName, id: string, limit: number) => idsAfter.all(entry, id, limit),
+    /** Kept beside the rows: the cost does not grow with the number of samples. */
+    totals: (failed: boolean): Totals => totals.get(failed ? 1 : 0)!,
+    /** What each owner has: the cost grows with the number of samples. */
+    owned: (failed: boolean): readonly OwnedTotals[] => owned.all(failed ? 1 : 0),
+    /** The oldest samples, oldest first; of one owner, or of all. */
+    oldest: (failed: boolean, limit: number, owner?: string): readonly SampleRow[] =>
       (owner === undefined
         ? oldest.all(failed ? 1 : 0, limit)
         : oldestOf.all(failed ? 1 : 0, owner, limit)
       ).map(rowOf),
-    ofSpace: (space, limit, until = Number.MAX_SAFE_INTEGER) => {
+    /** Samples of a memory space that began at this time or before, in ms since 1970; left out: all of them. */
+    ofSpace(
+      space: string | HashedName,
+      limit: number,
+      until = Number.MAX_SAFE_INTEGER,
+    ): readonly SampleRow[] {
       const name = nameOf(space);
       if (name === undefined || name === '') return [];
       const hashed = space instanceof HashedName ? `sha256:${space.hash}` : hashedSpace(space);
       return ofSpace.all(name, hashed, until, limit).map(rowOf);
     },
-    finishedAfter: (number, limit) => finishedAfter.all(number, limit),
-    noteErasure: (space, at) => {
+    /** Samples that are over, in the order in which they came into the index; `number` goes on behind it. */
+    finishedAfter: (number: number, limit: number) => finishedAfter.all(number, limit),
+    /** Records that a space was erased at this time, in ms since 1970; its name is kept as a hash. */
+    noteErasure(space: string | HashedName, at: number): void {
       forgetErasures.run(at - ERASURES_KEPT);
       noteErasure.run(nameHash(space), at);
     },
-    erased: (rows) =>
+    /** Rows whose space was erased after they began. */
+    erased: (rows: readonly SampleRow[]): readonly SampleRow[] =>
       rows.filter(({ memory_space: space = '', time }) => {
         const gone = space === '' ? null : erasure.get(hashIn(space));
         return gone !== null && time <= gone.at;
       }),
-    scrub: () => void of<unknown, []>('PRAGMA wal_checkpoint(TRUNCATE)').get(),
+    /** Clears removed rows out of the file and its log, unless another connection still reads them. */
+    scrub: (): void => void of<unknown, []>('PRAGMA wal_checkpoint(TRUNCATE)').get(),
     close: () => db.close(),
   };
 }
