@@ -136,6 +136,25 @@ export function fittingTable(
   return [];
 }
 
+/**
+ * Prints a {@link fittingTable} under a bold head.
+ * @param style of the line of a row, by its number; undefined: as it is
+ */
+export function printTable(
+  out: Terminal,
+  rows: readonly (readonly string[])[],
+  head: readonly string[],
+  narrowing: Narrowing,
+  style: (row: number) => Style | undefined = () => undefined,
+): void {
+  const [first, ...lines] = fittingTable(rows, head, out.columns, narrowing);
+  out.line(out.paint('bold', first!));
+  lines.forEach((line, row) => {
+    const own = style(row);
+    out.line(own === undefined ? line : out.paint(own, line));
+  });
+}
+
 /** A {@link table} whose widest cells are cut, as far as it needs and `least` allows. */
 function cutTable(
   rows: readonly (readonly string[])[],

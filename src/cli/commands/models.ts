@@ -35,7 +35,7 @@ import {
 } from '../command.ts';
 import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
-import { fittingTable } from '../terminal.ts';
+import { printTable } from '../terminal.ts';
 import { writeWhole } from '../whole-file.ts';
 
 export const MODELS: CommandSpec = {
@@ -131,9 +131,7 @@ async function runModels(invocation: Invocation): Promise<number> {
     kind,
   ]);
   const names = ['MODEL', 'GOES TO', 'SPEAKS', 'FROM'];
-  const [head, ...lines] = fittingTable(rows, names, out.columns, { spare: ['SPEAKS', 'FROM'] });
-  out.line(out.paint('bold', head!));
-  for (const line of lines) out.line(line);
+  printTable(out, rows, names, { spare: ['SPEAKS', 'FROM'] });
   if (open.length > 0) {
     out.line();
     out.line(out.paint('dim', 'Also by pattern:'));

@@ -7,7 +7,7 @@ import { describeSource, loadToLook } from '../load-config.ts';
 import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
-import { fittingTable, wrap } from '../terminal.ts';
+import { printTable, wrap } from '../terminal.ts';
 import { runningExchanges } from './samples/running.ts';
 import { millis } from './samples/units.ts';
 
@@ -153,16 +153,10 @@ function print(
   if (engines.length > 0) {
     out.line();
     const rows = engines.map((one) => [one.engine, one.state, one.since, one.message ?? '']);
-    const [first, ...lines] = fittingTable(
-      rows,
-      ['ENGINE', 'STATE', 'SINCE', 'REASON'],
-      out.columns,
-      { spare: ['SINCE'] },
+    const head = ['ENGINE', 'STATE', 'SINCE', 'REASON'];
+    printTable(out, rows, head, { spare: ['SINCE'] }, (row) =>
+      engines[row]!.state === 'down' ? 'red' : undefined,
     );
-    out.line(out.paint('bold', first!));
-    lines.forEach((line, i) => {
-      out.line(engines[i]!.state === 'down' ? out.paint('red', line) : line);
-    });
   }
   if (replicas.length > 0) {
     out.line();
@@ -174,10 +168,7 @@ function print(
       started.replace(/\.\d+Z$/, 'Z'),
     ]);
     const head = ['REPLICA', 'PID', 'VERSION', 'CONFIGURATION', 'STARTED'];
-    const narrower = { spare: ['STARTED', 'CONFIGURATION'] };
-    const [first, ...lines] = fittingTable(rows, head, out.columns, narrower);
-    out.line(out.paint('bold', first!));
-    for (const line of lines) out.line(line);
+    printTable(out, rows, head, { spare: ['STARTED', 'CONFIGURATION'] });
   }
   if (exchanges.length > 0) {
     out.line();
@@ -185,10 +176,7 @@ function print(
       .toSorted((a, b) => b.running_ms - a.running_ms)
       .slice(0, MAX_RUNNING)
       .map((one) => [one.id, one.model, one.target, millis(one.running_ms)]);
-    const head = ['RUNNING', 'MODEL', 'TARGET', 'FOR'];
-    const [first, ...lines] = fittingTable(rows, head, out.columns, { spare: ['MODEL'] });
-    out.line(out.paint('bold', first!));
-    for (const line of lines) out.line(line);
+    printTable(out, rows, ['RUNNING', 'MODEL', 'TARGET', 'FOR'], { spare: ['MODEL'] });
     const more = exchanges.length - rows.length;
     if (more > 0) out.line(`and ${more} more: hopgate samples --status open`);
   }
@@ -205,13 +193,9 @@ function print(
     words[state] ?? state,
     why.get(target) ?? '',
   ]);
-  const [head, ...lines] = fittingTable(rows, ['TARGET', 'STATE', 'RESTS'], out.columns, {
-    spare: [],
-  });
-  out.line(out.paint('bold', head!));
-  lines.forEach((line, i) => {
-    out.line(targets[i]!.state === 'serving' ? line : out.paint('yellow', line));
-  });
+  printTable(out, rows, ['TARGET', 'STATE', 'RESTS'], { spare: [] }, (row) =>
+    targets[row]!.state === 'serving' ? undefined : 'yellow',
+  );
 }
 
 const replicasIn = (value: Json | undefined): readonly StatusReplica[] =>

@@ -8,7 +8,7 @@ import {
   type OptionSpec,
   UsageError,
 } from '../../command.ts';
-import { fittingTable } from '../../terminal.ts';
+import { printTable } from '../../terminal.ts';
 import { KEY_OPTIONS, settingsOf } from './key-options.ts';
 import { type KeysAccess, KeysProblem, openKeysAccess } from './keys-access.ts';
 
@@ -193,12 +193,10 @@ function printList(keys: readonly JsonObject[], { out, err, flag }: Invocation):
     String(key.expires ?? ''),
   ]);
   const head = ['ID', 'NAME', 'STATE', 'LABELS', 'MODELS', 'LIMITS', 'BUDGETS', 'EXPIRES'];
-  const [first, ...lines] = fittingTable(rows, head, out.columns, {
+  printTable(out, rows, head, {
     spare: ['MODELS', 'LABELS', 'LIMITS', 'EXPIRES', 'BUDGETS'],
     cut: { MODELS: 12, LABELS: 12, NAME: 16 },
   });
-  out.line(out.paint('bold', first!));
-  for (const line of lines) out.line(line);
 }
 
 const LIMIT_UNITS: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import {
   type ReplayedRequest,
   SIGNIFICANT,
 } from '../../../samples/replay/runs.ts';
-import { fittingTable, type Terminal } from '../../terminal.ts';
+import { printTable, type Terminal } from '../../terminal.ts';
 import { wordLines } from '../../word-lines.ts';
 import { millis, percent, usd } from '../samples/units.ts';
 
@@ -48,14 +48,13 @@ export function printRuns(
     millis(sent.total),
     sent.target,
   ]);
-  const [first, ...lines] = fittingTable(rows, head, out.columns, {
+  const narrowing = {
     spare: ['FIRST', 'PROMPT', 'OUTPUT', 'COST', 'ERROR'],
     cut: { ERROR: 16, TARGET: 16 },
-  });
-  out.line(out.paint('bold', first!));
-  lines.forEach((line, i) => {
-    out.line(runs[i]!.sent.failure === undefined ? line : out.paint('red', line));
-  });
+  };
+  printTable(out, rows, head, narrowing, (row) =>
+    runs[row]!.sent.failure === undefined ? undefined : 'red',
+  );
   const onlyOnce = settings.every(({ failed, passed }) => failed + passed < 2);
   const onlyTargets = compared && runs.length === settings.length;
   if (runs.length === 1 || full || onlyTargets) printAnswers(out, runs);

@@ -6,7 +6,7 @@ import type { SampleStore } from '../../../samples/sample.ts';
 import type { SessionRow } from '../../../ui/api/sessions/api-sessions.ts';
 import { sessionsOf } from '../../../ui/api/sessions/session-routes.ts';
 import type { Invocation } from '../../command.ts';
-import { fittingTable } from '../../terminal.ts';
+import { printTable } from '../../terminal.ts';
 import { clock, percent, usd } from './units.ts';
 
 const HEAD = [
@@ -46,9 +46,7 @@ export async function runSessions(
     err.line(`No exchange in ${store.root} names a session.`);
     return 0;
   }
-  const [first, ...lines] = fittingTable(sessions.map(cells), HEAD, out.columns, NARROWER);
-  out.line(out.paint('bold', first!));
-  for (const line of lines) out.line(line);
+  printTable(out, sessions.map(cells), HEAD, NARROWER);
   return 0;
 }
 

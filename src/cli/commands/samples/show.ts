@@ -6,7 +6,7 @@ import { pricesOf } from '../../../samples/replay/cost.ts';
 import { costOfExchange, hopsOf, type SampleHop } from '../../../samples/replay/hops.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
-import { fittingTable, plural } from '../../terminal.ts';
+import { plural, printTable } from '../../terminal.ts';
 import { printBody } from './body.ts';
 import { sampleNamed } from './open-samples.ts';
 import { bytes, clock, millis, usd } from './units.ts';
@@ -39,16 +39,11 @@ export async function runShow(
   for (const [name, value] of facts(meta, cost)) out.line(`  ${name.padEnd(9)} ${value}`);
   out.line();
   const rows = meta.edges.map((edge) => row(edge));
-  const [head, ...lines] = fittingTable(
-    rows,
-    ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE'],
-    out.columns,
-    { spare: ['AT', 'WHERE', 'SIZE'], cut: { WHERE: 16 } },
-  );
-  out.line(out.paint('bold', head!));
-  lines.forEach((line, i) => {
-    const failed = meta.edges[i]!.error !== undefined || (meta.edges[i]!.status ?? 0) >= 400;
-    out.line(failed ? out.paint('red', line) : line);
+  const head = ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE'];
+  const narrowing = { spare: ['AT', 'WHERE', 'SIZE'], cut: { WHERE: 16 } };
+  printTable(out, rows, head, narrowing, (row) => {
+    const { error, status = 0 } = meta.edges[row]!;
+    return error !== undefined || status >= 400 ? 'red' : undefined;
   });
   for (const { name, hop, at, ms, error } of meta.tools ?? []) {
     const when = hop === undefined ? 'before hop 1' : `after hop ${hop}`;
