@@ -104,7 +104,9 @@ const PAGE_MAY = [
   'src/conversation/notes.ts',
   'src/conversation/events.ts',
   'src/lib/json/json.ts',
+  'src/lib/json/pointer.ts',
   'src/lib/text/text-diff.ts',
+  'src/samples/store/row-order.ts',
 ];
 
 /** Why `from` may not import `to`; undefined where it may. */

@@ -380,11 +380,20 @@ describe('the sources of the page', () => {
   const isOwn = (name: string, from: string) =>
     from.startsWith('.') && files.includes(normalize(join(dirname(name), from)));
 
-  // The terminal shows changed words as well.
+  // Plain functions over values, without which the page would have them a second time.
   const shared = (from: string) =>
-    ['../../../lib/text/text-diff.ts', 'preact', 'preact/hooks'].includes(from);
+    [
+      'preact',
+      'preact/hooks',
+      '../../../conversation/usage.ts',
+      '../../../lib/json/json.ts',
+      '../../../lib/json/pointer.ts',
+      '../../../lib/text/text-diff.ts',
+      '../../../samples/sample.ts',
+      '../../../samples/store/row-order.ts',
+    ].includes(from);
 
-  test('the sources import only each other, Preact, the comparison of texts, and types from elsewhere', () => {
+  test('the sources import only each other, Preact, plain functions that are named, and types from elsewhere', () => {
     const foreign = sources.flatMap(([name, text]) =>
       [...text.matchAll(/^(import|export)( type)?[^;]*? from '([^']+)';/gm)]
         .filter(([, , type, from]) => type === undefined && !isOwn(name, from!) && !shared(from!))

@@ -151,8 +151,8 @@ browserSuite('the page', (browser) => {
     expect(await tools.getAttribute('data-mark')).toBe('added');
     expect(await tools.locator('.tag').allTextContents()).toEqual(['server_tool_offered']);
     const model = page.locator('.diffline[data-change="/model"]');
-    expect(await model.locator('.left mark').textContent()).toBe('via-chat');
-    expect(await model.locator('.right mark').textContent()).toBe('m1');
+    expect(await model.locator('.left del').textContent()).toBe('via-chat');
+    expect(await model.locator('.right ins').textContent()).toBe('m1');
     const same = page.locator('.diffline[data-mark="same"]').filter({ hasText: 'max_tokens' });
     expect(await same.locator('.code').allTextContents()).toEqual([
       'max_tokens: 1000',

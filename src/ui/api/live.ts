@@ -10,14 +10,7 @@ import { guard, type Viewer } from './guard.ts';
 import { FILTER_QUERY, type FilterQuery, filterOfQuery, fits, priced } from './list.ts';
 import type { UiOptions } from './options.ts';
 
-export interface Live {
-  /** @throws GatewayError invalid_request for a filter, overloaded when too many streams are open */
-  open(request: Request, query: FilterQuery, viewer: Viewer): Response;
-  /** Sends a row that the recorder of this process did not record. */
-  show(row: SampleRow): void;
-  /** Ends all streams. */
-  close(): void;
-}
+export type Live = ReturnType<typeof createLive>;
 
 /** Most open event streams. */
 const MAX = 64;
@@ -45,11 +38,12 @@ export interface LiveSources {
   readonly prices: Prices;
 }
 
-export function createLive(sources: LiveSources): Live {
+export function createLive(sources: LiveSources) {
   const streams = new Map<() => void, string | undefined>();
   const rows = new Set<(row: SampleRow) => void>();
   return {
-    open(request, query, viewer) {
+    /** @throws GatewayError invalid_request for a filter, overloaded when too many streams are open */
+    open(request: Request, query: FilterQuery, viewer: Viewer): Response {
       const owned = [...streams.values()].filter((owner) => owner === viewer.owner).length;
       if (streams.size >= MAX || (viewer.owner !== undefined && owned >= MAX_PER_KEY)) {
         throw new GatewayError('overloaded', 'Too many pages follow the live list.', {
@@ -90,10 +84,12 @@ export function createLive(sources: LiveSources): Live {
       poll?.unref();
       return stream.response;
     },
-    show(row) {
+    /** Sends a row that the recorder of this process did not record. */
+    show(row: SampleRow): void {
       for (const show of rows) show(row);
     },
-    close() {
+    /** Ends all streams. */
+    close(): void {
       for (const end of [...streams.keys()]) end();
     },
   };

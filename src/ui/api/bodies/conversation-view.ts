@@ -106,30 +106,23 @@ function mediaView({
   }
 }
 
-export const toolViews = (tools: readonly Tool[]): readonly ToolView[] => tools.map(toolView);
+export const toolViews = (tools: readonly Tool[]): readonly ToolView[] =>
+  tools.map((tool) => {
+    const { type, name } = tool;
+    const description = 'description' in tool ? tool.description : undefined;
+    const schema = schemaOf(tool);
+    return {
+      type,
+      name,
+      ...(description !== undefined && { description }),
+      ...(schema !== undefined && { schema }),
+    };
+  });
 
-function toolView(tool: Tool): ToolView {
-  switch (tool.type) {
-    case 'function':
-      return view(tool.type, tool.name, tool.description, tool.schema);
-    case 'custom':
-      return view(tool.type, tool.name, tool.description, tool.format);
-    case 'hosted':
-      return view(tool.type, tool.name, undefined, tool.options);
-  }
+function schemaOf(tool: Tool): Json | undefined {
+  if (tool.type === 'function') return tool.schema;
+  return tool.type === 'custom' ? tool.format : tool.options;
 }
-
-const view = (
-  type: ToolView['type'],
-  name: string,
-  description: string | undefined,
-  schema: Json | undefined,
-): ToolView => ({
-  type,
-  name,
-  ...(description !== undefined && { description }),
-  ...(schema !== undefined && { schema }),
-});
 
 /** Settings as plain JSON. */
 export function settingsView({ settings }: Conversation): JsonObject {

@@ -21,17 +21,7 @@ export interface JobSpec extends Pick<JobView, 'kind' | 'sample' | 'stage' | 'to
   readonly run: (handle: JobHandle) => Promise<JobResult>;
 }
 
-export interface Jobs {
-  /** @throws GatewayError rate_limit when too many jobs run, conflict when the same bisection runs */
-  start(spec: JobSpec, viewer: Viewer): JobStarted;
-  list(viewer: Viewer): JobsList;
-  /** An event stream of all events of a job. @throws GatewayError not_found */
-  follow(id: string, request: Request, viewer: Viewer): Response;
-  /** @throws GatewayError not_found */
-  cancel(id: string, viewer: Viewer): void;
-  /** Cancels all jobs; resolves when they have ended. */
-  close(): Promise<void>;
-}
+export type Jobs = ReturnType<typeof createJobs>;
 
 interface Job {
   readonly key: string;
@@ -47,7 +37,7 @@ const REMEMBERED = 30;
 /** Jobs at a time of one key that sees its own exchanges alone. */
 const MAX_PER_KEY = 2;
 
-export function createJobs(): Jobs {
+export function createJobs() {
   const jobs = new Map<string, Job>();
   let closed = false;
 
@@ -67,7 +57,8 @@ export function createJobs(): Jobs {
   };
 
   return {
-    start(spec, { key, owner }) {
+    /** @throws GatewayError rate_limit when too many jobs run, conflict when the same bisection runs */
+    start(spec: JobSpec, { key, owner }: Viewer): JobStarted {
       if (closed) throw new GatewayError('overloaded', 'The gateway is shutting down.');
       const { kind, sample, stage, total, run } = spec;
       const now = running();
@@ -105,13 +96,14 @@ export function createJobs(): Jobs {
       void job.over.then(forget);
       return { job: id };
     },
-    list: (viewer) => ({
+    list: (viewer: Viewer): JobsList => ({
       jobs: [...jobs.values()]
         .filter((job) => seen(job, viewer))
         .map(({ view }) => view)
         .reverse(),
     }),
-    follow(id, request, viewer) {
+    /** An event stream of all events of a job. @throws GatewayError not_found */
+    follow(id: string, request: Request, viewer: Viewer): Response {
       const job = find(id, viewer);
       const stream = eventStream<JobEvent>({
         signal: request.signal,
@@ -122,10 +114,12 @@ export function createJobs(): Jobs {
       else stream.end();
       return stream.response;
     },
-    cancel(id, viewer) {
+    /** @throws GatewayError not_found */
+    cancel(id: string, viewer: Viewer): void {
       find(id, viewer).abort.abort();
     },
-    async close() {
+    /** Cancels all jobs; resolves when they have ended. */
+    async close(): Promise<void> {
       closed = true;
       const open = running();
       for (const { abort } of open) abort.abort();

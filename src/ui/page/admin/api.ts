@@ -1,6 +1,6 @@
 /** The calls of the admin API that the page makes, with the admin key of this tab. */
 
-import { type Ask, adminKey, Refused, ROOT, send } from '../kit/fetching.ts';
+import { type Ask, adminKey, jsonOf, Refused, ROOT, send } from '../kit/fetching.ts';
 
 /** Why the admin API cannot be used: it wants a key, refused the one that was sent, or is switched off. */
 export interface Closed {
@@ -34,9 +34,7 @@ export async function admin(path: string, options: Ask = {}): Promise<Response> 
 }
 
 /** @throws Refused */
-async function adminJson<T>(path: string, options?: Ask): Promise<T> {
-  return (await (await admin(path, options)).json()) as T;
-}
+const adminJson = <T>(path: string, options?: Ask): Promise<T> => jsonOf(admin(path, options));
 
 let single = false;
 
@@ -48,10 +46,6 @@ export function reportsWithoutKey(without: boolean): void {
 /** Usage, spend or health. @throws Refused; AbortError when the signal ends it */
 export const report = (path: string, options: Ask = {}): Promise<Response> =>
   single ? send(`${ROOT}/reports${path}`, '', options) : admin(path, options);
-
-async function reportJson<T>(path: string, options?: Ask): Promise<T> {
-  return (await (await report(path, options)).json()) as T;
-}
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
@@ -193,7 +187,7 @@ export interface Usage {
 }
 
 export const getUsage = (query: Query, signal: AbortSignal) =>
-  reportJson<Usage>('/usage', { query, signal });
+  jsonOf<Usage>(report('/usage', { query, signal }));
 
 /** The prompt, the part from the cache included. */
 export const tokensIn = ({ tokens }: UsageGroup): number =>
@@ -247,9 +241,9 @@ export interface ProviderHealth {
 }
 
 export const getHealth = (signal: AbortSignal) =>
-  reportJson<{ readonly data: readonly ProviderHealth[]; readonly workers: number }>('/health', {
-    signal,
-  });
+  jsonOf<{ readonly data: readonly ProviderHealth[]; readonly workers: number }>(
+    report('/health', { signal }),
+  );
 
 export interface AuditEntry {
   readonly seq: number;

@@ -28,16 +28,12 @@ const EXAMPLE = `budgets:
 type AdminRoute = Route & { readonly name: 'admin' };
 
 const listRoute = (query: Query = {}): Route => ({ name: 'admin', page: 'keys', id: '', query });
-const keyLink = (id: string): string => hashOf({ name: 'admin', page: 'keys', id, query: {} });
+const keyRoute = (id: string): Route => ({ name: 'admin', page: 'keys', id, query: {} });
+const keyLink = (id: string): string => hashOf(keyRoute(id));
 
 export function KeysPage({ route }: { route: AdminRoute }) {
   const { id, query } = route;
-  useKeys(({ key }) => {
-    if (id !== '' && key === 'Escape') go(listRoute());
-    else if (id === '' && key === 'n') go({ name: 'admin', page: 'keys', id: 'new', query: {} });
-    else return false;
-    return true;
-  });
+  useKeys(id === '' ? { n: () => go(keyRoute('new')) } : { Escape: () => go(listRoute()) });
   if (id === 'new') return <NewKey />;
   return id === '' ? <KeyList query={query} /> : <KeyDetail key={id} id={id} />;
 }
@@ -64,10 +60,7 @@ function KeyList({ query }: { query: Query }) {
   useLayoutEffect(() => {
     if (asked) budgets.current?.scrollIntoView();
   }, [asked]);
-  useKeys(({ key }) => {
-    if (key === '/') search.current?.focus();
-    return key === '/';
-  }, 1);
+  useKeys({ '/': () => search.current?.focus() }, 1);
   const change = (changes: Query) => go(listRoute({ ...query, ...changes }), true);
   const more = async () => {
     if (found === undefined) return;

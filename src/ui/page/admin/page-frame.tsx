@@ -16,10 +16,7 @@ interface PageFrameProps {
 }
 
 export function PageFrame({ title, about, actions, loaded, children }: PageFrameProps) {
-  useKeys(({ key }) => {
-    if (key === 'r') loaded?.reload();
-    return key === 'r';
-  });
+  useKeys({ r: () => loaded?.reload() });
   return (
     <div class="admin-frame" aria-busy={loaded?.busy || undefined}>
       <header class="admin-head">

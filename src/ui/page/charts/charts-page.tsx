@@ -51,10 +51,7 @@ export function ChartsPage({ info, route, switched }: ChartsPageProps) {
     [JSON.stringify(query)],
     RELOAD_AFTER,
   );
-  useKeys(({ key }) => {
-    if (key === '/') filters.current?.search();
-    return key === '/';
-  });
+  useKeys({ '/': () => filters.current?.search() });
   const choose = (index: number) => {
     const bucket = stats?.buckets[index];
     if (bucket === undefined) return;

@@ -1,8 +1,9 @@
 /** Aligns two JSON values line by line: changes side by side, equal parts folded. */
 
 import type { Json } from '../../../lib/json/json.ts';
+import { pointerOf } from '../../../lib/json/pointer.ts';
 import type { ChangeView } from '../../api/api.ts';
-import { isNested, pointerTo } from '../kit/pointer.ts';
+import { isNested } from '../kit/nested.ts';
 
 export type Mark = 'same' | 'added' | 'removed' | 'changed';
 
@@ -39,7 +40,7 @@ type Members = Readonly<Record<string, Json>>;
 const inside = ({ at }: Place, key: string | number, value: Json): Place => ({
   key: String(key),
   value,
-  at: pointerTo(at, key),
+  at: at + pointerOf([key]),
 });
 
 /** These places, and all around them. */

@@ -105,12 +105,12 @@ export function DiffTab({ detail, route }: ViewProps) {
     target.classList.add('here');
     target.scrollIntoView({ block: 'center' });
   };
-  useKeys(({ key }) => {
-    if (key === 'v') change({ as: data?.picture === 'meaning' ? 'side' : 'meaning' });
-    else if (key === 'n' || key === 'p') step(key === 'n' ? 1 : -1);
-    else return false;
-    return true;
-  }, 2);
+  const keys = {
+    v: () => change({ as: data?.picture === 'meaning' ? 'side' : 'meaning' }),
+    n: () => step(1),
+    p: () => step(-1),
+  };
+  useKeys(keys, 2);
   return (
     <div class="diff-tab">
       <div class="bar">

@@ -7,9 +7,11 @@ import type { ChangeView } from '../../api/api.ts';
 import { Leaf } from '../kit/code.tsx';
 import { count } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
+import { isNested } from '../kit/nested.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button } from '../kit/ui.tsx';
 import type { Cell, DiffRow } from './diff-rows.ts';
+import { WordMarks } from './word-marks.tsx';
 
 /** Unchanged lines shown around a change. */
 const AROUND = 2;
@@ -157,22 +159,21 @@ function Half({ row, kind, open }: HalfProps) {
 function Value({ row, cell, kind }: { row: DiffRow; cell: Cell; kind: 'left' | 'right' }) {
   const { left, right, mark } = row;
   if (mark === 'changed' && typeof left?.value === 'string' && typeof right?.value === 'string') {
-    const skip = kind === 'left' ? 'added' : 'removed';
     return (
       <span class="string">
         "
-        {diffText(left.value, right.value)
-          .filter((part) => part.kind !== skip)
-          .map(({ kind: how, text }, i) =>
-            how === 'same' ? <Shortened key={i} text={text} /> : <Whole key={i} text={text} />,
-          )}
+        <WordMarks
+          parts={diffText(left.value, right.value)}
+          side={kind === 'left' ? 'before' : 'after'}
+          fold
+        />
         "
       </span>
     );
   }
   const { value, open, close } = cell;
   if (open !== undefined || close !== undefined) return <span class="brace">{open ?? close}</span>;
-  if (typeof value === 'object' && value !== null && !('rawJSON' in value)) {
+  if (isNested(value)) {
     const [a, z] = Array.isArray(value) ? '[]' : '{}';
     const size = Object.keys(value).length;
     return (
@@ -185,33 +186,6 @@ function Value({ row, cell, kind }: { row: DiffRow; cell: Cell; kind: 'left' | '
   }
   return <Leaf value={(value ?? null) as Json} most={mark === 'same' ? SAME : undefined} />;
 }
-
-/** A changed text; a very long one is shown in part at first. */
-function Whole({ text }: { text: string }) {
-  const [whole, setWhole] = useState(text.length < 3000);
-  return (
-    <mark>
-      {whole ? text : text.slice(0, 1500)}
-      {!whole && (
-        <Button class="more" onClick={() => setWhole(true)}>
-          {t`… ${count(text.length - 1500)} more characters`}
-        </Button>
-      )}
-    </mark>
-  );
-}
-
-/** Shortens long equal parts of a text to the characters around the changes. */
-const Shortened = ({ text }: { text: string }) =>
-  text.length < 400 ? (
-    text
-  ) : (
-    <>
-      {text.slice(0, 120)}
-      <small class="cut">{t` ⋯ ${count(text.length - 240)} characters ⋯ `}</small>
-      {text.slice(-120)}
-    </>
-  );
 
 /** The changes as a list: places, values, rules. */
 export const ChangeList = ({ changes }: { changes: readonly ChangeView[] }) => (
@@ -247,9 +221,7 @@ interface SideProps {
 
 const Side = ({ class: cls, value, chars }: SideProps) => (
   <div class={cls}>
-    <Leaf
-      value={typeof value === 'object' && value !== null ? JSON.stringify(value) : (value ?? null)}
-    />
+    <Leaf value={isNested(value) ? JSON.stringify(value) : (value ?? null)} />
     {chars !== undefined && <small>{t` ${count(chars)} characters in all`}</small>}
   </div>
 );

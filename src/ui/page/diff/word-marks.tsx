@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { TextPart } from '../../../lib/text/text-diff.ts';
+import { Cut } from '../kit/code.tsx';
 import { count } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Button } from '../kit/ui.tsx';
@@ -9,13 +10,15 @@ import { Button } from '../kit/ui.tsx';
 /** Characters of an equal part that are shown at each of its ends, and the shortest part that is folded. */
 const END = 160;
 const FOLDED = 600;
+/** Characters of a changed part that are shown at first. */
+const CHANGED = 2000;
 
 interface WordMarksProps {
   /** Of `diffText`. */
   readonly parts: readonly TextPart[];
   /** Which of the two texts is shown. */
   readonly side: 'before' | 'after';
-  /** Long equal parts are folded and open on a click. */
+  /** Long parts are folded and open on a click. */
   readonly fold?: boolean;
 }
 
@@ -26,7 +29,9 @@ export function WordMarks({ parts, side, fold = false }: WordMarksProps) {
   return (
     <>
       {shown.map(({ kind, text }, i) => {
-        if (kind !== 'same') return <Mark key={i}>{text}</Mark>;
+        if (kind !== 'same') {
+          return <Mark key={i}>{fold ? <Cut text={text} most={CHANGED} /> : text}</Mark>;
+        }
         if (!fold || text.length < FOLDED) return text;
         // The beginning and the end of a text need no words before and after them.
         const head = i === 0 ? 0 : END;

@@ -1,6 +1,6 @@
 /** Loads bodies as JSON values; an event stream becomes the list of its events, as in a diff. */
 
-import type { Json } from '../../../lib/json/json.ts';
+import { type Json, tryParse } from '../../../lib/json/json.ts';
 import { type Body, getBody } from '../kit/api-calls.ts';
 import { frameOf } from '../kit/fetching.ts';
 
@@ -22,15 +22,7 @@ export async function parsedBody(
   const body = await getBody(id, stage, MAX, signal);
   if (stream) return { body, value: eventsOf(body.text) };
   if (!body.whole) return { body, value: undefined };
-  return { body, value: parsed(body.text) };
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
+  return { body, value: tryParse(body.text) };
 }
 
 const eventsOf = (text: string): Json =>
@@ -39,4 +31,4 @@ const eventsOf = (text: string): Json =>
     .split('\n\n')
     .map(frameOf)
     .filter(({ data }) => data !== '')
-    .map(({ event, data }) => ({ ...(event !== '' && { event }), data: parsed(data) ?? data }));
+    .map(({ event, data }) => ({ ...(event !== '' && { event }), data: tryParse(data) ?? data }));

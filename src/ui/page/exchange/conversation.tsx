@@ -2,12 +2,15 @@
 
 import { useState } from 'preact/hooks';
 import type { Note } from '../../../conversation/notes.ts';
+import { totalInput, totalOutput } from '../../../conversation/usage.ts';
+import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
 import { JsonTree } from '../kit/code.tsx';
-import { bytes, count, several, totalInput, totalOutput, worded } from '../kit/format.ts';
+import { bytes, count, several, worded } from '../kit/format.ts';
 import { hasWord } from '../kit/highlight.ts';
 import { t } from '../kit/language.ts';
 import { ALL_LINES, LongText } from '../kit/long-text.tsx';
+import { isNested } from '../kit/nested.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button, type Child, Soft } from '../kit/ui.tsx';
 import { Picture, type PictureSource } from './picture.tsx';
@@ -33,8 +36,9 @@ export interface Source {
 
 export const Conversation = ({ view, of }: { view: ConversationView; of: Source }) => (
   <div class="talk">
-    <TalkFacts {...view} />
+    <Settings all={view.settings} facts={[view.model, ...outcomeOf(view)]} />
     <TalkProblem {...view} />
+    <Incomplete {...view} />
     {view.system.length > 0 && (
       <TurnBox who="system" number="–">
         <SystemBlocks blocks={view.system} of={of} />
@@ -53,30 +57,79 @@ export const TalkProblem = ({ problem }: Pick<ConversationView, 'problem'>) =>
     </div>
   );
 
-function TalkFacts({ settings, usage, model, finish, kind, complete, problem }: ConversationView) {
-  const facts = [
-    model,
-    finish === null ? '' : t`ended with ${finish}`,
-    kind === 'reply' && !complete && problem === null ? t`not complete` : '',
-    usage === null
-      ? ''
-      : t`${count(totalInput(usage))} tokens in, ${count(totalOutput(usage))} out`,
-  ].filter((word) => word !== '');
+const FINISHES: Readonly<Record<string, string>> = {
+  stop: t`complete`,
+  length: t`cut at the token limit`,
+  'tool-calls': t`asks for tools`,
+  tool_calls: t`asks for tools`,
+  'tool-use': t`asks for tools`,
+  refusal: t`refused`,
+  'content-filter': t`stopped by a filter`,
+};
+
+/** How an answer ended, and its tokens. */
+export const outcomeOf = ({ finish, usage }: ConversationView): readonly string[] => [
+  ...(finish === null ? [] : [FINISHES[finish] ?? finish]),
+  ...(usage === null ? [] : [t`${count(totalInput(usage))} → ${count(totalOutput(usage))} tokens`]),
+];
+
+export const Incomplete = ({ kind, complete, problem }: ConversationView) =>
+  kind === 'reply' && !complete && problem === null ? (
+    <p class="soft">{t`The answer is not complete.`}</p>
+  ) : null;
+
+interface FoldedProps {
+  readonly title: string;
+  readonly about: string;
+  /** Drawn when it is opened for the first time. */
+  readonly children: () => Child;
+}
+
+export function Folded({ title, about, children }: FoldedProps) {
+  const [opened, setOpened] = useState(false);
   return (
-    <p class="talk-facts">
-      {facts.map((word) => (
-        <span key={word}>{word}</span>
-      ))}
-      {Object.entries(settings).map(([name, value]) => {
-        const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-        return (
-          <span class="setting" title={text} key={name}>
+    <details class="folded" onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}>
+      <summary>
+        <b>{title}</b>
+        <Soft>{` ${about}`}</Soft>
+      </summary>
+      {opened && children()}
+    </details>
+  );
+}
+
+interface SettingsProps {
+  readonly all: JsonObject;
+  /** Words in front of them. */
+  readonly facts?: readonly string[];
+}
+
+/** Parameters: those of one word in a line, the others folded. */
+export function Settings({ all: { rest, stream, ...named }, facts = [] }: SettingsProps) {
+  const [plain, nested] = [false, true].map((wanted) =>
+    Object.entries(named).filter(([, value]) => isNested(value) === wanted),
+  );
+  const deep = { ...Object.fromEntries(nested!), ...(isNested(rest) && rest) };
+  return (
+    <>
+      <p class="talk-facts">
+        {facts.map((word) => (
+          <span key={word}>{word}</span>
+        ))}
+        {stream === true && <span class="setting">{t`streamed`}</span>}
+        {plain!.map(([name, value]) => (
+          <span class="setting" key={name}>
             {`${worded(name)} `}
-            <b>{text.length > 48 ? `${text.slice(0, 47)}…` : text}</b>
+            <b>{String(value)}</b>
           </span>
-        );
-      })}
-    </p>
+        ))}
+      </p>
+      {Object.keys(deep).length > 0 && (
+        <Folded title={t`Other parameters`} about={Object.keys(deep).map(worded).join(', ')}>
+          {() => <JsonTree value={deep as JsonObject} depth={2} />}
+        </Folded>
+      )}
+    </>
   );
 }
 
@@ -326,13 +379,7 @@ function blockAt(view: ConversationView, place: Place): BlockView | undefined {
 
 /** The input of a call: a tree when it is JSON, else the text as the model wrote it. */
 function Input({ text }: { text: string }) {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) {
-      return <JsonTree value={value as never} depth={1} />;
-    }
-  } catch {
-    // Broken JSON is shown as it is.
-  }
+  const value = tryParse(text);
+  if (isNested(value)) return <JsonTree value={value} depth={1} />;
   return <LongText view={{ text }} class="code" />;
 }

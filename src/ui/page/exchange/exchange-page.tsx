@@ -2,22 +2,14 @@
 
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { DiffTab } from '../diff/diff-tab.tsx';
 import { BisectTab } from '../jobs/bisect-tab.tsx';
 import { ReplayTab } from '../jobs/replay-tab.tsx';
 import { getCurl, getExport, getSample } from '../kit/api-calls.ts';
-import { act, CopyButton, saveFile } from '../kit/copy.tsx';
-import {
-  bytes,
-  count,
-  millis,
-  moment,
-  several,
-  totalInput,
-  totalOutput,
-  usd,
-} from '../kit/format.ts';
+import { act, CopyButton, Id, saveFile } from '../kit/copy.tsx';
+import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
@@ -134,12 +126,7 @@ function Head({ detail, info, route }: ViewProps) {
         <Actions {...detail} route={route} />
       </div>
       <p class="idline">
-        <code>{row.id}</code>
-        <CopyButton
-          class="tiny"
-          aria-label={t`Copy the id`}
-          read={() => row.id}
-        >{t`copy`}</CopyButton>
+        <Id id={row.id} />
         {meta.made_by !== undefined && <span class="made">{meta.made_by}</span>}
         {meta.about !== undefined && <span class="about">{meta.about}</span>}
       </p>

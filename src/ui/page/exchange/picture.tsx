@@ -2,8 +2,8 @@
 
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Json } from '../../../lib/json/json.ts';
+import { valueAt } from '../../../lib/json/pointer.ts';
 import { t } from '../kit/language.ts';
-import { valueAt } from '../kit/pointer.ts';
 import { parsedBody } from './bodies.ts';
 
 /** Kinds that browsers show without running anything. */
@@ -20,7 +20,8 @@ export function picturesOf(id: string, stage: string): PictureSource {
       ({ value }) => value,
       () => undefined,
     );
-    return valueAt(await body, at);
+    const value = await body;
+    return value === undefined ? undefined : valueAt(value, at);
   };
 }
 

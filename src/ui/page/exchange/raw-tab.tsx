@@ -1,9 +1,9 @@
 /** The raw tab: each body as a conversation, as JSON, as raw bytes, and its headers; or all events of the stream. */
 
+import type { VNode } from 'preact';
 import type { Note } from '../../../conversation/notes.ts';
 import type { SampleStage } from '../../../samples/sample.ts';
-import type { ConversationView } from '../../api/api.ts';
-import { type Body, getBody, getConversation } from '../kit/api-calls.ts';
+import { getBody, getConversation } from '../kit/api-calls.ts';
 import { JsonView, RawText } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
 import { bytes } from '../kit/format.ts';
@@ -47,23 +47,36 @@ export const RawSides = ({ route }: { route: ExchangeRoute }) => (
   />
 );
 
-type Content =
-  | { readonly mode: 'talk'; readonly view: ConversationView }
-  | { readonly mode: 'json'; readonly parsed: Parsed }
-  | { readonly mode: 'raw'; readonly body: Body }
-  | { readonly mode: 'headers' };
+/** Loads what a view of a body shows, and draws it. */
+type Draw = (
+  id: string,
+  stage: SampleStage,
+  notes: readonly Note[],
+  signal: AbortSignal,
+) => Promise<VNode>;
 
-async function load(id: string, stage: SampleStage, mode: Mode, signal: AbortSignal) {
-  const content = async (): Promise<Content> => {
-    if (mode === 'headers') return { mode };
-    if (mode === 'raw') return { mode, body: await getBody(id, stage.stage, MAX, signal) };
-    if (mode === 'talk') {
-      return { mode, view: await getConversation(id, stage.stage, 20_000, signal) };
-    }
-    return { mode, parsed: await parsedBody(id, stage.stage, isStream(stage), signal) };
-  };
-  return { stage, content: await content() };
-}
+const DRAW: Readonly<Record<Mode, Draw>> = {
+  async talk(id, { stage }, notes, signal) {
+    const view = await getConversation(id, stage, 20_000, signal);
+    const again = (chars: number) => getConversation(id, stage, chars);
+    return <Conversation view={view} of={{ notes, again }} />;
+  },
+  async json(id, stage, notes, signal) {
+    const stream = isStream(stage);
+    const parsed = await parsedBody(id, stage.stage, stream, signal);
+    return <JsonBody {...parsed} stream={stream} notes={notes} />;
+  },
+  async raw(id, { stage }, _notes, signal) {
+    const { text, bytes: all, whole } = await getBody(id, stage, MAX, signal);
+    return (
+      <div>
+        {!whole && <p class="soft">{t`The first ${bytes(MAX)} of ${bytes(all)}.`}</p>}
+        <RawText text={text} />
+      </div>
+    );
+  },
+  headers: async (_id, stage) => <Headers {...stage} />,
+};
 
 export function RawTab({ detail, route }: ViewProps) {
   const { meta, row } = detail;
@@ -72,16 +85,18 @@ export function RawTab({ detail, route }: ViewProps) {
   const mode = MODES.find(([name]) => name === route.query.as)?.[0] ?? 'talk';
   const info = stageInfoOf(meta, stage);
   const loaded = useLoad(
-    async (signal) => (info === undefined ? undefined : load(row.id, info, mode, signal)),
+    async (signal) => ({
+      of: `${stage} ${mode}`,
+      body: info && (await DRAW[mode](row.id, info, meta.notes, signal)),
+    }),
     [stage, mode, row.state],
   );
   const to = (edge: string) => withQuery(route, { edge });
-  useKeys(({ key }) => {
-    if (key !== '[' && key !== ']') return false;
-    const next = stages[stages.indexOf(stage) + (key === ']' ? 1 : -1)];
+  const step = (by: 1 | -1) => () => {
+    const next = stages[stages.indexOf(stage) + by];
     if (next !== undefined) go(to(next), true);
-    return true;
-  }, 2);
+  };
+  useKeys({ '[': step(-1), ']': step(1) }, 2);
   return (
     <div class="messages-tab">
       <div class="side">
@@ -117,51 +132,12 @@ export function RawTab({ detail, route }: ViewProps) {
           {info?.cut === true && (
             <p class="soft">{t`This body is incomplete: it was cut off, or it was too large to keep.`}</p>
           )}
-          {loaded.data && (
-            <BodyView
-              key={`${loaded.data.stage.stage} ${loaded.data.content.mode}`}
-              {...loaded.data}
-              id={row.id}
-              notes={meta.notes}
-            />
-          )}
+          {loaded.data && <div key={loaded.data.of}>{loaded.data.body}</div>}
         </div>
       </div>
     </div>
   );
 }
-
-interface BodyViewProps {
-  readonly id: string;
-  readonly stage: SampleStage;
-  readonly content: Content;
-  readonly notes: readonly Note[];
-}
-
-function BodyView({ id, stage, content, notes }: BodyViewProps) {
-  switch (content.mode) {
-    case 'headers':
-      return <Headers {...stage} />;
-    case 'raw':
-      return <RawBody {...content.body} />;
-    case 'json':
-      return <JsonBody {...content.parsed} stream={isStream(stage)} notes={notes} />;
-    case 'talk':
-      return (
-        <Conversation
-          view={content.view}
-          of={{ notes, again: (chars) => getConversation(id, stage.stage, chars) }}
-        />
-      );
-  }
-}
-
-const RawBody = ({ text, bytes: all, whole }: Body) => (
-  <div>
-    {!whole && <p class="soft">{t`The first ${bytes(MAX)} of ${bytes(all)}.`}</p>}
-    <RawText text={text} />
-  </div>
-);
 
 interface JsonBodyProps extends Parsed {
   readonly stream: boolean;

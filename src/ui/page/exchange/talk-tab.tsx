@@ -1,10 +1,9 @@
 /** The first tab: what was asked and what was answered, side by side; "v" shows both as the vendor saw them. */
 
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationView, SampleDetail, TurnView } from '../../api/api.ts';
 import { getConversation } from '../kit/api-calls.ts';
-import { JsonTree } from '../kit/code.tsx';
-import { count, millis, several, totalInput, totalOutput, worded } from '../kit/format.ts';
+import { count, millis, several } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
@@ -12,6 +11,10 @@ import { go, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
 import {
   AnswerBlocks,
+  Folded,
+  Incomplete,
+  outcomeOf,
+  Settings,
   type Source,
   SystemBlocks,
   TalkProblem,
@@ -49,10 +52,7 @@ export function TalkTab({ detail, route }: ViewProps) {
     if (ready) highlight(halves.current!, q, true);
   }, [ready, q, as]);
   const show = (next: string) => go(withQuery(route, { as: next }), true);
-  useKeys(({ key }) => {
-    if (key === 'v') show(vendor ? '' : 'vendor');
-    return key === 'v';
-  }, 2);
+  useKeys({ v: () => show(vendor ? '' : 'vendor') }, 2);
   return (
     <div class="talk-tab">
       <div class="bar talk-bar">
@@ -141,7 +141,7 @@ function Question({ view, of }: { view: ConversationView; of: Source }) {
         <Soft>{view.model}</Soft>
       </Heading>
       {view.problem !== null && <Missing problem={view.problem.message} />}
-      <Settings all={view.settings as Readonly<Record<string, unknown>>} />
+      <Settings all={view.settings} />
       {view.system.length > 0 && (
         <Folded title={t`System prompt`} about={t`${count(system)} characters`}>
           {() => (
@@ -182,63 +182,6 @@ function newFrom(turns: readonly TurnView[]): number {
   return Math.max(0, from);
 }
 
-interface FoldedProps {
-  readonly title: string;
-  readonly about: string;
-  /** Drawn when it is opened for the first time. */
-  readonly children: () => Child;
-}
-
-function Folded({ title, about, children }: FoldedProps) {
-  const [opened, setOpened] = useState(false);
-  return (
-    <details class="folded" onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}>
-      <summary>
-        <b>{title}</b>
-        <Soft>{` ${about}`}</Soft>
-      </summary>
-      {opened && children()}
-    </details>
-  );
-}
-
-function Settings({ all }: { all: Readonly<Record<string, unknown>> }) {
-  const { rest, stream, ...named } = all;
-  const plain = Object.entries(named).filter(([, value]) => typeof value !== 'object');
-  const deep = {
-    ...Object.fromEntries(Object.entries(named).filter(([, value]) => typeof value === 'object')),
-    ...(typeof rest === 'object' && rest),
-  };
-  return (
-    <>
-      <p class="talk-facts">
-        {stream === true && <span class="setting">{t`streamed`}</span>}
-        {plain.map(([name, value]) => (
-          <span class="setting" key={name}>
-            {`${worded(name)} `}
-            <b>{String(value)}</b>
-          </span>
-        ))}
-      </p>
-      {Object.keys(deep).length > 0 && (
-        <Folded title={t`Other parameters`} about={Object.keys(deep).map(worded).join(', ')}>
-          {() => <JsonTree value={deep as never} depth={2} />}
-        </Folded>
-      )}
-    </>
-  );
-}
-
-const FINISHES: Readonly<Record<string, string>> = {
-  stop: t`complete`,
-  length: t`cut at the token limit`,
-  'tool-calls': t`asks for tools`,
-  tool_calls: t`asks for tools`,
-  'tool-use': t`asks for tools`,
-  refusal: t`refused`,
-  'content-filter': t`stopped by a filter`,
-};
-
 interface AnswerProps {
   readonly view: ConversationView;
   readonly detail: SampleDetail;
@@ -246,21 +189,14 @@ interface AnswerProps {
 }
 
 function Answer({ view, detail: { row }, of }: AnswerProps) {
-  const { finish, usage } = view;
-  const facts = [
-    finish === null ? '' : (FINISHES[finish] ?? finish),
-    usage === null ? '' : t`${count(totalInput(usage))} → ${count(totalOutput(usage))} tokens`,
-    row.total_ms === null ? '' : millis(row.total_ms),
-  ];
+  const facts = [...outcomeOf(view), ...(row.total_ms === null ? [] : [millis(row.total_ms)])];
   return (
     <>
       <Heading title={t`Answered`}>
-        <Soft>{facts.filter((part) => part !== '').join(' · ')}</Soft>
+        <Soft>{facts.join(' · ')}</Soft>
       </Heading>
       <TalkProblem {...view} />
-      {!view.complete && view.problem === null && row.state !== 'open' && (
-        <p class="soft">{t`The answer is not complete.`}</p>
-      )}
+      {row.state !== 'open' && <Incomplete {...view} />}
       <div class="said answer">
         <AnswerBlocks blocks={view.turns.flatMap((turn) => turn.blocks)} of={of} />
       </div>

@@ -1,5 +1,6 @@
 /** The data of the stream tab: events in order, with the output up to each of them. */
 
+import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import type { EventPart, EventView } from '../../api/api.ts';
 
 /** One side of the stream tab: all incoming or all outgoing events. */
@@ -96,7 +97,7 @@ export function eventText(event: EventView): string {
   const texts = event.says.map(({ type, of, text, usage }) => {
     if (type === 'delta') return text ?? '';
     if (type === 'usage' && usage !== undefined)
-      return `usage ${usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)} → ${usage.output + (usage.reasoning ?? 0)}`;
+      return `usage ${totalInput(usage)} → ${totalOutput(usage)}`;
     return [type, of === undefined || type === 'block-stop' ? '' : of, text ?? '']
       .filter((part) => part !== '')
       .join(' ');

@@ -1,9 +1,9 @@
 /** The timeline tab, an overview of an exchange: error, hops over time, tokens, tool runs, notes. */
 
 import type { Note } from '../../../conversation/notes.ts';
-import type { Usage } from '../../../conversation/usage.ts';
+import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import type { SampleDetail } from '../../api/api.ts';
-import { count, millis, percent, several, totalInput, totalOutput, usd } from '../kit/format.ts';
+import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
@@ -141,17 +141,17 @@ const ToolRuns = ({ tools }: SampleDetail) => (
             {input !== undefined && <code class="peek">{input}</code>}
           </summary>
           {error !== undefined && <p class="problem">{error}</p>}
-          {input !== undefined && (
-            <>
-              <h3>{t`Arguments`}</h3>
-              <pre>{input}</pre>
-            </>
-          )}
-          {result !== undefined && (
-            <>
-              <h3>{t`Result`}</h3>
-              <pre>{result}</pre>
-            </>
+          {[
+            [t`Arguments`, input],
+            [t`Result`, result],
+          ].map(
+            ([title, text]) =>
+              text !== undefined && (
+                <>
+                  <h3>{title}</h3>
+                  <pre>{text}</pre>
+                </>
+              ),
           )}
         </details>
       </li>

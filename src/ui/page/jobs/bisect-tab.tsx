@@ -1,5 +1,6 @@
 /** Searches the smallest request that still fails, and shows the search while it runs. */
 
+import { valueAt } from '../../../lib/json/pointer.ts';
 import type { BisectProbe, BisectResult, JobEvent } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
 import type { ViewProps } from '../exchange/stages.tsx';
@@ -9,7 +10,6 @@ import { CopyButton } from '../kit/copy.tsx';
 import { Field } from '../kit/form.tsx';
 import { bytes, count, percent } from '../kit/format.ts';
 import { said, t } from '../kit/language.ts';
-import { valueAt } from '../kit/pointer.ts';
 import { type ExchangeRoute, filtersOf, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Legend, Soft } from '../kit/ui.tsx';

@@ -1,14 +1,14 @@
 /** The fields that edit a request before it is sent again: model, parameters, texts of messages. */
 
 import { useState } from 'preact/hooks';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { pointerOf, valueAt } from '../../../lib/json/pointer.ts';
 import type { RequestEdit, SampleDetail } from '../../api/api.ts';
 import { getBody } from '../kit/api-calls.ts';
 import { Field, Word } from '../kit/form.tsx';
 import { several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { pointerTo, valueAt } from '../kit/pointer.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 
 /** What was changed in the form. */
@@ -43,7 +43,7 @@ function textPlaces(body: JsonObject): readonly TextPlace[] {
     }
     if (!isObject(value)) return;
     for (const [key, inner] of Object.entries(value)) {
-      const place = pointerTo(at, key);
+      const place = at + pointerOf([key]);
       if (typeof inner === 'string' && TEXTS.has(key)) {
         places.push({ at: place, label, text: inner });
       } else if (typeof inner === 'object') visit(inner, place, label, depth + 1);
@@ -57,9 +57,6 @@ function textPlaces(body: JsonObject): readonly TextPlace[] {
   }
   return places;
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Values that have fields of their own, by the protocol of the request; Gemini keeps them in an object. */
 function fieldsOf(body: JsonObject, entry: string): readonly (readonly [string, string])[] {
@@ -75,13 +72,7 @@ function fieldsOf(body: JsonObject, entry: string): readonly (readonly [string, 
 }
 
 /** `0.5` is a number; what is no JSON is a text, and the server says what it should be. */
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
-}
+const parsed = (text: string): Json => tryParse(text) ?? text;
 
 interface EditFieldsProps {
   readonly detail: SampleDetail;

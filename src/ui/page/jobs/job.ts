@@ -18,7 +18,6 @@ export interface JobSoFar {
 
 const NOTHING: JobSoFar = { events: [], end: undefined, running: true };
 
-/** @param job '': none */
 export function useJob(job: string): JobSoFar {
   const [soFar, setSoFar] = useState(NOTHING);
   useLayoutEffect(() => {
@@ -43,8 +42,7 @@ export function useJob(job: string): JobSoFar {
         if (problem !== undefined) show(problem);
       }
     };
-    setSoFar(NOTHING);
-    if (job !== '') void follow();
+    void follow();
     return () => {
       clearTimeout(timer);
       stop.abort();

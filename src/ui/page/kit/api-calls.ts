@@ -22,7 +22,7 @@ import type {
   Stats,
   Stories,
 } from '../../api/api.ts';
-import { ask, follow, json, key, ROOT, send } from './fetching.ts';
+import { ask, follow, json, jsonOf, key, ROOT, send } from './fetching.ts';
 import type { Query } from './route.ts';
 
 const sample = (id: string) => `/samples/${encodeURIComponent(id)}`;
@@ -39,9 +39,7 @@ let ahead: { readonly asked: string; readonly page: Promise<SamplesPage | undefi
 /** Asks for a page of the list before {@link getSamples} does, which takes it if it asks for the same. */
 export function askAhead(query: SamplesQuery): void {
   // If the key is refused, the call for the information says so.
-  const page = send(`${ROOT}/samples`, key.get(), { query: { ...query } }).then(
-    (response) => response.json() as Promise<SamplesPage>,
-  );
+  const page = jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { query: { ...query } }));
   ahead = { asked: JSON.stringify(query), page: page.catch(() => undefined) };
 }
 

@@ -2,9 +2,10 @@
 
 import { useState } from 'preact/hooks';
 import type { Json } from '../../../lib/json/json.ts';
+import { pointerOf } from '../../../lib/json/pointer.ts';
 import { count } from './format.ts';
 import { t } from './language.ts';
-import { isNested, pointerTo } from './pointer.ts';
+import { isNested } from './nested.ts';
 import { Button } from './ui.tsx';
 
 /** Members of one object or list that are drawn at a time. */
@@ -13,7 +14,9 @@ const PAGE = 100;
 const TEXT = 400;
 /** Most members that "Expand all" opens. */
 const MAX_OPENED = 3000;
-/** Characters of raw text that are shown at a time: browsers lay out very long texts slowly. */
+/** Characters that one click on "more" shows, at least. */
+const STEP = 20_000;
+/** Characters of raw text that are shown at first: browsers lay out very long texts slowly. */
 const RAW = 100_000;
 
 type Part = string | number;
@@ -139,7 +142,7 @@ function Branch({ part, value, at, level, tree }: NodeProps & { readonly value: 
                 key={name}
                 part={name}
                 value={inner}
-                at={pointerTo(at, name)}
+                at={at + pointerOf([name])}
                 level={level + 1}
                 tree={tree}
               />
@@ -172,46 +175,44 @@ function gist(entries: Entries): string {
   return parts.join(', ').slice(0, 90);
 }
 
-/** A text, number, truth value or null; texts longer than `most` are cut, with a button for the rest. */
+interface CutProps {
+  readonly text: string;
+  /** Characters that are shown at first. */
+  readonly most: number;
+}
+
+/** The beginning of a text, with a button for more of it. */
+export function Cut({ text, most }: CutProps) {
+  const [shown, setShown] = useState(text.length <= most * 1.5 ? text.length : most);
+  const left = text.length - shown;
+  if (left <= 0) return <>{text}</>;
+  return (
+    <>
+      {text.slice(0, shown)}
+      <Button class="more" onClick={() => setShown(shown + Math.max(STEP, shown))}>
+        {t`… ${count(left)} more characters`}
+      </Button>
+    </>
+  );
+}
+
+/** A text, number, truth value or null. @param most characters of a text that are shown at first */
 export function Leaf({ value, most = TEXT }: { value: Json; most?: number | undefined }) {
-  const [shown, setShown] = useState(most);
   if (isNested(value)) return <span class="brace">{Array.isArray(value) ? '[]' : '{}'}</span>;
   if (typeof value !== 'string') {
     const raw = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
     return <span class={value === null ? 'null' : typeof value}>{raw}</span>;
   }
-  if (value.length <= most * 1.5) return <span class="string">{`"${value}"`}</span>;
-  const left = value.length - shown;
   return (
     <span class="string">
-      {`"${value.slice(0, shown)}`}
-      {left > 0 ? (
-        <Button
-          class="more"
-          onClick={() => setShown(Math.min(value.length, shown + Math.max(20_000, shown)))}
-        >
-          {t`… ${count(left)} more characters`}
-        </Button>
-      ) : (
-        '"'
-      )}
+      "
+      <Cut text={value} most={most} />"
     </span>
   );
 }
 
-export function RawText({ text }: { text: string }) {
-  const [pieces, setPieces] = useState(1);
-  const left = text.length - pieces * RAW;
-  return (
-    <pre class="raw" tabIndex={0} translate={false}>
-      {Array.from({ length: pieces }, (_, i) => (
-        <span key={i}>{text.slice(i * RAW, (i + 1) * RAW)}</span>
-      ))}
-      {left > 0 && (
-        <Button class="more" onClick={() => setPieces(pieces + 1)}>
-          {t`show ${count(Math.min(RAW, left))} of ${count(left)} more characters`}
-        </Button>
-      )}
-    </pre>
-  );
-}
+export const RawText = ({ text }: { text: string }) => (
+  <pre class="raw" tabIndex={0} translate={false}>
+    <Cut text={text} most={RAW} />
+  </pre>
+);

@@ -61,6 +61,14 @@ export const CopyButton = ({ read, ...rest }: CopyProps) => (
   />
 );
 
+/** An id, with a button that copies it. */
+export const Id = ({ id }: { id: string }) => (
+  <>
+    <code>{id}</code>
+    <CopyButton class="tiny" aria-label={t`Copy the id`} read={() => id}>{t`copy`}</CopyButton>
+  </>
+);
+
 /** Offers a file for saving. */
 export function saveFile(name: string, content: Blob): void {
   const link = document.createElement('a');

@@ -102,11 +102,12 @@ async function refusalOf(response: Response): Promise<Refused> {
   }
 }
 
+/** What an answer says. @throws Refused */
+export const jsonOf = async <T>(answer: Promise<Response>): Promise<T> =>
+  (await (await answer).json()) as T;
+
 /** @throws Refused */
-export async function json<T>(path: string, options?: Ask): Promise<T> {
-  const response = await ask(path, options);
-  return (await response.json()) as T;
-}
+export const json = <T>(path: string, options?: Ask): Promise<T> => jsonOf(ask(path, options));
 
 /** One event of a stream: its name, and its data; '' for what is not there. */
 export function frameOf(frame: string): { readonly event: string; readonly data: string } {

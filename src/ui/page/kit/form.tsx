@@ -8,7 +8,7 @@ import { Button, type Child, Problem } from './ui.tsx';
 
 interface FieldProps {
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: Child;
   /** The control. */
   readonly children: VNode<object>;
 }

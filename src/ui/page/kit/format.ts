@@ -1,6 +1,5 @@
 /** Formats numbers, times, sizes and amounts briefly, the same in every language. */
 
-import type { Usage } from '../../../conversation/usage.ts';
 import { counted, t } from './language.ts';
 
 const two = (value: number) => String(value).padStart(2, '0');
@@ -109,9 +108,3 @@ export function fromNow(time: number, now = Date.now()): string {
   if (Math.abs(ms) < 5000) return t`just now`;
   return ms > 0 ? t`in ${lasting(ms)}` : t`${lasting(-ms)} ago`;
 }
-
-/** The prompt of a usage, whose counts exclude each other. */
-export const totalInput = (usage: Usage): number =>
-  usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
-
-export const totalOutput = (usage: Usage): number => usage.output + (usage.reasoning ?? 0);

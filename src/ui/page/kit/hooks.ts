@@ -67,11 +67,20 @@ export type Press = (event: KeyboardEvent) => boolean;
 
 const handlers = new Map<object, { readonly level: number; readonly press: Press }>();
 
-/** Takes keys while the component is shown. @param level of several, the highest is asked first */
-export function useKeys(press: Press, level = 0): void {
+/**
+ * Takes keys while the component is shown.
+ * @param press what each key does, or one function for all of them
+ * @param level of several, the highest is asked first
+ */
+export function useKeys(press: Press | Readonly<Record<string, () => void>>, level = 0): void {
   const own = useRef({});
   useLayoutEffect(() => {
-    handlers.set(own.current, { level, press });
+    const one: Press = (event) => {
+      if (typeof press === 'function') return press(event);
+      press[event.key]?.();
+      return Object.hasOwn(press, event.key);
+    };
+    handlers.set(own.current, { level, press: one });
   });
   useLayoutEffect(() => () => void handlers.delete(own.current), []);
 }

@@ -1,6 +1,7 @@
 /** The form that asks for a key, once for this tab. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { Field, Form } from './form.tsx';
 import { t } from './language.ts';
 import { type Child, Problem } from './ui.tsx';
 
@@ -19,31 +20,24 @@ export function KeyForm({ title, label, help, problem, entered }: KeyFormProps) 
   const input = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => input.current?.focus(), [problem]);
   return (
-    <form
+    <Form
       class="keyform"
-      onSubmit={(event) => {
-        event.preventDefault();
-        entered(input.current!.value.trim());
-      }}
+      does={t`Open`}
+      run={async (data) => entered(String(data.get('key')).trim())}
     >
       <h1>{title}</h1>
-      <label for="key">{label}</label>
-      <input
-        ref={input}
-        type="password"
-        id="key"
-        name="key"
-        autocomplete="current-password"
-        required
-        spellcheck={false}
-        aria-describedby="key-words"
-        aria-invalid={problem !== undefined || undefined}
-      />
       <Problem text={problem} />
-      <p id="key-words" class="soft">
-        {help}
-      </p>
-      <button type="submit" class="primary">{t`Open`}</button>
-    </form>
+      <Field label={label} hint={help}>
+        <input
+          ref={input}
+          type="password"
+          name="key"
+          autocomplete="current-password"
+          required
+          spellcheck={false}
+          aria-invalid={problem !== undefined || undefined}
+        />
+      </Field>
+    </Form>
   );
 }

@@ -21,8 +21,7 @@ export type AdminPage = (typeof ADMIN_PAGES)[number];
 export type Query = Readonly<Record<string, string>>;
 
 export type Route =
-  | { readonly name: 'list'; readonly query: Query }
-  | { readonly name: 'charts'; readonly query: Query }
+  | { readonly name: 'list' | 'charts' | 'sessions'; readonly query: Query }
   | {
       readonly name: 'admin';
       readonly page: AdminPage;
@@ -30,7 +29,6 @@ export type Route =
       readonly id: string;
       readonly query: Query;
     }
-  | { readonly name: 'sessions'; readonly query: Query }
   | { readonly name: 'session'; readonly id: string; readonly query: Query }
   | { readonly name: 'exchange'; readonly id: string; readonly tab: Tab; readonly query: Query };
 
@@ -61,18 +59,16 @@ export type FilterName = (typeof FILTERS)[number];
 export function readRoute(hash: string): Route {
   const [path = '', search = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const query = Object.fromEntries(new URLSearchParams(search));
-  const [, first, id, tab] = path.split('/');
-  if (first === 'charts') return { name: 'charts', query };
-  if (first === 'sessions') return { name: 'sessions', query };
-  if (first === 's' && id !== undefined && id !== '') {
-    return { name: 'session', id: decoded(id), query };
-  }
+  const [, first, last = '', tab] = path.split('/');
+  const id = decoded(last);
+  if (first === 'charts' || first === 'sessions') return { name: first, query };
+  if (first === 's' && id !== '') return { name: 'session', id, query };
   if (first === 'budgets') return { name: 'admin', page: 'keys', id: '', query: { at: 'budgets' } };
   const page = ADMIN_PAGES.find((one) => one === first);
-  if (page !== undefined) return { name: 'admin', page, id: decoded(id ?? ''), query };
-  if (first !== 'x' || id === undefined || id === '') return { name: 'list', query };
+  if (page !== undefined) return { name: 'admin', page, id, query };
+  if (first !== 'x' || id === '') return { name: 'list', query };
   const known = [...TABS.map(([name]) => name), ...FURTHER].find((one) => one === tab);
-  return { name: 'exchange', id: decoded(id), tab: known ?? 'talk', query };
+  return { name: 'exchange', id, tab: known ?? 'talk', query };
 }
 
 function decoded(text: string): string {
@@ -91,19 +87,18 @@ export function hashOf(route: Route): string {
 }
 
 function pathOf(route: Route): string {
+  const id = 'id' in route ? encodeURIComponent(route.id) : '';
   switch (route.name) {
     case 'list':
       return '#/';
-    case 'charts':
-      return '#/charts';
-    case 'sessions':
-      return '#/sessions';
     case 'session':
-      return `#/s/${encodeURIComponent(route.id)}`;
+      return `#/s/${id}`;
     case 'admin':
-      return `#/${route.page}${route.id === '' ? '' : `/${encodeURIComponent(route.id)}`}`;
+      return `#/${route.page}${id && `/${id}`}`;
     case 'exchange':
-      return `#/x/${encodeURIComponent(route.id)}${route.tab === 'talk' ? '' : `/${route.tab}`}`;
+      return `#/x/${id}${route.tab === 'talk' ? '' : `/${route.tab}`}`;
+    default:
+      return `#/${route.name}`;
   }
 }
 

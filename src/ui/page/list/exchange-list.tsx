@@ -2,8 +2,9 @@
 
 import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
-import type { Hit, Story, UiRow } from '../../api/api.ts';
+import type { UiRow } from '../../api/api.ts';
 import { several } from '../kit/format.ts';
+import { useKeys } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { useCheap } from '../kit/notes.tsx';
 import type { Query } from '../kit/route.ts';
@@ -26,18 +27,27 @@ const SPARE = 8;
 const SCROLLBAR = 16;
 
 export interface ListHandle {
-  readonly selected: string | undefined;
-  /** Moves the selection by `by` rows. */
-  move(by: number): void;
-  focus(): void;
-  hasFocus(): boolean;
+  /** The reader goes from the search to the rows. */
+  enter(): void;
 }
+
+/** Rows by which keys move the selection. */
+const STEPS: Readonly<Record<string, number>> = {
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: 15,
+  PageUp: -15,
+  Home: -1e9,
+  End: 1e9,
+};
 
 interface ExchangeListProps {
   /** Undefined until it is opened. */
   readonly rows: Rows | undefined;
   /** Ids of new rows. */
   readonly inserted: readonly string[];
+  /** The list is shown, and takes keys. */
+  readonly isHere: boolean;
   /** The open exchange. */
   readonly open: string | undefined;
   readonly look: Look;
@@ -51,20 +61,15 @@ interface ExchangeListProps {
 }
 
 /** The content of a row, as it was drawn last. */
-interface Drawn {
+interface Drawn extends Omit<RowContext, 'now'> {
   readonly row: UiRow;
-  readonly story: Story | undefined;
-  readonly hit: Hit | undefined;
-  readonly look: Look;
-  readonly most: number;
-  readonly isCheap: RowContext['isCheap'];
   readonly content: VNode;
 }
 
 const NONE: readonly UiRow[] = [];
 
 export function ExchangeList(props: ExchangeListProps) {
-  const { rows, inserted, open, look: chosen, sort, choose, filter, handle } = props;
+  const { rows, inserted, isHere, open, look: chosen, sort, choose, filter, handle } = props;
   const [, redraw] = useReducer((times: number) => times + 1, 0);
   const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
@@ -167,25 +172,36 @@ export function ExchangeList(props: ExchangeListProps) {
     if (rows?.more && bottom > all.length - 40) rows.older();
   });
 
-  handle.current = {
-    get selected() {
-      return selected.current;
-    },
-    move(by) {
-      const list = rows?.all ?? NONE;
-      if (list.length === 0) return;
-      const at = list.findIndex((row) => row.id === selected.current);
-      const to = at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + by));
-      const { id } = list[to]!;
-      if (id === selected.current) return;
-      selected.current = id;
-      intoView(to);
-      redraw(undefined);
-      choose(id, true);
-    },
-    focus: () => scroller.current!.focus({ preventScroll: true }),
-    hasFocus: () => document.activeElement === scroller.current,
+  const move = (by: number) => {
+    if (all.length === 0) return;
+    const at = all.findIndex((row) => row.id === selected.current);
+    const to = at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by));
+    const { id } = all[to]!;
+    if (id === selected.current) return;
+    selected.current = id;
+    intoView(to);
+    redraw(undefined);
+    choose(id, true);
   };
+  handle.current = {
+    enter() {
+      scroller.current!.focus({ preventScroll: true });
+      move(0);
+    },
+  };
+  useKeys(({ key, target }) => {
+    if (!isHere) return false;
+    const hasFocus = document.activeElement === scroller.current;
+    const onControl =
+      target instanceof Element && target.closest('button,a,input,select,summary') !== null;
+    if (key === 'j' || key === 'k') move(key === 'j' ? 1 : -1);
+    else if (key === 'Enter' && (hasFocus || (open === undefined && !onControl))) {
+      if (selected.current !== undefined) choose(selected.current, false);
+    } else if (hasFocus && STEPS[key] !== undefined) move(STEPS[key]);
+    // Other keys belong to the focused element.
+    else return false;
+    return true;
+  });
 
   const now = Date.now();
   const next = new Map<string, Drawn>();

@@ -7,7 +7,7 @@ import { t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
 import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
 import { keepSetting, setting } from '../kit/settings.ts';
-import { Button } from '../kit/ui.tsx';
+import { Button, Segments } from '../kit/ui.tsx';
 import { COLUMNS, chooseColumn, chooseDensity, type Look } from './columns.ts';
 import { PROTOCOLS } from './row-cells.tsx';
 
@@ -51,19 +51,13 @@ const FIELDS: readonly (readonly [FilterName, string, string])[] = [
 
 /** Names of filters on their chips. */
 const NAMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(FIELDS),
   q: t`search`,
   since: t`from`,
   until: t`to`,
-  entry: t`protocol`,
-  status: t`status`,
-  model: t`model`,
-  target: t`target`,
-  client: t`client`,
-  key: t`key`,
-  session: t`session`,
-  error: t`error`,
-  note: t`note`,
-  made: t`made by`,
+  entry: t`Protocol`,
+  status: t`Status`,
+  made: t`Made by`,
   slower: t`at least`,
   cost: t`at least`,
 };
@@ -102,18 +96,12 @@ export const Filters = ({ query, change, handle, list }: FiltersProps) => (
     onSubmit={(event) => event.preventDefault()}
   >
     <Search q={query.q ?? ''} change={change} handle={handle} enter={list?.enter} />
-    <div class="segments" role="group" aria-label={t`Status`}>
-      {STATUSES.map(([value, text]) => (
-        <Button
-          key={value}
-          data-status={value}
-          aria-pressed={value === (query.status ?? '')}
-          onClick={() => change({ status: value })}
-        >
-          {text}
-        </Button>
-      ))}
-    </div>
+    <Segments
+      label={t`Status`}
+      options={STATUSES}
+      value={query.status ?? ''}
+      choose={(status) => change({ status })}
+    />
     <Since since={query.since ?? ''} change={change} />
     <Menu name="filter" text={t`Filter`} label={t`More filters`}>
       <div class="fields">
@@ -139,7 +127,7 @@ interface SearchProps extends Pick<FiltersProps, 'change' | 'handle'> {
 }
 
 function Search({ q, change, handle, enter }: SearchProps) {
-  const input = useSynced(q);
+  const input = useFollowing(q);
   const timer = useRef(0);
   const put = (value: string) => {
     clearTimeout(timer.current);
@@ -192,19 +180,12 @@ function Search({ q, change, handle, enter }: SearchProps) {
   );
 }
 
-/** A field that follows a value, unless somebody types in it. */
-function useSynced(value: string) {
-  const input = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => {
-    const field = input.current!;
-    if (document.activeElement !== field && field.value !== value) field.value = value;
-  });
-  return input;
-}
+/** Milliseconds since 1970. */
+const EPOCH = /^\d{10,}$/;
 
 /** A time as a date, anything else as it is. */
 const timeText = (value: string): string =>
-  /^\d{10,}$/.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
+  EPOCH.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
 
 /** A time from the URL that is no option becomes one. */
 function Since({ since, change }: { since: string; change: Change }) {
@@ -234,7 +215,8 @@ function Chips({ query, change }: { query: Query; change: Change }) {
   return (
     <div class="chips">
       {active.map((name) => {
-        const [title, value] = [NAMES[name] ?? name, chipText(name, query[name]!)];
+        const title = (NAMES[name] ?? name).toLowerCase();
+        const value = chipText(name, query[name]!);
         return (
           <Button
             key={name}
@@ -282,78 +264,72 @@ function FineFilters({ query, change, suggested }: FineFiltersProps) {
       </select>
     </Field>
   );
+  // The field takes local time without a zone.
+  const time = (name: string, label: string, value = '') => (
+    <FineField
+      label={label}
+      type="datetime-local"
+      value={EPOCH.test(value) ? timeText(value).slice(0, 16).replace(' ', 'T') : ''}
+      put={(text) => change({ [name]: text && String(new Date(text).getTime()) })}
+    />
+  );
   return (
     <>
       {FIELDS.map(([name, label, placeholder]) => (
-        <FineField
-          key={name}
-          name={name}
-          label={label}
-          placeholder={placeholder}
-          value={query[name] ?? ''}
-          suggested={suggested[name] ?? []}
-          change={change}
-        />
+        <div key={name}>
+          <FineField
+            name={name}
+            label={label}
+            placeholder={placeholder}
+            list={`suggest-${name}`}
+            value={query[name] ?? ''}
+            put={(text) => change({ [name]: text.trim() })}
+          />
+          <datalist id={`suggest-${name}`}>
+            <Options all={(suggested[name] ?? []).map((one) => [one, ''])} />
+          </datalist>
+        </div>
       ))}
       {choice('entry', t`Protocol`, ENTRIES)}
       {choice('made', t`Made by`, MADE)}
-      <TimeField name="since" label={t`Since`} value={query.since ?? ''} change={change} />
-      <TimeField name="until" label={t`Until`} value={query.until ?? ''} change={change} />
+      {time('since', t`Since`, query.since)}
+      {time('until', t`Until`, query.until)}
     </>
   );
 }
 
-interface FieldProps {
-  readonly name: string;
+interface FineFieldProps {
   readonly label: string;
   readonly value: string;
-  readonly change: Change;
+  readonly put: (text: string) => void;
+  readonly [attribute: string]: unknown;
 }
 
-interface FineFieldProps extends FieldProps {
-  readonly placeholder: string;
-  readonly suggested: readonly string[];
-}
-
-function FineField({ name, label, placeholder, value, suggested, change }: FineFieldProps) {
-  const input = useSynced(value);
-  const apply = () => change({ [name]: input.current!.value.trim() });
-  return (
-    <div>
-      <Field label={label}>
-        <input
-          ref={input}
-          name={name}
-          placeholder={placeholder}
-          autocomplete="off"
-          spellcheck={false}
-          list={`suggest-${name}`}
-          onChange={apply}
-          onKeyDown={({ key }) => key === 'Enter' && apply()}
-        />
-      </Field>
-      <datalist id={`suggest-${name}`}>
-        <Options all={suggested.map((one) => [one, ''])} />
-      </datalist>
-    </div>
-  );
-}
-
-function TimeField({ name, label, value, change }: FieldProps) {
-  // The field takes local time without a zone.
-  const shown = timeText(value).slice(0, 16).replace(' ', 'T');
-  const input = useSynced(/^\d{10,}$/.test(value) ? shown : '');
+function FineField({ label, value, put, ...rest }: FineFieldProps) {
+  const input = useFollowing(value);
+  const apply = () => put(input.current!.value);
   return (
     <Field label={label}>
       <input
         ref={input}
-        type="datetime-local"
-        onChange={({ currentTarget: { value: text } }) =>
-          change({ [name]: text === '' ? '' : String(new Date(text).getTime()) })
-        }
+        autocomplete="off"
+        spellcheck={false}
+        onChange={apply}
+        onKeyDown={({ key }) => key === 'Enter' && apply()}
+        {...rest}
       />
     </Field>
   );
+}
+
+/** A field that follows a value, unless somebody types in it. */
+function useFollowing(value: string) {
+  const input = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    const field = input.current!;
+    if (document.activeElement !== field && field.value !== value) field.value = value;
+  });
+  return input;
 }
 
 interface ViewMenuProps {

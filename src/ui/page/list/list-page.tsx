@@ -51,7 +51,7 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
   useLayoutEffect(() => {
     if (state !== undefined) feed(state);
   }, [state]);
-  useKeys((event) => isHere && press(event, list.current!, filters.current!));
+  useKeys(isHere ? { '/': () => filters.current!.search() } : {});
   const none = rows !== undefined && rows.all.length === 0 && !rows.loading;
   return (
     <section class="list-page" aria-label={t`Exchanges`} data-none={String(none)}>
@@ -63,10 +63,7 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
         list={{
           look,
           looks: () => setLook(chosenLook()),
-          enter() {
-            list.current!.focus();
-            list.current!.move(0);
-          },
+          enter: () => list.current!.enter(),
           suggested,
           remark: rows?.remark ?? '',
         }}
@@ -75,6 +72,7 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
       <ExchangeList
         rows={rows}
         inserted={inserted}
+        isHere={isHere}
         open={route.name === 'exchange' ? route.id : undefined}
         look={look}
         sort={query.sort ?? ''}
@@ -121,33 +119,6 @@ function Nothing({ info, query }: { info: Info; query: Query }) {
   // Nothing is recorded, and nothing is held in memory either.
   if (mode === 'off' && !by_route && recent === null) return <RecordingOff />;
   return <FirstRequest info={info} />;
-}
-
-const STEPS: Readonly<Record<string, number>> = {
-  ArrowDown: 1,
-  ArrowUp: -1,
-  PageDown: 15,
-  PageUp: -15,
-  Home: -1e9,
-  End: 1e9,
-};
-
-function press(event: KeyboardEvent, list: ListHandle, filters: SearchHandle): boolean {
-  const { key, target } = event;
-  const route = currentRoute();
-  const onControl =
-    target instanceof Element && target.closest('button,a,input,select,summary') !== null;
-  if (key === '/') filters.search();
-  else if (key === 'j' || key === 'k') list.move(key === 'j' ? 1 : -1);
-  else if (key === 'Enter' && (list.hasFocus() || (route.name === 'list' && !onControl))) {
-    const id = list.selected;
-    if (id !== undefined) {
-      go({ name: 'exchange', id, tab: 'talk', query: filtersOf(route.query) });
-    }
-  } else if (list.hasFocus() && STEPS[key] !== undefined) list.move(STEPS[key]);
-  // Other keys belong to the focused element.
-  else return false;
-  return true;
 }
 
 /** The values of the rows, by the names of filters. */

@@ -4,8 +4,8 @@ import type { VNode } from 'preact';
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { bytes, clock, day, millis, several, short, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
-import { hashOf } from '../kit/route.ts';
-import type { Child } from '../kit/ui.tsx';
+import { type FilterName, hashOf } from '../kit/route.ts';
+import { Button, type Child } from '../kit/ui.tsx';
 import type { Look } from './columns.ts';
 import { statusLabel } from './status.ts';
 
@@ -205,28 +205,6 @@ function Bar({ row, most, elapsed }: BarProps) {
   return <span class="minibar" aria-hidden="true" style={vars} />;
 }
 
-interface FilterValueProps {
-  readonly class: string;
-  readonly name: string;
-  readonly value: string;
-  readonly title: string;
-}
-
-/** A value that filters the list when it is clicked. */
-const FilterValue = ({ class: cls, name, value, title }: FilterValueProps) =>
-  value === '' ? null : (
-    <button
-      type="button"
-      class={cls}
-      tabIndex={-1}
-      data-filter={name}
-      data-value={value}
-      title={title}
-    >
-      {value}
-    </button>
-  );
-
 const Found = ({ before, hit, after }: Hit) => (
   <span class="hit">
     {before}
@@ -235,24 +213,38 @@ const Found = ({ before, hit, after }: Hit) => (
   </span>
 );
 
+/** Values that filter the list when they are clicked: class, name of the filter, value, title. */
+const VALUES: readonly (readonly [
+  string,
+  FilterName,
+  (row: UiRow) => string,
+  (value: string) => string,
+])[] = [
+  ['made', 'made', ({ made_by }) => made_by, (value) => t`Only what was made by ${value}`],
+  ['client', 'client', ({ client }) => client, (value) => t`Only the client ${value}`],
+  ['owner', 'key', ({ owner }) => owner, (value) => t`Only the key ${value}`],
+];
+
 type StoryCellProps = Pick<RowContext, 'story' | 'hit'> & { readonly row: UiRow };
 
 /** Who asked what, and what was answered; for a search, where its words stand. */
 const StoryCell = ({ row, story, hit }: StoryCellProps) => (
   <Cell name="story">
-    <FilterValue
-      class="made"
-      name="made"
-      value={row.made_by}
-      title={t`Only what was made by ${row.made_by}`}
-    />
-    <FilterValue
-      class="client"
-      name="client"
-      value={row.client}
-      title={t`Only the client ${row.client}`}
-    />
-    <FilterValue class="owner" name="key" value={row.owner} title={t`Only the key ${row.owner}`} />
+    {VALUES.map(
+      ([cls, name, of, title]) =>
+        of(row) !== '' && (
+          <Button
+            key={cls}
+            class={cls}
+            tabIndex={-1}
+            data-filter={name}
+            data-value={of(row)}
+            title={title(of(row))}
+          >
+            {of(row)}
+          </Button>
+        ),
+    )}
     {row.session !== '' && <SessionLink session={row.session} />}
     {hit !== undefined && <Found {...hit} />}
     {hit === undefined && story?.asked && <span class="asked">{story.asked}</span>}

@@ -1,5 +1,7 @@
 /** The rows of the list: pages from the API, kept up to date by its live feed. */
 
+import { SAMPLE_SORTS } from '../../../samples/sample.ts';
+import { comparePlaces, sortValue } from '../../../samples/store/row-order.ts';
 import type { Hit, SamplesPage, SamplesQuery, UiRow } from '../../api/api.ts';
 import { askAhead, getLive, getSamples } from '../kit/api-calls.ts';
 import { failureText } from '../kit/fetching.ts';
@@ -9,60 +11,24 @@ import type { Query } from '../kit/route.ts';
 
 export type Feed = 'connecting' | 'live' | 'lost';
 
-export interface Rows {
-  /** Newest first. */
-  readonly all: readonly UiRow[];
-  /** Older rows exist. */
-  readonly more: boolean;
-  readonly loading: boolean;
-  readonly feed: Feed;
-  readonly problem: string | undefined;
-  /** Where the words of a search stand, by the ids of rows. */
-  readonly hits: ReadonlyMap<string, Hit>;
-  /** What the search says of itself; '' for nothing. */
-  readonly remark: string;
-  /** Loads older rows, unless they are being loaded. */
-  older(): void;
-  close(): void;
-}
-
 /** Called after a change; `inserted` holds the ids of rows from the live feed. */
 export type Changed = (inserted: readonly string[]) => void;
 
-const newestFirst = (a: UiRow, b: UiRow) => b.time - a.time || (a.id < b.id ? 1 : -1);
-
-/** By the names of orders, as in the API. */
-const VALUES: Readonly<Record<string, (row: UiRow) => string | number | null>> = {
-  time: (row) => row.time,
-  status: (row) => row.status,
-  hops: (row) => row.hops,
-  tokens: (row) => row.input_tokens,
-  out: (row) => row.output_tokens,
-  cached: (row) => row.cached_tokens,
-  first: (row) => row.first_byte_ms,
-  total: (row) => row.total_ms,
-  bytes: (row) => row.bytes,
-  cost: (row) => row.cost,
-  model: (row) => row.model,
-  target: (row) => row.target,
-  client: (row) => row.client,
-  key: (row) => row.owner,
-  session: (row) => row.session,
-};
+export type Rows = Readonly<ReturnType<typeof openRows>>;
 
 /** The order of a list as the API sorts it. */
-function orderBy(sort: string | undefined): (a: UiRow, b: UiRow) => number {
-  const [by = '', direction] = (sort ?? '').split(':');
-  const value = VALUES[by];
-  if (value === undefined) return newestFirst;
-  const up = direction === 'up';
-  return (a, b) => {
-    const [x, y] = [value(a), value(b)];
-    if (x === y) return newestFirst(a, b);
-    // Rows without the value come last.
-    if (x === null || y === null) return x === null ? 1 : -1;
-    return x < y === up ? -1 : 1;
+function orderBy(sort = 'time'): (a: UiRow, b: UiRow) => number {
+  const [name, direction] = sort.split(':');
+  const order = {
+    by: SAMPLE_SORTS.find((one) => one === name) ?? 'time',
+    up: direction === 'up',
   };
+  const placed = ({ id, time, cost, ...row }: UiRow) => ({
+    id,
+    time,
+    value: sortValue({ id, time, ...row }, order, cost),
+  });
+  return (a, b) => comparePlaces(placed(a), placed(b), order);
 }
 
 const PAUSES = [500, 1000, 2000, 5000];
@@ -82,27 +48,43 @@ export function askFirstRows(query: Query): void {
 }
 
 /** Opens the list for one set of filters. */
-export function openRows(query: Query, changed: Changed): Rows {
+export function openRows(query: Query, changed: Changed) {
   const stop = new AbortController();
   const { signal } = stop;
   const known = new Map<string, UiRow>();
-  let all: readonly UiRow[] = [];
   let cursor: string | undefined;
-  let loading = true;
-  let feed: Feed = 'connecting';
-  let problem: string | undefined;
   let waiting: string[] = [];
   let timer = 0;
   const order = orderBy(query.sort);
-  const hits = new Map<string, Hit>();
-  let remark = '';
   let again = 0;
   let gap = 0;
   /** The first rows do not wait for the feed. Those of a search do: they cost more, and are not asked for twice. */
   let ahead = !query.q;
 
+  const rows = {
+    /** In the order of the list. */
+    all: [] as readonly UiRow[],
+    /** Older rows exist. */
+    more: false,
+    loading: true,
+    feed: 'connecting' as Feed,
+    problem: undefined as string | undefined,
+    /** Where the words of a search stand, by the ids of rows. */
+    hits: new Map<string, Hit>(),
+    /** What the search says of itself; '' for nothing. */
+    remark: '',
+    /** Loads older rows, unless they are being loaded. */
+    older(): void {
+      if (!rows.loading && cursor !== undefined) void load(cursor);
+    },
+    close(): void {
+      stop.abort();
+      for (const one of [timer, again, gap]) clearTimeout(one);
+    },
+  };
+
   const sorted = () => {
-    all = [...known.values()].sort(order);
+    rows.all = [...known.values()].sort(order);
   };
   // Rows that arrive at the same time are shown together.
   const soon = () => {
@@ -117,22 +99,23 @@ export function openRows(query: Query, changed: Changed): Rows {
   };
 
   async function load(from: string | undefined): Promise<void> {
-    loading = true;
+    rows.loading = true;
     try {
       const page = await getSamples(pageOf(query, from), signal);
       for (const row of page.rows) known.set(row.id, row);
-      for (const [id, hit] of Object.entries(page.hits ?? {})) hits.set(id, hit);
-      remark = remarkOf(page);
+      for (const [id, hit] of Object.entries(page.hits ?? {})) rows.hits.set(id, hit);
+      rows.remark = remarkOf(page);
       clearTimeout(again);
       if ((page.unread ?? 0) > 0) again = window.setTimeout(() => void load(undefined), AGAIN);
       // Reloading the first page after a lost feed does not change where older rows begin.
-      if (from !== undefined || all.length === 0) cursor = page.cursor;
-      problem = undefined;
+      if (from !== undefined || rows.all.length === 0) cursor = page.cursor;
+      rows.more = cursor !== undefined;
+      rows.problem = undefined;
       sorted();
     } catch (thrown) {
-      problem = failureText(thrown) ?? problem;
+      rows.problem = failureText(thrown) ?? rows.problem;
     }
-    loading = false;
+    rows.loading = false;
     if (!signal.aborted) changed([]);
   }
 
@@ -141,7 +124,7 @@ export function openRows(query: Query, changed: Changed): Rows {
       try {
         for await (const event of getLive(query, signal)) {
           if (event.type === 'hello') {
-            feed = 'live';
+            rows.feed = 'live';
             lost = 0;
             if (ahead) {
               // What came between the first rows and the feed is asked for once they are drawn.
@@ -159,11 +142,11 @@ export function openRows(query: Query, changed: Changed): Rows {
           }
         }
       } catch (thrown) {
-        problem = failureText(thrown);
+        rows.problem = failureText(thrown);
       }
       if (signal.aborted) return;
-      feed = 'lost';
-      loading = false;
+      rows.feed = 'lost';
+      rows.loading = false;
       changed([]);
       const pause = PAUSES[Math.min(lost, PAUSES.length - 1)]!;
       await new Promise((done) => setTimeout(done, pause));
@@ -172,37 +155,7 @@ export function openRows(query: Query, changed: Changed): Rows {
   if (ahead) void load(undefined);
   void listen();
 
-  return {
-    get all() {
-      return all;
-    },
-    get more() {
-      return cursor !== undefined;
-    },
-    get loading() {
-      return loading;
-    },
-    get feed() {
-      return feed;
-    },
-    hits,
-    get remark() {
-      return remark;
-    },
-    get problem() {
-      return problem;
-    },
-    older: () => {
-      if (loading || cursor === undefined) return;
-      void load(cursor);
-    },
-    close: () => {
-      stop.abort();
-      clearTimeout(timer);
-      clearTimeout(again);
-      clearTimeout(gap);
-    },
-  };
+  return rows;
 }
 
 function remarkOf({ partial, unread = 0 }: SamplesPage): string {

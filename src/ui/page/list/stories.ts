@@ -7,21 +7,13 @@ import { getStories } from '../kit/api-calls.ts';
 /** The exchange of a story: a row, or the first one of a session. */
 type Told = Pick<UiRow, 'id' | 'state'>;
 
-export interface StoryShelf {
-  /** The story of a row, where it is known; for a running exchange, as far as it was known last. */
-  of(row: Pick<UiRow, 'id'>): Story | undefined;
-  /** Asks for those of these rows that are not known. */
-  want(rows: readonly Told[]): void;
-  close(): void;
-}
-
 /** Milliseconds for which the list must not change: rows that are scrolled past are not asked for. */
 const STILL = 80;
 const BATCH = 25;
 const MAX_KEPT = 2000;
 
 /** @param come called when stories have come */
-function createStoryShelf(come: () => void): StoryShelf {
+function createStoryShelf(come: () => void) {
   const stop = new AbortController();
   const { signal } = stop;
   /** By id; `state` of the row when it was asked for: what runs says more later. */
@@ -60,13 +52,15 @@ function createStoryShelf(come: () => void): StoryShelf {
   }
 
   return {
-    of: ({ id }) => known.get(id)?.story,
-    want(rows) {
+    /** The story of a row, where it is known; for a running exchange, as far as it was known last. */
+    of: ({ id }: Pick<UiRow, 'id'>) => known.get(id)?.story,
+    /** Asks for those of these rows that are not known. */
+    want(rows: readonly Told[]) {
       wanted = rows;
       clearTimeout(timer);
       if (missing().length > 0) timer = window.setTimeout(() => void ask(), STILL);
     },
-    close: () => {
+    close() {
       stop.abort();
       clearTimeout(timer);
     },
@@ -74,9 +68,9 @@ function createStoryShelf(come: () => void): StoryShelf {
 }
 
 /** A shelf that lasts as long as the component, which is drawn again when stories have come. */
-export function useStories(): StoryShelf {
+export function useStories() {
   const [, redraw] = useReducer((times: number) => times + 1, 0);
   const shelf = useMemo(() => createStoryShelf(() => redraw(undefined)), []);
-  useLayoutEffect(() => () => shelf.close(), []);
+  useLayoutEffect(() => shelf.close, []);
   return shelf;
 }

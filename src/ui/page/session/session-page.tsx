@@ -4,7 +4,7 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SessionStep, SessionView } from '../../api/api.ts';
 import { AnswerBlocks, Turn } from '../exchange/conversation.tsx';
 import { getConversation, getSession } from '../kit/api-calls.ts';
-import { CopyButton } from '../kit/copy.tsx';
+import { Id } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
 import { said, t } from '../kit/language.ts';
@@ -51,12 +51,7 @@ export function SessionPage({ id }: { id: string }) {
             >{t`As a list`}</a>
           </div>
           <p class="idline">
-            <code>{id}</code>
-            <CopyButton
-              class="tiny"
-              aria-label={t`Copy the id`}
-              read={() => id}
-            >{t`copy`}</CopyButton>
+            <Id id={id} />
           </p>
           <Facts class="facts" items={factsOf(view)} />
           <Threads view={view} thread={thread} choose={setThread} />
