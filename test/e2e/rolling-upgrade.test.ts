@@ -271,6 +271,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('two versions at once', () => {
       await empty();
       const alone = await start();
       await work(alone, alone, 'newer-alone');
+      expect((await chat(alone, BUYER)).status).toBe(200);
       const own = await versions();
       running.delete(alone);
       await alone.stop();

@@ -30,7 +30,7 @@ export class FoundResponses {
   isAway = false;
   readonly #lookup: Lookup;
 
-  /** Takes what the cache has, and items that wait in the queue. */
+  /** Takes what the cache and the queue have. */
   constructor(lookup: Lookup) {
     this.#lookup = lookup;
     const { named, owner, cached, queue } = lookup;
@@ -39,12 +39,13 @@ export class FoundResponses {
       const row = this.items.has(item) ? undefined : queue.withItem(owner, item);
       if (row !== undefined) this.#take(row.id);
     }
+    this.#takeKnown();
   }
 
   /** Reads what is still missing. @param here the row with its time by the clock of this process */
   async readFrom(tables: ResponseTables, here: (row: ResponseRow) => ResponseRow): Promise<void> {
     const { owner, cached, isErased } = this.#lookup;
-    const missing = this.#missing();
+    const missing = this.#takeKnown();
     if (missing.responses.length === 0 && missing.items.length === 0) return;
     const read = await tables.read(missing, owner);
     this.isCut ||= read.isCut;
@@ -56,7 +57,7 @@ export class FoundResponses {
   /** Another process may be about to write what is missing: its id is a gateway's, or a known response names it. */
   get mayCome(): boolean {
     const { named, owner } = this.#lookup;
-    const { responses, items } = this.#missing();
+    const { responses, items } = this.#takeKnown();
     return (
       !this.isAway &&
       ((owner !== '' && items.length > 0) ||
@@ -82,8 +83,11 @@ export class FoundResponses {
     return row;
   }
 
-  /** Responses that are named, or that found ones continue, and items that are named. */
-  #missing(): Named {
+  /**
+   * Takes responses that are named, or that found ones continue, from the cache and the queue.
+   * @returns those that are in neither, and named items that were not found
+   */
+  #takeKnown(): Named {
     const { named } = this.#lookup;
     const missing = new Set<string>();
     for (const id of named.responses) {
