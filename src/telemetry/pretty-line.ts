@@ -73,10 +73,12 @@ function exchange(entry: Readonly<Record<string, unknown>>): ExchangeText {
     usage === undefined ? '' : tokens(usage),
     isNumber(cost_usd) ? `$${Number(cost_usd.toPrecision(3))}` : '',
     isNumber(hops) && hops > 1 ? `${hops} hops` : '',
+    entry.aborted === true ? 'client left' : '',
     error === undefined ? '' : `${shown(error)}: ${shown(entry.error_message ?? 'no message')}`,
   ];
   const outcome = [`${shown(status)} ${shown(client)} → ${shown(target)}`, ...facts];
-  const used = 'status client target stream timings usage cost_usd hops error error_message id';
+  const used =
+    'status client target stream timings usage cost_usd hops aborted error error_message id';
   return {
     head: outcome.filter((part) => part !== '').join('  '),
     tail: id === undefined ? '' : shown(id),

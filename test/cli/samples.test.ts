@@ -225,6 +225,14 @@ describe('samples', () => {
     return samples.map((row) => row.id).toSorted();
   };
 
+  test('--protocol, and its older name --entry, ask for the protocol of the client', async () => {
+    for (const option of ['--protocol', '--entry']) {
+      expect(await listed(option, 'openai-chat')).toEqual([id]);
+      expect(await listed(option, 'anthropic-messages')).toEqual([]);
+    }
+    expect((await world.run(['samples', 'show', id])).out).toMatch(/protocol +openai-chat\n/);
+  });
+
   test('status "cut" finds answers that broke off, "unfinished" those whose recorder died', async () => {
     const { broken, died, failed } = await others();
     expect(await listed('--status', 'cut')).toEqual([broken, died].toSorted());

@@ -35,7 +35,7 @@ function linesOf(path: string, text: string): readonly Text[] {
   }));
 }
 
-/** Texts between quotes and between tags of the page's sources. */
+/** Texts between quotes and between tags of the sources of the page and the commands. */
 const textsOf = (path: string): readonly Text[] =>
   readFileSync(join(ROOT, path), 'utf8')
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ''))
@@ -75,7 +75,9 @@ const found = (words: ReadonlyMap<string, string>, texts: readonly Text[], chine
 test('the words of English texts', () => {
   const words = ruledOut('docs/glossary.md');
   expect(words.size).toBeGreaterThan(15);
-  const sources = [...new Bun.Glob('src/ui/page/**/*.{ts,tsx}').scanSync({ cwd: ROOT })].sort();
+  const sources = [
+    ...new Bun.Glob('src/{cli,ui/page}/**/*.{ts,tsx}').scanSync({ cwd: ROOT }),
+  ].sort();
   const texts = [
     ...[...pages.filter(({ path }) => !inChinese(path)), ...OTHER_FILES].flatMap((page) =>
       linesOf(page.path, withoutList(page)),

@@ -196,6 +196,13 @@ describe('the exchange line', () => {
     expect(lines[0]!.split('\n')).toHaveLength(2);
   });
 
+  test('readable: a client that left is told in words', () => {
+    const { lines, log } = capture({ format: 'pretty' });
+    logExchange(log, { ...RECORD, status: 499, aborted: true });
+    expect(lines[0]).toContain('  client left');
+    expect(lines[0]).not.toContain('aborted');
+  });
+
   test.each([
     'a\nINFO  200 forged → line',
     '\x1b[2J',

@@ -94,6 +94,16 @@ export const MODELS: CommandSpec = {
   run: runModels,
 };
 
+/** Where each name comes from, in words; `--json` has the kind. */
+const NAMED_BY = {
+  plain: 'models of the provider',
+  rule: 'route',
+  alias: 'alias',
+  direct: 'provider/model',
+  claude: 'model_list.claude_aliases',
+  vendor: 'list of the vendor',
+};
+
 /** Exit 0; 1 when the configuration cannot be used or, with --explain, nothing takes the request. */
 async function runModels(invocation: Invocation): Promise<number> {
   const [action, source] = invocation.arguments;
@@ -128,10 +138,10 @@ async function runModels(invocation: Invocation): Promise<number> {
     id,
     target === undefined ? provider : `${target.provider}/${target.model}`,
     target?.protocol ?? '',
-    kind,
+    NAMED_BY[kind],
   ]);
-  const names = ['MODEL', 'GOES TO', 'SPEAKS', 'FROM'];
-  printTable(out, rows, names, { spare: ['SPEAKS', 'FROM'] });
+  const names = ['MODEL', 'GOES TO', 'PROTOCOL', 'NAMED BY'];
+  printTable(out, rows, names, { spare: ['PROTOCOL', 'NAMED BY'] });
   if (open.length > 0) {
     out.line();
     out.line(out.paint('dim', 'Also by pattern:'));

@@ -193,7 +193,7 @@ function print(
     words[state] ?? state,
     why.get(target) ?? '',
   ]);
-  printTable(out, rows, ['TARGET', 'STATE', 'RESTS'], { spare: [] }, (row) =>
+  printTable(out, rows, ['TARGET', 'STATE', 'COOLDOWN'], { spare: [] }, (row) =>
     targets[row]!.state === 'serving' ? undefined : 'yellow',
   );
 }

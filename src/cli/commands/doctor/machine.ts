@@ -28,6 +28,7 @@ import { printableLine } from '../../../lib/text/printable-text.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import type { ToolCheck } from '../../command.ts';
 import { fetchOwn, reachableUrl } from '../../served-models.ts';
+import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
 
 /** Free, or taken by a gateway that is running already. */
@@ -211,7 +212,7 @@ export function checkModels(config: Config, home: string, now: number): readonly
   const date = modelsDate();
   const days = Math.floor((now - Date.parse(date)) / 86_400_000);
   const from = kept instanceof Object && kept.date === date ? homeModelsPath(home) : 'built in';
-  const age = `facts of ${date} (${from}), ${days} days old`;
+  const age = `facts of ${date} (${from}), ${plural(days, 'day')} old`;
   const warnings = modelWarnings(config, now).map(({ path, message }) =>
     finding('models', 'warn', `${path}: ${message}`),
   );

@@ -70,7 +70,8 @@ export const SAMPLES: CommandSpec = {
       summary: "the client's conversation, or the beginning of its name",
     },
     {
-      name: 'entry',
+      name: 'protocol',
+      aliases: ['entry'],
       value: 'NAME',
       summary: "the client's protocol, or another endpoint",
       choices: [...PROTOCOL_NAMES, ...ENDPOINT_NAMES],

@@ -4,14 +4,13 @@ import type { Config } from '../../../config/config.ts';
 import { runInSlices } from '../../../lib/loop/steps.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
-import { FILTER_NAMES } from '../../../samples/replay/filter.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../../samples/sample.ts';
 import { sentIn } from '../../../ui/api/bodies/said.ts';
 import { type Found, TextSearch } from '../../../ui/api/search/text-search.ts';
 import { askedIn as asked, firstWords } from '../../../ui/api/stories.ts';
 import type { Invocation } from '../../command.ts';
 import { fittingTable, plural, prose } from '../../terminal.ts';
-import { filterOf, readingParts } from './open-samples.ts';
+import { filterOf, filtersGiven, readingParts } from './open-samples.ts';
 import { runningExchanges } from './running.ts';
 import { bytes, clock, millis } from './units.ts';
 
@@ -117,17 +116,16 @@ async function search(store: SampleStore, said: string, { deps, err }: Invocatio
 async function rowsOf(
   store: SampleStore,
   filter: SampleFilter & { readonly limit: number },
-  { text, io }: Invocation,
+  invocation: Invocation,
   config: Config | undefined,
 ): Promise<readonly SampleRow[]> {
+  const { text, io } = invocation;
   const rows = store.list(filter);
   const asksForOpen = filter.status === undefined || /\bopen\b/i.test(filter.status);
   if (config === undefined || text('dir') !== undefined || !asksForOpen) return rows;
-  const asked = [...FILTER_NAMES, 'made'].flatMap((name) => {
-    const value = text(name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  const running = await runningExchanges(config, io.fetch, Object.fromEntries(asked));
+  const made = text('made');
+  const asked = { ...filtersGiven(invocation), ...(made !== undefined && { made }) };
+  const running = await runningExchanges(config, io.fetch, asked);
   const onDisk = new Set(rows.map(({ id }) => id));
   return [...running.filter(({ id }) => !onDisk.has(id)), ...rows]
     .sort((a, b) => b.time - a.time)

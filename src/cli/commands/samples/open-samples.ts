@@ -93,11 +93,19 @@ export const readingParts = ({ protocols, pairing }: Invocation['deps']): Readin
   mend: pairing.mend,
 });
 
-/** The filter options of a command line. @throws GatewayError invalid_request */
-export function filterOf({ text }: Pick<Invocation, 'text'>, now: number): SampleFilter {
-  const given = FILTER_NAMES.map((key) => [key, text(key)] as const).filter(([, value]) => value);
-  const made = text('made');
-  const filter = parseFilter(Object.fromEntries(given), now);
+/** The filter options of a command line, under the names of the API, which calls a protocol `entry`. */
+export const filtersGiven = ({ text }: Pick<Invocation, 'text'>): Record<string, string> =>
+  Object.fromEntries(
+    FILTER_NAMES.flatMap((name) => {
+      const value = text(name === 'entry' ? 'protocol' : name);
+      return value ? [[name, value] as const] : [];
+    }),
+  );
+
+/** @throws GatewayError invalid_request */
+export function filterOf(invocation: Pick<Invocation, 'text'>, now: number): SampleFilter {
+  const made = invocation.text('made');
+  const filter = parseFilter(filtersGiven(invocation), now);
   return made === undefined ? filter : { ...filter, made };
 }
 

@@ -71,7 +71,7 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
   const all: (readonly [string, string | undefined])[] = [
     ['about', meta.about],
     ['time', `${new Date(meta.time).getFullYear()}-${clock(meta.time)}`],
-    ['entry', meta.entry + (meta.stream === true ? ', streamed' : '')],
+    ['protocol', meta.entry + (meta.stream === true ? ', streamed' : '')],
     ['model', meta.model],
     ['target', meta.target],
     [
