@@ -1,7 +1,7 @@
 /** Facts that change: "I moved to Munich" shares no word with "Where do I live?", and comes before "I live in Hamburg". */
 
 import { stem } from '../../../lib/text/stem.ts';
-import { countIn, type Digest, termHash } from './digest.ts';
+import { countIn, countingIn, type Digest, termHash } from './digest.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
 /** Words of questions, each with the words that announce a change of the answer. */
@@ -32,7 +32,7 @@ const ASKED: ReadonlySet<string> = new Set(STEMS.flatMap(({ asked }) => asked));
 const TOPIC_CHARACTERS: ReadonlySet<string> = new Set(
   [...ASKED].filter((word) => /\p{Script=Han}/u.test(word)).flatMap((word) => [...word]),
 );
-const MARKER_HASHES = stems(MARKERS).map(termHash);
+const markersIn = countingIn([stems(MARKERS).map(termHash)]);
 const EMPTY_HASHES: ReadonlySet<number> = new Set([...STOP_WORDS].map(termHash));
 
 /** Is the change of a term told by other words? */
@@ -79,22 +79,37 @@ export interface QuestionTerms {
 
 /** Raises statements above older ones of the same source that they replace. */
 export function raiseChanges(statements: readonly Statement[], terms: QuestionTerms): void {
-  const inTime = statements.toSorted((a, b) => a.time - b.time);
   // Nothing needs to be raised above a weak statement.
   const least = MIN_SCORE * Math.max(0, ...statements.map(({ score }) => score));
-  inTime.forEach((newer, at) => {
-    const tells = newer.shares.subarray(terms.own).some((share) => share > 0);
-    const isMarked = MARKER_HASHES.some((hash) => countIn(newer.digest, hash) > 0);
-    if (!tells && !isMarked) return;
-    for (const older of inTime.slice(0, at)) {
-      if (older.score < Math.max(least, newer.score) || older.time === newer.time) continue;
-      if (older.digest.source !== newer.digest.source) continue;
-      const isReplaced =
-        (tells && heldOf(older, newer, terms, true) >= MIN_TOLD) ||
-        (isMarked && isAboutTheSame(older, newer, terms));
-      if (isReplaced) newer.score = older.score * 1.001;
-    }
-  });
+  const strong = new Map<string, Statement[]>();
+  for (const newer of statements.toSorted((a, b) => a.time - b.time)) {
+    const older = strong.get(newer.digest.source) ?? [];
+    raise(newer, older, terms);
+    if (newer.score < least) continue;
+    older.push(newer);
+    strong.set(newer.digest.source, older);
+  }
+}
+
+/** @param all of the same source, in the order of time */
+function raise(newer: Statement, all: readonly Statement[], terms: QuestionTerms): void {
+  if (!all.some(({ score }) => score >= newer.score)) return;
+  const tells = hasOne(newer.shares, terms.own);
+  const isMarked = markersIn(newer.digest)[0]! > 0;
+  if (!tells && !isMarked) return;
+  for (const older of all) {
+    if (older.score < newer.score || older.time === newer.time) continue;
+    const isReplaced =
+      (tells && heldOf(older, newer, terms, true) >= MIN_TOLD) ||
+      (isMarked && isAboutTheSame(older, newer, terms));
+    if (isReplaced) newer.score = older.score * 1.001;
+  }
+}
+
+/** Whether a text holds one of the terms from `first` on. */
+export function hasOne(shares: Float64Array, first: number): boolean {
+  for (let at = first; at < shares.length; at++) if (shares[at]! > 0) return true;
+  return false;
 }
 
 const isAboutTheSame = (older: Statement, newer: Statement, terms: QuestionTerms): boolean =>
@@ -125,10 +140,10 @@ function areAlike(one: Digest, other: Digest): boolean {
   const [few, many] = one.hashes.length < other.hashes.length ? [one, other] : [other, one];
   let all = 0;
   let common = 0;
-  for (const hash of few.hashes) {
-    if (EMPTY_HASHES.has(hash)) continue;
+  few.hashes.forEach((hash) => {
+    if (EMPTY_HASHES.has(hash)) return;
     all++;
     if (countIn(many, hash) > 0) common++;
-  }
+  });
   return common >= ALIKE * all;
 }

@@ -41,29 +41,30 @@ function isNear({ time }: Placed, other: Placed, ms: number): boolean {
 }
 
 /** The added relevance of each event. @param events in the order of time */
-export function contextOf(events: readonly Placed[], terms: readonly WeighedTerm[]): Float64Array {
-  const added = new Float64Array(events.length);
-  const best = Math.max(0, ...events.map(({ own }) => own));
-  const counted = terms.map(({ share }) => share <= TALK_TERMS);
-  events.forEach((event, at) => {
+export function contextOf(
+  events: readonly Placed[],
+  terms: readonly WeighedTerm[],
+): readonly number[] {
+  const least = MIN_SHARE * Math.max(0, ...events.map(({ own }) => own));
+  const counted = terms.flatMap(({ share }, term) => (share <= TALK_TERMS ? [term] : []));
+  return events.map((event, at) =>
     // A question is not the answer to the one before it.
-    if (event.kind === 'request') return;
-    for (const [place, factor] of [
-      [event.before, BEFORE],
-      [event.after, AFTER],
-    ] as const) {
-      const other = place === undefined ? undefined : events[place];
-      if (other === undefined || other.kind === 'filler') continue;
-      if (!isNear(event, other, NEIGHBOUR_MS)) continue;
-      const share = other.source === event.source ? ALONE : 1;
-      added[at]! += share * factor * Math.max(0, other.own - MIN_SHARE * best);
-    }
-    added[at]! += TALK * talkAround(events, at, counted);
-  });
-  return added;
+    event.kind === 'request'
+      ? 0
+      : BEFORE * lent(event, events[event.before ?? -1], least) +
+        AFTER * lent(event, events[event.after ?? -1], least) +
+        TALK * talkAround(events, at, counted),
+  );
 }
 
-function talkAround(events: readonly Placed[], at: number, counted: readonly boolean[]): number {
+/** What an event gains from one right beside it. */
+function lent(event: Placed, other: Placed | undefined, least: number): number {
+  if (other === undefined || other.own <= least || other.kind === 'filler') return 0;
+  if (!isNear(event, other, NEIGHBOUR_MS)) return 0;
+  return (other.source === event.source ? ALONE : 1) * (other.own - least);
+}
+
+function talkAround(events: readonly Placed[], at: number, counted: readonly number[]): number {
   let first = at;
   let last = at;
   const near = (one: number, next: number) =>
@@ -71,12 +72,9 @@ function talkAround(events: readonly Placed[], at: number, counted: readonly boo
   while (first > at - TALK_EVENTS && near(first, first - 1)) first--;
   while (last < at + TALK_EVENTS && near(last, last + 1)) last++;
   if (first === last) return 0;
-  const talk = events.slice(first, last + 1);
-  const share = talk.every(({ source }) => source === talk[0]!.source) ? ALONE : 1;
-  let together = 0;
   const alone = new Float64Array(last - first + 1);
-  counted.forEach((counts, term) => {
-    if (!counts) return;
+  let together = 0;
+  for (const term of counted) {
     let most = 0;
     for (let one = first; one <= last; one++) {
       const share = events[one]!.shares[term]!;
@@ -84,6 +82,10 @@ function talkAround(events: readonly Placed[], at: number, counted: readonly boo
       if (share > most) most = share;
     }
     together += most;
-  });
-  return share * Math.max(0, together - TALK_ALONE * Math.max(...alone));
+  }
+  let isOneAlone = true;
+  for (let one = first; one <= last; one++) {
+    if (events[one]!.source !== events[at]!.source) isOneAlone = false;
+  }
+  return (isOneAlone ? ALONE : 1) * Math.max(0, together - TALK_ALONE * Math.max(...alone));
 }

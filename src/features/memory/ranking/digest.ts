@@ -90,6 +90,34 @@ export function countIn({ hashes, counts }: Digest, hash: number): number {
   return 0;
 }
 
+/** Places of a table by the low bits of hashes: most of a text's are of no wanted one. */
+const PLACES = 4096;
+
+/**
+ * How often a digest holds the hashes of each group. It passes over its hashes once: looking for each wanted one among
+ * them takes 4 to 9 times as long for the 8 to 25 terms of a question.
+ */
+export function countingIn(
+  groups: readonly (readonly number[])[],
+): (digest: Digest) => Float64Array {
+  const isWanted = new Uint8Array(PLACES);
+  const groupsOf = new Map<number, number[]>();
+  groups.forEach((hashes, group) => {
+    for (const hash of hashes) {
+      isWanted[hash % PLACES] = 1;
+      groupsOf.set(hash, [...(groupsOf.get(hash) ?? []), group]);
+    }
+  });
+  return ({ hashes, counts }) => {
+    const found = new Float64Array(groups.length);
+    for (let at = 0; at < hashes.length; at++) {
+      if (isWanted[hashes[at]! % PLACES] === 0) continue;
+      for (const group of groupsOf.get(hashes[at]!) ?? []) found[group]! += counts[at]!;
+    }
+    return found;
+  };
+}
+
 const MARKS = /[^\p{L}\p{M}\p{N}\p{Sc}]+/gu;
 /** Words without which a statement says the same. */
 const EMPTY =

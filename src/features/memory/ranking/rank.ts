@@ -1,6 +1,6 @@
 /** The one ranking of both stores: candidates of a question, weighed by their digests, their surroundings and their kind. */
 
-import { isTopic, type QuestionTerms, raiseChanges } from './changes.ts';
+import { hasOne, isTopic, type QuestionTerms, raiseChanges } from './changes.ts';
 import { contextOf } from './context.ts';
 import type { Digest } from './digest.ts';
 import { termHash } from './digest.ts';
@@ -33,18 +33,12 @@ export interface Found extends KnownTerms {
   readonly length: number;
   /** Each candidate once, in any order. */
   readonly candidates: readonly Candidate[];
-  /** Rows that follow each other in time: the one before, the one after. */
-  readonly pairs: readonly (readonly [number, number])[];
+  /** The neighbours of some rows. */
+  readonly beside: readonly Beside[];
 }
 
 /** A row with the one before it and the one after it in the order of time. */
 export type Beside = readonly [row: number, before: number | null, after: number | null];
-
-export const pairsOf = (beside: readonly Beside[]): Found['pairs'] =>
-  beside.flatMap(([row, before, after]) => [
-    ...(before === null ? [] : [[before, row] as const]),
-    ...(after === null ? [] : [[row, after] as const]),
-  ]);
 
 /** The nearest vectors: row and cosine, the nearest first. */
 export type Nearest = readonly (readonly [row: number, cosine: number])[];
@@ -120,17 +114,15 @@ function weighedTerms(
 }
 
 function weigh(
-  { candidates, pairs, events, length }: Found,
+  { candidates, beside, events, length }: Found,
   terms: readonly WeighedTerm[],
   { question, speaker, nearest }: Asked,
 ): readonly Weighed[] {
   const ordered = candidates.toSorted((a, b) => a.time - b.time || a.row - b.row);
-  const places = new Map(ordered.map(({ row }, at) => [row, at]));
-  const before = new Map(pairs.map(([one, other]) => [other, one]));
-  const after = new Map(pairs);
-  const averageLength = length / Math.max(1, events);
-  const shares = ordered.map(({ digest }) => termShares(digest, terms, averageLength));
-  const ownWords = shares.map((some) => some.reduce((sum, share) => sum + share, 0));
+  const neighbours = neighboursOf(ordered, beside);
+  const sharesOf = termShares(terms, length / Math.max(1, events));
+  const shares = ordered.map(({ digest }) => sharesOf(digest));
+  const ownWords = shares.map(sum);
   const bestWords = Math.max(0, ...ownWords) || 1;
   const angles = scaledAngles(nearest ?? []);
   const placed = ordered.map(({ row, time, digest }, at) => ({
@@ -140,8 +132,8 @@ function weigh(
     source: digest.source,
     // Events that a vector finds lend their neighbours as much as those that words find.
     own: ownWords[at]! + VECTORS * bestWords * (angles.get(row) ?? 0),
-    before: places.get(before.get(row)!),
-    after: places.get(after.get(row)!),
+    before: neighbours.before.get(row),
+    after: neighbours.after.get(row),
   }));
   const context = contextOf(placed, terms);
   const named = namedSources(question);
@@ -170,6 +162,28 @@ function weigh(
       shares: shares[at]!,
     };
   });
+}
+
+/** The places of the events right before and after each row, where they are candidates and known to be. */
+function neighboursOf(ordered: readonly Candidate[], beside: readonly Beside[]) {
+  const places = new Map(ordered.map(({ row }, at) => [row, at]));
+  const before = new Map<number, number | undefined>();
+  const after = new Map<number, number | undefined>();
+  const follow = (earlier: number, later: number) => {
+    after.set(earlier, places.get(later));
+    before.set(later, places.get(earlier));
+  };
+  for (const [row, one, other] of beside) {
+    if (one !== null) follow(one, row);
+    if (other !== null) follow(row, other);
+  }
+  return { before, after };
+}
+
+function sum(shares: Float64Array): number {
+  let all = 0;
+  for (let at = 0; at < shares.length; at++) all += shares[at]!;
+  return all;
 }
 
 /** Cosines between that of the last and the first one as 0 to 1. */
@@ -215,10 +229,10 @@ function keyTermOf(weighed: readonly Weighed[], terms: readonly WeighedTerm[]): 
   let key = -1;
   for (const { isStatement, shares } of weighed) {
     if (!isStatement) continue;
-    shares.forEach((share, at) => {
-      if (share > 0 && !terms[at]!.isHint && (key < 0 || terms[at]!.share < terms[key]!.share))
-        key = at;
-    });
+    for (let at = 0; at < terms.length; at++) {
+      const { isHint, share } = terms[at]!;
+      if (shares[at]! > 0 && !isHint && (key < 0 || share < terms[key]!.share)) key = at;
+    }
   }
   return key;
 }
@@ -246,8 +260,7 @@ function select(
       ({ candidate, relevance, isStatement, shares }) =>
         newest.get(candidate.digest.same) === candidate &&
         (relevance >= least ||
-          (isStatement &&
-            ((key >= 0 && shares[key]! > 0) || shares.subarray(terms.own).some((one) => one > 0)))),
+          (isStatement && ((key >= 0 && shares[key]! > 0) || hasOne(shares, terms.own)))),
     )
     .map(({ candidate, relevance, isStatement, shares }) => ({
       isStatement,

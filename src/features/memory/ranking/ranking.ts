@@ -1,6 +1,6 @@
 /** Scores events by the terms of a question (BM25), and by a small share for importance and freshness. */
 
-import { countIn, type Digest } from './digest.ts';
+import { countingIn, type Digest } from './digest.ts';
 import { isSingleCharacter } from './terms.ts';
 
 /** Something that can be ranked. */
@@ -41,25 +41,26 @@ export interface WeighedTerm {
 }
 
 /**
- * BM25 of a text for each term of a question, as shares of the maximum for any text: together 0 to 1.
+ * BM25 of texts for each term of a question, as shares of the maximum for any text: together 0 to 1.
  * @param averageLength of the space's texts
  */
 export function termShares(
-  digest: Digest,
   terms: readonly WeighedTerm[],
   averageLength: number,
-): Float64Array {
-  const shares = new Float64Array(terms.length);
-  const norm = K * (1 - B + (B * digest.length) / Math.max(1, averageLength));
+): (digest: Digest) => Float64Array {
+  const countsOf = countingIn(terms.map(({ hashes }) => hashes));
   let most = 0;
   for (const { worth, isHint } of terms) if (!isHint) most += worth * (K + 1);
-  if (most === 0) return shares;
-  terms.forEach(({ hashes, worth }, at) => {
-    let often = 0;
-    for (const hash of hashes) often += countIn(digest, hash);
-    if (often > 0) shares[at] = (worth * often * (K + 1)) / (often + norm) / most;
-  });
-  return shares;
+  return (digest) => {
+    const shares = countsOf(digest);
+    const norm = K * (1 - B + (B * digest.length) / Math.max(1, averageLength));
+    for (let at = 0; at < terms.length; at++) {
+      const often = shares[at]!;
+      if (often === 0) continue;
+      shares[at] = most === 0 ? 0 : (terms[at]!.worth * often * (K + 1)) / (often + norm) / most;
+    }
+    return shares;
+  };
 }
 
 /** Milliseconds after which the freshness of an event has halved. */

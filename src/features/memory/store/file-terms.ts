@@ -1,5 +1,6 @@
 /** The inverted index (FTS5) of terms to events in a file, strictly separate for each space. */
 
+import { othersTurn } from '../../../lib/loop/steps.ts';
 import type { SqlDatabase, SqlStatements } from '../../../state/sql/sql.ts';
 import { knownTerms, type LookedUp, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
@@ -7,8 +8,9 @@ import { worthOf } from '../ranking/ranking.ts';
 import { formsOf } from './schema.ts';
 import type { Asking, ErasedSpace, FoundRow, FoundRows, TermsIndex } from './terms-index.ts';
 
-/** Pages of the index that are merged after a write. */
+/** Pages of the index that are merged at a time after a write: about three times what so many terms add. */
 const STEP_PAGES = 16;
+const STEP_TERMS = 2000;
 /** Pages that one step of tidying writes; it passes over dead ones besides. */
 const TIDY_PAGES = 8;
 /** Pages that one step gives back. */
@@ -24,14 +26,15 @@ const THINNED = 4;
 
 /**
  * Left alone, SQLite merges within a write, all that there is to merge. It still merges the many small parts of one
- * transaction, since an index has at most 2,000 parts.
+ * transaction, since an index has at most 2,000 parts. Two parts of about one size are merged into one: each term is
+ * looked up in every part, which takes 2 µs (decision 44).
  */
-const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 256 };
+const OWN_MERGES = { deletemerge: 0, automerge: 0, crisismerge: 256, usermerge: 2 };
 
 /** Events that hold a term, from which on its count is kept: to count them, SQLite reads them all. */
-const OFTEN = 1000;
-/** A count is kept until its space has changed by this share. */
-const MAX_CHANGE = 0.02;
+const OFTEN = 100;
+/** A count is kept until its space has grown or shrunk by this share of it, by which it may then be wrong. */
+const MAX_CHANGE = 0.05;
 /** Counts that are kept. */
 const MAX_KEPT = 20_000;
 
@@ -44,6 +47,8 @@ export class FileTerms implements TermsIndex {
   readonly #db: SqlDatabase;
   /** Counts of frequent terms: the events that hold one, and those of its space at that time. */
   readonly #often = new Map<string, { readonly having: number; readonly events: number }>();
+  /** Terms that were added since the last merge. */
+  #unmerged = 0;
   readonly #sweeping = { dead: 0, thins: false, space: -1, time: -1, seq: -1 };
 
   constructor(db: SqlDatabase) {
@@ -68,6 +73,7 @@ export class FileTerms implements TermsIndex {
 
   async add(inside: SqlStatements, events: ReadonlyMap<number, readonly string[]>): Promise<void> {
     for (const [row, terms] of events) {
+      this.#unmerged += terms.length;
       await inside.query('INSERT INTO words (rowid, terms) VALUES ($1, $2)', [
         row,
         terms.join(' '),
@@ -83,9 +89,13 @@ export class FileTerms implements TermsIndex {
     await inside.query(`DELETE FROM memory_claims WHERE ${isSeq}`, all);
   }
 
-  /** Merges about three times what a step of events adds. */
   async added(): Promise<void> {
-    await this.#db.query(merge, ['merge', STEP_PAGES]);
+    let left = this.#unmerged;
+    this.#unmerged = 0;
+    for (; left > 0; left -= STEP_TERMS) {
+      await this.#db.query(merge, ['merge', STEP_PAGES]);
+      if (left > STEP_TERMS) await othersTurn();
+    }
   }
 
   find(asking: Asking): Promise<FoundRows | undefined> {
@@ -114,10 +124,7 @@ export class FileTerms implements TermsIndex {
       const some = new Set(within.map(({ seq }) => seq));
       for (const row of weights.keys()) if (!some.has(row)) weights.delete(row);
     }
-    const rows = diverseRows(
-      [...weights].sort((a, b) => b[1] - a[1] || b[0] - a[0]),
-      POOL,
-    );
+    const rows = bestRows(weights, POOL);
     const wanted = new Set([...rows, ...near]);
     let left = OF_A_TIME;
     for (const { since, until } of question.times) {
@@ -135,16 +142,16 @@ export class FileTerms implements TermsIndex {
            ORDER BY time DESC, seq DESC LIMIT 1) AS before,
          (SELECT seq FROM memory_events WHERE space = $1 AND (time, seq) > (e.time, e.seq)
            ORDER BY time, seq LIMIT 1) AS after
-       FROM memory_events e WHERE +e.space = $1 AND ${isOneOf('e.seq', '$2', 'bigint')}`,
+       FROM json_each($2) AS j CROSS JOIN memory_events AS e ON e.seq = j.value WHERE +e.space = $1`,
       [space, JSON.stringify(rows.slice(0, WITH_NEIGHBOURS))],
     );
     for (const { before, after } of beside) {
       for (const row of [before, after]) if (row !== null) wanted.add(row);
     }
     const found = await inside.query<FoundRow>(
-      `SELECT seq, id, time, importance, digest, CASE WHEN digest IS NULL THEN body END AS body
-         FROM memory_events WHERE +space = $1 AND ${isOneOf('seq', '$2', 'bigint')}`,
-      [space, JSON.stringify([...wanted])],
+      `SELECT e.seq, e.id, e.time, e.importance, e.digest, NULL AS body
+         FROM json_each($2) AS j CROSS JOIN memory_events AS e ON e.seq = j.value WHERE +e.space = $1`,
+      [space, JSON.stringify([...wanted].sort((a, b) => a - b))],
     );
     return {
       ...place,
@@ -165,7 +172,7 @@ export class FileTerms implements TermsIndex {
     for (const form of new Set([...lookedUp.values()].flat())) {
       const stored = this.stored(space, form);
       const kept = this.#often.get(stored);
-      if (kept !== undefined && Math.abs(events - kept.events) <= MAX_CHANGE * kept.events) {
+      if (kept !== undefined && Math.abs(events - kept.events) <= MAX_CHANGE * kept.having) {
         counts.set(form, kept.having);
       } else unknown.set(stored, form);
     }
@@ -274,23 +281,24 @@ export class FileTerms implements TermsIndex {
 }
 
 /**
- * The first `count` rows, but at most half of them with the very same terms while there are others: a
- * question that was asked a hundred times must not displace its answer.
+ * The `count` rows of the largest weights, the newest first among equal ones, but at most half of them with the very same
+ * terms while there are others: a question that was asked a hundred times must not displace its answer.
  */
-function diverseRows(
-  rows: readonly (readonly [number, number])[],
-  count: number,
-): readonly number[] {
+function bestRows(weights: ReadonlyMap<number, number>, count: number): readonly number[] {
+  const rowsOf = new Map<number, number[]>();
+  for (const [row, weight] of weights) {
+    const same = rowsOf.get(weight);
+    if (same === undefined) rowsOf.set(weight, [row]);
+    else same.push(row);
+  }
+  const half = Math.floor(count / 2);
   const first: number[] = [];
   const rest: number[] = [];
-  let worth = Number.NaN;
-  let same = 0;
-  for (const [row, weight] of rows) {
+  for (const weight of [...rowsOf.keys()].sort((a, b) => b - a)) {
     if (first.length >= count) break;
-    same = weight === worth ? same + 1 : 1;
-    worth = weight;
-    if (same <= count / 2) first.push(row);
-    else if (rest.length < count) rest.push(row);
+    const same = rowsOf.get(weight)!.sort((a, b) => b - a);
+    first.push(...same.slice(0, half));
+    if (rest.length < count) rest.push(...same.slice(half, half + count));
   }
   return [...first, ...rest].slice(0, count);
 }

@@ -227,8 +227,8 @@ export class MemoryStore {
   async events(space: string, rows: readonly number[]): Promise<ReadonlyMap<number, MemoryEvent>> {
     if (rows.length === 0) return new Map();
     const found = await this.db.query<ReadEvent & { seq: number }>(
-      `SELECT e.seq, ${HEAD} FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON +e.space = s.id
-         WHERE s.name = $1 AND ${this.forms.isOneOf('e.seq', '$2', 'bigint')}`,
+      `SELECT e.seq, ${HEAD} FROM hopgate.memory_events e WHERE ${this.forms.isOneOf('e.seq', '$2', 'bigint')}
+         AND +e.space = (SELECT id FROM hopgate.memory_spaces WHERE name = $1)`,
       [space, JSON.stringify(rows)],
       READ_MS,
     );

@@ -5,7 +5,7 @@ import { othersTurn } from '../../../lib/loop/steps.ts';
 import { digestOf, readDigest } from '../ranking/digest.ts';
 import { lookedUpTerms } from '../ranking/known-terms.ts';
 import { readQuestion } from '../ranking/question.ts';
-import { type Asked, type Candidate, NEAREST, pairsOf, rank } from '../ranking/rank.ts';
+import { type Asked, type Candidate, NEAREST, rank } from '../ranking/rank.ts';
 import type { MemoryStore } from './memory-store.ts';
 import type { FoundRow } from './terms-index.ts';
 import type { Vectors } from './vectors.ts';
@@ -37,12 +37,9 @@ export async function recallFrom(
   });
   // The space was erased between the trips, and perhaps made again.
   if (found === undefined || (near !== undefined && near.space !== found.space)) return [];
-  const { rows, beside, ...known } = found;
+  const { rows } = found;
   const candidates = await candidatesOf(store, space, rows);
-  const ranked = rank(
-    { ...known, candidates, pairs: pairsOf(beside) },
-    { ...asked, question, nearest },
-  );
+  const ranked = rank({ ...found, candidates }, { ...asked, question, nearest });
   const best = new Set(ranked.map(({ row }) => row));
   const whole = new Map(
     rows.flatMap(({ body, ...row }) => {
@@ -66,12 +63,17 @@ async function candidatesOf(
   rows: readonly FoundRow[],
 ): Promise<readonly Candidate[]> {
   const { sealed } = store;
+  const unread = rows.flatMap(({ seq, digest, body }) =>
+    digest === null && body === null ? [seq] : [],
+  );
+  const bare = await store.events(space, unread);
   const made: [number, Uint8Array][] = [];
   const candidates: Candidate[] = [];
   for (const { seq: row, id, time, importance, digest, body } of rows) {
     let bytes = digest === null ? undefined : sealed.openedDigest(space, id, digest);
     if (digest === null) {
-      const event = sealed.opened(space, { id, time, body: body!, importance });
+      const event =
+        body === null ? bare.get(row) : sealed.opened(space, { id, time, body, importance });
       if (event === undefined) continue;
       bytes = digestOf({ ...event, source: event.source ?? '' });
       made.push([row, sealed.sealedDigest(space, id, bytes)]);

@@ -3,7 +3,7 @@
 import type { SqlStatements } from '../../../state/sql/sql.ts';
 import type { LookedUp } from '../ranking/known-terms.ts';
 import type { Question } from '../ranking/question.ts';
-import type { Beside, Found } from '../ranking/rank.ts';
+import type { Found } from '../ranking/rank.ts';
 
 export interface Asking {
   /** The name of the space. */
@@ -15,7 +15,7 @@ export interface Asking {
   readonly near: readonly number[];
 }
 
-/** A candidate as it is stored. Without a digest it comes with its body. */
+/** A candidate as it is stored. Its body may come with it. */
 export interface FoundRow {
   readonly seq: number;
   readonly id: string;
@@ -25,11 +25,10 @@ export interface FoundRow {
   readonly body: Uint8Array | null;
 }
 
-export interface FoundRows extends Pick<Found, 'eventCounts' | 'forms' | 'events' | 'length'> {
+export interface FoundRows extends Omit<Found, 'candidates'> {
   /** The id of the space. */
   readonly space: number;
   readonly rows: readonly FoundRow[];
-  readonly beside: readonly Beside[];
 }
 
 /** An erased space. */

@@ -6,6 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CheckedEvent, DEFAULT_LIMITS } from '../../../../src/features/memory/event.ts';
+import { lookedUpTerms } from '../../../../src/features/memory/ranking/known-terms.ts';
+import { readQuestion } from '../../../../src/features/memory/ranking/question.ts';
 import { MemoryStore } from '../../../../src/features/memory/store/memory-store.ts';
 import { inFile } from '../../../../src/features/memory/store/memory-tables.ts';
 
@@ -42,6 +44,39 @@ test('nothing is merged within a write, and the index stays merged', async () =>
   expect(value("SELECT v FROM words_config WHERE k = 'automerge'")).toBe(0);
   expect(value('SELECT count(DISTINCT segid) FROM words_idx')).toBeLessThan(100);
   db.close();
+  store.db.close();
+});
+
+test('what a large write adds is merged after it', async () => {
+  const path = join(folder, 'imported.db');
+  const store = await openStore(path);
+  for (let n = 0; n < 12; n++)
+    await store.add(
+      's',
+      Array.from({ length: 300 }, () => wordy(n)),
+    );
+  const db = new Database(path, { readonly: true });
+  const parts = db.query<{ n: number }, []>('SELECT count(DISTINCT segid) AS n FROM words_idx');
+  expect(parts.get()!.n).toBeLessThanOrEqual(6);
+  db.close();
+  store.db.close();
+});
+
+test('a count that is kept is at most a twentieth off', async () => {
+  const store = await openStore(join(folder, 'counts.db'));
+  const question = readQuestion('boat', 0);
+  const asked = { space: 's', question, lookedUp: lookedUpTerms(question), near: [] };
+  let boats = 0;
+  for (const more of [90, 30, 4, 4, 40, 200, 11]) {
+    await store.add(
+      's',
+      Array.from({ length: more }, () => ({ ...wordy(1), text: 'a boat' })),
+    );
+    boats += more;
+    const counted = (await store.terms.find(asked))!.eventCounts.get('boat')!;
+    expect(counted).toBeLessThanOrEqual(boats);
+    expect(counted).toBeGreaterThanOrEqual(boats * 0.95);
+  }
   store.db.close();
 });
 
