@@ -14,8 +14,8 @@ import { adminKey, failureText, key, type Locked, Refused, whenLocked } from './
 import { pressed } from './kit/hooks.ts';
 import { KeyForm } from './kit/key-form.tsx';
 import { KeyList } from './kit/key-list.tsx';
-import { PLACES, placesFor, readerOf, titleOf } from './kit/places.ts';
-import { currentRoute, filtersOf, go, hashOf, type Route } from './kit/route.ts';
+import { type PageProps, PLACES, placesFor, readerOf, titleOf } from './kit/places.ts';
+import { currentRoute, filtersOf, go, hashOf } from './kit/route.ts';
 import { applyTheme, LanguageSwitch, ThemeSwitch } from './kit/theme.tsx';
 import { Button, Problem } from './kit/ui.tsx';
 import { ListPage } from './list/list-page.tsx';
@@ -90,11 +90,8 @@ function open(first: Info | undefined): void {
   draw();
 }
 
-interface AppProps {
-  readonly info: Info | undefined;
-  readonly route: Route;
-  readonly switched: (info: Info) => void;
-}
+/** `info` undefined: there is no key for the exchanges. */
+type AppProps = Omit<PageProps, 'info'> & { readonly info: Info | undefined };
 
 /** Keys that lead elsewhere begin with this one. */
 let prefix = '';

@@ -6,15 +6,13 @@ import { adminKey } from '../kit/fetching.ts';
 import { KeyForm } from '../kit/key-form.tsx';
 import { rich, t } from '../kit/language.ts';
 import { ADMIN_PLACES } from '../kit/places.ts';
-import { hashOf, type AdminPage as PageName, type Route } from '../kit/route.ts';
+import { type AdminRoute, hashOf, type AdminPage as PageName } from '../kit/route.ts';
 import { Blank, DocLink, Tabs } from '../kit/ui.tsx';
 import { type Closed, whenClosed } from './api.ts';
 import { AuditPage } from './audit-page.tsx';
 import { HealthPage } from './health-page.tsx';
 import { KeysPage } from './keys-page.tsx';
 import { UsagePage } from './usage-page.tsx';
-
-type AdminRoute = Route & { readonly name: 'admin' };
 
 const PAGES: Readonly<Record<PageName, (props: { route: AdminRoute }) => VNode>> = {
   keys: KeysPage,

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { count, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
-import { go, hashOf, type Query, type Route } from '../kit/route.ts';
+import { type AdminRoute, go, hashOf, type Query, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
 import { getBudgets, getUsage, type KeyView, listKeys, type UsageGroup } from './api.ts';
@@ -24,8 +24,6 @@ const EXAMPLE = `budgets:
     per: month
     warn: [0.5, 0.8]
     over: refuse`;
-
-type AdminRoute = Route & { readonly name: 'admin' };
 
 const listRoute = (query: Query = {}): Route => ({ name: 'admin', page: 'keys', id: '', query });
 const keyRoute = (id: string): Route => ({ name: 'admin', page: 'keys', id, query: {} });

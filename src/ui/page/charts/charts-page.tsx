@@ -6,15 +6,8 @@ import { getStats } from '../kit/api-calls.ts';
 import { count, millis, percent, short, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import {
-  currentRoute,
-  filtersOf,
-  go,
-  hashOf,
-  type Query,
-  type Route,
-  withQuery,
-} from '../kit/route.ts';
+import type { PageProps } from '../kit/places.ts';
+import { currentRoute, filtersOf, go, hashOf, type Query, withQuery } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { type Fact, Facts, Problem, Segments } from '../kit/ui.tsx';
 import { Filters, type SearchHandle } from '../list/filters.tsx';
@@ -36,13 +29,7 @@ const RELOAD_AFTER = 10_000;
 
 const change = (changes: Query) => go(withQuery(currentRoute(), changes), true);
 
-interface ChartsPageProps {
-  readonly info: Info;
-  readonly route: Route;
-  readonly switched: (info: Info) => void;
-}
-
-export function ChartsPage({ info, route, switched }: ChartsPageProps) {
+export function ChartsPage({ info, route, switched }: PageProps) {
   const query = filtersOf(route.query);
   const pointer = useState<number>();
   const filters = useRef<SearchHandle>(null);

@@ -5,6 +5,14 @@ import { adminKey } from './fetching.ts';
 import { t } from './language.ts';
 import { type AdminPage, filtersOf, type Query, type Route } from './route.ts';
 
+/** What a view of the page is drawn from. */
+export interface PageProps {
+  readonly info: Info;
+  readonly route: Route;
+  /** Recording was switched. */
+  readonly switched: (info: Info) => void;
+}
+
 export interface Place {
   readonly title: string;
   /** Typed after `g`. */

@@ -32,6 +32,7 @@ export type Route =
   | { readonly name: 'session'; readonly id: string; readonly query: Query }
   | { readonly name: 'exchange'; readonly id: string; readonly tab: Tab; readonly query: Query };
 
+export type AdminRoute = Route & { readonly name: 'admin' };
 export type ExchangeRoute = Route & { readonly name: 'exchange' };
 
 /** Names of the list's filters in the URL. */

@@ -6,15 +6,10 @@ import { switchRecording } from '../kit/api-calls.ts';
 import { act } from '../kit/copy.tsx';
 import { bytes, several } from '../kit/format.ts';
 import { rich, t } from '../kit/language.ts';
+import type { PageProps } from '../kit/places.ts';
 import { Button, type Child } from '../kit/ui.tsx';
 
-interface KeepLineProps {
-  readonly info: Info;
-  /** Called with the new state after the mode was switched. */
-  readonly switched: (info: Info) => void;
-}
-
-export function KeepLine({ info, switched }: KeepLineProps) {
+export function KeepLine({ info, switched }: Omit<PageProps, 'route'>) {
   const { mode, configured, may_switch } = info.samples;
   const line = useRef<HTMLElement>(null);
   const to = (next: Info['samples']['mode'], text: string) =>

@@ -4,7 +4,8 @@ import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/h
 import type { Info, UiRow } from '../../api/api.ts';
 import { useKeys } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { currentRoute, filtersOf, go, type Query, type Route, withQuery } from '../kit/route.ts';
+import type { PageProps } from '../kit/places.ts';
+import { currentRoute, filtersOf, go, type Query, withQuery } from '../kit/route.ts';
 import { Blank, Button, Problem } from '../kit/ui.tsx';
 import { chosenLook } from './columns.ts';
 import { ExchangeList, type ListHandle } from './exchange-list.tsx';
@@ -16,13 +17,9 @@ import { FirstRequest, RecordingOff } from './welcome.tsx';
 /** Rows whose values are suggested. */
 const SUGGESTED_FROM = 1000;
 
-interface ListPageProps {
-  readonly info: Info;
-  readonly route: Route;
+interface ListPageProps extends PageProps {
   /** The state of the live feed changed. */
   readonly feed: (state: Feed) => void;
-  /** Recording was switched. */
-  readonly switched: (info: Info) => void;
 }
 
 const refine = (changes: Query) => go(withQuery(currentRoute(), changes), true);

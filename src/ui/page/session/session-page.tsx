@@ -80,6 +80,12 @@ export function SessionPage({ id }: { id: string }) {
   );
 }
 
+const COLOURS = ['blue', 'violet', 'teal', 'gold', 'pink', 'green'];
+
+const colourOf = (thread: number) => ({
+  '--thread': `var(--${COLOURS[thread % COLOURS.length]})`,
+});
+
 interface ThreadsProps {
   readonly view: SessionView;
   readonly thread: number | undefined;
@@ -95,7 +101,7 @@ const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
       >{t`All`}</Button>
       {threads.map((one, i) => (
         <Button key={i} aria-pressed={thread === i} title={one.title} onClick={() => choose(i)}>
-          <i class="thread-mark" data-thread={i % 6} />
+          <i class="thread-mark" style={colourOf(i)} />
           {`${i === 0 ? t`Main` : t`Side ${i}`}: ${one.title || '–'} `}
           <small>{count(one.exchanges)}</small>
         </Button>
@@ -148,7 +154,8 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
     <article
       class="step"
       id={`step-${row.id}`}
-      data-thread={many ? step.thread % 6 : undefined}
+      data-thread={many ? step.thread : undefined}
+      style={many ? colourOf(step.thread) : undefined}
       data-tone={toneOf(row)}
       aria-label={t`Exchange at ${clock(row.time)}`}
     >
