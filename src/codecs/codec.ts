@@ -75,6 +75,8 @@ export interface Digest {
   /** The non-empty texts of a whole reply that holds plain text only, block by block. Otherwise left out. */
   readonly texts?: readonly string[];
   readonly usage?: Usage;
+  /** The vendor's own count, where `usage` may hold earlier hops as well. */
+  readonly reported?: Usage;
   /** The model that answered, as the vendor names it; left out, or '': it does not say. */
   readonly model?: string | undefined;
   /** `usage` counts the whole answer even if that has failed; it came with the failure or behind the content. */

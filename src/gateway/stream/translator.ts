@@ -3,6 +3,7 @@
 import type { Digest, StreamDecoder } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../../conversation/events.ts';
+import type { Usage } from '../../conversation/usage.ts';
 import type { Continuation, Interceptor } from '../../features/feature.ts';
 import { type FrameReader, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
@@ -58,6 +59,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   readonly #quiet: QuietLimit | undefined;
   /** Characters of all deltas so far. */
   #chars = 0;
+  #reported: Usage | undefined;
 
   constructor({ decoder, interceptors, client, bounds, ...options }: TranslatorOptions) {
     super();
@@ -100,8 +102,18 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     this.forward(frame, events);
   }
 
+  /** Notes what the vendor counts; what the client is told may hold earlier hops as well. */
+  #note(events: readonly StreamEvent[]): void {
+    if (this.#interceptors.length === 0) return;
+    for (const event of events) {
+      if (event.type === 'usage') this.#reported = event.usage;
+      else if (event.type === 'start') this.#reported = event.usage ?? this.#reported;
+    }
+  }
+
   /** Sends the events of a frame through the interceptors and to the client. */
   forward(given: SseFrame, events: readonly StreamEvent[]): void {
+    this.#note(events);
     const frame = events.some(isError) ? maskedFrame(given, this.#secrets) : given;
     this.#quiet?.frame(frame, events);
     const passed = this.#intercept(events);
@@ -143,6 +155,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
       this.#out.bytes(unframed);
     }
     const last = this.#decoder.end();
+    this.#note(last);
     this.#originals?.push(undefined, last);
     this.#write(this.#intercept(last));
     this.#afterEnd(last);
@@ -159,6 +172,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   /** Translates events that come from no frame: a whole reply, taken apart. */
   feed(events: readonly StreamEvent[]): Output {
     this.#out = new OutputBuilder();
+    this.#note(events);
     this.#write(this.#intercept(events));
     this.#afterEnd(events);
     return this.#out.all();
@@ -268,7 +282,8 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
 
   get digest(): Digest {
     const { ended, semantic, answered, usage, model, finish, error } = this;
-    return { complete: ended, semantic, answered, usage, model, finish, error };
+    const reported = this.#reported;
+    return { complete: ended, semantic, answered, usage, reported, model, finish, error };
   }
 
   get finalAnswer(): FinalAnswer | undefined {

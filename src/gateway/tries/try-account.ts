@@ -65,15 +65,17 @@ type Progress = Pick<
   'complete' | 'semantic' | 'finish' | 'counted' | 'pending' | 'model'
 > & {
   readonly usage?: Usage | undefined;
+  readonly reported?: Usage | undefined;
 };
 
 /** @param bytes of the answer, from its content on */
 export function endTry(
   account: TryAccount,
   ended: TryEnd,
-  { complete, semantic, finish, counted, pending, usage, model }: Progress,
+  { complete, semantic, finish, counted, pending, model, ...known }: Progress,
   bytes: number,
 ): void {
+  const usage = known.reported ?? known.usage;
   account.end({
     ended,
     usage,
