@@ -58,6 +58,12 @@ test('docs/metrics.md names every metric with its kind and labels, and no other'
   expect(told.toSorted()).toEqual(kinds.toSorted());
 });
 
+test('docs/telemetry.md names every alert of the release, in their order', () => {
+  const alerts = [...read('deploy/prometheus/alerts.yml').matchAll(/- alert: (\w+)/g)];
+  const page = [...read('docs/telemetry.md').matchAll(/^\| `(Hopgate\w+)` \|/gm)];
+  expect(page.map(([, name]) => name)).toEqual(alerts.map(([, name]) => name));
+});
+
 describe('docs/errors.md', () => {
   const page = read('docs/errors.md');
   const union = /export type ErrorKind =([\s\S]*?);/.exec(read('src/conversation/errors.ts'))![1]!;

@@ -30,7 +30,7 @@ export const INIT: CommandSpec = {
   name: 'init',
   summary: 'write a configuration by answering a few questions',
   description: [
-    'Vendors whose keys are in the environment are preselected. The file refers to keys by their variables and never contains them. An existing file is not overwritten without --force.',
+    'Vendors whose keys are in the environment are preselected. The file refers to the keys of vendors by their variables; it holds only the key of --auth. An existing file is not overwritten without --force.',
   ],
   options: [
     { ...YES, summary: 'ask no questions; use the keys and servers that are found' },

@@ -79,7 +79,9 @@ async function runState(invocation: Invocation): Promise<number> {
   try {
     const moves = deps.stateMoves({ home: io.environment.home, config, engines, to });
     if (moves.length === 0) {
-      err.line('hopgate: the configuration names no engine that keeps state: see engines.');
+      err.line(
+        'hopgate: There is nothing to move: the configuration names no engine that keeps state. Add "engines" first, as "Many machines" in the manual describes.',
+      );
       return 1;
     }
     const results: MoveResult[] = [];
