@@ -113,4 +113,14 @@ browserSuite('the first minute', (browser) => {
       expect(wider).toBe(false);
     }
   });
+
+  test('where not all exchanges are recorded, the charts give no share of those that are', async () => {
+    const { page, open } = await browser.visit(gateway.url);
+    await open('#/charts');
+    await page.locator('.chart').first().waitFor();
+    expect(await page.locator('.chart h2').first().textContent()).toBe('Recorded');
+    const figures = page.locator('.figures > div');
+    const failed = await figures.filter({ hasText: 'Failed' }).locator('dd').textContent();
+    expect(failed).toMatch(/^\d+$/);
+  });
 });

@@ -238,7 +238,6 @@ export interface TryView {
   /** Stage names of its bodies. */
   readonly request: string | null;
   readonly response: string | null;
-  readonly request_bytes: number;
   readonly response_bytes: number;
   /** The request was sent. */
   readonly sent_at: number | null;

@@ -77,7 +77,6 @@ function tryView({ number, counted, request, response }: SampleTry, target: stri
     error: response?.error ?? null,
     request: request?.stage ?? null,
     response: response?.stage ?? null,
-    request_bytes: request?.bytes ?? 0,
     response_bytes: response?.bytes ?? 0,
     sent_at: request?.at ?? null,
     connected_at: request?.connected ?? null,

@@ -2,6 +2,7 @@
 
 import type { VNode } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { Snippet } from '../kit/copy.tsx';
 import { adminKey } from '../kit/fetching.ts';
 import { KeyForm } from '../kit/key-form.tsx';
 import { rich, t } from '../kit/language.ts';
@@ -76,9 +77,7 @@ export function AdminPage({ route, tabs }: AdminPageProps) {
 const Off = () => (
   <Blank title={t`The admin API is off`}>
     <p>{t`Keys, budgets and the audit need an admin key. Set the variable, add this to the configuration and restart the gateway:`}</p>
-    <div class="snippet">
-      <pre>{`auth:\n  admin_keys: ["\${HOPGATE_ADMIN_KEY}"]`}</pre>
-    </div>
+    <Snippet text={`auth:\n  admin_keys: ["\${HOPGATE_ADMIN_KEY}"]`} />
     <p class="soft">
       {rich`From then on clients need a key, too. ${<DocLink to="keys">{t`Keys in the manual`}</DocLink>}`}
     </p>

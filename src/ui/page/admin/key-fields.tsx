@@ -129,25 +129,18 @@ export function readFields(data: FormData): Readonly<Record<string, unknown>> {
   };
 }
 
-function readBudgets(data: FormData): readonly BudgetFields[] {
-  const column = (name: string) => data.getAll(name).map((value) => String(value).trim());
-  const [usd, per, over, warn, zone, kept] = [
-    'usd',
-    'per',
-    'over',
-    'warn',
-    'time_zone',
-    'kept',
-  ].map(column) as [string[], string[], string[], string[], string[], string[]];
-  return usd.map((amount, i) => ({
-    ...(JSON.parse(kept[i]!) as object),
-    usd: Number(amount),
-    per: per[i]!,
-    over: over[i] || 'refuse',
-    warn: (readList(warn[i]!) ?? []).map((share) => Number(share) / 100),
-    time_zone: zone[i] || 'UTC',
-  }));
-}
+const readBudgets = (data: FormData): readonly BudgetFields[] =>
+  data.getAll('usd').map((usd, i) => {
+    const text = (name: string) => String(data.getAll(name)[i] ?? '').trim();
+    return {
+      ...(JSON.parse(text('kept')) as object),
+      usd: Number(usd),
+      per: text('per'),
+      over: text('over') || 'refuse',
+      warn: (readList(text('warn')) ?? []).map((share) => Number(share) / 100),
+      time_zone: text('time_zone') || 'UTC',
+    };
+  });
 
 /** `2027-01-01T00:00` in the time of this browser. */
 function localTime(iso: string | undefined): string {

@@ -1,6 +1,7 @@
 /** The keys with what they spent, and the budgets; or one key with its settings. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { Snippet } from '../kit/copy.tsx';
 import { count, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
@@ -125,9 +126,7 @@ function KeyList({ query }: { query: Query }) {
                 <p class="soft">
                   {rich`There are none yet. Give a key its own on its page, or let several keys share one in the configuration: ${<DocLink to="limits">{t`Budgets in the manual`}</DocLink>}`}
                 </p>
-                <div class="snippet">
-                  <pre>{EXAMPLE}</pre>
-                </div>
+                <Snippet text={EXAMPLE} />
               </>
             )}
           </section>

@@ -6,12 +6,32 @@ import { t } from '../kit/language.ts';
 import type { Query } from '../kit/route.ts';
 import { tokensIn, tokensOut, type Usage, type UsageGroup } from './api.ts';
 
-export const MEASURES = [
-  ['cost', t`Cost`],
-  ['tokens', t`Tokens`],
-  ['tries', t`Attempts`],
-] as const;
-export type Measure = (typeof MEASURES)[number][0];
+/** How each measure is named, titled, read and written. */
+const OF = {
+  cost: {
+    name: t`Cost`,
+    title: t`Cost in USD`,
+    value: ({ cost_usd }: UsageGroup) => cost_usd,
+    format: usd,
+  },
+  tokens: {
+    name: t`Tokens`,
+    title: t`Tokens`,
+    value: (group: UsageGroup) => tokensIn(group) + tokensOut(group),
+    format: short,
+  },
+  tries: {
+    name: t`Attempts`,
+    title: t`Attempts`,
+    value: ({ tries }: UsageGroup) => tries,
+    format: short,
+  },
+};
+export type Measure = keyof typeof OF;
+export const MEASURES = Object.entries(OF).map(
+  ([name, one]) => [name as Measure, one.name] as const,
+);
+export const amountOf = (measure: Measure) => OF[measure].value;
 export type Step = 'hour' | 'day' | 'month';
 
 const DAY_MS = 86_400_000;
@@ -45,22 +65,6 @@ export function stepOf({ from, to, step, by }: Query, usual: string, now = Date.
   return span <= DAYS_MS ? 'day' : 'month';
 }
 
-export const VALUES: Readonly<Record<Measure, (group: UsageGroup) => number>> = {
-  cost: ({ cost_usd }) => cost_usd,
-  tokens: (group) => tokensIn(group) + tokensOut(group),
-  tries: ({ tries }) => tries,
-};
-const FORMATS: Readonly<Record<Measure, (value: number) => string>> = {
-  cost: usd,
-  tokens: short,
-  tries: short,
-};
-const TITLES: Readonly<Record<Measure, string>> = {
-  cost: t`Cost in USD`,
-  tokens: t`Tokens`,
-  tries: t`Attempts`,
-};
-
 /** The name that a group is shown with. */
 export function nameOf({ name, key_name, others }: UsageGroup): string {
   if (others === true) return t`all others`;
@@ -82,7 +86,7 @@ export function usageChart(
 ): ChartData {
   const times = stepsBetween(Date.parse(from), Date.parse(to), step);
   const places = new Map(times.map((time, i) => [time, i]));
-  const value = VALUES[measure];
+  const { value, title, format } = OF[measure];
   const series = new Map<string, { values: number[]; sum: number; others: boolean }>();
   for (const group of data) {
     const at = places.get(Date.parse(group.from!));
@@ -101,7 +105,7 @@ export function usageChart(
   );
   const total = sorted.reduce((all, [, { sum }]) => all + sum, 0);
   return {
-    title: TITLES[measure],
+    title,
     kind: 'bars',
     times,
     bucketMs: STEP_MS[step],
@@ -112,9 +116,9 @@ export function usageChart(
         values,
       }),
     ),
-    format: FORMATS[measure],
+    format,
     whole: measure !== 'cost',
-    total: measure === 'tries' ? count(total) : FORMATS[measure](total),
+    total: measure === 'tries' ? count(total) : format(total),
   };
 }
 

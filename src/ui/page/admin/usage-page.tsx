@@ -12,13 +12,13 @@ import { getUsage, report, tokensIn, tokensOut, type UsageGroup } from './api.ts
 import { ShareBar } from './budgets.tsx';
 import { PageFrame } from './page-frame.tsx';
 import {
+  amountOf,
   MEASURES,
   measureOf,
   nameOf,
   type Step,
   stepOf,
   usageChart,
-  VALUES,
 } from './usage-chart.ts';
 
 const BY = [
@@ -215,7 +215,7 @@ function money(name: string, all: readonly (number | null | undefined)[], title:
 
 function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) {
   const by = query.by ?? 'key';
-  const of = VALUES[measureOf(query.show)];
+  const of = amountOf(measureOf(query.show));
   const all = data.reduce((sum, group) => sum + of(group), 0);
   const most = Math.max(...data.map(of), 0);
   return (

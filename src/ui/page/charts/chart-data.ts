@@ -1,6 +1,6 @@
 /** The charts of the page, built from the figures of the API. */
 
-import type { Stats, StatsFigures } from '../../api/api.ts';
+import type { Info, Stats, StatsFigures } from '../../api/api.ts';
 import { count, millis, percent, short, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import type { ChartData, Series } from './scale.ts';
@@ -10,8 +10,11 @@ type Bucket = Stats['buckets'][number];
 /** Names with their own colour; all others are summed. */
 const NAMED = 6;
 
-/** The charts in reading order. @param priced some model has a price */
-export function chartsOf(stats: Stats, priced: boolean): readonly ChartData[] {
+/** The charts in reading order. */
+export function chartsOf(
+  stats: Stats,
+  { priced, samples }: Pick<Info, 'priced' | 'samples'>,
+): readonly ChartData[] {
   const { buckets, bucket_ms: bucketMs, all } = stats;
   const times = buckets.map(({ time }) => time);
   const of = (name: string, tone: string, value: (bucket: Bucket) => number | null): Series => ({
@@ -32,7 +35,7 @@ export function chartsOf(stats: Stats, priced: boolean): readonly ChartData[] {
     );
   return [
     chart(
-      t`Requests`,
+      requestsIn(samples.mode),
       'bars',
       [
         of(t`fine`, 'fine', ({ requests, failed }) => requests - failed),
@@ -84,6 +87,10 @@ export function chartsOf(stats: Stats, priced: boolean): readonly ChartData[] {
       : []),
   ];
 }
+
+/** Where only failures are recorded, they are not all requests. */
+export const requestsIn = (mode: Info['samples']['mode']): string =>
+  mode === 'all' ? t`Requests` : t`Recorded`;
 
 const sum = (counts: Readonly<Record<string, number>>) =>
   Object.values(counts).reduce((total, value) => total + value, 0);

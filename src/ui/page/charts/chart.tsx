@@ -17,7 +17,9 @@ import {
 } from './scale.ts';
 
 const HEIGHT = 168;
+/** Room for the labels of the axis, at least, and for each of their characters. */
 const LEFT = 50;
+const CHARACTER = 6.5;
 const RIGHT = 8;
 const TOP = 8;
 const BOTTOM = 22;
@@ -47,9 +49,10 @@ export function Chart({ data, pointer, choose }: ChartProps) {
     return () => observer.disconnect();
   }, []);
   const { times, series, format } = data;
-  const inner = width - LEFT - RIGHT;
+  const left = leftOf(data);
+  const inner = width - left - RIGHT;
   const bucketAt = (event: MouseEvent): Index => {
-    const x = event.clientX - area.current!.getBoundingClientRect().left - LEFT;
+    const x = event.clientX - area.current!.getBoundingClientRect().left - left;
     const index = Math.floor((x / inner) * times.length);
     return index >= 0 && index < times.length ? index : undefined;
   };
@@ -122,11 +125,21 @@ function highest({ top, series, kind, times }: ChartData): number {
   return roundUp(Math.max(...each, 0));
 }
 
+/** The labels of the values. */
+const labelsAt = (data: ChartData) =>
+  ticks(0, highest(data), 4)
+    .filter((value) => data.whole !== true || Number.isInteger(value))
+    .map((value) => [value, data.format(value)] as const);
+
+const leftOf = (data: ChartData): number =>
+  Math.max(LEFT, ...labelsAt(data).map(([, text]) => text.length * CHARACTER + 10));
+
 function Picture({ data, width, at }: { data: ChartData; width: number; at: Index }) {
-  const { times, bucketMs, series, kind, format, whole } = data;
-  const inner = width - LEFT - RIGHT;
+  const { times, bucketMs, series, kind } = data;
+  const left = leftOf(data);
+  const inner = width - left - RIGHT;
   const top = highest(data);
-  const x = (index: number) => LEFT + (index / times.length) * inner;
+  const x = (index: number) => left + (index / times.length) * inner;
   const y = (value: number) => TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
   const step = inner / times.length;
   const isEmpty = series.every(({ values }) => values.every((value) => !value));
@@ -138,20 +151,18 @@ function Picture({ data, width, at }: { data: ChartData; width: number; at: Inde
       height={HEIGHT}
       aria-hidden="true"
     >
-      {ticks(0, top, 4)
-        .filter((value) => whole !== true || Number.isInteger(value))
-        .map((value) => (
-          <>
-            <line class="grid" x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
-            <text class="tick-text" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
-              {format(value)}
-            </text>
-          </>
-        ))}
+      {labelsAt(data).map(([value, text]) => (
+        <>
+          <line class="grid" x1={left} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
+          <text class="tick-text" x={left - 6} y={y(value) + 4} text-anchor="end">
+            {text}
+          </text>
+        </>
+      ))}
       {labelsOf(times, bucketMs, inner).map(({ share, text }) => (
         <text
           class="tick-text"
-          x={Math.min(Math.max(LEFT + share * inner, LEFT + 10), width - 18)}
+          x={Math.min(Math.max(left + share * inner, left + 10), width - 18)}
           y={HEIGHT - 6}
           text-anchor="middle"
         >
@@ -167,7 +178,7 @@ function Picture({ data, width, at }: { data: ChartData; width: number; at: Inde
       {isEmpty && (
         <text
           class="none"
-          x={LEFT + inner / 2}
+          x={left + inner / 2}
           y={HEIGHT / 2}
           text-anchor="middle"
         >{t`no data in this period`}</text>

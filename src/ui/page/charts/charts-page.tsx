@@ -13,7 +13,7 @@ import { type Fact, Facts, Problem, Segments } from '../kit/ui.tsx';
 import { Filters, type SearchHandle } from '../list/filters.tsx';
 import { KeepLine } from '../list/keep-line.tsx';
 import { Chart } from './chart.tsx';
-import { chartsOf } from './chart-data.ts';
+import { chartsOf, requestsIn } from './chart-data.ts';
 
 const RANGES = [
   ['15m', '15 min'],
@@ -64,11 +64,11 @@ export function ChartsPage({ info, route, switched }: PageProps) {
         <>
           <Facts class="figures" items={figuresOf(stats, info.samples.mode)} />
           <div class="chart-grid">
-            {chartsOf(stats, info.priced).map((data) => (
+            {chartsOf(stats, info).map((data) => (
               <Chart key={data.title} data={data} pointer={pointer} choose={choose} />
             ))}
           </div>
-          <Targets stats={stats} priced={info.priced} query={query} />
+          <Targets stats={stats} info={info} query={query} />
         </>
       )}
     </section>
@@ -86,7 +86,7 @@ function figuresOf({ all }: Stats, mode: Info['samples']['mode']): readonly Fact
   const both = (times: Stats['all']['total_ms']) =>
     times === null ? '–' : `${millis(times.p50)} / ${millis(times.p95)}`;
   return [
-    [mode === 'all' ? t`Requests` : t`Recorded`, count(all.requests)],
+    [requestsIn(mode), count(all.requests)],
     [t`Failed`, share(failed), { 'data-tone': failed > 0 ? 'bad' : undefined }],
     [t`Retried`, share(Math.max(0, all.failed - failed))],
     [t`First byte p50 / p95`, both(all.first_byte_ms)],
@@ -99,11 +99,11 @@ function figuresOf({ all }: Stats, mode: Info['samples']['mode']): readonly Fact
 
 interface TargetsProps {
   readonly stats: Stats;
-  readonly priced: boolean;
+  readonly info: Info;
   readonly query: Query;
 }
 
-const Targets = ({ stats: { targets }, priced, query }: TargetsProps) =>
+const Targets = ({ stats: { targets }, info: { priced, samples }, query }: TargetsProps) =>
   targets.length === 0 ? null : (
     <section class="targets">
       <h2>{t`By target`}</h2>
@@ -118,7 +118,11 @@ const Targets = ({ stats: { targets }, priced, query }: TargetsProps) =>
               </a>
             ),
           },
-          { title: t`Requests`, num: true, cell: ({ requests }) => count(requests) },
+          {
+            title: requestsIn(samples.mode),
+            num: true,
+            cell: ({ requests }) => count(requests),
+          },
           {
             title: t`Failed`,
             num: true,

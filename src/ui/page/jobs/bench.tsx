@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
-import type { FailureView, ReplayRun, SampleDetail } from '../../api/api.ts';
+import type { ReplayOutcome, ReplayRun, SampleDetail } from '../../api/api.ts';
 import { WordMarks } from '../diff/word-marks.tsx';
 import { count, millis, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
@@ -13,18 +13,10 @@ const MAX_SHOWN = 6;
 /** Below this share of equal characters, marks would cover nearly everything. */
 const ALIKE = 0.15;
 
-interface Column {
+interface Column extends ReplayOutcome {
   readonly kind: 'recorded' | 'new';
   readonly title: string;
   readonly sub: string;
-  readonly status: number;
-  readonly error: FailureView | null;
-  readonly answer: string | null;
-  readonly prompt_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly first_byte_ms: number | null;
-  readonly ms: number | null;
-  readonly cost: number | null;
 }
 
 interface BenchProps {

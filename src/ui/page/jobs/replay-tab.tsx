@@ -1,7 +1,7 @@
 /** Sends a request again and compares the new answers with the recorded one. */
 
 import { useRef, useState } from 'preact/hooks';
-import type { ReplayRequest, ReplayResult, ReplayRun } from '../../api/api.ts';
+import type { ReplayOutcome, ReplayRequest, ReplayResult, ReplayRun } from '../../api/api.ts';
 import type { ViewProps } from '../exchange/stages.tsx';
 import { planReplay, startReplay } from '../kit/api-calls.ts';
 import { Field, Word } from '../kit/form.tsx';
@@ -101,8 +101,7 @@ export function ReplayTab({ detail, info, route }: ViewProps) {
 }
 
 /** A run, or the recorded exchange. */
-type Row = NonNullable<ReplayRun['recorded']> &
-  Partial<Pick<ReplayRun, 'run' | 'setting' | 'target' | 'notes'>>;
+type Row = ReplayOutcome & Partial<Pick<ReplayRun, 'run' | 'setting' | 'target' | 'notes'>>;
 
 function Runs({ runs }: { runs: readonly ReplayRun[] }) {
   const compared = runs.some(({ setting }) => setting !== undefined);

@@ -69,6 +69,14 @@ export const Id = ({ id }: { id: string }) => (
   </>
 );
 
+/** Lines to copy: of a configuration, or a command. */
+export const Snippet = ({ text }: { text: string }) => (
+  <div class="snippet">
+    <pre tabIndex={0}>{text}</pre>
+    <CopyButton read={() => text}>{t`Copy`}</CopyButton>
+  </div>
+);
+
 /** Offers a file for saving. */
 export function saveFile(name: string, content: Blob): void {
   const link = document.createElement('a');

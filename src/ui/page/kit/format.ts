@@ -60,8 +60,10 @@ export function short(value: number | null | undefined): string {
 }
 
 /** `62 %` of 0.62. */
-export const percent = (rate: number): string =>
-  `${rate > 0 && rate < 0.1 ? (rate * 100).toFixed(1) : Math.round(rate * 100)} %`;
+export function percent(rate: number): string {
+  if (rate > 0 && rate < 0.0005) return '<0.1 %';
+  return `${rate > 0 && rate < 0.1 ? (rate * 100).toFixed(1) : Math.round(rate * 100)} %`;
+}
 
 /** `1 hop`, `3 hops`. */
 export const several = (value: number, one: string, many = `${one}s`): string =>

@@ -74,8 +74,7 @@ function details({ samples }: Info): Child {
     .map((one, i) => (
       <span key={i}>
         {i > 0 && ' '}
-        {one}
-        {t`.`}
+        {rich`${one}.`}
       </span>
     ));
 }

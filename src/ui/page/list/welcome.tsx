@@ -1,16 +1,9 @@
 /** The empty list: how to switch on recording, and how to send a first request. */
 
 import type { Info } from '../../api/api.ts';
-import { CopyButton } from '../kit/copy.tsx';
+import { Snippet } from '../kit/copy.tsx';
 import { rich, t } from '../kit/language.ts';
 import { Blank, DocLink } from '../kit/ui.tsx';
-
-const Snippet = ({ text }: { text: string }) => (
-  <div class="snippet">
-    <pre tabIndex={0}>{text}</pre>
-    <CopyButton read={() => text}>{t`Copy`}</CopyButton>
-  </div>
-);
 
 export const RecordingOff = () => (
   <Blank title={t`Recording is off`}>
