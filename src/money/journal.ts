@@ -37,10 +37,8 @@ export interface RunningPlace extends Linked<RunningPlace> {
 
 /** What takes the entries in, wherever it runs. */
 export interface KeeperHandle {
-  /** Soon. */
-  look(): void;
-  /** All entries that are written are in the tables, if that can be done. Never rejects. */
-  flush(): Promise<void>;
+  /** Resolves when all entries that are written are in the tables, if that can be done. Never rejects. */
+  look(): Promise<void>;
   /** The number of the last entry that is in the tables, as far as is known here. */
   readonly through: number;
   /** After the last entry. */
@@ -108,7 +106,7 @@ export class SpendJournal {
   open(): void {
     const { isOld, isWorker = false, estimate, reader } = this.#options;
     if (!isOld || this.#closed !== undefined) return;
-    if (!isWorker) this.#keeper.look();
+    if (!isWorker) void this.#keeper.look();
     // There may be no tables yet.
     if (estimate !== undefined) {
       void learnedIn(reader).then(
@@ -149,7 +147,7 @@ export class SpendJournal {
   /** All that has ended is in the tables, if that can be done. Never rejects. */
   async flush(): Promise<void> {
     this.#journal.flush();
-    await this.#keeper.flush();
+    await this.#keeper.look();
   }
 
   /** Reads with everything that has ended. @throws SQLiteError, or GatewayError where the shared database is away */
@@ -173,7 +171,7 @@ export class SpendJournal {
     this.#journal.close();
     clearTimeout(this.#looking);
     // It may not have begun yet.
-    if (this.waiting > 0 && this.#options.isWorker !== true) this.#keeper.look();
+    if (this.waiting > 0 && this.#options.isWorker !== true) void this.#keeper.look();
     await this.#keeper.close(END_PATIENCE_MS);
     this.#options.reader.close?.();
   }
@@ -184,7 +182,7 @@ export class SpendJournal {
       this.#looking = setTimeout(() => {
         this.#looking = undefined;
         this.#writeLearned();
-        if (this.#options.isWorker !== true) this.#keeper.look();
+        if (this.#options.isWorker !== true) void this.#keeper.look();
       }, LOOK_AFTER_MS);
       this.#looking.unref();
     }

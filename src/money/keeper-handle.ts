@@ -9,8 +9,7 @@ import type { KeepDays, SpendKeeper, SpendKeeperOptions } from './spend-keeper.t
 /** On this loop: statements of a database run elsewhere anyway. */
 export function onThisLoop(keeper: SpendKeeper, writer: string): KeeperHandle {
   return {
-    look: () => void keeper.look(),
-    flush: async () => {
+    look: async () => {
       await keeper.look();
     },
     get through() {
@@ -39,11 +38,7 @@ export class KeeperThread implements KeeperHandle {
     this.#options = options;
   }
 
-  look(): void {
-    void this.#ask('look');
-  }
-
-  async flush(): Promise<void> {
+  async look(): Promise<void> {
     await this.#ask('look');
   }
 

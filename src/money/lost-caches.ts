@@ -7,9 +7,10 @@ import type { SpendReader } from './schema.ts';
 import {
   bucketOf,
   type CacheCosts,
+  columnOf,
+  groupNames,
   keyCondition,
   keyValues,
-  labelValues,
   placeOf,
   type UsageGroup,
   type UsageQuery,
@@ -32,7 +33,6 @@ const sum = (of: string) => `CAST(sum(${of}) AS bigint)`;
 
 /** The columns of a row that every question needs. */
 const START = 'time - time % 3600000 AS start';
-const columnOf = ({ by }: UsageQuery) => (typeof by === 'object' ? 'labels' : by);
 
 /**
  * As `LastPrompts` counts it, for requests whose client sends a session id. Reads every row of the time: for commands,
@@ -87,7 +87,7 @@ async function costsOf(
   rows: string,
   costOf: CostOf,
 ): Promise<CacheCosts> {
-  const { by, from, to, step } = query;
+  const { from, to, step } = query;
   const sql = `SELECT name, ${bucketOf(step, reader.names)} AS bucket, price, ${sum('tokens')} AS tokens,
       ${sum('written')} AS written FROM (${rows}) AS prompts GROUP BY name, bucket, price`;
   const values = { from, to, ...keyValues(query) };
@@ -95,7 +95,7 @@ async function costsOf(
   try {
     const found = await reader.all<PromptRows>(sql, known);
     if (found.length === 0) return { groups: groups.map(() => 0), total: 0 };
-    const labels = typeof by === 'object' ? await labelValues(reader, by.label) : undefined;
+    const nameOf = await groupNames(reader, query);
     const prices = await pricesOf(reader);
     const costs = new Map<string, number>();
     let total = 0;
@@ -106,8 +106,7 @@ async function costsOf(
       // USD per million tokens are thousands of nano-USD per token.
       const counts = { ...row, tokens: Number(row.tokens), written: Number(row.written) };
       const cost = Math.round(costOf(rates, counts) * 1000);
-      const shown = labels === undefined ? String(name) : (labels.get(Number(name)) ?? null);
-      const place = placeOf(shown, step === undefined ? undefined : bucket);
+      const place = placeOf(nameOf(name), step === undefined ? undefined : bucket);
       costs.set(place, (costs.get(place) ?? 0) + cost);
       total += cost;
     }

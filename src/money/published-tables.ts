@@ -98,6 +98,102 @@ const NAMES = FACTS.split(',')
   .map((column) => column.trim().split(' ')[0]!)
   .filter((name) => name !== 'labels' && name !== 'price');
 
+const TAKE_KEPT = `\
+  WITH old AS (DELETE FROM hopgate.spend_kept s USING unnest(came) c
+    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
+    SELECT gone || array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
+`;
+const UNLESS_KEPT = `\
+    WHERE NOT EXISTS (SELECT 1 FROM hopgate.spend_kept k WHERE k.at = c.at AND k.writer = c.writer AND k.n = c.n)
+`;
+
+/** @param isKept as {@link KEPT} writes it anew */
+const applying = (isKept: boolean) => `\
+CREATE${isKept ? ' OR REPLACE' : ''} FUNCTION hopgate.spend_apply(batch jsonb) RETURNS void LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+  came hopgate.spend_entry[];
+  gone hopgate.spend_rows[];
+  made hopgate.spend_rows[];
+  month bigint;
+BEGIN
+  SELECT array_agg(ROW(e.*)::hopgate.spend_entry) INTO came FROM (
+    SELECT DISTINCT ON (at, writer, n) * FROM jsonb_populate_recordset(NULL::hopgate.spend_entry, batch)
+    WHERE rev > 0 ORDER BY at, writer, n, rev DESC) e;
+  IF came IS NULL THEN RETURN; END IF;
+  FOR month IN SELECT DISTINCT hopgate.spend_month_of(at) FROM unnest(came) ORDER BY 1 LOOP
+    PERFORM hopgate.spend_make_month(month);
+  END LOOP;
+  INSERT INTO hopgate.spend_texts (text)
+    SELECT text FROM (SELECT labels AS text FROM unnest(came) UNION SELECT price FROM unnest(came)) used
+    WHERE text IS NOT NULL AND NOT EXISTS (SELECT 1 FROM hopgate.spend_texts t WHERE md5(t.text) = md5(used.text))
+    ORDER BY text ON CONFLICT DO NOTHING;
+  WITH old AS (DELETE FROM hopgate.spend_rows s USING unnest(came) c
+    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
+    SELECT array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
+${isKept ? TAKE_KEPT : ''}  WITH new AS (INSERT INTO hopgate.spend_rows (at, writer, n, rev, labels, price, ${NAMES.join(', ')})
+    SELECT ${isKept ? 'c.at, c.writer, c.n, c.rev' : 'at, writer, n, rev'}, l.id, p.id, ${NAMES.join(', ')}
+    FROM unnest(came) c JOIN hopgate.spend_texts l ON md5(l.text) = md5(c.labels)
+      LEFT JOIN hopgate.spend_texts p ON md5(p.text) = md5(c.price)
+${isKept ? UNLESS_KEPT : ''}    ORDER BY time, n ON CONFLICT DO NOTHING RETURNING *)
+    SELECT array_agg(ROW(new.*)::hopgate.spend_rows) INTO made FROM new;
+  IF made IS NOT NULL OR gone IS NOT NULL THEN PERFORM hopgate.spend_count(made, gone); END IF;
+  DELETE FROM hopgate.spend_open o USING unnest(came) c WHERE o.at = c.at AND o.writer = c.writer AND o.n = c.n;
+END;
+$$;
+`;
+
+const KEEP_OPEN = `\
+      EXECUTE format('INSERT INTO hopgate.spend_kept SELECT * FROM hopgate.%I WHERE rev < 3 ON CONFLICT DO NOTHING',
+        hopgate.spend_part_of(month));
+`;
+const DROP_KEPT = `\
+  DELETE FROM hopgate.spend_kept WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_kept
+    WHERE at < now_ms - least(366, coalesce(nullif(total_days, 0), 366)) * 86400000::bigint LIMIT most));
+`;
+
+/** @param isKept as {@link KEPT} writes it anew */
+const pruning = (isKept: boolean) => `\
+CREATE${isKept ? ' OR REPLACE' : ''} FUNCTION hopgate.spend_prune(row_days int, total_days int, settled_ms bigint, most int) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+  now_ms bigint := extract(epoch FROM clock_timestamp()) * 1000;
+  month bigint;
+  deleted int := 0;
+  part int;
+BEGIN
+  PERFORM set_config('lock_timeout', '2000', true);
+  IF NOT pg_try_advisory_xact_lock(7496235) THEN RETURN 0; END IF;
+  IF row_days > 0 THEN
+    PERFORM pg_advisory_xact_lock(7496233);
+    SELECT start INTO month FROM hopgate.spend_months WHERE until <= now_ms - row_days * 86400000::bigint
+      AND made < clock_timestamp() - settled_ms * interval '1 millisecond' ORDER BY start LIMIT 1;
+    IF month IS NOT NULL THEN
+${isKept ? KEEP_OPEN : ''}      EXECUTE format('DROP TABLE hopgate.%I', hopgate.spend_part_of(month));
+      DELETE FROM hopgate.spend_months WHERE start = month;
+      deleted := most;
+    END IF;
+  END IF;
+  IF total_days > 0 THEN
+    FOR span_of IN 0..2 LOOP
+      DELETE FROM hopgate.spend_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_totals
+        WHERE span = span_of AND start < now_ms - (total_days + (ARRAY[1, 1, 31])[span_of + 1]) * 86400000::bigint
+        LIMIT most));
+      GET DIAGNOSTICS part = ROW_COUNT;
+      deleted := deleted + part;
+    END LOOP;
+    DELETE FROM hopgate.spend_session_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_session_totals
+      WHERE start < now_ms - (total_days + 1) * 86400000::bigint LIMIT most));
+    GET DIAGNOSTICS part = ROW_COUNT;
+    deleted := deleted + part;
+  END IF;
+${isKept ? DROP_KEPT : ''}  DELETE FROM hopgate.spend_spools s WHERE seen < clock_timestamp() - interval '30 days'
+    AND NOT EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id);
+  RETURN deleted;
+END;
+$$;
+`;
+
 /**
  * A row is known by `at` (when its try went out, about; it never changes, and says in which month the row is stored),
  * `writer` (the process) and `n` (its number there). `rev` tells versions of it apart: a greater one replaces a
@@ -186,39 +282,7 @@ $$;
 
 -- The caller holds the lock of the machine whose entries these are. A new month has no statistics yet: without the
 -- settings, its rows would be read as a whole for each batch.
-CREATE FUNCTION hopgate.spend_apply(batch jsonb) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-  came hopgate.spend_entry[];
-  gone hopgate.spend_rows[];
-  made hopgate.spend_rows[];
-  month bigint;
-BEGIN
-  SELECT array_agg(ROW(e.*)::hopgate.spend_entry) INTO came FROM (
-    SELECT DISTINCT ON (at, writer, n) * FROM jsonb_populate_recordset(NULL::hopgate.spend_entry, batch)
-    WHERE rev > 0 ORDER BY at, writer, n, rev DESC) e;
-  IF came IS NULL THEN RETURN; END IF;
-  FOR month IN SELECT DISTINCT hopgate.spend_month_of(at) FROM unnest(came) ORDER BY 1 LOOP
-    PERFORM hopgate.spend_make_month(month);
-  END LOOP;
-  INSERT INTO hopgate.spend_texts (text)
-    SELECT text FROM (SELECT labels AS text FROM unnest(came) UNION SELECT price FROM unnest(came)) used
-    WHERE text IS NOT NULL AND NOT EXISTS (SELECT 1 FROM hopgate.spend_texts t WHERE md5(t.text) = md5(used.text))
-    ORDER BY text ON CONFLICT DO NOTHING;
-  WITH old AS (DELETE FROM hopgate.spend_rows s USING unnest(came) c
-    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
-    SELECT array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
-  WITH new AS (INSERT INTO hopgate.spend_rows (at, writer, n, rev, labels, price, ${NAMES.join(', ')})
-    SELECT at, writer, n, rev, l.id, p.id, ${NAMES.join(', ')}
-    FROM unnest(came) c JOIN hopgate.spend_texts l ON md5(l.text) = md5(c.labels)
-      LEFT JOIN hopgate.spend_texts p ON md5(p.text) = md5(c.price)
-    ORDER BY time, n ON CONFLICT DO NOTHING RETURNING *)
-    SELECT array_agg(ROW(new.*)::hopgate.spend_rows) INTO made FROM new;
-  IF made IS NOT NULL OR gone IS NOT NULL THEN PERFORM hopgate.spend_count(made, gone); END IF;
-  DELETE FROM hopgate.spend_open o USING unnest(came) c WHERE o.at = c.at AND o.writer = c.writer AND o.n = c.n;
-END;
-$$;
-
+${applying(false)}
 -- A batch that comes late, after one that was sent behind it, changes nothing that is newer.
 CREATE FUNCTION hopgate.spend_put(me text, on_replica text, batch jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -262,45 +326,7 @@ END;
 $$;
 
 -- One month of rows at a time, and one that was made a moment ago stays: rows that come late are not counted twice.
-CREATE FUNCTION hopgate.spend_prune(row_days int, total_days int, settled_ms bigint, most int) RETURNS int
-LANGUAGE plpgsql AS $$
-DECLARE
-  now_ms bigint := extract(epoch FROM clock_timestamp()) * 1000;
-  month bigint;
-  deleted int := 0;
-  part int;
-BEGIN
-  PERFORM set_config('lock_timeout', '2000', true);
-  IF NOT pg_try_advisory_xact_lock(7496235) THEN RETURN 0; END IF;
-  IF row_days > 0 THEN
-    PERFORM pg_advisory_xact_lock(7496233);
-    SELECT start INTO month FROM hopgate.spend_months WHERE until <= now_ms - row_days * 86400000::bigint
-      AND made < clock_timestamp() - settled_ms * interval '1 millisecond' ORDER BY start LIMIT 1;
-    IF month IS NOT NULL THEN
-      EXECUTE format('DROP TABLE hopgate.%I', hopgate.spend_part_of(month));
-      DELETE FROM hopgate.spend_months WHERE start = month;
-      deleted := most;
-    END IF;
-  END IF;
-  IF total_days > 0 THEN
-    FOR span_of IN 0..2 LOOP
-      DELETE FROM hopgate.spend_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_totals
-        WHERE span = span_of AND start < now_ms - (total_days + (ARRAY[1, 1, 31])[span_of + 1]) * 86400000::bigint
-        LIMIT most));
-      GET DIAGNOSTICS part = ROW_COUNT;
-      deleted := deleted + part;
-    END LOOP;
-    DELETE FROM hopgate.spend_session_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_session_totals
-      WHERE start < now_ms - (total_days + 1) * 86400000::bigint LIMIT most));
-    GET DIAGNOSTICS part = ROW_COUNT;
-    deleted := deleted + part;
-  END IF;
-  DELETE FROM hopgate.spend_spools s WHERE seen < clock_timestamp() - interval '30 days'
-    AND NOT EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id);
-  RETURN deleted;
-END;
-$$;
-`;
+${pruning(false)}`;
 
 /**
  * Of moves, by the file of a machine (`origin`):
@@ -334,86 +360,8 @@ CREATE TABLE hopgate.spend_moved_sessions (
 const KEPT = `
 CREATE TABLE hopgate.spend_kept (LIKE hopgate.spend_rows, PRIMARY KEY (at, writer, n));
 
-CREATE OR REPLACE FUNCTION hopgate.spend_apply(batch jsonb) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-  came hopgate.spend_entry[];
-  gone hopgate.spend_rows[];
-  made hopgate.spend_rows[];
-  month bigint;
-BEGIN
-  SELECT array_agg(ROW(e.*)::hopgate.spend_entry) INTO came FROM (
-    SELECT DISTINCT ON (at, writer, n) * FROM jsonb_populate_recordset(NULL::hopgate.spend_entry, batch)
-    WHERE rev > 0 ORDER BY at, writer, n, rev DESC) e;
-  IF came IS NULL THEN RETURN; END IF;
-  FOR month IN SELECT DISTINCT hopgate.spend_month_of(at) FROM unnest(came) ORDER BY 1 LOOP
-    PERFORM hopgate.spend_make_month(month);
-  END LOOP;
-  INSERT INTO hopgate.spend_texts (text)
-    SELECT text FROM (SELECT labels AS text FROM unnest(came) UNION SELECT price FROM unnest(came)) used
-    WHERE text IS NOT NULL AND NOT EXISTS (SELECT 1 FROM hopgate.spend_texts t WHERE md5(t.text) = md5(used.text))
-    ORDER BY text ON CONFLICT DO NOTHING;
-  WITH old AS (DELETE FROM hopgate.spend_rows s USING unnest(came) c
-    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
-    SELECT array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
-  WITH old AS (DELETE FROM hopgate.spend_kept s USING unnest(came) c
-    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
-    SELECT gone || array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
-  WITH new AS (INSERT INTO hopgate.spend_rows (at, writer, n, rev, labels, price, ${NAMES.join(', ')})
-    SELECT c.at, c.writer, c.n, c.rev, l.id, p.id, ${NAMES.join(', ')}
-    FROM unnest(came) c JOIN hopgate.spend_texts l ON md5(l.text) = md5(c.labels)
-      LEFT JOIN hopgate.spend_texts p ON md5(p.text) = md5(c.price)
-    WHERE NOT EXISTS (SELECT 1 FROM hopgate.spend_kept k WHERE k.at = c.at AND k.writer = c.writer AND k.n = c.n)
-    ORDER BY time, n ON CONFLICT DO NOTHING RETURNING *)
-    SELECT array_agg(ROW(new.*)::hopgate.spend_rows) INTO made FROM new;
-  IF made IS NOT NULL OR gone IS NOT NULL THEN PERFORM hopgate.spend_count(made, gone); END IF;
-  DELETE FROM hopgate.spend_open o USING unnest(came) c WHERE o.at = c.at AND o.writer = c.writer AND o.n = c.n;
-END;
-$$;
-
-CREATE OR REPLACE FUNCTION hopgate.spend_prune(row_days int, total_days int, settled_ms bigint, most int) RETURNS int
-LANGUAGE plpgsql AS $$
-DECLARE
-  now_ms bigint := extract(epoch FROM clock_timestamp()) * 1000;
-  month bigint;
-  deleted int := 0;
-  part int;
-BEGIN
-  PERFORM set_config('lock_timeout', '2000', true);
-  IF NOT pg_try_advisory_xact_lock(7496235) THEN RETURN 0; END IF;
-  IF row_days > 0 THEN
-    PERFORM pg_advisory_xact_lock(7496233);
-    SELECT start INTO month FROM hopgate.spend_months WHERE until <= now_ms - row_days * 86400000::bigint
-      AND made < clock_timestamp() - settled_ms * interval '1 millisecond' ORDER BY start LIMIT 1;
-    IF month IS NOT NULL THEN
-      EXECUTE format('INSERT INTO hopgate.spend_kept SELECT * FROM hopgate.%I WHERE rev < 3 ON CONFLICT DO NOTHING',
-        hopgate.spend_part_of(month));
-      EXECUTE format('DROP TABLE hopgate.%I', hopgate.spend_part_of(month));
-      DELETE FROM hopgate.spend_months WHERE start = month;
-      deleted := most;
-    END IF;
-  END IF;
-  IF total_days > 0 THEN
-    FOR span_of IN 0..2 LOOP
-      DELETE FROM hopgate.spend_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_totals
-        WHERE span = span_of AND start < now_ms - (total_days + (ARRAY[1, 1, 31])[span_of + 1]) * 86400000::bigint
-        LIMIT most));
-      GET DIAGNOSTICS part = ROW_COUNT;
-      deleted := deleted + part;
-    END LOOP;
-    DELETE FROM hopgate.spend_session_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_session_totals
-      WHERE start < now_ms - (total_days + 1) * 86400000::bigint LIMIT most));
-    GET DIAGNOSTICS part = ROW_COUNT;
-    deleted := deleted + part;
-  END IF;
-  DELETE FROM hopgate.spend_kept WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_kept
-    WHERE at < now_ms - least(366, coalesce(nullif(total_days, 0), 366)) * 86400000::bigint LIMIT most));
-  DELETE FROM hopgate.spend_spools s WHERE seen < clock_timestamp() - interval '30 days'
-    AND NOT EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id);
-  RETURN deleted;
-END;
-$$;
-`;
+${applying(true)}
+${pruning(true)}`;
 
 /** A report of a month takes as long as starting processes for it, and other queries need the cores. */
 const SERIAL = `

@@ -4,9 +4,10 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { SpendReader } from './schema.ts';
 import {
   bucketOf,
+  columnOf,
+  groupNames,
   keyCondition,
   keyValues,
-  labelValues,
   placeOf,
   type RequestCounts,
   totalOf,
@@ -48,8 +49,7 @@ async function counted(
 ): Promise<RequestCounts> {
   const { names } = reader;
   const { by, from, to, step } = query;
-  const labels = typeof by === 'object' ? await labelValues(reader, by.label) : undefined;
-  const column = typeof by === 'object' ? 'labels' : by;
+  const nameOf = await groupNames(reader, query);
   const isSession = by === 'session';
   const named = isSession ? ` AND session IN ${names.names}` : '';
   const values = {
@@ -58,7 +58,7 @@ async function counted(
     ...keyValues(query),
     ...(isSession && { names: JSON.stringify(groups.map(({ name }) => name)) }),
   };
-  const rows = `(SELECT time - time % 3600000 AS start, ${column} AS name, request FROM ${names.rows}
+  const rows = `(SELECT time - time % 3600000 AS start, ${columnOf(query)} AS name, request FROM ${names.rows}
     WHERE time >= $from AND time < $to${keyCondition(query)}${named}) AS counted`;
   const found = await reader.all<Counted>(
     `SELECT name, ${bucketOf(step, names)} AS bucket, ${COUNTS} FROM ${rows} GROUP BY bucket, name`,
@@ -67,8 +67,7 @@ async function counted(
   const [all] = await reader.all<Counted>(`SELECT ${COUNTS} FROM ${rows}`, values);
   const byGroup = new Map<string, { tries: number; requests: number }>();
   for (const { name, bucket, tries, requests } of found) {
-    const shown = labels === undefined ? String(name) : (labels.get(Number(name)) ?? null);
-    const place = placeOf(shown, step === undefined ? undefined : bucket);
+    const place = placeOf(nameOf(name), step === undefined ? undefined : bucket);
     const one = byGroup.get(place) ?? { tries: 0, requests: 0 };
     // A key has one set of labels, so no request is in two of them.
     byGroup.set(place, { tries: one.tries + tries, requests: one.requests + requests });

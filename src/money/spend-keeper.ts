@@ -78,11 +78,6 @@ export class SpendKeeper {
     this.#options = options;
   }
 
-  /** Looks at once, and from then on by itself. */
-  open(): void {
-    void this.look();
-  }
-
   through(writer: string): number {
     return this.#keeper?.through(writer) ?? 0;
   }
@@ -100,7 +95,7 @@ export class SpendKeeper {
     return this.#store;
   }
 
-  /** Takes in all that is there. False: it could not be done. Never rejects. */
+  /** Takes in all that is there, and from then on by itself. False: it could not be done. Never rejects. */
   async look(): Promise<boolean> {
     // One that is under way may have passed the newest entries.
     await this.#running;

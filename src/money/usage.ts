@@ -263,12 +263,25 @@ export const keyCondition = ({ key }: UsageQuery) => (key === undefined ? '' : '
 export const keyValues = ({ key }: UsageQuery): Readonly<Record<string, string>> =>
   key === undefined ? {} : { key };
 
+/** The column that names the group of a row. */
+export const columnOf = ({ by }: UsageQuery) => (typeof by === 'object' ? 'labels' : by);
+
+/** The name of the group of a row, by the value of {@link columnOf}. */
+export async function groupNames(
+  reader: SpendReader,
+  { by }: UsageQuery,
+): Promise<(value: string | number | null) => string | null> {
+  if (typeof by === 'string') return String;
+  const labels = await labelValues(reader, by.label);
+  return (value) => labels.get(Number(value)) ?? null;
+}
+
 async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Promise<void> {
   const { names } = reader;
   const rests = new Rests();
-  const { by, from, to, step } = query;
-  const labels = typeof by === 'object' ? await labelValues(reader, by.label) : undefined;
-  const column = labels === undefined ? (by as string) : 'labels';
+  const { from, to, step } = query;
+  const nameOf = await groupNames(reader, query);
+  const column = columnOf(query);
   // What was taken back leaves groups of nothing.
   const sql = (where: string) =>
     `SELECT ${column} AS name, ${bucketOf(step, names)} AS bucket, ${SUMS} FROM ${names.totals} WHERE (${where})${keyCondition(query)} GROUP BY bucket, ${column} HAVING sum(tries) <> 0`;
@@ -277,12 +290,7 @@ async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups)
   for (const asked of reader.remote ? [parts] : parts.map((part) => [part])) {
     const { where, values } = withinParts(asked);
     for (const row of await reader.all<Summed>(sql(where), { ...values, ...keyValues(query) })) {
-      const { name, bucket } = row;
-      groups.add(
-        labels === undefined ? String(name) : (labels.get(Number(name)) ?? null),
-        bucket,
-        row,
-      );
+      groups.add(nameOf(row.name), row.bucket, row);
     }
     await rests.rest();
   }
@@ -368,7 +376,7 @@ async function dearestSessions(
 }
 
 /** The values of one label by the id of the labels. */
-export async function labelValues(
+async function labelValues(
   reader: SpendReader,
   name: string,
 ): Promise<ReadonlyMap<number, string>> {
