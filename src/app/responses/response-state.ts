@@ -27,7 +27,7 @@ import {
   resolveReferences,
 } from '../../features/response-store/index.ts';
 import type { ClientRequest } from '../../gateway/client-request.ts';
-import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
+import type { RememberedChain } from '../../gateway/stream/client-lane.ts';
 import type { FinalAnswer } from '../../gateway/stream/pipeline.ts';
 import type { AnswerSession, AnswerSessions } from '../../gateway/tries/answer-sessions.ts';
 import type { Exchange, ExchangeFeatures, Spent } from '../../gateway/types.ts';
@@ -63,202 +63,242 @@ interface Found {
   readonly error?: GatewayError;
 }
 
-const bodyOf = (ask: ClientRequest): JsonObject => ask.conversation.origin?.value ?? {};
-
 /** The provider that keeps what it answers: then its own ids mean something to it. */
 const keeperOf = ({ target, client }: FeatureContext): string | undefined =>
   target.protocol === client && target.profile.storesResponses === true
     ? target.provider
     : undefined;
 
-/**
- * What acts on one exchange.
- *
- * With gateway keys, all clients share the vendor's account: a response, an item or a conversation that
- * this owner did not create here is not found, and the vendor is not asked. Without keys, what is not
- * known goes to a vendor of the same protocol, which may know it.
- */
-export function responseState({ store, sessions }: ResponseStateOptions) {
-  return (
+/** An exchange of the Responses protocol. */
+interface Asked {
+  readonly exchange: Exchange;
+  readonly ask: ClientRequest;
+  readonly space: string | undefined;
+  readonly session: AnswerSession;
+}
+
+/** What acts on an exchange; undefined for one of another protocol. */
+export const responseState =
+  (options: ResponseStateOptions) =>
+  (
     exchange: Exchange,
     ask: ClientRequest,
     space: string | undefined,
     session: AnswerSession,
   ): ExchangeFeatures | undefined => {
     if (ask.protocol !== openaiResponses) return undefined;
-    const owner = ownerOf(exchange.owner);
-    const began = performance.timeOrigin + exchange.started;
-    let keeper: string | undefined;
-    let model = '';
-    let found: Found | undefined;
-    const { lane } = exchange;
-    /** What the request continues; undefined where only the vendor knows it. */
-    let before: RememberedChain | readonly JsonObject[] | undefined = [];
-    const isGuarded = ({ target, client }: FeatureContext) =>
-      owner !== '' && target.protocol === client;
-
-    async function lookUp(context: FeatureContext): Promise<Found> {
-      const body = bodyOf(ask);
-      const guarded = isGuarded(context);
-      try {
-        const named = guarded && conversationId(body);
-        if (named) throw conversationNotFound(named);
-        const asked: ReferenceContext = {
-          keeper,
-          mayKnow: owner === '' && context.target.protocol === context.client,
-          guarded: guarded && keeper !== undefined,
-        };
-        const reads = await fetched(body, asked);
-        const items = await history(body, guarded, reads);
-        return { body: resolveReferences(body, reads, owner, asked), items };
-      } catch (thrown) {
-        return { body, error: asGatewayError(thrown) };
-      }
+    const state = new ResponseState(options, { exchange, ask, space, session });
+    const features = [state];
+    if (!storeOff(ask)) {
+      return {
+        features,
+        onAnswer: (answer, spent) => state.keep(answer, spent),
+        onPartialAnswer: (answer, spent) => state.keepJob(answer, spent),
+      };
     }
-
-    /** Everything that the body names, in one go. */
-    function fetched(body: JsonObject, asked: ReferenceContext) {
-      const id = body.previous_response_id;
-      const recalled = typeof id === 'string' ? lane?.recall(id) : undefined;
-      // What the connection remembers is enough, unless the vendor may know it better.
-      const wants = typeof id === 'string' && (recalled === undefined || keeper !== undefined);
-      // Without keys, the vendor may know what cannot be looked up here: never what this gateway named itself.
-      const lenient =
-        recalled !== undefined || (owner === '' && keeper !== undefined && !(wants && isOwnId(id)));
-      const responses = wants ? [id] : [];
-      return store.fetch(
-        { responses, chains: true, items: referredItems(body, asked) },
-        owner,
-        lenient,
-      );
-    }
-
-    async function history(body: JsonObject, guarded: boolean, reads: ResponseReads) {
-      const id = body.previous_response_id;
-      // What is not an id is refused in words.
-      if (typeof id !== 'string') return earlierItems(body, reads, owner);
-      const recalled = lane?.recall(id);
-      const kept = reads.known(id, owner);
-      before = recalled;
-      if (keeper !== undefined && kept?.keeper === keeper) {
-        if (lane !== undefined) before ??= await storedChain(id, reads);
-        return undefined;
-      }
-      if (recalled !== undefined) {
-        return recalled.items().filter((item) => !isVendorReference(item));
-      }
-      if (kept === undefined) {
-        if (keeper !== undefined && !guarded) return undefined;
-        throw previousNotFound(id);
-      }
-      const chain = await reads.chain(id, owner);
-      if (lane !== undefined) before = chainItems(chain);
-      return chainItems(chain, keeper);
-    }
-
-    async function storedChain(
-      id: string,
-      reads: ResponseReads,
-    ): Promise<readonly JsonObject[] | undefined> {
-      const chain = await reads.chain(id, owner);
-      return 'missing' in chain ? undefined : chainItems(chain);
-    }
-
-    const continuation: Feature = {
-      name: 'response-state',
-      mayApply(bytes, context) {
-        found = undefined;
-        before = [];
-        keeper = keeperOf(context);
-        model = context.target.model;
-        return containsAny(bytes, isGuarded(context) ? NAMES : CONTINUES);
-      },
-      async prepare(conversation, context) {
-        if (context.hop === 1 && conversation === ask.conversation) found = await lookUp(context);
-      },
-      request(conversation: Conversation, context): Conversation {
-        // The answer is made of several of the vendor's: none of those that it keeps is the whole.
-        if (context.hop > 1) keeper = undefined;
-        if (conversation !== ask.conversation || found === undefined) return conversation;
-        const { body, items, error } = found;
-        if (error !== undefined) throw error;
-        const own = body === bodyOf(ask) ? conversation : openaiResponses.decodeRequest(body);
-        const left = countOf(bodyOf(ask)) - countOf(body);
-        if (left > 0) context.notes.add('reasoning_dropped', 'input', `${left} items`);
-        if (items === undefined) {
-          // A body that can be read in two ways goes out as it was read here.
-          return isGuarded(context) && own === conversation && isAmbiguous(ask.bytes)
-            ? { ...own }
-            : own;
-        }
-        const { target, notes } = context;
-        notes.add('previous_response_expanded', 'previous_response_id', `${items.length} items`);
-        const whole = prependItems(own, items.filter(isObject));
-        if (target.protocol === openaiResponses.name) return whole;
-        // Said in full now: another protocol's encoder must not report the id as lost.
-        const { previousResponseId: _, ...settings } = whole.settings;
-        return { ...whole, settings };
-      },
-    };
-    return {
-      features: [continuation],
-      // Codex and other agents keep their own history; what is not to be stored costs nothing here.
-      ...(storeOff(ask)
-        ? lane === undefined
-          ? {}
-          : { onAnswer: (answer) => remember(lane, learned(answer)) }
-        : {
-            onAnswer: keep,
-            onPartialAnswer: keepJob,
-          }),
-    };
-    /** The response that the client got; a request that continues it belongs to this session. */
-    function learned(answer: Answer): DeliveredResponse | undefined {
-      const delivered = deliveredBy(answer);
-      const id = delivered?.response.id;
-      if (typeof id === 'string') sessions.learn(id, exchange.owner, session);
-      return delivered;
-    }
-    /** The connection can go on from this answer, whether it is stored or not. */
-    function remember(memory: ConnectionMemory, delivered: DeliveredResponse | undefined): void {
-      const id = delivered?.response.id;
-      if (delivered === undefined || before === undefined || typeof id !== 'string') return;
-      const asked = inputItems(found?.body ?? bodyOf(ask));
-      memory.remember(id, before, [...asked, ...delivered.output]);
-    }
-    /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
-    function keepJob({ frames }: FinalAnswer, spent: Spent | undefined): void {
-      if (keeper === undefined || bodyOf(ask).background !== true) return;
-      const response = responseBegun(frames);
-      if (response === undefined) return;
-      const body = bodyOf(ask);
-      const due = dueFor(spent);
-      record(store, { body, response, owner, space, began, keeper, due, inputItems, outputItems });
-    }
-    function dueFor(spent: Spent | undefined): Due {
-      const { id: request, sessionId } = exchange;
-      const session = sessionId || undefined;
-      return { request, session, spent, countedAt: began, asked: ask.model, model };
-    }
-    function keep(answer: Answer, spent: Spent | undefined): Promise<void> | undefined {
-      const delivered = learned(answer);
-      if (lane !== undefined) remember(lane, delivered);
-      if (delivered === undefined) return undefined;
-      const { response, output } = delivered;
-      const stored = record(store, {
-        body: bodyOf(ask),
-        response,
-        owner,
-        space,
-        began,
-        keeper,
-        due: dueFor(spent),
-        inputItems,
-        outputItems: () => output,
-      });
-      return stored ? store.sent() : undefined;
-    }
+    // Codex and other agents keep their own history; what is not to be stored costs nothing here.
+    return exchange.lane === undefined
+      ? { features }
+      : { features, onAnswer: (answer) => void state.learned(answer) };
   };
+
+/**
+ * With gateway keys, all clients share the vendor's account: a response, an item or a conversation that
+ * this owner did not create here is not found, and the vendor is not asked. Without keys, what is not
+ * known goes to a vendor of the same protocol, which may know it.
+ */
+class ResponseState implements Feature {
+  readonly name = 'response-state';
+  readonly #options: ResponseStateOptions;
+  readonly #asked: Asked;
+  readonly #owner: string;
+  readonly #began: number;
+  #keeper: string | undefined;
+  #model = '';
+  #found: Found | undefined;
+  /** What the request continues; undefined where only the vendor knows it. */
+  #before: RememberedChain | readonly JsonObject[] | undefined = [];
+
+  constructor(options: ResponseStateOptions, asked: Asked) {
+    const { exchange } = asked;
+    this.#options = options;
+    this.#asked = asked;
+    this.#owner = ownerOf(exchange.owner);
+    this.#began = performance.timeOrigin + exchange.started;
+  }
+
+  get #body(): JsonObject {
+    return this.#asked.ask.conversation.origin?.value ?? {};
+  }
+
+  #isGuarded({ target, client }: FeatureContext): boolean {
+    return this.#owner !== '' && target.protocol === client;
+  }
+
+  mayApply(bytes: Buffer, context: FeatureContext): boolean {
+    this.#found = undefined;
+    this.#before = [];
+    this.#keeper = keeperOf(context);
+    this.#model = context.target.model;
+    return containsAny(bytes, this.#isGuarded(context) ? NAMES : CONTINUES);
+  }
+
+  async prepare(conversation: Conversation, context: FeatureContext): Promise<void> {
+    if (context.hop === 1 && conversation === this.#asked.ask.conversation) {
+      this.#found = await this.#lookUp(context);
+    }
+  }
+
+  request(conversation: Conversation, context: FeatureContext): Conversation {
+    const { ask } = this.#asked;
+    // The answer is made of several of the vendor's: none of those that it keeps is the whole.
+    if (context.hop > 1) this.#keeper = undefined;
+    if (conversation !== ask.conversation || this.#found === undefined) return conversation;
+    const { body, items, error } = this.#found;
+    if (error !== undefined) throw error;
+    const own = body === this.#body ? conversation : openaiResponses.decodeRequest(body);
+    const left = countOf(this.#body) - countOf(body);
+    if (left > 0) context.notes.add('reasoning_dropped', 'input', `${left} items`);
+    if (items === undefined) {
+      // A body that can be read in two ways goes out as it was read here.
+      return this.#isGuarded(context) && own === conversation && isAmbiguous(ask.bytes)
+        ? { ...own }
+        : own;
+    }
+    const { target, notes } = context;
+    notes.add('previous_response_expanded', 'previous_response_id', `${items.length} items`);
+    const whole = prependItems(own, items.filter(isObject));
+    if (target.protocol === openaiResponses.name) return whole;
+    // Said in full now: another protocol's encoder must not report the id as lost.
+    const { previousResponseId: _, ...settings } = whole.settings;
+    return { ...whole, settings };
+  }
+
+  async #lookUp(context: FeatureContext): Promise<Found> {
+    const body = this.#body;
+    const owner = this.#owner;
+    const guarded = this.#isGuarded(context);
+    try {
+      const named = guarded && conversationId(body);
+      if (named) throw conversationNotFound(named);
+      const asked: ReferenceContext = {
+        keeper: this.#keeper,
+        mayKnow: owner === '' && context.target.protocol === context.client,
+        guarded: guarded && this.#keeper !== undefined,
+      };
+      const reads = await this.#fetched(body, asked);
+      const items = await this.#history(body, guarded, reads);
+      return { body: resolveReferences(body, reads, owner, asked), items };
+    } catch (thrown) {
+      return { body, error: asGatewayError(thrown) };
+    }
+  }
+
+  /** Everything that the body names, in one go. */
+  #fetched(body: JsonObject, asked: ReferenceContext) {
+    const { keeper } = asked;
+    const id = body.previous_response_id;
+    const recalled = typeof id === 'string' ? this.#asked.exchange.lane?.recall(id) : undefined;
+    // What the connection remembers is enough, unless the vendor may know it better.
+    const wants = typeof id === 'string' && (recalled === undefined || keeper !== undefined);
+    // Without keys, the vendor may know what cannot be looked up here: never what this gateway named itself.
+    const lenient =
+      recalled !== undefined ||
+      (this.#owner === '' && keeper !== undefined && !(wants && isOwnId(id)));
+    return this.#options.store.fetch(
+      { responses: wants ? [id] : [], chains: true, items: referredItems(body, asked) },
+      this.#owner,
+      lenient,
+    );
+  }
+
+  async #history(body: JsonObject, guarded: boolean, reads: ResponseReads) {
+    const { lane } = this.#asked.exchange;
+    const owner = this.#owner;
+    const keeper = this.#keeper;
+    const id = body.previous_response_id;
+    // What is not an id is refused in words.
+    if (typeof id !== 'string') return earlierItems(body, reads, owner);
+    const recalled = lane?.recall(id);
+    const kept = reads.known(id, owner);
+    this.#before = recalled;
+    if (keeper !== undefined && kept?.keeper === keeper) {
+      if (lane !== undefined) this.#before ??= await this.#storedChain(id, reads);
+      return undefined;
+    }
+    if (recalled !== undefined) {
+      return recalled.items().filter((item) => !isVendorReference(item));
+    }
+    if (kept === undefined) {
+      if (keeper !== undefined && !guarded) return undefined;
+      throw previousNotFound(id);
+    }
+    const chain = await reads.chain(id, owner);
+    if (lane !== undefined) this.#before = chainItems(chain);
+    return chainItems(chain, keeper);
+  }
+
+  async #storedChain(id: string, reads: ResponseReads): Promise<readonly JsonObject[] | undefined> {
+    const chain = await reads.chain(id, this.#owner);
+    return 'missing' in chain ? undefined : chainItems(chain);
+  }
+
+  /**
+   * The response that the client got; a request that continues it belongs to this session, and the connection can go on
+   * from it, whether it is stored or not.
+   */
+  learned(answer: Answer): DeliveredResponse | undefined {
+    const { exchange, session } = this.#asked;
+    const delivered = deliveredBy(answer);
+    const id = delivered?.response.id;
+    if (delivered === undefined || typeof id !== 'string') return delivered;
+    this.#options.sessions.learn(id, exchange.owner, session);
+    if (exchange.lane !== undefined && this.#before !== undefined) {
+      const asked = inputItems(this.#found?.body ?? this.#body);
+      exchange.lane.remember(id, this.#before, [...asked, ...delivered.output]);
+    }
+    return delivered;
+  }
+
+  keep(answer: Answer, spent: Spent | undefined): Promise<void> | undefined {
+    const delivered = this.learned(answer);
+    if (delivered === undefined) return undefined;
+    const { response, output } = delivered;
+    const stored = this.#record(response, spent, () => output);
+    return stored ? this.#options.store.sent() : undefined;
+  }
+
+  /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
+  keepJob({ frames }: FinalAnswer, spent: Spent | undefined): void {
+    if (this.#keeper === undefined || this.#body.background !== true) return;
+    const response = responseBegun(frames);
+    if (response !== undefined) this.#record(response, spent, outputItems);
+  }
+
+  #record(response: JsonObject, spent: Spent | undefined, output: typeof outputItems): boolean {
+    const { exchange, ask, space } = this.#asked;
+    const began = this.#began;
+    const session = exchange.sessionId || undefined;
+    const due: Due = {
+      request: exchange.id,
+      session,
+      spent,
+      countedAt: began,
+      asked: ask.model,
+      model: this.#model,
+    };
+    return record(this.#options.store, {
+      body: this.#body,
+      response,
+      owner: this.#owner,
+      space,
+      began,
+      keeper: this.#keeper,
+      due,
+      inputItems,
+      outputItems: output,
+    });
+  }
 }
 
 /** `store: false`: the text is searched first, so that a body that must be kept is not decoded for it. */
