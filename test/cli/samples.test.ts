@@ -225,6 +225,29 @@ describe('samples', () => {
     return samples.map((row) => row.id).toSorted();
   };
 
+  test('an import of a sample that is here already leaves its texts as they are', async () => {
+    const file = join(world.home, 'blank.json');
+    await world.run(['samples', 'export', id, '--redact', '-o', file]);
+    const body = async () => (await world.run(['samples', 'show', id, 'client-request'])).out;
+    const before = await body();
+    const { code, out, err } = await world.run(['samples', 'import', file]);
+    expect({ code, out }).toEqual({ code: 0, out: `${id}\n` });
+    expect(err).toContain('stays as it is');
+    expect(await body()).toBe(before);
+  });
+
+  test('attempts are told only where one was repeated, beside the number of hops', async () => {
+    const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+    const [hops, repeated] = [exchange(), exchange()];
+    recorder.begin(hops)!.end(told({ tries: 2, hops: 2 }));
+    recorder.begin(repeated)!.end(told({ tries: 2, hops: 1 }));
+    await recorder.close();
+    expect((await world.run(['samples', 'show', hops.id])).out).not.toContain('attempts');
+    expect((await world.run(['samples', 'show', repeated.id])).out).toMatch(
+      /attempts +2 in 1 hop\n/,
+    );
+  });
+
   test('--protocol, and its older name --entry, ask for the protocol of the client', async () => {
     for (const option of ['--protocol', '--entry']) {
       expect(await listed(option, 'openai-chat')).toEqual([id]);

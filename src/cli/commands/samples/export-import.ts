@@ -36,7 +36,11 @@ export async function importSamples(
   let failed = false;
   for (const file of files) {
     try {
-      ids.push(store.import(readExported(resolve(io.cwd, file))).id);
+      const sample = readExported(resolve(io.cwd, file));
+      // The file may have blanked texts.
+      const known = store.find(sample.meta.id);
+      if (known?.id === sample.meta.id) err.line(`${known.id} is here already and stays as it is.`);
+      ids.push((known?.id === sample.meta.id ? known : store.import(sample)).id);
     } catch (thrown) {
       failed = true;
       err.line(`hopgate: ${file}: ${thrown instanceof Error ? thrown.message : thrown}`);

@@ -67,7 +67,7 @@ export async function runShow(
 }
 
 function facts(meta: SampleMeta, cost: number | null): readonly (readonly [string, string])[] {
-  const { error, usage } = meta;
+  const { error, usage, hops = 1, tries = hops } = meta;
   const all: (readonly [string, string | undefined])[] = [
     ['about', meta.about],
     ['time', `${new Date(meta.time).getFullYear()}-${clock(meta.time)}`],
@@ -84,7 +84,7 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
       meta.stream === true && (meta.status ?? 0) < 400 ? 'cut off' : 'error',
       error === undefined ? undefined : `${error.kind}: ${error.message}`,
     ],
-    ['attempts', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
+    ['attempts', tries > hops ? `${tries} in ${plural(hops, 'hop')}` : undefined],
     ['took', millis(meta.total_ms)],
     ['tokens', usage === undefined ? undefined : tokensText(usage)],
     ['cost', cost === null ? undefined : usd(cost)],
