@@ -6,6 +6,7 @@ import { count, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { type AdminRoute, go, hashOf, type Query, type Route } from '../kit/route.ts';
+import { Search } from '../kit/search.tsx';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
 import { getBudgets, getUsage, type KeyView, listKeys, type UsageGroup } from './api.ts';
@@ -38,9 +39,7 @@ export function KeysPage({ route }: { route: AdminRoute }) {
 }
 
 function KeyList({ query }: { query: Query }) {
-  const search = useRef<HTMLInputElement>(null);
   const budgets = useRef<HTMLElement>(null);
-  const timer = useRef(0);
   const wanted = { search: query.q, revoked: query.revoked, limit: ON_PAGE };
   const loaded = useLoad(
     async (signal) => {
@@ -59,7 +58,6 @@ function KeyList({ query }: { query: Query }) {
   useLayoutEffect(() => {
     if (asked) budgets.current?.scrollIntoView();
   }, [asked]);
-  useKeys({ '/': () => search.current?.focus() }, 1);
   const change = (changes: Query) => go(listRoute({ ...query, ...changes }), true);
   const more = async () => {
     if (found === undefined) return;
@@ -68,17 +66,11 @@ function KeyList({ query }: { query: Query }) {
   };
   const actions = (
     <>
-      <input
-        ref={search}
-        type="search"
+      <Search
+        label={t`Search keys`}
         placeholder={t`Search names, labels, models`}
-        aria-label={t`Search keys`}
-        spellcheck={false}
-        defaultValue={query.q ?? ''}
-        onInput={({ currentTarget }) => {
-          clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => change({ q: currentTarget.value.trim() }), 250);
-        }}
+        q={query.q ?? ''}
+        put={(q) => change({ q })}
       />
       <label class="check">
         <input

@@ -1,16 +1,16 @@
 /** The charts page: figures over time for the exchanges that match the filters. */
 
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Info, Stats } from '../../api/api.ts';
 import { getStats } from '../kit/api-calls.ts';
 import { count, millis, percent, short, usd } from '../kit/format.ts';
-import { useKeys, useLoad } from '../kit/hooks.ts';
+import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
 import { currentRoute, filtersOf, go, hashOf, type Query, withQuery } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { type Fact, Facts, Problem, Segments } from '../kit/ui.tsx';
-import { Filters, type SearchHandle } from '../list/filters.tsx';
+import { Filters } from '../list/filters.tsx';
 import { KeepLine } from '../list/keep-line.tsx';
 import { Chart } from './chart.tsx';
 import { chartsOf, requestsIn } from './chart-data.ts';
@@ -32,13 +32,11 @@ const change = (changes: Query) => go(withQuery(currentRoute(), changes), true);
 export function ChartsPage({ info, route, switched }: PageProps) {
   const query = filtersOf(route.query);
   const pointer = useState<number>();
-  const filters = useRef<SearchHandle>(null);
   const { data: stats, problem } = useLoad(
     (signal) => getStats({ ...query, since: query.since ?? RANGE }, BUCKETS, signal),
     [JSON.stringify(query)],
     RELOAD_AFTER,
   );
-  useKeys({ '/': () => filters.current?.search() });
   const choose = (index: number) => {
     const bucket = stats?.buckets[index];
     if (bucket === undefined) return;
@@ -55,7 +53,7 @@ export function ChartsPage({ info, route, switched }: PageProps) {
           value={query.since ?? RANGE}
           choose={(since) => change({ since, until: '' })}
         />
-        <Filters query={query} change={change} handle={filters} />
+        <Filters query={query} change={change} />
       </div>
       {/* What is drawn is what is recorded. */}
       <KeepLine info={info} switched={switched} />

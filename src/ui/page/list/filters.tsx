@@ -1,11 +1,12 @@
 /** The filters above the list: search, status, time, chips for what is in force, further ones, and the look of the list. */
 
-import { useImperativeHandle, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { CopyButton } from '../kit/copy.tsx';
 import { Field, Options } from '../kit/form.tsx';
 import { t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
 import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
+import { Search, useFollowing } from '../kit/search.tsx';
 import { keepSetting, setting } from '../kit/settings.ts';
 import { Button, Segments } from '../kit/ui.tsx';
 import { COLUMNS, chooseColumn, chooseDensity, type Look } from './columns.ts';
@@ -65,15 +66,9 @@ const NAMES: Readonly<Record<string, string>> = {
 /** Called with changed filters; '' removes one. */
 type Change = (query: Query) => void;
 
-export interface SearchHandle {
-  /** Focuses the search field. */
-  search(): void;
-}
-
 interface FiltersProps {
   readonly query: Query;
   readonly change: Change;
-  readonly handle: { current: SearchHandle | null };
   /** The list below the filters; left out: there is none. */
   readonly list?: {
     readonly look: Look;
@@ -88,14 +83,20 @@ interface FiltersProps {
   };
 }
 
-export const Filters = ({ query, change, handle, list }: FiltersProps) => (
+export const Filters = ({ query, change, list }: FiltersProps) => (
   <form
     class="filters"
     role="search"
     aria-label={t`Filter the exchanges`}
     onSubmit={(event) => event.preventDefault()}
   >
-    <Search q={query.q ?? ''} change={change} handle={handle} enter={list?.enter} />
+    <Search
+      label={t`Search`}
+      placeholder={t`Search what was said, ids, models, notes`}
+      q={query.q ?? ''}
+      put={(q) => change({ q })}
+      enter={list?.enter}
+    />
     <Segments
       label={t`Status`}
       options={STATUSES}
@@ -120,65 +121,6 @@ export const Filters = ({ query, change, handle, list }: FiltersProps) => (
     </p>
   </form>
 );
-
-interface SearchProps extends Pick<FiltersProps, 'change' | 'handle'> {
-  readonly q: string;
-  readonly enter: (() => void) | undefined;
-}
-
-function Search({ q, change, handle, enter }: SearchProps) {
-  const input = useFollowing(q);
-  const timer = useRef(0);
-  const put = (value: string) => {
-    clearTimeout(timer.current);
-    change({ q: value.trim() });
-  };
-  useImperativeHandle(
-    handle,
-    () => ({
-      search() {
-        input.current!.focus();
-        input.current!.select();
-      },
-    }),
-    [],
-  );
-  const press = (event: KeyboardEvent) => {
-    const { value } = input.current!;
-    if (event.key === 'Enter') put(value);
-    if (event.key === 'ArrowDown' && enter !== undefined) {
-      event.preventDefault();
-      // Not a move in the list as well.
-      event.stopPropagation();
-      put(value);
-      enter();
-    }
-    if (event.key !== 'Escape') return;
-    // Escape empties the search field without an input event: the filter is removed here.
-    event.preventDefault();
-    if (value !== '') put('');
-    input.current!.value = '';
-    input.current!.blur();
-  };
-  return (
-    <input
-      ref={input}
-      name="q"
-      type="search"
-      class="search"
-      autocomplete="off"
-      spellcheck={false}
-      placeholder={t`Search what was said, ids, models, notes`}
-      aria-label={t`Search`}
-      aria-keyshortcuts="/"
-      onInput={({ currentTarget }) => {
-        clearTimeout(timer.current);
-        timer.current = window.setTimeout(() => put(currentTarget.value), 200);
-      }}
-      onKeyDown={press}
-    />
-  );
-}
 
 /** Milliseconds since 1970. */
 const EPOCH = /^\d{10,}$/;
@@ -320,16 +262,6 @@ function FineField({ label, value, put, ...rest }: FineFieldProps) {
       />
     </Field>
   );
-}
-
-/** A field that follows a value, unless somebody types in it. */
-function useFollowing(value: string) {
-  const input = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => {
-    const field = input.current!;
-    if (document.activeElement !== field && field.value !== value) field.value = value;
-  });
-  return input;
 }
 
 interface ViewMenuProps {

@@ -2,14 +2,13 @@
 
 import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
 import type { Info, UiRow } from '../../api/api.ts';
-import { useKeys } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
 import { currentRoute, filtersOf, go, type Query, withQuery } from '../kit/route.ts';
 import { Blank, Button, Problem } from '../kit/ui.tsx';
 import { chosenLook } from './columns.ts';
 import { ExchangeList, type ListHandle } from './exchange-list.tsx';
-import { Filters, type SearchHandle } from './filters.tsx';
+import { Filters } from './filters.tsx';
 import { KeepLine } from './keep-line.tsx';
 import { type Feed, openRows, type Rows } from './rows.ts';
 import { FirstRequest, RecordingOff } from './welcome.tsx';
@@ -41,14 +40,12 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
   const [rows, inserted] = useRows(query);
   const [look, setLook] = useState(chosenLook);
   const list = useRef<ListHandle>(null);
-  const filters = useRef<SearchHandle>(null);
   const all = rows?.all;
   const suggested = useMemo(() => valuesOf(all ?? []), [all]);
   const state = rows?.feed;
   useLayoutEffect(() => {
     if (state !== undefined) feed(state);
   }, [state]);
-  useKeys(isHere ? { '/': () => filters.current!.search() } : {});
   const none = rows !== undefined && rows.all.length === 0 && !rows.loading;
   return (
     <section class="list-page" aria-label={t`Exchanges`} data-none={String(none)}>
@@ -56,7 +53,6 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
       <Filters
         query={query}
         change={refine}
-        handle={filters}
         list={{
           look,
           looks: () => setLook(chosenLook()),
