@@ -45,7 +45,7 @@ const ENGLISH: HelpWords = {
   about:
     'Speaks OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Google Gemini on both sides. Without a configuration it uses the API keys of the environment.',
   noCommand: 'no command: serve',
-  more: '"hopgate COMMAND --help" tells more about each command.',
+  more: '"hopgate COMMAND --help" describes each command.',
   usage: 'Usage',
   commands: 'Commands',
   moreCommands: 'More commands',

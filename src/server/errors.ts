@@ -101,7 +101,7 @@ export class ErrorResponses {
       (principal) => {
         if (isOperator(request.headers) || seesAll(principal)) return answer();
         const message =
-          'This tells of all keys: use an admin key or a key with "sees: all", or set auth.metrics.';
+          'This names all keys: use an admin key or a key with "sees: all", or set auth.metrics.';
         const options = { code: 'not_an_operator', retryable: false } as const;
         throw new GatewayError('permission', message, options);
       },

@@ -108,12 +108,14 @@ describe('help', () => {
       ),
     );
     expect(older.map(({ command, alias }) => `${command.name} --${alias}`)).toEqual([
+      'samples --entry',
       'replay --edge',
       'bisect --edge',
     ]);
     for (const { command, option, alias } of older) {
-      const parsed = parseLine([command.name, 'id', `--${alias}`, 'some-value'], COMMANDS);
-      expect(parsed.values).toEqual({ [option.name]: 'some-value' });
+      const value = option.choices?.[0] ?? 'some-value';
+      const parsed = parseLine([command.name, 'list', `--${alias}`, value], COMMANDS);
+      expect(parsed.values).toEqual({ [option.name]: value });
       const lines: string[] = [];
       commandHelp(
         command,

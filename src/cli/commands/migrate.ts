@@ -90,7 +90,7 @@ function migrate(
   const result = read(after);
   reportProblems(invocation, result);
   if (result.ok) return 0;
-  err.line('It had these before, too; "hopgate check" tells when they are gone.');
+  err.line('The old file had these problems, too; "hopgate check" shows them.');
   return 1;
 }
 

@@ -33,7 +33,7 @@ export const SERVE: CommandSpec = {
   summary: 'run the gateway',
   description: [
     'Listens on the configured address and prints one line to stdout when it is ready: "hopgate listening on http://HOST:PORT". Logs go to stderr.',
-    'SIGTERM and SIGINT let open streams finish, SIGHUP loads the configuration again. A terminal that closes sends SIGHUP, so the gateway goes on.',
+    'SIGTERM and SIGINT let open streams finish, SIGHUP loads the configuration again. A terminal that closes sends SIGHUP, so the gateway continues.',
   ],
   options: [
     {

@@ -43,7 +43,7 @@ export function resolveReferences(
   const readText = (text: string, path: Path): string | typeof DROPPED => {
     const bare = bareVariable(text);
     if (bare !== undefined && isCredential(path)) {
-      problems.push({ path, message: 'is sent as it stands', suggestion: `\${${bare}}` });
+      problems.push({ path, message: 'is sent unchanged', suggestion: `\${${bare}}` });
       return text;
     }
     if (!text.includes('${')) return text;

@@ -166,7 +166,7 @@ async function mayBegin(
   if (worked && !flag('yes')) {
     err.line(`${source.name} did not fail when it was recorded (${answer.status}).`);
     if (!io.interactive) {
-      err.line('--yes looks for a failure that comes and goes all the same.');
+      err.line('Pass --yes to look for a failure that comes and goes.');
       return false;
     }
   }

@@ -96,7 +96,7 @@ async function runInit(invocation: Invocation): Promise<number> {
 
 function greet({ err }: Invocation): void {
   err.line(err.paint('bold', 'This writes a configuration for hopgate.'));
-  err.line('Enter takes what stands in brackets; Ctrl-C ends it, and nothing is written.');
+  err.line('Press Enter to accept the default in brackets. Ctrl-C stops, and nothing is written.');
   err.line();
 }
 

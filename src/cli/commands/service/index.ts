@@ -119,7 +119,7 @@ async function install(
   const config = text('config') === undefined ? undefined : resolve(io.cwd, text('config')!);
   const loaded = await loadConfig({ environment: io.environment, path: config });
   if (!loaded.ok && machine.root === undefined) {
-    return refuse('the configuration cannot be used; "hopgate check" tells why. Nothing was done.');
+    return refuse('the configuration cannot be used; "hopgate check" says why. Nothing was done.');
   }
   const configuredMs = loaded.ok ? loaded.config.limits.drainMs : 0;
   const drain = Math.max(DRAIN_SECONDS, Math.ceil(configuredMs / 1000));

@@ -16,7 +16,7 @@ export const CLIENT_FILES = {
   zed: 'a provider in ~/.config/zed/settings.json',
   continue: 'models in ~/.continue/config.yaml',
   'claude-desktop': 'a profile in the configLibrary of Claude-3p, and the mode',
-  cursor: 'nothing; tells the steps',
+  cursor: 'nothing; prints the steps',
 } as const;
 
 export type ClientName = keyof typeof CLIENT_FILES;
