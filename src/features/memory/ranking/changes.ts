@@ -1,7 +1,7 @@
 /** Facts that change: "I moved to Munich" shares no word with "Where do I live?", and comes before "I live in Hamburg". */
 
 import { stem } from '../../../lib/text/stem.ts';
-import { countIn, countingIn, type Digest, termHash } from './digest.ts';
+import { countingIn, type Digest, hashAt, termHash } from './digest.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
 /** Words of questions, each with the words that announce a change of the answer. */
@@ -114,7 +114,7 @@ export function hasOne(shares: Float64Array, first: number): boolean {
 
 const isAboutTheSame = (older: Statement, newer: Statement, terms: QuestionTerms): boolean =>
   newer.score >= MIN_SCORE * older.score &&
-  Math.max(newer.digest.hashes.length, older.digest.hashes.length) <= MAX_TERMS &&
+  Math.max(newer.digest.terms, older.digest.terms) <= MAX_TERMS &&
   newer.digest.length <= MAX_LONGER * older.digest.length &&
   heldOf(older, newer, terms, false) >= MIN_HELD &&
   areAlike(older.digest, newer.digest);
@@ -137,13 +137,17 @@ function heldOf(
 }
 
 function areAlike(one: Digest, other: Digest): boolean {
-  const [few, many] = one.hashes.length < other.hashes.length ? [one, other] : [other, one];
+  const [few, many] = one.terms < other.terms ? [one, other] : [other, one];
   let all = 0;
   let common = 0;
-  few.hashes.forEach((hash) => {
-    if (EMPTY_HASHES.has(hash)) return;
+  // Both are in ascending order.
+  let at = 0;
+  for (let term = 0; term < few.terms; term++) {
+    const hash = hashAt(few, term);
+    if (EMPTY_HASHES.has(hash)) continue;
     all++;
-    if (countIn(many, hash) > 0) common++;
-  });
+    while (at < many.terms && hashAt(many, at) < hash) at++;
+    if (at < many.terms && hashAt(many, at) === hash) common++;
+  }
   return common >= ALIKE * all;
 }

@@ -11,10 +11,10 @@ export interface Digest {
   /** The number of words, as in `Terms.length`. */
   readonly length: number;
   readonly source: string;
-  /** Hashes of the terms, in ascending order. */
-  readonly hashes: Uint32Array;
-  /** How often each term occurs, at most 255 times. */
-  readonly counts: Uint8Array;
+  /** The number of terms. */
+  readonly terms: number;
+  /** As stored: hashes of the terms, in ascending order, and how often each occurs, at most 255 times. */
+  readonly bytes: Uint8Array;
 }
 
 const KINDS: readonly EventKind[] = ['statement', 'request', 'filler', 'forget'];
@@ -53,42 +53,35 @@ export function digestOf(
   return bytes;
 }
 
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+/** One number of eight bytes: a view on the bytes of each digest would take longer than all that is read of it. */
+const double = new Float64Array(1);
+const doubleBytes = new Uint8Array(double.buffer);
+
 /** Undefined for bytes of another version. */
-export function readDigest(stored: Uint8Array): Digest | undefined {
-  if (stored[0] !== VERSION) return undefined;
-  // Views on numbers of four bytes need such a start.
-  const bytes = stored.byteOffset % 4 === 0 ? stored : new Uint8Array(stored);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const count = view.getUint32(16, true);
-  const behindHashes = HEAD_BYTES + count * 4;
-  const behindCounts = behindHashes + count;
+export function readDigest(bytes: Uint8Array): Digest | undefined {
+  if (bytes[0] !== VERSION) return undefined;
+  const terms = numberAt(bytes, 16);
+  const source = HEAD_BYTES + terms * 5;
+  for (let at = 0; at < 8; at++) doubleBytes[at] = bytes[8 + at]!;
   return {
     kind: KINDS[bytes[1]!]!,
-    same: view.getFloat64(8, true),
-    length: view.getUint32(4, true),
-    source: Buffer.from(
-      bytes.buffer,
-      bytes.byteOffset + behindCounts,
-      view.getUint16(2, true),
-    ).toString(),
-    hashes: new Uint32Array(bytes.buffer, bytes.byteOffset + HEAD_BYTES, count),
-    counts: bytes.subarray(behindHashes, behindCounts),
+    same: double[0]!,
+    length: numberAt(bytes, 4),
+    source: decoder.decode(bytes.slice(source, source + bytes[2]! + bytes[3]! * 256)),
+    terms,
+    bytes,
   };
 }
 
-/** How often the term of a hash occurs. */
-export function countIn({ hashes, counts }: Digest, hash: number): number {
-  let low = 0;
-  let high = hashes.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >>> 1;
-    const found = hashes[middle]!;
-    if (found === hash) return counts[middle]!;
-    if (found < hash) low = middle + 1;
-    else high = middle - 1;
-  }
-  return 0;
-}
+const numberAt = (bytes: Uint8Array, at: number): number =>
+  (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0;
+
+export const hashAt = ({ bytes }: Digest, term: number): number =>
+  numberAt(bytes, HEAD_BYTES + term * 4);
+
+const countAt = ({ bytes, terms }: Digest, term: number): number =>
+  bytes[HEAD_BYTES + terms * 4 + term]!;
 
 /** Places of a table by the low bits of hashes: most of a text's are of no wanted one. */
 const PLACES = 4096;
@@ -108,11 +101,12 @@ export function countingIn(
       groupsOf.set(hash, [...(groupsOf.get(hash) ?? []), group]);
     }
   });
-  return ({ hashes, counts }) => {
+  return (digest) => {
     const found = new Float64Array(groups.length);
-    for (let at = 0; at < hashes.length; at++) {
-      if (isWanted[hashes[at]! % PLACES] === 0) continue;
-      for (const group of groupsOf.get(hashes[at]!) ?? []) found[group]! += counts[at]!;
+    for (let term = 0; term < digest.terms; term++) {
+      const hash = hashAt(digest, term);
+      if (isWanted[hash % PLACES] === 0) continue;
+      for (const group of groupsOf.get(hash) ?? []) found[group]! += countAt(digest, term);
     }
     return found;
   };

@@ -114,9 +114,10 @@ export class FileTerms implements TermsIndex {
     const { space, events } = place;
     const counts = await this.#counts(inside, space, events, lookedUp);
     const known = knownTerms(lookedUp, events, (form) => counts.get(form) ?? 0);
-    const weights = await this.#weights(inside, space, events, known);
     const { since, until } = question.within;
-    if (since > 0 || until < Number.MAX_SAFE_INTEGER) {
+    const isWhole = since <= 0 && until >= Number.MAX_SAFE_INTEGER;
+    const weights = await this.#weights(inside, space, events, known, isWhole);
+    if (!isWhole) {
       const within = await inside.query<{ seq: number }>(
         `SELECT seq FROM memory_events WHERE +time >= $1 AND +time < $2 AND ${isOneOf('seq', '$3', 'bigint')}`,
         [since, until, JSON.stringify([...weights.keys()])],
@@ -195,24 +196,29 @@ export class FileTerms implements TermsIndex {
     space: number,
     events: number,
     { eventCounts, forms }: Pick<FoundRows, 'eventCounts' | 'forms'>,
+    isWhole: boolean,
   ): Promise<Map<number, number>> {
     const rarest = [...eventCounts].filter(([, having]) => having > 0).sort((a, b) => a[1] - b[1]);
     const weights = new Map<number, number>();
     let left = MAX_ROWS_READ;
-    for (const [term, having] of rarest) {
+    for (const [at, [term, having]] of rarest.entries()) {
       // A very common term adds little once rarer terms have been found.
       if (left <= 0 || (having > left && weights.size > 0)) break;
+      const most = left;
+      left -= having;
+      // The rows of a single term all weigh the same: the newest ones are the pool.
+      const isSingle =
+        weights.size === 0 && left < (rarest[at + 1]?.[1] ?? Number.POSITIVE_INFINITY);
       const worth = worthOf(term, having, events);
       const held = forms.get(term)!.map((form) => `"${this.stored(space, form)}"`);
       const [hit] = await inside.query<{ rows: string }>(
         `SELECT json_group_array(rowid) AS rows FROM
            (SELECT rowid FROM words WHERE words MATCH $1 ORDER BY rowid DESC LIMIT $2)`,
-        [held.join(' OR '), left],
+        [held.join(' OR '), isSingle && isWhole ? Math.min(most, POOL) : most],
       );
       for (const row of JSON.parse(hit!.rows) as number[]) {
         weights.set(row, (weights.get(row) ?? 0) + worth);
       }
-      left -= having;
     }
     return weights;
   }
