@@ -114,7 +114,7 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     ]),
     cost: registry.counter(
       'hopgate_cost_usd_total',
-      'What attempts at upstreams cost, by the prices that are known; estimates included.',
+      'Cost in USD of attempts at upstreams, by the prices that are known; estimates included.',
       ['target'],
     ),
     errors: registry.counter(

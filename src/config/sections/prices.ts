@@ -67,7 +67,7 @@ export const searchPer = choice(
   'The unit of `search`; request: all searches of one request cost as much as one.',
 );
 
-const price = closed('What a model costs.', {
+const price = closed('The price of a model.', {
   input: million('prompt tokens.'),
   output: million('generated tokens, reasoning included.'),
   ...KINDS,

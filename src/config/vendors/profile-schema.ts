@@ -173,11 +173,14 @@ export const profileFacts = {
     'Chat, Responses: takes prompt_cache_key and explicit cache breakpoints at addresses of this host.',
   ).optional(),
   errors: named(
-    meaning('The meaning of the code.', 'What one of the codes means.'),
+    meaning('The meaning of the code.', 'The meaning of one of the codes.'),
     "The vendor's own error codes.",
   ).optional(),
   errorWords: named(
-    meaning('What the message means.', 'What an error whose message contains this text means.'),
+    meaning(
+      'The meaning of the message.',
+      'The meaning of errors whose message contains this text.',
+    ),
     "The same by a part of the error's message, for errors without a code of their own.",
   ).optional(),
   leakFamilies: texts('Families of leaked tool calls to look for; empty: none.'),

@@ -54,7 +54,7 @@ export const keySettings = {
   ).byDefault([]),
 };
 
-const schema = closed('What a key may use, and how much.', keySettings);
+const schema = closed('Settings of a key.', keySettings);
 /** The settings of a key as they are written and stored. */
 export type FileKeySettings = FileForm<typeof schema>;
 type OwnSettings = ProgramForm<typeof schema>;

@@ -160,7 +160,7 @@ const PATHS = {
       summary: 'Removes events by their ids, or those that hold all words of a text.',
       requestBody: { required: true, content: json(schemas.forget) },
       responses: {
-        200: answer('What was removed.', schemas.forgotten),
+        200: answer('The removed events.', schemas.forgotten),
         ...failures(400, 401, 403, 404, 501),
       },
     },

@@ -4,7 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 
 const closed = { additionalProperties: false } as const;
 
-const text = Type.String({ minLength: 1, description: 'What to remember.' });
+const text = Type.String({ minLength: 1, description: 'The text to remember.' });
 const source = Type.String({ description: 'Who said it or where it comes from.' });
 const tags = Type.Array(Type.String(), { description: 'Words to list events by.' });
 const importance = Type.Number({

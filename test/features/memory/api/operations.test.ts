@@ -229,7 +229,7 @@ test('every error has a readable message', async () => {
       { query: 'x', lmit: 1 },
       "'lmit' is not known here. Known fields: query, limit, max_tokens, since, until, time_zone.",
     ],
-    ['events', {}, "'text' is missing. What to remember."],
+    ['events', {}, "'text' is missing. The text to remember."],
     ['events', { text: 'x', importance: 2 }, "'importance' must be at most 1."],
     ['events', { text: 'x', tags: 'a' }, "'tags' must be a list."],
     ['events', { text: 'x', tags: [1] }, "'tags[0]' must be text (a JSON string)."],
