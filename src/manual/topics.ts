@@ -35,6 +35,8 @@ const PAGES: Readonly<Record<string, string>> = {
     '429, 500, 502, 503, 504, 529, too many requests, bad gateway, overloaded, overload, timeout, timed out, rate limited, provider key refused, 超时, 过载, 限流',
   '/troubleshooting#the-answer-is-not-what-you-expect':
     'empty answer, slow, stuck, hangs, buffering, no streaming, tool call as text, truncated, 卡住, 变慢, 乱码',
+  '/troubleshooting#report-a-problem':
+    'bug report, report a bug, report a problem, export sample, import sample, 报告问题, 导出样本',
   '/claude-code-on-glm': 'glm coding plan, claude code',
   '/two-keys':
     'multiple keys, several keys, key rotation, load balancing, key pool, 多个密钥, 密钥池, 负载均衡',
