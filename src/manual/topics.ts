@@ -47,7 +47,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/behind-nginx': 'nginx, reverse proxy, caddy, traefik, haproxy, alb, 反向代理',
   '/recipes#local-models':
     'local model, local models, ollama, vllm, lm studio, llama.cpp, offline, 本地模型',
-  '/recipes#eyes-for-a-text-model': 'image, images, vision, picture, screenshot, 图片, 看图',
+  '/recipes#images-for-a-text-model': 'image, images, vision, picture, screenshot, 图片, 看图',
   '/recipes#a-team-server':
     'team, lan, public address, listen on all interfaces, 0.0.0.0, 团队, 局域网',
   '/recipes#https-with-your-own-certificate':

@@ -126,7 +126,7 @@ websearch → server-tools#web-search
 mcp → server-tools#mcp-servers
 function calling → server-tools, notes
 vision → server-tools#vision
-images → server-tools#vision, recipes#eyes-for-a-text-model
+images → server-tools#vision, recipes#images-for-a-text-model
 embeddings → endpoints
 audio transcription → endpoints
 whisper → endpoints
@@ -258,8 +258,8 @@ request id → log-events, zh-CN
 headers → configuration, chat-apps, how-it-works, errors
 response headers → limits, changed-requests, how-it-works, notes
 custom headers → configuration#providers, server-tools
-proxy settings → security#towards-vendors, configuration
-http_proxy → security#towards-vendors
+proxy settings → security#connections-to-vendors, configuration
+http_proxy → security#connections-to-vendors
 corporate proxy → security, configuration, behind-nginx
 cors → recipes#browser-apps, troubleshooting
 redact → security#credentials
@@ -291,7 +291,7 @@ model routing by time → recipes, configuration#routes
 weighted → recipes, configuration#routes, how-it-works
 a/b test → recipes, configuration#routes, how-it-works
 long context → how-it-works, recipes, configuration
-image input → recipes#eyes-for-a-text-model, server-tools#vision
+image input → recipes#images-for-a-text-model, server-tools#vision
 pdf → configuration, server-tools
 json mode → notes, configuration
 structured output → notes, configuration
@@ -299,7 +299,7 @@ tool calls → notes, server-tools, glossary
 tool_use ids → notes
 orphaned_tool_use_repaired → notes#orphaned_tool_use_repaired
 x-hopgate-notes → notes, changed-requests
-previous_response_id → scale-out#stored-responses, security#whose-responses, websocket, notes
+previous_response_id → scale-out#stored-responses, security#owners-of-stored-responses, websocket, notes
 count tokens → notes, configuration, platforms, money
 prompt injection → security
 duckduckgo → server-tools#web-search
