@@ -1,9 +1,8 @@
 /** The head of the pages for administrators: title, actions, and what went wrong. */
 
-import type { Loaded } from '../kit/hooks.ts';
-import { useKeys } from '../kit/hooks.ts';
+import { type Loaded, useKeys } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import type { Child } from '../kit/ui.tsx';
+import { Banner, type Child } from '../kit/ui.tsx';
 
 interface PageFrameProps {
   readonly title: string;
@@ -27,10 +26,7 @@ export function PageFrame({ title, about, actions, loaded, children }: PageFrame
         {actions && <div class="admin-actions">{actions}</div>}
       </header>
       {loaded?.problem !== undefined && (
-        <p class="banner" role="alert">
-          <b>{t`Failed`}</b>
-          <span>{loaded.problem}</span>
-        </p>
+        <Banner title={t`Failed`} text={loaded.problem} role="alert" />
       )}
       <div class="admin-body">{children}</div>
     </div>

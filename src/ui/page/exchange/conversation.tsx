@@ -12,7 +12,7 @@ import { t } from '../kit/language.ts';
 import { ALL_LINES, LongText } from '../kit/long-text.tsx';
 import { isNested } from '../kit/nested.ts';
 import { NoteTags } from '../kit/notes.tsx';
-import { Button, type Child, Soft } from '../kit/ui.tsx';
+import { Banner, Button, type Child, Soft } from '../kit/ui.tsx';
 import { Picture, type PictureSource } from './picture.tsx';
 
 /** Turns at the beginning and at the end of a long conversation that are shown at first. */
@@ -41,7 +41,7 @@ export const Conversation = ({ view, of }: { view: ConversationView; of: Source 
     <Incomplete {...view} />
     {view.system.length > 0 && (
       <TurnBox who="system" number="–">
-        <SystemBlocks blocks={view.system} of={of} />
+        <Blocks blocks={view.system} at="system" of={of} />
       </TurnBox>
     )}
     <Tools all={view.tools} />
@@ -51,10 +51,10 @@ export const Conversation = ({ view, of }: { view: ConversationView; of: Source 
 
 export const TalkProblem = ({ problem }: Pick<ConversationView, 'problem'>) =>
   problem === null ? null : (
-    <div class="banner" role="note">
-      <b>{[problem.status, problem.kind].filter(Boolean).join(' ')}</b>
-      <span class="said">{problem.message}</span>
-    </div>
+    <Banner
+      title={[problem.status, problem.kind].filter(Boolean).join(' ')}
+      text={problem.message}
+    />
   );
 
 const FINISHES: Readonly<Record<string, string>> = {
@@ -188,9 +188,8 @@ export function Turn({ view: { role, blocks, at }, index, of }: TurnProps) {
   const who = results ? 'tool' : role;
   return (
     <TurnBox who={who} rules={rulesAt(at, of.notes ?? [])} number={String(index)}>
-      {blocks.map((one, i) => (
-        <Block key={i} one={one} place={[index, i]} of={of} lines={LINES[who]} />
-      ))}
+      {blocks.length === 0 && <p class="soft">{t`(nothing)`}</p>}
+      <Blocks blocks={blocks} at={index} of={of} lines={LINES[who]} />
     </TurnBox>
   );
 }
@@ -206,12 +205,17 @@ const WHO: Readonly<Record<string, string>> = {
 interface TurnBoxProps {
   readonly who: string;
   readonly rules?: readonly string[];
-  readonly number: string;
+  /** Left out: the answer. */
+  readonly number?: string;
   readonly children: Child;
 }
 
-const TurnBox = ({ who, rules = [], number, children }: TurnBoxProps) => (
-  <section class="turn" data-role={who} aria-label={t`${WHO[who] ?? who}, turn ${number}`}>
+export const TurnBox = ({ who, rules = [], number, children }: TurnBoxProps) => (
+  <section
+    class="turn"
+    data-role={who}
+    aria-label={number ? t`${WHO[who] ?? who}, turn ${number}` : t`answer`}
+  >
     <div class="who">
       <b>{WHO[who] ?? who}</b>
       <small>{number}</small>
@@ -222,24 +226,23 @@ const TurnBox = ({ who, rules = [], number, children }: TurnBoxProps) => (
           <NoteTags names={rules} />
         </div>
       )}
-      {Array.isArray(children) && children.length === 0 ? (
-        <p class="soft">{t`(nothing)`}</p>
-      ) : (
-        children
-      )}
+      {children}
     </div>
   </section>
 );
 
-/** The blocks of an answer. */
-export const AnswerBlocks = ({ blocks, of }: { blocks: readonly BlockView[]; of: Source }) =>
-  blocks.map((one, i) => <Block key={i} one={one} place={[0, i]} of={of} />);
+interface BlocksProps {
+  readonly blocks: readonly BlockView[];
+  /** The index of their turn, or `system`. */
+  readonly at: number | 'system';
+  readonly of: Source;
+  /** Lines of each text that are shown at first. */
+  readonly lines?: number | undefined;
+}
 
-/** The blocks of the instructions. */
-export const SystemBlocks = ({ blocks, of }: { blocks: readonly BlockView[]; of: Source }) =>
-  blocks.map((one, i) => (
-    <Block key={i} one={one} place={['system', i]} of={of} lines={LINES.system} />
-  ));
+/** The blocks of a turn, of an answer or of the instructions. */
+export const Blocks = ({ blocks, at, of, lines = LINES[at] }: BlocksProps) =>
+  blocks.map((one, i) => <Block key={i} one={one} place={[at, i]} of={of} lines={lines} />);
 
 /** Names of the notes about this place or a place inside it. */
 function rulesAt(at: string | undefined, notes: readonly Note[]): readonly string[] {

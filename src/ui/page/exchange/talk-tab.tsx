@@ -8,15 +8,14 @@ import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { go, withQuery } from '../kit/route.ts';
-import { type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
+import { Banner, type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
 import {
-  AnswerBlocks,
+  Blocks,
   Folded,
   Incomplete,
   outcomeOf,
   Settings,
   type Source,
-  SystemBlocks,
   TalkProblem,
   Tools,
   Turn,
@@ -123,9 +122,7 @@ const Missing = ({ problem }: { problem: string | undefined }) =>
   problem === undefined ? (
     <p class="soft">{t`The answer was not recorded.`}</p>
   ) : (
-    <p class="banner" role="note">
-      {problem}
-    </p>
+    <Banner text={problem} />
   );
 
 function Question({ view, of }: { view: ConversationView; of: Source }) {
@@ -146,7 +143,7 @@ function Question({ view, of }: { view: ConversationView; of: Source }) {
         <Folded title={t`System prompt`} about={t`${count(system)} characters`}>
           {() => (
             <div class="said">
-              <SystemBlocks blocks={view.system} of={of} />
+              <Blocks blocks={view.system} at="system" of={of} />
             </div>
           )}
         </Folded>
@@ -198,7 +195,7 @@ function Answer({ view, detail: { row }, of }: AnswerProps) {
       <TalkProblem {...view} />
       {row.state !== 'open' && <Incomplete {...view} />}
       <div class="said answer">
-        <AnswerBlocks blocks={view.turns.flatMap((turn) => turn.blocks)} of={of} />
+        <Blocks blocks={view.turns.flatMap((turn) => turn.blocks)} at={0} of={of} />
       </div>
     </>
   );

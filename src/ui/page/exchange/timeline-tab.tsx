@@ -8,7 +8,7 @@ import { t } from '../kit/language.ts';
 import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
-import { type Child, Soft } from '../kit/ui.tsx';
+import { Banner, type Child, Soft } from '../kit/ui.tsx';
 import { isCutOff, statusLabel } from '../list/status.ts';
 import type { ViewProps } from './stages.tsx';
 import { Waterfall } from './waterfall.tsx';
@@ -49,12 +49,7 @@ function Failure({ row, meta: { error } }: SampleDetail) {
   if (error === undefined) return null;
   // What the client got: its status had gone out before.
   const words = isCutOff(row) ? statusLabel(row) : [error.status, error.kind];
-  return (
-    <div class="banner" role="note">
-      <b>{words.filter(Boolean).join(' ')}</b>
-      <span class="said">{error.message}</span>
-    </div>
-  );
+  return <Banner title={words.filter(Boolean).join(' ')} text={error.message} />;
 }
 
 const PARTS = [

@@ -33,6 +33,21 @@ export const Problem = ({ text }: { text: Child }) =>
     </p>
   );
 
+/** Something that went wrong, in front of what is shown. */
+export const Banner = ({ title, text, role = 'note' }: BannerProps) => (
+  <p class="banner" role={role}>
+    {title && <b>{title}</b>}
+    <span class="said">{text}</span>
+  </p>
+);
+
+interface BannerProps {
+  readonly title?: string;
+  readonly text: string;
+  /** `alert`: it is read out at once. */
+  readonly role?: 'note' | 'alert';
+}
+
 /** What is shown where there is nothing yet: what it would be, and what to do. */
 export const Blank = ({ title, children }: { title: string; children?: Child }) => (
   <div class="blank">

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SessionStep, SessionView } from '../../api/api.ts';
-import { AnswerBlocks, Turn } from '../exchange/conversation.tsx';
+import { Blocks, Turn, TurnBox } from '../exchange/conversation.tsx';
 import { getConversation, getSession } from '../kit/api-calls.ts';
 import { Id } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
@@ -181,14 +181,9 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
         <Turn key={turn.index} view={turn} index={turn.index} of={of('client-request')} />
       ))}
       {answered.length > 0 && (
-        <section class="turn" data-role="assistant" aria-label={t`answer`}>
-          <div class="who">
-            <b>{t`assistant`}</b>
-          </div>
-          <div class="said">
-            <AnswerBlocks blocks={answered} of={of('client-response')} />
-          </div>
-        </section>
+        <TurnBox who="assistant">
+          <Blocks blocks={answered} at={0} of={of('client-response')} />
+        </TurnBox>
       )}
       {problem !== null && <p class="problem">{problem}</p>}
     </article>
