@@ -3,7 +3,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { act, announce, CopyButton } from '../kit/copy.tsx';
 import { Refused } from '../kit/fetching.ts';
-import { Ask, Form, Options, type Question } from '../kit/form.tsx';
+import { Ask, Form, type Question, Select } from '../kit/form.tsx';
 import { count, several, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
@@ -130,9 +130,7 @@ export function KeyDetail({ id }: { id: string }) {
       <>
         <p>{t`It gets a new secret, which is shown once. Its limits, its budgets and what was spent stay.`}</p>
         <label for="grace">{t`The old secret still works `}</label>
-        <select id="grace" name="grace" value="86400">
-          <Options all={GRACES} />
-        </select>
+        <Select id="grace" name="grace" first="86400" all={GRACES} />
       </>
     ),
     async run(data) {

@@ -1,7 +1,7 @@
 /** The fields of a key as a form: what is typed becomes the members of the admin API, and the other way round. */
 
 import { useRef, useState } from 'preact/hooks';
-import { Field, Options, Word } from '../kit/form.tsx';
+import { Field, Options, Select, Word } from '../kit/form.tsx';
 import { count, short } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Button } from '../kit/ui.tsx';
@@ -56,15 +56,14 @@ const FURTHER = [
 ] as const;
 const LISTS = [MODELS, ...FURTHER];
 
-const PERIODS = ['minute', 'hour', 'day', 'week', 'month', 'total'] as const;
-const PERIOD_NAMES: Readonly<Record<(typeof PERIODS)[number], string>> = {
-  minute: t`minute`,
-  hour: t`hour`,
-  day: t`day`,
-  week: t`week`,
-  month: t`month`,
-  total: t`in all`,
-};
+const PERIODS = [
+  ['minute', t`minute`],
+  ['hour', t`hour`],
+  ['day', t`day`],
+  ['week', t`week`],
+  ['month', t`month`],
+  ['total', t`in all`],
+] as const;
 /** In the order in which new budgets take them. */
 const FREE = ['month', 'day', 'week', 'hour', 'total', 'minute'] as const;
 
@@ -235,13 +234,7 @@ function BudgetRow({ budget, remove }: { budget: Partial<BudgetFields>; remove: 
         />
       </Field>
       <Field label={t`per`}>
-        <select name="per">
-          {PERIODS.map((period) => (
-            <option key={period} value={period} selected={period === per}>
-              {PERIOD_NAMES[period]}
-            </option>
-          ))}
-        </select>
+        <Select name="per" first={per} all={PERIODS} />
       </Field>
       <Field label={t`then`}>
         <Word name="over" placeholder="refuse" list="over-choices" value={over} />

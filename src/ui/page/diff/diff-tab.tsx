@@ -19,8 +19,8 @@ import { noteLink, useMeaning } from '../kit/notes.tsx';
 import { go, type Query, withQuery } from '../kit/route.ts';
 import { Button, Problem, Segments } from '../kit/ui.tsx';
 import { type DiffRow, diffRows } from './diff-rows.ts';
-import { ChangeList, DiffLines } from './diff-view.tsx';
-import { Meaning } from './meaning-view.tsx';
+import { DiffLines } from './diff-view.tsx';
+import { ChangeList, Meaning } from './meaning-view.tsx';
 
 /** What is shown: what both sides say, or their JSON. */
 type Picture = 'meaning' | 'side' | 'list';
@@ -84,7 +84,7 @@ export function DiffTab({ detail, route }: ViewProps) {
   const content = useRef<HTMLDivElement>(null);
   const current = useRef(-1);
   const changesOf = (rule?: string): HTMLElement[] =>
-    [...content.current!.querySelectorAll<HTMLElement>('[data-change],.changelist > li')].filter(
+    [...content.current!.querySelectorAll<HTMLElement>('[data-change]')].filter(
       (one) => rule === undefined || (one.dataset.rules ?? '').split(' ').includes(rule),
     );
   // The changes of one rule are highlighted, and the first of them is scrolled into view.

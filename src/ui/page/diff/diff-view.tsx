@@ -1,9 +1,8 @@
-/** A diff as lines side by side or as a list, with the rules of the changes beside them. */
+/** A diff as lines side by side, with the rules of the changes beside them. */
 
 import { useState } from 'preact/hooks';
 import type { Json } from '../../../lib/json/json.ts';
 import { diffText } from '../../../lib/text/text-diff.ts';
-import type { ChangeView } from '../../api/api.ts';
 import { Leaf } from '../kit/code.tsx';
 import { count } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
@@ -186,42 +185,3 @@ function Value({ row, cell, kind }: { row: DiffRow; cell: Cell; kind: 'left' | '
   }
   return <Leaf value={(value ?? null) as Json} most={mark === 'same' ? SAME : undefined} />;
 }
-
-/** The changes as a list: places, values, rules. */
-export const ChangeList = ({ changes }: { changes: readonly ChangeView[] }) => (
-  <ol class="changelist">
-    {changes.map((change, i) => (
-      <li key={i} data-mark={change.kind} data-rules={change.rules.join(' ')}>
-        <div class="place">
-          <b>{KINDS[change.kind]}</b> <code>{change.at || '/'}</code>
-          {change.to !== undefined && (
-            <>
-              {' → '}
-              <code>{change.to}</code>
-            </>
-          )}{' '}
-          <NoteTags names={change.rules} />
-        </div>
-        {change.kind !== 'added' && (
-          <Side class="before" value={change.before} chars={change.before_chars} />
-        )}
-        {change.kind !== 'removed' && (
-          <Side class="after" value={change.after} chars={change.after_chars} />
-        )}
-      </li>
-    ))}
-  </ol>
-);
-
-interface SideProps {
-  readonly class: string;
-  readonly value: Json | undefined;
-  readonly chars: number | undefined;
-}
-
-const Side = ({ class: cls, value, chars }: SideProps) => (
-  <div class={cls}>
-    <Leaf value={isNested(value) ? JSON.stringify(value) : (value ?? null)} />
-    {chars !== undefined && <small>{t` ${count(chars)} characters in all`}</small>}
-  </div>
-);

@@ -1,8 +1,10 @@
 /** A comparison by meaning: one line for each part that says the same, and what really changed. */
 
 import { useState } from 'preact/hooks';
+import type { Json } from '../../../lib/json/json.ts';
 import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
-import type { MeaningChange, MeaningDiff, MeaningPart } from '../../api/api.ts';
+import type { ChangeView, MeaningChange, MeaningDiff, MeaningPart } from '../../api/api.ts';
+import { count } from '../kit/format.ts';
 import { rich, said, t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button } from '../kit/ui.tsx';
@@ -55,6 +57,28 @@ function Part({ name, title, changes }: MeaningPart) {
   );
 }
 
+/** The changes of the JSON as a list: places, values, rules. */
+export const ChangeList = ({ changes }: { changes: readonly ChangeView[] }) => (
+  <ol class="changelist">
+    {changes.map(({ at, before, before_chars, after, after_chars, ...change }, i) => (
+      <li key={i}>
+        <Change
+          {...change}
+          at={at || '/'}
+          what=""
+          {...(before !== undefined && { before: textOf(before, before_chars) })}
+          {...(after !== undefined && { after: textOf(after, after_chars) })}
+        />
+      </li>
+    ))}
+  </ol>
+);
+
+function textOf(value: Json, chars: number | undefined): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return chars === undefined ? text : `${text}\n${t`… ${count(chars)} characters in all`}`;
+}
+
 const isShort = (text: string | undefined) =>
   text === undefined || (text.length <= SHORT && !text.includes('\n'));
 
@@ -72,7 +96,7 @@ function Change({ kind, what, at, to, before, after, rules }: MeaningChange) {
     >
       <header>
         <b class="kind">{KINDS[kind]}</b>
-        <span class="what">{said(what)}</span>
+        {what !== '' && <span class="what">{said(what)}</span>}
         {inLine && (
           <span class="values">
             {before !== undefined && <del>{before || t`(empty)`}</del>}

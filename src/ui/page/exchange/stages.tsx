@@ -2,7 +2,7 @@
 
 import type { SampleMeta, SampleStage } from '../../../samples/sample.ts';
 import type { Info, SampleDetail } from '../../api/api.ts';
-import { Options } from '../kit/form.tsx';
+import { Select } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import type { ExchangeRoute } from '../kit/route.ts';
@@ -93,11 +93,10 @@ interface StageSelectProps {
 
 /** A menu of bodies. */
 export const StageSelect = ({ label, stages, current, choose }: StageSelectProps) => (
-  <select
+  <Select
     aria-label={label}
     value={current}
-    onChange={({ currentTarget }) => choose(currentTarget.value)}
-  >
-    <Options all={stages.map((stage) => [stage, stageTitle(stage)])} />
-  </select>
+    choose={choose}
+    all={stages.map((stage) => [stage, stageTitle(stage)])}
+  />
 );

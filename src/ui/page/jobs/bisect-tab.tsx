@@ -4,7 +4,6 @@ import { valueAt } from '../../../lib/json/pointer.ts';
 import type { BisectProbe, BisectResult, JobEvent } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
 import type { ViewProps } from '../exchange/stages.tsx';
-import { planBisect, startBisect } from '../kit/api-calls.ts';
 import { JsonTree } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
 import { Field } from '../kit/form.tsx';
@@ -13,14 +12,10 @@ import { said, t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Legend, Soft } from '../kit/ui.tsx';
-import { type Choice, JobTab } from './job-tab.tsx';
+import { JobTab } from './job-tab.tsx';
 
 export function BisectTab({ detail, info, route }: ViewProps) {
   const { row } = detail;
-  const request = (choice: Choice, form: FormData) => ({
-    ...choice,
-    budget: Number(form.get('budget')) || undefined,
-  });
   const fine = row.error === '' && row.status < 400 && row.state === 'done';
   return (
     <JobTab
@@ -36,8 +31,10 @@ export function BisectTab({ detail, info, route }: ViewProps) {
           ? t`This exchange did not fail, so there is nothing to look for. Open this to look for a failure that comes and goes.`
           : undefined
       }
-      start={(choice, form) => startBisect(request(choice, form))}
-      plan={(choice, form, signal) => planBisect(request(choice, form), signal)}
+      request={(choice, form) => ({
+        ...choice,
+        budget: Number(form.get('budget')) || undefined,
+      })}
       progress={(view, { events, running }) => {
         const probes = probesOf(events);
         const least = smallestSoFar(probes).at(-1) ?? 0;

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/jso
 import { pointerOf, valueAt } from '../../../lib/json/pointer.ts';
 import type { RequestEdit, SampleDetail } from '../../api/api.ts';
 import { getBody } from '../kit/api-calls.ts';
-import { Field, Word } from '../kit/form.tsx';
+import { Field, Select, Word } from '../kit/form.tsx';
 import { several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
@@ -159,17 +159,15 @@ function BodyFields({ body, entry, reader }: BodyFieldsProps) {
       {place && (
         <>
           <Field label={t`Text`}>
-            <select
+            <Select
               name="edit-which"
-              value={which}
-              onChange={({ currentTarget }) => setWhich(Number(currentTarget.value))}
-            >
-              {texts.map(({ label, text }, i) => (
-                <option key={i} value={i}>
-                  {`${label}: ${text.slice(0, 60).replace(/\s+/g, ' ')}`}
-                </option>
-              ))}
-            </select>
+              value={String(which)}
+              choose={(value) => setWhich(Number(value))}
+              all={texts.map(({ label, text }, i) => [
+                String(i),
+                `${label}: ${text.slice(0, 60).replace(/\s+/g, ' ')}`,
+              ])}
+            />
           </Field>
           <textarea
             name="edit-text"

@@ -3,10 +3,10 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Info, JobView, SampleDetail, SpendPlan } from '../../api/api.ts';
 import { stageTitle } from '../exchange/stages.tsx';
-import { cancelJob, getJobs } from '../kit/api-calls.ts';
+import { cancelJob, getJobs, type JobRequest, planJob, startJob } from '../kit/api-calls.ts';
 import { act } from '../kit/copy.tsx';
 import { failureText } from '../kit/fetching.ts';
-import { Field, Options, Word } from '../kit/form.tsx';
+import { Field, Options, Select, Word } from '../kit/form.tsx';
 import { clock, count, several, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
@@ -36,9 +36,8 @@ interface JobTabProps {
   readonly lead?: string;
   /** Form fields besides the shared ones. */
   readonly children: Child;
-  start(choice: Choice, form: FormData): Promise<{ readonly job: string }>;
-  /** What it would cost, or why it cannot be; asked while the form is filled in. */
-  plan(choice: Choice, form: FormData, signal: AbortSignal): Promise<SpendPlan>;
+  /** What is asked for. */
+  request(choice: Choice, form: FormData): JobRequest;
   /** Many requests: a person is asked before they are sent. */
   readonly asks?: boolean;
   /** Called with the stage that is chosen. */
@@ -85,7 +84,7 @@ interface FormState {
   readonly busy?: boolean;
 }
 
-function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabProps) {
+function JobForm({ detail, info, route, kind, label, children, asks, ...job }: JobTabProps) {
   const { sendable, row } = detail;
   const form = useRef<HTMLFormElement>(null);
   const planning = useRef({ stop: new AbortController(), timer: 0 });
@@ -99,7 +98,7 @@ function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabP
       to: to === '' ? undefined : to,
       repair: data.has('repair') ? undefined : false,
     };
-    return [choice, data] as const;
+    return [choice.stage, job.request(choice, data)] as const;
   };
   /** The cost beside the button; what is wrong with the form below it. */
   const ask = async (then: FormState = {}) => {
@@ -107,10 +106,10 @@ function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabP
     clearTimeout(now.timer);
     now.stop.abort();
     now.stop = new AbortController();
-    const [choice, data] = chosen();
-    job.staged?.(choice.stage);
+    const [stage, request] = chosen();
+    job.staged?.(stage);
     try {
-      set({ plan: await job.plan(choice, data, now.stop.signal), ...then });
+      set({ plan: await planJob(kind, request, now.stop.signal), ...then });
     } catch (thrown) {
       const text = failureText(thrown);
       if (text !== undefined) set({ problem: text });
@@ -123,7 +122,7 @@ function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabP
   const send = async () => {
     set({ plan, busy: true });
     try {
-      const started = await job.start(...chosen());
+      const started = await startJob(kind, chosen()[1]);
       set({ plan });
       go(withQuery(route, { job: started.job }));
     } catch (thrown) {
@@ -152,9 +151,7 @@ function JobForm({ detail, info, route, label, children, asks, ...job }: JobTabP
         label={t`Send`}
         hint={t`a client request passes the whole gateway, a vendor request goes to the vendor unchanged`}
       >
-        <select name="stage">
-          <Options all={sendable.map((one) => [one, stageTitle(one)])} />
-        </select>
+        <Select name="stage" all={sendable.map((one) => [one, stageTitle(one)])} />
       </Field>
       <Field label={t`To`} hint="provider/model">
         <Word

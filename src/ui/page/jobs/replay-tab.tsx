@@ -3,7 +3,6 @@
 import { useRef, useState } from 'preact/hooks';
 import type { ReplayOutcome, ReplayRequest, ReplayResult, ReplayRun } from '../../api/api.ts';
 import type { ViewProps } from '../exchange/stages.tsx';
-import { planReplay, startReplay } from '../kit/api-calls.ts';
 import { Field, Word } from '../kit/form.tsx';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
@@ -46,8 +45,7 @@ export function ReplayTab({ detail, info, route }: ViewProps) {
       route={route}
       kind="replay"
       label={t`Replay`}
-      plan={(choice, form, signal) => planReplay(request(choice, form), signal)}
-      start={(choice, form) => startReplay(request(choice, form))}
+      request={request}
       staged={setStage}
       progress={({ done, total }, { running }) => (
         <>

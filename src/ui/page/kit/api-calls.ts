@@ -9,6 +9,7 @@ import type {
   JobEvent,
   JobStarted,
   JobsList,
+  JobView,
   LiveEvent,
   RecordingMode,
   RecordingRequest,
@@ -108,18 +109,14 @@ export const getCurl = async (id: string, stage: string | undefined) =>
 export const getExport = async (id: string, redact: boolean) =>
   (await ask(`${sample(id)}/export`, { query: { redact: redact ? 1 : undefined } })).blob();
 
-export const startReplay = (body: ReplayRequest) =>
-  json<JobStarted>('/replay', { method: 'POST', body });
+export type JobRequest = ReplayRequest | BisectRequest;
 
-export const startBisect = (body: BisectRequest) =>
-  json<JobStarted>('/bisect', { method: 'POST', body });
+export const startJob = (kind: JobView['kind'], body: JobRequest) =>
+  json<JobStarted>(`/${kind}`, { method: 'POST', body });
 
 /** What a job would cost, or what is wrong with it. */
-export const planReplay = (body: ReplayRequest, signal?: AbortSignal) =>
-  json<SpendPlan>('/replay/plan', { method: 'POST', body, signal });
-
-export const planBisect = (body: BisectRequest, signal?: AbortSignal) =>
-  json<SpendPlan>('/bisect/plan', { method: 'POST', body, signal });
+export const planJob = (kind: JobView['kind'], body: JobRequest, signal: AbortSignal) =>
+  json<SpendPlan>(`/${kind}/plan`, { method: 'POST', body, signal });
 
 export const getJobs = (signal?: AbortSignal) => json<JobsList>('/jobs', { signal });
 

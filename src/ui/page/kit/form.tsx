@@ -39,12 +39,27 @@ export const Word = ({ value, ...rest }: InputProps) => (
   <input autocomplete="off" spellcheck={false} defaultValue={value ?? ''} {...rest} />
 );
 
-export const Options = ({ all }: { all: readonly (readonly [string, string])[] }) =>
+type Choices = readonly (readonly [value: string, text: string])[];
+
+export const Options = ({ all, first }: { all: Choices; first?: string | undefined }) =>
   all.map(([value, text]) => (
-    <option key={value} value={value}>
+    <option key={value} value={value} selected={value === first || undefined}>
       {text}
     </option>
   ));
+
+type SelectProps = InputProps & {
+  readonly all: Choices;
+  readonly first?: string | undefined;
+  readonly choose?: (value: string) => void;
+};
+
+/** One of several: `value` is always shown, `first` until another one is chosen. */
+export const Select = ({ all, first, choose, ...rest }: SelectProps) => (
+  <select {...rest} onChange={({ currentTarget }) => choose?.(currentTarget.value)}>
+    <Options all={all} first={first} />
+  </select>
+);
 
 interface FormProps {
   readonly class?: string;

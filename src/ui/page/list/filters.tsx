@@ -2,7 +2,7 @@
 
 import { useRef, useState } from 'preact/hooks';
 import { CopyButton } from '../kit/copy.tsx';
-import { Field, Options } from '../kit/form.tsx';
+import { Field, Options, Select } from '../kit/form.tsx';
 import { t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
 import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
@@ -133,14 +133,13 @@ const timeText = (value: string): string =>
 function Since({ since, change }: { since: string; change: Change }) {
   const known = TIMES.some(([value]) => value === since);
   return (
-    <select
+    <Select
       name="since"
       aria-label={t`Time`}
       value={since}
-      onChange={({ currentTarget }) => change({ since: currentTarget.value, until: '' })}
-    >
-      <Options all={known ? TIMES : [...TIMES, [since, timeText(since)]]} />
-    </select>
+      choose={(next) => change({ since: next, until: '' })}
+      all={known ? TIMES : [...TIMES, [since, timeText(since)]]}
+    />
   );
 }
 
@@ -197,13 +196,12 @@ interface FineFiltersProps extends Pick<FiltersProps, 'query' | 'change'> {
 function FineFilters({ query, change, suggested }: FineFiltersProps) {
   const choice = (name: string, label: string, all: readonly (readonly [string, string])[]) => (
     <Field label={label}>
-      <select
+      <Select
         name={name}
         value={query[name] ?? ''}
-        onChange={({ currentTarget }) => change({ [name]: currentTarget.value })}
-      >
-        <Options all={all} />
-      </select>
+        choose={(value) => change({ [name]: value })}
+        all={all}
+      />
     </Field>
   );
   // The field takes local time without a zone.
