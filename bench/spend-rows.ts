@@ -3,6 +3,7 @@
 import { NO_TOKENS } from '../src/money/schema.ts';
 import type { SpendRow } from '../src/money/spend.ts';
 import { labelsText } from '../src/money/totals.ts';
+import { NOTHING_ADDED } from '../test/support/spend-rows.ts';
 
 const MONTH_MS = 30 * 86_400_000;
 const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
@@ -41,6 +42,7 @@ export function spendRows(rows: number, keys: readonly BenchKey[], now: number) 
       status: 200,
       ended: 'done',
       ...NO_TOKENS,
+      ...NOTHING_ADDED,
       input: 1000 + (i % 500),
       output: i % 300,
       cache_read: i % 2000,

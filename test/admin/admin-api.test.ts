@@ -444,8 +444,8 @@ describe('reports', () => {
       headers: { authorization: `Bearer ${ADMIN}` },
     });
     const [head, row] = (await csv.text()).split('\r\n');
-    expect(head).toEndWith(',key_name,requests');
-    expect(row).toEndWith(',metered,1');
+    expect(head).toMatch(/,key_name,requests(,|$)/);
+    expect(row).toMatch(/,metered,1(,|$)/);
   });
 
   test('usage by key has the names of keys', async () => {

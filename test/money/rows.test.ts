@@ -10,7 +10,14 @@ import type { JsonObject } from '../../src/lib/json/json.ts';
 import { FILE_TABLES } from '../../src/money/published-tables.ts';
 import { FileReader } from '../../src/money/reader.ts';
 import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
-import { NO_TOKENS, type SpendReader, SUM_COLUMNS, spendSchema } from '../../src/money/schema.ts';
+import {
+  ADDED,
+  type Column,
+  NO_TOKENS,
+  type SpendReader,
+  SUM_COLUMNS,
+  spendSchema,
+} from '../../src/money/schema.ts';
 import type { SpendRow, SpendTokens } from '../../src/money/spend.ts';
 import { fileStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy, usageJson } from '../../src/money/usage.ts';
@@ -139,7 +146,13 @@ test('no column of a row is lost on its way into the file, the totals, JSON and 
     trace: 'trace-own',
   } as const;
   const numbers = { hop: 2_000_001, attempt: 2_000_002, status: 2_000_003, cost: 2_000_004 };
-  const row = rowOf({ ...texts, ...numbers, ...tokens, estimated: 1 });
+  const added = Object.fromEntries(
+    ADDED.map(({ name, type }: Column, at) => [
+      name,
+      type === 'text' ? `${name}-own` : 3_000_001 + at,
+    ]),
+  );
+  const row = rowOf({ ...texts, ...numbers, ...tokens, ...added, estimated: 1 });
   const path = join(dir, 'all.db');
   const file = fileStore(path);
   await putRows(file, [row]);
@@ -149,9 +162,14 @@ test('no column of a row is lost on its way into the file, the totals, JSON and 
     const all = readRowsQuery(() => undefined, NOW);
     const csv = (await Array.fromAsync(spendCsv(store, all))).join('');
     const named = { ...texts, labels: 'label-own', price: 'price-own' };
-    const counts = Object.values(tokens);
+    const counts = [
+      ...Object.values(tokens),
+      ...ADDED.flatMap(({ name, isSummed }: Column) => (isSummed ? [added[name]] : [])),
+    ];
     for (const text of [JSON.stringify(await spendPage(store, all)), csv]) {
-      for (const value of [...Object.values(named), ...Object.values(numbers), ...counts]) {
+      for (const value of [named, numbers, tokens, added].flatMap((columns) =>
+        Object.values(columns),
+      )) {
         expect(text).toContain(String(value));
       }
     }

@@ -11,7 +11,7 @@ import type { RunningPlace, SpendJournal } from '../../src/money/journal.ts';
 import { databaseFolder, openSpend, type SpendOptions } from '../../src/money/open-spend.ts';
 import { sharedSpendReader } from '../../src/money/reader.ts';
 import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
-import { spendSchema } from '../../src/money/schema.ts';
+import { ADDED, spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { SpendStore } from '../../src/money/spend-store.ts';
 import { lapse, prune } from '../../src/money/spend-upkeep.ts';
@@ -433,7 +433,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     });
     const lines = csv.trimEnd().split('\r\n');
     expect(lines[0]).toContain(',trace_id,replica,cost_usd,');
-    expect(lines[0]).toEndWith(',key_name,requests');
+    expect(lines[0]).toEndWith([',key_name', ...ADDED.map(({ name }) => name)].join(','));
     expect(lines).toHaveLength(61);
   });
 

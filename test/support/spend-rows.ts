@@ -1,14 +1,20 @@
 /** Rows of spend, and a store that has them. */
 
 import { openSpend, type SpendOptions } from '../../src/money/open-spend.ts';
-import { NO_TOKENS } from '../../src/money/schema.ts';
+import { ADDED, type Column, NO_TOKENS } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import type { SpendStore } from '../../src/money/spend-store.ts';
 
 export const SPEND_TIME = Date.UTC(2027, 0, 15, 12);
 
+/** What stands in columns that were added to the tables: nothing. */
+export const NOTHING_ADDED = Object.fromEntries(
+  ADDED.map(({ name, type }: Column) => [name, type === 'text' ? '' : 0]),
+) as Pick<SpendRow, (typeof ADDED)[number]['name']>;
+
 export const spendRow = (more: Partial<SpendRow> = {}): SpendRow => ({
   ...NO_TOKENS,
+  ...NOTHING_ADDED,
   request: 'req_1',
   time: SPEND_TIME,
   key: 'ci',

@@ -1,0 +1,66 @@
+/** A setting goes out in each protocol, or a note says that it was dropped: none is lost in silence. */
+
+import { expect, test } from 'bun:test';
+import { CODECS } from '../../src/app/codecs.ts';
+import { Notes } from '../../src/conversation/notes.ts';
+import { PROTOCOL_NAMES, type ProtocolName } from '../../src/conversation/protocol-names.ts';
+import { NO_PROFILE } from '../../src/conversation/target.ts';
+import type { Conversation, Settings } from '../../src/conversation/types.ts';
+
+/** A value of each setting that is not what vendors do without it. The compiler asks for that of a new one. */
+const EXAMPLES: Required<Omit<Settings, 'rest'>> = {
+  stream: true,
+  streamUsage: true,
+  maxTokens: 100,
+  temperature: 0.5,
+  topP: 0.5,
+  topK: 5,
+  stop: ['END'],
+  seed: 7,
+  n: 2,
+  presencePenalty: 0.5,
+  frequencyPenalty: 0.5,
+  logitBias: { '1': 5 },
+  logprobs: { top: 2 },
+  toolChoice: { type: 'required' },
+  parallelTools: false,
+  reasoning: { enabled: true, effort: 'high' },
+  format: { type: 'json' },
+  verbosity: 'low',
+  metadata: { team: 'web' },
+  user: 'ann',
+  serviceTier: 'flex',
+  cacheKey: 'session-1',
+  store: true,
+  previousResponseId: 'resp_1',
+  include: ['web_search_call.action.sources'],
+};
+
+function sent(to: ProtocolName, settings: Partial<Settings>): string {
+  const conversation = {
+    model: 'm',
+    system: [],
+    turns: [{ role: 'user', blocks: [{ type: 'text', text: 'a' }] }],
+    tools: [{ type: 'function', name: 'f', schema: { type: 'object', properties: {} } }],
+    settings: { stream: false, ...settings },
+  } as unknown as Conversation;
+  const notes = new Notes();
+  const target = { provider: 'p', model: 'm', protocol: to, profile: NO_PROFILE };
+  const body = CODECS[to].encodeRequest(conversation, target, notes);
+  return JSON.stringify([body, notes.all]);
+}
+
+/** Usage comes in every protocol, asked for or not. Only a body of Responses has an id before it, and keeps it. */
+const SILENT: Readonly<Record<ProtocolName, readonly string[]>> = {
+  'openai-chat': ['streamUsage'],
+  'openai-responses': ['streamUsage', 'previousResponseId'],
+  'anthropic-messages': ['streamUsage'],
+  'google-gemini': ['streamUsage'],
+};
+
+test.each(PROTOCOL_NAMES)('%s', (to) => {
+  const silent: readonly string[] = (Object.keys(EXAMPLES) as (keyof typeof EXAMPLES)[]).filter(
+    (name) => sent(to, { [name]: EXAMPLES[name] }) === sent(to, {}),
+  );
+  expect(silent).toEqual([...SILENT[to]]);
+});
