@@ -19,6 +19,15 @@ test('the list shows limits and budgets', async () => {
   expect(out).toMatch(/ 3 requests\/min, 2 at a time +20\/day,200\/month/);
 });
 
+test('a new key says that nobody needs one until the configuration has admin keys', async () => {
+  const hint = 'as long as the configuration has no auth.admin_keys';
+  const said = async () =>
+    (await world.run(['keys', 'create', 'ci'])).err.replace(/\s+/g, ' ').includes(hint);
+  expect(await said()).toBe(true);
+  world.write('.config/hopgate/hopgate.yaml', 'auth: { admin_keys: [an-admin-key-1234] }\n');
+  expect(await said()).toBe(false);
+});
+
 test('a key goes to stdout alone; list and show never have it', async () => {
   const made = await world.run([
     'keys',

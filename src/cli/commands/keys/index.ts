@@ -22,6 +22,10 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   create: async (access, rest, invocation) => {
     const name = only(rest, 'create NAME');
     printIssued(await access.create({ name, ...settingsOf(invocation) }), invocation);
+    if (access.isUnneeded !== true) return;
+    invocation.err.line(
+      'The gateway serves clients without a key as long as the configuration has no auth.admin_keys.',
+    );
   },
   list: async (access, rest, invocation) => {
     if (rest.length > 0) throw new UsageError('Usage: hopgate keys list');

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
+import { needsKey } from '../../../config/sections/auth.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
 import { type IssuedKey, KeyChanges, type KeysPlace } from '../../../keys/key-changes.ts';
 import type { AuditReport, KeyStore } from '../../../keys/key-store.ts';
@@ -18,6 +19,8 @@ import { fetchOwn, reachableUrl } from '../../served-models.ts';
 
 /** The same calls on both ways; errors are messages for people. */
 export interface KeysAccess {
+  /** Clients are served without a key: a new one changes nothing yet. */
+  readonly isUnneeded?: boolean;
   create(body: JsonObject): Promise<JsonObject>;
   list(revoked: boolean): Promise<readonly JsonObject[]>;
   show(id: string): Promise<JsonObject>;
@@ -96,6 +99,7 @@ function onPlace(place: KeysPlace, config: Config, close: KeysAccess['close']): 
     return { ...view, key };
   };
   return {
+    isUnneeded: !needsKey(config.auth),
     create: (body) => inWords(() => issued(keys.create(body, request))),
     list: (revoked) =>
       inWords(async () => {
