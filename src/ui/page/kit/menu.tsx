@@ -1,18 +1,20 @@
 /** A button that opens a panel below it. */
 
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Child } from './ui.tsx';
 
 interface MenuProps {
   readonly name: string;
   readonly text: string;
   readonly label?: string;
-  readonly children: Child | ((close: () => void) => Child);
+  /** Drawn while it is open. */
+  readonly children: (close: () => void) => Child;
 }
 
 /** A button that opens a panel; Escape and a click elsewhere close it. */
 export function Menu({ name, text, label, children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null);
+  const [open, setOpen] = useState(false);
   const close = () => {
     menu.current!.open = false;
   };
@@ -20,6 +22,7 @@ export function Menu({ name, text, label, children }: MenuProps) {
     <details
       ref={menu}
       class={`menu ${name}-menu`}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || !menu.current!.open) return;
         event.stopPropagation();
@@ -33,7 +36,7 @@ export function Menu({ name, text, label, children }: MenuProps) {
       <summary class="button" aria-label={label}>
         {text}
       </summary>
-      <div class="panel">{typeof children === 'function' ? children(close) : children}</div>
+      <div class="panel">{open && children(close)}</div>
     </details>
   );
 }

@@ -77,7 +77,7 @@ interface FiltersProps {
     /** The reader goes from the search to the rows. */
     enter(): void;
     /** Values that the loaded rows have, as suggestions. */
-    readonly suggested: Readonly<Record<string, readonly string[]>>;
+    suggested(): Readonly<Record<string, readonly string[]>>;
     /** What the search says of itself; '' for nothing. */
     readonly remark: string;
   };
@@ -105,14 +105,18 @@ export const Filters = ({ query, change, list }: FiltersProps) => (
     />
     <Since since={query.since ?? ''} change={change} />
     <Menu name="filter" text={t`Filter`} label={t`More filters`}>
-      <div class="fields">
-        <FineFilters query={query} change={change} suggested={list?.suggested ?? {}} />
-      </div>
-      <SavedFilters query={query} change={change} />
+      {() => (
+        <>
+          <div class="fields">
+            <FineFilters query={query} change={change} suggested={list?.suggested() ?? {}} />
+          </div>
+          <SavedFilters query={query} change={change} />
+        </>
+      )}
     </Menu>
     {list && (
       <Menu name="view" text={t`View`} label={t`Columns and density`}>
-        <ViewMenu {...list} />
+        {() => <ViewMenu {...list} />}
       </Menu>
     )}
     <Chips query={query} change={change} />

@@ -1,6 +1,6 @@
 /** The list with its filters; also the narrow column beside an open exchange. */
 
-import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
 import type { Info, UiRow } from '../../api/api.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
@@ -40,8 +40,6 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
   const [rows, inserted] = useRows(query);
   const [look, setLook] = useState(chosenLook);
   const list = useRef<ListHandle>(null);
-  const all = rows?.all;
-  const suggested = useMemo(() => valuesOf(all ?? []), [all]);
   const state = rows?.feed;
   useLayoutEffect(() => {
     if (state !== undefined) feed(state);
@@ -57,7 +55,7 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
           look,
           looks: () => setLook(chosenLook()),
           enter: () => list.current!.enter(),
-          suggested,
+          suggested: () => valuesOf(rows?.all ?? []),
           remark: rows?.remark ?? '',
         }}
       />
