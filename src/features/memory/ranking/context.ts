@@ -47,13 +47,14 @@ export function contextOf(
 ): readonly number[] {
   const least = MIN_SHARE * Math.max(0, ...events.map(({ own }) => own));
   const counted = terms.flatMap(({ share }, term) => (share <= TALK_TERMS ? [term] : []));
+  const alone = events.map(({ shares }) => counted.reduce((sum, term) => sum + shares[term]!, 0));
   return events.map((event, at) =>
     // A question is not the answer to the one before it.
     event.kind === 'request'
       ? 0
       : BEFORE * lent(event, events[event.before ?? -1], least) +
         AFTER * lent(event, events[event.after ?? -1], least) +
-        TALK * talkAround(events, at, counted),
+        TALK * talkAround(events, at, { counted, alone }),
   );
 }
 
@@ -64,7 +65,15 @@ function lent(event: Placed, other: Placed | undefined, least: number): number {
   return (other.source === event.source ? ALONE : 1) * (other.own - least);
 }
 
-function talkAround(events: readonly Placed[], at: number, counted: readonly number[]): number {
+/**
+ * @param counted places of terms
+ * @param alone what each event holds of them
+ */
+function talkAround(
+  events: readonly Placed[],
+  at: number,
+  { counted, alone }: { readonly counted: readonly number[]; readonly alone: readonly number[] },
+): number {
   let first = at;
   let last = at;
   const near = (one: number, next: number) =>
@@ -72,20 +81,17 @@ function talkAround(events: readonly Placed[], at: number, counted: readonly num
   while (first > at - TALK_EVENTS && near(first, first - 1)) first--;
   while (last < at + TALK_EVENTS && near(last, last + 1)) last++;
   if (first === last) return 0;
-  const alone = new Float64Array(last - first + 1);
+  let best = 0;
+  let isOneAlone = true;
+  for (let one = first; one <= last; one++) {
+    best = Math.max(best, alone[one]!);
+    if (events[one]!.source !== events[at]!.source) isOneAlone = false;
+  }
   let together = 0;
   for (const term of counted) {
     let most = 0;
-    for (let one = first; one <= last; one++) {
-      const share = events[one]!.shares[term]!;
-      alone[one - first]! += share;
-      if (share > most) most = share;
-    }
+    for (let one = first; one <= last; one++) most = Math.max(most, events[one]!.shares[term]!);
     together += most;
   }
-  let isOneAlone = true;
-  for (let one = first; one <= last; one++) {
-    if (events[one]!.source !== events[at]!.source) isOneAlone = false;
-  }
-  return (isOneAlone ? ALONE : 1) * Math.max(0, together - TALK_ALONE * Math.max(...alone));
+  return (isOneAlone ? ALONE : 1) * Math.max(0, together - TALK_ALONE * best);
 }

@@ -80,9 +80,6 @@ const numberAt = (bytes: Uint8Array, at: number): number =>
 export const hashAt = ({ bytes }: Digest, term: number): number =>
   numberAt(bytes, HEAD_BYTES + term * 4);
 
-const countAt = ({ bytes, terms }: Digest, term: number): number =>
-  bytes[HEAD_BYTES + terms * 4 + term]!;
-
 /** Places of a table by the low bits of hashes: most of a text's are of no wanted one. */
 const PLACES = 4096;
 
@@ -103,10 +100,12 @@ export function countingIn(
   });
   return (digest) => {
     const found = new Float64Array(groups.length);
-    for (let term = 0; term < digest.terms; term++) {
-      const hash = hashAt(digest, term);
-      if (isWanted[hash % PLACES] === 0) continue;
-      for (const group of groupsOf.get(hash) ?? []) found[group]! += countAt(digest, term);
+    const { bytes, terms } = digest;
+    for (let term = 0; term < terms; term++) {
+      const at = HEAD_BYTES + term * 4;
+      if (isWanted[(bytes[at]! | (bytes[at + 1]! << 8)) % PLACES] === 0) continue;
+      const wanted = groupsOf.get(numberAt(bytes, at)) ?? [];
+      for (const group of wanted) found[group]! += bytes[HEAD_BYTES + terms * 4 + term]!;
     }
     return found;
   };
