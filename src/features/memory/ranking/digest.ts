@@ -82,9 +82,11 @@ export const hashAt = ({ bytes }: Digest, term: number): number =>
 
 /** Places of a table by the low bits of hashes: most of a text's are of no wanted one. */
 const PLACES = 4096;
+/** A text with more terms for each wanted hash is not passed over: each is looked up in it. */
+const LONG = 32;
 
 /**
- * How often a digest holds the hashes of each group. It passes over its hashes once: looking for each wanted one among
+ * How often a digest holds the hashes of each group. It passes over its hashes once: looking up each wanted one among
  * them takes 4 to 9 times as long for the 8 to 25 terms of a question.
  */
 export function countingIn(
@@ -99,16 +101,38 @@ export function countingIn(
     }
   });
   return (digest) => {
-    const found = new Float64Array(groups.length);
     const { bytes, terms } = digest;
+    const found = new Float64Array(groups.length);
+    const count = (term: number, wanted: readonly number[] = []) => {
+      for (const group of wanted) found[group]! += bytes[HEAD_BYTES + terms * 4 + term]!;
+    };
+    if (terms > LONG * groupsOf.size) {
+      for (const [hash, wanted] of groupsOf) {
+        const term = termOf(digest, hash);
+        if (term !== undefined) count(term, wanted);
+      }
+      return found;
+    }
     for (let term = 0; term < terms; term++) {
       const at = HEAD_BYTES + term * 4;
       if (isWanted[(bytes[at]! | (bytes[at + 1]! << 8)) % PLACES] === 0) continue;
-      const wanted = groupsOf.get(numberAt(bytes, at)) ?? [];
-      for (const group of wanted) found[group]! += bytes[HEAD_BYTES + terms * 4 + term]!;
+      count(term, groupsOf.get(numberAt(bytes, at)));
     }
     return found;
   };
+}
+
+function termOf(digest: Digest, hash: number): number | undefined {
+  let low = 0;
+  let high = digest.terms - 1;
+  while (low <= high) {
+    const middle = (low + high) >>> 1;
+    const found = hashAt(digest, middle);
+    if (found === hash) return middle;
+    if (found < hash) low = middle + 1;
+    else high = middle - 1;
+  }
+  return undefined;
 }
 
 const MARKS = /[^\p{L}\p{M}\p{N}\p{Sc}]+/gu;
