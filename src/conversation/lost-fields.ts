@@ -2,7 +2,7 @@
 
 import { isObject } from '../lib/json/json.ts';
 import type { Notes } from './notes.ts';
-import type { FunctionTool, Turn } from './types.ts';
+import type { FunctionTool, Settings, Turn } from './types.ts';
 
 // Fields that the conversation model carries, that go into the description (screen size), or that get a note elsewhere.
 const KEPT_FIELDS: ReadonlySet<string> = new Set([
@@ -41,4 +41,36 @@ export function noteLostName({ wire, residue }: Turn, notes: Notes, where: strin
   const { name, role } = from.value;
   if (typeof name !== 'string' || name === '' || role === 'tool' || role === 'function') return;
   notes.add('parameter_dropped', where, 'name of the speaker');
+}
+
+/** Settings whose name in notes is not their own with underscores. */
+const NOTED_AS: Readonly<Partial<Record<keyof Settings, string>>> = {
+  parallelTools: 'parallel_tool_calls',
+  cacheKey: 'prompt_cache_key',
+};
+
+/** Values that say what holds without the setting. */
+const USUAL: Readonly<Partial<Record<keyof Settings, unknown>>> = {
+  n: 1,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  parallelTools: true,
+  store: false,
+};
+
+/** Notes the settings that the target's protocol has no field for. @param takes does it have one for this setting? */
+export function noteLostSettings(
+  settings: Settings,
+  notes: Notes,
+  takes: (name: keyof Settings) => boolean,
+): void {
+  for (const name of Object.keys(settings) as (keyof Settings)[]) {
+    // What only its own protocol knows is noted by its names there.
+    const value = settings[name];
+    const isIdle =
+      value === undefined || value === USUAL[name] || (Array.isArray(value) && value.length === 0);
+    if (name === 'rest' || isIdle || takes(name)) continue;
+    const own = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    notes.add('parameter_dropped', NOTED_AS[name] ?? own);
+  }
 }

@@ -64,3 +64,21 @@ test.each(PROTOCOL_NAMES)('%s', (to) => {
   );
   expect(silent).toEqual([...SILENT[to]]);
 });
+
+test('labels of Gemini reach Chat as metadata, and no note says that they were dropped', () => {
+  const conversation = CODECS['google-gemini'].decodeRequest({
+    model: 'm',
+    contents: [{ role: 'user', parts: [{ text: 'a' }] }],
+    labels: { team: 'web' },
+  });
+  const notes = new Notes();
+  const target = {
+    provider: 'p',
+    model: 'm',
+    protocol: 'openai-chat',
+    profile: NO_PROFILE,
+  } as const;
+  const body = CODECS['openai-chat'].encodeRequest(conversation, target, notes);
+  expect(body.metadata).toEqual({ team: 'web' });
+  expect(notes.all).toEqual([]);
+});

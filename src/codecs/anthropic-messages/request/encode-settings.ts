@@ -1,5 +1,6 @@
 /** Encodes settings as top-level parameters of a Messages request. */
 
+import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Conversation, Settings } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -148,24 +149,16 @@ function encodeFormat(settings: Settings, { target, notes }: BlockWriter): JsonO
   };
 }
 
-/** Adds a note for every parameter that Messages does not have, by its name in its own protocol. */
+const TAKEN: ReadonlySet<string> = new Set<keyof Settings>([
+  ...(['stream', 'streamUsage', 'maxTokens', 'temperature', 'topP', 'topK', 'stop'] as const),
+  ...(['toolChoice', 'parallelTools', 'reasoning', 'format', 'user', 'serviceTier'] as const),
+]);
+
+/** Notes what Messages does not have, by its name in its own protocol. */
 function noteUnsupported(settings: Settings, notes: Notes): void {
-  const dropped: Readonly<Record<string, boolean>> = {
-    seed: settings.seed !== undefined,
-    n: settings.n !== undefined && settings.n !== 1,
-    presence_penalty: (settings.presencePenalty ?? 0) !== 0,
-    frequency_penalty: (settings.frequencyPenalty ?? 0) !== 0,
-    logit_bias: settings.logitBias !== undefined,
-    logprobs: settings.logprobs !== undefined,
-    verbosity: settings.verbosity !== undefined,
-    prompt_cache_key: settings.cacheKey !== undefined,
-    store: settings.store === true,
-    previous_response_id: settings.previousResponseId !== undefined,
-    // Messages always sends signatures with thinking, so this include is satisfied.
-    include: (settings.include ?? []).some((item) => item !== 'reasoning.encrypted_content'),
-    metadata: settings.metadata !== undefined,
-  };
-  for (const name in dropped) if (dropped[name]) notes.add('parameter_dropped', name);
+  // Messages always sends signatures with thinking, so that this include is satisfied.
+  const include = settings.include?.filter((item) => item !== 'reasoning.encrypted_content') ?? [];
+  noteLostSettings({ ...settings, include }, notes, (name) => TAKEN.has(name));
   const { rest = {} } = settings;
   for (const name in rest) {
     const value = rest[name];

@@ -1,5 +1,6 @@
 /** Encodes settings as `generationConfig`, `toolConfig` and other members of a Gemini request. */
 
+import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import { EFFORT_BUDGETS } from '../../../conversation/models/efforts.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -275,21 +276,16 @@ function encodeToolChoice(
   return undefined;
 }
 
-/** Notes the settings of other protocols that Gemini has no field for. */
+const isTaken = (name: keyof Settings) =>
+  name in CONFIG_KEYS || name === 'toolChoice' || name === 'stream' || name === 'streamUsage';
+
+/** Notes what Gemini has no field for. */
 function noteDropped(settings: Settings, notes: Notes): void {
-  const drop = (where: string) => notes.add('parameter_dropped', where);
-  if (settings.logitBias !== undefined) drop('logit_bias');
-  if (settings.parallelTools === false) drop('parallel_tool_calls');
-  if (settings.verbosity !== undefined) drop('verbosity');
-  if (settings.metadata !== undefined) drop('metadata');
-  if (settings.user !== undefined) drop('user');
-  if (settings.serviceTier !== undefined) drop('service_tier');
-  if (settings.cacheKey !== undefined) drop('prompt_cache_key');
-  if (settings.store === true) drop('store');
-  if (settings.previousResponseId !== undefined) drop('previous_response_id');
-  if (settings.include !== undefined && settings.include.length > 0) drop('include');
+  noteLostSettings(settings, notes, isTaken);
   for (const key in settings.rest) {
     // Clients write null for a field that they do not set.
-    if (settings.rest[key] !== undefined && settings.rest[key] !== null) drop(key);
+    if (settings.rest[key] !== undefined && settings.rest[key] !== null) {
+      notes.add('parameter_dropped', key);
+    }
   }
 }

@@ -1,5 +1,6 @@
 /** Encodes settings as top-level keys of a Chat request. Keys of unchanged settings go out as they came. */
 
+import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import { effortOfBudget } from '../../../conversation/models/efforts.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
@@ -13,7 +14,7 @@ import type {
   ToolChoice,
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { putAll } from '../../../lib/json/json-members.ts';
+import { memberOf, putAll } from '../../../lib/json/json-members.ts';
 import { compact, NAME_LIMIT, object, PROTOCOL } from '../wire.ts';
 import { SETTING_KEYS } from './decode-settings.ts';
 
@@ -54,20 +55,24 @@ function copy(from: JsonObject, keys: readonly string[], body: Body): void {
   for (const key of keys) if (key in from) body[key] = from[key];
 }
 
+/** Fields that some clients mean otherwise, and that vendors know of OpenAI's only: sent, or noted as dropped. */
+const NOT_FOR_ALL: ReadonlySet<string> = new Set(['top_k', 'metadata', 'service_tier', 'store']);
+
 /** Copies fields that Responses shares, and adds a note for every field that Chat does not have. */
 function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Notes): void {
-  const drop = (where: string) => notes.add('parameter_dropped', where);
-  if (settings.topK !== undefined) drop('top_k');
-  if (!openai && settings.metadata !== undefined) drop('metadata');
-  if (!openai && settings.serviceTier !== undefined) drop('service_tier');
-  if (settings.store === true) drop('store');
-  if (settings.previousResponseId !== undefined) drop('previous_response_id');
-  if (settings.include !== undefined && settings.include.length > 0) drop('include');
+  noteLostSettings(
+    settings,
+    notes,
+    (name) =>
+      memberOf(SETTING_KEYS, name)?.some(
+        (key) => !NOT_FOR_ALL.has(key) || body[key] !== undefined,
+      ) ?? false,
+  );
   for (const key in settings.rest) {
     // Clients write null for a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
     if (openai && SHARED_FIELDS.includes(key)) body[key] = settings.rest[key];
-    else drop(key);
+    else notes.add('parameter_dropped', key);
   }
 }
 

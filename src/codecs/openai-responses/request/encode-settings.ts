@@ -1,5 +1,6 @@
 /** Encodes settings as top-level fields: only changed ones in a body of the same protocol, all for other clients. */
 
+import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
 import type {
   Conversation,
@@ -71,9 +72,7 @@ function encodeChanged(
     for (const key in before.rest) delete body[key];
     if (now.rest !== undefined) putAll(body, now.rest);
   }
-  for (const key of ['seed', 'stop', 'topK', 'n', 'presencePenalty', 'frequencyPenalty'] as const) {
-    if (now[key] !== undefined) context.notes.add('parameter_dropped', UNSUPPORTED[key]);
-  }
+  noteLostSettings(now, context.notes, (name) => TAKEN.has(name));
 }
 
 function encodeChoice(body: Body, conversation: Conversation, context: ItemContext): void {
@@ -96,16 +95,11 @@ function encodeChoice(body: Body, conversation: Conversation, context: ItemConte
   );
 }
 
-/** Settings without a Responses field, with their names in Chat or Messages. */
-const UNSUPPORTED = {
-  stop: 'stop',
-  seed: 'seed',
-  n: 'n',
-  topK: 'top_k',
-  presencePenalty: 'presence_penalty',
-  frequencyPenalty: 'frequency_penalty',
-  logitBias: 'logit_bias',
-} as const satisfies Partial<Record<keyof Settings, string>>;
+/** Settings that have a field, or are part of one. */
+const TAKEN: ReadonlySet<string> = new Set<keyof Settings>([
+  ...(Object.keys(PLAIN) as (keyof typeof PLAIN)[]),
+  ...(['streamUsage', 'logprobs', 'toolChoice', 'reasoning', 'format', 'verbosity'] as const),
+]);
 
 function encodeAll(body: Body, conversation: Conversation, context: ItemContext): void {
   const { settings } = conversation;
@@ -154,11 +148,7 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
     body.prompt_cache_key = encodeCacheKey(settings.cacheKey, context);
   encodeIdentity(body, settings, chat, context);
 
-  for (const key of Object.keys(UNSUPPORTED) as (keyof typeof UNSUPPORTED)[]) {
-    const value = settings[key];
-    if (value === undefined || (key === 'n' && value === 1)) continue;
-    notes.add('parameter_dropped', UNSUPPORTED[key]);
-  }
+  noteLostSettings(settings, notes, (name) => TAKEN.has(name));
   for (const key in settings.rest) {
     // Clients write null for a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
