@@ -2,6 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
+import { tryParse } from '../../lib/json/json.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
 import { checkGlob, FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
@@ -134,18 +135,12 @@ const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)(?:~(.{1,400}))?$/;
 
 /** @throws GatewayError invalid_request */
 function cursorOf(cursor: string): SampleFilter['before'] {
-  const [, time, id, value] = CURSOR.exec(cursor) ?? [];
-  if (id === undefined) throw invalid('This is not a cursor of a list.', 'cursor');
-  if (value === undefined) return { time: Number(time), id };
-  try {
-    const parsed: unknown = JSON.parse(value);
-    if (typeof parsed === 'string' || typeof parsed === 'number') {
-      return { time: Number(time), id, value: parsed };
-    }
-  } catch {
-    // Reported below.
+  const [, time, id, written] = CURSOR.exec(cursor) ?? [];
+  const value = written === undefined ? Number(time) : tryParse(written);
+  if (id === undefined || (typeof value !== 'string' && typeof value !== 'number')) {
+    throw invalid('This is not a cursor of a list.', 'cursor');
   }
-  throw invalid('This is not a cursor of a list.', 'cursor');
+  return { time: Number(time), id, ...(written !== undefined && { value }) };
 }
 
 /**

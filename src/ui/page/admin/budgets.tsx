@@ -99,7 +99,7 @@ export function BudgetList({ data, has_more }: Budgets) {
         class="figures"
         items={[
           [t`Budgets`, data.length],
-          [t`Past a warning`, warned, { 'data-tone': warned > 0 ? 'warn' : undefined }],
+          [t`Above a warning mark`, warned, { 'data-tone': warned > 0 ? 'warn' : undefined }],
           [t`Used up`, spent, { 'data-tone': spent > 0 ? 'bad' : undefined }],
           tooSmall > 0 && [t`Too small for a request`, tooSmall, { 'data-tone': 'warn' }],
         ]}

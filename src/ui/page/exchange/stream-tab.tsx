@@ -1,6 +1,7 @@
 /** The events of a stream: incoming and outgoing ones side by side, with a slider to step through them. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { tryParse } from '../../../lib/json/json.ts';
 import type { EventView, SampleDetail } from '../../api/api.ts';
 import { getEvents } from '../kit/api-calls.ts';
 import { count, millis } from '../kit/format.ts';
@@ -219,11 +220,8 @@ function Side({ title, tape, upto, moved, choose }: SideProps) {
 
 function pretty({ raw }: EventView): string {
   if (raw.chars !== undefined) return `${raw.text}\n${t`… ${count(raw.chars)} characters in all`}`;
-  try {
-    return JSON.stringify(JSON.parse(raw.text), null, 2);
-  } catch {
-    return raw.text;
-  }
+  const value = tryParse(raw.text);
+  return value === undefined ? raw.text : JSON.stringify(value, null, 2);
 }
 
 const Speech = ({ parts }: { parts: readonly Spoken[] }) =>

@@ -1,5 +1,7 @@
 /** The reader's choices, kept in this browser: theme, language, density, columns, saved filters. */
 
+import { type Json, tryParse } from '../../../lib/json/json.ts';
+
 const PREFIX = 'hopgate-';
 
 /** The stored value; undefined where nothing is stored, or the browser keeps nothing. */
@@ -21,15 +23,8 @@ export function keepSetting(name: string, value: string | undefined): void {
   }
 }
 
-/** A stored list of texts. */
-export function listSetting(name: string): readonly string[] | undefined {
-  const stored = setting(name);
-  if (stored === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(stored);
-    if (Array.isArray(value)) return value.filter((one) => typeof one === 'string');
-  } catch {
-    // Not ours.
-  }
-  return undefined;
+/** A stored list; undefined where there is none, or it is not ours. */
+export function listSetting(name: string): readonly Json[] | undefined {
+  const value = tryParse(setting(name) ?? '');
+  return Array.isArray(value) ? value : undefined;
 }

@@ -1,13 +1,14 @@
 /** The filters above the list: search, status, time, chips for what is in force, further ones, and the look of the list. */
 
 import { useRef, useState } from 'preact/hooks';
+import { isObject } from '../../../lib/json/json.ts';
 import { CopyButton } from '../kit/copy.tsx';
 import { Field, Options, Select } from '../kit/form.tsx';
 import { t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
 import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
 import { Search, useFollowing } from '../kit/search.tsx';
-import { keepSetting, setting } from '../kit/settings.ts';
+import { keepSetting, listSetting } from '../kit/settings.ts';
 import { Button, Segments } from '../kit/ui.tsx';
 import { COLUMNS, chooseColumn, chooseDensity, type Look } from './columns.ts';
 import { PROTOCOLS } from './row-cells.tsx';
@@ -312,17 +313,10 @@ interface Saved {
   readonly query: Query;
 }
 
-function stored(): readonly Saved[] {
-  try {
-    const value: unknown = JSON.parse(setting('filters') ?? '[]');
-    if (!Array.isArray(value)) return [];
-    return (value as Saved[])
-      .filter((one) => typeof one?.name === 'string' && typeof one.query === 'object')
-      .map(({ name, query }) => ({ name, query: filtersOf(query) }));
-  } catch {
-    return [];
-  }
-}
+const stored = (): readonly Saved[] =>
+  ((listSetting('filters') ?? []) as readonly Partial<Saved>[])
+    .filter((one) => typeof one?.name === 'string' && isObject(one.query))
+    .map(({ name, query }) => ({ name: name!, query: filtersOf(query!) }));
 
 const NO_FILTER = Object.fromEntries(FILTERS.map((each) => [each, '']));
 
