@@ -35,29 +35,25 @@ type Handler = (exchange: Exchange, id: string, payer: Payer) => Promise<Respons
 const ASK_AGAIN_MS = [0, 5_000, 30_000, 120_000, 600_000];
 
 export function storedResponses({ store, upstream, secrets, count }: StoredResponsesOptions) {
-  /**
-   * The response, and who keeps it; '' for this gateway alone.
-   * @param chains with what it continues
-   * @throws GatewayError not_found
-   */
-  async function found(id: string, owner: string, chains = false) {
-    const reads = await store.fetch({ responses: [id], chains }, owner);
-    const kept = reads.known(id, owner);
-    if (kept === undefined) throw responseNotFound(id);
-    return { reads, keeper: kept.keeper ?? '' };
-  }
-
   const asked = vendorAsker({ upstream, secrets });
 
-  /** The reserved amount to settle with the answer of this job; undefined: none. */
-  function jobOf(
-    { reads, keeper }: Awaited<ReturnType<typeof found>>,
-    id: string,
-    owner: string,
-    payer: Payer,
-  ): AskedJob | undefined {
-    const row = keeper === '' ? undefined : reads.get(id, owner);
-    return row !== undefined && isJob(row) ? { id, owner, keeper, payer } : undefined;
+  /**
+   * The response, who keeps it ('' for this gateway alone), and the reserved amount to settle with the vendor's answer.
+   * @throws GatewayError not_found
+   */
+  async function found(exchange: Exchange, id: string, payer?: Payer) {
+    const owner = ownerOf(exchange.owner);
+    // What it continues is wanted for its items only.
+    const reads = await store.fetch({ responses: [id], chains: payer === undefined }, owner);
+    const kept = reads.known(id, owner);
+    if (kept === undefined) throw responseNotFound(id);
+    const { keeper = '' } = kept;
+    const row = payer === undefined || keeper === '' ? undefined : reads.get(id, owner);
+    const job: AskedJob | undefined =
+      payer !== undefined && row !== undefined && isJob(row)
+        ? { id, owner, keeper, payer }
+        : undefined;
+    return { owner, reads, keeper, job };
   }
 
   /** The job's present state, for the account alone. */
@@ -81,10 +77,7 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
   }
 
   const retrieved: Handler = async (exchange, id, payer) => {
-    const owner = ownerOf(exchange.owner);
-    const known = await found(id, owner);
-    const { reads, keeper } = known;
-    const job = jobOf(known, id, owner, payer);
+    const { owner, reads, keeper, job } = await found(exchange, id, payer);
     const answer = await asked(exchange, keeper, 'GET', encodeURIComponent(id));
     const query = new URLSearchParams(exchange.search);
     if (answer === undefined) {
@@ -111,10 +104,7 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
   }
 
   const removed: Handler = async (exchange, id, payer) => {
-    const owner = ownerOf(exchange.owner);
-    const known = await found(id, owner);
-    const { keeper } = known;
-    const job = jobOf(known, id, owner, payer);
+    const { owner, keeper, job } = await found(exchange, id, payer);
     if (job !== undefined) await settleNow(exchange, job);
     const answer = await asked(exchange, keeper, 'DELETE', encodeURIComponent(id));
     if (answer !== undefined && !answer.ok) return answer;
@@ -123,10 +113,7 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
   };
 
   const cancelled: Handler = async (exchange, id, payer) => {
-    const owner = ownerOf(exchange.owner);
-    const known = await found(id, owner);
-    const { keeper } = known;
-    const job = jobOf(known, id, owner, payer);
+    const { keeper, job } = await found(exchange, id, payer);
     const answer = await asked(exchange, keeper, 'POST', `${encodeURIComponent(id)}/cancel`);
     if (answer !== undefined) return job === undefined ? answer : settling(exchange, job, answer);
     throw invalid(
@@ -136,8 +123,7 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
   };
 
   const items: Handler = async (exchange, id) => {
-    const owner = ownerOf(exchange.owner);
-    const { reads, keeper } = await found(id, owner, true);
+    const { owner, reads, keeper } = await found(exchange, id);
     const answer = await asked(exchange, keeper, 'GET', `${encodeURIComponent(id)}/input_items`);
     if (answer !== undefined) return answer;
     const query = Object.fromEntries(new URLSearchParams(exchange.search));

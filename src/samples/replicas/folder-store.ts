@@ -20,9 +20,9 @@ import {
   ENTRIES,
   entryFolder,
   filesOf,
+  isFileOf,
   isId,
   metaPath,
-  parseName,
   replaceFile,
 } from '../store/sample-files.ts';
 
@@ -292,9 +292,6 @@ function isUsable(meta: SampleMeta): boolean {
     ENTRIES.includes(entry) &&
     Array.isArray(edges) &&
     object !== undefined &&
-    edges.every(({ file, stage }) => {
-      const name = parseName(String(file));
-      return name?.id === id && name.stage === stage && stage !== 'meta';
-    })
+    edges.every(({ file, stage }) => isFileOf(id, stage, file) && stage !== 'meta')
   );
 }

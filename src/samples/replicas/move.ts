@@ -18,7 +18,7 @@ import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
 import { readMeta, readWhole } from '../store/read-meta.ts';
-import { ENTRIES, metaPath, namesOf, parseName, type SampleFile } from '../store/sample-files.ts';
+import { addFile, ENTRIES, metaPath, namesOf, type SampleFile } from '../store/sample-files.ts';
 import { openSampleStore } from '../store/sample-store.ts';
 import { fetchBodies, UnreadableBodies } from './bodies.ts';
 import {
@@ -307,7 +307,9 @@ function* folderSamples(
 ): Generator<readonly FolderSample[]> {
   let page: FolderSample[] = [];
   for (const entry of ENTRIES) {
-    for (const [id, files] of samplesOf(root, entry)) {
+    const samples = new Map<string, SampleFile[]>();
+    for (const name of namesOf(root, entry)) addFile(samples, name);
+    for (const [id, files] of samples) {
       const meta = readWhole(root, entry, id) ?? readMeta(root, entry, id, files);
       if (meta.state === 'open' || meta.time > until || !isOwn(meta, known)) continue;
       const space = meta.memory_space ?? '';
@@ -329,16 +331,3 @@ function* folderSamples(
 /** Samples of other replicas come with the shared list, under the names of their folders. */
 const isOwn = ({ object }: SampleMeta, { replica }: KnownSamples): boolean =>
   object === undefined || object.key.split('/').at(-2) === replica;
-
-function samplesOf(root: string, entry: EntryName): ReadonlyMap<string, readonly SampleFile[]> {
-  const found = new Map<string, SampleFile[]>();
-  for (const file of namesOf(root, entry)) {
-    const parsed = parseName(file);
-    if (parsed === undefined) continue;
-    const { id, stage, name } = parsed;
-    const own = found.get(id);
-    if (own === undefined) found.set(id, [{ stage, name }]);
-    else own.push({ stage, name });
-  }
-  return found;
-}

@@ -10,7 +10,7 @@ import { runs } from './run-name.ts';
 import {
   changedAt,
   fileName,
-  parseName,
+  isFileOf,
   type SampleFile,
   STAGES,
   sizeOf,
@@ -84,9 +84,7 @@ function wholeOf(
   if (meta.state !== 'done' && meta.object === undefined) return undefined;
   const there = meta.edges.every(
     ({ file, stage }) =>
-      parseName(String(file))?.id === id &&
-      parseName(String(file))?.stage === stage &&
-      (meta.object !== undefined || existsSync(join(folder, file))),
+      isFileOf(id, stage, file) && (meta.object !== undefined || existsSync(join(folder, file))),
   );
   if (!there || (meta.edges.length === 0 && meta.object === undefined)) return undefined;
   return { ...(meta as SampleMeta), entry, notes: notesOf(meta.notes), masked: meta.masked ?? 0 };

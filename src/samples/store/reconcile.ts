@@ -10,12 +10,12 @@ import type { SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { readMeta } from './read-meta.ts';
 import {
+  addFile,
   changedAt,
   ENTRIES,
   idOfTemporary,
   metaPath,
   namesOf,
-  parseName,
   replaceFile,
   type SampleFile,
 } from './sample-files.ts';
@@ -79,18 +79,9 @@ function* group(names: readonly string[], folder: string): Steps<Map<string, Sam
   let seen = 0;
   for (const name of names) {
     if (++seen % PAGE === 0) yield;
-    const parsed = parseName(name);
-    if (parsed === undefined) {
-      const path = join(folder, name);
-      if (idOfTemporary(name) !== undefined && changedAt(path) < Date.now() - LEFT_MS) {
-        rmSync(path, { force: true });
-      }
-      continue;
-    }
-    const { id, stage } = parsed;
-    const own = found.get(id);
-    if (own === undefined) found.set(id, [{ stage, name }]);
-    else own.push({ stage, name });
+    if (addFile(found, name) || idOfTemporary(name) === undefined) continue;
+    const path = join(folder, name);
+    if (changedAt(path) < Date.now() - LEFT_MS) rmSync(path, { force: true });
   }
   return found;
 }

@@ -21,6 +21,12 @@ export function parseName(name: string): (SampleFile & { readonly id: string }) 
   return id === undefined || stage === undefined ? undefined : { id, stage, name };
 }
 
+/** Is it the file of this stage of this sample? @param file what stands in a meta file: anything */
+export function isFileOf(id: string, stage: string, file: unknown): boolean {
+  const parsed = parseName(String(file));
+  return parsed?.id === id && parsed.stage === stage;
+}
+
 export const isId = (id: string) => /^req_\d+_[0-9A-Za-z]+$/.test(id);
 export const isStage = (stage: string) => /^[a-z0-9-]+$/.test(stage);
 
@@ -58,6 +64,17 @@ export function namesOf(root: string, entry: EntryName): readonly string[] {
   } catch {
     return [];
   }
+}
+
+/** Adds a file to those of its sample. @returns false: its name is none of a sample's file */
+export function addFile(files: Map<string, SampleFile[]>, file: string): boolean {
+  const parsed = parseName(file);
+  if (parsed === undefined) return false;
+  const { id, ...own } = parsed;
+  const others = files.get(id);
+  if (others === undefined) files.set(id, [own]);
+  else others.push(own);
+  return true;
 }
 
 /** Files of one sample, found by listing the folder. */
