@@ -39,31 +39,28 @@ export interface VectorsStatus {
   readonly failure: { readonly time: string; readonly message: string } | null;
 }
 
+/**
+ * Returns the events in order, each with true where it is new and false where its id was known.
+ * @param paramOf the client's name for the event at an index: `events[3]`; '' for a single event
+ * @param key the id of the key that puts them in
+ * @throws GatewayError that names the field or the limit
+ */
+type AddEvents = (
+  space: string,
+  events: readonly (NewMemoryEvent & { readonly id?: string })[],
+  paramOf: (place: number) => string,
+  key?: string,
+) => Promise<readonly (readonly [MemoryEvent, boolean])[]>;
+
 /** Access to single events, which an external service does not give. Every method rejects with a GatewayError. */
 export interface EventStore {
-  /**
-   * Adds all events or none. Returns them in order, each with true where it is new and false where its
-   * id was known.
-   * @throws GatewayError that names the field or the limit
-   */
-  add(
-    space: string,
-    events: readonly (NewMemoryEvent & { readonly id?: string })[],
-    /** The client's name for the event at an index: `events[3]`; '' for a single event. */
-    paramOf: (place: number) => string,
-    /** The id of the key that puts them in. */
-    key?: string,
-  ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
+  /** Adds all events or none. */
+  add: AddEvents;
   /**
    * The same in steps that let other work run, since long texts take a while. Where a later step fails,
    * the events added before are removed.
    */
-  addInSteps(
-    space: string,
-    events: readonly (NewMemoryEvent & { readonly id?: string })[],
-    paramOf: (place: number) => string,
-    key?: string,
-  ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
+  addInSteps: AddEvents;
   /**
    * Changes some fields of an event; undefined where the space has no event of this id.
    * @throws GatewayError that names the field or the limit

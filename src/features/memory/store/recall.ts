@@ -1,6 +1,6 @@
 /** A recall: what a question finds in the tables is ranked here, and then the best texts are read. */
 
-import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { digestOf, readDigest } from '../ranking/digest.ts';
 import { lookedUpTerms } from '../ranking/known-terms.ts';
@@ -41,19 +41,27 @@ export async function recallFrom(
   const candidates = await candidatesOf(store, space, rows);
   const ranked = rank({ ...found, candidates }, { ...asked, question, nearest });
   const best = new Set(ranked.map(({ row }) => row));
-  const whole = new Map(
-    rows.flatMap(({ body, ...row }) => {
-      if (body === null || !best.has(row.seq)) return [];
-      const event = store.sealed.opened(space, { ...row, body });
-      return event === undefined ? [] : [[row.seq, event] as const];
-    }),
-  );
-  const without = rows.flatMap(({ seq, body }) => (body === null && best.has(seq) ? [seq] : []));
-  const rest = await store.events(space, without);
+  const bestRows = rows.filter(({ seq }) => best.has(seq));
+  const events = await eventsOf(store, space, bestRows);
   return ranked.flatMap(({ row, score }) => {
-    const event = whole.get(row) ?? rest.get(row);
+    const event = events.get(row);
     return event === undefined ? [] : [{ ...event, score }];
   });
+}
+
+/** The events of rows; those that came without their bodies are read. */
+async function eventsOf(
+  store: MemoryStore,
+  space: string,
+  rows: readonly FoundRow[],
+): Promise<ReadonlyMap<number, MemoryEvent>> {
+  const bare = rows.flatMap(({ seq, body }) => (body === null ? [seq] : []));
+  const events = new Map(await store.events(space, bare));
+  for (const { body, ...row } of rows) {
+    const event = body === null ? undefined : store.sealed.opened(space, { ...row, body });
+    if (event !== undefined) events.set(row.seq, event);
+  }
+  return events;
 }
 
 /** The candidates; events from before there were digests get theirs. */
@@ -63,18 +71,15 @@ async function candidatesOf(
   rows: readonly FoundRow[],
 ): Promise<readonly Candidate[]> {
   const { sealed } = store;
-  const unread = rows.flatMap(({ seq, digest, body }) =>
-    digest === null && body === null ? [seq] : [],
-  );
-  const bare = await store.events(space, unread);
+  const withoutDigest = rows.filter(({ digest }) => digest === null);
+  const events = await eventsOf(store, space, withoutDigest);
   const made: [number, Uint8Array][] = [];
   const candidates: Candidate[] = [];
-  for (const { seq: row, id, time, importance, digest, body } of rows) {
-    let bytes = digest === null ? undefined : sealed.openedDigest(space, id, digest);
-    if (digest === null) {
-      const event =
-        body === null ? bare.get(row) : sealed.opened(space, { id, time, body, importance });
-      if (event === undefined) continue;
+  for (const { seq: row, id, time, importance, digest } of rows) {
+    const event = events.get(row);
+    let bytes: Uint8Array | undefined;
+    if (digest !== null) bytes = sealed.openedDigest(space, id, digest);
+    else if (event !== undefined) {
       bytes = digestOf({ ...event, source: event.source ?? '' });
       made.push([row, sealed.sealedDigest(space, id, bytes)]);
       if (made.length % DIGESTS_STEP === 0) await othersTurn();
