@@ -209,6 +209,24 @@ describe('tools by conversation', () => {
     expect(described({ texts: { recall_limit: 'max={max}' } })).toContain('max=3');
   });
 
+  test('recall_memory restricts times where they can be read, and passes on what the app set', async () => {
+    const memory = testMemory();
+    const extension = {
+      memory: { space: 's', max_tokens: 300, time_zone: 'Asia/Shanghai' },
+      conversation: group,
+    };
+    const { tools } = conversationParts(options(extension, {}, { memory }))!;
+    const input = { query: 'boat', since: '2026-11-01', until: 'some day' };
+    const outcome = await tools[0]!.run(input, { signal: new AbortController().signal });
+    expect(outcome.ok).toBe(true);
+    const { query } = memory.recalls[0]!;
+    expect(query).toMatchObject({
+      ...{ query: 'boat', maxTokens: 300, timeZone: 'Asia/Shanghai', speaker: 'Ann' },
+      since: Date.parse('2026-11-01'),
+    });
+    expect(query.until).toBeUndefined();
+  });
+
   test('forget_memory is there where the app allows it, and forgets in the own space, a bounded number of ids', async () => {
     const memory = testMemory();
     const toolsWith = (settings: JsonObject) =>

@@ -8,6 +8,7 @@ import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../../gateway/scripted.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
+import { until } from '../../support/until.ts';
 import { ALL, asking, chat, vendor } from './chat.ts';
 import { testMemory } from './memory.ts';
 
@@ -185,8 +186,9 @@ describe('the position of the pair', () => {
     ] as never);
   });
 
-  test('with separate messages of the others, only the last message belongs to the turn', async () => {
+  test('with separate messages of the others, only the last message belongs to the turn; theirs keep their times', async () => {
     const memory = remembering();
+    const others = [{ from: 'hong', text: '大家晚上好', time: '2026-11-20T19:00:00+08:00' }];
     await chat({
       client: 'openai-chat',
       body: {
@@ -197,12 +199,16 @@ describe('the position of the pair', () => {
           { role: 'user', content: '生日聚会' },
         ],
       },
-      hopgate: { ...GROUP, memory: { ...GROUP.memory, capture: true } },
+      hopgate: {
+        conversation: { ...GROUP.conversation, others },
+        memory: { ...GROUP.memory, capture: true },
+      },
       memory,
       script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
     });
     expect(memory.recalls[0]!.query.query).toBe('生日聚会');
-    await Bun.sleep(5);
+    await until(() => memory.captured.length > 0);
+    expect(memory.captured[0]!.events[0]!.time).toBe(Date.UTC(2026, 10, 20, 11));
     expect(memory.captured[0]!.events.map(({ source, text }) => [source, text])).toEqual([
       ['小红', '大家晚上好'],
       ['user', '生日聚会'],
