@@ -11,6 +11,7 @@ import { percentile } from '../statistics.ts';
 const REQUESTS = 10_000;
 const CONNECTIONS = 8;
 const KEY = 'key-of-the-bench';
+const ADMIN = 'admin-key-of-the-bench';
 const REPLY = {
   id: 'c',
   object: 'chat.completion',
@@ -37,6 +38,7 @@ function start(form: Form) {
       providers: oneVendor(vendor.port!),
       samples: { mode: 'off' },
       auth: {
+        admin_keys: [ADMIN],
         keys: [
           {
             name: 'bench',
@@ -81,8 +83,9 @@ async function askMany(gateways: readonly Gateway[], count: number): Promise<rea
 
 async function tripsOf(gateway: Gateway): Promise<Record<string, number>> {
   const answer = await fetch(`${gateway.url}/health/engines`, {
-    headers: { authorization: `Bearer ${KEY}` },
+    headers: { authorization: `Bearer ${ADMIN}` },
   });
+  if (!answer.ok) throw new Error(`/health/engines: status ${answer.status}`);
   const { engines = {} } = (await answer.json()) as { engines?: Record<string, { trips: number }> };
   return Object.fromEntries(Object.entries(engines).map(([name, { trips }]) => [name, trips]));
 }
