@@ -160,7 +160,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       this.#running;
     const payer = exchange.payer ?? account;
     const known = learntTarget(routed);
-    const target = this.#withTools({ ...routed, target: known }) ?? known;
+    const target = this.#withTools(routed, known) ?? known;
     return attempt({
       exchange,
       request,
@@ -188,8 +188,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     });
   }
 
-  #withTools(routed: RoutedTarget): Target | undefined {
-    const other = targetWithTools(routed);
+  #withTools({ provider }: RoutedTarget, target: Target): Target | undefined {
+    const other = targetWithTools(provider, target);
     if (other === undefined) return undefined;
     const { tools } = this.#hop.conversation ?? this.#running.request.conversation;
     return tools.some(({ type }) => type === 'function') ? other : undefined;

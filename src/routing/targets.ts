@@ -51,7 +51,7 @@ const responsesTargets = new WeakMap<Target, Target>();
  * The same model over Responses, at the same address, for requests with function tools: where Chat refuses tools beside
  * reasoning, and the model cannot be told not to reason. Undefined: the target takes them, or its vendor has no Responses.
  */
-export function targetWithTools({ provider, target }: RoutedTarget): Target | undefined {
+export function targetWithTools(provider: ProviderConfig, target: Target): Target | undefined {
   const { protocol, profile, model } = target;
   if (protocol !== 'openai-chat' || profile.chatToolsWhileThinking !== false) return undefined;
   if (profile.efforts?.includes('none') !== false) return undefined;

@@ -73,11 +73,8 @@ export function readBody(
   connections: Connections,
   key = '',
 ): Promise<ArrayBuffer | Uint8Array> {
-  const length = headers.get('content-length');
-  const bytes = Number(length);
-  // No more than its length comes of it.
-  const plain = length !== null && bytes <= limit && bytes <= WATCHED_BYTES;
-  if (!plain || headers.has('content-encoding')) {
+  const bytes = plainLength(headers);
+  if (bytes === undefined || !(bytes <= limit && bytes <= WATCHED_BYTES)) {
     return readChecked(request, headers, limit, connections, key);
   }
   connections.reading(request, bytes);
@@ -86,12 +83,23 @@ export function readBody(
 }
 
 /** As {@link readBody}, for a body that is parsed in one go. @throws GatewayError also for more than that takes */
-export async function readParsable(
+export function readParsable(
   ...args: Parameters<typeof readBody>
 ): Promise<ArrayBuffer | Uint8Array> {
-  const body = await readBody(...args);
-  await checkValues(body instanceof Uint8Array ? asBuffer(body) : Buffer.from(body));
-  return body;
+  const reading = readBody(...args);
+  const [, headers] = args;
+  // A small one cannot hold too much.
+  if ((plainLength(headers) ?? WATCHED_BYTES) < WATCHED_BYTES) return reading;
+  return reading.then(async (body) => {
+    await checkValues(body instanceof Uint8Array ? asBuffer(body) : Buffer.from(body));
+    return body;
+  });
+}
+
+/** Bytes of a body without a content encoding; undefined: it has one, or does not say. No more than its length comes. */
+function plainLength(headers: ReadonlyHeaders): number | undefined {
+  const length = headers.get('content-length');
+  return length === null || headers.has('content-encoding') ? undefined : Number(length);
 }
 
 async function readHeld(

@@ -72,17 +72,17 @@ type Progress = Pick<
 export function endTry(
   account: TryAccount,
   ended: TryEnd,
-  { complete, semantic, finish, counted, pending, model, ...known }: Progress,
+  { complete, semantic, finish, counted, pending, model, usage, reported }: Progress,
   bytes: number,
 ): void {
-  const usage = known.reported ?? known.usage;
+  const used = reported ?? usage;
   account.end({
     ended,
-    usage,
+    usage: used,
     model,
     // Messages counts the prompt when an answer begins, and the output when it ends.
     final:
-      usage !== undefined &&
+      used !== undefined &&
       (complete || finish !== undefined || (ended === 'error' && counted === true)),
     content: semantic,
     pending: pending !== undefined,
