@@ -2,6 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
 
 const KEY = 'k'.repeat(32);
 let gateway: InProcess | undefined;
@@ -135,6 +136,36 @@ test('the list of models and stored responses are under the rate alone', async (
   expect(await get('/v1/models')).toBe(429);
   expect(await get('/v1/responses/resp_1')).toBe(429);
   expect(await get('/v1/usage')).toBe(200);
+});
+
+test('the memory is under the rate alone', async () => {
+  await start({ limits: { requests_per_minute: 2 }, budgets: [{ usd: 0, per: 'day' }] });
+  const recall = async () => (await post('/v1/memory/s/recall', { query: 'tea' })).status;
+  expect([await recall(), await recall(), await recall()]).toEqual([200, 200, 429]);
+});
+
+test('a frame that only warms up is under the rate alone', async () => {
+  const { vendor } = await start({
+    limits: { requests_per_minute: 2 },
+    budgets: [{ usd: 0, per: 'day' }],
+  });
+  const socket = new WebSocket(`${gateway!.url.replace('http', 'ws')}/v1/responses`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  } as never);
+  const ends: string[] = [];
+  socket.onmessage = ({ data }) => {
+    const { type, error } = JSON.parse(String(data));
+    if (type === 'response.completed' || error !== undefined) ends.push(error?.code ?? type);
+  };
+  await new Promise((open) => socket.addEventListener('open', open));
+  const frame = { type: 'response.create', model: 'cheap', input: 'Hi.', generate: false };
+  for (let i = 1; i <= 3; i++) {
+    socket.send(JSON.stringify(frame));
+    await until(() => ends.length === i);
+  }
+  socket.close();
+  expect(ends).toEqual(['response.completed', 'response.completed', 'rate_limit_exceeded']);
+  expect(vendor.models).toEqual([]);
 });
 
 describe('what a request allows is reserved', () => {
