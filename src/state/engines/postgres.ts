@@ -175,13 +175,20 @@ export class PostgresDatabase implements Sql {
   }
 }
 
+/** No server or pooler closes a connection as idle sooner. */
+const IDLE_MS = 500;
+const usedAt = new WeakMap<PoolClient, number>();
+
 /**
- * A connection to send on. One that the server or a pooler closed while it was idle is told by what has arrived for it, which
- * is read first: nothing was sent on it, so another one is taken. What is sent once is never repeated.
+ * A connection to send on. What has arrived for one that was idle is read first, and if that is its end, another one is
+ * taken: nothing was sent on it. What is sent once is never repeated.
  */
 async function connectionOf(pool: Pool): Promise<PoolClient> {
   for (let closed = 0; ; closed++) {
     const client = await connect(pool);
+    const idleMs = performance.now() - (usedAt.get(client) ?? Number.POSITIVE_INFINITY);
+    usedAt.set(client, performance.now());
+    if (idleMs < IDLE_MS) return client;
     // The network is looked at between two turns.
     await othersTurn();
     await othersTurn();

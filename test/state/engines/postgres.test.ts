@@ -15,6 +15,8 @@ import { type FaultProxy, startFaultProxy } from '../../support/engines/fault-pr
 import { until } from '../../support/until.ts';
 
 const LONG = 10_000;
+/** After this a connection counts as idle. */
+const IDLE_MS = 600;
 const failure = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => undefined,
@@ -202,9 +204,11 @@ describe.skipIf(!HAS_POSTGRES)('Postgres', () => {
       const ask = () => database.query<{ n: number }>('SELECT 7 AS n', [], LONG, stopMs);
       const all = () => Promise.all(Array.from({ length: 8 }, ask));
       await all();
+      await Bun.sleep(IDLE_MS);
       // The resets are there, and nothing has read them yet.
       proxy.cut();
       expect((await all()).map(([row]) => row!.n)).toEqual(Array(8).fill(7));
+      await Bun.sleep(IDLE_MS);
       proxy.cut();
       const sum = await database.transaction(
         ({ query }) => query<{ n: number }>('SELECT 1 + 1 AS n', []),
