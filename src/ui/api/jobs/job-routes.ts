@@ -12,13 +12,20 @@ import { type AskedJob, bisectJob, replayJob } from './job-specs.ts';
 
 const ONE_JOB = { params: Type.Object({ id: Type.String() }) };
 
-const KINDS: Readonly<Record<JobView['kind'], AskedJob>> = { replay: replayJob, bisect: bisectJob };
+interface Kind {
+  readonly job: AskedJob;
+  /** Most bytes of a request; left out: as of any other. */
+  readonly bytes?: number;
+}
+
+const KINDS: Readonly<Record<JobView['kind'], Kind>> = {
+  // Its texts may be edited.
+  replay: { job: replayJob, bytes: 8 * 2 ** 20 },
+  bisect: { job: bisectJob },
+};
 
 // Bodies are read after the guard and the check for several workers, and bounded.
 const UNPARSED = { parse: 'none' } as const;
-
-/** Bytes of a request, whose texts may be edited. */
-const MAX_BYTES = 8 * 2 ** 20;
 
 interface Asked {
   readonly request: Request;
@@ -27,8 +34,10 @@ interface Asked {
 
 export const jobRoutes = (context: ApiContext) => {
   const { jobs, options } = context;
-  const asked = async (kind: JobView['kind'], { request, viewer }: Asked) =>
-    KINDS[kind](await readJson(request, MAX_BYTES), viewer, context);
+  const asked = async (kind: JobView['kind'], { request, viewer }: Asked) => {
+    const { job, bytes } = KINDS[kind];
+    return job(await readJson(request, bytes), viewer, context);
+  };
   const plan = (kind: JobView['kind']) => async (one: Asked) =>
     json(await (await asked(kind, one)).plan());
   const start = (kind: JobView['kind']) => async (one: Asked) => {
