@@ -33,7 +33,12 @@ export function Menu({ name, text, label, children }: MenuProps) {
         if (to instanceof Node && !menu.current!.contains(to)) close();
       }}
     >
-      <summary class="button" aria-label={label}>
+      <summary
+        class="button"
+        aria-label={label}
+        // The event `toggle` comes later than the next key may.
+        onClick={() => setOpen(!menu.current!.open)}
+      >
         {text}
       </summary>
       <div class="panel">{open && children(close)}</div>
