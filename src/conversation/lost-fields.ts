@@ -65,7 +65,7 @@ export function noteLostSettings(
   takes: (name: keyof Settings) => boolean,
 ): void {
   for (const name of Object.keys(settings) as (keyof Settings)[]) {
-    // What only its own protocol knows is noted by its names there.
+    // `rest` holds fields of one protocol alone, which are noted by their own names.
     const value = settings[name];
     const isIdle =
       value === undefined || value === USUAL[name] || (Array.isArray(value) && value.length === 0);

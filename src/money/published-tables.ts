@@ -107,7 +107,7 @@ const UNLESS_KEPT = `\
     WHERE NOT EXISTS (SELECT 1 FROM hopgate.spend_kept k WHERE k.at = c.at AND k.writer = c.writer AND k.n = c.n)
 `;
 
-/** @param isKept as {@link KEPT} writes it anew */
+/** @param isKept the form in which {@link KEPT} replaces the function */
 const applying = (isKept: boolean) => `\
 CREATE${isKept ? ' OR REPLACE' : ''} FUNCTION hopgate.spend_apply(batch jsonb) RETURNS void LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -152,7 +152,7 @@ const DROP_KEPT = `\
     WHERE at < now_ms - least(366, coalesce(nullif(total_days, 0), 366)) * 86400000::bigint LIMIT most));
 `;
 
-/** @param isKept as {@link KEPT} writes it anew */
+/** @param isKept the form in which {@link KEPT} replaces the function */
 const pruning = (isKept: boolean) => `\
 CREATE${isKept ? ' OR REPLACE' : ''} FUNCTION hopgate.spend_prune(row_days int, total_days int, settled_ms bigint, most int) RETURNS int
 LANGUAGE plpgsql AS $$

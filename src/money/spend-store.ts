@@ -35,7 +35,7 @@ const SIZES = [64, 8, 1] as const;
 /** Targets that are remembered, the newest ones. */
 const MAX_LEARNED = 2000;
 
-/** Held by whoever writes for a machine, with the hash of its name. */
+/** The writer of a machine's rows holds this lock, together with the hash of the machine's name. */
 export const MACHINE_LOCK = 7_496_232;
 
 /** An entry of a journal of spend. */

@@ -77,7 +77,7 @@ interface Asked {
   readonly session: AnswerSession;
 }
 
-/** What acts on an exchange; undefined for one of another protocol. */
+/** Makes the state of one exchange; undefined for one of another protocol. */
 export const responseState =
   (options: ResponseStateOptions) =>
   (
@@ -116,7 +116,7 @@ class ResponseState implements Feature {
   #keeper: string | undefined;
   #model = '';
   #found: Found | undefined;
-  /** What the request continues; undefined where only the vendor knows it. */
+  /** The answers that the request continues; undefined where only the vendor knows them. */
   #before: RememberedChain | readonly JsonObject[] | undefined = [];
 
   constructor(options: ResponseStateOptions, asked: Asked) {
@@ -199,9 +199,9 @@ class ResponseState implements Feature {
     const { keeper } = asked;
     const id = body.previous_response_id;
     const recalled = typeof id === 'string' ? this.#asked.exchange.lane?.recall(id) : undefined;
-    // What the connection remembers is enough, unless the vendor may know it better.
+    // The connection's own memory is enough, unless a vendor keeps the response.
     const wants = typeof id === 'string' && (recalled === undefined || keeper !== undefined);
-    // Without keys, the vendor may know what cannot be looked up here: never what this gateway named itself.
+    // Without keys, the vendor may know an id that cannot be looked up here, but none that this gateway made.
     const lenient =
       recalled !== undefined ||
       (this.#owner === '' && keeper !== undefined && !(wants && isOwnId(id)));
@@ -217,7 +217,7 @@ class ResponseState implements Feature {
     const owner = this.#owner;
     const keeper = this.#keeper;
     const id = body.previous_response_id;
-    // What is not an id is refused in words.
+    // `earlierItems` refuses a value that is no id.
     if (typeof id !== 'string') return earlierItems(body, reads, owner);
     const recalled = lane?.recall(id);
     const kept = reads.known(id, owner);

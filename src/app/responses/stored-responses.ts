@@ -43,7 +43,7 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
    */
   async function found(exchange: Exchange, id: string, payer?: Payer) {
     const owner = ownerOf(exchange.owner);
-    // What it continues is wanted for its items only.
+    // Only its items need the responses that it continues.
     const reads = await store.fetch({ responses: [id], chains: payer === undefined }, owner);
     const kept = reads.known(id, owner);
     if (kept === undefined) throw responseNotFound(id);

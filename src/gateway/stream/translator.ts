@@ -102,7 +102,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     this.forward(frame, events);
   }
 
-  /** Notes what the vendor counts; what the client is told may hold earlier hops as well. */
+  /** Keeps the vendor's own usage: the usage that the client gets may include earlier hops. */
   #note(events: readonly StreamEvent[]): void {
     if (this.#interceptors.length === 0) return;
     for (const event of events) {

@@ -58,7 +58,7 @@ export function contextOf(
   );
 }
 
-/** What an event gains from one right beside it. */
+/** Relevance that an event gains from one right beside it. */
 function lent(event: Placed, other: Placed | undefined, least: number): number {
   if (other === undefined || other.own <= least || other.kind === 'filler') return 0;
   if (!isNear(event, other, NEIGHBOUR_MS)) return 0;

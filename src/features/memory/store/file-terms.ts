@@ -18,8 +18,8 @@ const VACUUM_PAGES = 250;
 /** Events that one step of an erasure removes. They are few, since each is overwritten with all its terms. */
 const SWEEP_ROWS = 8;
 /**
- * Events that are removed before the index is tidied: one step of tidying passes over all that is dead in one place.
- * Of a larger space, every fourth event waits until the index was tidied.
+ * Events that are removed before the index is tidied, since one step of tidying passes over all dead entries in one place.
+ * In a space with more events, every fourth event stays until the index is tidied.
  */
 const MAX_DEAD = 1000;
 const THINNED = 4;
