@@ -52,6 +52,154 @@ CREATE TRIGGER digest_gone AFTER DELETE ON events BEGIN
 END;
 `;
 
+/** Counts the terms of events that were just made. */
+const COUNT_TERMS = `\
+  INSERT INTO hopgate.memory_terms AS m
+    SELECT e.space, substr(t, strpos(t, ':') + 1), count(*)
+      FROM hopgate.memory_events e, unnest(e.terms) t WHERE e.seq = ANY(made) GROUP BY 1, 2
+    ON CONFLICT (space, term) DO UPDATE SET events = m.events + excluded.events;
+`;
+
+const DISCARD_TURN = `\
+    IF kind = 'capture' AND one ? 'turn' THEN
+      SELECT coalesce(array_agg(seq), '{}'), all_bytes - coalesce(sum(bytes), 0) INTO discarded, all_bytes
+        FROM hopgate.memory_events WHERE space = place.id AND turn = one->>'turn'
+          AND time >= (one->>'turn_since')::float8
+          AND print <> ALL(ARRAY(SELECT jsonb_array_elements_text(one->'keep')));
+      IF cardinality(discarded) > 0 THEN
+        -- What this call made is counted first: only what was counted can be taken off.
+        PERFORM hopgate.memory_count(made);
+        made := '{}';
+        PERFORM hopgate.memory_remove(discarded);
+        SELECT * INTO place FROM hopgate.memory_spaces WHERE id = place.id;
+      END IF;
+    END IF;
+`;
+const TURN_VALUES = `,
+        decode(one->>'digest', 'base64'), one->>'turn'`;
+
+/** @param hasTurns the form of {@link POSTGRES_2}: a captured turn takes the place of what the same turn had before */
+const putting = (hasTurns: boolean) => `\
+CREATE${hasTurns ? ' OR REPLACE' : ''} FUNCTION hopgate.memory_put(
+  kind text, given jsonb, most_events int, most_bytes bigint, dedupe_ms float8, kept_ms float8
+) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  one jsonb;
+  place hopgate.memory_spaces;
+  known hopgate.memory_events;
+  erased float8;
+  oldest float8;
+  all_bytes bigint;
+  added bigint := 0;
+  made bigint[] := '{}';
+  new_seq bigint;
+  outcomes jsonb := '[]';
+${hasTurns ? '  discarded bigint[];\n' : ''}BEGIN
+  PERFORM hopgate.memory_lock(ARRAY(SELECT g->>'space' FROM jsonb_array_elements(given) g));
+  oldest := hopgate.memory_clock() - kept_ms;
+  SELECT bytes INTO all_bytes FROM hopgate.memory_total;
+  FOR one IN SELECT * FROM jsonb_array_elements(given) LOOP
+    IF kind = 'capture' THEN
+      SELECT at INTO erased FROM hopgate.memory_erasures WHERE space = one->>'hash';
+      -- Events from before the erasure are dropped too: a running turn must not bring its space back.
+      IF (one->>'began')::float8 <= greatest(oldest, coalesce(erased, 0))
+        OR (one->>'happened')::float8 + 1 <= coalesce(erased, 0) THEN
+        outcomes := outcomes || '"erased"';
+        CONTINUE;
+      END IF;
+    END IF;
+    SELECT * INTO place FROM hopgate.memory_spaces WHERE name = one->>'space';
+    IF NOT FOUND THEN
+      INSERT INTO hopgate.memory_spaces (name) VALUES (one->>'space') RETURNING * INTO place;
+    END IF;
+${hasTurns ? DISCARD_TURN : ''}    SELECT * INTO known FROM hopgate.memory_events WHERE space = place.id AND id = one->>'id';
+    IF FOUND AND kind = 'change' THEN
+      PERFORM hopgate.memory_remove(ARRAY[known.seq]);
+      all_bytes := all_bytes - known.bytes;
+      SELECT * INTO place FROM hopgate.memory_spaces WHERE id = place.id;
+    ELSIF FOUND THEN
+      -- The same write again, after an answer that was lost, or an import of what is there.
+      outcomes := outcomes || jsonb_build_object('id', known.id, 'time', known.time,
+        'body', encode(known.body, 'base64'), 'importance', known.importance);
+      CONTINUE;
+    ELSIF kind = 'change' THEN
+      outcomes := outcomes || '"absent"';
+      CONTINUE;
+    END IF;
+    IF kind = 'capture' AND EXISTS (
+      SELECT 1 FROM hopgate.memory_events WHERE space = place.id AND print = one->>'print'
+        AND time BETWEEN (one->>'time')::bigint - dedupe_ms AND (one->>'time')::bigint + dedupe_ms
+    ) THEN
+      outcomes := outcomes || '"duplicate"';
+      CONTINUE;
+    END IF;
+    IF place.events >= most_events OR all_bytes + (one->>'bytes')::int > most_bytes THEN
+      IF kind = 'capture' THEN
+        outcomes := outcomes || '"full"';
+        CONTINUE;
+      END IF;
+      RAISE EXCEPTION 'full' USING ERRCODE = CASE WHEN place.events >= most_events THEN 'HG001' ELSE 'HG002' END;
+    END IF;
+    INSERT INTO hopgate.memory_events
+      (space, id, time, body, tags, importance, print, bytes, length, terms${hasTurns ? ', digest, turn' : ''})
+      VALUES (place.id, one->>'id', (one->>'time')::bigint, decode(one->>'body', 'base64'),
+        ARRAY(SELECT jsonb_array_elements_text(one->'tags')), (one->>'importance')::float8, one->>'print',
+        (one->>'bytes')::int, (one->>'length')::int,
+        ARRAY(SELECT place.id || ':' || t FROM jsonb_array_elements_text(one->'terms') t)${hasTurns ? TURN_VALUES : ''})
+      RETURNING seq INTO new_seq;
+    made := made || new_seq;
+    UPDATE hopgate.memory_spaces SET events = events + 1, bytes = bytes + (one->>'bytes')::int,
+      length = length + (one->>'length')::int WHERE id = place.id;
+    all_bytes := all_bytes + (one->>'bytes')::int;
+    added := added + (one->>'bytes')::int;
+    outcomes := outcomes || '"stored"';
+  END LOOP;
+${hasTurns ? '  PERFORM hopgate.memory_count(made);\n' : COUNT_TERMS}  IF added > 0 THEN UPDATE hopgate.memory_total SET bytes = bytes + added; END IF;
+  RETURN jsonb_build_object('outcomes', outcomes, 'clock', hopgate.memory_clock());
+END;
+$$;
+`;
+
+/** What `memory_recall` and `memory_find` look for first: the events that hold the rarest terms. */
+const FIND_DECLARED = `\
+DECLARE
+  place hopgate.memory_spaces;
+  counts jsonb;
+  found_events jsonb;
+  term record;
+  worth float8;
+  rarest float8;
+  hits bigint[];
+  seqs bigint[] := '{}';
+  worths float8[] := '{}';
+  unread int := most_read;
+`;
+const FIND_RAREST = `\
+  SELECT * INTO place FROM hopgate.memory_spaces WHERE name = which;
+  IF NOT FOUND THEN RETURN jsonb_build_object('clock', hopgate.memory_clock()); END IF;
+  SELECT coalesce(jsonb_object_agg(m.term, m.events), '{}') INTO counts FROM hopgate.memory_terms m
+    WHERE m.space = place.id AND m.term = ANY(ARRAY(
+      SELECT jsonb_array_elements_text(l->1) FROM jsonb_array_elements(looked) l));
+  rarest := greatest(50, place.events);
+  FOR term IN
+    SELECT (l.one->>0)::boolean AS single, least(sum((counts->>f)::int), place.events)::float8 AS having_it,
+      array_agg(place.id || ':' || f) AS held
+      FROM jsonb_array_elements(looked) WITH ORDINALITY l(one, ord), jsonb_array_elements_text(l.one->1) f
+      WHERE counts ? f GROUP BY l.ord, l.one ORDER BY 2, l.ord
+  LOOP
+    EXIT WHEN term.having_it > unread AND cardinality(seqs) > 0;
+    worth := ln(1::float8 + (rarest - term.having_it + 0.5::float8) / (term.having_it + 0.5::float8))
+      * CASE WHEN term.single THEN 0.4::float8 ELSE 1::float8 END;
+    WITH hit AS MATERIALIZED (SELECT seq FROM hopgate.memory_events WHERE terms && term.held)
+      SELECT coalesce(array_agg(seq), '{}') INTO hits
+        FROM (SELECT seq FROM hit ORDER BY seq DESC LIMIT unread) newest;
+    seqs := seqs || hits;
+    worths := worths || array_fill(worth, ARRAY[cardinality(hits)]);
+    unread := unread - cardinality(hits);
+    EXIT WHEN unread <= 0;
+  END LOOP;
+`;
+
 /**
  * - Whatever changes a space holds the lock of its name, and takes several locks in one order. So limits, counts and
  *   duplicates are exact over all replicas, and numbers of vectors are seen in their order.
@@ -133,89 +281,7 @@ $$;
 
 -- kind "capture": what cannot be stored is left out, and the outcome says why. "add": all or none; a known id keeps its
 -- event. "change": replaces an event that is there. Errors: HG001 a full space, HG002 no bytes left.
-CREATE FUNCTION hopgate.memory_put(
-  kind text, given jsonb, most_events int, most_bytes bigint, dedupe_ms float8, kept_ms float8
-) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  one jsonb;
-  place hopgate.memory_spaces;
-  known hopgate.memory_events;
-  erased float8;
-  oldest float8;
-  all_bytes bigint;
-  added bigint := 0;
-  made bigint[] := '{}';
-  new_seq bigint;
-  outcomes jsonb := '[]';
-BEGIN
-  PERFORM hopgate.memory_lock(ARRAY(SELECT g->>'space' FROM jsonb_array_elements(given) g));
-  oldest := hopgate.memory_clock() - kept_ms;
-  SELECT bytes INTO all_bytes FROM hopgate.memory_total;
-  FOR one IN SELECT * FROM jsonb_array_elements(given) LOOP
-    IF kind = 'capture' THEN
-      SELECT at INTO erased FROM hopgate.memory_erasures WHERE space = one->>'hash';
-      -- Events from before the erasure are dropped too: a running turn must not bring its space back.
-      IF (one->>'began')::float8 <= greatest(oldest, coalesce(erased, 0))
-        OR (one->>'happened')::float8 + 1 <= coalesce(erased, 0) THEN
-        outcomes := outcomes || '"erased"';
-        CONTINUE;
-      END IF;
-    END IF;
-    SELECT * INTO place FROM hopgate.memory_spaces WHERE name = one->>'space';
-    IF NOT FOUND THEN
-      INSERT INTO hopgate.memory_spaces (name) VALUES (one->>'space') RETURNING * INTO place;
-    END IF;
-    SELECT * INTO known FROM hopgate.memory_events WHERE space = place.id AND id = one->>'id';
-    IF FOUND AND kind = 'change' THEN
-      PERFORM hopgate.memory_remove(ARRAY[known.seq]);
-      all_bytes := all_bytes - known.bytes;
-      SELECT * INTO place FROM hopgate.memory_spaces WHERE id = place.id;
-    ELSIF FOUND THEN
-      -- The same write again, after an answer that was lost, or an import of what is there.
-      outcomes := outcomes || jsonb_build_object('id', known.id, 'time', known.time,
-        'body', encode(known.body, 'base64'), 'importance', known.importance);
-      CONTINUE;
-    ELSIF kind = 'change' THEN
-      outcomes := outcomes || '"absent"';
-      CONTINUE;
-    END IF;
-    IF kind = 'capture' AND EXISTS (
-      SELECT 1 FROM hopgate.memory_events WHERE space = place.id AND print = one->>'print'
-        AND time BETWEEN (one->>'time')::bigint - dedupe_ms AND (one->>'time')::bigint + dedupe_ms
-    ) THEN
-      outcomes := outcomes || '"duplicate"';
-      CONTINUE;
-    END IF;
-    IF place.events >= most_events OR all_bytes + (one->>'bytes')::int > most_bytes THEN
-      IF kind = 'capture' THEN
-        outcomes := outcomes || '"full"';
-        CONTINUE;
-      END IF;
-      RAISE EXCEPTION 'full' USING ERRCODE = CASE WHEN place.events >= most_events THEN 'HG001' ELSE 'HG002' END;
-    END IF;
-    INSERT INTO hopgate.memory_events
-      (space, id, time, body, tags, importance, print, bytes, length, terms)
-      VALUES (place.id, one->>'id', (one->>'time')::bigint, decode(one->>'body', 'base64'),
-        ARRAY(SELECT jsonb_array_elements_text(one->'tags')), (one->>'importance')::float8, one->>'print',
-        (one->>'bytes')::int, (one->>'length')::int,
-        ARRAY(SELECT place.id || ':' || t FROM jsonb_array_elements_text(one->'terms') t))
-      RETURNING seq INTO new_seq;
-    made := made || new_seq;
-    UPDATE hopgate.memory_spaces SET events = events + 1, bytes = bytes + (one->>'bytes')::int,
-      length = length + (one->>'length')::int WHERE id = place.id;
-    all_bytes := all_bytes + (one->>'bytes')::int;
-    added := added + (one->>'bytes')::int;
-    outcomes := outcomes || '"stored"';
-  END LOOP;
-  INSERT INTO hopgate.memory_terms AS m
-    SELECT e.space, substr(t, strpos(t, ':') + 1), count(*)
-      FROM hopgate.memory_events e, unnest(e.terms) t WHERE e.seq = ANY(made) GROUP BY 1, 2
-    ON CONFLICT (space, term) DO UPDATE SET events = m.events + excluded.events;
-  IF added > 0 THEN UPDATE hopgate.memory_total SET bytes = bytes + added; END IF;
-  RETURN jsonb_build_object('outcomes', outcomes, 'clock', hopgate.memory_clock());
-END;
-$$;
-
+${putting(false)}
 CREATE FUNCTION hopgate.memory_drop(which text, event text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   found_seq bigint;
@@ -271,42 +337,8 @@ $$;
 -- looked: [[is a single character, [forms of the term]], ...]
 CREATE FUNCTION hopgate.memory_recall(which text, looked jsonb, most_read int, most int)
 RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  place hopgate.memory_spaces;
-  counts jsonb;
-  found_events jsonb;
-  term record;
-  worth float8;
-  rarest float8;
-  hits bigint[];
-  seqs bigint[] := '{}';
-  worths float8[] := '{}';
-  unread int := most_read;
-BEGIN
-  SELECT * INTO place FROM hopgate.memory_spaces WHERE name = which;
-  IF NOT FOUND THEN RETURN jsonb_build_object('clock', hopgate.memory_clock()); END IF;
-  SELECT coalesce(jsonb_object_agg(m.term, m.events), '{}') INTO counts FROM hopgate.memory_terms m
-    WHERE m.space = place.id AND m.term = ANY(ARRAY(
-      SELECT jsonb_array_elements_text(l->1) FROM jsonb_array_elements(looked) l));
-  rarest := greatest(50, place.events);
-  FOR term IN
-    SELECT (l.one->>0)::boolean AS single, least(sum((counts->>f)::int), place.events)::float8 AS having_it,
-      array_agg(place.id || ':' || f) AS held
-      FROM jsonb_array_elements(looked) WITH ORDINALITY l(one, ord), jsonb_array_elements_text(l.one->1) f
-      WHERE counts ? f GROUP BY l.ord, l.one ORDER BY 2, l.ord
-  LOOP
-    EXIT WHEN term.having_it > unread AND cardinality(seqs) > 0;
-    worth := ln(1::float8 + (rarest - term.having_it + 0.5::float8) / (term.having_it + 0.5::float8))
-      * CASE WHEN term.single THEN 0.4::float8 ELSE 1::float8 END;
-    WITH hit AS MATERIALIZED (SELECT seq FROM hopgate.memory_events WHERE terms && term.held)
-      SELECT coalesce(array_agg(seq), '{}') INTO hits
-        FROM (SELECT seq FROM hit ORDER BY seq DESC LIMIT unread) newest;
-    seqs := seqs || hits;
-    worths := worths || array_fill(worth, ARRAY[cardinality(hits)]);
-    unread := unread - cardinality(hits);
-    EXIT WHEN unread <= 0;
-  END LOOP;
-  SELECT coalesce(jsonb_agg(jsonb_build_array(e.seq, e.id, e.time, encode(e.body, 'base64'), e.importance)), '[]')
+${FIND_DECLARED}BEGIN
+${FIND_RAREST}  SELECT coalesce(jsonb_agg(jsonb_build_array(e.seq, e.id, e.time, encode(e.body, 'base64'), e.importance)), '[]')
     INTO found_events
     FROM (
       SELECT seq FROM (
@@ -378,108 +410,10 @@ CREATE INDEX memory_events_turn ON hopgate.memory_events (space, turn) WHERE tur
 
 -- Counts the terms of events that were just made.
 CREATE FUNCTION hopgate.memory_count(made bigint[]) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO hopgate.memory_terms AS m
-    SELECT e.space, substr(t, strpos(t, ':') + 1), count(*)
-      FROM hopgate.memory_events e, unnest(e.terms) t WHERE e.seq = ANY(made) GROUP BY 1, 2
-    ON CONFLICT (space, term) DO UPDATE SET events = m.events + excluded.events;
-$$;
+${COUNT_TERMS}$$;
 
 -- As before; a captured turn takes the place of what the same turn had before: "keep" has the prints that stay.
-CREATE OR REPLACE FUNCTION hopgate.memory_put(
-  kind text, given jsonb, most_events int, most_bytes bigint, dedupe_ms float8, kept_ms float8
-) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE
-  one jsonb;
-  place hopgate.memory_spaces;
-  known hopgate.memory_events;
-  erased float8;
-  oldest float8;
-  all_bytes bigint;
-  added bigint := 0;
-  made bigint[] := '{}';
-  new_seq bigint;
-  outcomes jsonb := '[]';
-  discarded bigint[];
-BEGIN
-  PERFORM hopgate.memory_lock(ARRAY(SELECT g->>'space' FROM jsonb_array_elements(given) g));
-  oldest := hopgate.memory_clock() - kept_ms;
-  SELECT bytes INTO all_bytes FROM hopgate.memory_total;
-  FOR one IN SELECT * FROM jsonb_array_elements(given) LOOP
-    IF kind = 'capture' THEN
-      SELECT at INTO erased FROM hopgate.memory_erasures WHERE space = one->>'hash';
-      -- Events from before the erasure are dropped too: a running turn must not bring its space back.
-      IF (one->>'began')::float8 <= greatest(oldest, coalesce(erased, 0))
-        OR (one->>'happened')::float8 + 1 <= coalesce(erased, 0) THEN
-        outcomes := outcomes || '"erased"';
-        CONTINUE;
-      END IF;
-    END IF;
-    SELECT * INTO place FROM hopgate.memory_spaces WHERE name = one->>'space';
-    IF NOT FOUND THEN
-      INSERT INTO hopgate.memory_spaces (name) VALUES (one->>'space') RETURNING * INTO place;
-    END IF;
-    IF kind = 'capture' AND one ? 'turn' THEN
-      SELECT coalesce(array_agg(seq), '{}'), all_bytes - coalesce(sum(bytes), 0) INTO discarded, all_bytes
-        FROM hopgate.memory_events WHERE space = place.id AND turn = one->>'turn'
-          AND time >= (one->>'turn_since')::float8
-          AND print <> ALL(ARRAY(SELECT jsonb_array_elements_text(one->'keep')));
-      IF cardinality(discarded) > 0 THEN
-        -- What this call made is counted first: only what was counted can be taken off.
-        PERFORM hopgate.memory_count(made);
-        made := '{}';
-        PERFORM hopgate.memory_remove(discarded);
-        SELECT * INTO place FROM hopgate.memory_spaces WHERE id = place.id;
-      END IF;
-    END IF;
-    SELECT * INTO known FROM hopgate.memory_events WHERE space = place.id AND id = one->>'id';
-    IF FOUND AND kind = 'change' THEN
-      PERFORM hopgate.memory_remove(ARRAY[known.seq]);
-      all_bytes := all_bytes - known.bytes;
-      SELECT * INTO place FROM hopgate.memory_spaces WHERE id = place.id;
-    ELSIF FOUND THEN
-      -- The same write again, after an answer that was lost, or an import of what is there.
-      outcomes := outcomes || jsonb_build_object('id', known.id, 'time', known.time,
-        'body', encode(known.body, 'base64'), 'importance', known.importance);
-      CONTINUE;
-    ELSIF kind = 'change' THEN
-      outcomes := outcomes || '"absent"';
-      CONTINUE;
-    END IF;
-    IF kind = 'capture' AND EXISTS (
-      SELECT 1 FROM hopgate.memory_events WHERE space = place.id AND print = one->>'print'
-        AND time BETWEEN (one->>'time')::bigint - dedupe_ms AND (one->>'time')::bigint + dedupe_ms
-    ) THEN
-      outcomes := outcomes || '"duplicate"';
-      CONTINUE;
-    END IF;
-    IF place.events >= most_events OR all_bytes + (one->>'bytes')::int > most_bytes THEN
-      IF kind = 'capture' THEN
-        outcomes := outcomes || '"full"';
-        CONTINUE;
-      END IF;
-      RAISE EXCEPTION 'full' USING ERRCODE = CASE WHEN place.events >= most_events THEN 'HG001' ELSE 'HG002' END;
-    END IF;
-    INSERT INTO hopgate.memory_events
-      (space, id, time, body, tags, importance, print, bytes, length, terms, digest, turn)
-      VALUES (place.id, one->>'id', (one->>'time')::bigint, decode(one->>'body', 'base64'),
-        ARRAY(SELECT jsonb_array_elements_text(one->'tags')), (one->>'importance')::float8, one->>'print',
-        (one->>'bytes')::int, (one->>'length')::int,
-        ARRAY(SELECT place.id || ':' || t FROM jsonb_array_elements_text(one->'terms') t),
-        decode(one->>'digest', 'base64'), one->>'turn')
-      RETURNING seq INTO new_seq;
-    made := made || new_seq;
-    UPDATE hopgate.memory_spaces SET events = events + 1, bytes = bytes + (one->>'bytes')::int,
-      length = length + (one->>'length')::int WHERE id = place.id;
-    all_bytes := all_bytes + (one->>'bytes')::int;
-    added := added + (one->>'bytes')::int;
-    outcomes := outcomes || '"stored"';
-  END LOOP;
-  PERFORM hopgate.memory_count(made);
-  IF added > 0 THEN UPDATE hopgate.memory_total SET bytes = bytes + added; END IF;
-  RETURN jsonb_build_object('outcomes', outcomes, 'clock', hopgate.memory_clock());
-END;
-$$;
-
+${putting(true)}
 
 -- What memory_recall finds, and beside it: the events right before and after the first "neighbours" of them, events of
 -- "times" ([[since, until], ...]) and those of "near". Bodies of more than "whole_bytes" are fetched on their own.
@@ -487,47 +421,13 @@ CREATE FUNCTION hopgate.memory_find(
   which text, looked jsonb, most_read int, most int, neighbours int, times jsonb, of_times int, near bigint[], whole_bytes int,
   since bigint, until bigint
 ) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
-DECLARE
-  place hopgate.memory_spaces;
-  counts jsonb;
-  found_events jsonb;
-  term record;
-  worth float8;
-  rarest float8;
-  hits bigint[];
-  seqs bigint[] := '{}';
-  worths float8[] := '{}';
-  unread int := most_read;
-  best bigint[];
+${FIND_DECLARED}  best bigint[];
   beside jsonb;
   spans bigint[];
   span jsonb;
   wanted bigint[];
 BEGIN
-  SELECT * INTO place FROM hopgate.memory_spaces WHERE name = which;
-  IF NOT FOUND THEN RETURN jsonb_build_object('clock', hopgate.memory_clock()); END IF;
-  SELECT coalesce(jsonb_object_agg(m.term, m.events), '{}') INTO counts FROM hopgate.memory_terms m
-    WHERE m.space = place.id AND m.term = ANY(ARRAY(
-      SELECT jsonb_array_elements_text(l->1) FROM jsonb_array_elements(looked) l));
-  rarest := greatest(50, place.events);
-  FOR term IN
-    SELECT (l.one->>0)::boolean AS single, least(sum((counts->>f)::int), place.events)::float8 AS having_it,
-      array_agg(place.id || ':' || f) AS held
-      FROM jsonb_array_elements(looked) WITH ORDINALITY l(one, ord), jsonb_array_elements_text(l.one->1) f
-      WHERE counts ? f GROUP BY l.ord, l.one ORDER BY 2, l.ord
-  LOOP
-    EXIT WHEN term.having_it > unread AND cardinality(seqs) > 0;
-    worth := ln(1::float8 + (rarest - term.having_it + 0.5::float8) / (term.having_it + 0.5::float8))
-      * CASE WHEN term.single THEN 0.4::float8 ELSE 1::float8 END;
-    WITH hit AS MATERIALIZED (SELECT seq FROM hopgate.memory_events WHERE terms && term.held)
-      SELECT coalesce(array_agg(seq), '{}') INTO hits
-        FROM (SELECT seq FROM hit ORDER BY seq DESC LIMIT unread) newest;
-    seqs := seqs || hits;
-    worths := worths || array_fill(worth, ARRAY[cardinality(hits)]);
-    unread := unread - cardinality(hits);
-    EXIT WHEN unread <= 0;
-  END LOOP;
-  SELECT coalesce(array_agg(seq ORDER BY nth), '{}') INTO best FROM (
+${FIND_RAREST}  SELECT coalesce(array_agg(seq ORDER BY nth), '{}') INTO best FROM (
     SELECT seq, row_number() OVER (ORDER BY same > most / 2, weight DESC, seq DESC) AS nth FROM (
       SELECT seq, weight, row_number() OVER (PARTITION BY weight ORDER BY seq DESC) AS same FROM (
         SELECT h.seq, sum(h.worth ORDER BY h.ord) AS weight
