@@ -2,9 +2,7 @@
 
 import type { ProtocolName } from '../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
-
-const objects = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+import { objects } from '../lib/json/typed-reads.ts';
 
 const MESSAGES_BLOCKS =
   /^(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use|.*_tool_result)$/;

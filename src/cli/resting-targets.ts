@@ -2,6 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import { isObject, type Json } from '../lib/json/json.ts';
+import { objects } from '../lib/json/typed-reads.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import type { RestingTarget } from '../routing/index.ts';
 import { askGateway } from './running-gateway.ts';
@@ -21,9 +22,9 @@ export async function restingTargets(
  */
 export function restsIn(answer: Json | undefined, now = Date.now()): readonly RestingTarget[] {
   if (!isObject(answer)) return [];
-  const rests = objectsOf(answer.rests);
-  const lessons = objectsOf(answer.learnt);
-  return objectsOf(answer.targets).flatMap(({ target, state }) => {
+  const rests = objects(answer.rests);
+  const lessons = objects(answer.learnt);
+  return objects(answer.targets).flatMap(({ target, state }) => {
     if (typeof target !== 'string') return [];
     const own = rests.filter(
       ({ provider, model }) =>
@@ -45,9 +46,6 @@ export function restsIn(answer: Json | undefined, now = Date.now()): readonly Re
     ];
   });
 }
-
-const objectsOf = (value: Json | undefined) =>
-  (Array.isArray(value) ? (value as readonly Json[]) : []).filter(isObject);
 
 function words(
   { model, key, reason, status, until }: Readonly<Record<string, Json | undefined>>,

@@ -1,7 +1,7 @@
 /** The meaning of status and headers of an HTTP error answer, the same in every protocol. */
 
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import type { ErrorKind } from './errors.ts';
+import type { ErrorKind, GatewayError } from './errors.ts';
 
 const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
   400: 'invalid_request',
@@ -44,6 +44,17 @@ export function retryHintOf(headers: ReadonlyHeaders): boolean | undefined {
   const value = headers.get('x-should-retry');
   return value === 'true' ? true : value === 'false' ? false : undefined;
 }
+
+/** The message of an error body without one: short plain text, but no JSON and no page, else the status. */
+export function messageOfBody(status: number, body: string): string {
+  const plain = body.trim();
+  const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
+  return readable ? plain : `The upstream answered with HTTP ${status}.`;
+}
+
+/** `retry-after` for an error that names a wait. */
+export const retryAfterHeader = ({ retryAfter }: GatewayError): Readonly<Record<string, string>> =>
+  retryAfter === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfter)) };
 
 /** The error code for clients; undefined for a code that only repeats an HTTP status. */
 export const publicErrorCode = (code: string | undefined): string | undefined =>

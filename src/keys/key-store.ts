@@ -390,12 +390,7 @@ const storedOf = ({ digest, created, until }: SecretRecord): StoredSecret => ({
   until: until ?? null,
 });
 
-interface KeyRow {
-  readonly id: string;
-  readonly name: string;
-  readonly version: number;
-  readonly created: number;
-  readonly updated: number;
+interface KeyRow extends Omit<KeyRecord, 'blocked' | 'revoked' | 'settings'> {
   readonly blocked: number | boolean;
   readonly revoked: number | null;
   readonly settings: string;
@@ -410,16 +405,9 @@ const changeOf = (row: KeyRow): KeyChange => ({
   ),
 });
 
-interface AuditRow {
-  readonly seq: number;
-  readonly time: number;
-  readonly actor: string;
-  readonly action: string;
-  readonly target: string;
+interface AuditRow extends Omit<ChainedEntry, 'before' | 'after'> {
   readonly before: string | null;
   readonly after: string | null;
-  readonly previous: string;
-  readonly hash: string;
 }
 
 function recordOf(row: KeyRow): KeyRecord {

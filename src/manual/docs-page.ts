@@ -1,5 +1,6 @@
 /** Serves the manual over HTTP: pages, their Markdown, and pictures; pages load nothing from other servers. */
 
+import { percentDecoded } from '../lib/text/printable-text.ts';
 import { frame, otherLanguage, POLICY, ROOT } from './frame.ts';
 import { renderMarkdown } from './markdown.ts';
 import { counterpartOf, PAGES, type Page, PHOTOS, PICTURES } from './pages.ts';
@@ -60,7 +61,7 @@ export function docsPage(
 
 /** What a browser gets for a path of which {@link docsPage} knows nothing: 404, and what the path may mean. */
 export function missingPage(path: string, version: string): Response {
-  const name = readable(path.slice(ROOT.length + 1));
+  const name = percentDecoded(path.slice(ROOT.length + 1));
   const language = name.includes('zh-CN') ? 'zh-CN' : languageOf(name);
   const body = missingBody(name, ROOT, language);
   // A name with Chinese words is answered in Chinese, however it ends.
@@ -69,15 +70,6 @@ export function missingPage(path: string, version: string): Response {
   const { headers } = respond('', 'text/html');
   const html = frame({ title: '404', body, version, language, other });
   return new Response(html, { status: 404, headers });
-}
-
-/** Percent-encoding undone, where it is one. */
-function readable(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
 }
 
 function pictureNamed(name: string): Response | undefined {

@@ -6,6 +6,7 @@ import type { ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Steps } from '../lib/loop/steps.ts';
+import type { ToolRun } from './recording.ts';
 
 /** `open`: still running; `cut`: the process that recorded it died before the end; `done`: complete. */
 export type SampleState = 'open' | 'cut' | 'done';
@@ -54,16 +55,9 @@ export interface SampleError {
 }
 
 /** A tool that the gateway ran. */
-export interface SampleToolRun {
-  readonly name: string;
-  /** The hop that asked for it; left out: it ran before the first hop. */
-  readonly hop?: number;
-  readonly arguments?: string;
-  readonly result?: string;
-  readonly error?: string;
-  /** When it began, in milliseconds since the exchange began, and how long it ran. */
+export interface SampleToolRun extends Omit<ToolRun, 'started'> {
+  /** When it began, in milliseconds since the exchange began. */
   readonly at?: number;
-  readonly ms?: number;
 }
 
 /** The content of `…_meta.json`. */

@@ -6,7 +6,7 @@ import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { RequestContext } from '../lib/http/routes.ts';
 import type { JsonObject } from '../lib/json/json.ts';
-import { printableLine } from '../lib/text/printable-text.ts';
+import { percentDecoded, printableLine } from '../lib/text/printable-text.ts';
 import type { ErrorResponses } from './errors.ts';
 import { json } from './own-routes.ts';
 import { localUrl } from './request-path.ts';
@@ -40,7 +40,7 @@ export function modelsPlugin({ errors, models, codexModels, model }: ModelsOptio
   const one = ({ request, params }: RequestContext & { params: { readonly '*': string } }) =>
     errors.guarded(request, async (principal) => {
       const written = params['*'];
-      const name = unescaped(written);
+      const name = percentDecoded(written);
       if (GEMINI_METHOD.test(name)) return errors.methodNotAllowed(request, ['POST']);
       const found =
         model(name, principal) ??
@@ -133,12 +133,4 @@ function tokenPage(
   const end = most === 0 ? models.length : Math.min(models.length, start + most);
   const page = codec.encodeModels(models.slice(start, end));
   return end < models.length ? { ...page, nextPageToken: String(end) } : page;
-}
-
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

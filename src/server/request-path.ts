@@ -1,5 +1,7 @@
 /** The path of a request, read without its host, which may be no host at all. */
 
+import { percentDecoded } from '../lib/text/printable-text.ts';
+
 /** `/v1/models?limit=1` of `http://host/v1/models?limit=1`, or of a target that is a path alone. */
 export function targetOf(url: string): string {
   if (url.startsWith('/')) return url;
@@ -40,13 +42,5 @@ export function mendedPath(path: string): MendedPath | undefined {
   if (found === null) return plain === path ? undefined : { path: plain };
   const [front, model] = found;
   const rest = `/v1/${plain.slice(front.length)}`;
-  return model === undefined ? { path: rest } : { path: rest, deployment: unescaped(model) };
-}
-
-function unescaped(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
+  return model === undefined ? { path: rest } : { path: rest, deployment: percentDecoded(model) };
 }

@@ -1,72 +1,9 @@
 /** The metrics of this gateway. Their names are published and never change. */
 
 import { GEN_AI_METRICS, prometheusName } from './gen-ai-names.ts';
-import {
-  type Counter,
-  createRegistry,
-  type Gauge,
-  type Histogram,
-  type MetricFamily,
-} from './metrics.ts';
+import { createRegistry, type Histogram } from './metrics.ts';
 
-export interface GatewayMetrics {
-  /** protocol, target, status */
-  readonly requests: Counter;
-  /** protocol, target; seconds from arrival to the answer's last byte */
-  readonly requestSeconds: Histogram;
-  /** protocol, target; seconds from arrival to the answer's first byte */
-  readonly firstByteSeconds: Histogram;
-  /** target, kind: input | output | cache_read | cache_write | reasoning */
-  readonly tokens: Counter;
-  /** target; USD of all tries, estimates included */
-  readonly cost: Counter;
-  /** kind of error, also for streams that broke off */
-  readonly errors: Counter;
-  /** target; 0 = serves, 1 = is tried again after a rest, 2 = rests */
-  readonly targetState: Gauge;
-  /** engine; 1 = its last answer came in time */
-  readonly engineUp: Gauge;
-  /** engine */
-  readonly engineTrips: Counter;
-  /** room */
-  readonly sharedDropped: Counter;
-  readonly sharedLate: Counter;
-  /** An answer went out before other replicas could know its response. */
-  readonly responsesLate: Counter;
-  /** Responses that could not be stored. */
-  readonly responsesDropped: Counter;
-  /** protocol, model, provider; seconds */
-  readonly inferenceSeconds: Histogram;
-  /** protocol, model, provider; seconds */
-  readonly firstChunkSeconds: Histogram;
-  /** protocol, model, provider; all prompt tokens of an exchange, cached or not */
-  readonly inputTokens: Histogram;
-  /** protocol, model, provider; all generated tokens of an exchange, reasoning included */
-  readonly outputTokens: Histogram;
-  /** id and name of the gateway key, status */
-  readonly keyRequests: Counter;
-  /** id and name of the gateway key, kind as for `tokens` */
-  readonly keyTokens: Counter;
-  /** id and name of the gateway key, limit: as in the configuration, or the name of a budget */
-  readonly limitRefusals: Counter;
-  /** provider, reason */
-  readonly retries: Counter;
-  /** name */
-  readonly notes: Counter;
-  readonly streamsActive: Gauge;
-  /** protocol, rule */
-  readonly violations: Counter;
-  /** family, outcome: recovered | removed | left */
-  readonly leakedCalls: Counter;
-  /** outcome: stored | duplicate | dropped | full | erased */
-  readonly memoryEvents: Counter;
-  /** kind: text | hybrid | fallback | external | failed */
-  readonly memoryRecallSeconds: Histogram;
-  /** The text exposition, for `GET /metrics`. */
-  render(): string;
-  /** The same numbers as data. */
-  families(): readonly MetricFamily[];
-}
+export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>;
 
 /** The content type of the text exposition. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
@@ -84,7 +21,7 @@ const RECALL_SECONDS = [
 ] as const;
 
 /** A new set of metrics, all zero. */
-export function createGatewayMetrics(version: string): GatewayMetrics {
+export function createGatewayMetrics(version: string) {
   const registry = createRegistry();
   const startedAt = Date.now() / 1000 - process.uptime();
   registry
@@ -108,6 +45,7 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       SECONDS,
       ['protocol', 'target'],
     ),
+    /** kind: input | output | cache_read | cache_write | reasoning */
     tokens: registry.counter('hopgate_tokens_total', 'Tokens as the upstreams reported them.', [
       'target',
       'kind',
@@ -167,6 +105,7 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'Tokens as the upstreams reported them, by gateway key.',
       ['key', 'key_name', 'kind'],
     ),
+    /** limit: as in the configuration, or the name of a budget */
     limitRefusals: registry.counter(
       'hopgate_limit_refusals_total',
       'Requests that a limit or a budget refused, by gateway key.',
@@ -186,16 +125,19 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'Protocol violations found in streams as clients got them (`validate`).',
       ['protocol', 'rule'],
     ),
+    /** outcome: recovered | removed | left */
     leakedCalls: registry.counter(
       'leaked_calls_total',
       'Tool calls that a model wrote as text, by grammar and outcome.',
       ['family', 'outcome'],
     ),
+    /** outcome: stored | duplicate | dropped | full | erased */
     memoryEvents: registry.counter(
       'hopgate_memory_captured_total',
       'Events captured from conversations, by outcome.',
       ['outcome'],
     ),
+    /** kind: text | hybrid | fallback | external | failed */
     memoryRecallSeconds: registry.histogram(
       'hopgate_memory_recall_seconds',
       'Recalls from the memory, by kind of ranking.',

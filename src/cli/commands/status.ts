@@ -1,6 +1,7 @@
 /** `hopgate status`: is the gateway of this configuration running, and which of its targets serve. */
 
 import { isObject, type Json } from '../../lib/json/json.ts';
+import { objects } from '../../lib/json/typed-reads.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
 import { describeSource, loadToLook } from '../load-config.ts';
@@ -199,7 +200,7 @@ function print(
 }
 
 const replicasIn = (value: Json | undefined): readonly StatusReplica[] =>
-  (Array.isArray(value) ? (value as readonly Json[]) : []).filter(isObject).map((one) => {
+  objects(value).map((one) => {
     const text = (member: Json | undefined) => printableLine(String(member ?? ''), 100);
     return {
       id: text(one.id),
@@ -227,10 +228,8 @@ const enginesIn = (value: Json | undefined): readonly StatusEngine[] =>
   });
 
 const targetsIn = (value: Json | undefined): Status['targets'] =>
-  (Array.isArray(value) ? (value as readonly Json[]) : [])
-    .filter(isObject)
-    .flatMap((one) =>
-      typeof one.target === 'string' && typeof one.state === 'string'
-        ? [{ target: printableLine(one.target, 200), state: printableLine(one.state, 40) }]
-        : [],
-    );
+  objects(value).flatMap((one) =>
+    typeof one.target === 'string' && typeof one.state === 'string'
+      ? [{ target: printableLine(one.target, 200), state: printableLine(one.state, 40) }]
+      : [],
+  );

@@ -5,6 +5,8 @@ import type { CacheMark, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
 
+export { objects } from '../../lib/json/typed-reads.ts';
+
 export const PROTOCOL = 'anthropic-messages';
 
 /** How Claude Code's first system block begins. Its suffix differs in each conversation and defeats prefix caches. */
@@ -55,8 +57,3 @@ export const string = (value: Json | undefined): string | undefined =>
 
 export const number = (value: Json | undefined): number | undefined =>
   typeof value === 'number' ? value : undefined;
-
-/** The objects in a list; [] if the value is not a list. */
-export function objects(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}

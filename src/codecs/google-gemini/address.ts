@@ -4,6 +4,7 @@ import { ByteList, firstBytes, piecesFrom, wholeBytes } from '../../lib/bytes/by
 import { asBuffer, needles } from '../../lib/bytes/bytes.ts';
 import { nextFilled, withFirstMembers, withoutMembers } from '../../lib/json/body-members.ts';
 import { stringEnd } from '../../lib/json/scan-values.ts';
+import { percentDecoded } from '../../lib/text/printable-text.ts';
 
 export type Method = 'generateContent' | 'streamGenerateContent' | 'countTokens';
 
@@ -32,7 +33,7 @@ const MODELS = '/models/';
 export function addressOf(path: string): Address | undefined {
   const at = path.indexOf(MODELS);
   if (at < 0) return undefined;
-  const rest = unescaped(path.slice(at + MODELS.length));
+  const rest = percentDecoded(path.slice(at + MODELS.length));
   const colon = rest.lastIndexOf(':');
   const asked = colon < 0 ? '' : rest.slice(colon + 1);
   const named = colon >= 0 && /^[a-zA-Z]+$/.test(asked);
@@ -47,14 +48,6 @@ export function bareModel(name: string): string {
   if (name.startsWith('models/')) return name.slice('models/'.length) || name;
   const at = name.startsWith('projects/') ? name.indexOf(MODELS) : -1;
   return at < 0 ? name : name.slice(at + MODELS.length) || name;
-}
-
-function unescaped(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 /** What a query says about this hop, and the rest of it, which may go to an upstream. */

@@ -1,11 +1,12 @@
 /** Helpers for Gemini JSON: the protocol's name, wire values of nodes, typed reads in both spellings of a field. */
 
 import { wireNodes } from '../../conversation/edit.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { list } from '../../lib/json/typed-reads.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
+import { invalid } from '../../conversation/errors.ts';
+import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
 
-export { compact, flag, list, object, text } from '../../lib/json/typed-reads.ts';
+export { compact, flag, list, object, objects, text } from '../../lib/json/typed-reads.ts';
 
 export const PROTOCOL = 'google-gemini';
 
@@ -42,10 +43,6 @@ export function number(value: unknown): number | undefined {
   return Number(value);
 }
 
-/** The members of a list that are objects. */
-export const objects = (value: unknown): readonly JsonObject[] =>
-  (list(value) ?? []).filter(isObject);
-
 /** The object without these keys, in both spellings. */
 export function without(value: JsonObject, names: Iterable<string>): JsonObject {
   const copy: Record<string, Json | undefined> = { ...value };
@@ -59,8 +56,15 @@ export function without(value: JsonObject, names: Iterable<string>): JsonObject 
 /** An id for a call that has none: `call_…`. */
 export const newCallId = (): string => prefixedId('call_');
 
-/** The kind of a JSON value, for messages. */
-export function kindOf(value: Json | undefined): string {
+/** Google's words for a field of the wrong type. */
+export function wrongValue(field: string, expected: string, given: Json | undefined): GatewayError {
+  return invalid(
+    `Invalid value at '${field}': expected ${expected}, but got ${kindOf(given)}.`,
+    field,
+  );
+}
+
+function kindOf(value: Json | undefined): string {
   if (value === undefined || value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;

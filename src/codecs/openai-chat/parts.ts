@@ -2,6 +2,7 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import { fileName } from '../../conversation/file-name.ts';
+import { wrongType } from '../../conversation/parameter-errors.ts';
 import { openSeal } from '../../conversation/seal.ts';
 import type {
   Block,
@@ -56,46 +57,22 @@ export function decodeContent(content: Json | undefined, where: string): readonl
   if (content === undefined || content === null || content === '') return [];
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   const parts = list(content);
-  if (parts === undefined) {
-    throw invalid(
-      `Invalid type for '${where}': expected one of a string or array of objects, but got ${kindOf(content)} instead.`,
-      where,
-    );
-  }
+  if (parts === undefined) throw wrongType(where, 'one of a string or array of objects', content);
   return parts.map((part, i) => decodePart(part, `${where}[${i}]`));
-}
-
-/** The kind of a JSON value, as the API's error messages name it. */
-export function kindOf(value: Json | undefined): string {
-  if (value === undefined || value === null) return 'null';
-  if (Array.isArray(value)) return 'an array';
-  if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal';
-  if (typeof value === 'string') return 'a string';
-  return typeof value === 'boolean' ? 'a boolean' : 'an object';
 }
 
 function decodePart(part: Json, where: string): Block {
   const wire = wireOf(part);
   // OpenAI refuses strings in the array, vLLM accepts them.
   if (typeof part === 'string') return { type: 'text', text: part, wire };
-  if (!isObject(part)) {
-    throw invalid(
-      `Invalid type for '${where}': expected an object, but got ${kindOf(part)} instead.`,
-      where,
-    );
-  }
+  if (!isObject(part)) throw wrongType(where, 'an object', part);
   const type = text(part.type);
   switch (type) {
     case 'text':
     case 'input_text':
     case 'output_text': {
       const value = text(part.text);
-      if (value === undefined) {
-        throw invalid(
-          `Invalid type for '${where}.text': expected a string, but got ${kindOf(part.text)} instead.`,
-          `${where}.text`,
-        );
-      }
+      if (value === undefined) throw wrongType(`${where}.text`, 'a string', part.text);
       return { type: 'text', text: value, ...cacheOf(part), wire };
     }
     case 'refusal':

@@ -2,9 +2,9 @@
 
 import { wireNodes } from '../../conversation/edit.ts';
 import type { Wire } from '../../conversation/types.ts';
-import type { Json, JsonObject } from '../../lib/json/json.ts';
-import { isObject } from '../../lib/json/json.ts';
-import { put } from '../../lib/json/json-members.ts';
+import { isObject, type JsonObject } from '../../lib/json/json.ts';
+
+export { compact, objects } from '../../lib/json/typed-reads.ts';
 
 export const PROTOCOL = 'openai-responses';
 
@@ -31,18 +31,6 @@ export function number(object: JsonObject, key: string): number | undefined {
 export function object(parent: JsonObject, key: string): JsonObject | undefined {
   const value = parent[key];
   return isObject(value) ? value : undefined;
-}
-
-/** The objects in a list; [] if the value is not a list. */
-export function objects(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
-}
-
-/** The object without undefined members, so that it equals what JSON would give back. */
-export function compact(value: Record<string, Json | undefined>): JsonObject {
-  const out: Record<string, Json> = {};
-  for (const key in value) if (value[key] !== undefined) put(out, key, value[key]);
-  return out;
 }
 
 // The API refuses longer ones: `Invalid 'input[95].call_id': string too long … maximum length 64`.

@@ -1,6 +1,7 @@
 /** A form with a file for a vendor to keep, and the same form with other names of models in a file of requests. */
 
 import { invalid } from '../../conversation/errors.ts';
+import { missing } from '../../conversation/parameter-errors.ts';
 import type { FormSource } from '../../gateway/types.ts';
 import type { RequestStream } from '../../upstream/transport.ts';
 import { boundaryOf, FormParser } from '../form/parser.ts';
@@ -40,7 +41,7 @@ export class FileForm {
       }
     }
     const place = parser.places.get('file');
-    if (place === undefined) throw invalid("Missing required parameter: 'file'.", 'file');
+    if (place === undefined) throw missing('file');
     const purpose = parser.fields.find(({ name }) => name === 'purpose')?.value;
     return new FileForm(spool, purpose, place);
   }

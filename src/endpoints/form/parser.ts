@@ -1,6 +1,7 @@
 /** Reads a multipart form as it comes, byte by byte where it must: its fields, and where the model's name stands. */
 
 import { type GatewayError, invalid } from '../../conversation/errors.ts';
+import { missing } from '../../conversation/parameter-errors.ts';
 import { checkedModel } from '../../gateway/client-request.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 
@@ -123,8 +124,7 @@ export class FormParser {
             name,
           );
     }
-    if (this.#needsModel && this.model === undefined)
-      throw invalid("Missing required parameter: 'model'.", 'model');
+    if (this.#needsModel && this.model === undefined) throw missing('model');
   }
 
   #readByte(byte: number, position: number): void {
@@ -306,7 +306,7 @@ export class FormParser {
 
 /** @throws GatewayError invalid_request for what cannot be a model's name */
 function modelIn(value: Buffer, bytes: number): string {
-  if (bytes === 0) throw invalid("Missing required parameter: 'model'.", 'model');
+  if (bytes === 0) throw missing('model');
   try {
     // What was not kept whole is too long for a name in any case.
     return checkedModel(bytes > value.length ? value.toString('latin1') : utf8.decode(value));

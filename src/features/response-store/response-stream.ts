@@ -1,10 +1,8 @@
 /** Turns a stored response into a stream, for `GET /v1/responses/{id}?stream=true`. */
 
 import { invalid } from '../../conversation/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-
-const objects = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? value.filter(isObject) : [];
+import type { JsonObject } from '../../lib/json/json.ts';
+import { objects } from '../../lib/json/typed-reads.ts';
 
 /** The text field of a call or content part, by type, and the events that carry it. */
 const TEXT_FIELDS: Readonly<Record<string, { readonly field: string; readonly event: string }>> = {

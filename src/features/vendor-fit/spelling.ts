@@ -2,7 +2,8 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../lib/json/json.ts';
+import { objects } from '../../lib/json/typed-reads.ts';
 import type { FitRule } from './rule.ts';
 
 /**
@@ -37,9 +38,6 @@ const SPELLINGS: Readonly<Record<NonNullable<Profile['reasoningParam']>, readonl
   reasoning: ['reasoning'],
   none: [],
 };
-
-const objects = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? value.filter(isObject) : [];
 
 function hasOtherSpelling(body: JsonObject, profile: Profile): boolean {
   const has = (key: string) => body[key] !== undefined;

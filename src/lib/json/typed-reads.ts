@@ -15,6 +15,10 @@ export const object = (value: unknown): JsonObject | undefined =>
 export const list = (value: unknown): readonly Json[] | undefined =>
   Array.isArray(value) ? (value as readonly Json[]) : undefined;
 
+/** The objects in a list; none if the value is no list. */
+export const objects = (value: unknown): readonly JsonObject[] =>
+  Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
+
 /** The object without undefined members, so that it equals what JSON would give back. */
 export function compact(value: JsonObject): JsonObject {
   const copy: Record<string, Json> = {};

@@ -42,12 +42,12 @@ export function encodeHeaderText(text: string, most = 256): string {
   return short.toWellFormed().replace(EACH_ODD, (odd) => encodeURIComponent(odd));
 }
 
-/** The text that {@link encodeHeaderText} encoded; the value itself where it is not such a text. */
-export function decodeHeaderText(value: string): string {
+/** The text without its percent-encoding; the text itself where that is broken. */
+export function percentDecoded(text: string): string {
   try {
-    return decodeURIComponent(value);
+    return decodeURIComponent(text);
   } catch {
-    return value;
+    return text;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { objects } from '../../lib/json/typed-reads.ts';
 
 /** Places that can only be left out together. */
 export interface CutUnit {
@@ -21,9 +22,6 @@ export interface MessageUnit extends CutUnit {
 export const listOf = (value: Json | undefined): readonly Json[] =>
   Array.isArray(value) ? (value as readonly Json[]) : [];
 
-export const objectsOf = (value: Json | undefined): readonly JsonObject[] =>
-  listOf(value).filter(isObject);
-
 /** The member that holds the history. */
 export const historyKey = (protocol: ProtocolName): string => HISTORY_KEYS[protocol];
 
@@ -42,12 +40,12 @@ export function callsOf(message: Json): { readonly made: string[]; readonly answ
   const made: string[] = [];
   const answered: string[] = [];
   if (!isObject(message)) return { made, answered };
-  for (const call of objectsOf(message.tool_calls)) made.push(String(call.id));
+  for (const call of objects(message.tool_calls)) made.push(String(call.id));
   if (typeof message.tool_call_id === 'string') answered.push(message.tool_call_id);
   if (typeof message.call_id === 'string') {
     (String(message.type).endsWith('_output') ? answered : made).push(message.call_id);
   }
-  for (const block of objectsOf(message.content)) {
+  for (const block of objects(message.content)) {
     if (typeof block.tool_use_id === 'string') answered.push(block.tool_use_id);
     else if (String(block.type).endsWith('tool_use')) made.push(String(block.id));
   }

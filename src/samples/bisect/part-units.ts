@@ -2,8 +2,9 @@
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { objects } from '../../lib/json/typed-reads.ts';
 import { type Cut, isGone } from './cut.ts';
-import { type CutUnit, callsOf, historyKey, listOf, objectsOf, sizeOf } from './message-units.ts';
+import { type CutUnit, callsOf, historyKey, listOf, sizeOf } from './message-units.ts';
 
 const REQUIRED = new Set(['model', 'messages', 'input', 'contents', 'stream', 'tools']);
 
@@ -106,7 +107,7 @@ export function extraUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): 
   listOf(body[key]).forEach((message, i) => {
     if (!isObject(message)) return;
     extras(message, `/${key}/${i}`);
-    objectsOf(message.content).forEach((block, j) => {
+    objects(message.content).forEach((block, j) => {
       extras(block, `/${key}/${i}/content/${j}`);
     });
   });

@@ -1,6 +1,7 @@
 /** Secrets of one exchange: those of the configuration, and values of its credential headers and URLs. */
 
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
+import { percentDecoded } from '../../lib/text/printable-text.ts';
 import { isSecretHeader, redactHeaders, redactText } from '../../lib/text/redact.ts';
 import { spellings } from './body-mask.ts';
 
@@ -75,17 +76,9 @@ export class KnownSecrets {
         if (equals < 0 || PUBLIC_QUERY.has(name.toLowerCase())) return redactText(pair).text;
         const value = pair.slice(equals + 1);
         this.learn(value);
-        this.learn(plain(value));
+        this.learn(percentDecoded(value));
         return `${name}=${'*'.repeat(value.length)}`;
       });
     return `${base}?${query.join('&')}`;
-  }
-}
-
-function plain(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
   }
 }

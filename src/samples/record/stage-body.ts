@@ -1,33 +1,21 @@
 /** The body of one stage on its way to disk: chunks wait unchanged and are masked when they are written. */
 
-import type { ProtocolName } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import { type BlankedContent, blankBodyInSteps } from '../mask/blank-body.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import type { Patch } from '../mask/split-mask.ts';
-import type { SampleError } from '../sample.ts';
+import type { SampleStage } from '../sample.ts';
 import { fileName } from '../store/sample-files.ts';
 import { ChunkTimings } from './chunk-timings.ts';
 
 /** What is known of a stage beside its bytes; it goes into the meta file. */
-export interface StageFacts {
-  hop?: number;
-  try?: number;
-  at?: number;
-  connected?: number;
-  until?: number;
-  first?: number;
-  pace?: string;
-  protocol?: ProtocolName;
-  target?: string;
-  url?: string;
-  headers?: Record<string, string>;
-  status?: number;
-  error?: SampleError;
-  cut?: boolean;
-  made?: boolean;
-}
+export type StageFacts = {
+  -readonly [Fact in keyof Omit<
+    SampleStage,
+    'stage' | 'file' | 'bytes' | 'masked'
+  >]: SampleStage[Fact];
+};
 
 /** Headers and URL with credentials: they stay in memory and are never written. */
 export interface UnmaskedFacts {

@@ -3,7 +3,7 @@
 import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
-import { decodeHeaderText } from '../../lib/text/printable-text.ts';
+import { percentDecoded } from '../../lib/text/printable-text.ts';
 import type { InProcessGateway } from '../in-process-gateway.ts';
 import { answerText } from './answer-text.ts';
 import { outcomeOf, type RequestOutcome } from './outcome.ts';
@@ -85,7 +85,7 @@ export async function send(
   return {
     ...outcomeOf(protocol, answered),
     id: response.headers.get('x-hopgate-request-id') ?? '',
-    target: decodeHeaderText(response.headers.get('x-hopgate-target') ?? ''),
+    target: percentDecoded(response.headers.get('x-hopgate-target') ?? ''),
     notes: response.headers.get('x-hopgate-notes') ?? '',
     firstByte,
     total: performance.now() - started,

@@ -1,6 +1,7 @@
 /** Reads a Chat Completions body into what the demo model looks at, or says what is wrong with it. */
 
-import { GatewayError, invalid } from '../../conversation/errors.ts';
+import { invalid } from '../../conversation/errors.ts';
+import { missing } from '../../conversation/parameter-errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
 export interface DemoTool {
@@ -49,17 +50,12 @@ const MAX_STOPS = 64;
 const listOf = (value: Json | undefined): readonly Json[] =>
   Array.isArray(value) ? (value as readonly Json[]) : [];
 const textOf = (value: Json | undefined) => (typeof value === 'string' ? value : undefined);
-const missing = (param: string) =>
-  new GatewayError('invalid_request', `Missing required parameter: '${param}'.`, {
-    param,
-    code: 'missing_required_parameter',
-  });
 
 /** @throws GatewayError invalid_request with `param` naming the field */
 export function readRequest(body: Json | undefined): DemoRequest {
   if (!isObject(body)) throw invalid('The body is not a JSON object.');
   const model = textOf(body.model);
-  if (model === undefined || model === '') throw missing('model');
+  if (model === undefined || model === '') throw missing('model', 'missing_required_parameter');
   const messages = readMessages(body.messages);
   const offered = readTools(body.tools);
   const stop = typeof body.stop === 'string' ? [body.stop] : listOf(body.stop);
@@ -88,7 +84,7 @@ const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'func
 
 /** Every call is answered by the messages behind it and nothing else is: OpenAI refuses other histories, too. */
 function readMessages(value: Json | undefined): readonly JsonObject[] {
-  if (value === undefined) throw missing('messages');
+  if (value === undefined) throw missing('messages', 'missing_required_parameter');
   const messages = listOf(value);
   if (messages.length === 0) {
     throw invalid(`Invalid 'messages': expected an array of at least one message.`, 'messages');
@@ -128,7 +124,8 @@ function readTools(value: Json | undefined): readonly DemoTool[] {
     const kind = isObject(tool) && tool.type === 'custom' ? 'custom' : 'function';
     const inner = isObject(tool) && isObject(tool[kind]) ? tool[kind] : {};
     const name = textOf(inner.name);
-    if (name === undefined || name === '') throw missing(`tools[${at}].${kind}.name`);
+    if (name === undefined || name === '')
+      throw missing(`tools[${at}].${kind}.name`, 'missing_required_parameter');
     return {
       kind,
       name,
@@ -178,7 +175,8 @@ function readFormat(value: Json | undefined): JsonObject | undefined {
   const inner = isObject(value) ? value.json_schema : undefined;
   const schema = isObject(inner) ? inner.schema : undefined;
   if (type === 'json_schema' && isObject(schema)) return schema;
-  if (type === 'json_schema') throw missing('response_format.json_schema.schema');
+  if (type === 'json_schema')
+    throw missing('response_format.json_schema.schema', 'missing_required_parameter');
   throw invalid(`Invalid value for 'response_format.type'.`, 'response_format.type');
 }
 

@@ -3,6 +3,7 @@
 import type { ErrorKind } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
+import { objects } from '../../lib/json/typed-reads.ts';
 import { BASE_RESP_CODES, CODES, type ErrorTexts, kindOfWords } from './kind-of-words.ts';
 
 /** What an error says, read from wherever the vendor puts it. */
@@ -77,7 +78,7 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
     param: text(error.param) ?? text(top.param),
     inBaseResp: base !== undefined,
     flagged: list(metadata.reasons).length > 0 || metadata.flagged_input !== undefined,
-    details: list(error.details).filter(isObject),
+    details: objects(error.details),
   };
   const wrapped = depth < MAX_WRAPPERS ? wrappedError(metadata.raw, outer.message) : undefined;
   if (wrapped === undefined) return outer;

@@ -9,6 +9,7 @@ import type { AuditReport, KeyStore } from '../../../keys/key-store.ts';
 import { localActor } from '../../../keys/local-actor.ts';
 import { KEYS_CHANNEL, keysInDatabase, openKeyFile } from '../../../keys/run-time-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { objects } from '../../../lib/json/typed-reads.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
@@ -169,7 +170,7 @@ function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): K
       for (let after = ''; ; ) {
         const query = `?limit=${PAGE}&revoked=${revoked}${after === '' ? '' : `&after=${after}`}`;
         const { data, next } = await ask('GET', `/keys${query}`);
-        if (Array.isArray(data)) all.push(...data.filter(isObject));
+        all.push(...objects(data));
         if (typeof next !== 'string') return all;
         after = next;
       }

@@ -2,7 +2,12 @@
 
 import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
-import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
+import {
+  kindOfStatus,
+  retryAfterHeader,
+  retryAfterOf,
+  retryHintOf,
+} from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -125,9 +130,7 @@ export function encodeError(error: GatewayError, requestId: string): HttpError {
     headers: {
       'content-type': 'application/json',
       'request-id': requestId,
-      ...(error.retryAfter === undefined
-        ? {}
-        : { 'retry-after': String(Math.ceil(error.retryAfter)) }),
+      ...retryAfterHeader(error),
       ...(error.retryable === false ? { 'x-should-retry': 'false' } : {}),
     },
     body: { type: 'error', error: errorObject(error), request_id: requestId },

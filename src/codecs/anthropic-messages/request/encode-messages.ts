@@ -3,6 +3,7 @@
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { objects } from '../../../lib/json/typed-reads.ts';
 import { ownResidue, ownWire, PROTOCOL, rebuilt } from '../wire.ts';
 import { type BlockWriter, encodeBlocks, instructionBlocks, textBlock } from './encode-blocks.ts';
 
@@ -127,7 +128,7 @@ function listOf(content: Json | undefined): readonly JsonObject[] {
     const block = textBlock(content);
     return block === undefined ? [] : [block];
   }
-  return Array.isArray(content) ? content.filter(isObject) : [];
+  return objects(content);
 }
 
 const isThinking = (block: JsonObject | undefined) =>

@@ -4,7 +4,9 @@ import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import {
   kindOfStatus,
+  messageOfBody,
   publicErrorCode,
+  retryAfterHeader,
   retryAfterOf,
   retryHintOf,
 } from '../../../conversation/http-error.ts';
@@ -46,14 +48,8 @@ const OVERFLOW = /input token count[^.]{0,80}exceeds|exceeds the maximum number 
 /** An upstream's error answer. `body` is the raw text; a stream's is a list with one error. */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const read = readVendorError(boundedError(tryParse(body)));
-  const message = read.message ?? fallback(status, body);
+  const message = read.message ?? messageOfBody(status, body);
   return made(read, message, status, retryAfterOf(headers), retryHintOf(headers));
-}
-
-function fallback(status: number, body: string): string {
-  const plain = body.trim();
-  const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
-  return readable ? plain : `The upstream answered with HTTP ${status}.`;
 }
 
 /** The error in a chunk that was sent with HTTP 200; undefined for other chunks. */
@@ -180,9 +176,6 @@ export function errorBody(error: GatewayError): JsonObject {
 
 /** An error answer. */
 export function encodeError(error: GatewayError, requestId: string): HttpError {
-  const headers: Record<string, string> = { 'x-request-id': requestId };
-  if (error.retryAfter !== undefined) {
-    headers['retry-after'] = String(Math.ceil(error.retryAfter));
-  }
+  const headers = { 'x-request-id': requestId, ...retryAfterHeader(error) };
   return { status: statusOf(error), headers, body: errorBody(error) };
 }

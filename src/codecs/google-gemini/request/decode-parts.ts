@@ -7,13 +7,13 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import {
   field,
   flag,
-  kindOf,
   object,
   objects,
   PROTOCOL,
   snakeCase,
   text,
   wireOf,
+  wrongValue,
 } from '../wire.ts';
 import type { CallIds } from './call-ids.ts';
 import { hostedBlock } from './hosted-parts.ts';
@@ -52,12 +52,7 @@ export function hasEnvelope(part: Json): boolean {
  * @throws GatewayError invalid_request naming `where`
  */
 export function decodePart(part: Json, where: string, ids: CallIds): Block {
-  if (!isObject(part)) {
-    throw invalid(
-      `Invalid value at '${where}': expected an object, but got ${kindOf(part)}.`,
-      where,
-    );
-  }
+  if (!isObject(part)) throw wrongValue(where, 'an object', part);
   checkPart(part, where);
   const wire = wireOf(part);
   const value = part.text;

@@ -5,7 +5,7 @@ import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { bareModel } from '../address.ts';
-import { field, kindOf, list, PROTOCOL, text, wireOf } from '../wire.ts';
+import { field, list, PROTOCOL, text, wireOf, wrongValue } from '../wire.ts';
 import { type AskedId, type CallIds, GivenIds, HistoryCallIds, RecordedIds } from './call-ids.ts';
 import { decodePart } from './decode-parts.ts';
 import { decodeSettings } from './decode-settings.ts';
@@ -29,12 +29,7 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   }
   // The API takes one content in place of a list of one.
   const sent = list(contents) ?? (isObject(contents) ? [contents] : undefined);
-  if (sent === undefined) {
-    throw invalid(
-      `Invalid value at 'contents': expected a list, but got ${kindOf(contents)}.`,
-      'contents',
-    );
-  }
+  if (sent === undefined) throw wrongValue('contents', 'a list', contents);
   if (sent.length === 0) {
     throw invalid('* GenerateContentRequest.contents: contents is not specified', 'contents');
   }
@@ -78,21 +73,12 @@ function decodeContent(content: Json, where: string, ids: CallIds): Turn {
   if (typeof content === 'string') {
     return { role: 'user', blocks: [{ type: 'text', text: content }], wire: wireOf(content) };
   }
-  if (!isObject(content)) {
-    throw invalid(
-      `Invalid value at '${where}': expected an object, but got ${kindOf(content)}.`,
-      where,
-    );
-  }
+  if (!isObject(content)) throw wrongValue(where, 'an object', content);
   const role = roleOf(content.role, `${where}.role`);
   const parts = content.parts;
   const sent = list(parts) ?? (isObject(parts) ? [parts] : []);
-  if (parts !== undefined && parts !== null && list(parts) === undefined && !isObject(parts)) {
-    throw invalid(
-      `Invalid value at '${where}.parts': expected a list, but got ${kindOf(parts)}.`,
-      `${where}.parts`,
-    );
-  }
+  if (parts !== undefined && parts !== null && list(parts) === undefined && !isObject(parts))
+    throw wrongValue(`${where}.parts`, 'a list', parts);
   const blocks = sent.map((part, i) => decodePart(part, `${where}.parts[${i}]`, ids));
   return { role, blocks, wire: wireOf(content) };
 }

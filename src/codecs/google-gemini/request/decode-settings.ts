@@ -1,6 +1,5 @@
 /** Decodes the settings of a Gemini request: everything except model, contents, instructions and tools. */
 
-import { invalid } from '../../../conversation/errors.ts';
 import type {
   OutputFormat,
   ReasoningSettings,
@@ -9,7 +8,17 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
-import { compact, field, flag, kindOf, list, number, object, snakeCase, text } from '../wire.ts';
+import {
+  compact,
+  field,
+  flag,
+  list,
+  number,
+  object,
+  snakeCase,
+  text,
+  wrongValue,
+} from '../wire.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 
 /** Where each setting stands: the members of `generationConfig`, and those at the top of the body. */
@@ -89,10 +98,7 @@ function configOf(value: Json | undefined): JsonObject {
   if (value === undefined || value === null) return {};
   const config = object(value);
   if (config !== undefined) return config;
-  throw invalid(
-    `Invalid value at 'generation_config': expected an object, but got ${kindOf(value)}.`,
-    'generation_config',
-  );
+  throw wrongValue('generation_config', 'an object', value);
 }
 
 function restOf(body: JsonObject, config: JsonObject): JsonObject | undefined {

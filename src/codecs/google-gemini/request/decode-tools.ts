@@ -4,7 +4,7 @@ import { invalid } from '../../../conversation/errors.ts';
 import type { FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { field, kindOf, list, object, snakeCase, text, wireOf } from '../wire.ts';
+import { field, list, object, snakeCase, text, wireOf, wrongValue } from '../wire.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 
 /** The canonical names of Google's own tools; others keep the name on the wire. */
@@ -30,18 +30,11 @@ export function decodeTools(body: JsonObject): readonly Tool[] {
   const value = body.tools;
   if (value === undefined || value === null) return [];
   const sent = list(value) ?? (isObject(value) ? [value] : undefined);
-  if (sent === undefined) {
-    throw invalid(`Invalid value at 'tools': expected a list, but got ${kindOf(value)}.`, 'tools');
-  }
+  if (sent === undefined) throw wrongValue('tools', 'a list', value);
   const tools: Tool[] = [];
   sent.forEach((tool, i) => {
     const where = `tools[${i}]`;
-    if (!isObject(tool)) {
-      throw invalid(
-        `Invalid value at '${where}': expected an object, but got ${kindOf(tool)}.`,
-        where,
-      );
-    }
+    if (!isObject(tool)) throw wrongValue(where, 'an object', tool);
     for (const key in tool) {
       const declared = tool[key];
       if (declared === undefined || declared === null) continue;
@@ -57,12 +50,7 @@ export function decodeTools(body: JsonObject): readonly Tool[] {
 }
 
 function decodeFunction(value: Json, where: string): FunctionTool {
-  if (!isObject(value)) {
-    throw invalid(
-      `Invalid value at '${where}': expected an object, but got ${kindOf(value)}.`,
-      where,
-    );
-  }
+  if (!isObject(value)) throw wrongValue(where, 'an object', value);
   const name = text(value.name);
   if (!name) throw invalid(`${where}.name: Name cannot be empty.`, `${where}.name`);
   const json = schemaIn(value, 'parametersJsonSchema', where);
@@ -83,7 +71,7 @@ function schemaIn(value: JsonObject, name: string, where: string): JsonObject | 
   const schema = object(given);
   if (schema !== undefined || given === undefined || given === null) return schema;
   const at = `${where}.${snakeCase(name)}`;
-  throw invalid(`Invalid value at '${at}': expected an object, but got ${kindOf(given)}.`, at);
+  throw wrongValue(at, 'an object', given);
 }
 
 function decodeHosted(kind: string, declared: Json): HostedTool {

@@ -4,7 +4,9 @@ import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import {
   kindOfStatus,
+  messageOfBody,
   publicErrorCode,
+  retryAfterHeader,
   retryAfterOf,
   retryHintOf,
 } from '../../../conversation/http-error.ts';
@@ -57,7 +59,7 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
   const { kind, retryable } = kindOfError(status, error, body);
   const { details, message } = error;
   const wait = retryAfterOf(headers) ?? retryDelayOf(details, message) ?? waitInMessage(message);
-  return new GatewayError(kind, error.message ?? fallbackMessage(status, body), {
+  return new GatewayError(kind, error.message ?? messageOfBody(status, body), {
     // For an error body with HTTP 200, the kind's own status is used.
     ...(status >= 400 && status < 600 ? { status } : {}),
     ...(error.param === undefined ? {} : { param: error.param }),
@@ -66,13 +68,6 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
     fromUpstream: true,
     retryable: retryHintOf(headers) ?? retryable,
   });
-}
-
-/** The message of an error body without one: short plain text, else the status. */
-function fallbackMessage(status: number, body: string): string {
-  const plain = body.trim();
-  const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
-  return readable ? plain : `The upstream answered with HTTP ${status}.`;
 }
 
 /** OpenAI and Groq: `Please try again in 1m2.5s.` / `in 120ms`. */
@@ -167,10 +162,10 @@ export function errorBody(error: GatewayError): JsonObject {
 
 /** An error answer. `x-should-retry: false` stops the official SDKs from retrying. */
 export function encodeError(error: GatewayError, requestId: string): HttpError {
-  const headers: Record<string, string> = { 'x-request-id': requestId };
-  if (error.retryAfter !== undefined) {
-    headers['retry-after'] = String(Math.ceil(error.retryAfter));
-  }
-  if (error.retryable !== undefined) headers['x-should-retry'] = String(error.retryable);
+  const headers = {
+    'x-request-id': requestId,
+    ...retryAfterHeader(error),
+    ...(error.retryable === undefined ? {} : { 'x-should-retry': String(error.retryable) }),
+  };
   return { status: error.status, headers, body: errorBody(error) };
 }

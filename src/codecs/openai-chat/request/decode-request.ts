@@ -1,6 +1,7 @@
 /** Decodes a Chat Completions request body into a conversation, one turn for each message. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type {
   Block,
@@ -11,7 +12,7 @@ import type {
   Turn,
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { cacheOf, decodeAnnotations, decodeContent, kindOf } from '../parts.ts';
+import { cacheOf, decodeAnnotations, decodeContent } from '../parts.ts';
 import { callSeal, decodeReturnedReasoning } from '../reasoning.ts';
 import { list, object, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodeSettings } from './decode-settings.ts';
@@ -29,22 +30,10 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   if (model === undefined || model === null) {
     throw invalid("you must provide a model parameter: 'model' is missing", 'model');
   }
-  if (typeof model !== 'string') {
-    throw invalid(
-      `Invalid type for 'model': expected a string, but got ${kindOf(model)}.`,
-      'model',
-    );
-  }
-  if (messages === undefined || messages === null) {
-    throw invalid("Missing required parameter: 'messages'.", 'messages');
-  }
+  if (typeof model !== 'string') throw wrongType('model', 'a string', model);
+  if (messages === undefined || messages === null) throw missing('messages');
   const sent = list(messages);
-  if (sent === undefined) {
-    throw invalid(
-      `Invalid type for 'messages': expected an array of objects, but got ${kindOf(messages)} instead.`,
-      'messages',
-    );
-  }
+  if (sent === undefined) throw wrongType('messages', 'an array of objects', messages);
   if (sent.length === 0) {
     throw invalid(
       "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
@@ -96,12 +85,7 @@ function decodeMessage(
   where: string,
   freeform: ReadonlySet<string> | undefined,
 ): Turn {
-  if (!isObject(message)) {
-    throw invalid(
-      `Invalid type for '${where}': expected an object, but got ${kindOf(message)} instead.`,
-      where,
-    );
-  }
+  if (!isObject(message)) throw wrongType(where, 'an object', message);
   const wire = wireOf(message);
   const role = message.role;
   switch (role) {
@@ -125,8 +109,7 @@ function decodeMessage(
     case 'function':
       return { role: 'user', blocks: [decodeResult(message, role, where, freeform)], wire };
     default:
-      if (role === undefined)
-        throw invalid(`Missing required parameter: '${where}.role'.`, `${where}.role`);
+      if (role === undefined) throw missing(`${where}.role`);
       throw invalid(
         `Invalid value: '${String(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`,
         `${where}.role`,
@@ -154,7 +137,7 @@ function decodeResult(
   const callId = text(role === 'tool' ? message.tool_call_id : message.name);
   if (callId === undefined) {
     const param = `${where}.${role === 'tool' ? 'tool_call_id' : 'name'}`;
-    throw invalid(`Missing required parameter: '${param}'.`, param);
+    throw missing(param);
   }
   return {
     type: 'tool-result',
@@ -178,12 +161,7 @@ function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
   const calls = message.tool_calls;
   if (calls !== undefined && calls !== null) {
     const sent = list(calls);
-    if (sent === undefined) {
-      throw invalid(
-        `Invalid type for '${where}.tool_calls': expected an array of objects, but got ${kindOf(calls)} instead.`,
-        `${where}.tool_calls`,
-      );
-    }
+    if (sent === undefined) throw wrongType(`${where}.tool_calls`, 'an array of objects', calls);
     const decoded = sent.map((call, i) => decodeCall(call, `${where}.tool_calls[${i}]`));
     if (blocks.some(({ type }) => type === 'tool-call')) {
       // In both forms: once as a part of the content, once here.
@@ -215,31 +193,21 @@ function cited(blocks: readonly Block[], message: JsonObject): readonly Block[] 
  * @throws GatewayError invalid_request
  */
 export function decodeCall(call: Json, where: string, provider?: string): ToolCallBlock {
-  if (!isObject(call)) {
-    throw invalid(
-      `Invalid type for '${where}': expected an object, but got ${kindOf(call)} instead.`,
-      where,
-    );
-  }
+  if (!isObject(call)) throw wrongType(where, 'an object', call);
   const custom = call.type === 'custom' ? object(call.custom) : undefined;
   const target = custom ?? object(call.function);
   const field = custom === undefined ? 'function' : 'custom';
   const name = text(target?.name);
   if (target === undefined || name === undefined) {
     const param = target === undefined ? `${where}.${field}` : `${where}.${field}.name`;
-    throw invalid(`Missing required parameter: '${param}'.`, param);
+    throw missing(param);
   }
   const id = call.id;
-  if (typeof id !== 'string') {
-    throw invalid(`Missing required parameter: '${where}.id'.`, `${where}.id`);
-  }
+  if (typeof id !== 'string') throw missing(`${where}.id`);
   const raw = custom === undefined ? target.arguments : target.input;
   if (raw !== undefined && raw !== null && typeof raw !== 'string' && !isObject(raw)) {
     const param = `${where}.${field}.${custom === undefined ? 'arguments' : 'input'}`;
-    throw invalid(
-      `Invalid type for '${param}': expected a string, but got ${kindOf(raw)} instead.`,
-      param,
-    );
+    throw wrongType(param, 'a string', raw);
   }
   return {
     type: 'tool-call',

@@ -1,9 +1,10 @@
 /** Tool declarations of a Chat request, decoded: functions, freeform tools, hosted tools and the legacy forms. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
 import type { FunctionTool, Tool, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { cacheOf, kindOf } from '../parts.ts';
+import { cacheOf } from '../parts.ts';
 import { compact, flag, list, object, text, wireOf, without } from '../wire.ts';
 
 /** Top-level keys of a request that declare tools. */
@@ -67,8 +68,6 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
   return { type: 'hosted', name: canonicalName(type, declared), kind: type, options, wire };
 }
 
-const missing = (where: string) => invalid(`Missing required parameter: '${where}'.`, where);
-
 function functionOf(value: JsonObject, where: string, wire: Wire): FunctionTool {
   const name = text(value.name);
   if (!name) throw missing(`${where}.name`);
@@ -80,10 +79,7 @@ function functionOf(value: JsonObject, where: string, wire: Wire): FunctionTool 
   const description = text(value.description);
   const schema = object(value.parameters);
   if (schema === undefined && value.parameters !== undefined && value.parameters !== null) {
-    throw invalid(
-      `Invalid type for '${where}.parameters': expected an object, but got ${kindOf(value.parameters)} instead.`,
-      `${where}.parameters`,
-    );
+    throw wrongType(`${where}.parameters`, 'an object', value.parameters);
   }
   const strict = flag(value.strict);
   if (description !== undefined) tool.description = description;

@@ -76,7 +76,7 @@ function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Note
   }
 }
 
-/** Encodes one setting. */
+/** Encodes one setting: the value as it is, where nothing else is said here. */
 function write(
   name: keyof typeof SETTING_KEYS,
   conversation: Conversation,
@@ -100,32 +100,11 @@ function write(
     case 'maxTokens':
       body[profile.maxTokensParam ?? 'max_tokens'] = settings.maxTokens;
       return;
-    case 'temperature':
-      body.temperature = settings.temperature;
-      return;
-    case 'topP':
-      body.top_p = settings.topP;
-      return;
     case 'topK':
       if (own) body.top_k = settings.topK;
       return;
     case 'stop':
       if (settings.stop !== undefined && settings.stop.length > 0) body.stop = settings.stop;
-      return;
-    case 'seed':
-      body.seed = settings.seed;
-      return;
-    case 'n':
-      body.n = settings.n;
-      return;
-    case 'presencePenalty':
-      body.presence_penalty = settings.presencePenalty;
-      return;
-    case 'frequencyPenalty':
-      body.frequency_penalty = settings.frequencyPenalty;
-      return;
-    case 'logitBias':
-      body.logit_bias = settings.logitBias;
       return;
     case 'logprobs':
       if (settings.logprobs !== undefined) {
@@ -154,9 +133,6 @@ function write(
     case 'format':
       if (settings.format !== undefined) body.response_format = encodeFormat(settings.format);
       return;
-    case 'verbosity':
-      body.verbosity = settings.verbosity;
-      return;
     case 'metadata':
       if (openai) body.metadata = settings.metadata;
       return;
@@ -166,11 +142,11 @@ function write(
     case 'serviceTier':
       if (openai) body.service_tier = settings.serviceTier;
       return;
-    case 'cacheKey':
-      body.prompt_cache_key = settings.cacheKey;
-      return;
     case 'store':
       if (own) body.store = settings.store;
+      return;
+    default:
+      body[SETTING_KEYS[name][0]] = settings[name] as Json | undefined;
   }
 }
 

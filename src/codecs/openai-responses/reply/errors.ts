@@ -5,6 +5,7 @@ import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import {
   kindOfStatus,
   publicErrorCode,
+  retryAfterHeader,
   retryAfterOf,
   retryHintOf,
 } from '../../../conversation/http-error.ts';
@@ -140,9 +141,7 @@ export function encodeError(error: GatewayError, requestId: string): HttpError {
     status: error.status,
     headers: {
       'x-request-id': requestId,
-      ...(error.retryAfter === undefined
-        ? {}
-        : { 'retry-after': String(Math.ceil(error.retryAfter)) }),
+      ...retryAfterHeader(error),
       ...(error.retryable === false ? { 'x-should-retry': 'false' } : {}),
     },
     body: { error: errorObject(error) },

@@ -1,6 +1,7 @@
 /** Decodes the input and output items of Responses: each item becomes one turn. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
 import { openSeal } from '../../../conversation/seal.ts';
 import type {
   Block,
@@ -33,16 +34,9 @@ const HOSTED_CALLS: Readonly<Record<string, string>> = {
  * @throws GatewayError invalid_request
  */
 export function decodeItem(item: Json, path: string): Turn {
-  if (!isObject(item)) {
-    throw invalid(
-      `Invalid type for '${path}': expected an object, but got ${jsonKind(item)}.`,
-      path,
-    );
-  }
+  if (!isObject(item)) throw wrongType(path, 'an object', item);
   const type = item.type ?? (item.role === undefined ? undefined : 'message');
-  if (typeof type !== 'string') {
-    throw invalid(`Missing required parameter: '${path}.type'.`, `${path}.type`);
-  }
+  if (typeof type !== 'string') throw missing(`${path}.type`);
   const wire = wireOf(item);
   switch (type) {
     case 'message':
@@ -87,21 +81,11 @@ export function decodeInputItem(item: Json, path: string): Turn {
   return result === undefined ? turn : { ...turn, blocks: [block, result] };
 }
 
-/** The kind of a JSON value, as the API's error messages name it. */
-export function jsonKind(value: Json | undefined): string {
-  if (value === null) return 'null instead';
-  if (Array.isArray(value)) return 'an array instead';
-  if (typeof value === 'object') return 'an object instead';
-  if (typeof value === 'number')
-    return Number.isInteger(value) ? 'an integer instead' : 'a decimal instead';
-  return `a ${typeof value} instead`;
-}
-
 function roleOf(item: JsonObject, path: string): Role {
   const role = item.role;
   if (typeof role === 'string' && ROLES.includes(role)) return role as Role;
   const param = `${path}.role`;
-  if (role === undefined) throw invalid(`Missing required parameter: '${param}'.`, param);
+  if (role === undefined) throw missing(param);
   throw invalid(
     `Invalid value: '${String(role)}'. Supported values are: 'assistant', 'system', 'developer', and 'user'.`,
     param,
@@ -117,13 +101,10 @@ function decodeContent(item: JsonObject, path: string): readonly Block[] {
   if (content === null || content === undefined) {
     if (item.role === 'assistant') return [];
     const param = `${path}.content`;
-    throw invalid(`Missing required parameter: '${param}'.`, param);
+    throw missing(param);
   }
   const param = `${path}.content`;
-  throw invalid(
-    `Invalid type for '${param}': expected one of an array of objects or string, but got ${jsonKind(content)}.`,
-    param,
-  );
+  throw wrongType(param, 'one of an array of objects or string', content);
 }
 
 /** Arguments as text; some servers send them as an object. */
@@ -135,17 +116,13 @@ function argumentsOf(item: JsonObject, key: string): string {
 
 function callIdOf(item: JsonObject, path: string): string {
   const id = text(item, 'call_id') ?? text(item, 'id');
-  if (id === undefined) {
-    throw invalid(`Missing required parameter: '${path}.call_id'.`, `${path}.call_id`);
-  }
+  if (id === undefined) throw missing(`${path}.call_id`);
   return id;
 }
 
 function call(item: JsonObject, path: string, toolKind: ToolKind, input: string): Turn {
   const name = text(item, 'name');
-  if (name === undefined) {
-    throw invalid(`Missing required parameter: '${path}.name'.`, `${path}.name`);
-  }
+  if (name === undefined) throw missing(`${path}.name`);
   const wire = wireOf(item);
   const block: Block = {
     type: 'tool-call',
@@ -185,9 +162,7 @@ function outputOf(item: JsonObject, path: string): readonly Block[] {
   if (Array.isArray(output)) {
     return output.map((part: Json, i) => decodePart(part, `${path}.output[${i}]`));
   }
-  if (output === undefined || output === null) {
-    throw invalid(`Missing required parameter: '${path}.output'.`, `${path}.output`);
-  }
+  if (output === undefined || output === null) throw missing(`${path}.output`);
   // Against the specification, but unambiguous: the tool's output as JSON.
   return [{ type: 'text', text: JSON.stringify(output) }];
 }

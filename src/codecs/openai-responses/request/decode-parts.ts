@@ -1,6 +1,7 @@
 /** Decodes the content parts of messages and tool outputs. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import { missing } from '../../../conversation/parameter-errors.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
@@ -15,9 +16,7 @@ export function decodePart(part: Json, path: string): Block {
   if (typeof part === 'string') return { type: 'text', text: part };
   if (!isObject(part)) throw invalid(`Invalid type for '${path}': expected an object.`, path);
   const type = part.type;
-  if (typeof type !== 'string') {
-    throw invalid(`Missing required parameter: '${path}.type'.`, `${path}.type`);
-  }
+  if (typeof type !== 'string') throw missing(`${path}.type`);
   switch (type) {
     case 'input_text':
     case 'output_text':
@@ -45,9 +44,7 @@ export function decodePart(part: Json, path: string): Block {
 
 function decodeText(part: JsonObject, path: string): Block {
   const value = text(part, 'text');
-  if (value === undefined) {
-    throw invalid(`Missing required parameter: '${path}.text'.`, `${path}.text`);
-  }
+  if (value === undefined) throw missing(`${path}.text`);
   const citations = objects(part.annotations).map(decodeAnnotation);
   return {
     type: 'text',
@@ -72,9 +69,7 @@ function decodeImage(part: JsonObject, path: string): MediaBlock {
   // `image_url` is a string in Responses; Chat's object form is accepted too.
   const url = text(part, 'image_url') ?? text(object(part, 'image_url') ?? {}, 'url');
   const file = text(part, 'file_id');
-  if (url === undefined && file === undefined) {
-    throw invalid(`Missing required parameter: '${path}.image_url'.`, `${path}.image_url`);
-  }
+  if (url === undefined && file === undefined) throw missing(`${path}.image_url`);
   return {
     type: 'media',
     media: 'image',
@@ -112,9 +107,7 @@ function decodeFile(part: JsonObject, path: string): MediaBlock {
 function decodeAudio(part: JsonObject, path: string): MediaBlock {
   const audio = object(part, 'input_audio') ?? part;
   const data = text(audio, 'data');
-  if (data === undefined) {
-    throw invalid(`Missing required parameter: '${path}.input_audio'.`, `${path}.input_audio`);
-  }
+  if (data === undefined) throw missing(`${path}.input_audio`);
   const mediaType = `audio/${text(audio, 'format') ?? 'wav'}`;
   return {
     type: 'media',

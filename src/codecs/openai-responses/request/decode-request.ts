@@ -1,12 +1,13 @@
 /** Decodes a Responses request body into a conversation, one turn for each input item. */
 
-import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import { invalid } from '../../../conversation/errors.ts';
+import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { objects, PROTOCOL } from '../wire.ts';
-import { decodeInputItem, jsonKind } from './decode-items.ts';
+import { decodeInputItem } from './decode-items.ts';
 import { decodeSettings } from './decode-settings.ts';
 import { addLoadedTools, decodeTool } from './decode-tools.ts';
 
@@ -21,10 +22,7 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   const model = body.model;
   if (typeof model !== 'string' || model === '') {
     if (model === undefined || model === null || model === '') {
-      throw new GatewayError('invalid_request', "Missing required parameter: 'model'.", {
-        param: 'model',
-        code: 'missing_required_parameter',
-      });
+      throw missing('model', 'missing_required_parameter');
     }
     throw wrongType('model', 'a string', model);
   }
@@ -38,15 +36,6 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
-}
-
-/** The API's error for a value of the wrong type. */
-export function wrongType(param: string, expected: string, given: Json | undefined): GatewayError {
-  return new GatewayError(
-    'invalid_request',
-    `Invalid type for '${param}': expected ${expected}, but got ${jsonKind(given)}.`,
-    { param, code: 'invalid_type' },
-  );
 }
 
 function decodeInstructions(value: Json | undefined): readonly Block[] {
@@ -74,10 +63,7 @@ function decodeInput(body: JsonObject, known: KnownNodes | undefined): readonly 
   }
   if (input === undefined || input === null) {
     if (INPUT_ELSEWHERE.some((key) => body[key] !== undefined && body[key] !== null)) return [];
-    throw new GatewayError('invalid_request', "Missing required parameter: 'input'.", {
-      param: 'input',
-      code: 'missing_required_parameter',
-    });
+    throw missing('input', 'missing_required_parameter');
   }
   throw wrongType('input', 'one of a string or an array of objects', input);
 }

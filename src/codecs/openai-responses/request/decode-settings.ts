@@ -1,12 +1,11 @@
 /** Decodes the settings of a Responses request. Types are checked; unknown fields go to `rest`. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { wrongType } from '../../../conversation/parameter-errors.ts';
 import type { OutputFormat, ReasoningSettings, Settings } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { object, text } from '../wire.ts';
-import { jsonKind } from './decode-items.ts';
 import { decodeToolChoice } from './decode-tools.ts';
 
 /** Top-level keys that are decoded; all others go to `rest`. */
@@ -80,11 +79,7 @@ function typed(body: JsonObject, key: string, type: keyof typeof EXPECTED): Json
         ? Array.isArray(value)
         : typeof value === type;
   if (fits) return value;
-  throw new GatewayError(
-    'invalid_request',
-    `Invalid type for '${key}': expected ${EXPECTED[type]}, but got ${jsonKind(value)}.`,
-    { param: key, code: 'invalid_type' },
-  );
+  throw wrongType(key, EXPECTED[type], value, 'invalid_type');
 }
 
 function defined(settings: Settings): Settings {

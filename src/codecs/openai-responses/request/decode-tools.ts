@@ -1,6 +1,7 @@
 /** Decodes tools and tool choices of a Responses request, namespaces and loaded tools included. */
 
-import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import { invalid } from '../../../conversation/errors.ts';
+import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
 import type {
   Conversation,
   CustomTool,
@@ -12,7 +13,6 @@ import type {
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { object, objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
-import { jsonKind } from './decode-items.ts';
 
 /** The canonical name of a hosted tool of this wire type. */
 export function hostedName(type: string): string {
@@ -28,9 +28,7 @@ export function hostedName(type: string): string {
 export function decodeTool(value: Json, path: string): readonly Tool[] {
   if (!isObject(value)) throw invalid(`Invalid type for '${path}': expected an object.`, path);
   const type = value.type;
-  if (typeof type !== 'string') {
-    throw invalid(`Missing required parameter: '${path}.type'.`, `${path}.type`);
-  }
+  if (typeof type !== 'string') throw missing(`${path}.type`);
   if (type === 'namespace') {
     const namespace = text(value, 'name');
     return objects(value.tools).flatMap((tool, i) => {
@@ -55,16 +53,10 @@ function decodeFunction(value: JsonObject, path: string): FunctionTool {
   // Chat's nested form is not part of Responses, but compatible servers accept it.
   const source = object(value, 'function') ?? value;
   const name = text(source, 'name');
-  if (name === undefined) {
-    throw invalid(`Missing required parameter: '${path}.name'.`, `${path}.name`);
-  }
+  if (name === undefined) throw missing(`${path}.name`);
   const schema = object(source, 'parameters');
   if (schema === undefined && source.parameters !== undefined && source.parameters !== null) {
-    throw new GatewayError(
-      'invalid_request',
-      `Invalid type for '${path}.parameters': expected an object, but got ${jsonKind(source.parameters)}.`,
-      { param: `${path}.parameters`, code: 'invalid_type' },
-    );
+    throw wrongType(`${path}.parameters`, 'an object', source.parameters, 'invalid_type');
   }
   return {
     type: 'function',
@@ -80,9 +72,7 @@ function decodeFunction(value: JsonObject, path: string): FunctionTool {
 function decodeCustom(value: JsonObject, path: string): CustomTool {
   const source = object(value, 'custom') ?? value;
   const name = text(source, 'name');
-  if (name === undefined) {
-    throw invalid(`Missing required parameter: '${path}.name'.`, `${path}.name`);
-  }
+  if (name === undefined) throw missing(`${path}.name`);
   return {
     type: 'custom',
     name,
@@ -152,9 +142,7 @@ export function decodeToolChoice(value: Json | undefined): ToolChoice | undefine
   }
   if (type === 'function' || type === 'custom') {
     const name = nameOf(value);
-    if (name === undefined) {
-      throw invalid("Missing required parameter: 'tool_choice.name'.", 'tool_choice.name');
-    }
+    if (name === undefined) throw missing('tool_choice.name');
     return { type: 'tool', name, namespace: text(value, 'namespace'), kind: type };
   }
   return { type: 'tool', name: hostedName(type), kind: 'hosted' };

@@ -6,9 +6,6 @@ import type { SearchHit } from './engine.ts';
 
 export const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
-export const objectsOf = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
-
 /** The first value that is a string and not blank, trimmed; '' without one. */
 export function firstText(...values: readonly (Json | undefined)[]): string {
   for (const value of values) {

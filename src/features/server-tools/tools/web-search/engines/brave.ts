@@ -1,7 +1,8 @@
 /** Brave Search, whose descriptions contain markup. */
 
+import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { get, type HttpEngine, withSites } from '../engine.ts';
-import { firstText, objectOf, objectsOf, plainText, searchHit, textsOf } from '../fields.ts';
+import { firstText, objectOf, plainText, searchHit, textsOf } from '../fields.ts';
 
 const FRESHNESS = { day: 'pd', week: 'pw', month: 'pm', year: 'py' } as const;
 
@@ -23,7 +24,7 @@ export const brave: HttpEngine = {
       options,
     ),
   read: (body) => ({
-    hits: objectsOf(objectOf(objectOf(body).web).results).flatMap((result) => {
+    hits: objects(objectOf(objectOf(body).web).results).flatMap((result) => {
       const more = textsOf(result.extra_snippets);
       const snippet = [firstText(result.description), ...more].map(plainText).join(' ').trim();
       return searchHit(

@@ -1,7 +1,8 @@
 /** Exa: search by meaning. Requests highlights, which are short. */
 
+import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { type HttpEngine, post, since } from '../engine.ts';
-import { firstText, objectOf, objectsOf, searchHit, textsOf } from '../fields.ts';
+import { firstText, objectOf, searchHit, textsOf } from '../fields.ts';
 
 const SNIPPET = 1000;
 
@@ -25,7 +26,7 @@ export const exa: HttpEngine = {
       options,
     ),
   read: (body) => ({
-    hits: objectsOf(objectOf(body).results).flatMap((result) => {
+    hits: objects(objectOf(body).results).flatMap((result) => {
       const highlights = textsOf(result.highlights).join(' … ');
       const snippet = firstText(highlights, result.summary, result.text).slice(0, SNIPPET);
       return searchHit(

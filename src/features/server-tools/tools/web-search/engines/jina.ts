@@ -1,8 +1,9 @@
 /** Jina search: requests snippets, not whole pages. */
 
+import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { ToolError } from '../../../tool.ts';
 import { type HttpEngine, post, withSites } from '../engine.ts';
-import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
+import { firstText, objectOf, searchHit } from '../fields.ts';
 
 const SNIPPET = 1000;
 
@@ -23,7 +24,7 @@ export const jina: HttpEngine = {
       throw new ToolError(`jina: ${firstText(readableMessage) || `code ${code}`}.`);
     }
     return {
-      hits: objectsOf(data).flatMap(({ url, title, description, content, date }) =>
+      hits: objects(data).flatMap(({ url, title, description, content, date }) =>
         searchHit(
           url,
           firstText(title),

@@ -1,9 +1,10 @@
 /** SearXNG, the operator's own metasearch engine; its settings must allow `format=json`. */
 
 import type { Json } from '../../../../../lib/json/json.ts';
+import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { ToolError } from '../../../tool.ts';
 import { get, type HttpEngine, withSites } from '../engine.ts';
-import { firstText, objectOf, objectsOf, plainText, searchHit, textsOf } from '../fields.ts';
+import { firstText, objectOf, plainText, searchHit, textsOf } from '../fields.ts';
 
 export const searxng: HttpEngine = {
   type: 'searxng',
@@ -24,10 +25,10 @@ export const searxng: HttpEngine = {
     const { results, answers, unresponsive_engines: unresponsive } = objectOf(body);
     const answerTexts = [
       ...textsOf(answers),
-      ...objectsOf(answers).map((answer) => firstText(answer.answer)),
+      ...objects(answers).map((answer) => firstText(answer.answer)),
     ];
     const summary = answerTexts.filter((text) => text !== '').join('\n');
-    const hits = objectsOf(results).flatMap(({ url, title, content, publishedDate }) =>
+    const hits = objects(results).flatMap(({ url, title, content, publishedDate }) =>
       searchHit(
         url,
         plainText(firstText(title)),

@@ -1,7 +1,8 @@
 /** Serper: Google's results by API. */
 
+import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { type HttpEngine, post, withSites } from '../engine.ts';
-import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
+import { firstText, objectOf, searchHit } from '../fields.ts';
 
 const TIME = { day: 'qdr:d', week: 'qdr:w', month: 'qdr:m', year: 'qdr:y' } as const;
 
@@ -25,7 +26,7 @@ export const serper: HttpEngine = {
     const { organic, answerBox, knowledgeGraph } = objectOf(body);
     const box = objectOf(answerBox);
     const summary = firstText(box.answer, box.snippet, objectOf(knowledgeGraph).description);
-    const hits = objectsOf(organic).flatMap(({ link, title, snippet, date }) =>
+    const hits = objects(organic).flatMap(({ link, title, snippet, date }) =>
       searchHit(link, firstText(title), firstText(snippet), firstText(date)),
     );
     return summary === '' ? { hits } : { hits, summary };

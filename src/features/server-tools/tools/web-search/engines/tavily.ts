@@ -1,7 +1,8 @@
 /** Tavily: a search made for models, with its own answer on request. */
 
+import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { type HttpEngine, post } from '../engine.ts';
-import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
+import { firstText, objectOf, searchHit } from '../fields.ts';
 
 export const tavily: HttpEngine = {
   type: 'tavily',
@@ -23,7 +24,7 @@ export const tavily: HttpEngine = {
   read: (body) => {
     const { results, answer } = objectOf(body);
     const summary = firstText(answer);
-    const hits = objectsOf(results).flatMap(({ url, title, content, published_date: date }) =>
+    const hits = objects(results).flatMap(({ url, title, content, published_date: date }) =>
       searchHit(url, firstText(title), firstText(content), firstText(date)),
     );
     return summary === '' ? { hits } : { hits, summary };

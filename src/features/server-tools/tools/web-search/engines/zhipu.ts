@@ -1,8 +1,9 @@
 /** Zhipu, and Z.AI under another base URL: the web search of the GLM platform. */
 
+import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { ToolError } from '../../../tool.ts';
 import { type HttpEngine, post } from '../engine.ts';
-import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
+import { firstText, objectOf, searchHit } from '../fields.ts';
 
 const RECENCY = { day: 'oneDay', week: 'oneWeek', month: 'oneMonth', year: 'oneYear' } as const;
 
@@ -32,7 +33,7 @@ export const zhipu: HttpEngine = {
     const message = firstText(objectOf(error).message);
     if (message !== '') throw new ToolError(`zhipu: ${message}`);
     return {
-      hits: objectsOf(results).flatMap(({ link, title, content, publish_date: date }) =>
+      hits: objects(results).flatMap(({ link, title, content, publish_date: date }) =>
         searchHit(link, firstText(title), firstText(content), firstText(date)),
       ),
     };
