@@ -102,22 +102,20 @@ const Entries = ({ all }: { all: readonly AuditEntry[] }) => (
     label={t`Audit entries, newest first`}
     rows={all}
     columns={[
-      { title: t`Entry`, cell: ({ seq }) => count(seq), num: true },
-      { title: t`Time`, cell: ({ time }) => <When iso={time} words={minuteOf} /> },
-      { title: t`Who`, cell: ({ actor }) => <code>{actor}</code>, class: 'nowrap' },
-      { title: t`What`, cell: ({ action }) => ACTIONS[action] ?? action, class: 'nowrap' },
-      {
-        title: t`Key`,
-        class: 'wraps',
-        cell: ({ target, before, after }) => (
-          <a href={hashOf({ name: 'admin', page: 'keys', id: target, query: {} })} title={target}>
-            {String((after ?? before)?.name ?? target)}
-          </a>
-        ),
-      },
-      { title: t`Changes`, cell: (entry) => <Changes {...entry} />, class: 'wide' },
+      [t`Entry`, ({ seq }) => count(seq), 'num'],
+      [t`Time`, ({ time }) => <When iso={time} words={minuteOf} />],
+      [t`Who`, ({ actor }) => <code>{actor}</code>, 'nowrap'],
+      [t`What`, ({ action }) => ACTIONS[action] ?? action, 'nowrap'],
+      [t`Key`, (entry) => <KeyLink {...entry} />, 'wraps'],
+      [t`Changes`, (entry) => <Changes {...entry} />, 'wide'],
     ]}
   />
+);
+
+const KeyLink = ({ target, before, after }: AuditEntry) => (
+  <a href={hashOf({ name: 'admin', page: 'keys', id: target, query: {} })} title={target}>
+    {String((after ?? before)?.name ?? target)}
+  </a>
 );
 
 function Changes({ before, after }: AuditEntry) {

@@ -88,6 +88,8 @@ export const BudgetLine = ({ budget }: { budget: BudgetReport }) => (
   </div>
 );
 
+const OVER: Readonly<Record<string, string>> = { refuse: t`refuse`, warn: t`warn only` };
+
 /** All budgets, the fullest first. */
 export function BudgetList({ data, has_more }: Budgets) {
   const number = (tone: string) => data.filter((budget) => toneOf(budget) === tone).length;
@@ -110,26 +112,17 @@ export function BudgetList({ data, has_more }: Budgets) {
         rows={data}
         rowProps={(budget) => ({ 'data-tone': toneOf(budget) })}
         columns={[
-          { title: t`Budget`, cell: nameOf, class: 'wraps' },
-          { title: t`For`, cell: (budget) => <Owner {...budget} />, class: 'wraps' },
-          { title: t`Used`, cell: (budget) => <Used {...budget} />, class: 'used' },
-          { title: t`Spent`, cell: ({ spent_usd }) => usd(spent_usd), num: true },
-          {
-            title: t`Reserved`,
-            cell: ({ reserved_usd }) => (reserved_usd === 0 ? '–' : usd(reserved_usd)),
-            num: true,
-          },
-          { title: t`Limit`, cell: periodText, num: true },
-          {
-            title: t`Resets`,
-            cell: ({ resets_at }) =>
-              resets_at === null ? <Soft>{t`never`}</Soft> : <When iso={resets_at} />,
-          },
-          {
-            title: t`When spent`,
-            cell: ({ over }) =>
-              over === 'refuse' ? t`refuse` : over === 'warn' ? t`warn only` : t`route ${over}`,
-          },
+          [t`Budget`, nameOf, 'wraps'],
+          [t`For`, (budget) => <Owner {...budget} />, 'wraps'],
+          [t`Used`, (budget) => <Used {...budget} />, 'used'],
+          [t`Spent`, ({ spent_usd }) => usd(spent_usd), 'num'],
+          [t`Reserved`, ({ reserved_usd: held }) => (held === 0 ? '–' : usd(held)), 'num'],
+          [t`Limit`, periodText, 'num'],
+          [
+            t`Resets`,
+            ({ resets_at: at }) => (at === null ? <Soft>{t`never`}</Soft> : <When iso={at} />),
+          ],
+          [t`When spent`, ({ over }) => OVER[over] ?? t`route ${over}`],
         ]}
       />
       {has_more && (

@@ -101,15 +101,15 @@ function Provider(one: ProviderHealth) {
           label={t`Targets of ${provider}`}
           rows={lines}
           columns={[
-            { title: t`Model`, cell: ({ target }) => target, class: 'wraps' },
-            {
-              title: t`Key`,
-              cell: ({ key }) =>
+            [t`Model`, ({ target }) => target, 'wraps'],
+            [
+              t`Key`,
+              ({ key }) =>
                 key === null ? <Soft>{t`none`}</Soft> : <code class="nowrap">{key}</code>,
-            },
-            { title: t`State`, cell: (line) => <LineState {...line} /> },
-            { title: t`Remaining`, cell: (line) => <Quotas {...line} /> },
-            { title: t`Last error`, cell: (line) => <Failure {...line} />, class: 'wide' },
+            ],
+            [t`State`, (line) => <LineState {...line} />],
+            [t`Remaining`, (line) => <Quotas {...line} />],
+            [t`Last error`, (line) => <Failure {...line} />, 'wide'],
           ]}
         />
       )}

@@ -140,30 +140,22 @@ const KeyTable = ({ keys, spent }: KeyTableProps) => (
     rows={keys}
     rowProps={(key) => ({ 'data-off': stateOf(key) === 'revoked' ? '' : undefined })}
     columns={[
-      { title: t`Name`, cell: (key) => <Name {...key} />, class: 'wraps' },
-      { title: t`State`, cell: (key) => <KeyState {...key} /> },
-      { title: t`Models`, cell: ({ models }) => <Models list={models} />, class: 'wraps' },
-      {
-        title: t`Limits`,
-        cell: ({ limits }) => (
-          <Lines
-            all={LIMITS.flatMap(({ name, line }) => {
-              const amount = limits?.[name];
-              return amount === undefined ? [] : [line(amount)];
-            })}
-          />
-        ),
-      },
-      { title: t`Budget`, cell: ({ budgets = [] }) => <Lines all={budgets.map(periodText)} /> },
-      {
-        title: t`30 days`,
-        cell: ({ id }) => usd(spent.get(id)?.cost_usd ?? null),
-        num: true,
-      },
-      { title: t`Attempts`, cell: ({ id }) => count(spent.get(id)?.tries ?? 0), num: true },
+      [t`Name`, (key) => <Name {...key} />, 'wraps'],
+      [t`State`, (key) => <KeyState {...key} />],
+      [t`Models`, ({ models }) => <Models list={models} />, 'wraps'],
+      [t`Limits`, (key) => <Lines all={limitsOf(key)} />],
+      [t`Budget`, ({ budgets = [] }) => <Lines all={budgets.map(periodText)} />],
+      [t`30 days`, ({ id }) => usd(spent.get(id)?.cost_usd ?? null), 'num'],
+      [t`Attempts`, ({ id }) => count(spent.get(id)?.tries ?? 0), 'num'],
     ]}
   />
 );
+
+const limitsOf = ({ limits }: KeyView): readonly string[] =>
+  LIMITS.flatMap(({ name, line }) => {
+    const amount = limits?.[name];
+    return amount === undefined ? [] : [line(amount)];
+  });
 
 const Name = ({ id, name, source, labels = {} }: KeyView) => (
   <>

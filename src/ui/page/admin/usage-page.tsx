@@ -163,6 +163,8 @@ function Bar({ route, labels, step }: BarProps) {
   );
 }
 
+const shareOf = (part: number, whole: number) => (whole === 0 ? '–' : percent(part / whole));
+
 function Figures({ data }: { data: readonly UsageGroup[] }) {
   const sum = (of: (group: UsageGroup) => number) =>
     data.reduce((all, group) => all + of(group), 0);
@@ -177,7 +179,7 @@ function Figures({ data }: { data: readonly UsageGroup[] }) {
         [t`Cost`, usd(sum((group) => group.cost_usd))],
         [t`Attempts`, count(sum((group) => group.tries))],
         [t`Tokens in`, short(input)],
-        [t`From the cache`, input === 0 ? '–' : percent(cached / input)],
+        [t`From the cache`, shareOf(cached, input)],
         [t`Tokens out`, short(sum(tokensOut))],
         money(
           t`Saved by caches`,
@@ -224,31 +226,26 @@ function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) 
       label={t`Usage in all`}
       rows={data.toSorted((a, b) => of(b) - of(a))}
       columns={[
-        {
-          title: BY.find(([value]) => value === by)?.[1] ?? by.replace('label.', ''),
-          cell: (group) => <GroupName by={by} group={group} />,
-          class: 'wraps',
-        },
-        {
-          title: t`Share`,
-          class: 'used',
-          cell: (group) => (
+        [
+          BY.find(([value]) => value === by)?.[1] ?? by.replace('label.', ''),
+          (group) => <GroupName by={by} group={group} />,
+          'wraps',
+        ],
+        [
+          t`Share`,
+          (group) => (
             <div class="used-bar">
               <ShareBar share={most === 0 ? 0 : of(group) / most} />
-              <span class="num">{all === 0 ? '–' : percent(of(group) / all)}</span>
+              <span class="num">{shareOf(of(group), all)}</span>
             </div>
           ),
-        },
-        { title: t`Cost`, cell: (group) => <Cost {...group} />, num: true },
-        { title: t`Attempts`, cell: ({ tries }) => count(tries), num: true },
-        { title: t`Tokens in`, cell: (group) => short(tokensIn(group)), num: true },
-        {
-          title: t`Cached`,
-          cell: (group) =>
-            tokensIn(group) === 0 ? '–' : percent(group.tokens.cache_read / tokensIn(group)),
-          num: true,
-        },
-        { title: t`Tokens out`, cell: (group) => short(tokensOut(group)), num: true },
+          'used',
+        ],
+        [t`Cost`, (group) => <Cost {...group} />, 'num'],
+        [t`Attempts`, ({ tries }) => count(tries), 'num'],
+        [t`Tokens in`, (group) => short(tokensIn(group)), 'num'],
+        [t`Cached`, (group) => shareOf(group.tokens.cache_read, tokensIn(group)), 'num'],
+        [t`Tokens out`, (group) => short(tokensOut(group)), 'num'],
       ]}
     />
   );

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { clock, day } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
-import { Table } from '../kit/table.tsx';
+import { type Column, Table } from '../kit/table.tsx';
 import { Button } from '../kit/ui.tsx';
 import {
   type ChartData,
@@ -268,13 +268,14 @@ function Values({ data: { title, times, series, format, bucketMs } }: { data: Ch
         label={title}
         rows={rows}
         columns={[
-          { title: t`Time`, cell: ({ time }) => span(time, bucketMs) },
-          ...series.map(({ name }, i) => ({
-            title: name,
-            num: true,
-            cell: ({ values }: (typeof rows)[number]) =>
-              values[i] == null ? '–' : format(values[i]),
-          })),
+          [t`Time`, ({ time }) => span(time, bucketMs)],
+          ...series.map(
+            ({ name }, i): Column<(typeof rows)[number]> => [
+              name,
+              ({ values }) => (values[i] == null ? '–' : format(values[i])),
+              'num',
+            ],
+          ),
         ]}
       />
     </div>

@@ -89,11 +89,13 @@ function figuresOf({ all }: Stats, mode: Info['samples']['mode']): readonly Fact
     [t`Retried`, share(Math.max(0, all.failed - failed))],
     [t`First byte p50 / p95`, both(all.first_byte_ms)],
     [t`Total p50 / p95`, both(all.total_ms)],
-    [t`Cache hits`, all.cache_hit_rate === null ? '–' : percent(all.cache_hit_rate)],
+    [t`Cache hits`, rateText(all.cache_hit_rate)],
     [t`Tokens in / out`, `${short(all.input_tokens)} / ${short(all.output_tokens)}`],
     all.cost !== null && [t`Cost`, usd(all.cost)],
   ];
 }
+
+const rateText = (rate: number | null) => (rate === null ? '–' : percent(rate));
 
 interface TargetsProps {
   readonly stats: Stats;
@@ -108,36 +110,27 @@ const Targets = ({ stats: { targets }, info: { priced, samples }, query }: Targe
       <Table
         rows={targets}
         columns={[
-          {
-            title: t`Target`,
-            cell: ({ target }) => (
+          [
+            t`Target`,
+            ({ target }) => (
               <a href={hashOf({ name: 'list', query: { ...query, model: target } })}>
                 {target || t`(none)`}
               </a>
             ),
-          },
-          {
-            title: requestsIn(samples.mode),
-            num: true,
-            cell: ({ requests }) => count(requests),
-          },
-          {
-            title: t`Failed`,
-            num: true,
-            cell: ({ failed }) => count(failed),
-            tone: ({ failed }) => (failed > 0 ? 'bad' : undefined),
-          },
-          { title: t`First byte p50`, num: true, cell: (one) => millis(one.first_byte_ms?.p50) },
-          { title: t`Total p50`, num: true, cell: (one) => millis(one.total_ms?.p50) },
-          { title: t`Total p95`, num: true, cell: (one) => millis(one.total_ms?.p95) },
-          {
-            title: t`Cache hits`,
-            num: true,
-            cell: ({ cache_hit_rate: rate }) => (rate === null ? '–' : percent(rate)),
-          },
-          { title: t`Tokens in`, num: true, cell: ({ input_tokens }) => short(input_tokens) },
-          { title: t`Tokens out`, num: true, cell: ({ output_tokens }) => short(output_tokens) },
-          priced && { title: t`Cost`, num: true, cell: ({ cost }) => usd(cost) },
+          ],
+          [requestsIn(samples.mode), ({ requests }) => count(requests), 'num'],
+          [
+            t`Failed`,
+            ({ failed }) => <span class={failed > 0 ? 'problem' : undefined}>{count(failed)}</span>,
+            'num',
+          ],
+          [t`First byte p50`, (one) => millis(one.first_byte_ms?.p50), 'num'],
+          [t`Total p50`, (one) => millis(one.total_ms?.p50), 'num'],
+          [t`Total p95`, (one) => millis(one.total_ms?.p95), 'num'],
+          [t`Cache hits`, (one) => rateText(one.cache_hit_rate), 'num'],
+          [t`Tokens in`, ({ input_tokens }) => short(input_tokens), 'num'],
+          [t`Tokens out`, ({ output_tokens }) => short(output_tokens), 'num'],
+          priced && [t`Cost`, ({ cost }) => usd(cost), 'num'],
         ]}
       />
     </section>

@@ -7,7 +7,7 @@ import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
-import { Table } from '../kit/table.tsx';
+import { type Column, Table } from '../kit/table.tsx';
 import { Banner, type Child, Soft } from '../kit/ui.tsx';
 import { isCutOff, statusLabel } from '../list/status.ts';
 import type { ViewProps } from './stages.tsx';
@@ -85,23 +85,21 @@ function Tokens({ hops, usage, cost }: SampleDetail) {
       rows={rows}
       rowProps={({ sum }) => ({ class: sum ? 'sum' : undefined })}
       columns={[
-        { title: t`Hop`, cell: ({ name }) => name },
-        {
-          title: <span class="sr">{t`Share`}</span>,
-          class: 'barcell',
-          cell: ({ usage: one, sum }) => one && !sum && <TokenBar usage={one} most={most} />,
-        },
-        ...parts.map(([part, text]) => ({
-          title: [<i key="key" class={`key ${part}`} />, text],
-          num: true,
-          cell: ({ usage: one }: TokenRow) => count(one?.[part]),
-        })),
-        { title: t`Cache hits`, num: true, cell: ({ usage: one }) => hitRate(one) },
-        hops.some((hop) => hop.cost !== null) && {
-          title: t`Cost`,
-          num: true,
-          cell: (row) => usd(row.cost),
-        },
+        [t`Hop`, ({ name }) => name],
+        [
+          <span key="share" class="sr">{t`Share`}</span>,
+          ({ usage: one, sum }) => one && !sum && <TokenBar usage={one} most={most} />,
+          'barcell',
+        ],
+        ...parts.map(
+          ([part, text]): Column<TokenRow> => [
+            [<i key="key" class={`key ${part}`} />, text],
+            ({ usage: one }) => count(one?.[part]),
+            'num',
+          ],
+        ),
+        [t`Cache hits`, ({ usage: one }) => hitRate(one), 'num'],
+        hops.some((hop) => hop.cost !== null) && [t`Cost`, (row) => usd(row.cost), 'num'],
       ]}
     />
   );

@@ -177,11 +177,11 @@ function ProbeLog({ probes }: { probes: readonly BisectProbe[] }) {
       <Table
         rows={probes}
         columns={[
-          { title: '#', num: true, cell: ({ spent }) => spent },
-          { title: t`Leaving out`, cell: ({ phase }) => said(phase) },
-          { title: t`Result`, cell: ({ verdict }) => VERDICTS[verdict] },
-          { title: t`Size`, num: true, cell: ({ bytes: size }) => bytes(size) },
-          { title: t`Smallest so far`, num: true, cell: (_, i) => bytes(least[i]!) },
+          ['#', ({ spent }) => spent, 'num'],
+          [t`Leaving out`, ({ phase }) => said(phase)],
+          [t`Result`, ({ verdict }) => VERDICTS[verdict]],
+          [t`Size`, ({ bytes: size }) => bytes(size), 'num'],
+          [t`Smallest so far`, (_, i) => bytes(least[i]!), 'num'],
         ]}
       />
     </details>

@@ -101,6 +101,8 @@ export function ReplayTab({ detail, info, route }: ViewProps) {
 /** A run, or the recorded exchange. */
 type Row = ReplayOutcome & Partial<Pick<ReplayRun, 'run' | 'setting' | 'target' | 'notes'>>;
 
+const noteNames = (notes: string) => notes.split(',').map((note) => note.split('=')[0]!);
+
 function Runs({ runs }: { runs: readonly ReplayRun[] }) {
   const compared = runs.some(({ setting }) => setting !== undefined);
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
@@ -114,30 +116,26 @@ function Runs({ runs }: { runs: readonly ReplayRun[] }) {
         class: run === undefined ? 'recorded' : undefined,
       })}
       columns={[
-        { title: '#', num: true, cell: ({ run }) => run ?? t`recorded` },
-        compared && { title: t`Setting`, cell: ({ setting }) => setting },
-        {
-          title: t`Status`,
-          cell: ({ status, error }) => (
+        ['#', ({ run }) => run ?? t`recorded`, 'num'],
+        compared && [t`Setting`, ({ setting }) => setting],
+        [
+          t`Status`,
+          ({ status, error }) => (
             <StatusPill tone={error === null ? 'ok' : 'bad'}>
               {error === null
                 ? status
                 : `${status} ${error.how === 'error' ? error.kind : error.how}`}
             </StatusPill>
           ),
-        },
-        { title: t`Error`, class: 'message', cell: ({ error }) => error?.message },
-        { title: t`Tokens in`, num: true, cell: (row) => count(row.prompt_tokens) },
-        { title: t`out`, num: true, cell: (row) => count(row.output_tokens) },
-        { title: t`First byte`, num: true, cell: (row) => millis(row.first_byte_ms) },
-        { title: t`Total`, num: true, cell: ({ ms }) => millis(ms) },
-        { title: t`Cost`, num: true, cell: ({ cost }) => usd(cost) },
-        { title: t`Target`, cell: ({ target }) => target },
-        {
-          title: t`Notes`,
-          cell: ({ notes }) =>
-            notes ? <NoteTags names={notes.split(',').map((note) => note.split('=')[0]!)} /> : null,
-        },
+        ],
+        [t`Error`, ({ error }) => error?.message, 'message'],
+        [t`Tokens in`, (row) => count(row.prompt_tokens), 'num'],
+        [t`out`, (row) => count(row.output_tokens), 'num'],
+        [t`First byte`, (row) => millis(row.first_byte_ms), 'num'],
+        [t`Total`, ({ ms }) => millis(ms), 'num'],
+        [t`Cost`, ({ cost }) => usd(cost), 'num'],
+        [t`Target`, ({ target }) => target],
+        [t`Notes`, ({ notes }) => <NoteTags names={notes ? noteNames(notes) : []} />],
       ]}
     />
   );

@@ -94,10 +94,10 @@ function Rows({ head, rows }: { head: string; rows: readonly string[] }) {
   return (
     <Table<readonly string[]>
       rows={rows.map(cells)}
-      columns={cells(head).map((title, i) => ({
-        title: inline(title.trim()),
-        cell: (row) => inline((row[i] ?? '').trim()),
-      }))}
+      columns={cells(head).map((title, i) => [
+        inline(title.trim()),
+        (row) => inline((row[i] ?? '').trim()),
+      ])}
     />
   );
 }

@@ -2,21 +2,16 @@
 
 import type { Child } from './ui.tsx';
 
-export interface Column<Row> {
-  readonly title: Child;
-  /** The first column names the row. */
-  readonly cell: (row: Row, index: number) => Child;
-  readonly num?: boolean;
-  /** Class of its cells. */
-  readonly class?: string;
-  readonly tone?: (row: Row) => string | undefined;
-}
+/** A title, what is below it, and the class of its cells (`num`: numbers). What is false is left out. */
+export type Column<Row> =
+  | readonly [title: Child, cell: (row: Row, index: number) => Child, cls?: string]
+  | false;
 
 interface TableProps<Row> {
   /** For screen readers. */
   readonly label?: string;
-  /** What is false is left out. */
-  readonly columns: readonly (Column<Row> | false)[];
+  /** The first one names the row. */
+  readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowProps?: (row: Row) => object;
   /** Cards in a narrow window instead of a box that scrolls. */
@@ -27,17 +22,15 @@ interface TableProps<Row> {
 /** Roles are written out: as cards, the elements are no table to a browser. */
 export function Table<Row>({ label, columns, rows, rowProps, cards, class: cls }: TableProps<Row>) {
   const shown = columns.filter((column) => column !== false);
-  const classOf = ({ num, class: own }: Column<Row>) =>
-    [num && 'num', own].filter(Boolean).join(' ') || undefined;
   const role = (name: 'table' | 'rowgroup' | 'row' | 'columnheader' | 'rowheader' | 'cell') =>
     cards ? { role: name } : {};
   const table = (
     <table class={cards ? 'data' : cls} aria-label={label} {...role('table')}>
       <thead {...role('rowgroup')}>
         <tr {...role('row')}>
-          {shown.map((column) => (
-            <th scope="col" class={classOf(column)} {...role('columnheader')}>
-              {column.title}
+          {shown.map(([title, , own]) => (
+            <th scope="col" class={own} {...role('columnheader')}>
+              {title}
             </th>
           ))}
         </tr>
@@ -45,19 +38,14 @@ export function Table<Row>({ label, columns, rows, rowProps, cards, class: cls }
       <tbody {...role('rowgroup')}>
         {rows.map((row, index) => (
           <tr {...role('row')} {...rowProps?.(row)}>
-            {shown.map((column, i) =>
+            {shown.map(([title, cell, own], i) =>
               i === 0 ? (
-                <th scope="row" class={classOf(column)} {...role('rowheader')}>
-                  {column.cell(row, index)}
+                <th scope="row" class={own} {...role('rowheader')}>
+                  {cell(row, index)}
                 </th>
               ) : (
-                <td
-                  class={classOf(column)}
-                  data-label={cards ? column.title : undefined}
-                  data-tone={column.tone?.(row)}
-                  {...role('cell')}
-                >
-                  {column.cell(row, index)}
+                <td class={own} data-label={cards ? title : undefined} {...role('cell')}>
+                  {cell(row, index)}
                 </td>
               ),
             )}
