@@ -18,7 +18,7 @@ import { openSampleStore } from '../../src/samples/store/sample-store.ts';
 import { conversationOf, eventsView } from '../../src/ui/api/bodies/body-views.ts';
 import { diffOf } from '../../src/ui/api/bodies/diff-view.ts';
 import { samplesPage } from '../../src/ui/api/list.ts';
-import { textsOf } from '../../src/ui/api/search/texts-of.ts';
+import { textsOf } from '../../src/ui/api/search/text-search.ts';
 import { statsFor } from '../../src/ui/api/stats.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 

@@ -9,10 +9,11 @@ import {
   conversationOf,
   EVENTS_QUERY,
   eventsView,
+  RAW_QUERY,
+  rawBody,
 } from './bodies/body-views.ts';
 import { curlLine } from './bodies/curl.ts';
 import { diffOf } from './bodies/diff-view.ts';
-import { RAW_QUERY, rawBody } from './bodies/stage-bodies.ts';
 import type { ApiContext } from './context.ts';
 import { guard } from './guard.ts';
 import { LIST_QUERY, samplesPage } from './list.ts';

@@ -1,4 +1,4 @@
-/** `…/conversation` and `…/events`: a body as a conversation, and a stream frame by frame. */
+/** A body as a conversation (`…/conversation`), as the frames of a stream (`…/events`), and its bytes. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../../conversation/errors.ts';
@@ -13,9 +13,16 @@ import {
   readReply,
   readRequest,
 } from '../../../samples/decode/decode-body.ts';
-import { readableBody } from '../../../samples/decode/readable-body.ts';
+import { readableBody, requireStage, stageBytes } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
-import type { ConversationView, EventPart, EventsView, EventView } from '../api.ts';
+import { plain } from '../answers.ts';
+import {
+  BODY_BYTES_HEADER,
+  type ConversationView,
+  type EventPart,
+  type EventsView,
+  type EventView,
+} from '../api.ts';
 import { offset, wholeNumber } from '../parameters.ts';
 import { blockViews, settingsView, textView, toolViews, turnViews } from './conversation-view.ts';
 
@@ -181,4 +188,27 @@ function eventPart(event: StreamEvent, open: OpenBlock): EventPart {
     case 'tool-event':
       return { type: 'opaque', ...short(event.name) };
   }
+}
+
+/** Most bytes of a body in one response. */
+const SLICE = 4 * 2 ** 20;
+
+export const RAW_QUERY = Type.Object({
+  from: offset('from'),
+  bytes: wholeNumber('bytes', { least: 1, most: SLICE, fallback: SLICE }),
+});
+
+/** `…/edges/:stage`: the raw body, or a part of it. */
+export function rawBody(
+  store: SampleStore,
+  meta: SampleMeta,
+  stage: string,
+  { from, bytes: count }: Static<typeof RAW_QUERY>,
+): Response {
+  const stageInfo = requireStage(meta, stage);
+  const bytes = stageBytes(store, meta, stageInfo.stage);
+  return plain(bytes.subarray(from, from + count), {
+    [BODY_BYTES_HEADER]: String(bytes.length),
+    'content-disposition': `inline; filename="${stageInfo.file}.txt"`,
+  });
 }

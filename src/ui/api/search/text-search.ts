@@ -1,13 +1,13 @@
 /** Full-text search over exchanges: on disk by the index, which is filled in the background, in memory by reading them. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import { Rests, runInSlices } from '../../../lib/loop/steps.ts';
+import type { Block } from '../../../conversation/types.ts';
+import { Rests, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
 import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
-import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Hit } from '../api.ts';
-import { snippetOf } from './snippet.ts';
-import { textsOf } from './texts-of.ts';
+import { saidIn } from '../bodies/said.ts';
 
 export interface TextSearchOptions {
   readonly store: () => SampleStore;
@@ -193,4 +193,60 @@ function wordsOf(q: string): readonly string[] {
     else words.push(...part.split(/\s+/));
   }
   return words.map((word) => word.trim()).filter((word) => word !== '');
+}
+
+const BEFORE = 24;
+const AFTER = 110;
+
+const line = (text: string) => text.split(/\s+/).join(' ');
+
+/** Around the first word that the text has; lower case may change lengths, the place is then a little off. */
+function snippetOf(text: string, words: readonly string[]): Hit | undefined {
+  const lower = text.toLowerCase();
+  for (const word of words) {
+    const at = lower.indexOf(word.toLowerCase());
+    if (at < 0) continue;
+    const [from, to] = [Math.max(0, at - BEFORE), at + word.length];
+    return {
+      before: `${from > 0 ? '…' : ''}${line(text.slice(from, at).toWellFormed())}`,
+      hit: line(text.slice(at, to)),
+      after: `${line(text.slice(to, to + AFTER).toWellFormed())}${to + AFTER < text.length ? '…' : ''}`,
+    };
+  }
+  return undefined;
+}
+
+/** Bodies that cannot be read have no texts. */
+export function* textsOf(
+  store: SampleStore,
+  meta: SampleMeta,
+  parts: ReadingParts,
+): Steps<SaidText[]> {
+  const { sent, reply } = yield* saidIn(store, meta, parts);
+  const texts: SaidText[] = [];
+  if (sent !== undefined) {
+    addBlocks(sent.system, false, texts);
+    // Earlier exchanges have said the turns up to the last one of the assistant.
+    const last = sent.turns.findLastIndex(({ role }) => role === 'assistant');
+    for (const [i, turn] of sent.turns.entries()) addBlocks(turn.blocks, i > last, texts);
+  }
+  if (reply !== undefined) {
+    addBlocks(reply.reply.blocks, true, texts);
+    if (reply.problem !== undefined) texts.push({ text: reply.problem.message, added: true });
+  }
+  if (meta.error !== undefined) texts.push({ text: meta.error.message, added: true });
+  return texts;
+}
+
+function addBlocks(blocks: readonly Block[], added: boolean, texts: SaidText[]): void {
+  for (const block of blocks) {
+    if (block.type === 'text' || block.type === 'refusal' || block.type === 'reasoning') {
+      if (block.text !== '') texts.push({ text: block.text, added });
+    } else if (block.type === 'tool-call') {
+      texts.push({ text: `${block.name} ${block.input}`, added });
+    } else if (block.type === 'tool-result') addBlocks(block.content, added, texts);
+    else if (block.type === 'opaque' && block.text !== undefined) {
+      texts.push({ text: block.text, added });
+    }
+  }
 }

@@ -2,15 +2,33 @@
 
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { Conversation } from '../../../conversation/types.ts';
+import { othersTurn, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
 import type { Prices } from '../../../samples/replay/cost.ts';
-import { CLIENT_LEFT, type SampleStore } from '../../../samples/sample.ts';
+import {
+  CLIENT_LEFT,
+  type SampleMeta,
+  type SampleRow,
+  type SampleStore,
+} from '../../../samples/sample.ts';
 import { json } from '../answers.ts';
 import type { UiRow } from '../api.ts';
+import { blockViews, turnViews } from '../bodies/conversation-view.ts';
+import { saidIn } from '../bodies/said.ts';
 import type { ApiContext } from '../context.ts';
-import { guard } from '../guard.ts';
+import { guard, type Viewer } from '../guard.ts';
 import { priced } from '../list.ts';
-import type { SessionRow } from './api-sessions.ts';
-import { sessionView, totalsOf } from './session-view.ts';
+import { askedIn, firstWords } from '../stories.ts';
+import type {
+  SessionRow,
+  SessionSpan,
+  SessionStep,
+  SessionThread,
+  SessionTotals,
+  SessionView,
+} from './api-sessions.ts';
+import { cacheOf, type Prompt, promptOf, sharedTurns } from './cache-loss.ts';
 
 /** The newest exchanges whose sessions are listed. */
 const MAX_ROWS = 5000;
@@ -69,5 +87,151 @@ function sessionRow(id: string, rows: readonly UiRow[]): SessionRow {
     failed: rows.filter(wentWrong).length,
     retried: rows.filter((row) => row.failed && !wentWrong(row)).length,
     totals: totalsOf(rows),
+  };
+}
+
+/** Most exchanges of one view, and characters of one text. */
+const MAX_STEPS = 400;
+const MAX_TEXT = 4000;
+
+interface Thread {
+  readonly title: string;
+  exchanges: number;
+  prompt: Prompt;
+  row: UiRow;
+  /** The exchange before was answered: its answer is the next turn of the assistant. */
+  answered: boolean;
+}
+
+/**
+ * The exchanges of a session as one conversation: the first 400 that the viewer may see, with their totals.
+ * @throws GatewayError not_found where the viewer sees none
+ */
+async function sessionView(id: string, viewer: Viewer, context: ApiContext): Promise<SessionView> {
+  const rows = sessionRows(id, viewer, context);
+  if (rows.length === 0) {
+    throw new GatewayError('not_found', `There is no session "${id.slice(0, 100)}".`);
+  }
+  const steps: SessionStep[] = [];
+  const threads: Thread[] = [];
+  for (const row of rows.slice(0, MAX_STEPS)) {
+    const meta = await context.sampleFor(row.id, viewer).catch(() => undefined);
+    // It may have been removed meanwhile.
+    if (meta !== undefined) {
+      const step = stepOf(meta, priced(row, context.prices), threads, context);
+      steps.push(await runInSlices(step));
+    }
+    await othersTurn();
+  }
+  const longest = [...threads.keys()].toSorted(
+    (a, b) => lengthOf(threads[b]!) - lengthOf(threads[a]!),
+  );
+  const places = new Map(longest.map((from, to) => [from, to]));
+  return {
+    id,
+    steps: steps.map((step) => ({ ...step, thread: places.get(step.thread) ?? step.thread })),
+    threads: longest.map((at): SessionThread => {
+      const { title, exchanges } = threads[at]!;
+      return { title, exchanges };
+    }),
+    totals: totalsOf(steps.map(({ row }) => row)),
+    more: rows.length > MAX_STEPS,
+  };
+}
+
+/** Exchanges count more than turns: a title job has one of each. */
+const lengthOf = ({ exchanges, prompt }: Thread): number => exchanges * 1000 + prompt.turns.length;
+
+/** Exchanges of exactly this session, oldest first. */
+function sessionRows(id: string, { owner }: Viewer, { store }: ApiContext): readonly SampleRow[] {
+  const filter = { session: id, ...(owner !== undefined && { owner }) };
+  const sort = { by: 'time', up: true } as const;
+  return store
+    .list({ ...filter, sort, limit: MAX_STEPS + 1 })
+    .filter(({ session }) => session === id);
+}
+
+function* stepOf(
+  meta: SampleMeta,
+  row: UiRow,
+  threads: Thread[],
+  context: ApiContext,
+): Steps<SessionStep> {
+  const { sent, reply } = yield* saidIn(context.store, meta, context.options);
+  const blocks = reply?.reply.blocks ?? [];
+  const view = { most: MAX_TEXT, places: new Map() };
+  const prompt = sent && (yield* promptOf(sent));
+  const placed = prompt && place(sent, prompt, row, blocks.length > 0, threads);
+  const added = placed && (yield* turnViews(sent!.turns.slice(placed.from), view));
+  return {
+    row,
+    thread: placed?.thread ?? 0,
+    added: added?.map((turn, i) => ({ ...turn, index: placed!.from + i })) ?? [],
+    answered: blockViews(blocks, view),
+    problem: meta.error?.message ?? reply?.problem?.message ?? null,
+    spans: spansOf(meta),
+    cache: placed?.cache ?? null,
+  };
+}
+
+/** Finds the conversation that a request continues, or begins one; says which of its turns are new. */
+function place(
+  sent: Conversation,
+  prompt: Prompt,
+  row: UiRow,
+  answered: boolean,
+  threads: Thread[],
+) {
+  let best: { readonly index: number; readonly shared: number } | undefined;
+  for (const [index, thread] of threads.entries()) {
+    const shared = sharedTurns(thread.prompt, prompt);
+    if (shared > 0 && shared >= (best?.shared ?? 0)) best = { index, shared };
+  }
+  if (best === undefined) {
+    threads.push({ title: firstWords(askedIn(sent)), exchanges: 1, prompt, row, answered });
+    return { thread: threads.length - 1, from: 0, cache: cacheOf({ row, prompt }, undefined) };
+  }
+  const before = threads[best.index]!;
+  // The turn of the assistant is the answer of the exchange before, which is shown there.
+  const said = before.answered && best.shared === before.prompt.turns.length;
+  let from = best.shared;
+  while (said && sent.turns[from]?.role === 'assistant') from++;
+  const cache = cacheOf({ row, prompt }, before);
+  Object.assign(before, { exchanges: before.exchanges + 1, prompt, row, answered });
+  return { thread: best.index, from, cache };
+}
+
+/** Tries at vendors from the request to the end of the answer, and runs of tools. */
+function spansOf(meta: SampleMeta): readonly SessionSpan[] {
+  const spans: SessionSpan[] = [];
+  for (const answer of meta.edges) {
+    if (answer.hop === undefined || !/(?:response|error)$/.test(answer.stage)) continue;
+    const stage = answer.stage.replace(/(?:response|error)$/, 'request');
+    const request = meta.edges.find((one) => one.stage === stage);
+    const failed = answer.error !== undefined || (answer.status ?? 0) >= 400;
+    spans.push({
+      kind: failed ? 'failed' : 'hop',
+      name: `${answer.target ?? ''}${answer.status === undefined ? '' : ` ${answer.status}`}`,
+      from: request?.at ?? answer.at ?? 0,
+      to: answer.until ?? answer.at ?? 0,
+    });
+  }
+  for (const { name, at, ms = 0, error } of meta.tools ?? []) {
+    if (at !== undefined) {
+      spans.push({ kind: error === undefined ? 'tool' : 'failed', name, from: at, to: at + ms });
+    }
+  }
+  return spans.sort((a, b) => a.from - b.from);
+}
+
+function totalsOf(rows: readonly UiRow[]): SessionTotals {
+  const sum = (of: (row: UiRow) => number | null) =>
+    rows.reduce((total, row) => total + (of(row) ?? 0), 0);
+  const some = rows.some(({ cost }) => cost !== null);
+  return {
+    input_tokens: sum((row) => row.input_tokens),
+    cached_tokens: sum((row) => row.cached_tokens),
+    output_tokens: sum((row) => row.output_tokens),
+    cost: some ? sum((row) => row.cost) : null,
   };
 }

@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { Snippet } from '../kit/copy.tsx';
 import { adminKey } from '../kit/fetching.ts';
-import { KeyForm } from '../kit/key-form.tsx';
+import { KeyForm } from '../kit/form.tsx';
 import { rich, t } from '../kit/language.ts';
 import { ADMIN_PLACES } from '../kit/places.ts';
 import { type AdminRoute, hashOf, type AdminPage as PageName } from '../kit/route.ts';

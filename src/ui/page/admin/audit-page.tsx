@@ -9,7 +9,6 @@ import { Table } from '../kit/table.tsx';
 import { Blank, Button, Soft, State, When } from '../kit/ui.tsx';
 import { type AuditEntry, type ChainReport, getAudit, verifyAudit } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
-import { changesBetween } from './value-changes.ts';
 
 const ON_PAGE = 100;
 
@@ -132,4 +131,53 @@ function Changes({ before, after }: AuditEntry) {
       ))}
     </ul>
   );
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface FieldChange {
+  /** `limits.concurrent` */
+  readonly name: string;
+  /** Undefined: it was not there. */
+  readonly from: string | undefined;
+  /** Undefined: it is not there any more. */
+  readonly to: string | undefined;
+}
+
+/** Counted up by every change. */
+const NOISE = new Set(['version']);
+
+/** Objects are compared member by member, lists as a whole; in the order of the newer version. */
+function changesBetween(before: Fields, after: Fields, path = ''): readonly FieldChange[] {
+  const names = [...new Set([...Object.keys(after), ...Object.keys(before)])];
+  return names.flatMap((name) => {
+    const [from, to] = [before[name], after[name]];
+    const full = path === '' ? name : `${path}.${name}`;
+    if (NOISE.has(full) || JSON.stringify(from) === JSON.stringify(to)) return [];
+    if (isFields(from ?? {}) && isFields(to ?? {}) && (isFields(from) || isFields(to))) {
+      return changesBetween((from ?? {}) as Fields, (to ?? {}) as Fields, full);
+    }
+    const change = { name: full, from: textOf(from), to: textOf(to) };
+    // A list that was empty and is not there any more is no change to a reader.
+    return change.from === change.to ? [] : [change];
+  });
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Undefined for nothing: left out, an empty list, false. */
+function textOf(value: unknown): string | undefined {
+  if (value === undefined || value === null || value === false) return undefined;
+  if (Array.isArray(value)) {
+    return value.length === 0
+      ? undefined
+      : value.map((one) => textOf(one) ?? '–').join(value.some(isFields) ? '; ' : ', ');
+  }
+  if (isFields(value)) {
+    return Object.entries(value)
+      .map(([name, inner]) => `${name} ${textOf(inner) ?? '–'}`)
+      .join(', ');
+  }
+  return value === true ? t`yes` : String(value);
 }

@@ -1,9 +1,16 @@
 /** The view that replay and bisection share: starts a job on an exchange and shows its progress. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Info, JobView, SampleDetail, SpendPlan } from '../../api/api.ts';
+import type { Info, JobEvent, JobView, SampleDetail, SpendPlan } from '../../api/api.ts';
 import { stageTitle } from '../exchange/stages.tsx';
-import { cancelJob, getJobs, type JobRequest, planJob, startJob } from '../kit/api-calls.ts';
+import {
+  cancelJob,
+  followJob,
+  getJobs,
+  type JobRequest,
+  planJob,
+  startJob,
+} from '../kit/api-calls.ts';
 import { act } from '../kit/copy.tsx';
 import { failureText } from '../kit/fetching.ts';
 import { Field, Options, Select, Word } from '../kit/form.tsx';
@@ -12,7 +19,6 @@ import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
 import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
-import { type JobSoFar, latest, stateWords, useJob } from './job.ts';
 
 /** The fields that both have. */
 export interface Choice {
@@ -249,3 +255,58 @@ function spendText({ requests, targets, usd: sum, guessed }: SpendPlan, most = f
   const number = several(requests, 'request');
   return most ? t`Up to ${number}: ${prices}.` : t`Sends ${number}: ${prices}.`;
 }
+
+interface JobSoFar {
+  /** Oldest first. */
+  readonly events: readonly JobEvent[];
+  /** The final event, if it has ended. */
+  readonly end: (JobEvent & { readonly type: 'end' }) | undefined;
+  readonly running: boolean;
+  /** The feed broke. */
+  readonly problem?: string | undefined;
+}
+
+const NOTHING: JobSoFar = { events: [], end: undefined, running: true };
+
+function useJob(job: string): JobSoFar {
+  const [soFar, setSoFar] = useState(NOTHING);
+  useLayoutEffect(() => {
+    const stop = new AbortController();
+    const events: JobEvent[] = [];
+    let timer = 0;
+    const show = (problem?: string) => {
+      timer = 0;
+      const end = events.find((event) => event.type === 'end');
+      const running = end === undefined && problem === undefined;
+      setSoFar({ events: [...events], end, running, problem });
+    };
+    const follow = async () => {
+      try {
+        for await (const event of followJob(job, stop.signal)) {
+          events.push(event);
+          // Frequent events are drawn together.
+          if (timer === 0) timer = window.setTimeout(show, 50);
+        }
+      } catch (thrown) {
+        const problem = failureText(thrown);
+        if (problem !== undefined) show(problem);
+      }
+    };
+    void follow();
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [job]);
+  return soFar;
+}
+
+/** The latest state of the job. */
+const latest = (events: readonly JobEvent[]) =>
+  events.findLast(
+    (event): event is Exclude<JobEvent, { readonly type: 'note' }> => event.type !== 'note',
+  )?.job;
+
+const stateWords = (state: string): string =>
+  ({ running: t`Running`, done: t`Done`, failed: t`Failed`, cancelled: t`Stopped` })[state] ??
+  state;
