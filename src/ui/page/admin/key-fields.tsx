@@ -2,7 +2,7 @@
 
 import { useRef, useState } from 'preact/hooks';
 import { Field, Options, Select, Word } from '../kit/form.tsx';
-import { count, short } from '../kit/format.ts';
+import { count, localTime, short } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Button } from '../kit/ui.tsx';
 import type { BudgetFields, KeySettings, KeyView } from './api.ts';
@@ -73,6 +73,7 @@ interface FieldsProps {
 }
 
 export function KeyFields({ of }: FieldsProps) {
+  const expires = of.expires && localTime(Date.parse(of.expires));
   const list = ([name, title, placeholder, hint]: (typeof LISTS)[number]) => (
     <Field label={title} hint={hint} key={name}>
       <Word name={name} placeholder={placeholder} value={of[name]?.join(', ')} />
@@ -88,7 +89,7 @@ export function KeyFields({ of }: FieldsProps) {
       </Field>
       {list(MODELS)}
       <Field label={t`Expires`} hint={t`Empty: never.`}>
-        <Word name="expires" type="datetime-local" value={localTime(of.expires)} />
+        <Word name="expires" type="datetime-local" value={expires} />
       </Field>
       <fieldset class="row-of-fields">
         <legend>{t`Limits`}</legend>
@@ -140,14 +141,6 @@ const readBudgets = (data: FormData): readonly BudgetFields[] =>
       time_zone: text('time_zone') || 'UTC',
     };
   });
-
-/** `2027-01-01T00:00` in the time of this browser. */
-function localTime(iso: string | undefined): string {
-  if (iso === undefined) return '';
-  const time = Date.parse(iso);
-  const shift = new Date(time).getTimezoneOffset() * 60_000;
-  return new Date(time - shift).toISOString().slice(0, 16);
-}
 
 export const labelsText = (labels: Readonly<Record<string, string>>): string =>
   Object.entries(labels)

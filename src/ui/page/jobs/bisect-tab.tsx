@@ -14,14 +14,13 @@ import { Table } from '../kit/table.tsx';
 import { Facts, Legend, Soft } from '../kit/ui.tsx';
 import { JobTab } from './job-tab.tsx';
 
-export function BisectTab({ detail, info, route }: ViewProps) {
-  const { row } = detail;
+export function BisectTab(props: ViewProps) {
+  const { info, route } = props;
+  const { row } = props.detail;
   const fine = row.error === '' && row.status < 400 && row.state === 'done';
   return (
     <JobTab
-      detail={detail}
-      info={info}
-      route={route}
+      {...props}
       kind="bisect"
       label={t`Bisect`}
       lead={t`Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual.`}

@@ -15,7 +15,7 @@ import { Field, Word } from '../kit/form.tsx';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
-import { Table } from '../kit/table.tsx';
+import { type Column, Table } from '../kit/table.tsx';
 import { Button, Facts, StatusPill } from '../kit/ui.tsx';
 import { EditFields, type ReadEdits } from './edit-fields.tsx';
 import { type Choice, JobTab } from './job-tab.tsx';
@@ -23,7 +23,8 @@ import { type Choice, JobTab } from './job-tab.tsx';
 /** Targets besides the first. */
 const MAX_MORE = 5;
 
-export function ReplayTab({ detail, info, route }: ViewProps) {
+export function ReplayTab(props: ViewProps) {
+  const { detail, info } = props;
   const [more, setMore] = useState(0);
   const [stage, setStage] = useState(detail.sendable[0] ?? '');
   const edits = useRef<ReadEdits>(() => []);
@@ -47,9 +48,7 @@ export function ReplayTab({ detail, info, route }: ViewProps) {
   };
   return (
     <JobTab
-      detail={detail}
-      info={info}
-      route={route}
+      {...props}
       kind="replay"
       label={t`Replay`}
       request={request}
@@ -105,6 +104,15 @@ export function ReplayTab({ detail, info, route }: ViewProps) {
   );
 }
 
+/** What is measured of an answer. */
+const FIGURES: readonly (readonly [name: string, of: (answer: ReplayOutcome) => string])[] = [
+  [t`First byte`, (answer) => millis(answer.first_byte_ms)],
+  [t`Total`, ({ ms }) => millis(ms)],
+  [t`Tokens in`, (answer) => count(answer.prompt_tokens)],
+  [t`Tokens out`, (answer) => count(answer.output_tokens)],
+  [t`Cost`, ({ cost }) => usd(cost)],
+];
+
 /** A run, or the recorded exchange. */
 type Row = ReplayOutcome & Partial<Pick<ReplayRun, 'run' | 'setting' | 'target' | 'notes'>>;
 
@@ -136,11 +144,7 @@ function Runs({ runs }: { runs: readonly ReplayRun[] }) {
           ),
         ],
         [t`Error`, ({ error }) => error?.message, 'message'],
-        [t`Tokens in`, (row) => count(row.prompt_tokens), 'num'],
-        [t`out`, (row) => count(row.output_tokens), 'num'],
-        [t`First byte`, (row) => millis(row.first_byte_ms), 'num'],
-        [t`Total`, ({ ms }) => millis(ms), 'num'],
-        [t`Cost`, ({ cost }) => usd(cost), 'num'],
+        ...FIGURES.map(([title, cell]): Column<Row> => [title, cell, 'num']),
         [t`Target`, ({ target }) => target],
         [t`Notes`, ({ notes }) => <NoteTags names={notes ? noteNames(notes) : []} />],
       ]}
@@ -191,7 +195,7 @@ const MAX_SHOWN = 6;
 /** Below this share of equal characters, marks would cover nearly everything. */
 const ALIKE = 0.15;
 
-interface Column extends ReplayOutcome {
+interface Answer extends ReplayOutcome {
   readonly kind: 'recorded' | 'new';
   readonly title: string;
   readonly sub: string;
@@ -207,21 +211,21 @@ function Bench({ runs, detail: { row } }: BenchProps) {
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const old = before?.answer ?? null;
   const shown = runs.slice(0, MAX_SHOWN).map(
-    (run): Column => ({
+    (run): Answer => ({
       ...run,
       kind: 'new',
       title: titleOf(run, runs),
       sub: run.target || targetAsked(run),
     }),
   );
-  const columns: readonly Column[] =
+  const columns: readonly Answer[] =
     before === undefined
       ? shown
       : [{ ...before, kind: 'recorded', title: t`Recorded answer`, sub: row.target }, ...shown];
   const answers = shown.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const comparable = old !== null && answers.some((answer) => answer !== old);
   /** A new answer beside the recorded one; the recorded one beside the only new one. */
-  const partsOf = ({ kind, answer }: Column) => {
+  const partsOf = ({ kind, answer }: Answer) => {
     const other = kind === 'new' ? answer : answers.length === 1 ? answers[0] : undefined;
     if (!marked || old === null || other == null || other === old) return undefined;
     const parts = diffText(old, other);
@@ -266,7 +270,7 @@ function titleOf(
 }
 
 interface ColumnViewProps {
-  readonly column: Column;
+  readonly column: Answer;
   /** Undefined: nothing is marked. */
   readonly parts: readonly TextPart[] | undefined;
 }
@@ -281,16 +285,7 @@ function ColumnView({ column, parts }: ColumnViewProps) {
         <StatusPill tone={error === null ? 'ok' : 'bad'}>{status}</StatusPill>
         {error !== null && <span>{` ${error.kind}`}</span>}
       </p>
-      <Facts
-        class="benchfacts"
-        items={[
-          [t`First byte`, millis(column.first_byte_ms)],
-          [t`Total`, millis(column.ms)],
-          [t`Tokens in`, count(column.prompt_tokens)],
-          [t`Tokens out`, count(column.output_tokens)],
-          [t`Cost`, usd(column.cost)],
-        ]}
-      />
+      <Facts class="benchfacts" items={FIGURES.map(([name, of]) => [name, of(column)])} />
       {answer === null ? (
         <p class="soft">{error?.message ?? t`No answer`}</p>
       ) : (

@@ -104,6 +104,9 @@ export function lasting(ms: number): string {
 /** `2026-11-22 14:03`, in local time. */
 export const minuteOf = (time: number): string => `${day(time)} ${clock(time).slice(0, 5)}`;
 
+/** `2026-11-22T14:03`, as a field for a local time has it. */
+export const localTime = (time: number): string => minuteOf(time).replace(' ', 'T');
+
 /** `5 min ago`, `in 3 h`, `just now`. */
 export function fromNow(time: number, now = Date.now()): string {
   const ms = time - now;

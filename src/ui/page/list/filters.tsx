@@ -4,6 +4,7 @@ import { useRef, useState } from 'preact/hooks';
 import { isObject } from '../../../lib/json/json.ts';
 import { CopyButton } from '../kit/copy.tsx';
 import { Field, Options, Select } from '../kit/form.tsx';
+import { clock, day, localTime } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
 import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
@@ -132,7 +133,7 @@ const EPOCH = /^\d{10,}$/;
 
 /** A time as a date, anything else as it is. */
 const timeText = (value: string): string =>
-  EPOCH.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
+  EPOCH.test(value) ? `${day(Number(value))} ${clock(Number(value))}` : value;
 
 /** A time from the URL that is no option becomes one. */
 function Since({ since, change }: { since: string; change: Change }) {
@@ -214,7 +215,7 @@ function FineFilters({ query, change, suggested }: FineFiltersProps) {
     <FineField
       label={label}
       type="datetime-local"
-      value={EPOCH.test(value) ? timeText(value).slice(0, 16).replace(' ', 'T') : ''}
+      value={EPOCH.test(value) ? localTime(Number(value)) : ''}
       put={(text) => change({ [name]: text && String(new Date(text).getTime()) })}
     />
   );
