@@ -17,6 +17,7 @@ import { openIndex } from '../../src/samples/store/index-store.ts';
 import { openSampleStore } from '../../src/samples/store/sample-store.ts';
 import { conversationOf, eventsView } from '../../src/ui/api/bodies/body-views.ts';
 import { diffOf } from '../../src/ui/api/bodies/diff-view.ts';
+import type { Recorded } from '../../src/ui/api/bodies/said.ts';
 import { samplesPage } from '../../src/ui/api/list.ts';
 import { textsOf } from '../../src/ui/api/search/text-search.ts';
 import { statsFor } from '../../src/ui/api/stats.ts';
@@ -75,7 +76,7 @@ function stream(): string {
 }
 
 /** A store of one exchange with these bodies. */
-function storeOf(bodies: Readonly<Record<string, string>>) {
+function storeOf(bodies: Readonly<Record<string, string>>): Recorded {
   const files = new Map(Object.entries(bodies).map(([name, text]) => [name, Buffer.from(text)]));
   const nameOf = (stage: string) =>
     `x_${stage}.${bodies[stage]!.startsWith('event:') ? 'sse' : 'json'}`;
@@ -92,7 +93,7 @@ function storeOf(bodies: Readonly<Record<string, string>>) {
   } as unknown as SampleMeta;
   const read = (_: SampleMeta, stage: string) => files.get(stage);
   const path = (_: SampleMeta, stage: string) => nameOf(stage);
-  return { meta, store: { read, path } as unknown as SampleStore };
+  return { meta, store: { read, path } as unknown as SampleStore, parts: PARTS };
 }
 
 /** As the route answers. */
@@ -112,7 +113,7 @@ describe('no turn of the event loop takes most of the work', () => {
   const conversation = { text: 20_000 };
   const agent = storeOf(request(history()));
   const streamed = storeOf({ ...ANSWERED, 'client-response': stream() });
-  const diff = ({ store, meta }: ReturnType<typeof storeOf>) => diffOf(store, meta, {}, PARTS);
+  const diff = (recorded: Recorded) => diffOf(recorded, {});
   const blanked = ({ store, meta }: ReturnType<typeof storeOf>) =>
     exportSample(meta, (stage) => store.read(meta, stage), true);
   const CASES: Readonly<Record<string, () => Steps<object>>> = {
@@ -120,19 +121,12 @@ describe('no turn of the event loop takes most of the work', () => {
     'the diff of two long texts': () => diff(changedRequest(longText)),
     'the redacted export of a long history': () => blanked(agent),
     'the redacted export of a stream': () => blanked(streamed),
-    'a long history as a conversation': () =>
-      conversationOf(agent.store, agent.meta, 'client-request', conversation, PARTS),
+    'a long history as a conversation': () => conversationOf(agent, 'client-request', conversation),
     'a long stream as a conversation': () =>
-      conversationOf(streamed.store, streamed.meta, 'client-response', conversation, PARTS),
+      conversationOf(streamed, 'client-response', conversation),
     'the events of a long stream': () =>
-      eventsView(
-        streamed.store,
-        streamed.meta,
-        'client-response',
-        { from: 39_000, limit: 500 },
-        PARTS,
-      ),
-    'the texts of a long history for the search': () => textsOf(agent.store, agent.meta, PARTS),
+      eventsView(streamed, 'client-response', { from: 39_000, limit: 500 }),
+    'the texts of a long history for the search': () => textsOf(agent),
   };
   for (const [name, work] of Object.entries(CASES)) {
     let steps: Steps<object>;

@@ -9,6 +9,7 @@ import type {
   ExplainedChange,
   SampleError,
   SampleMeta,
+  SamplePercentiles,
   SampleRow,
   SampleStage,
   SampleToolRun,
@@ -123,22 +124,7 @@ export interface UiRow extends SampleRow {
  * `q`: part of the id, model, target, session, error or notes, or words that were said in one text of the
  * request or the answer; words between quotes belong together.
  */
-export interface SamplesQuery {
-  readonly status?: string;
-  readonly model?: string;
-  readonly note?: string;
-  readonly session?: string;
-  readonly entry?: string;
-  readonly error?: string;
-  readonly key?: string;
-  readonly client?: string;
-  readonly target?: string;
-  readonly slower?: string;
-  readonly cost?: string;
-  readonly sort?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly q?: string;
+export interface SamplesQuery extends Readonly<Record<string, string | undefined>> {
   /** 1 to 500; 100 when left out. */
   readonly limit?: string;
   /** `cursor` of the previous page. */
@@ -315,8 +301,8 @@ export interface StatsFigures {
   /** By kind of error. */
   readonly errors: Readonly<Record<string, number>>;
   /** Null when nothing was measured. */
-  readonly first_byte_ms: Percentiles | null;
-  readonly total_ms: Percentiles | null;
+  readonly first_byte_ms: SamplePercentiles | null;
+  readonly total_ms: SamplePercentiles | null;
   /** All prompt tokens, then the parts read from and written to a cache. */
   readonly input_tokens: number;
   readonly cached_tokens: number;
@@ -332,11 +318,4 @@ export interface StatsFigures {
   readonly unpriced: number;
   /** By name of the note: how often it occurs. */
   readonly notes: Readonly<Record<string, number>>;
-}
-
-/** Nearest rank. */
-export interface Percentiles {
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
 }

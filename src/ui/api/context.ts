@@ -3,7 +3,8 @@
 import type { Config } from '../../config/config.ts';
 import type { RecentSamples } from '../../samples/record/recent.ts';
 import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
-import type { SampleMeta, SampleStore, SampleWatcher } from '../../samples/sample.ts';
+import type { SampleStore, SampleWatcher } from '../../samples/sample.ts';
+import type { Recorded } from './bodies/said.ts';
 import type { Viewer } from './guard.ts';
 import { createJobs, type Jobs } from './jobs/jobs.ts';
 import { createLive, type Live } from './live.ts';
@@ -69,13 +70,13 @@ export class ApiContext {
    * The sample of an id, its bodies included; of one that runs here, as far as they have come. One that this viewer may not see is reported as missing.
    * @throws GatewayError not_found, overloaded where bodies cannot be fetched now
    */
-  async sampleFor(id: string, viewer: Viewer): Promise<SampleMeta> {
-    const { recorder } = this.options;
-    await recorder.recent?.read(id);
-    await recorder.look(id);
-    const meta = metaFor(this.store, id, viewer);
-    await this.store.fetch(meta);
-    return meta;
+  async recorded(id: string, viewer: Viewer): Promise<Recorded> {
+    const { store, options } = this;
+    await options.recorder.recent?.read(id);
+    await options.recorder.look(id);
+    const meta = metaFor(store, id, viewer);
+    await store.fetch(meta);
+    return { store, meta, parts: options };
   }
 
   /** Calls the watcher for every exchange, here and on other replicas, until the returned function is called. */

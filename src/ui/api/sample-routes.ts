@@ -36,36 +36,27 @@ export const sampleRoutes = (context: ApiContext) =>
     .group('/samples/:id', { params: Type.Object({ id: Type.String() }) }, (one) =>
       one
         .resolve(async ({ params, viewer }) => ({
-          meta: await context.sampleFor(params.id, viewer),
+          recorded: await context.recorded(params.id, viewer),
         }))
-        .get('', ({ meta }) => json(detailOf(context.store, meta, context.prices, context.options)))
-        .get(
-          '/diff',
-          ({ meta, query }) => jsonInSlices(diffOf(context.store, meta, query, context.options)),
-          {
-            query: Type.Object({
-              a: Type.Optional(Type.String()),
-              b: Type.Optional(Type.String()),
-            }),
-          },
-        )
+        .get('', ({ recorded }) => json(detailOf(recorded, context.prices)))
+        .get('/diff', ({ recorded, query }) => jsonInSlices(diffOf(recorded, query)), {
+          query: Type.Object({ a: Type.Optional(Type.String()), b: Type.Optional(Type.String()) }),
+        })
         .get(
           '/curl',
-          ({ meta, query, request }) => {
-            const origin = publicOrigin(request);
-            return plain(
-              curlLine(context.store, meta, query.stage, context.options.config(), origin),
-            );
+          ({ recorded, query, request }) => {
+            const config = context.options.config();
+            return plain(curlLine(recorded, query.stage, config, publicOrigin(request)));
           },
           { query: Type.Object({ stage: Type.String({ default: 'client-request' }) }) },
         )
         .get(
           '/export',
-          ({ meta, query }) => {
+          ({ recorded: { store, meta }, query }) => {
             const redact = query.redact === '1';
             const name = `${meta.id}${redact ? '-redacted' : ''}.json`;
             const disposition = { 'content-disposition': `attachment; filename="${name}"` };
-            return jsonInSlices(context.store.export(meta, redact), disposition);
+            return jsonInSlices(store.export(meta, redact), disposition);
           },
           { query: Type.Object({ redact: Type.Optional(Type.String()) }) },
         )
@@ -76,23 +67,19 @@ export const sampleRoutes = (context: ApiContext) =>
             body
               .get(
                 '',
-                ({ meta, params, query }) => rawBody(context.store, meta, params.stage, query),
+                ({ recorded, params, query }) => rawBody(recorded, params.stage, query),
                 queryOf(RAW_QUERY),
               )
               .get(
                 '/conversation',
-                ({ meta, params, query }) =>
-                  jsonInSlices(
-                    conversationOf(context.store, meta, params.stage, query, context.options),
-                  ),
+                ({ recorded, params, query }) =>
+                  jsonInSlices(conversationOf(recorded, params.stage, query)),
                 queryOf(CONVERSATION_QUERY),
               )
               .get(
                 '/events',
-                ({ meta, params, query }) =>
-                  jsonInSlices(
-                    eventsView(context.store, meta, params.stage, query, context.options),
-                  ),
+                ({ recorded, params, query }) =>
+                  jsonInSlices(eventsView(recorded, params.stage, query)),
                 queryOf(EVENTS_QUERY),
               ),
         ),

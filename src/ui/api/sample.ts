@@ -1,7 +1,6 @@
 /** One exchange for the page: its meta, its hops with times, tokens and costs, and the stages that can be sent again. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import type { SampleServices } from '../../samples/in-process-gateway.ts';
 import { stagesToCompare } from '../../samples/replay/compare-stages.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import {
@@ -13,6 +12,7 @@ import {
 import { sendableStages } from '../../samples/replay/source.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.ts';
 import type { HopView, SampleDetail, TryView } from './api.ts';
+import type { Recorded } from './bodies/said.ts';
 import type { Viewer } from './guard.ts';
 import { priced } from './list.ts';
 
@@ -30,16 +30,10 @@ export function metaFor(store: SampleStore, id: string, { owner }: Viewer): Samp
   return meta;
 }
 
-export function detailOf(
-  store: SampleStore,
-  meta: SampleMeta,
-  prices: Prices,
-  tools: Pick<SampleServices, 'protocols'>,
-): SampleDetail {
-  const hops = hopsOf(store, meta, prices, tools);
+export function detailOf({ store, meta, parts }: Recorded, prices: Prices): SampleDetail {
+  const hops = hopsOf(store, meta, prices, parts);
   const cost = costOfExchange(meta, hops, prices);
   const [a, b] = stagesToCompare(meta);
-  const has = (stage: string) => meta.edges.some((stageInfo) => stageInfo.stage === stage);
   const stageInfoOf = (stage: string) => meta.edges.find((one) => one.stage === stage);
   return {
     row: { ...priced(store.row(meta), prices), cost },
@@ -49,7 +43,7 @@ export function detailOf(
     client: { request: stageInfoOf('client-request'), response: stageInfoOf('client-response') },
     usage: meta.usage ?? null,
     cost,
-    diff: has(a) && has(b) ? { a, b } : null,
+    diff: stageInfoOf(a) && stageInfoOf(b) ? { a, b } : null,
     sendable: sendableStages(meta),
   };
 }

@@ -50,8 +50,9 @@ async function storyOf(
   context: ApiContext,
 ): Promise<Story | undefined> {
   try {
-    const meta = await context.sampleFor(id, viewer);
-    const { sent, reply } = await runInSlices(saidIn(context.store, meta, context.options));
+    const recorded = await context.recorded(id, viewer);
+    const { sent, reply } = await runInSlices(saidIn(recorded));
+    const { meta } = recorded;
     const request = meta.edges.find(({ stage }) => stage === 'client-request');
     return {
       id: meta.id,

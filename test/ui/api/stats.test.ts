@@ -10,10 +10,15 @@ import { WITHOUT_KEY } from '../../../src/keys/principal.ts';
 import { openSampleStore } from '../../../src/samples/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import { rateTable } from '../../../src/samples/replay/rate-table.ts';
-import { SAMPLE_SORTS, type SampleRow, type SampleStore } from '../../../src/samples/sample.ts';
+import {
+  SAMPLE_SORTS,
+  type SamplePercentiles,
+  type SampleRow,
+  type SampleStore,
+} from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
 import { sortValue } from '../../../src/samples/store/row-order.ts';
-import type { Percentiles, StatsFigures, UiRow } from '../../../src/ui/api/api.ts';
+import type { StatsFigures, UiRow } from '../../../src/ui/api/api.ts';
 import { filterOfQuery, fits, priced, samplesPage } from '../../../src/ui/api/list.ts';
 import { statsFor } from '../../../src/ui/api/stats.ts';
 import { cpuTime, expectCpuBelow } from '../../support/cpu-time.ts';
@@ -106,7 +111,7 @@ function bookWith(rows: readonly SampleRow[]): SampleStore {
 }
 
 /** Nearest rank by definition: the smallest value with at least p % of the values at or below it. */
-function ranked(values: readonly (number | null)[]): Percentiles | null {
+function ranked(values: readonly (number | null)[]): SamplePercentiles | null {
   const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (sorted.length === 0) return null;
   const at = (percent: number) =>

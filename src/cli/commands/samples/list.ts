@@ -86,7 +86,7 @@ export async function runList(
 async function askedIn(store: SampleStore, row: SampleRow, { deps }: Invocation): Promise<string> {
   const meta = row.state === 'open' ? undefined : store.find(row.id);
   if (meta === undefined) return '';
-  const conversation = await runInSlices(sentIn(store, meta, readingParts(deps)));
+  const conversation = await runInSlices(sentIn({ store, meta, parts: readingParts(deps) }));
   return conversation === undefined ? '' : printableLine(firstWords(asked(conversation)), MAX_HIT);
 }
 

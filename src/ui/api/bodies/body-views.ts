@@ -9,12 +9,10 @@ import {
   contextOf,
   eventsOf,
   framesOf,
-  type ReadingParts,
   readReply,
   readRequest,
 } from '../../../samples/decode/decode-body.ts';
 import { readableBody, requireStage, stageBytes } from '../../../samples/decode/readable-body.ts';
-import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { plain } from '../answers.ts';
 import {
   BODY_BYTES_HEADER,
@@ -25,6 +23,7 @@ import {
 } from '../api.ts';
 import { offset, wholeNumber } from '../parameters.ts';
 import { blockViews, settingsView, textView, toolViews, turnViews } from './conversation-view.ts';
+import type { Recorded } from './said.ts';
 
 /** Greatest depth of a block: message, content, tool result, its content. */
 const MAX_DEPTH = 12;
@@ -38,11 +37,9 @@ export const CONVERSATION_QUERY = Type.Object({
 });
 
 export function* conversationOf(
-  store: SampleStore,
-  meta: SampleMeta,
+  { store, meta, parts }: Recorded,
   stage: string,
   { text: most }: Static<typeof CONVERSATION_QUERY>,
-  parts: ReadingParts,
 ): Steps<ConversationView> {
   const body = readableBody(store, meta, stage);
   const { protocol } = body;
@@ -89,11 +86,9 @@ export const EVENTS_QUERY = Type.Object({
 });
 
 export function* eventsView(
-  store: SampleStore,
-  meta: SampleMeta,
+  { store, meta, parts }: Recorded,
   stage: string,
   { from, limit }: Static<typeof EVENTS_QUERY>,
-  parts: ReadingParts,
 ): Steps<EventsView> {
   const body = readableBody(store, meta, stage);
   const { protocol } = body;
@@ -112,7 +107,7 @@ export function* eventsView(
     const decoded = eventsOf(decoder, frame);
     const says =
       decoded instanceof GatewayError
-        ? [broken(decoded)]
+        ? [{ type: 'broken' as const, ...short(decoded.message) }]
         : decoded.map((one) => eventPart(one, open));
     end += frame.to - frame.from;
     if (n < from) continue;
@@ -145,8 +140,6 @@ function clockOf(pace: string): (offset: number) => number | undefined {
   };
 }
 
-const broken = ({ message }: GatewayError): EventPart => ({ type: 'broken', ...short(message) });
-
 const short = (text: string) => ({ text: textView(text, MAX_TEXT).text });
 
 /** The kind of the open block. */
@@ -154,39 +147,45 @@ interface OpenBlock {
   of?: string;
 }
 
+/** Events that are told with the kind of their block. */
+const WITH_KIND = new Set(['block-start', 'delta', 'sealed', 'block-stop']);
+
 function eventPart(event: StreamEvent, open: OpenBlock): EventPart {
+  const type = event.type === 'tool-event' ? 'opaque' : event.type;
+  if (event.type === 'block-start') {
+    open.of = event.head.type === 'whole' ? event.head.block.type : event.head.type;
+  }
+  const text = textOf(event);
+  return {
+    type,
+    ...('index' in event && { block: event.index }),
+    ...(WITH_KIND.has(type) && { of: open.of }),
+    ...(text !== undefined && short(text)),
+    ...('usage' in event && { usage: event.usage }),
+  };
+}
+
+function textOf(event: StreamEvent): string | undefined {
   switch (event.type) {
     case 'start':
-      return { type: 'start', ...short(event.model), ...(event.usage && { usage: event.usage }) };
-    case 'block-start': {
-      const { head, index } = event;
-      open.of = head.type === 'whole' ? head.block.type : head.type;
-      const name = head.type === 'tool-call' ? short(head.name) : {};
-      return { type: 'block-start', block: index, of: open.of, ...name };
-    }
+      return event.model;
+    case 'block-start':
+      return event.head.type === 'tool-call' ? event.head.name : undefined;
     case 'delta':
-      return { type: 'delta', block: event.index, of: open.of, ...short(event.text) };
+      return event.text;
     case 'sealed':
-      return { type: 'sealed', block: event.index, of: open.of, ...short(event.sealed.kind) };
-    case 'citation': {
-      const { url, title } = event.citation;
-      return { type: 'citation', block: event.index, ...short(title ?? url ?? '') };
-    }
-    case 'logprobs':
-      return { type: 'logprobs', block: event.index };
-    case 'block-stop':
-      return { type: 'block-stop', block: event.index, of: open.of };
-    case 'usage':
-      return { type: 'usage', usage: event.usage };
+      return event.sealed.kind;
+    case 'citation':
+      return event.citation.title ?? event.citation.url ?? '';
     case 'finish':
-      return { type: 'finish', ...short(event.reason) };
-    case 'end':
-      return { type: 'end' };
+      return event.reason;
     case 'error':
-      return { type: 'error', ...short(event.error.message) };
+      return event.error.message;
     case 'opaque':
     case 'tool-event':
-      return { type: 'opaque', ...short(event.name) };
+      return event.name;
+    default:
+      return undefined;
   }
 }
 
@@ -200,8 +199,7 @@ export const RAW_QUERY = Type.Object({
 
 /** `…/edges/:stage`: the raw body, or a part of it. */
 export function rawBody(
-  store: SampleStore,
-  meta: SampleMeta,
+  { store, meta }: Recorded,
   stage: string,
   { from, bytes: count }: Static<typeof RAW_QUERY>,
 ): Response {

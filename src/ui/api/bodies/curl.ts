@@ -7,7 +7,7 @@ import { invalid } from '../../../conversation/errors.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { requestTarget } from '../../../samples/replay/send.ts';
 import { fromSample, type ReplaySource, withModel } from '../../../samples/replay/source.ts';
-import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { Recorded } from './said.ts';
 
 /** A body up to this size is part of the command line. */
 const INLINE = 64 * 1024;
@@ -20,8 +20,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
  * @throws GatewayError not_found when there is no such request
  */
 export function curlLine(
-  store: SampleStore,
-  meta: SampleMeta,
+  { store, meta }: Recorded,
   stage: string,
   config: Config,
   origin: string,

@@ -4,22 +4,20 @@ import type { Json } from '../../../lib/json/json.ts';
 import type { Steps } from '../../../lib/loop/steps.ts';
 import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
 import type { MeaningDiff } from '../../../samples/compare/types.ts';
-import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import { readableBody } from '../../../samples/decode/readable-body.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
-import type { ExplainedChange, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { ExplainedChange } from '../../../samples/sample.ts';
 import type { ChangeView, DiffView } from '../api.ts';
 import { textView } from './conversation-view.ts';
+import type { Recorded } from './said.ts';
 
 const MAX_CHANGES = 2000;
 const MAX_CHARS = 10_000;
 
 /** @throws GatewayError not_found, too_large */
 export function* diffOf(
-  store: SampleStore,
-  meta: SampleMeta,
+  { store, meta, parts }: Recorded,
   stages: { readonly a?: string; readonly b?: string },
-  parts: ReadingParts,
 ): Steps<DiffView> {
   const [first, second] = stagesToCompare(meta, stages.a, stages.b);
   // Refuses unknown stages and bodies that are too large to compare.

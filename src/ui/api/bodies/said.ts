@@ -14,14 +14,22 @@ import {
 import { readableBody } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 
+/** A recorded exchange: where its bodies are, and what reads them. */
+export interface Recorded {
+  readonly store: SampleStore;
+  readonly meta: SampleMeta;
+  readonly parts: ReadingParts;
+}
+
 /** Undefined: a body that is missing, too large or of another endpoint. */
 export interface Said {
   readonly sent: Conversation | undefined;
   readonly reply: ReadReply | undefined;
 }
 
-export function* saidIn(store: SampleStore, meta: SampleMeta, parts: ReadingParts): Steps<Said> {
-  const sent = yield* sentIn(store, meta, parts);
+export function* saidIn(recorded: Recorded): Steps<Said> {
+  const { store, meta, parts } = recorded;
+  const sent = yield* sentIn(recorded);
   const reply = yield* readable(function* () {
     const body = readableBody(store, meta, 'client-response');
     return yield* readReply(body, contextFor(sent ?? EMPTY, meta, body), parts);
@@ -29,11 +37,7 @@ export function* saidIn(store: SampleStore, meta: SampleMeta, parts: ReadingPart
   return { sent, reply };
 }
 
-export const sentIn = (
-  store: SampleStore,
-  meta: SampleMeta,
-  parts: ReadingParts,
-): Steps<Conversation | undefined> =>
+export const sentIn = ({ store, meta, parts }: Recorded): Steps<Conversation | undefined> =>
   readable(function* () {
     const body = readableBody(store, meta, 'client-request');
     return (yield* readRequest(body, parts)).conversation;

@@ -145,9 +145,9 @@ async function sourceOf(
   viewer: Viewer,
   context: ApiContext,
 ) {
-  const meta = await context.sampleFor(id, viewer);
+  const { store, meta } = await context.recorded(id, viewer);
   if (to !== undefined) checkTarget(to, context.options.config());
-  return { sample: meta.id, stage, source: fromSample(context.store, meta, stage) };
+  return { sample: meta.id, stage, source: fromSample(store, meta, stage) };
 }
 
 /** Requests are sent in the viewer's own name: what their key may not do, a replay may not do either. */

@@ -7,7 +7,7 @@ import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
 import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Hit } from '../api.ts';
-import { saidIn } from '../bodies/said.ts';
+import { type Recorded, saidIn } from '../bodies/said.ts';
 
 export interface TextSearchOptions {
   readonly store: () => SampleStore;
@@ -120,7 +120,7 @@ export class TextSearch {
         await recent!.read(id);
         const meta = recent!.find(id)?.meta;
         if (meta === undefined) continue;
-        const said = await runInSlices(textsOf(store(), meta, parts));
+        const said = await runInSlices(textsOf({ store: store(), meta, parts }));
         texts = said.flatMap(({ text, added }) => (added ? [text] : []));
         if (state !== 'open') this.#recent.set(id, texts);
       }
@@ -167,7 +167,7 @@ export class TextSearch {
             const meta = store().find(id);
             if (meta !== undefined && !(await this.#bring(meta))) return this.#readLater();
             const texts =
-              meta === undefined ? [] : await runInSlices(textsOf(store(), meta, parts));
+              meta === undefined ? [] : await runInSlices(textsOf({ store: store(), meta, parts }));
             await pause();
             for (const _ of store().texts.putInSteps(id, texts)) {
               await pause();
@@ -217,12 +217,9 @@ function snippetOf(text: string, words: readonly string[]): Hit | undefined {
 }
 
 /** Bodies that cannot be read have no texts. */
-export function* textsOf(
-  store: SampleStore,
-  meta: SampleMeta,
-  parts: ReadingParts,
-): Steps<SaidText[]> {
-  const { sent, reply } = yield* saidIn(store, meta, parts);
+export function* textsOf(recorded: Recorded): Steps<SaidText[]> {
+  const { sent, reply } = yield* saidIn(recorded);
+  const { error } = recorded.meta;
   const texts: SaidText[] = [];
   if (sent !== undefined) {
     addBlocks(sent.system, false, texts);
@@ -234,7 +231,7 @@ export function* textsOf(
     addBlocks(reply.reply.blocks, true, texts);
     if (reply.problem !== undefined) texts.push({ text: reply.problem.message, added: true });
   }
-  if (meta.error !== undefined) texts.push({ text: meta.error.message, added: true });
+  if (error !== undefined) texts.push({ text: error.message, added: true });
   return texts;
 }
 

@@ -6,6 +6,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { Conversation } from '../../../conversation/types.ts';
 import { othersTurn, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
 import type { Prices } from '../../../samples/replay/cost.ts';
+import { triesOf } from '../../../samples/replay/hops.ts';
 import {
   CLIENT_LEFT,
   type SampleMeta,
@@ -15,7 +16,7 @@ import {
 import { json } from '../answers.ts';
 import type { UiRow } from '../api.ts';
 import { blockViews, turnViews } from '../bodies/conversation-view.ts';
-import { saidIn } from '../bodies/said.ts';
+import { type Recorded, saidIn } from '../bodies/said.ts';
 import type { ApiContext } from '../context.ts';
 import { guard, type Viewer } from '../guard.ts';
 import { priced } from '../list.ts';
@@ -115,10 +116,10 @@ async function sessionView(id: string, viewer: Viewer, context: ApiContext): Pro
   const steps: SessionStep[] = [];
   const threads: Thread[] = [];
   for (const row of rows.slice(0, MAX_STEPS)) {
-    const meta = await context.sampleFor(row.id, viewer).catch(() => undefined);
+    const recorded = await context.recorded(row.id, viewer).catch(() => undefined);
     // It may have been removed meanwhile.
-    if (meta !== undefined) {
-      const step = stepOf(meta, priced(row, context.prices), threads, context);
+    if (recorded !== undefined) {
+      const step = stepOf(recorded, priced(row, context.prices), threads);
       steps.push(await runInSlices(step));
     }
     await othersTurn();
@@ -151,13 +152,9 @@ function sessionRows(id: string, { owner }: Viewer, { store }: ApiContext): read
     .filter(({ session }) => session === id);
 }
 
-function* stepOf(
-  meta: SampleMeta,
-  row: UiRow,
-  threads: Thread[],
-  context: ApiContext,
-): Steps<SessionStep> {
-  const { sent, reply } = yield* saidIn(context.store, meta, context.options);
+function* stepOf(recorded: Recorded, row: UiRow, threads: Thread[]): Steps<SessionStep> {
+  const { meta } = recorded;
+  const { sent, reply } = yield* saidIn(recorded);
   const blocks = reply?.reply.blocks ?? [];
   const view = { most: MAX_TEXT, places: new Map() };
   const prompt = sent && (yield* promptOf(sent));
@@ -203,25 +200,25 @@ function place(
 
 /** Tries at vendors from the request to the end of the answer, and runs of tools. */
 function spansOf(meta: SampleMeta): readonly SessionSpan[] {
-  const spans: SessionSpan[] = [];
-  for (const answer of meta.edges) {
-    if (answer.hop === undefined || !/(?:response|error)$/.test(answer.stage)) continue;
-    const stage = answer.stage.replace(/(?:response|error)$/, 'request');
-    const request = meta.edges.find((one) => one.stage === stage);
-    const failed = answer.error !== undefined || (answer.status ?? 0) >= 400;
-    spans.push({
-      kind: failed ? 'failed' : 'hop',
-      name: `${answer.target ?? ''}${answer.status === undefined ? '' : ` ${answer.status}`}`,
-      from: request?.at ?? answer.at ?? 0,
-      to: answer.until ?? answer.at ?? 0,
+  const hops = triesOf(meta)
+    .flat()
+    .map(({ request, response }): SessionSpan | undefined => {
+      if (response === undefined) return undefined;
+      const { target = '', status, error, at = 0, until = at } = response;
+      return {
+        kind: error !== undefined || (status ?? 0) >= 400 ? 'failed' : 'hop',
+        name: `${target}${status === undefined ? '' : ` ${status}`}`,
+        from: request?.at ?? at,
+        to: until,
+      };
     });
-  }
-  for (const { name, at, ms = 0, error } of meta.tools ?? []) {
-    if (at !== undefined) {
-      spans.push({ kind: error === undefined ? 'tool' : 'failed', name, from: at, to: at + ms });
-    }
-  }
-  return spans.sort((a, b) => a.from - b.from);
+  const tools = meta.tools?.map(({ name, at, ms = 0, error }): SessionSpan | undefined => {
+    const kind = error === undefined ? 'tool' : 'failed';
+    return at === undefined ? undefined : { kind, name, from: at, to: at + ms };
+  });
+  return [...hops, ...(tools ?? [])]
+    .filter((span) => span !== undefined)
+    .sort((a, b) => a.from - b.from);
 }
 
 function totalsOf(rows: readonly UiRow[]): SessionTotals {

@@ -40,7 +40,7 @@ let ahead: { readonly asked: string; readonly page: Promise<SamplesPage | undefi
 /** Asks for a page of the list before {@link getSamples} does, which takes it if it asks for the same. */
 export function askAhead(query: SamplesQuery): void {
   // If the key is refused, the call for the information says so.
-  const page = jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { query: { ...query } }));
+  const page = jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { query }));
   ahead = { asked: JSON.stringify(query), page: page.catch(() => undefined) };
 }
 
@@ -49,7 +49,7 @@ export async function getSamples(query: SamplesQuery, signal: AbortSignal): Prom
   ahead = undefined;
   const page = early?.asked === JSON.stringify(query) ? await early.page : undefined;
   signal.throwIfAborted();
-  return page ?? json('/samples', { query: { ...query }, signal });
+  return page ?? json('/samples', { query, signal });
 }
 
 export const getStories = (ids: readonly string[], signal: AbortSignal) =>

@@ -1,6 +1,5 @@
 /** The live list: only visible rows are drawn, and the scroll position stays when new rows arrive. */
 
-import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
 import type { UiRow } from '../../api/api.ts';
 import { several } from '../kit/format.ts';
@@ -60,12 +59,6 @@ interface ExchangeListProps {
   readonly handle: { current: ListHandle | null };
 }
 
-/** The content of a row, as it was drawn last. */
-interface Drawn extends Omit<RowContext, 'now'> {
-  readonly row: UiRow;
-  readonly content: VNode;
-}
-
 const NONE: readonly UiRow[] = [];
 
 export function ExchangeList(props: ExchangeListProps) {
@@ -83,7 +76,6 @@ export function ExchangeList(props: ExchangeListProps) {
     all: NONE,
     height: 0,
   });
-  const drawn = useRef(new Map<string, Drawn>());
   const stories = useStories();
   const all = rows?.all ?? NONE;
   const isCheap = useCheap(all.length > 0);
@@ -120,13 +112,7 @@ export function ExchangeList(props: ExchangeListProps) {
     });
     observer.observe(box.current!);
     measure();
-    const clock = setInterval(() => {
-      if ([...drawn.current.values()].some(({ row }) => row.state === 'open')) redraw(undefined);
-    }, ELAPSED_EVERY);
-    return () => {
-      observer.disconnect();
-      clearInterval(clock);
-    };
+    return () => observer.disconnect();
   }, []);
 
   useLayoutEffect(() => {
@@ -167,6 +153,12 @@ export function ExchangeList(props: ExchangeListProps) {
   const top = Math.max(0, Math.floor(scrollTop / height) - SPARE);
   const bottom = Math.min(all.length, Math.ceil((scrollTop + clientHeight) / height) + SPARE);
   const shown = width === 0 ? NONE : all.slice(top, bottom);
+  const running = shown.some(({ state }) => state === 'open');
+  useLayoutEffect(() => {
+    if (!running) return;
+    const clock = setInterval(redraw, ELAPSED_EVERY);
+    return () => clearInterval(clock);
+  }, [running]);
   useLayoutEffect(() => {
     stories.want(shown);
     if (rows?.more && bottom > all.length - 40) rows.older();
@@ -203,20 +195,9 @@ export function ExchangeList(props: ExchangeListProps) {
     return true;
   });
 
-  const now = Date.now();
-  const next = new Map<string, Drawn>();
   const lines = shown.map((row, i) => {
     const story = stories.of(row);
-    const hit = rows!.hits.get(row.id);
-    const parts = { row, story, hit, look, most, isCheap };
-    const old = drawn.current.get(row.id);
-    // Running exchanges are drawn again for their elapsed time.
-    const same =
-      row.state !== 'open' &&
-      old !== undefined &&
-      Object.entries(parts).every(([name, value]) => old[name as keyof Drawn] === value);
-    const content = same ? old.content : rowCells(row, { ...parts, now });
-    next.set(row.id, { ...parts, content });
+    const parts = { row, story, hit: rows!.hits.get(row.id), look, most, isCheap };
     return (
       <div
         key={row.id}
@@ -233,11 +214,10 @@ export function ExchangeList(props: ExchangeListProps) {
         aria-selected={row.id === selected.current}
         style={{ '--y': `${(top + i) * height}px` }}
       >
-        {content}
+        <RowContent {...parts} />
       </div>
     );
   });
-  drawn.current = next;
 
   const press = (event: MouseEvent) => {
     const target = event.target as Element;
@@ -266,9 +246,7 @@ export function ExchangeList(props: ExchangeListProps) {
         }
         aria-rowcount={rows?.more ? -1 : all.length}
         aria-activedescendant={
-          selected.current !== undefined && next.has(selected.current)
-            ? `row-${selected.current}`
-            : undefined
+          shown.some(({ id }) => id === selected.current) ? `row-${selected.current}` : undefined
         }
         onScroll={({ currentTarget }) => {
           if (currentTarget.scrollTop === 0) fresh.current = 0;
@@ -290,6 +268,13 @@ export function ExchangeList(props: ExchangeListProps) {
       </p>
     </div>
   );
+}
+
+/** Drawn again when something of it has changed; while the exchange runs, for its elapsed time. */
+function RowContent(parts: Omit<RowContext, 'now'>) {
+  const now = Date.now();
+  const elapsed = parts.row.state === 'open' ? now : undefined;
+  return useMemo(() => rowCells({ ...parts, now }), [...Object.values(parts), elapsed]);
 }
 
 /** `Cost, smallest first`. @param sort as in the URL */

@@ -42,6 +42,7 @@ export function rowLabel(row: UiRow, story: Story | undefined): string {
 }
 
 export interface RowContext {
+  readonly row: UiRow;
   /** Milliseconds of a full bar. */
   readonly most: number;
   readonly now: number;
@@ -60,8 +61,8 @@ const Cell = ({ name, children }: { name: string; children?: Child }) => (
 );
 
 /** The content of a row. */
-export function rowCells(row: UiRow, context: RowContext): VNode {
-  const { look, story, hit } = context;
+export function rowCells(context: RowContext): VNode {
+  const { row, look, story, hit } = context;
   return (
     <>
       {look.columns.map(({ name }) => (
@@ -225,10 +226,8 @@ const VALUES: readonly (readonly [
   ['owner', 'key', ({ owner }) => owner, (value) => t`Only the key ${value}`],
 ];
 
-type StoryCellProps = Pick<RowContext, 'story' | 'hit'> & { readonly row: UiRow };
-
 /** Who asked what, and what was answered; for a search, where its words stand. */
-const StoryCell = ({ row, story, hit }: StoryCellProps) => (
+const StoryCell = ({ row, story, hit }: Pick<RowContext, 'row' | 'story' | 'hit'>) => (
   <Cell name="story">
     {VALUES.map(
       ([cls, name, of, title]) =>
