@@ -7,8 +7,9 @@ import type { Target } from '../conversation/target.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { ByteList } from '../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { ToolRun } from './sample.ts';
 
-export type { EntryName };
+export type { EntryName, ToolRun };
 
 /** What a recorder receives when an exchange begins. */
 export interface RecordedExchange {
@@ -68,19 +69,6 @@ export interface HopRecording {
   chunk(chunk: Uint8Array): void;
   /** The response is over, or never came. */
   end(error: GatewayError | undefined): void;
-}
-
-/** A tool that this gateway ran. Times in ms. */
-export interface ToolRun {
-  readonly name: string;
-  /** The hop that asked for it; left out: it ran before the first hop. */
-  readonly hop?: number;
-  readonly arguments?: string;
-  readonly result?: string;
-  readonly error?: string;
-  /** `performance.now()` when it began; left out: it has just ended. */
-  readonly started?: number;
-  readonly ms?: number;
 }
 
 /** How an exchange ended. Times in ms since it started. */

@@ -6,7 +6,19 @@ import type { ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Steps } from '../lib/loop/steps.ts';
-import type { ToolRun } from './recording.ts';
+
+/** A tool that this gateway ran. Times in ms. */
+export interface ToolRun {
+  readonly name: string;
+  /** The hop that asked for it; left out: it ran before the first hop. */
+  readonly hop?: number;
+  readonly arguments?: string;
+  readonly result?: string;
+  readonly error?: string;
+  /** `performance.now()` when it began; left out: it has just ended. */
+  readonly started?: number;
+  readonly ms?: number;
+}
 
 /** `open`: still running; `cut`: the process that recorded it died before the end; `done`: complete. */
 export type SampleState = 'open' | 'cut' | 'done';
