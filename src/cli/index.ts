@@ -1,8 +1,16 @@
 /** Runs a command line: picks the command, shows help, and turns failures into exit codes. */
 
+import { isatty } from 'node:tty';
+import type { Environment } from '../config/environment.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { CHINESE, CHINESE_COMMON, inChinese, speaksChinese } from './chinese-help.ts';
-import { type CommandServices, type CommandSpec, type Io, UsageError } from './command.ts';
+import {
+  type CommandServices,
+  type CommandSpec,
+  type Io,
+  type Output,
+  UsageError,
+} from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, generalHelp, groupHelp } from './help.ts';
 import { type ParsedLine, parseLine } from './parse.ts';
@@ -11,8 +19,6 @@ import { createTerminal, prose, type Terminal } from './terminal.ts';
 export { banner } from './banner.ts';
 export type { CommandServices, Io, ServeOptions, ToolCheck } from './command.ts';
 export { version } from './commands/version.ts';
-export { processIo } from './process-io.ts';
-
 /**
  * Runs one command line (without the program's name). Returns the exit code: the command's own, 2 for
  * wrong usage, 70 when the program itself failed. Never throws.
@@ -95,4 +101,40 @@ function terminalOf(io: Io, which: 'stdout' | 'stderr', colours: boolean) {
     columns: output.columns ?? (Number(environment.variable('COLUMNS')) || undefined),
     tty: output.isTTY,
   });
+}
+
+function output(stream: NodeJS.WriteStream): Output {
+  // `hopgate models | head` closes the pipe early; that is no error.
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') return;
+    // A full disk: what was written is not all there, which the exit code has to say.
+    if (stream !== process.stderr)
+      process.stderr.write(
+        `hopgate: the output cannot be written (${error.code ?? error.message}).\n`,
+      );
+    process.exitCode = 1;
+  });
+  return {
+    write: (text) => {
+      stream.write(text);
+    },
+    isTTY: stream.isTTY === true,
+    columns: stream.columns,
+  };
+}
+
+/** The io of this process. */
+export function processIo(environment: Environment): Io {
+  return {
+    stdout: output(process.stdout),
+    stderr: output(process.stderr),
+    // Created on demand: it takes some milliseconds, and few commands read it.
+    get stdin() {
+      return process.stdin;
+    },
+    interactive: isatty(0) && process.stderr.isTTY === true,
+    environment,
+    cwd: process.cwd(),
+    fetch: globalThis.fetch,
+  };
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { joinedExtension } from '../../src/features/chat-apps/headers.ts';
-import { conversationLanguage } from '../../src/features/chat-apps/language.ts';
+import { conversationLanguage } from '../../src/features/chat-apps/index.ts';
 import { readEvents, readLines, readRecall } from '../../src/features/memory/api/input.ts';
 import type { EventStore } from '../../src/features/memory/backend.ts';
 import { DEFAULT_LIMITS } from '../../src/features/memory/event.ts';

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { Block, Conversation, MediaBlock, Turn } from '../../src/conversation/types.ts';
+import { readDescription } from '../../src/features/vision/describer.ts';
 import { imagesOf, replaceImages } from '../../src/features/vision/images.ts';
-import { readDescription } from '../../src/features/vision/prompt.ts';
 import { imageSize } from '../../src/routing/media-tokens.ts';
 import { expectLinear } from '../support/growth.ts';
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Permissions } from '../../src/config/sections/keys/settings.ts';
-import { policyOf } from '../../src/keys/policy.ts';
+import { policyOf } from '../../src/keys/make-principal.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const target = (text: string) => {

@@ -5,7 +5,7 @@ import { CODECS } from '../../src/app/codecs.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
 import { checkHostedTools } from '../../src/features/server-tools/index.ts';
 import { checkedModel } from '../../src/gateway/client-request.ts';
-import { policyOf } from '../../src/keys/policy.ts';
+import { policyOf } from '../../src/keys/make-principal.ts';
 import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { type RoutedTarget, targetsForNamed } from '../../src/routing/index.ts';

@@ -1,20 +1,8 @@
 /** Reads a chat app's extension of a request: the member `hopgate` of the body, checked field by field. */
 
-import type { JsonObject } from '../../lib/json/json.ts';
-import {
-  anyObject,
-  booleanField,
-  choiceField,
-  type Field,
-  idField,
-  integerField,
-  invalidField,
-  listField,
-  objectWith,
-  textField,
-  timeField,
-  timeZoneField,
-} from './field-checks.ts';
+import { invalid } from '../../conversation/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { isTimeZone } from '../../lib/text/calendar.ts';
 import { LOCALES, type Locale, TEXT_NAMES, type Texts } from './texts.ts';
 
 export interface ChatMember {
@@ -228,4 +216,82 @@ function readMemory(field: Field): MemorySettings {
     ...(turn === undefined ? {} : { turn: idField(under('turn')) }),
     forget: forget !== undefined && booleanField(under('forget')),
   };
+}
+
+/** A value with its path for error messages. */
+interface Field {
+  readonly at: string;
+  readonly value: Json | undefined;
+}
+
+/** @param problem the rest of the sentence, such as `must be a list.` */
+const invalidField = (at: string, problem: string) => invalid(`'${at}' ${problem}`, at);
+
+/** An object with no keys but these. @throws GatewayError invalid_request */
+function objectWith({ at, value }: Field, keys: readonly string[]): JsonObject {
+  const object = anyObject({ at, value });
+  for (const key of Object.keys(object)) {
+    if (!keys.includes(key)) {
+      throw invalidField(`${at}.${key}`, `is not known. Known fields: ${keys.join(', ')}.`);
+    }
+  }
+  return object;
+}
+
+/** An object with any keys. @throws GatewayError invalid_request */
+function anyObject({ at, value }: Field): JsonObject {
+  if (!isObject(value)) throw invalidField(at, 'must be an object.');
+  return value;
+}
+
+function listField({ at, value }: Field): readonly Json[] {
+  if (!Array.isArray(value)) throw invalidField(at, 'must be a list.');
+  return value as readonly Json[];
+}
+
+/** A string that is not blank. */
+function textField({ at, value }: Field): string {
+  if (value === undefined) throw invalidField(at, 'is missing: it must be a string.');
+  if (typeof value !== 'string') throw invalidField(at, 'must be a string.');
+  if (value.trim() === '') throw invalidField(at, 'must not be empty.');
+  return value;
+}
+
+/** An id: text, or a whole number (a database row), which is compared as text. */
+function idField(field: Field): string {
+  const { value } = field;
+  return typeof value === 'number' && Number.isSafeInteger(value)
+    ? String(value)
+    : textField(field);
+}
+
+function booleanField({ at, value }: Field): boolean {
+  if (typeof value !== 'boolean') throw invalidField(at, 'must be true or false.');
+  return value;
+}
+
+function integerField({ at, value }: Field, min: number, max: number): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
+    throw invalidField(at, `must be a whole number from ${min} to ${max}.`);
+  }
+  return value;
+}
+
+function choiceField<T extends string>({ at, value }: Field, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === value);
+  if (found === undefined) throw invalidField(at, `must be one of ${choices.join(', ')}.`);
+  return found;
+}
+
+/** Milliseconds since 1970, or ISO 8601. */
+function timeField({ at, value }: Field): number {
+  const time = typeof value === 'string' ? Date.parse(value) : value;
+  if (typeof time === 'number' && Number.isFinite(time) && time >= 0) return time;
+  throw invalidField(at, 'must be milliseconds since 1970 or an ISO 8601 time.');
+}
+
+function timeZoneField(field: Field): string {
+  const name = textField(field);
+  if (name.length <= 100 && isTimeZone(name)) return name;
+  throw invalidField(field.at, 'must be an IANA time zone, e.g. Europe/Berlin.');
 }

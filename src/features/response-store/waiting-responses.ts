@@ -1,12 +1,12 @@
 /** Responses that wait in a file of this machine while the database is away. The oldest are written first. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { batchesOf } from '../../state/move/moved-items.ts';
 import { openSqlite } from '../../state/sql/sqlite.ts';
-import { takeOldSpool } from './old-spool-store.ts';
+import { openSource } from '../../state/sql/sqlite-source.ts';
 import { ResponseTables } from './response-tables.ts';
 import { RESPONSES } from './schema.ts';
-import type { ResponseRow, RowKey } from './stored-response.ts';
+import { type ResponseRow, type RowKey, rowOf } from './stored-response.ts';
 
 export interface WaitingOptions {
   /** Undefined: nothing waits in a file. */
@@ -84,4 +84,30 @@ export class WaitingResponses {
   close(): void {
     this.#file?.close();
   }
+}
+
+const BATCH = 64;
+
+/** @throws Error where a file cannot be used: the old one stays */
+async function takeOldSpool(path: string, tables: ResponseTables): Promise<void> {
+  const old = openSource(path, 1);
+  if (old !== undefined) {
+    try {
+      const query = old.db.query<{ seq: number; row: string }, [number]>(
+        `SELECT seq, row FROM rows WHERE seq > ? ORDER BY seq LIMIT ${BATCH}`,
+      );
+      for (let last = 0; ; ) {
+        const page = query.all(last);
+        if (page.length === 0) break;
+        await tables.write(
+          page.flatMap(({ row }) => rowOf(row) ?? []),
+          [],
+        );
+        last = page.at(-1)!.seq;
+      }
+    } finally {
+      old.db.close();
+    }
+  }
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }

@@ -4,7 +4,7 @@ import type { RecordedExchange, Recording } from '../recording.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
 import { Capture, type CaptureHooks, isOfSpace, type SpaceName } from './capture.ts';
-import { readStages, type StageTexts } from './stage-texts.ts';
+import type { StageBody } from './stage-body.ts';
 
 export interface RecentLimits {
   /** Most exchanges. */
@@ -256,5 +256,22 @@ export class RecentExchanges implements RecentSamples {
     capture.prepare();
     const state = capture.outcome === undefined ? 'open' : 'done';
     return metaText(metaOf(capture, state, this.#options.run), capture.secrets.literals).meta;
+  }
+}
+
+/** What is masked so far, by stage. */
+type StageTexts = Map<StageBody, Buffer>;
+
+/** Masks the bytes that wait in a capture and appends them to its texts. One call at a time. */
+async function readStages(capture: Capture, texts: StageTexts): Promise<void> {
+  capture.prepare();
+  for (const stage of [...capture.stages]) {
+    if (!stage.dirty) continue;
+    const { pieces, patches } = await stage.drain();
+    const before = texts.get(stage);
+    const whole = Buffer.concat(before === undefined ? pieces : [before, ...pieces]);
+    for (const { at, bytes } of patches) whole.set(bytes, at);
+    stage.written = whole.length;
+    texts.set(stage, whole);
   }
 }

@@ -7,7 +7,6 @@ import { BodyMask } from '../mask/body-mask.ts';
 import type { Patch } from '../mask/split-mask.ts';
 import type { SampleStage } from '../sample.ts';
 import { fileName } from '../store/sample-files.ts';
-import { ChunkTimings } from './chunk-timings.ts';
 
 /** What is known of a stage beside its bytes; it goes into the meta file. */
 export type StageFacts = {
@@ -221,5 +220,33 @@ function* joined(waiting: readonly Uint8Array[]): Generator<Uint8Array> {
       bytes += waiting[at++]!.length;
     }
     yield at === from + 1 ? waiting[from]! : Buffer.concat(waiting.slice(from, at));
+  }
+}
+
+/** Times that are kept; at this number every second one is dropped and later ones are taken farther apart. */
+const MAX = 400;
+
+/** Times of one body; `add` is called for each chunk. */
+export class ChunkTimings {
+  #bytes: number[] = [];
+  #times: number[] = [];
+  #gap = 0;
+
+  /** @param bytes received before this chunk @param ms since the exchange began */
+  add(bytes: number, ms: number): void {
+    const last = this.#times.at(-1);
+    if (last !== undefined && ms - last < this.#gap) return;
+    this.#bytes.push(bytes);
+    this.#times.push(ms);
+    if (this.#times.length < MAX) return;
+    this.#bytes = this.#bytes.filter((_, i) => i % 2 === 0);
+    this.#times = this.#times.filter((_, i) => i % 2 === 0);
+    this.#gap = Math.max(1, this.#gap * 2);
+  }
+
+  /** `ms:byte` pairs separated by spaces: when the bytes from that offset on arrived. '' for a body in one piece. */
+  get text(): string {
+    if (this.#times.length < 2) return '';
+    return this.#times.map((ms, i) => `${Math.round(ms)}:${this.#bytes[i]}`).join(' ');
   }
 }

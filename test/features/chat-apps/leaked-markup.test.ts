@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { cleanReply } from '../../../src/features/chat-apps/clean-reply.ts';
+import { cleanReply } from '../../../src/features/chat-apps/chat-feature.ts';
 import { markupRemover } from '../../../src/features/chat-apps/leaked-markup.ts';
 
 function clean(text: string, sizes: readonly number[] = [text.length || 1]) {

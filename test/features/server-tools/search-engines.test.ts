@@ -6,7 +6,7 @@ import {
   refusalError,
   type SearchQuery,
 } from '../../../src/features/server-tools/tools/web-search/engine.ts';
-import { HTTP_ENGINES } from '../../../src/features/server-tools/tools/web-search/engines.ts';
+import { HTTP_ENGINES } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 
 const NOW = '2026-08-01T12:00:00.000Z';

@@ -11,15 +11,15 @@ import { memoryIndex } from '../../../src/features/server-tools/tools/web-search
 import {
   filterHits,
   liesUnder,
-} from '../../../src/features/server-tools/tools/web-search/filter-hits.ts';
-import { webSearch } from '../../../src/features/server-tools/tools/web-search/index.ts';
+  wantsSearch,
+  webSearch,
+} from '../../../src/features/server-tools/tools/web-search/index.ts';
 import {
   modelAnswer,
   modelResults,
   searchConversation,
 } from '../../../src/features/server-tools/tools/web-search/model-search.ts';
 import type { EngineServices } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
-import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json } from '../../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { PROTOCOLS, target } from './script.ts';

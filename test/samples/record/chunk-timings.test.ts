@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { ChunkTimings } from '../../../src/samples/record/chunk-timings.ts';
+import { ChunkTimings } from '../../../src/samples/record/stage-body.ts';
 
 const marksOf = (text: string) =>
   text

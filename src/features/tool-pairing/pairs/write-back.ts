@@ -9,15 +9,6 @@ import type { PairingRules } from '../rules.ts';
 import type { CallTable, IndexedCall, IndexedResult } from './index-calls.ts';
 import { isAside, RUNS_A_STEP, type TurnRun } from './runs.ts';
 import { newTurn } from './split-roles.ts';
-import {
-  callsLast,
-  cameEmpty,
-  countLeadingResults,
-  isLoneResult,
-  isUnchanged,
-  sourceOf,
-  type TurnPiece,
-} from './turn-pieces.ts';
 
 /** The input of one write-back. */
 export interface WriteBackPlan {
@@ -416,3 +407,52 @@ class HistoryWriter {
     }
   }
 }
+
+/** Blocks of one turn. `host` is the turn they came from, if any. */
+interface TurnPiece {
+  readonly host: Turn | undefined;
+  readonly role: Turn['role'];
+  blocks: Block[];
+  /** A later part of a turn that was split. */
+  readonly rest?: boolean;
+}
+
+/** The number of results before any other block. */
+function countLeadingResults(blocks: readonly Block[]): number {
+  const end = blocks.findIndex((block) => block.type !== 'tool-result');
+  return end < 0 ? blocks.length : end;
+}
+
+/** The original of a block that was changed. */
+const sourceOf = (origin: ReadonlyMap<Block, Block>, block: Block): Block =>
+  origin.get(block) ?? block;
+
+/** Does the piece hold exactly the blocks of its turn? */
+const isUnchanged = ({ host, blocks }: TurnPiece): boolean =>
+  host !== undefined &&
+  host.blocks.length === blocks.length &&
+  host.blocks.every((block, i) => block === blocks[i]);
+
+/** A turn that came empty. */
+const cameEmpty = ({ host }: TurnPiece): boolean => host !== undefined && host.blocks.length === 0;
+
+/** A turn that holds exactly one result, as on Chat and Responses. */
+const isLoneResult = (turn: Turn): boolean =>
+  turn.blocks.length === 1 && turn.blocks[0]!.type === 'tool-result';
+
+/**
+ * Moves text that follows the last call to before the calls; returns the same list if there is none. Blocks
+ * of the vendor's own tools may stay after the calls.
+ */
+function callsLast(blocks: Block[], isCall: (block: Block) => boolean): Block[] {
+  const last = blocks.findLastIndex(isCall);
+  if (last < 0) return blocks;
+  const behind = blocks.slice(last + 1);
+  if (!behind.some(isSpoken)) return blocks;
+  let first = last;
+  while (first > 0 && isCall(blocks[first - 1]!)) first--;
+  return [...blocks.slice(0, first), ...behind, ...blocks.slice(first, last + 1)];
+}
+
+const isSpoken = (block: Block): boolean =>
+  block.type !== 'reasoning' && block.type !== 'tool-call' && block.type !== 'tool-result';

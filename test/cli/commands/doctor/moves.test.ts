@@ -1,7 +1,7 @@
 /** What `hopgate doctor` says of files whose content the engines lack: by names and numbers, and never for longer than it may take. */
 
 import { expect, test } from 'bun:test';
-import { checkMoves } from '../../../../src/cli/commands/doctor/moves.ts';
+import { checkMoves } from '../../../../src/cli/commands/doctor/engines.ts';
 import { EngineAway } from '../../../../src/state/engines/engine.ts';
 import type { MoveComparison, StateMove } from '../../../../src/state/move/state-move.ts';
 

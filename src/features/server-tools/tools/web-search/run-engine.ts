@@ -6,7 +6,14 @@ import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { ToolError } from '../../tool.ts';
 import { type DocsIndex, searchDocs } from './docs-index.ts';
 import { type HttpEngine, refusalError, type SearchQuery, type SearchResults } from './engine.ts';
-import { HTTP_ENGINES } from './engines.ts';
+import { brave } from './engines/brave.ts';
+import { duckduckgo } from './engines/duckduckgo.ts';
+import { exa } from './engines/exa.ts';
+import { jina } from './engines/jina.ts';
+import { searxng } from './engines/searxng.ts';
+import { serper } from './engines/serper.ts';
+import { tavily } from './engines/tavily.ts';
+import { zhipu } from './engines/zhipu.ts';
 import { type AskSearchModel, modelResults, searchPrompt } from './model-search.ts';
 
 export interface Engine {
@@ -118,3 +125,14 @@ async function boundedText(response: Response): Promise<string> {
   }
   return Buffer.concat(chunks).toString();
 }
+
+export const HTTP_ENGINES: readonly HttpEngine[] = [
+  searxng,
+  tavily,
+  brave,
+  exa,
+  serper,
+  jina,
+  zhipu,
+  duckduckgo,
+];
