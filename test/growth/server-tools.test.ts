@@ -17,9 +17,10 @@ import {
   mcpToolName,
   readTools,
 } from '../../src/features/server-tools/tools/mcp/result.ts';
-import { filterHits, wantsSearch } from '../../src/features/server-tools/tools/web-search/index.ts';
+import { filterHits } from '../../src/features/server-tools/tools/web-search/index.ts';
 import { modelResults } from '../../src/features/server-tools/tools/web-search/model-search.ts';
 import { HTTP_ENGINES } from '../../src/features/server-tools/tools/web-search/run-engine.ts';
+import { wantsSearch } from '../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
 import { violation } from '../../src/lib/json/json-schema.ts';
 import { schemaProblems } from '../../src/lib/json/json-schema-problems.ts';

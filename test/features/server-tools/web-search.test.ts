@@ -11,7 +11,6 @@ import { memoryIndex } from '../../../src/features/server-tools/tools/web-search
 import {
   filterHits,
   liesUnder,
-  wantsSearch,
   webSearch,
 } from '../../../src/features/server-tools/tools/web-search/index.ts';
 import {
@@ -20,6 +19,7 @@ import {
   searchConversation,
 } from '../../../src/features/server-tools/tools/web-search/model-search.ts';
 import type { EngineServices } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
+import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json } from '../../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { PROTOCOLS, target } from './script.ts';
