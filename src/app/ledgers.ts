@@ -33,7 +33,6 @@ export interface LedgersOptions {
 /** The end of an answer waits for so long, in milliseconds, for what the client's next request needs. */
 const BEFORE_END_MS = 50;
 
-/** The ledgers as one exchange uses them. */
 export interface ExchangeLedgers {
   readonly hops: HopLedger;
   /** @param space the memory space that the turns used */

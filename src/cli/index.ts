@@ -123,7 +123,6 @@ function output(stream: NodeJS.WriteStream): Output {
   };
 }
 
-/** The io of this process. */
 export function processIo(environment: Environment): Io {
   return {
     stdout: output(process.stdout),

@@ -67,7 +67,6 @@ export function environmentFrom(
   };
 }
 
-/** The environment of this process. */
 export const processEnvironment = (): Environment => environmentFrom(process.env);
 
 /** `~` and `~/…` as the user's home. */

@@ -224,7 +224,6 @@ export interface Target {
   readonly promptCache?: 'off' | '1h';
   /** The fewest tokens of a prompt that are kept. */
   readonly leastCache?: number | undefined;
-  /** Fields that it has refused. */
   readonly refusedFields?: readonly FieldPath[];
 }
 

@@ -48,7 +48,6 @@ export const withoutKey = (shared: readonly SharedBudget[]): Principal => {
   return budgets.length === 0 ? WITHOUT_KEY : { ...WITHOUT_KEY, budgets };
 };
 
-/** The budgets whose labels these labels have. */
 function sharedBy(
   labels: Readonly<Record<string, string>>,
   shared: readonly SharedBudget[],

@@ -35,7 +35,6 @@ export interface RoutingTable {
   readonly needs: ReadonlySet<Fact>;
   readonly rules: readonly Rule[];
   readonly classify: Classify;
-  /** The models that each provider lists. */
   readonly listed: readonly ProviderModels[];
   /** Every model name that the configuration spells out; computed at the first call. */
   readonly knownNames: () => readonly string[];

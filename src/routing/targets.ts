@@ -27,7 +27,6 @@ export function splitTarget(
     : undefined;
 }
 
-/** The target for a model of a provider. */
 export function targetOf(provider: ProviderConfig, model: string): RoutedTarget {
   const promptCache = promptCacheOf(provider, model);
   const profile = withModelFacts(profileFor(provider.profile, model), provider, model);

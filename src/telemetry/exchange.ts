@@ -176,7 +176,6 @@ const clientOf = remembered((userAgent, protocol) =>
   JSON.stringify(clientName(userAgent, protocol)),
 );
 
-/** Counts the exchange. */
 export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): void {
   const { protocol, target = '', usage, timings } = record;
   metrics.requests.add(1, protocol, target, STATUS_TEXT[record.status] ?? String(record.status));

@@ -14,7 +14,6 @@ import { bodyProtocol } from '../body-protocol.ts';
 import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
 import { plural, wrap } from '../terminal.ts';
 
-/** Short names of the protocols. */
 export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
   messages: 'anthropic-messages',
   chat: 'openai-chat',

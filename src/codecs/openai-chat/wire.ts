@@ -16,7 +16,6 @@ export const { wireOf, ownWire, ownResidue, isOwn } = wireNodes(PROTOCOL);
 export const number = (value: unknown): number | undefined =>
   typeof value === 'number' ? value : undefined;
 
-/** The object without these keys. */
 export function without(value: JsonObject, keys: Iterable<string>): JsonObject {
   const copy: Record<string, Json | undefined> = { ...value };
   for (const key of keys) delete copy[key];

@@ -44,7 +44,6 @@ export const models = oneOrMore(
 
 export const modelPrices = prices.byDefault({});
 
-/** What a provider says of its models. */
 export interface ProviderModels {
   /** Its name in the model catalogue, by its preset or its address; undefined for one that is not there. */
   readonly vendor?: string | undefined;

@@ -26,7 +26,6 @@ export interface FoundRequest {
   readonly model: string;
   readonly modelStart: number;
   readonly modelEnd: number;
-  /** The body of the request. */
   readonly body: Uint8Array;
   readonly maxTokens: number | undefined;
   readonly answers: number;

@@ -28,7 +28,6 @@ export const VENDOR_OBJECTS_SCHEMA: SqlSchema = {
   postgres: [TABLES],
 };
 
-/** The requests of a batch to one model. */
 export interface BatchModel {
   /** As the client named it. */
   readonly asked: string;

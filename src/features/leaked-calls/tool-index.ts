@@ -13,7 +13,6 @@ export interface KnownTool {
 }
 
 export interface ToolIndex {
-  /** The number of tools. */
   readonly size: number;
   /** The tool that a leaked name refers to, or undefined. */
   resolve(spelled: string): KnownTool | undefined;

@@ -7,7 +7,6 @@ import { folded } from './ranking/terms.ts';
 export interface MemoryLimits {
   /** Characters of a text. */
   readonly text: number;
-  /** Tags of one event. */
   readonly tags: number;
   /** Events of one space. */
   readonly events: number;

@@ -162,7 +162,6 @@ interface MemorySideOptions {
   readonly ahead: number;
 }
 
-/** An event as the target has it. */
 interface TargetRow extends ReadEvent {
   readonly seq: number;
   readonly space: number;

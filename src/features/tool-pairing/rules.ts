@@ -50,7 +50,6 @@ const NINE_CHARACTERS = /^[a-zA-Z0-9]{9}$/;
 const nineCharacterId = (from: string): string =>
   Bun.hash.xxHash64(from).toString(36).padStart(9, '0').slice(-9);
 
-/** The rules for this conversation at this target. */
 export function rulesFor(conversation: Conversation, target: Target): PairingRules {
   const rules = protocolRules(conversation, target);
   return target.profile.callIds === 'nine-alphanumeric'

@@ -30,7 +30,6 @@ const RESULT_KEYS: ReadonlySet<string> = new Set([
   'error',
   'metadata',
 ]);
-/** The keys that a record may have. */
 export const RECORD_KEYS = ['version', 'tool', 'arguments', 'executed', 'result', 'meta'] as const;
 const IN_RECORDS: ReadonlySet<string> = new Set(RECORD_KEYS);
 

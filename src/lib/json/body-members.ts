@@ -19,7 +19,6 @@ export function withFirstMembers(body: Uint8Array, members: string): Uint8Array 
   return splice(body, brace + 1, brace + 1, isEmpty ? members : `${members},`);
 }
 
-/** The body without the members of these names. */
 export function withoutMembers(body: Uint8Array, names: ReadonlySet<string>): Uint8Array {
   const members = topLevel(body, names);
   if (members === undefined) return body;

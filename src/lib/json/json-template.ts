@@ -4,7 +4,6 @@ import { isObject, type JsonObject } from './json.ts';
 
 /** What a template has to know of the texts that it reads. */
 export interface TemplateForm {
-  /** The key of the string. */
   readonly key: string;
   /** The string of a value that says nothing else. What this does not look at is the same in all texts, or is a number. */
   readonly text: (value: unknown) => string | undefined;

@@ -66,7 +66,6 @@ export function* search(subject: Subject, start: Cut): Search {
 const stillThere = <U extends CutUnit>(cut: Cut, units: readonly U[]) =>
   units.filter(({ pointers }) => pointers.some((pointer) => !isGone(cut, pointer)));
 
-/** A cut without the units that are not kept. */
 const without =
   <U extends CutUnit>(start: Cut, units: readonly U[]) =>
   (kept: readonly U[]): Cut => {

@@ -42,7 +42,6 @@ export interface ListedSample {
   readonly meta: Uint8Array | null;
 }
 
-/** The objects of a sample. */
 export interface StoredObject {
   readonly id: string;
   readonly key: string;

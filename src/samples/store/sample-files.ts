@@ -9,7 +9,6 @@ export const ENTRIES: readonly EntryName[] = [...PROTOCOL_NAMES, ...ENDPOINT_NAM
 
 const NAME = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(json|sse)$/;
 
-/** A file of a sample. */
 export interface SampleFile {
   readonly stage: string;
   readonly name: string;

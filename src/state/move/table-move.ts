@@ -298,7 +298,6 @@ async function leftThere<Row extends ListedRow, Whole extends RowKey>(
   return counted.size;
 }
 
-/** A table on one side. */
 class TableSide<Row extends ListedRow, Whole extends RowKey> {
   readonly #table: MovedTable<Row, Whole>;
   readonly #side: Side;
@@ -340,7 +339,6 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
     return read === undefined ? (rows as never as readonly Whole[]) : read(this.#side.db, rows);
   }
 
-  /** The rows of these keys that the table has. */
   have(keys: readonly RowKey[]) {
     return this.#among(this.#side.db, this.#table.table, keys);
   }

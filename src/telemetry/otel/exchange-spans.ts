@@ -249,7 +249,6 @@ function defined(attributes: Attributes): Attributes {
   return out;
 }
 
-/** Span contexts of one trace. */
 function contextsOf({ traceId, state }: ExchangeTrace) {
   const traceState: TraceState | undefined = state === '' ? undefined : createTraceState(state);
   return (spanId: string, isRemote = false): SpanContext => ({

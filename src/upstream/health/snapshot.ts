@@ -81,7 +81,6 @@ export function healthSnapshot(
   return { targets, rests };
 }
 
-/** The state of a target with these places. */
 export function stateOf(places: readonly Place[], now: number): TargetState {
   const available = places.filter((place) => place.availability(now) === AVAILABLE);
   if (available.length > 0)

@@ -56,7 +56,6 @@ export async function tokenRequest(
 /** Members of a request for a token that prove who asks. */
 const PROOFS = ['assertion', 'client_assertion', 'client_secret', 'refresh_token', 'subject_token'];
 
-/** The proofs in a form. */
 export function proofsIn(form: string | undefined): readonly string[] {
   if (form === undefined) return [];
   const asked = new URLSearchParams(form);

@@ -52,7 +52,6 @@ export interface FileChange {
   readonly undo: readonly EditUndo[];
 }
 
-/** A file of a client's settings. */
 export interface SettingsFile {
   /** @throws Error with a message for people when setup must not touch the client's settings */
   path(environment: Environment): string;

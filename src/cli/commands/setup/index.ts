@@ -322,7 +322,6 @@ const SECRET_NAME = /token|api[_-]?key|secret|password/i;
 /** Values that need no mask: numbers, names of variables behind `$`, and the placeholder. */
 const HARMLESS = /^(?:[\d.]+|"?\$\S+|"?hopgate"?)?$/;
 
-/** The text of a file as it may be shown. */
 function shownLines(file: string, text: string): string {
   const shown = redactText(text).text;
   return /\.jsonc?$/.test(file)

@@ -32,7 +32,6 @@ interface OpenBlock {
   seals: number;
 }
 
-/** A linter for one stream. */
 export const lintStream = (): StreamLinter => lintEvents(new MessagesStreamLinter());
 
 class MessagesStreamLinter implements EventReader {

@@ -59,7 +59,6 @@ const CLOSED: OpenBlock = { kind: 'closed' };
 const frame = (type: string, fields: JsonObject) =>
   sseEvent(type, JSON.stringify({ type, ...fields }));
 
-/** Encodes one stream for one client. */
 export function encodeStream(context: ClientContext): StreamEncoder {
   return new MessagesStreamEncoder(context);
 }

@@ -12,7 +12,6 @@ const REASONS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** A linter for one stream. */
 export const lintStream = (): StreamLinter => lintEvents(new GeminiStreamLinter());
 
 class GeminiStreamLinter implements EventReader {

@@ -17,7 +17,6 @@ import { compact, PROTOCOL } from '../wire.ts';
 // Google's SDKs take a comment for a chunk that is not JSON; a line without anything in it they all skip.
 const PING = '\n';
 
-/** Encodes one stream for one client. */
 export function encodeStream(context: ClientContext): StreamEncoder {
   return new GeminiStreamEncoder(context);
 }

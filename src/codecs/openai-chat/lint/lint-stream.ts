@@ -26,7 +26,6 @@ interface StreamedChoice {
   readonly calls: Map<number, StreamedCall>;
 }
 
-/** A linter for one stream. */
 export const lintStream = (): StreamLinter => lintEvents(new ChatStreamLinter());
 
 class ChatStreamLinter implements EventReader {

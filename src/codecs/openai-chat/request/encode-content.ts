@@ -12,7 +12,6 @@ import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { mediaPart, textPart } from '../parts.ts';
 import { compact, isOwn, list, object, ownResidue, ownWire, text, without } from '../wire.ts';
 
-/** The context for encoding the messages of one request. */
 export interface MessageContext {
   readonly target: Target;
   readonly notes: Notes;

@@ -31,7 +31,6 @@ import { newCallId, PROTOCOL } from '../wire.ts';
 
 const PING = sseComment('keep-alive');
 
-/** Encodes one stream for one client. */
 export function encodeStream(context: ClientContext): StreamEncoder {
   return new ChatStreamEncoder(context);
 }

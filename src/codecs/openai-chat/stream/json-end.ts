@@ -27,7 +27,6 @@ export class JsonEnd {
     if (this.#state === 'whole') this.#state = this.#bracketed ? 'over' : 'open';
   }
 
-  /** All pieces. */
   get pieces(): readonly string[] {
     return this.#pieces;
   }

@@ -13,7 +13,6 @@ import { OpenItem } from './lint-stream-item.ts';
 
 const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed'];
 
-/** A linter for one stream. */
 export const lintStream = (): StreamLinter => lintEvents(new ResponsesStreamLinter());
 
 class ResponsesStreamLinter implements EventReader {

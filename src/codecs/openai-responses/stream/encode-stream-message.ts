@@ -6,7 +6,6 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { ownWire } from '../wire.ts';
 import type { ItemStream, ItemWriter } from './item-writer.ts';
 
-/** The open part of the message. */
 interface OpenPart {
   readonly type: 'output_text' | 'refusal';
   readonly at: string;

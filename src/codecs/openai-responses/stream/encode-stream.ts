@@ -34,7 +34,6 @@ const PING = sseComment('keep-alive');
 // The name is written to a line of its own, so it must not contain a line break.
 const EVENT_NAME = /^[\w.-]+$/;
 
-/** Encodes one stream for one client. */
 export function encodeStream(context: ClientContext): ResponsesStreamEncoder {
   return new ResponsesStreamEncoder(context);
 }

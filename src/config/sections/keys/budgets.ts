@@ -59,7 +59,6 @@ const amount = {
   ).optional('warnings are logged only'),
 };
 
-/** A budget of one key. */
 export const keyBudget = closed('An amount of money for a period.', {
   name: shortText('A name for messages. Spend is counted under it.').optional('its period'),
   ...amount,

@@ -119,7 +119,6 @@ export function resolveKeySettings(
   };
 }
 
-/** Limits as the file has them. */
 export const writtenLimits = (limits: KeyLimits): FileKeySettings['limits'] =>
   limitsBy(LIMITS.map(([name, key]) => [name, limits[key]]));
 

@@ -30,7 +30,6 @@ const squareMarks: readonly MarkupWord[] = [
 
 const WORDS: readonly MarkupWord[] = [...angleTags, ...specialTokens, ...squareMarks];
 
-/** Every word of every grammar. */
 export const EVERYTHING = lexicon(WORDS, true);
 
 /** The families of markup words, and those that are found by other means. */

@@ -11,7 +11,6 @@ export interface Digest {
   /** The number of words, as in `Terms.length`. */
   readonly length: number;
   readonly source: string;
-  /** The number of terms. */
   readonly terms: number;
   /** As stored: hashes of the terms, in ascending order, and how often each occurs, at most 255 times. */
   readonly bytes: Uint8Array;
@@ -23,7 +22,6 @@ const VERSION = 1;
 const HEAD_BYTES = 20;
 const MAX_COUNT = 255;
 
-/** A term as digests have it. */
 export const termHash = (term: string): number => Bun.hash.xxHash32(term);
 
 /** @param terms of the indexed text */

@@ -194,7 +194,6 @@ function scaledAngles(nearest: Nearest): ReadonlyMap<number, number> {
   return new Map(nearest.map(([row, angle]) => [row, span > 0 ? (angle - last) / span : 1]));
 }
 
-/** Is a source named in the question? */
 function namedSources({ said }: Question): (source: string) => boolean {
   const known = new Map<string, boolean>();
   return (source) => {

@@ -31,7 +31,6 @@ export interface FoundRows extends Omit<Found, 'candidates'> {
   readonly rows: readonly FoundRow[];
 }
 
-/** An erased space. */
 export interface ErasedSpace {
   readonly id: number;
   readonly events: number;

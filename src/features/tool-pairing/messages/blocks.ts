@@ -130,7 +130,6 @@ function withoutMark<T extends Block>(block: T, counts: RepairCounts): T {
   return { ...block, wire: { protocol: 'anthropic-messages', value: withoutCacheMark(value) } };
 }
 
-/** The JSON of a block without its cache mark. */
 export function withoutCacheMark(value: JsonObject): Json {
   const { cache_control: _, ...rest } = value;
   return rest;

@@ -143,7 +143,6 @@ function rewrite(
   return { turns: out, renamed };
 }
 
-/** A server result as the result of a client tool. */
 function asClientResult(block: ToolResultBlock): ToolResultBlock {
   const text = block.content.map(blockText).filter((one) => one !== '');
   return {

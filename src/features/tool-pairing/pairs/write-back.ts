@@ -433,7 +433,6 @@ const isUnchanged = ({ host, blocks }: TurnPiece): boolean =>
   host.blocks.length === blocks.length &&
   host.blocks.every((block, i) => block === blocks[i]);
 
-/** A turn that came empty. */
 const cameEmpty = ({ host }: TurnPiece): boolean => host !== undefined && host.blocks.length === 0;
 
 /** A turn that holds exactly one result, as on Chat and Responses. */

@@ -70,7 +70,6 @@ export class MarkdownWriter {
     if (text !== '') this.#write(text);
   }
 
-  /** Lines as they are. */
   lines(text: string): void {
     this.break(2);
     for (const line of text.split('\n')) this.line(line);

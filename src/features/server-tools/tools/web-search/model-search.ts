@@ -25,7 +25,6 @@ export type AskSearchModel = (
 
 const RANGE = { day: 'day', week: 'week', month: 'month', year: 'year' } as const;
 
-/** The prompt for a search. */
 export function searchPrompt({
   query,
   recency,
