@@ -21,9 +21,9 @@ export interface AdminOptions {
   readonly reports: Readonly<Record<string, Report>>;
   /** A request failed by no fault of its own; for the log. */
   readonly onFailure: (error: GatewayError) => void;
-  /** A key was changed; for the log. */
   /** The address of the client, as far as it is asked for. */
   readonly address: (request: Request) => string | undefined;
+  /** A key was changed; for the log. */
   readonly onChange: (change: {
     readonly actor: string;
     readonly action: string;

@@ -20,19 +20,17 @@ export function addLimitHeaders(headers: FlatHeaders, usages: readonly LimitUsag
     else if (limit.unit === 'requests') requests = tighter(requests, one);
     else tokens = tighter(tokens, one);
   }
-  if (requests !== undefined) {
-    headers.set('x-ratelimit-limit-requests', String(requests.limit.amount));
-    headers.set('x-ratelimit-remaining-requests', String(requests.remaining));
-    headers.set('x-ratelimit-reset-requests', durationText(requests.resetMs ?? 0));
-  }
-  if (tokens !== undefined) {
-    headers.set('x-ratelimit-limit-tokens', String(tokens.limit.amount));
-    headers.set('x-ratelimit-remaining-tokens', String(tokens.remaining));
-    headers.set('x-ratelimit-reset-tokens', durationText(tokens.resetMs ?? 0));
-  }
+  if (requests !== undefined) addRate(headers, 'requests', requests);
+  if (tokens !== undefined) addRate(headers, 'tokens', tokens);
   if (budget !== undefined) {
     headers.set('x-hopgate-budget-remaining-usd', usdText(budget.remaining));
   }
+}
+
+function addRate(headers: FlatHeaders, unit: string, { limit, remaining, resetMs }: LimitUsage) {
+  headers.set(`x-ratelimit-limit-${unit}`, String(limit.amount));
+  headers.set(`x-ratelimit-remaining-${unit}`, String(remaining));
+  headers.set(`x-ratelimit-reset-${unit}`, durationText(resetMs ?? 0));
 }
 
 const tighter = (known: LimitUsage | undefined, one: LimitUsage): LimitUsage =>

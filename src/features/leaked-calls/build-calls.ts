@@ -1,7 +1,7 @@
 /** Builds structured calls from calls read in markup. */
 
 import { unwrapFreeform } from '../../conversation/tools/tool-names.ts';
-import type { ToolKind } from '../../conversation/types.ts';
+import type { ToolCallBlock } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
 import type { KnownTool, ToolIndex } from './tool-index.ts';
@@ -33,12 +33,8 @@ export interface RawCall {
   readonly unclosed?: true;
 }
 
-export interface RecoveredCall {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly kind: ToolKind;
-  /** JSON arguments; plain text for a freeform tool. */
-  readonly input: string;
+export interface RecoveredCall
+  extends Pick<ToolCallBlock, 'name' | 'namespace' | 'kind' | 'input'> {
   readonly family: string;
   /** Its JSON was repaired. */
   readonly repaired: boolean;

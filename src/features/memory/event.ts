@@ -1,7 +1,7 @@
 /** Checks of new memory events: names, lengths and limits. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
-import type { CapturedTurn, NewMemoryEvent } from '../../conversation/memory.ts';
+import type { CapturedTurn, MemoryEvent, NewMemoryEvent } from '../../conversation/memory.ts';
 import { folded } from './ranking/terms.ts';
 
 export interface MemoryLimits {
@@ -25,14 +25,10 @@ export const DEFAULT_LIMITS: MemoryLimits = {
 };
 
 /** An event within the limits, with all fields set. */
-export interface CheckedEvent {
+export interface CheckedEvent extends Omit<MemoryEvent, 'id' | 'source'> {
   /** The id from an export; generated when left out. */
   readonly id?: string;
-  readonly time: number;
-  readonly text: string;
   readonly source: string;
-  readonly tags: readonly string[];
-  readonly importance: number;
 }
 
 /** Events of a recall where the caller gives no limit. */

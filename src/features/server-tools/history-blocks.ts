@@ -23,6 +23,7 @@ export interface ExpandContext {
   readonly registry: ToolRegistry;
   readonly target: Target;
   readonly declared: Declared;
+  /** Gets the sources of earlier searches, so that numbering continues and old sources can be cited. */
   readonly sources: Sources;
   readonly notes: Notes;
 }

@@ -1,24 +1,14 @@
 /** Restores the history for the upstream: hidden hops come back, shown calls become calls and results. */
 
 import { mapUnchanged } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
-import type { Target } from '../../conversation/target.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
-import type { Sources } from './citations/sources.ts';
-import { expandShownCalls, withoutMintedCitations } from './history-blocks.ts';
+import { type ExpandContext, expandShownCalls, withoutMintedCitations } from './history-blocks.ts';
 import { callKey, type HopEntry, type HopLedger, textKeys, textOf } from './hop-ledger.ts';
-import { type Declared, isNative } from './offer.ts';
-import type { ToolRegistry } from './registry.ts';
+import { isNative } from './offer.ts';
 
-export interface HistoryContext {
+export interface HistoryContext extends ExpandContext {
   readonly ledger: HopLedger;
   readonly owner: string;
-  readonly registry: ToolRegistry;
-  readonly target: Target;
-  readonly declared: Declared;
-  /** Gets the sources of earlier searches, so that numbering continues and old sources can be cited. */
-  readonly sources: Sources;
-  readonly notes: Notes;
 }
 
 /** Turns that came from the ledger: they are complete and need no further look. */

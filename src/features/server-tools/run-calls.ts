@@ -1,19 +1,12 @@
 /** Runs the calls of one turn in parallel, with a limit and a time limit for each; failures become results. */
 
-import type { Payer } from '../../conversation/account/payer.ts';
-import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import type { ToolRun } from '../../samples/recording.ts';
 import type { OfferedTool } from './offer.ts';
-import {
-  failedOutcome,
-  OUTCOME_UNKNOWN,
-  ToolError,
-  type ToolLog,
-  type ToolOutcome,
-} from './tool.ts';
+import type { ToolContext } from './tool.ts';
+import { failedOutcome, OUTCOME_UNKNOWN, ToolError, type ToolOutcome } from './tool.ts';
 
 /** One call of a server tool as the model made it. */
 export interface ServerCall {
@@ -36,21 +29,16 @@ export interface CallLimit {
   used: number;
 }
 
-export interface RunCallsOptions {
+export interface RunCallsOptions
+  extends Omit<ToolContext, 'callId' | 'options' | 'wantsCitations'> {
   /** Calls at the same time. */
   readonly parallel: number;
   /** How often each tool has been called; increased here. */
   readonly uses: Map<OfferedTool['tool'], number>;
   /** The limit on calls of declared tools; its count is increased here. */
   readonly declaredCalls: CallLimit;
-  readonly signal: AbortSignal;
   /** Milliseconds left for all calls together. */
   readonly leftMs: number;
-  readonly conversation?: Conversation;
-  readonly client?: ProtocolName;
-  readonly owner?: string;
-  readonly payer?: Payer | undefined;
-  readonly log: ToolLog;
   /** The hop that made the calls; left out: before the first hop. */
   readonly hop?: number;
   readonly onRun?: (run: ToolRun) => void;

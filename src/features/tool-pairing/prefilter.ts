@@ -3,6 +3,7 @@
 import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
+import { isSpace } from '../../lib/json/scan-values.ts';
 
 /**
  * Strings that occur in every body of the protocol that may need repair, with the quotes of keys and values.
@@ -73,9 +74,6 @@ export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
   if (hasSilence(bytes, TEXT) || hasSilence(bytes, SYSTEM)) return true;
   return endsWithAssistant(bytes) || hasForeignType(bytes);
 }
-
-const isSpace = (byte: number | undefined) =>
-  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /** The index of the value of the key that ends at `at`; -1 if the text was no key. */
 function valueAt(bytes: Buffer, at: number): number {

@@ -57,16 +57,24 @@ export function rulesFor(conversation: Conversation, target: Target): PairingRul
     : rules;
 }
 
+/** What most protocols want. */
+const USUAL = {
+  results: 'lead',
+  joinsAssistantTurns: true,
+  asidesAllowed: false,
+  callsLast: false,
+  idScope: 'open',
+  makeId: hashedId('call_'),
+} as const;
+
 function protocolRules(conversation: Conversation, target: Target): PairingRules {
   const { protocol } = target;
   const sameProtocol = conversation.origin?.protocol === protocol;
+  const usual = { ...USUAL, protocol, sameProtocol };
   switch (protocol) {
     case 'anthropic-messages':
       return {
-        protocol,
-        sameProtocol,
-        results: 'lead',
-        joinsAssistantTurns: true,
+        ...usual,
         resultsShareTurns: true,
         asidesAllowed: sameProtocol && target.profile.systemTurns !== false,
         callsLast: true,
@@ -77,48 +85,24 @@ function protocolRules(conversation: Conversation, target: Target): PairingRules
       };
     case 'openai-chat':
       return {
-        protocol,
-        sameProtocol,
-        results: 'lead',
+        ...usual,
         // Neighbours of another protocol become one message; Chat's own stay separate.
         joinsAssistantTurns: !sameProtocol,
         resultsShareTurns: !sameProtocol,
-        asidesAllowed: false,
-        callsLast: false,
-        idScope: 'open',
         legalId: openaiId,
-        makeId: hashedId('call_'),
         where: '/messages',
       };
     case 'openai-responses':
       return {
-        protocol,
-        sameProtocol,
+        ...usual,
         results: 'after',
-        joinsAssistantTurns: true,
         resultsShareTurns: !sameProtocol,
-        asidesAllowed: false,
-        callsLast: false,
-        idScope: 'open',
         legalId: openaiId,
-        makeId: hashedId('call_'),
         where: '/input',
       };
     case 'google-gemini':
-      return {
-        protocol,
-        sameProtocol,
-        // "function response turn comes immediately after a function call turn"
-        results: 'lead',
-        joinsAssistantTurns: true,
-        resultsShareTurns: true,
-        asidesAllowed: false,
-        callsLast: false,
-        idScope: 'open',
-        legalId: (id) => id !== '',
-        makeId: hashedId('call_'),
-        where: '/contents',
-      };
+      // "function response turn comes immediately after a function call turn"
+      return { ...usual, resultsShareTurns: true, legalId: (id) => id !== '', where: '/contents' };
   }
 }
 

@@ -9,7 +9,7 @@ export const BRACKET_CLOSE = 0x5d;
 export const COLON = 0x3a;
 export const COMMA = 0x2c;
 
-const isSpace = (byte: number | undefined) =>
+export const isSpace = (byte: number | undefined) =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /** May this byte stand behind a value? Otherwise a number or a word may go on there. */

@@ -215,13 +215,9 @@ export class Sharing {
   }
 }
 
-export interface FollowerOptions {
-  readonly folder: LocalFolder;
-  readonly table: SampleList;
-  readonly seal: TextSeal;
+export interface FollowerOptions
+  extends Pick<UploaderOptions, 'folder' | 'table' | 'seal' | 'onRemoved' | 'onProblem'> {
   readonly onRow: (row: SampleRow) => void;
-  readonly onRemoved: (ids: readonly string[]) => void;
-  readonly onProblem: (what: string, cause: unknown) => void;
 }
 
 export class Follower {

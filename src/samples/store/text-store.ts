@@ -120,7 +120,7 @@ export function textsOf(db: Database): TextIndex {
   const sampleNumber = of<{ number: number; owner: string }, [string]>(
     'SELECT number, owner FROM samples WHERE id = ?',
   );
-  const [mergeParts, mergeHeads] = FULL_TEXT.map((table) =>
+  const merges = FULL_TEXT.map((table) =>
     of<unknown, [number]>(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`),
   );
   const known = of<{ number: number }, [Uint8Array]>('SELECT number FROM texts WHERE hash = ?');
@@ -218,8 +218,7 @@ export function textsOf(db: Database): TextIndex {
       if (number === undefined) return;
       while (putPiece(number, shown)) {
         yield;
-        mergeParts!.run(MERGED_BEHIND);
-        mergeHeads!.run(MERGED_BEHIND);
+        for (const merge of merges) merge.run(MERGED_BEHIND);
         yield;
       }
     }
@@ -296,10 +295,7 @@ export function textsOf(db: Database): TextIndex {
       }
     },
     *scrub(): Generator<void, void, void> {
-      for (const table of FULL_TEXT) {
-        const merge = of<unknown, [number]>(
-          `INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`,
-        );
+      for (const merge of merges) {
         // A negative number begins a merge of everything; each step continues it.
         for (let step = -MERGED_PAGES; ; step = MERGED_PAGES) {
           const before = changes.get()!.count;

@@ -209,7 +209,7 @@ async function connect(
     maxRetriesPerRequest: 1,
     // A server that was a primary and is a replica now refuses writes: the next connection finds the new one.
     reconnectOnError: ({ message }) => message.startsWith('READONLY'),
-    retryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
+    retryStrategy: pauseMs,
   };
   const lose = (error: Error) => {
     if (!isSilent(error)) onChange(error);
@@ -219,7 +219,7 @@ async function connect(
     const options: ClusterOptions = {
       redisOptions: common,
       slotsRefreshTimeout: CONNECT_MS,
-      clusterRetryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
+      clusterRetryStrategy: pauseMs,
     };
     client = new Cluster([...nodes], options);
   } else if (form === 'sentinel') {
@@ -230,7 +230,7 @@ async function connect(
       ...(sentinelPassword !== undefined && { sentinelPassword: sentinelPassword.reveal() }),
       name: address.master!,
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: common.tls! }),
-      sentinelRetryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
+      sentinelRetryStrategy: pauseMs,
     });
   } else client = new Redis({ ...common, ...nodes[0]!, db });
   // Without a listener, an error of the connection would end the process; calls see it themselves.
@@ -240,6 +240,9 @@ async function connect(
   client.on('ready', () => onChange(undefined));
   return client;
 }
+
+/** The pause before the next attempt to connect. */
+const pauseMs = (times: number) => Math.min(1000, 50 * 2 ** Math.min(times, 5));
 
 const CLOSED = 'the server closes the connection before it answers (does it want TLS?)';
 // The names of the client's classes are shortened in the compiled program, its words are not.

@@ -1,13 +1,10 @@
 /** The launchd property list, for an agent of a user or a daemon of the machine. */
 
+import type { UnitOptions } from './systemd-unit.ts';
+
 export const LABEL = 'hopgate';
 
-export interface PlistOptions {
-  readonly scope: 'system' | 'user';
-  /** The program and the words before `serve`. */
-  readonly program: readonly string[];
-  readonly config?: string;
-  readonly drain: number;
+export interface PlistOptions extends Omit<UnitOptions, 'account'> {
   /** Where stderr goes. */
   readonly log: string;
   /** `$HOPGATE_HOME`; left out: `~/.hopgate`. */

@@ -4,9 +4,9 @@ import { wrapSeal, wrapUnsealed } from '../../../conversation/seal.ts';
 import { wrapCallId } from '../../../conversation/tools/call-ids.ts';
 import { type ToolNames, toolNames } from '../../../conversation/tools/tool-names.ts';
 import type {
-  ExecutedBy,
   MediaBlock,
   Sealed,
+  ToolCallBlock,
   ToolResultBlock,
 } from '../../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
@@ -45,12 +45,7 @@ export function clientTools(context: ClientContext): ClientTools {
   };
 }
 
-interface CallIdentity {
-  readonly id: string;
-  readonly name: string;
-  readonly namespace?: string;
-  readonly by: ExecutedBy;
-}
+type CallIdentity = Pick<ToolCallBlock, 'id' | 'name' | 'namespace' | 'by'>;
 
 /** The start of a call for the client. `hostedTool`: a hosted call of another protocol, encoded as one of Messages. */
 export interface CallHead {

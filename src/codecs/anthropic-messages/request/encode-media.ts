@@ -60,36 +60,25 @@ function inline(source: MediaSource): MediaSource {
 const ownFile = (block: MediaBlock) => ownResidue(block) !== undefined;
 
 function imageSource(block: MediaBlock, source: MediaSource): JsonObject | undefined {
-  switch (source.type) {
-    case 'base64': {
-      const type = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType;
-      return IMAGES.has(type) ? { type: 'base64', media_type: type, data: source.data } : undefined;
-    }
-    case 'url':
-      return /^https?:/i.test(source.url) ? { type: 'url', url: source.url } : undefined;
-    case 'file-id':
-      return ownFile(block) ? { type: 'file', file_id: source.id } : undefined;
-    case 'text':
-      return undefined;
-  }
+  if (source.type !== 'base64') return linkedSource(block, source);
+  const type = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType;
+  return IMAGES.has(type) ? { type: 'base64', media_type: type, data: source.data } : undefined;
 }
 
 function documentSource(block: MediaBlock, source: MediaSource): JsonObject | undefined {
-  switch (source.type) {
-    case 'base64':
-      if (source.mediaType === 'application/pdf') {
-        return { type: 'base64', media_type: source.mediaType, data: source.data };
-      }
-      return isText(source.mediaType)
-        ? plainText(Buffer.from(source.data, 'base64').toString())
-        : undefined;
-    case 'url':
-      return /^https?:/i.test(source.url) ? { type: 'url', url: source.url } : undefined;
-    case 'file-id':
-      return ownFile(block) ? { type: 'file', file_id: source.id } : undefined;
-    case 'text':
-      return plainText(source.text);
+  if (source.type === 'text') return plainText(source.text);
+  if (source.type !== 'base64') return linkedSource(block, source);
+  const { mediaType, data } = source;
+  if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data };
+  return isText(mediaType) ? plainText(Buffer.from(data, 'base64').toString()) : undefined;
+}
+
+function linkedSource(block: MediaBlock, source: MediaSource): JsonObject | undefined {
+  if (source.type === 'url') {
+    return /^https?:/i.test(source.url) ? { type: 'url', url: source.url } : undefined;
   }
+  const isOwnFile = source.type === 'file-id' && ownFile(block);
+  return isOwnFile ? { type: 'file', file_id: source.id } : undefined;
 }
 
 const isText = (mediaType: string) =>

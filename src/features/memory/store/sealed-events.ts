@@ -10,12 +10,8 @@ import { digestOf } from '../ranking/digest.ts';
 import { termsOf } from '../ranking/terms.ts';
 
 /** An event as a row of `memory_events` holds it. */
-export interface StoredEvent {
-  readonly id: string;
-  readonly time: number;
+export interface StoredEvent extends Omit<MemoryEvent, 'text' | 'source'> {
   readonly body: Uint8Array;
-  readonly tags: readonly string[];
-  readonly importance: number;
   readonly print: string;
   /** UTF-8 bytes of the text. */
   readonly bytes: number;

@@ -6,7 +6,8 @@ import {
   RefusedAddress,
   type UrlHost,
 } from '../../../../lib/http/public-address.ts';
-import { FetchFailed, publicFetch, type Resolve } from '../../../../lib/http/safe-fetch.ts';
+import type { PublicFetch } from '../../../../lib/http/safe-fetch.ts';
+import { FetchFailed, publicFetch } from '../../../../lib/http/safe-fetch.ts';
 import { isObject, type JsonObject } from '../../../../lib/json/json.ts';
 import {
   type InjectMode,
@@ -18,22 +19,14 @@ import {
 import { type FetchedPage, webFetchBlock, webFetchResult } from './messages-result.ts';
 import { acceptType, pageText } from './page-text.ts';
 
-export interface WebFetchOptions {
+export interface WebFetchOptions
+  extends Pick<PublicFetch, 'timeoutMs' | 'maxBytes' | 'maxRedirects' | 'resolve' | 'ca'> {
   readonly inject: InjectMode;
-  /** Milliseconds for one page, redirects included. */
-  readonly timeoutMs: number;
-  /** Bytes read of one page. */
-  readonly maxBytes: number;
   /** Characters of text that the model gets at a time. */
   readonly maxText: number;
-  readonly maxRedirects: number;
   /** Hosts and address blocks that may be fetched although they are not public. */
   readonly allow: readonly string[];
   readonly maxUses?: number;
-  /** For tests; the system's resolver when left out. */
-  readonly resolve?: Resolve;
-  /** PEM certificates trusted besides the system's. */
-  readonly ca?: string;
   readonly now?: () => Date;
 }
 

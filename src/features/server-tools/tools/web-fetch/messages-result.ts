@@ -2,14 +2,10 @@
 
 import type { OpaqueBlock } from '../../../../conversation/types.ts';
 import type { JsonObject } from '../../../../lib/json/json.ts';
+import type { PageText } from './page-text.ts';
 
-export interface FetchedPage {
+export interface FetchedPage extends PageText {
   readonly url: string;
-  readonly title: string;
-  readonly text: string;
-  readonly truncated: boolean;
-  /** A remark about a page with little text. */
-  readonly remark?: string | undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Converts a fetched body to text for a model: HTML to Markdown, PDFs to text, plain formats unchanged. */
 
+import type { Fetched } from '../../../../lib/http/safe-fetch.ts';
 import { ToolError } from '../../tool.ts';
 import { htmlToMarkdown } from './html-to-markdown.ts';
 import { pdfText } from './pdf-text.ts';
@@ -13,13 +14,7 @@ export interface PageText {
   readonly remark?: string | undefined;
 }
 
-export interface PageBytes {
-  readonly bytes: Uint8Array;
-  readonly contentType: string;
-  readonly charset: string | undefined;
-  readonly url: string;
-  readonly truncated: boolean;
-}
+export type PageBytes = Omit<Fetched, 'status'>;
 
 const HTML = new Set(['text/html', 'application/xhtml+xml']);
 const PLAIN =
