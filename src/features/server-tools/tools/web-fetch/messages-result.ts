@@ -2,10 +2,15 @@
 
 import type { OpaqueBlock } from '../../../../conversation/types.ts';
 import type { JsonObject } from '../../../../lib/json/json.ts';
-import type { PageText } from './page-text.ts';
 
-export interface FetchedPage extends PageText {
+export interface FetchedPage {
   readonly url: string;
+  readonly title: string;
+  readonly text: string;
+  /** There are more characters than are wanted, or more than were read. */
+  readonly truncated: boolean;
+  /** A remark about a page with little text. */
+  readonly remark?: string | undefined;
 }
 
 /**

@@ -3,16 +3,10 @@
 import type { Fetched } from '../../../../lib/http/safe-fetch.ts';
 import { ToolError } from '../../tool.ts';
 import { htmlToMarkdown } from './html-to-markdown.ts';
+import type { FetchedPage } from './messages-result.ts';
 import { pdfText } from './pdf-text.ts';
 
-export interface PageText {
-  readonly title: string;
-  readonly text: string;
-  /** The page has more than `enough` characters, or more than was read. */
-  readonly truncated: boolean;
-  /** A remark about a page with little text. */
-  readonly remark?: string | undefined;
-}
+export type PageText = Omit<FetchedPage, 'url'>;
 
 export type PageBytes = Omit<Fetched, 'status'>;
 
