@@ -60,6 +60,8 @@ export interface NamedRow extends RowName {
   readonly replica?: string | null;
 }
 
+const NAME = ['at', 'writer', 'n', 'rev', 'replica'];
+
 export type WrittenRow = readonly [row: NamedRow, id: number];
 
 export interface SpendStoreOptions {
@@ -210,47 +212,55 @@ export class SpendStore implements JournalTables {
     const written: WrittenRow[] = [];
     if (rows.length === 0) return written;
     const shared = this.#columns.filter(({ isShared }) => isShared).map(({ name }) => name);
-    const used = rows.flatMap(({ row }) => shared.map((name) => row[name] as string | undefined));
-    const texts = await this.textIds(
-      inside,
-      used.filter((text) => text !== undefined),
-    );
+    const used = new Set<string>();
+    for (const { row } of rows) {
+      for (const name of shared) {
+        const text = row[name];
+        if (typeof text === 'string') used.add(text);
+      }
+    }
+    const texts = await this.textIds(inside, [...used]);
     if (!this.#isFile)
       await makeMonths(
         inside,
         rows.map(({ at }) => at),
       );
-    const names = ['at', 'writer', 'n', 'rev', 'replica', ...this.#columns.map(({ name }) => name)];
+    // Nobody asks for a row of the file by its name once it has come to its end.
+    const isNamed = !this.#isFile || rows.some(({ rev }) => rev < ENDED);
+    const names = [...(isNamed ? NAME : []), ...this.#columns.map(({ name }) => name)];
     const before = `INSERT INTO ${this.names.rows} (${names.join(', ')}) VALUES`;
-    const behind = `ON CONFLICT DO NOTHING RETURNING id${this.#isFile ? '' : ', writer, n'}`;
+    const behind = this.#isFile ? '' : 'ON CONFLICT DO NOTHING RETURNING id, writer, n';
+    let last = this.#isFile ? await this.#lastRow(inside) : 0;
     for (const piece of pieces(rows)) {
       const values: SqlValue[] = [];
-      for (const named of piece) this.#addValues(values, named, texts);
+      for (const named of piece) {
+        const { at, writer, n, rev, replica = this.#replica } = named;
+        if (isNamed) values.push(at, writer, n, rev, replica);
+        this.#addValues(values, named.row, texts);
+      }
       const sql = this.#sqlOf(before, piece.length, names.length, behind);
       const found = await inside.query<{ id: number; writer: string; n: number }>(sql, values);
       // In Postgres some may have been there.
-      const isWhole = found.length === piece.length;
-      const ids = new Map(
-        isWhole ? [] : found.map(({ id, writer, n }) => [`${n} ${writer}`, id] as const),
-      );
-      for (const [at, { row, writer, n }] of piece.entries()) {
-        const id = isWhole ? found[at]!.id : ids.get(`${n} ${writer}`);
+      const ids = new Map(found.map(({ id, writer, n }) => [`${n} ${writer}`, id] as const));
+      for (const named of piece) {
+        const id = this.#isFile ? ++last : ids.get(`${named.n} ${named.writer}`);
         if (id === undefined) continue;
-        totals.add(row, id);
-        written.push([piece[at]!, id]);
+        totals.add(named.row, id);
+        written.push([named, id]);
       }
     }
     return written;
   }
 
-  #addValues(
-    values: SqlValue[],
-    { row, replica = this.#replica, at, writer, n, rev }: NamedRow,
-    texts: ReadonlyMap<string, number>,
-  ): void {
-    // Nobody asks for a row of the file by its name once it has come to its end.
-    if (this.#isFile && rev === ENDED) values.push(null, null, null, null, replica);
-    else values.push(at, writer, n, rev, replica);
+  /** In the file, rows have the numbers behind it: to be told each of them costs a third of its row. */
+  async #lastRow(inside: SqlStatements): Promise<number> {
+    const [row] = await inside.query<{ id: number | null }>(
+      `SELECT max(id) AS id FROM ${this.names.rows}`,
+    );
+    return row!.id ?? 0;
+  }
+
+  #addValues(values: SqlValue[], row: SpendRow, texts: ReadonlyMap<string, number>): void {
     for (const { name, isShared } of this.#columns) {
       const value = row[name] ?? null;
       if (typeof value !== 'string') values.push(value);

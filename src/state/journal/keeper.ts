@@ -15,8 +15,7 @@ import { isRunning } from '../../lib/process/running.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { CLOSED, type SegmentHead } from './journal.ts';
 
-/** Entries of one transaction. */
-const BATCH = 500;
+/** What one transaction takes in: some 700 entries. */
 const READ_BYTES = 256 * 1024;
 /** A file that a dead process left may be another's after all, on a machine whose processes cannot be seen. */
 const SETTLED_MS = 60_000;
@@ -152,10 +151,10 @@ export class Keeper {
       for (let first = 0; first < entries.length; ) {
         const through = await this.#known(writer);
         while (first < entries.length && entries[first]!.n <= through) first++;
-        const batch = entries.slice(first, first + BATCH);
+        const batch = entries.slice(first);
         if (batch.length === 0) break;
         await at?.('fold');
-        if (await this.#fold(writer, through, batch)) first += batch.length;
+        if (await this.#fold(writer, through, batch)) first = entries.length;
         else this.#unsure.add(writer);
         await at?.('folded');
       }
