@@ -2,7 +2,7 @@
 
 import type { ProtocolName } from '../conversation/types.ts';
 import type { SseFrame } from '../lib/bytes/sse.ts';
-import type { Json, JsonObject } from '../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { suggest } from '../lib/text/did-you-mean.ts';
 
 export interface Finding {
@@ -90,7 +90,10 @@ export function lintCounts(
 
 /** Reads the events of one stream. `number` is the event's number; `report` puts it before every pointer. */
 export interface EventReader {
-  read(frame: SseFrame, report: Report, number: number): void;
+  /** @param name what the event line says */
+  read(event: JsonObject, name: string, report: Report, number: number): void;
+  /** The mark `[DONE]`; left out: the protocol has none. */
+  done?(report: Report): void;
   /** `report` uses the number after the last event. */
   end(report: Report): void;
 }
@@ -103,7 +106,11 @@ export function lintEvents(reader: EventReader): StreamLinter {
       if (frame.data === undefined) return [];
       const { list, report } = findings();
       const number = count++;
-      reader.read(frame, (at, ...rest) => report(`/${number}${at}`, ...rest), number);
+      const here: Report = (at, ...rest) => report(`/${number}${at}`, ...rest);
+      const event = tryParse(frame.data);
+      if (frame.data === '[DONE]' && reader.done !== undefined) reader.done(here);
+      else if (isObject(event)) reader.read(event, frame.event, here, number);
+      else here('', 'not-json', 'the data of the event is not a JSON object');
       return list;
     },
     end() {

@@ -1,7 +1,7 @@
 /** JSON pointers (RFC 6901): writes and reads them, and finds the value that one points to. */
 
 import type { Steps } from '../loop/steps.ts';
-import type { Json } from './json.ts';
+import { isObject, type Json } from './json.ts';
 
 export type Path = readonly (string | number)[];
 
@@ -29,6 +29,19 @@ export function valueAt(root: Json, pointer: string): Json | undefined {
     value = (value as Record<string, unknown>)[part];
   }
   return value as Json;
+}
+
+/** The value with `to` at a path; null removes the member. */
+export function withValueAt(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
+  if (key === undefined) return to;
+  if (Array.isArray(value)) {
+    return value.map((item: Json, i) => (String(i) === key ? withValueAt(item, rest, to) : item));
+  }
+  const object = isObject(value) ? value : {};
+  const members = new Map(Object.entries(object));
+  if (rest.length === 0 && to === null) members.delete(key);
+  else members.set(key, withValueAt(object[key] ?? {}, rest, to));
+  return Object.fromEntries(members);
 }
 
 /** As programmers write it: `messages[17].content`. */

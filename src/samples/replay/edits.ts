@@ -3,7 +3,7 @@
 import type { Codec } from '../../codecs/codec.ts';
 import { asGatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { dotted, partsOf, valueAt } from '../../lib/json/pointer.ts';
+import { dotted, partsOf, valueAt, withValueAt } from '../../lib/json/pointer.ts';
 import type { RequestEdit } from './types.ts';
 
 interface Rule {
@@ -50,7 +50,7 @@ const ruleOf = (name: string): Rule | undefined => {
 export function withEdits(body: JsonObject, edits: readonly RequestEdit[]): JsonObject {
   return edits.reduce((changed, { at, value }) => {
     checkEdit(changed, at, value);
-    return put(changed, partsOf(at), value) as JsonObject;
+    return withValueAt(changed, partsOf(at), value) as JsonObject;
   }, body);
 }
 
@@ -114,17 +114,4 @@ function kindOf(value: Json): string {
     { string: 'a text', number: 'a number', boolean: 'true or false' }[typeof value as string] ??
     'an object'
   );
-}
-
-/** The value with `to` at a path; null removes the member. */
-function put(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
-  if (key === undefined) return to;
-  if (Array.isArray(value)) {
-    return value.map((item: Json, i) => (String(i) === key ? put(item, rest, to) : item));
-  }
-  const object = isObject(value) ? value : {};
-  const members = new Map(Object.entries(object));
-  if (rest.length === 0 && to === null) members.delete(key);
-  else members.set(key, put(object[key] ?? {}, rest, to));
-  return Object.fromEntries(members);
 }

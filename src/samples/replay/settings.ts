@@ -6,7 +6,8 @@ import { NO_AUTH } from '../../config/sections/auth.ts';
 import type { ProviderConfig } from '../../config/sections/providers.ts';
 import { profileFacts } from '../../config/vendors/profile-schema.ts';
 import { invalid } from '../../conversation/errors.ts';
-import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { withValueAt } from '../../lib/json/pointer.ts';
 import { checkTarget } from './known-target.ts';
 
 /** What a run sends, and with which configuration. */
@@ -41,7 +42,11 @@ export function withSetting(base: ReplaySetup, written: string): ReplaySetup {
   }
   if (key === 'repair') return { ...base, name, repair: onOff(text) };
   if (first === 'body' && rest.length > 0) {
-    return { ...base, name, edit: (body) => setIn(base.edit(body), rest, value) as JsonObject };
+    return {
+      ...base,
+      name,
+      edit: (body) => withValueAt(base.edit(body), rest, value) as JsonObject,
+    };
   }
   if (key === 'profile') {
     const profile = base.config.profiles[text];
@@ -50,7 +55,7 @@ export function withSetting(base: ReplaySetup, written: string): ReplaySetup {
   }
   if (first === 'profile') {
     const config = eachProvider(base.config, (one) => {
-      const profile = setIn(one.profile as unknown as Json, rest, value) as JsonObject;
+      const profile = withValueAt(one.profile as unknown as Json, rest, value) as JsonObject;
       checkFact(profile, rest[0]!, written);
       return { ...one, profile: profile as unknown as typeof one.profile };
     });
@@ -62,7 +67,7 @@ export function withSetting(base: ReplaySetup, written: string): ReplaySetup {
       `There is no setting "${key}": profile.…, body.…, to, repair, or a key of the configuration.`,
     );
   }
-  const config = setIn(base.config as unknown as Json, path, value) as unknown as Config;
+  const config = withValueAt(base.config as unknown as Json, path, value) as unknown as Config;
   return { ...base, name, config };
 }
 
@@ -138,21 +143,6 @@ export function eachProvider(
 ): Config {
   const entries = Object.entries(config.providers).map(([name, one]) => [name, change(one)]);
   return { ...config, providers: Object.fromEntries(entries) };
-}
-
-/** The value with `to` at a path; null removes the member. */
-function setIn(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
-  if (key === undefined) return to;
-  if (Array.isArray(value)) {
-    const list = value as readonly Json[];
-    return list.map((item, i) => (String(i) === key ? setIn(item, rest, to) : item));
-  }
-  const object = isObject(value) ? value : {};
-  if (rest.length === 0 && to === null) {
-    const { [key]: _, ...others } = object;
-    return others;
-  }
-  return { ...object, [key]: setIn(object[key] ?? {}, rest, to) };
 }
 
 /**

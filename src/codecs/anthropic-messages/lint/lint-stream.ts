@@ -1,6 +1,5 @@
 /** Checks a Messages stream strictly: one start, one block after another, one end, and nothing after it. */
 
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { type EventReader, lintEvents, type Report, type StreamLinter } from '../../lint.ts';
@@ -43,17 +42,12 @@ class MessagesStreamLinter implements EventReader {
   #output = 0;
   #ended: 'stop' | 'error' | undefined;
 
-  read(frame: SseFrame, report: Report): void {
-    const event = tryParse(frame.data ?? '');
-    if (!isObject(event)) {
-      report('', 'not-json', 'the data of the event is not a JSON object');
-      return;
-    }
-    if (frame.event !== event.type) {
+  read(event: JsonObject, name: string, report: Report): void {
+    if (name !== event.type) {
       const words =
-        frame.event === ''
+        name === ''
           ? `there is no "event: ${String(event.type)}" line: clients skip such an event`
-          : `the event line says ${frame.event}, the data ${String(event.type)}`;
+          : `the event line says ${name}, the data ${String(event.type)}`;
       report('/type', 'event-name', words);
     }
     if (this.#ended !== undefined) {

@@ -1,7 +1,6 @@
 /** Checks a Gemini stream strictly: reports what the official clients could not read. */
 
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
-import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { type EventReader, lintEvents, type Report, type StreamLinter } from '../../lint.ts';
 import { field, list, number, object, objects, text } from '../wire.ts';
 import { PART, PART_DATA } from './known-fields.ts';
@@ -21,12 +20,7 @@ class GeminiStreamLinter implements EventReader {
   #id: string | undefined;
   #output = 0;
 
-  read(frame: SseFrame, report: Report): void {
-    const chunk = tryParse(frame.data ?? '');
-    if (!isObject(chunk)) {
-      report('', 'not-json', 'the data of the event is not a JSON object');
-      return;
-    }
+  read(chunk: JsonObject, _name: string, report: Report): void {
     if (this.#failed) report('', 'after-end', 'a chunk behind an error');
     if (isObject(chunk.error)) {
       this.#failed = true;

@@ -1,6 +1,5 @@
 /** Checks a Chat Completions stream strictly: reports what the official clients could not accumulate. */
 
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import {
   type EventReader,
@@ -34,22 +33,17 @@ class ChatStreamLinter implements EventReader {
   #ended: 'done' | 'error' | undefined;
   #output = 0;
 
-  read(frame: SseFrame, report: Report): void {
-    if (frame.data === '[DONE]') {
-      if (this.#ended === 'done') report('', 'done-once', 'a second [DONE]');
-      this.#ended ??= 'done';
-      return;
-    }
-    const chunk = tryParse(frame.data ?? '');
-    if (!isObject(chunk)) {
-      report('', 'not-json', 'the data of the event is not a JSON object');
-      return;
-    }
+  done(report: Report): void {
+    if (this.#ended === 'done') report('', 'done-once', 'a second [DONE]');
+    this.#ended ??= 'done';
+  }
+
+  read(chunk: JsonObject, name: string, report: Report): void {
     if (this.#ended !== undefined) {
       report('', 'after-end', 'a chunk behind the end of the stream');
       return;
     }
-    if (frame.event === 'error' || isObject(chunk.error) || typeof chunk.error === 'string') {
+    if (name === 'error' || isObject(chunk.error) || typeof chunk.error === 'string') {
       this.#ended = 'error';
       return;
     }

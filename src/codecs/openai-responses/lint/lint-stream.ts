@@ -1,7 +1,6 @@
 /** Checks a Responses stream strictly: numbered events, items added and done, one terminal event that repeats them. */
 
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
-import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import {
   type EventReader,
   lintCounts,
@@ -23,20 +22,14 @@ class ResponsesStreamLinter implements EventReader {
   readonly #done = new Map<number, JsonObject>();
   #ended: 'terminal' | 'error' | undefined;
 
-  read(frame: SseFrame, report: Report, number: number): void {
-    if (frame.data === '[DONE]') {
-      // OpenRouter adds it; every client ignores it after the complete answer.
-      if (this.#ended === undefined)
-        report('', 'done-early', '[DONE] before the answer is complete');
-      return;
-    }
-    const event = tryParse(frame.data ?? '');
-    if (!isObject(event)) {
-      report('', 'not-json', 'the data of the event is not a JSON object');
-      return;
-    }
-    if (frame.event !== event.type) {
-      const words = `the event line says "${frame.event}", the data ${String(event.type)}`;
+  /** OpenRouter adds it; every client ignores it after the complete answer. */
+  done(report: Report): void {
+    if (this.#ended === undefined) report('', 'done-early', '[DONE] before the answer is complete');
+  }
+
+  read(event: JsonObject, name: string, report: Report, number: number): void {
+    if (name !== event.type) {
+      const words = `the event line says "${name}", the data ${String(event.type)}`;
       report('/type', 'event-name', words);
     }
     if (event.sequence_number !== undefined && event.sequence_number !== number) {
