@@ -1,5 +1,11 @@
 /** The hop ledger: the hops of an answer that the client never saw, stored for the client's next request. */
 
+import {
+  isRandom,
+  keyHash,
+  MIN_DISTINCTIVE,
+  withoutSpace,
+} from '../../conversation/session/answer-keys.ts';
 import type { Turn } from '../../conversation/types.ts';
 import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
 import type { Entries, RoomKind } from '../../state/key-value/room.ts';
@@ -44,27 +50,6 @@ export const TURNS: RoomKind<HopEntry> = {
   memory: { entries: 1000, bytes: Number.POSITIVE_INFINITY },
 };
 
-/** An answer of at least so many characters is recognised by its text alone. */
-const UNMISTAKABLE_LENGTH = 80;
-
-const sha = (text: string) =>
-  new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 40);
-
-/** Clients trim, join and re-wrap white space, so keys ignore it. */
-const withoutSpace = (text: string) => text.replace(/\s+/g, '');
-
-const RUN = /[0-9a-z]{12,}/gi;
-const MANY_DIGITS = /\d{12}/;
-
-/** Looks random: 16 letters and digits in a row with both among them, or 12 digits. */
-function isRandom(id: string): boolean {
-  for (const [run] of id.matchAll(RUN)) {
-    if (MANY_DIGITS.test(run)) return true;
-    if (run.length >= 16 && /\d/.test(run) && /[a-z]/i.test(run)) return true;
-  }
-  return false;
-}
-
 /**
  * The key of a call that the client saw, its own or a shown one. Some vendors number their calls
  * (`call_0`, `functions.Bash:0`): such an id identifies a call only together with the text around it.
@@ -73,7 +58,7 @@ function isRandom(id: string): boolean {
  */
 export function callKey(owner: string, id: string, text: string, textBefore: string): string {
   const context = isRandom(id) ? '' : `\0${withoutSpace(text)}\0${withoutSpace(textBefore)}`;
-  return sha(`call\0${owner}\0${id}${context}`);
+  return keyHash(`call\0${owner}\0${id}${context}`);
 }
 
 /**
@@ -83,8 +68,8 @@ export function callKey(owner: string, id: string, text: string, textBefore: str
 export function textKeys(owner: string, text: string, textBefore: string): readonly string[] {
   const bare = withoutSpace(text);
   if (bare === '') return [];
-  const exact = sha(`said\0${owner}\0${bare}\0${withoutSpace(textBefore)}`);
-  return bare.length < UNMISTAKABLE_LENGTH ? [exact] : [exact, sha(`said\0${owner}\0${bare}`)];
+  const exact = keyHash(`said\0${owner}\0${bare}\0${withoutSpace(textBefore)}`);
+  return bare.length < MIN_DISTINCTIVE ? [exact] : [exact, keyHash(`said\0${owner}\0${bare}`)];
 }
 
 /** The text of a turn, tool results included. */
