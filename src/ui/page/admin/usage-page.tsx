@@ -6,7 +6,7 @@ import { act, saveFile } from '../kit/copy.tsx';
 import { count, percent, several, short, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
-import { go, hashOf, type Query, type Route, withQuery } from '../kit/route.ts';
+import { hashOf, type Query, type Route, refine } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
 import { getUsage, report, tokensIn, tokensOut, type Usage, type UsageGroup } from './api.ts';
@@ -63,7 +63,7 @@ export function UsagePage({ route }: { route: Route }) {
       about={t`What was used and what it cost. Days and hours are in UTC.`}
       loaded={loaded}
     >
-      <Bar route={route} labels={labels} step={step} />
+      <Bar query={query} labels={labels} step={step} />
       {found && data.length === 0 && (
         <Blank title={t`Nothing was used in this time`}>
           <p>{t`Each request that reaches a vendor appears here within a second, with its tokens and cost. Choose a longer period, or send a request.`}</p>
@@ -94,20 +94,18 @@ export function UsagePage({ route }: { route: Route }) {
 }
 
 interface BarProps {
-  readonly route: Route;
+  readonly query: Query;
   readonly labels: readonly string[];
   readonly step: Step;
 }
 
-function Bar({ route, labels, step }: BarProps) {
-  const { query } = route;
-  const change = (changes: Query) => go(withQuery(route, changes), true);
+function Bar({ query, labels, step }: BarProps) {
   const date = (name: 'from' | 'to', label: string) => (
     <input
       type="date"
       aria-label={label}
       value={/^\d{4}-\d{2}-\d{2}/.test(query[name] ?? '') ? query[name]!.slice(0, 10) : ''}
-      onChange={({ currentTarget }) => change({ [name]: currentTarget.value })}
+      onChange={({ currentTarget }) => refine({ [name]: currentTarget.value })}
     />
   );
   const by = query.by ?? 'key';
@@ -117,20 +115,20 @@ function Bar({ route, labels, step }: BarProps) {
         label={t`Sum by`}
         options={[...BY, ...labels.map((name) => [`label.${name}`, t`${name} (label)`] as const)]}
         value={by}
-        choose={(next) => change({ by: next })}
+        choose={(next) => refine({ by: next })}
       />
       <Segments
         label={t`Show`}
         options={MEASURES}
         value={measureOf(query.show)}
-        choose={(show) => change({ show })}
+        choose={(show) => refine({ show })}
       />
       <i class="break" />
       <Segments
         label={t`Time`}
         options={RANGES}
         value={query.to === undefined ? (query.from ?? RANGE) : ''}
-        choose={(from) => change({ to: '', step: '', from })}
+        choose={(from) => refine({ to: '', step: '', from })}
       />
       <div class="dates">
         {date('from', t`From`)} – {date('to', t`To`)}
@@ -139,13 +137,13 @@ function Bar({ route, labels, step }: BarProps) {
         label={t`Step`}
         options={STEPS.filter(([one]) => one !== 'hour' || by !== 'session')}
         value={step}
-        choose={(next) => change({ step: next })}
+        choose={(next) => refine({ step: next })}
       />
       {query.key !== undefined && (
         <span class="chip">
           {rich`key ${<code>{query.key}</code>}
           ${(
-            <Button class="tiny" aria-label={t`Show all keys`} onClick={() => change({ key: '' })}>
+            <Button class="tiny" aria-label={t`Show all keys`} onClick={() => refine({ key: '' })}>
               ×
             </Button>
           )}`}

@@ -7,7 +7,7 @@ import { count, millis, percent, short, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
-import { currentRoute, filtersOf, go, hashOf, type Query, withQuery } from '../kit/route.ts';
+import { filtersOf, go, hashOf, type Query, refine } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { type Fact, Facts, Problem, Segments } from '../kit/ui.tsx';
 import { Filters } from '../list/filters.tsx';
@@ -26,8 +26,6 @@ const RANGE = '1h';
 const BUCKETS = 60;
 /** Milliseconds between two reloads. */
 const RELOAD_AFTER = 10_000;
-
-const change = (changes: Query) => go(withQuery(currentRoute(), changes), true);
 
 export function ChartsPage({ info, route, switched }: PageProps) {
   const query = filtersOf(route.query);
@@ -51,9 +49,9 @@ export function ChartsPage({ info, route, switched }: PageProps) {
           label={t`Time`}
           options={RANGES}
           value={query.since ?? RANGE}
-          choose={(since) => change({ since, until: '' })}
+          choose={(since) => refine({ since, until: '' })}
         />
-        <Filters query={query} change={change} />
+        <Filters query={query} change={refine} />
       </div>
       {/* What is drawn is what is recorded. */}
       <KeepLine info={info} switched={switched} />

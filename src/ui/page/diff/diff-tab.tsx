@@ -6,17 +6,18 @@ import { parsedBody } from '../exchange/bodies.ts';
 import {
   inOrder,
   isStream,
-  StageSelect,
+  stageChoices,
   stageInfoOf,
   stageTitle,
   type ViewProps,
 } from '../exchange/stages.tsx';
 import { getDiff } from '../kit/api-calls.ts';
+import { Select } from '../kit/form.tsx';
 import { count, several } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { noteLink, useMeaning } from '../kit/notes.tsx';
-import { go, type Query, withQuery } from '../kit/route.ts';
+import { refine } from '../kit/route.ts';
 import { Button, Problem, Segments } from '../kit/ui.tsx';
 import { type DiffRow, diffRows } from './diff-rows.ts';
 import { DiffLines } from './diff-view.tsx';
@@ -81,6 +82,7 @@ export function DiffTab({ detail, route }: ViewProps) {
     (signal) => compare(detail, [a, b, query.as ?? ''], signal),
     [a, b, query.as, detail.row.state],
   );
+  const choices = stageChoices(stages);
   const content = useRef<HTMLDivElement>(null);
   const current = useRef(-1);
   const changesOf = (rule?: string): HTMLElement[] =>
@@ -95,7 +97,6 @@ export function DiffTab({ detail, route }: ViewProps) {
     marked[0]?.scrollIntoView({ block: 'center' });
     current.current = -1;
   }, [data, query.rule]);
-  const change = (changes: Query) => go(withQuery(route, changes), true);
   const step = (by: 1 | -1) => {
     const all = changesOf(query.rule);
     if (all.length === 0) return;
@@ -106,7 +107,7 @@ export function DiffTab({ detail, route }: ViewProps) {
     target.scrollIntoView({ block: 'center' });
   };
   const keys = {
-    v: () => change({ as: data?.picture === 'meaning' ? 'side' : 'meaning' }),
+    v: () => refine({ as: data?.picture === 'meaning' ? 'side' : 'meaning' }),
     n: () => step(1),
     p: () => step(-1),
   };
@@ -115,23 +116,23 @@ export function DiffTab({ detail, route }: ViewProps) {
     <div class="diff-tab">
       <div class="bar">
         <span class="pickers">
-          <StageSelect
-            label={t`From`}
-            stages={stages}
-            current={a}
-            choose={(next) => change({ a: next, b, rule: '' })}
+          <Select
+            aria-label={t`From`}
+            value={a}
+            all={choices}
+            choose={(next) => refine({ a: next, b, rule: '' })}
           />
           <span aria-hidden="true">→</span>
-          <StageSelect
-            label={t`To`}
-            stages={stages}
-            current={b}
-            choose={(next) => change({ a, b: next, rule: '' })}
+          <Select
+            aria-label={t`To`}
+            value={b}
+            all={choices}
+            choose={(next) => refine({ a, b: next, rule: '' })}
           />
           <Button
             class="tiny"
             aria-label={t`Swap both sides`}
-            onClick={() => change({ a: b, b: a, rule: '' })}
+            onClick={() => refine({ a: b, b: a, rule: '' })}
           >
             ⇄
           </Button>
@@ -141,7 +142,7 @@ export function DiffTab({ detail, route }: ViewProps) {
           label={t`View`}
           options={PICTURES}
           value={data?.picture ?? ''}
-          choose={(as) => change({ as })}
+          choose={(as) => refine({ as })}
         />
         <span class="stepper">
           <Button class="tiny" aria-label={t`Previous change (p)`} onClick={() => step(-1)}>
@@ -156,7 +157,7 @@ export function DiffTab({ detail, route }: ViewProps) {
         <Rules
           {...data}
           rule={query.rule}
-          choose={(rule) => change({ rule: query.rule === rule ? '' : rule })}
+          choose={(rule) => refine({ rule: query.rule === rule ? '' : rule })}
         />
       )}
       <div class="content" ref={content} aria-busy={busy || undefined}>

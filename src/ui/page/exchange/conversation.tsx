@@ -1,10 +1,12 @@
 /** A body as a conversation: turns, tool calls and their results. */
 
-import { useState } from 'preact/hooks';
+import { createContext } from 'preact';
+import { useContext, useState } from 'preact/hooks';
 import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
+import { getConversation } from '../kit/api-calls.ts';
 import { JsonTree } from '../kit/code.tsx';
 import { bytes, count, several, worded } from '../kit/format.ts';
 import { hasWord } from '../kit/highlight.ts';
@@ -23,29 +25,31 @@ const LINES: Readonly<Record<string, number>> = { system: 8, developer: 8, tool:
 /** Characters of a text that is loaded whole. */
 const WHOLE = 5_000_000;
 
-/** Where the parts of a conversation come from. */
+/** The body that a conversation was read from. */
 export interface Source {
+  readonly id: string;
+  readonly stage: string;
   readonly notes?: readonly Note[];
-  /** The same body with longer texts. */
-  readonly again: (chars: number) => Promise<ConversationView>;
   /** Where the pictures of the body come from; left out: they stand there by kind and size. */
   readonly pictures?: PictureSource;
   /** The search that led here: texts with its words are shown whole. */
   readonly q?: string;
 }
 
-export const Conversation = ({ view, of }: { view: ConversationView; of: Source }) => (
+export const SourceContext = createContext<Source>({ id: '', stage: '' });
+
+export const Conversation = ({ view }: { view: ConversationView }) => (
   <div class="talk">
     <Settings all={view.settings} facts={[view.model, ...outcomeOf(view)]} />
     <TalkProblem {...view} />
     <Incomplete {...view} />
     {view.system.length > 0 && (
       <TurnBox who="system" number="–">
-        <Blocks blocks={view.system} at="system" of={of} />
+        <Blocks blocks={view.system} at="system" />
       </TurnBox>
     )}
     <Tools all={view.tools} />
-    <Turns all={view.turns} of={of} />
+    <Turns all={view.turns} />
   </div>
 );
 
@@ -154,13 +158,11 @@ export const Tools = ({ all }: { all: readonly ToolView[] }) =>
   );
 
 /** Turns with those in the middle folded. */
-export function Turns({ all, of }: { all: readonly TurnView[]; of: Source }) {
+export function Turns({ all }: { all: readonly TurnView[] }) {
   const last = all.length - TAIL;
   const [next, setNext] = useState(last - HEAD <= 4 ? all.length : HEAD);
   const range = (from: number, to: number) =>
-    all
-      .slice(from, to)
-      .map((view, i) => <Turn key={from + i} view={view} index={from + i} of={of} />);
+    all.slice(from, to).map((view, i) => <Turn key={from + i} {...view} index={from + i} />);
   return (
     <div class="turns">
       {range(0, next)}
@@ -176,20 +178,15 @@ export function Turns({ all, of }: { all: readonly TurnView[]; of: Source }) {
   );
 }
 
-interface TurnProps {
-  readonly view: TurnView;
-  /** Its number in the request. */
-  readonly index: number;
-  readonly of: Source;
-}
-
-export function Turn({ view: { role, blocks, at }, index, of }: TurnProps) {
+/** @param index its number in the request */
+export function Turn({ role, blocks, at, index }: TurnView & { readonly index: number }) {
+  const { notes = [] } = useContext(SourceContext);
   const results = blocks.length > 0 && blocks.every(({ type }) => type === 'tool-result');
   const who = results ? 'tool' : role;
   return (
-    <TurnBox who={who} rules={rulesAt(at, of.notes ?? [])} number={String(index)}>
+    <TurnBox who={who} rules={rulesAt(at, notes)} number={String(index)}>
       {blocks.length === 0 && <p class="soft">{t`(nothing)`}</p>}
-      <Blocks blocks={blocks} at={index} of={of} lines={LINES[who]} />
+      <Blocks blocks={blocks} at={index} lines={LINES[who]} />
     </TurnBox>
   );
 }
@@ -235,14 +232,13 @@ interface BlocksProps {
   readonly blocks: readonly BlockView[];
   /** The index of their turn, or `system`. */
   readonly at: number | 'system';
-  readonly of: Source;
   /** Lines of each text that are shown at first. */
   readonly lines?: number | undefined;
 }
 
 /** The blocks of a turn, of an answer or of the instructions. */
-export const Blocks = ({ blocks, at, of, lines = LINES[at] }: BlocksProps) =>
-  blocks.map((one, i) => <Block key={i} one={one} place={[at, i]} of={of} lines={lines} />);
+export const Blocks = ({ blocks, at, lines = LINES[at] }: BlocksProps) =>
+  blocks.map((one, i) => <Block key={i} one={one} place={[at, i]} lines={lines} />);
 
 /** Names of the notes about this place or a place inside it. */
 function rulesAt(at: string | undefined, notes: readonly Note[]): readonly string[] {
@@ -262,13 +258,13 @@ type Place = readonly (number | 'system')[];
 interface BlockProps {
   readonly one: BlockView;
   readonly place: Place;
-  readonly of: Source;
   readonly lines?: number | undefined;
 }
 
-function Block({ one, place, of, lines }: BlockProps) {
+function Block({ one, place, lines }: BlockProps) {
+  const { id, stage, q = '', pictures } = useContext(SourceContext);
   const rest = async () => {
-    const found = blockAt(await of.again(WHOLE), place);
+    const found = blockAt(await getConversation(id, stage, WHOLE), place);
     return found !== undefined && 'text' in found ? found.text : '';
   };
   const text = (cls?: string) =>
@@ -277,7 +273,7 @@ function Block({ one, place, of, lines }: BlockProps) {
         view={one}
         {...(cls && { class: cls })}
         rest={rest}
-        lines={hasWord(one.text, of.q ?? '') ? ALL_LINES : lines}
+        lines={hasWord(one.text, q) ? ALL_LINES : lines}
       />
     );
   switch (one.type) {
@@ -327,12 +323,12 @@ function Block({ one, place, of, lines }: BlockProps) {
         <div class="block result" data-failed={String(one.is_error)}>
           <CallHead name={one.is_error ? t`error` : t`result`} by={one.by} id={one.call_id} />
           {one.content.map((inner, i) => (
-            <Block key={i} one={inner} place={[...place, i]} of={of} lines={lines} />
+            <Block key={i} one={inner} place={[...place, i]} lines={lines} />
           ))}
         </div>
       );
     case 'media':
-      return <Media one={one} pictures={of.pictures} />;
+      return <Media one={one} pictures={pictures} />;
     case 'opaque':
       return (
         <div class="block opaque">

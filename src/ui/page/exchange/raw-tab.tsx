@@ -6,18 +6,19 @@ import type { SampleStage } from '../../../samples/sample.ts';
 import { getBody, getConversation } from '../kit/api-calls.ts';
 import { JsonView, RawText } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
+import { Select } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
+import { type ExchangeRoute, filtersOf, go, hashOf, refine, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments } from '../kit/ui.tsx';
 import { MAX, type Parsed, parsedBody } from './bodies.ts';
-import { Conversation } from './conversation.tsx';
+import { Conversation, SourceContext } from './conversation.tsx';
 import {
   inOrder,
   isStream,
   StageList,
-  StageSelect,
+  stageChoices,
   stageInfoOf,
   stageTitle,
   type ViewProps,
@@ -58,8 +59,11 @@ type Draw = (
 const DRAW: Readonly<Record<Mode, Draw>> = {
   async talk(id, { stage }, notes, signal) {
     const view = await getConversation(id, stage, 20_000, signal);
-    const again = (chars: number) => getConversation(id, stage, chars);
-    return <Conversation view={view} of={{ notes, again }} />;
+    return (
+      <SourceContext.Provider value={{ id, stage, notes }}>
+        <Conversation view={view} />
+      </SourceContext.Provider>
+    );
   },
   async json(id, stage, notes, signal) {
     const stream = isStream(stage);
@@ -105,10 +109,10 @@ export function RawTab({ detail, route }: ViewProps) {
       <div class="main">
         <div class="bar">
           <RawSides route={route} />
-          <StageSelect
-            label={t`Body`}
-            stages={stages}
-            current={stage}
+          <Select
+            aria-label={t`Body`}
+            value={stage}
+            all={stageChoices(stages)}
             choose={(next) => go(to(next))}
           />
           <h2>{stageTitle(stage)}</h2>
@@ -116,7 +120,7 @@ export function RawTab({ detail, route }: ViewProps) {
             label={t`View`}
             options={MODES}
             value={mode}
-            choose={(name) => go(withQuery(route, { as: name === 'talk' ? '' : name }), true)}
+            choose={(name) => refine({ as: name === 'talk' ? '' : name })}
           />
           {info && (
             <CopyButton

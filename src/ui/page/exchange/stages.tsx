@@ -2,7 +2,6 @@
 
 import type { SampleMeta, SampleStage } from '../../../samples/sample.ts';
 import type { Info, SampleDetail } from '../../api/api.ts';
-import { Select } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import type { ExchangeRoute } from '../kit/route.ts';
@@ -37,6 +36,10 @@ export function stageTitle(stage: string): string {
   const { group, name } = stageLabel(stage);
   return t`${group} ${name.toLowerCase()}`;
 }
+
+/** For a menu of bodies. */
+export const stageChoices = (stages: readonly string[]) =>
+  stages.map((stage) => [stage, stageTitle(stage)] as const);
 
 /** A body is a stream of events. */
 export const isStream = (stageInfo: SampleStage): boolean => stageInfo.file.endsWith('.sse');
@@ -83,20 +86,3 @@ export function StageList({ detail: { meta }, current, href }: StageListProps) {
     </nav>
   );
 }
-
-interface StageSelectProps {
-  readonly label: string;
-  readonly stages: readonly string[];
-  readonly current: string;
-  readonly choose: (stage: string) => void;
-}
-
-/** A menu of bodies. */
-export const StageSelect = ({ label, stages, current, choose }: StageSelectProps) => (
-  <Select
-    aria-label={label}
-    value={current}
-    choose={choose}
-    all={stages.map((stage) => [stage, stageTitle(stage)])}
-  />
-);

@@ -7,7 +7,7 @@ import { getEvents } from '../kit/api-calls.ts';
 import { count, millis } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { currentRoute, type ExchangeRoute, go, withQuery } from '../kit/route.ts';
+import { currentRoute, type ExchangeRoute, refine } from '../kit/route.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 import { RawSides } from './raw-tab.tsx';
 import { isStream, stageInfoOf, stageTitle, type ViewProps } from './stages.tsx';
@@ -87,7 +87,7 @@ function Scrubber({ left, right, steps, route }: Tapes & { readonly route: Excha
     const { n } = currentRoute().query;
     return n === undefined || !/^\d+$/.test(n) ? steps.length : clamp(Number(n));
   };
-  const moveTo = (n: number) => go(withQuery(route, { n: String(clamp(n)) }), true);
+  const moveTo = (n: number) => refine({ n: String(clamp(n)) });
   const moveBy = (by: number) => moveTo(at() + by);
   useLayoutEffect(() => {
     if (!playing) return;

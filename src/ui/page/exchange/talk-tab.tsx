@@ -1,13 +1,13 @@
 /** The first tab: what was asked and what was answered, side by side; "v" shows both as the vendor saw them. */
 
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import type { ConversationView, SampleDetail, TurnView } from '../../api/api.ts';
+import type { ConversationView, SampleDetail, TurnView, UiRow } from '../../api/api.ts';
 import { getConversation } from '../kit/api-calls.ts';
 import { count, millis, several } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { go, withQuery } from '../kit/route.ts';
+import { refine } from '../kit/route.ts';
 import { Banner, type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
 import {
   Blocks,
@@ -16,6 +16,7 @@ import {
   outcomeOf,
   Settings,
   type Source,
+  SourceContext,
   TalkProblem,
   Tools,
   Turn,
@@ -50,7 +51,7 @@ export function TalkTab({ detail, route }: ViewProps) {
   useLayoutEffect(() => {
     if (ready) highlight(halves.current!, q, true);
   }, [ready, q, as]);
-  const show = (next: string) => go(withQuery(route, { as: next }), true);
+  const show = (next: string) => refine({ as: next });
   useKeys({ v: () => show(vendor ? '' : 'vendor') }, 2);
   return (
     <div class="talk-tab">
@@ -60,13 +61,19 @@ export function TalkTab({ detail, route }: ViewProps) {
       <div class="speakers" ref={halves} aria-busy={asked.busy || undefined}>
         <section class="speaker" aria-label={t`Asked`}>
           <Problem text={asked.problem} />
-          {asked.view && <Question view={asked.view} of={{ ...asked.of, q }} />}
+          {asked.view && (
+            <SourceContext.Provider value={{ ...asked.of, q }}>
+              <Question {...asked.view} />
+            </SourceContext.Provider>
+          )}
           {!asked.recorded && <p class="soft">{t`The request was not recorded.`}</p>}
         </section>
         <section class="speaker" aria-label={t`Answered`}>
           <Problem text={answered.problem} />
           {answered.view && (
-            <Answer view={answered.view} detail={detail} of={{ ...answered.of, q }} />
+            <SourceContext.Provider value={{ ...answered.of, q }}>
+              <Answer view={answered.view} row={row} />
+            </SourceContext.Provider>
           )}
           {!answered.recorded && (
             <>
@@ -103,11 +110,7 @@ function useBody({ row, meta }: SampleDetail, stage: string, every?: number): Bo
     every,
   );
   const pictures = useMemo(() => picturesOf(row.id, stage), [row.id, stage]);
-  const of: Source = {
-    notes: meta.notes,
-    again: (chars) => getConversation(row.id, stage, chars),
-    pictures,
-  };
+  const of: Source = { id: row.id, stage, notes: meta.notes, pictures };
   return { recorded, view: data?.stage === stage ? data.view : undefined, problem, busy, of };
 }
 
@@ -125,7 +128,7 @@ const Missing = ({ problem }: { problem: string | undefined }) =>
     <Banner text={problem} />
   );
 
-function Question({ view, of }: { view: ConversationView; of: Source }) {
+function Question(view: ConversationView) {
   const from = newFrom(view.turns);
   const earlier = view.turns.slice(0, from);
   const system = view.system.reduce(
@@ -143,7 +146,7 @@ function Question({ view, of }: { view: ConversationView; of: Source }) {
         <Folded title={t`System prompt`} about={t`${count(system)} characters`}>
           {() => (
             <div class="said">
-              <Blocks blocks={view.system} at="system" of={of} />
+              <Blocks blocks={view.system} at="system" />
             </div>
           )}
         </Folded>
@@ -154,11 +157,11 @@ function Question({ view, of }: { view: ConversationView; of: Source }) {
           title={several(earlier.length, 'earlier turn')}
           about={t`said before this exchange`}
         >
-          {() => <Turns all={earlier} of={of} />}
+          {() => <Turns all={earlier} />}
         </Folded>
       )}
       {view.turns.slice(from).map((turn, i) => (
-        <Turn key={from + i} view={turn} index={from + i} of={of} />
+        <Turn key={from + i} {...turn} index={from + i} />
       ))}
     </>
   );
@@ -179,13 +182,7 @@ function newFrom(turns: readonly TurnView[]): number {
   return Math.max(0, from);
 }
 
-interface AnswerProps {
-  readonly view: ConversationView;
-  readonly detail: SampleDetail;
-  readonly of: Source;
-}
-
-function Answer({ view, detail: { row }, of }: AnswerProps) {
+function Answer({ view, row }: { view: ConversationView; row: UiRow }) {
   const facts = [...outcomeOf(view), ...(row.total_ms === null ? [] : [millis(row.total_ms)])];
   return (
     <>
@@ -195,7 +192,7 @@ function Answer({ view, detail: { row }, of }: AnswerProps) {
       <TalkProblem {...view} />
       {row.state !== 'open' && <Incomplete {...view} />}
       <div class="said answer">
-        <Blocks blocks={view.turns.flatMap((turn) => turn.blocks)} at={0} of={of} />
+        <Blocks blocks={view.turns.flatMap((turn) => turn.blocks)} at={0} />
       </div>
     </>
   );

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Info, JobEvent, JobView, SampleDetail, SpendPlan } from '../../api/api.ts';
-import { stageTitle } from '../exchange/stages.tsx';
+import { stageChoices } from '../exchange/stages.tsx';
 import {
   cancelJob,
   followJob,
@@ -157,7 +157,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
         label={t`Send`}
         hint={t`a client request passes the whole gateway, a vendor request goes to the vendor unchanged`}
       >
-        <Select name="stage" all={sendable.map((one) => [one, stageTitle(one)])} />
+        <Select name="stage" all={stageChoices(sendable)} />
       </Field>
       <Field label={t`To`} hint="provider/model">
         <Word

@@ -120,6 +120,9 @@ export function withQuery<R extends Route>(route: R, changes: Query): R {
 
 export const currentRoute = (): Route => readRoute(location.hash);
 
+/** Changes values of the address's query; '' removes one. */
+export const refine = (changes: Query): void => go(withQuery(currentRoute(), changes), true);
+
 /** Goes to a state, at once: the next key is the new view's. `quiet`: replaces the current history entry, so that "back" skips it. */
 export function go(route: Route, quiet = false): void {
   const hash = hashOf(route);

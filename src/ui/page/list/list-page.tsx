@@ -5,7 +5,7 @@ import type { Info, UiRow } from '../../api/api.ts';
 import { Snippet } from '../kit/copy.tsx';
 import { rich, t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
-import { currentRoute, filtersOf, go, type Query, withQuery } from '../kit/route.ts';
+import { currentRoute, filtersOf, go, type Query, refine } from '../kit/route.ts';
 import { Blank, Button, DocLink, Problem } from '../kit/ui.tsx';
 import { chosenLook } from './columns.ts';
 import { ExchangeList, type ListHandle } from './exchange-list.tsx';
@@ -20,8 +20,6 @@ interface ListPageProps extends PageProps {
   /** The state of the live feed changed. */
   readonly feed: (state: Feed) => void;
 }
-
-const refine = (changes: Query) => go(withQuery(currentRoute(), changes), true);
 
 /** Opens an exchange; while one is open, in the same view. */
 function choose(id: string, moved: boolean): void {

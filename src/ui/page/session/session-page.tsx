@@ -2,8 +2,8 @@
 
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SessionStep, SessionView } from '../../api/api.ts';
-import { Blocks, Turn, TurnBox } from '../exchange/conversation.tsx';
-import { getConversation, getSession } from '../kit/api-calls.ts';
+import { Blocks, SourceContext, Turn, TurnBox } from '../exchange/conversation.tsx';
+import { getSession } from '../kit/api-calls.ts';
 import { Id } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
@@ -146,9 +146,6 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
   const { row, added, answered, cache, problem } = step;
   const [status, text] = statusLabel(row);
   const query = { session: row.session };
-  const of = (stage: string) => ({
-    again: (chars: number) => getConversation(row.id, stage, chars),
-  });
   return (
     <article
       class="step"
@@ -176,13 +173,17 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
           {said(cache.lost.text)}
         </p>
       )}
-      {added.map((turn) => (
-        <Turn key={turn.index} view={turn} index={turn.index} of={of('client-request')} />
-      ))}
+      <SourceContext.Provider value={{ id: row.id, stage: 'client-request' }}>
+        {added.map((turn) => (
+          <Turn key={turn.index} {...turn} />
+        ))}
+      </SourceContext.Provider>
       {answered.length > 0 && (
-        <TurnBox who="assistant">
-          <Blocks blocks={answered} at={0} of={of('client-response')} />
-        </TurnBox>
+        <SourceContext.Provider value={{ id: row.id, stage: 'client-response' }}>
+          <TurnBox who="assistant">
+            <Blocks blocks={answered} at={0} />
+          </TurnBox>
+        </SourceContext.Provider>
       )}
       {problem !== null && <p class="problem">{problem}</p>}
     </article>
