@@ -120,33 +120,23 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   const elapsed = row.state === 'open' ? Math.max(0, Date.now() - row.time) : 0;
   const last = row.total_ms ?? client.response?.until ?? Math.max(elapsed, latest(detail));
   const lines: Line[] = [];
-  const several = hops.length > 1;
   for (const { hop, tries } of hops) {
     for (const [i, one] of tries.entries()) {
-      const line = tryLine({ hop, one, numbered: several, tries: tries.length }, last);
-      const pausedAt = tries[i - 1]?.end_at ?? null;
-      // The pause before another try stands on that try's line.
-      const pause: readonly Span[] =
-        pausedAt === null || one.sent_at === null || one.sent_at - pausedAt < 1
-          ? []
-          : [{ from: pausedAt, to: one.sent_at, kind: 'pause' }];
-      const waited = pause
-        .map(({ from, to }) => t`after a pause of ${millis(to - from)}, `)
-        .join('');
-      lines.push({ ...line, spans: [...pause, ...line.spans], text: `${waited}${line.text}` });
+      const names = [
+        hops.length > 1 ? t`hop ${hop}` : '',
+        tries.length > 1 ? t`attempt ${one.try}` : '',
+      ];
+      const name = names.filter((part) => part !== '').join(' ') || t`vendor`;
+      lines.push({ name, ...tryLine(one, tries[i - 1]?.end_at ?? null, last) });
     }
-    for (const tool of tools.filter((run) => run.hop === hop)) {
-      const from = tool.at ?? 0;
-      const to = from + (tool.ms ?? 0);
+    for (const { name, at, ms, error } of tools.filter((run) => run.hop === hop)) {
+      const kind = error === undefined ? 'tool' : 'failed';
       lines.push({
-        name: tool.name,
+        name,
         what: t`tool`,
-        tone: tool.error === undefined ? 'ok' : 'bad',
-        spans:
-          tool.at === undefined
-            ? []
-            : [{ from, to, kind: tool.error === undefined ? 'tool' : 'failed' }],
-        text: tool.error ?? millis(tool.ms),
+        tone: error === undefined ? 'ok' : 'bad',
+        spans: at === undefined ? [] : [{ from: at, to: at + (ms ?? 0), kind }],
+        text: error ?? millis(ms),
         stage: null,
         indent: true,
       });
@@ -180,29 +170,19 @@ function linesOf(detail: SampleDetail): readonly Line[] {
 const latest = ({ hops, client }: SampleDetail): number =>
   Math.max(
     client.response?.at ?? 0,
-    ...hops.flatMap(({ tries }) =>
-      tries.flatMap(({ sent_at, head_at, first_at, end_at }) => [
-        sent_at ?? 0,
-        head_at ?? 0,
-        first_at ?? 0,
-        end_at ?? 0,
-      ]),
-    ),
+    ...hops
+      .flatMap(({ tries }) => tries)
+      .flatMap(({ sent_at, head_at, first_at, end_at }) => [sent_at, head_at, first_at, end_at])
+      .map((time) => time ?? 0),
   );
 
-interface TryOfHop {
-  readonly hop: number;
-  readonly one: TryView;
-  /** There are several hops. */
-  readonly numbered: boolean;
-  /** How many tries this hop took. */
-  readonly tries: number;
-}
-
-function tryLine({ hop, one, numbered, tries }: TryOfHop, last: number): Line {
+/** @param before the end of the try before: the pause after it stands on this line */
+function tryLine(one: TryView, before: number | null, last: number): Omit<Line, 'name'> {
   const failed = one.error !== null || (one.status ?? 0) >= 400;
   const end = one.end_at ?? last;
+  const paused = before === null || one.sent_at === null ? 0 : one.sent_at - before;
   const spans: Span[] = [];
+  if (paused >= 1) spans.push({ from: before!, to: one.sent_at!, kind: 'pause' });
   if (one.sent_at !== null) {
     const head = one.head_at ?? one.first_at ?? end;
     const connected = one.connected_at ?? one.sent_at;
@@ -218,28 +198,22 @@ function tryLine({ hop, one, numbered, tries }: TryOfHop, last: number): Line {
   const connecting = one.connected_at === null ? 0 : one.connected_at - (one.sent_at ?? 0);
   const waited = requestedAt === null ? null : (one.first_at ?? end) - requestedAt;
   const streamed = one.first_at === null ? null : end - one.first_at;
+  const facts = [
+    // Short connection times, as on the same machine, are not mentioned.
+    connecting >= 1 && t`${millis(connecting)} connect`,
+    waited !== null && t`${millis(waited)} wait`,
+    streamed !== null && (one.stream ? t`${millis(streamed)} stream` : t`${millis(streamed)} body`),
+    one.response_bytes > 0 && bytes(one.response_bytes),
+  ];
   const text = failed
     ? (one.error?.message ?? t`status ${one.status ?? 0}`)
-    : [
-        // Short connection times, as on the same machine, are not mentioned.
-        connecting < 1 ? '' : t`${millis(connecting)} connect`,
-        waited === null ? '' : t`${millis(waited)} wait`,
-        streamed === null
-          ? ''
-          : one.stream
-            ? t`${millis(streamed)} stream`
-            : t`${millis(streamed)} body`,
-        one.response_bytes > 0 ? bytes(one.response_bytes) : '',
-      ]
-        .filter((part) => part !== '')
-        .join(', ');
-  const names = [numbered ? t`hop ${hop}` : '', tries > 1 ? t`attempt ${one.try}` : ''];
+    : facts.filter((fact) => fact !== false).join(', ');
+  const waitedFirst = paused >= 1 ? t`after a pause of ${millis(paused)}, ` : '';
   return {
-    name: names.filter((name) => name !== '').join(' ') || t`vendor`,
     what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
     tone: failed ? 'bad' : one.counted ? 'ok' : 'quiet',
     spans,
-    text: one.cut ? t`${text} (cut)` : text,
+    text: waitedFirst + (one.cut ? t`${text} (cut)` : text),
     stage: one.response ?? one.request,
     indent: false,
   };

@@ -26,14 +26,20 @@ function blocks(text: string): readonly VNode[] {
     flush();
     out.push(block);
   };
-  for (let i = 0; i < lines.length; i++) {
-    const line = lines[i]!;
+  let i = 0;
+  /** The next lines, as long as they fit. */
+  const take = (fits: (line: string) => boolean): readonly string[] => {
+    const from = i;
+    while (i < lines.length && fits(lines[i]!)) i++;
+    return lines.slice(from, i);
+  };
+  while (i < lines.length) {
+    const line = lines[i++]!;
     const fence = FENCE.exec(line);
     const heading = HEADING.exec(line);
     if (fence !== null) {
-      const sign = fence[1]!;
-      const code: string[] = [];
-      while (++i < lines.length && !lines[i]!.trimStart().startsWith(sign)) code.push(lines[i]!);
+      const code = take((one) => !one.trimStart().startsWith(fence[1]!));
+      i++;
       add(<CodeBlock code={code.join('\n')} language={fence[2] ?? ''} />);
     } else if (line.trim() === '') {
       flush();
@@ -43,35 +49,30 @@ function blocks(text: string): readonly VNode[] {
     } else if (RULE.test(line)) {
       add(<hr />);
     } else if (line.startsWith('>')) {
-      const quoted: string[] = [];
-      for (; i < lines.length && lines[i]!.startsWith('>'); i++) {
-        quoted.push(lines[i]!.replace(/^> ?/, ''));
-      }
-      i--;
-      add(<blockquote>{inline(quoted.join('\n'))}</blockquote>);
+      const quoted = [line, ...take((one) => one.startsWith('>'))];
+      add(
+        <blockquote>{inline(quoted.map((one) => one.replace(/^> ?/, '')).join('\n'))}</blockquote>,
+      );
     } else if (ITEM.test(line)) {
       const items: RegExpExecArray[] = [];
-      for (; i < lines.length; i++) {
-        const item = ITEM.exec(lines[i]!);
+      for (const one of [line, ...take(isOfList)]) {
+        const item = ITEM.exec(one);
         if (item !== null) items.push(item);
-        else if (items.length > 0 && /^\s+\S/.test(lines[i]!) && FENCE.exec(lines[i]!) === null) {
-          items.at(-1)![3] += `\n${lines[i]!.trim()}`;
-        } else break;
+        else items.at(-1)![3] += `\n${one.trim()}`;
       }
-      i--;
       add(<List items={items} />);
-    } else if (line.includes('|') && isTableRule(lines[i + 1] ?? '')) {
-      const rows: string[] = [];
-      const head = line;
-      i += 2;
-      for (; i < lines.length && lines[i]!.includes('|'); i++) rows.push(lines[i]!);
-      i--;
-      add(<Rows head={head} rows={rows} />);
+    } else if (line.includes('|') && isTableRule(lines[i] ?? '')) {
+      i++;
+      add(<Rows head={line} rows={take((one) => one.includes('|'))} />);
     } else paragraph.push(line);
   }
   flush();
   return out;
 }
+
+/** An item, or more of the one before. */
+const isOfList = (line: string): boolean =>
+  ITEM.test(line) || (/^\s+\S/.test(line) && !FENCE.test(line));
 
 /** The line between the head of a table and its rows. */
 const isTableRule = (line: string): boolean =>
