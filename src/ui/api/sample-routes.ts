@@ -33,7 +33,7 @@ export const sampleRoutes = (context: ApiContext) =>
       },
       queryOf(LIST_QUERY),
     )
-    .group('/samples/:id', { params: Type.Object({ id: Type.String() }) }, (one) =>
+    .group('/samples/:id', (one) =>
       one
         .resolve(async ({ params, viewer }) => ({
           recorded: await context.recorded(params.id, viewer),
@@ -60,27 +60,20 @@ export const sampleRoutes = (context: ApiContext) =>
           },
           { query: Type.Object({ redact: Type.Optional(Type.String()) }) },
         )
-        .group(
+        .get(
           '/edges/:stage',
-          { params: Type.Object({ id: Type.String(), stage: Type.String() }) },
-          (body) =>
-            body
-              .get(
-                '',
-                ({ recorded, params, query }) => rawBody(recorded, params.stage, query),
-                queryOf(RAW_QUERY),
-              )
-              .get(
-                '/conversation',
-                ({ recorded, params, query }) =>
-                  jsonInSlices(conversationOf(recorded, params.stage, query)),
-                queryOf(CONVERSATION_QUERY),
-              )
-              .get(
-                '/events',
-                ({ recorded, params, query }) =>
-                  jsonInSlices(eventsView(recorded, params.stage, query)),
-                queryOf(EVENTS_QUERY),
-              ),
+          ({ recorded, params, query }) => rawBody(recorded, params.stage, query),
+          queryOf(RAW_QUERY),
+        )
+        .get(
+          '/edges/:stage/conversation',
+          ({ recorded, params, query }) =>
+            jsonInSlices(conversationOf(recorded, params.stage, query)),
+          queryOf(CONVERSATION_QUERY),
+        )
+        .get(
+          '/edges/:stage/events',
+          ({ recorded, params, query }) => jsonInSlices(eventsView(recorded, params.stage, query)),
+          queryOf(EVENTS_QUERY),
         ),
     );

@@ -27,8 +27,6 @@ import { flag, shortText, wholeNumber } from '../parameters.ts';
 import type { JobView } from './api-jobs.ts';
 import type { JobSpec } from './jobs.ts';
 
-const ONE_JOB = { params: Type.Object({ id: Type.String() }) };
-
 const COMMON = {
   id: shortText('id'),
   stage: shortText('stage'),
@@ -200,18 +198,14 @@ export const jobRoutes = (context: ApiContext) => {
   return new Elysia()
     .use(guard(options))
     .get('/jobs', ({ viewer }) => json(jobs.list(viewer)))
-    .get(
-      '/jobs/:id',
-      ({ params, request, viewer }) => jobs.follow(params.id, request, viewer),
-      ONE_JOB,
-    )
+    .get('/jobs/:id', ({ params, request, viewer }) => jobs.follow(params.id, request, viewer))
     .delete(
       '/jobs/:id',
       ({ params, viewer }) => {
         jobs.cancel(params.id, viewer);
         return empty(204);
       },
-      { ...ONE_JOB, ...UNPARSED },
+      UNPARSED,
     )
     .post('/replay/plan', plan('replay'), UNPARSED)
     .post('/bisect/plan', plan('bisect'), UNPARSED)

@@ -1,6 +1,5 @@
 /** `/ui/api/sessions…`: the sessions of the last exchanges, and one session as its conversations. */
 
-import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Conversation } from '../../../conversation/types.ts';
@@ -40,10 +39,8 @@ export const sessionRoutes = (context: ApiContext) =>
     .get('/sessions', ({ viewer }) =>
       json({ sessions: sessionsOf(context.store, context.prices, viewer.owner) }),
     )
-    .get(
-      '/sessions/:id',
-      async ({ params, viewer }) => json(await sessionView(params.id, viewer, context)),
-      { params: Type.Object({ id: Type.String() }) },
+    .get('/sessions/:id', async ({ params, viewer }) =>
+      json(await sessionView(params.id, viewer, context)),
     );
 
 /** The sessions of the newest exchanges. @param owner only those of this key */

@@ -15,7 +15,6 @@ export function whenClosed(handler: (closed: Closed) => void): void {
   onClosed = handler;
 }
 
-/** @throws Refused; AbortError when the signal ends it */
 export async function admin(path: string, options: Ask = {}): Promise<Response> {
   const sent = adminKey.get();
   try {
@@ -33,7 +32,6 @@ export async function admin(path: string, options: Ask = {}): Promise<Response> 
   }
 }
 
-/** @throws Refused */
 const adminJson = <T>(path: string, options?: Ask): Promise<T> => jsonOf(admin(path, options));
 
 let single = false;
@@ -59,7 +57,6 @@ export interface BudgetFields {
   readonly webhook?: string;
 }
 
-/** What can be set of a key. */
 export interface KeySettings {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;

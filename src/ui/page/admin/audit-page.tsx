@@ -136,7 +136,6 @@ function Changes({ before, after }: AuditEntry) {
 type Fields = Readonly<Record<string, unknown>>;
 
 interface FieldChange {
-  /** `limits.concurrent` */
   readonly name: string;
   /** Undefined: it was not there. */
   readonly from: string | undefined;

@@ -57,7 +57,6 @@ export function HealthPage() {
   );
 }
 
-/** One line for a key of a target. */
 interface Line extends KeySlot {
   readonly target: string;
   readonly cooldowns: readonly Cooldown[];

@@ -7,7 +7,6 @@ import { t } from '../kit/language.ts';
 import { Button } from '../kit/ui.tsx';
 import type { BudgetFields, KeySettings, KeyView } from './api.ts';
 
-/** The states of a key, in words and with their tones. */
 export const STATES = {
   revoked: [t`revoked`, ''],
   blocked: [t`blocked`, 'bad'],
@@ -67,12 +66,7 @@ const PERIODS = [
 /** In the order in which new budgets take them. */
 const FREE = ['month', 'day', 'week', 'hour', 'total', 'minute'] as const;
 
-interface FieldsProps {
-  /** What the fields show at first. */
-  readonly of: KeySettings;
-}
-
-export function KeyFields({ of }: FieldsProps) {
+export function KeyFields({ of }: { of: KeySettings }) {
   const expires = of.expires && localTime(Date.parse(of.expires));
   const list = ([name, title, placeholder, hint]: (typeof LISTS)[number]) => (
     <Field label={title} hint={hint} key={name}>

@@ -128,12 +128,9 @@ function KeyList({ query }: { query: Query }) {
   );
 }
 
-interface KeyTableProps {
-  readonly keys: readonly KeyView[];
-  readonly spent: ReadonlyMap<string, UsageGroup>;
-}
+type Spent = ReadonlyMap<string, UsageGroup>;
 
-const KeyTable = ({ keys, spent }: KeyTableProps) => (
+const KeyTable = ({ keys, spent }: { keys: readonly KeyView[]; spent: Spent }) => (
   <Table
     cards
     label={t`Keys`}

@@ -298,7 +298,6 @@ function Downloads({ query, step, data }: DownloadsProps) {
   );
 }
 
-/** How each measure is named, titled, read and written. */
 const OF = {
   cost: {
     name: t`Cost`,
@@ -355,7 +354,6 @@ function stepOf({ from, to, step, by }: Query, usual: string, now = Date.now()):
   return span <= DAYS_MS ? 'day' : 'month';
 }
 
-/** The name that a group is shown with. */
 function nameOf({ name, key_name, others }: UsageGroup): string {
   if (others === true) return t`all others`;
   if (name === null) return t`(without this label)`;

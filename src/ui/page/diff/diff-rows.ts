@@ -13,7 +13,6 @@ export interface DiffRow {
   readonly depth: number;
   readonly left: Cell | undefined;
   readonly right: Cell | undefined;
-  /** The change that begins here. */
   readonly change?: ChangeView;
   /** The folded lines after this one, made on demand. */
   readonly folded?: () => readonly DiffRow[];
@@ -160,7 +159,6 @@ const equalRows = (left: Place, right: Place, depth: number): readonly DiffRow[]
 
 type Line = Cell & { readonly depth: number };
 
-/** A value as lines of pretty JSON. */
 function lines({ key, value }: Omit<Place, 'at'>, depth: number): readonly Line[] {
   if (!isNested(value) || Object.keys(value).length === 0) return [{ key, value, depth }];
   const list = Array.isArray(value);

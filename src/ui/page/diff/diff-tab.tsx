@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
-import { parsedBody } from '../exchange/bodies.ts';
+import { parsedBody } from '../exchange/bodies.tsx';
 import {
   inOrder,
   isStream,

@@ -15,7 +15,7 @@ import { ALL_LINES, LongText } from '../kit/long-text.tsx';
 import { isNested } from '../kit/nested.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Banner, Button, type Child, Soft } from '../kit/ui.tsx';
-import { Picture, type PictureSource } from './picture.tsx';
+import { Picture, type PictureSource } from './bodies.tsx';
 
 /** Turns at the beginning and at the end of a long conversation that are shown at first. */
 const HEAD = 6;
@@ -157,7 +157,6 @@ export const Tools = ({ all }: { all: readonly ToolView[] }) =>
     </details>
   );
 
-/** Turns with those in the middle folded. */
 export function Turns({ all }: { all: readonly TurnView[] }) {
   const last = all.length - TAIL;
   const [next, setNext] = useState(last - HEAD <= 4 ? all.length : HEAD);
@@ -236,7 +235,6 @@ interface BlocksProps {
   readonly lines?: number | undefined;
 }
 
-/** The blocks of a turn, of an answer or of the instructions. */
 export const Blocks = ({ blocks, at, lines = LINES[at] }: BlocksProps) =>
   blocks.map((one, i) => <Block key={i} one={one} place={[at, i]} lines={lines} />);
 
@@ -262,7 +260,7 @@ interface BlockProps {
 }
 
 function Block({ one, place, lines }: BlockProps) {
-  const { id, stage, q = '', pictures } = useContext(SourceContext);
+  const { id, stage, q = '' } = useContext(SourceContext);
   const rest = async () => {
     const found = blockAt(await getConversation(id, stage, WHOLE), place);
     return found !== undefined && 'text' in found ? found.text : '';
@@ -328,7 +326,7 @@ function Block({ one, place, lines }: BlockProps) {
         </div>
       );
     case 'media':
-      return <Media one={one} pictures={pictures} />;
+      return <Media one={one} />;
     case 'opaque':
       return (
         <div class="block opaque">
@@ -349,12 +347,8 @@ const CallHead = ({ name, by, id }: { name: string; by: string; id: string }) =>
   </div>
 );
 
-interface MediaProps {
-  readonly one: Extract<BlockView, { type: 'media' }>;
-  readonly pictures: PictureSource | undefined;
-}
-
-function Media({ one, pictures }: MediaProps) {
+function Media({ one }: { one: Extract<BlockView, { type: 'media' }> }) {
+  const { pictures } = useContext(SourceContext);
   const size = one.bytes === undefined ? undefined : bytes(one.bytes);
   return (
     <div class="block media">

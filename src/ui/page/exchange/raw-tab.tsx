@@ -12,7 +12,7 @@ import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, refine, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments } from '../kit/ui.tsx';
-import { MAX, type Parsed, parsedBody } from './bodies.ts';
+import { MAX, type Parsed, parsedBody } from './bodies.tsx';
 import { Conversation, SourceContext } from './conversation.tsx';
 import {
   inOrder,

@@ -60,7 +60,6 @@ interface StageListProps {
   readonly href: (stage: string) => string;
 }
 
-/** Links to the bodies, grouped by hop. */
 export function StageList({ detail: { meta }, current, href }: StageListProps) {
   const groups = Map.groupBy(inOrder(meta), ({ stage }) =>
     stage === 'client-response' ? 'client' : stageLabel(stage).group,

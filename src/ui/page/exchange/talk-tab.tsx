@@ -9,6 +9,7 @@ import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { refine } from '../kit/route.ts';
 import { Banner, type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
+import { picturesOf } from './bodies.tsx';
 import {
   Blocks,
   Folded,
@@ -22,7 +23,6 @@ import {
   Turn,
   Turns,
 } from './conversation.tsx';
-import { picturesOf } from './picture.tsx';
 import { stageInfoOf, type ViewProps } from './stages.tsx';
 
 /** Milliseconds between two loads of the answer while it grows. */

@@ -9,7 +9,6 @@ export interface Tape {
 }
 
 export interface TapeEvent extends EventView {
-  /** The stage it belongs to. */
   readonly stage: string;
   /** Characters of the answer's text up to and including this event. */
   readonly textLength: number;
@@ -22,7 +21,6 @@ export interface Spoken {
   readonly name?: string;
 }
 
-/** The events of several stages in a row. */
 export function tapeOf(
   parts: readonly { readonly stage: string; readonly events: readonly EventView[] }[],
 ): Tape {

@@ -166,7 +166,6 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   return [answered, ...lines];
 }
 
-/** The latest known time of an exchange. */
 const latest = ({ hops, client }: SampleDetail): number =>
   Math.max(
     client.response?.at ?? 0,

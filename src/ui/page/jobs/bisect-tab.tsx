@@ -167,7 +167,6 @@ function nameAt(pointer: string): string {
 
 const VERDICTS = { same: t`fails`, passes: t`passes`, other: t`fails differently` } as const;
 
-/** The values of the curve as a table. */
 function ProbeLog({ probes }: { probes: readonly BisectProbe[] }) {
   const least = smallestSoFar(probes);
   return (

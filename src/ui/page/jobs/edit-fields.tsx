@@ -11,10 +11,8 @@ import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 
-/** What was changed in the form. */
 export type ReadEdits = (form: FormData) => readonly RequestEdit[];
 
-/** A text of the request that can be edited. */
 interface TextPlace {
   readonly at: string;
   readonly label: string;

@@ -36,13 +36,9 @@ interface JobTabProps {
   readonly info: Info;
   readonly route: ExchangeRoute;
   readonly kind: JobView['kind'];
-  /** The label of the start button. */
   readonly label: string;
-  /** A text above the form. */
   readonly lead?: string;
-  /** Form fields besides the shared ones. */
   readonly children: Child;
-  /** What is asked for. */
   request(choice: Choice, form: FormData): JobRequest;
   /** Many requests: a person is asked before they are sent. */
   readonly asks?: boolean;
@@ -50,9 +46,7 @@ interface JobTabProps {
   staged?(stage: string): void;
   /** A text in place of the form until it is asked for, for exchanges that it does not suit. */
   readonly instead?: string | undefined;
-  /** The progress, shown after the state. */
   progress(view: JobView, job: JobSoFar): Child;
-  /** The results so far. */
   found(job: JobSoFar): Child;
 }
 
@@ -195,7 +189,6 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
   );
 }
 
-/** Links to earlier jobs of this exchange. */
 function EarlierJobs({ detail: { row }, kind, route }: JobTabProps) {
   // Without the list there are no links; starting a job reports the problem.
   const { data } = useLoad((signal) => getJobs(signal), [row.id]);
@@ -257,9 +250,7 @@ function spendText({ requests, targets, usd: sum, guessed }: SpendPlan, most = f
 }
 
 interface JobSoFar {
-  /** Oldest first. */
   readonly events: readonly JobEvent[];
-  /** The final event, if it has ended. */
   readonly end: (JobEvent & { readonly type: 'end' }) | undefined;
   readonly running: boolean;
   /** The feed broke. */
@@ -301,7 +292,6 @@ function useJob(job: string): JobSoFar {
   return soFar;
 }
 
-/** The latest state of the job. */
 const latest = (events: readonly JobEvent[]) =>
   events.findLast(
     (event): event is Exclude<JobEvent, { readonly type: 'note' }> => event.type !== 'note',

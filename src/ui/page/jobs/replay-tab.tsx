@@ -2,13 +2,7 @@
 
 import { useRef, useState } from 'preact/hooks';
 import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
-import type {
-  ReplayOutcome,
-  ReplayRequest,
-  ReplayResult,
-  ReplayRun,
-  SampleDetail,
-} from '../../api/api.ts';
+import type { ReplayOutcome, ReplayRequest, ReplayResult, ReplayRun } from '../../api/api.ts';
 import { WordMarks } from '../diff/word-marks.tsx';
 import type { ViewProps } from '../exchange/stages.tsx';
 import { Field, Word } from '../kit/form.tsx';
@@ -66,7 +60,7 @@ export function ReplayTab(props: ViewProps) {
             {end?.result?.kind === 'replay' && <Comparison {...end.result.result} />}
             {runs.length > 0 && (
               <>
-                <Bench runs={runs} detail={detail} />
+                <Bench runs={runs} target={detail.row.target} />
                 <Runs runs={runs} />
               </>
             )}
@@ -104,7 +98,6 @@ export function ReplayTab(props: ViewProps) {
   );
 }
 
-/** What is measured of an answer. */
 const FIGURES: readonly (readonly [name: string, of: (answer: ReplayOutcome) => string])[] = [
   [t`First byte`, (answer) => millis(answer.first_byte_ms)],
   [t`Total`, ({ ms }) => millis(ms)],
@@ -201,12 +194,7 @@ interface Answer extends ReplayOutcome {
   readonly sub: string;
 }
 
-interface BenchProps {
-  readonly runs: readonly ReplayRun[];
-  readonly detail: SampleDetail;
-}
-
-function Bench({ runs, detail: { row } }: BenchProps) {
+function Bench({ runs, target }: { runs: readonly ReplayRun[]; target: string }) {
   const [marked, setMarked] = useState(true);
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const old = before?.answer ?? null;
@@ -221,7 +209,7 @@ function Bench({ runs, detail: { row } }: BenchProps) {
   const columns: readonly Answer[] =
     before === undefined
       ? shown
-      : [{ ...before, kind: 'recorded', title: t`Recorded answer`, sub: row.target }, ...shown];
+      : [{ ...before, kind: 'recorded', title: t`Recorded answer`, sub: target }, ...shown];
   const answers = shown.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const comparable = old !== null && answers.some((answer) => answer !== old);
   /** A new answer beside the recorded one; the recorded one beside the only new one. */

@@ -50,7 +50,6 @@ export function JsonTree({ value, depth, marks }: TreeProps) {
   );
 }
 
-/** A tree with buttons that open and fold all of it. */
 export function JsonView(props: TreeProps & { readonly note?: string | undefined }) {
   const [depth, setDepth] = useState(props.depth);
   const [times, setTimes] = useState(0);

@@ -61,7 +61,6 @@ export async function ask(path: string, options: Ask = {}): Promise<Response> {
   }
 }
 
-/** @throws Refused; AbortError when the signal ends it */
 export async function send(
   url: string,
   sent: string,
@@ -106,7 +105,6 @@ async function refusalOf(response: Response): Promise<Refused> {
 export const jsonOf = async <T>(answer: Promise<Response>): Promise<T> =>
   (await (await answer).json()) as T;
 
-/** @throws Refused */
 export const json = <T>(path: string, options?: Ask): Promise<T> => jsonOf(ask(path, options));
 
 /** One event of a stream: its name, and its data; '' for what is not there. */

@@ -9,7 +9,6 @@ import { Button, type Child, Problem } from './ui.tsx';
 interface FieldProps {
   readonly label: string;
   readonly hint?: Child;
-  /** The control. */
   readonly children: VNode<object>;
 }
 
@@ -152,7 +151,6 @@ interface KeyFormProps {
   readonly help: Child;
   /** A key was refused: why. */
   readonly problem: string | undefined;
-  /** The user entered a key. */
   readonly entered: (key: string) => void;
 }
 

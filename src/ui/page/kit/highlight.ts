@@ -1,6 +1,5 @@
 /** Marks the words of a search in what is shown, without changing the elements. */
 
-/** Most places that are marked. */
 const MAX = 500;
 
 /** The words of a query; quotes hold words together. */
@@ -11,7 +10,6 @@ const wordsOf = (q: string): readonly string[] =>
     .map((word) => word.trim().toLowerCase())
     .filter((word) => word !== '');
 
-/** Whether a text has a word of a query. */
 export function hasWord(text: string, q: string): boolean {
   const lower = text.toLowerCase();
   return wordsOf(q).some((word) => lower.includes(word));

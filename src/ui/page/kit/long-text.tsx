@@ -21,7 +21,6 @@ interface LongTextProps {
   readonly class?: string;
   /** Loads the whole text where only its beginning was sent. */
   readonly rest?: () => Promise<string>;
-  /** Lines to show at first. */
   readonly lines?: number | undefined;
 }
 

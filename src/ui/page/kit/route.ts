@@ -80,7 +80,6 @@ function decoded(text: string): string {
   }
 }
 
-/** The URL hash of a state. */
 export function hashOf(route: Route): string {
   const path = pathOf(route);
   const entries = Object.entries(route.query).filter(([, value]) => value !== '');
@@ -103,7 +102,6 @@ function pathOf(route: Route): string {
   }
 }
 
-/** Only the list's filters of a query. */
 export function filtersOf(query: Query): Query {
   return Object.fromEntries(
     FILTERS.filter((name) => query[name]).map((name) => [name, query[name]!]),

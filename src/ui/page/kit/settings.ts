@@ -13,7 +13,6 @@ export function setting(name: string): string | undefined {
   }
 }
 
-/** Stores a value; undefined removes it. */
 export function keepSetting(name: string, value: string | undefined): void {
   try {
     if (value === undefined) localStorage.removeItem(PREFIX + name);

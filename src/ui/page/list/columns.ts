@@ -41,7 +41,6 @@ export const COLUMNS: readonly Column[] = [
   { name: 'total', title: t`Total`, width: '150px', sort: 'total', fixed: true },
 ];
 
-/** How the list looks. */
 export interface Look {
   readonly columns: readonly Column[];
   readonly compact: boolean;
@@ -69,7 +68,6 @@ export function fitting(look: Look, width: number): Look {
   return left;
 }
 
-/** The widths of the columns, for the grid. */
 export const widthsOf = ({ columns, compact }: Look): string =>
   columns
     .flatMap(({ name, width }) =>

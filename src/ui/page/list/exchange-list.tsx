@@ -43,11 +43,9 @@ const STEPS: Readonly<Record<string, number>> = {
 interface ExchangeListProps {
   /** Undefined until it is opened. */
   readonly rows: Rows | undefined;
-  /** Ids of new rows. */
   readonly inserted: readonly string[];
   /** The list is shown, and takes keys. */
   readonly isHere: boolean;
-  /** The open exchange. */
   readonly open: string | undefined;
   readonly look: Look;
   /** The order of the rows, as in the URL. */

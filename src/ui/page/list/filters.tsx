@@ -268,12 +268,7 @@ function FineField({ label, value, put, ...rest }: FineFieldProps) {
   );
 }
 
-interface ViewMenuProps {
-  readonly look: Look;
-  looks(): void;
-}
-
-function ViewMenu({ look, looks }: ViewMenuProps) {
+function ViewMenu({ look, looks }: Pick<NonNullable<FiltersProps['list']>, 'look' | 'looks'>) {
   const check = (text: string, on: boolean, choose: (on: boolean) => void, radio = false) => (
     <label class="check" key={text}>
       <input
@@ -321,7 +316,6 @@ const stored = (): readonly Saved[] =>
 
 const NO_FILTER = Object.fromEntries(FILTERS.map((each) => [each, '']));
 
-/** Filters that were saved under a name in this browser. */
 function SavedFilters({ query, change }: { query: Query; change: Change }) {
   const [all, setAll] = useState(stored);
   const input = useRef<HTMLInputElement>(null);

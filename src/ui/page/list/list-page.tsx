@@ -136,7 +136,6 @@ const RecordingOff = () => (
   </Blank>
 );
 
-/** Nothing was recorded so far. */
 function FirstRequest({ info }: { info: Info }) {
   const first = info.targets.find(({ models }) => models.length > 0)?.models[0];
   const body = JSON.stringify({

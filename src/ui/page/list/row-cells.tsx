@@ -46,7 +46,6 @@ export interface RowContext {
   /** Milliseconds of a full bar. */
   readonly most: number;
   readonly now: number;
-  /** Where it is known. */
   readonly story: Story | undefined;
   readonly hit: Hit | undefined;
   readonly look: Look;
@@ -60,7 +59,6 @@ const Cell = ({ name, children }: { name: string; children?: Child }) => (
   </span>
 );
 
-/** The content of a row. */
 export function rowCells(context: RowContext): VNode {
   const { row, look, story, hit } = context;
   return (
@@ -94,7 +92,6 @@ const tokens = (name: string, value: number | null, unit: string) => (
 const elapsedOf = (row: UiRow, now: number): number | null =>
   row.state === 'open' ? Math.max(0, now - row.time) : row.total_ms;
 
-/** The cells of a row by their columns. */
 const CELLS: Readonly<Record<string, (row: UiRow, context: RowContext) => VNode>> = {
   time: ({ time }, { now }) => (
     <Cell name="time">

@@ -229,12 +229,8 @@ function scaleOf(steps: readonly SessionStep[]): (time: number) => number {
   };
 }
 
-interface TimeLineProps extends Pick<SessionView, 'steps' | 'threads'> {
-  /** Called with the id of the exchange that was clicked. */
-  readonly open: (id: string) => void;
-}
-
-function TimeLine({ steps, threads, open }: TimeLineProps) {
+/** @param open called with the id of the exchange that was clicked */
+function TimeLine({ steps, threads, open }: SessionView & { open: (id: string) => void }) {
   const x = scaleOf(steps);
   const height = Math.max(1, threads.length) * LANE;
   return (

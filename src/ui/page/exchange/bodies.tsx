@@ -1,10 +1,40 @@
-/** Pictures of a request: taken from its body in the browser, shown as an image and never as a document. */
+/** Loads bodies as JSON values, where an event stream becomes the list of its events, and shows the pictures in them. */
 
 import { useLayoutEffect, useState } from 'preact/hooks';
-import type { Json } from '../../../lib/json/json.ts';
+import { type Json, tryParse } from '../../../lib/json/json.ts';
 import { valueAt } from '../../../lib/json/pointer.ts';
+import { type Body, getBody } from '../kit/api-calls.ts';
+import { frameOf } from '../kit/fetching.ts';
 import { t } from '../kit/language.ts';
-import { parsedBody } from './bodies.ts';
+
+/** Most bytes of a body that are loaded for a tree or a diff. */
+export const MAX = 4 * 1024 * 1024;
+
+export interface Parsed {
+  readonly body: Body;
+  /** Undefined: the body is not JSON, or only its beginning was loaded. */
+  readonly value: Json | undefined;
+}
+
+export async function parsedBody(
+  id: string,
+  stage: string,
+  stream: boolean,
+  signal?: AbortSignal,
+): Promise<Parsed> {
+  const body = await getBody(id, stage, MAX, signal);
+  if (stream) return { body, value: eventsOf(body.text) };
+  if (!body.whole) return { body, value: undefined };
+  return { body, value: tryParse(body.text) };
+}
+
+const eventsOf = (text: string): Json =>
+  text
+    .replace(/\r\n?/g, '\n')
+    .split('\n\n')
+    .map(frameOf)
+    .filter(({ data }) => data !== '')
+    .map(({ event, data }) => ({ ...(event !== '' && { event }), data: tryParse(data) ?? data }));
 
 /** Kinds that browsers show without running anything. */
 const SAFE = /^image\/(?:png|jpeg|gif|webp)$/;
@@ -40,7 +70,6 @@ interface PictureProps {
   readonly mime: string;
 }
 
-/** The picture at this place of the body, where there is one. */
 export function Picture({ source, at, mime }: PictureProps) {
   const [url, setUrl] = useState<string>();
   useLayoutEffect(() => {
