@@ -1,5 +1,6 @@
 /** Changes of keys at run time, for the admin API and for commands: checked, written with their audit entry, seen at once. */
 
+import { userInfo } from 'node:os';
 import { check } from '../config/file/check.ts';
 import { pathText, problemText } from '../config/file/problem.ts';
 import { closed, flag, number } from '../config/file/schema.ts';
@@ -375,4 +376,14 @@ function viewOf({ record, secrets }: KeyChange, whole: boolean): KeyView {
       })),
     }),
   };
+}
+
+/** `local:` and the name of the user. */
+export function localActor(): string {
+  try {
+    return `local:${userInfo().username}`;
+  } catch {
+    // A container may have no name for its user.
+    return `local:${process.getuid?.() ?? 'unknown'}`;
+  }
 }

@@ -6,7 +6,7 @@ import type { StateMoveOptions } from '../../cli/command.ts';
 import { MOVED_OBJECTS } from '../../endpoints/batches/vendor-objects.ts';
 import { memoryMove } from '../../features/memory/move.ts';
 import { responsesMove } from '../../features/response-store/move.ts';
-import { localActor } from '../../keys/local-actor.ts';
+import { localActor } from '../../keys/key-changes.ts';
 import { auditMove, keysMove } from '../../keys/move.ts';
 import { budgetsMove } from '../../limits/budgets-move.ts';
 import { spendMove } from '../../money/move.ts';

@@ -4,6 +4,8 @@ import { refusesImages } from '../../conversation/refusal/refusal.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
+import { intoEntries } from '../../state/key-value/file-store.ts';
+import type { RoomKind } from '../../state/key-value/room.ts';
 import { type Feature, type FeatureContext, type ReadAhead, readAhead } from '../feature.ts';
 import {
   type DescriberOptions,
@@ -21,8 +23,6 @@ import {
 } from './images.ts';
 
 export type { AskVisionModel, VisionSettings } from './describer.ts';
-export { DESCRIPTIONS } from './descriptions.ts';
-
 export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
   /** The current configuration; undefined: no vision model, so a placeholder replaces each image. */
   readonly settings: () => VisionSettings | undefined;
@@ -117,3 +117,32 @@ export function visionFeature(options: VisionOptions): VisionFeature {
 
 const cannotSeeImages = ({ target, refusal }: FeatureContext) =>
   target.profile.images === false || (refusal !== undefined && refusesImages(refusal));
+
+const FIRST = `
+CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX descriptions_used ON descriptions (used);
+`;
+// So that descriptions in progress in another process are not stored.
+const ERASURES = 'CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID';
+
+/** The first description of an image stays: a history must not change. */
+export const DESCRIPTIONS: RoomKind<string> = {
+  name: 'images',
+  title: 'image descriptions',
+  keep: 'first',
+  hasGroups: true,
+  ttlMs: 30 * 24 * 3_600_000,
+  memory: { entries: 500, bytes: Number.POSITIVE_INFINITY },
+  file: {
+    name: 'descriptions.db',
+    migrations: [
+      FIRST,
+      ERASURES,
+      intoEntries('SELECT key, text AS value, used FROM descriptions', 'descriptions'),
+    ],
+    entries: 20_000,
+    bytes: Number.POSITIVE_INFINITY,
+    ageMs: Number.POSITIVE_INFINITY,
+    flushAfterMs: 50,
+  },
+};

@@ -1,8 +1,7 @@
 /** Runs the search for the smallest failing request: repeats flaky requests, keeps to the budget, stores every verdict. */
 
 import { createHash } from 'node:crypto';
-import { findCause, movedPointer } from './cause.ts';
-import { causeText } from './cause-text.ts';
+import { causeText, findCause, movedPointer } from './cause.ts';
 import { applyCut, type Cut, NOTHING_CUT } from './cut.ts';
 import { sizeOf } from './message-units.ts';
 import { type Candidate, search } from './search.ts';

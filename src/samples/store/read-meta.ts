@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import type { Note } from '../../conversation/notes.ts';
 import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
+import { isRunning, startOf } from '../../lib/process/running.ts';
+import { randomBase36 } from '../../lib/text/ids.ts';
 import type { SampleMeta, SampleStage, SampleState } from '../sample.ts';
-import { runs } from './run-name.ts';
 import {
   changedAt,
   fileName,
@@ -152,4 +153,20 @@ export function readJson(path: string): Json | JsonObject | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** `<pid>-<random>-<start>`: tells apart a later process with the same pid. The start is left out where it is not known. */
+export function runName(): string {
+  const start = startOf(process.pid);
+  return `${process.pid}-${randomBase36(8)}${start === undefined ? '' : `-${start}`}`;
+}
+
+/** @param own the name of this process's recorder, if it has one */
+export function runs(name: string, own?: string): boolean {
+  if (name === own) return true;
+  const [number, , start] = name.split('-');
+  const pid = Number(number);
+  // The same pid under another name (common in containers) is an earlier process.
+  if (pid === process.pid && (own !== undefined || start === undefined)) return own === undefined;
+  return isRunning(pid, start);
 }

@@ -5,7 +5,7 @@ import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
-import { clientName } from '../../samples/client-name.ts';
+import { clientName } from '../../samples/store/meta.ts';
 import { json } from './answers.ts';
 import type { Story } from './api.ts';
 import { saidIn } from './bodies/said.ts';

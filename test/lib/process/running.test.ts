@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Subprocess } from 'bun';
 import { isRunning, startOf } from '../../../src/lib/process/running.ts';
-import { runName, runs } from '../../../src/samples/store/run-name.ts';
+import { runName, runs } from '../../../src/samples/store/read-meta.ts';
 import { until } from '../../support/until.ts';
 
 const children: Subprocess[] = [];

@@ -1,7 +1,7 @@
 /** What the list says of an exchange: the client, the last words of the user, the first of the answer; for its viewer alone. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { clientName } from '../../../src/samples/client-name.ts';
+import { clientName } from '../../../src/samples/store/meta.ts';
 import type { SampleDetail, Stories, Story } from '../../../src/ui/api/api.ts';
 import { call, refuse, say } from '../../support/fake-upstream/index.ts';
 import { until } from '../../support/until.ts';

@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { needsKey } from '../../../config/sections/auth.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
-import { type IssuedKey, KeyChanges, type KeysPlace } from '../../../keys/key-changes.ts';
+import {
+  type IssuedKey,
+  KeyChanges,
+  type KeysPlace,
+  localActor,
+} from '../../../keys/key-changes.ts';
 import type { AuditReport, KeyStore } from '../../../keys/key-store.ts';
-import { localActor } from '../../../keys/local-actor.ts';
 import { KEYS_CHANNEL, keysInDatabase, openKeyFile } from '../../../keys/run-time-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { objects } from '../../../lib/json/typed-reads.ts';

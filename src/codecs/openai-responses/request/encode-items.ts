@@ -13,9 +13,9 @@ import type {
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { callId, compact, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
+import type { ItemContext } from './encode-parts.ts';
 import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
 import { isInCallItem } from './hosted-result.ts';
-import type { ItemContext } from './item-context.ts';
 
 /** {@link encodeTurn}, as it was made before if it depends on the turn alone. */
 export function knownItems(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {

@@ -1,11 +1,13 @@
 /** Encodes blocks as content parts of a message or of a tool's output. */
 
 import { fileName } from '../../../conversation/file-name.ts';
+import type { Notes } from '../../../conversation/notes.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import type { Target } from '../../../conversation/target.ts';
+import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, MediaBlock, Role, ToolResultBlock } from '../../../conversation/types.ts';
-import type { JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { compact, ownResidue, ownWire } from '../wire.ts';
-import type { ItemContext } from './item-context.ts';
 
 /** The parts of a message. Empty text is left out if there is other content. */
 export function encodeParts(
@@ -192,4 +194,16 @@ function document(
         ? { ...head, file_id: source.id }
         : asText(`[document omitted${name ? `: ${name}` : ''}]`, 'a file id of another vendor');
   }
+}
+
+export interface ItemContext {
+  readonly target: Target;
+  readonly notes: Notes;
+  readonly names: ToolNames;
+  /** The conversation came in this protocol: namespaces are kept. */
+  readonly own: boolean;
+  /** The target may know the conversation's file ids. */
+  readonly fileIds: boolean;
+  /** What was made of nodes before. */
+  readonly known?: KnownNodes | undefined;
 }

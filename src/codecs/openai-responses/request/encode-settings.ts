@@ -12,8 +12,8 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { putAll } from '../../../lib/json/json-members.ts';
 import { compact, objects, PROTOCOL } from '../wire.ts';
+import type { ItemContext } from './encode-parts.ts';
 import { encodeToolChoice } from './encode-tools.ts';
-import type { ItemContext } from './item-context.ts';
 
 type Body = Record<string, Json | undefined>;
 
