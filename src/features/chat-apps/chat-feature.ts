@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../conversation/events.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { Feature, Interceptor } from '../feature.ts';
-import { type MarkupRemover, markupRemover } from './leaked-markup.ts';
+import { MarkupRemover } from './leaked-markup.ts';
 import { type ConversationTool, RECALL } from './tools.ts';
 
 export interface ChatFeatureOptions {
@@ -77,9 +77,9 @@ export function cleanReply(
       const { head } = event;
       reported = false;
       const applies = head.type === 'text' || (head.type === 'reasoning' && cleans.reasoning);
-      text = applies ? markupRemover() : undefined;
+      text = applies ? new MarkupRemover() : undefined;
       if (head.type !== 'whole' || head.block.type !== 'text') return event;
-      const whole = markupRemover();
+      const whole = new MarkupRemover();
       const cleaned = whole.push(head.block.text) + whole.end();
       reportOnce(whole);
       if (whole.count === 0) return event;

@@ -1,18 +1,5 @@
 /** Removes the markup of leaked calls from streamed text, wherever it stands. */
 
-/**
- * Chat apps show replies to people, so their replies contain no such markup; other clients may quote it
- * and get it unchanged. Tags are removed alone; calls and arguments with their content.
- */
-export interface MarkupRemover {
-  /** The text that may be passed on; '' while a possible tag is incomplete. */
-  push(text: string): string;
-  /** The held text at the end. */
-  end(): string;
-  /** Pieces of markup removed so far. */
-  readonly count: number;
-}
-
 const WRAPPER = 'function_calls';
 /** Tags within such a block; outside of it they are plain text. */
 const INNER = ['invoke', 'parameter'];
@@ -35,62 +22,65 @@ type Tag =
 const NONE: Tag = { kind: 'none' };
 const PARTIAL: Tag = { kind: 'partial' };
 
-export function markupRemover(): MarkupRemover {
-  let held = '';
-  let count = 0;
+/**
+ * Chat apps show replies to people, so their replies contain no such markup; other clients may quote it
+ * and get it unchanged. Tags are removed alone; calls and arguments with their content.
+ */
+export class MarkupRemover {
+  #held = '';
+  /** Pieces of markup removed so far. */
+  count = 0;
   /** Inside a block, where inner tags need no mark. */
-  let inBlock = false;
+  #inBlock = false;
   /** The call or argument whose content is being dropped. */
-  let inside: string | undefined;
+  #inside: string | undefined;
 
-  function run(text: string, final: boolean): string {
-    const all = held + text;
-    held = '';
+  /** The text that may be passed on; '' while a possible tag is incomplete. */
+  push(text: string, isLast = false): string {
+    const all = this.#held + text;
+    this.#held = '';
     let out = '';
     let at = 0;
     for (;;) {
       const next = candidate(all, at);
-      if (inside === undefined) out += all.slice(at, next);
+      if (this.#inside === undefined) out += all.slice(at, next);
       if (next === all.length) return out;
-      const tag = tagAt(all, next, inBlock || inside !== undefined);
-      if (tag.kind === 'partial' && !final) {
-        held = all.slice(next);
+      const tag = tagAt(all, next, this.#inBlock || this.#inside !== undefined);
+      if (tag.kind === 'partial' && !isLast) {
+        this.#held = all.slice(next);
         return out;
       }
       if (tag.kind !== 'tag') {
         // At the end of the text, the start of a marked tag is a tag that was cut off.
         const rest = all.slice(next);
         if (tag.kind === 'partial' && (/^<\/?[|｜]/.test(rest) || rest.includes(MARK))) {
-          count++;
+          this.count++;
           return out;
         }
-        if (inside === undefined) out += all[next];
+        if (this.#inside === undefined) out += all[next];
         at = next + 1;
         continue;
       }
-      count++;
-      enter(tag.name, tag.closes);
+      this.count++;
+      this.#enter(tag.name, tag.closes);
       at = next + tag.length;
     }
   }
 
-  function enter(name: string, closes: boolean): void {
-    if (INNER.includes(name)) {
-      if (!closes) inside ??= name;
-      else if (inside === name || name === 'invoke') inside = undefined;
-    } else {
-      inside = undefined;
-      inBlock = !closes && name !== '';
-    }
+  /** The held text at the end. */
+  end(): string {
+    return this.push('', true);
   }
 
-  return {
-    push: (text) => run(text, false),
-    end: () => run('', true),
-    get count() {
-      return count;
-    },
-  };
+  #enter(name: string, closes: boolean): void {
+    if (INNER.includes(name)) {
+      if (!closes) this.#inside ??= name;
+      else if (this.#inside === name || name === 'invoke') this.#inside = undefined;
+    } else {
+      this.#inside = undefined;
+      this.#inBlock = !closes && name !== '';
+    }
+  }
 }
 
 /** The next position where a tag may begin; the text's length where there is none. */

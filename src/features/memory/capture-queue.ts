@@ -25,17 +25,6 @@ export interface CaptureLimits {
   readonly retryAfter: number;
 }
 
-export interface CaptureQueue<T> {
-  add(items: readonly T[]): void;
-  /** Removes unwritten items after the current write; the number of removed items. */
-  remove(which: (item: T) => boolean): Promise<number>;
-  /** Resolves when everything queued has been tried once. */
-  flush(): Promise<void>;
-  /** Tries a last time; what fails now is dropped and reported. */
-  close(): Promise<void>;
-  readonly waiting: number;
-}
-
 const LIMITS: CaptureLimits = {
   items: 5000,
   bytes: 8 * 2 ** 20,
@@ -45,93 +34,106 @@ const LIMITS: CaptureLimits = {
   retryAfter: 1000,
 };
 
-export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T> {
-  const { write, sizeOf, onDropped, onTrouble } = options;
-  const limits = { ...LIMITS, ...options.limits };
-  let waiting: T[] = [];
-  let bytes = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let inFlight: Promise<void> | undefined;
-  let closed = false;
+export class CaptureQueue<T> {
+  readonly #options: CaptureQueueOptions<T>;
+  readonly #limits: CaptureLimits;
+  #waiting: T[] = [];
+  #bytes = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #inFlight: Promise<void> | undefined;
+  #closed = false;
 
-  const schedule = (after: number) => {
-    if (closed || timer !== undefined || waiting.length === 0) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      step();
-    }, after);
-    timer.unref();
-  };
-  const removeItems = (items: readonly T[]) => {
-    const gone = new Set(items);
-    waiting = waiting.filter((item) => !gone.has(item));
-    for (const item of gone) bytes -= sizeOf(item);
-  };
-
-  function first(): readonly T[] {
-    let count = 0;
-    for (let size = 0; count < Math.min(limits.batch, waiting.length); count++) {
-      size += sizeOf(waiting[count]!);
-      if (size > limits.batchBytes && count > 0) break;
-    }
-    return waiting.slice(0, count);
+  constructor(options: CaptureQueueOptions<T>) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
   }
 
-  function step(): void {
-    if (inFlight !== undefined || waiting.length === 0) return;
-    const batch = first();
-    inFlight = (async () => write(batch))().then(
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  add(items: readonly T[]): void {
+    const { sizeOf, onDropped } = this.#options;
+    const limits = this.#limits;
+    let dropped = 0;
+    for (const item of items) {
+      const size = sizeOf(item);
+      const isFull = this.waiting >= limits.items || this.#bytes + size > limits.bytes;
+      if (this.#closed || isFull) dropped++;
+      else {
+        this.#waiting.push(item);
+        this.#bytes += size;
+      }
+    }
+    if (dropped > 0) onDropped(dropped);
+    this.#schedule(this.waiting >= limits.batch ? 0 : limits.flushAfter);
+  }
+
+  /** Removes unwritten items after the current write; the number of removed items. */
+  async remove(which: (item: T) => boolean): Promise<number> {
+    await this.#inFlight;
+    const gone = this.#waiting.filter(which);
+    this.#removeItems(gone);
+    return gone.length;
+  }
+
+  /** Resolves when everything queued has been tried once. */
+  async flush(): Promise<void> {
+    for (let before = -1; this.waiting > 0 && this.waiting !== before; ) {
+      before = this.waiting;
+      this.#step();
+      await this.#inFlight;
+      await othersTurn();
+    }
+  }
+
+  /** Tries a last time; what fails now is dropped and reported. */
+  async close(): Promise<void> {
+    await this.flush();
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    if (this.waiting > 0) this.#options.onDropped(this.waiting);
+    this.#waiting = [];
+  }
+
+  #schedule(after: number): void {
+    if (this.#closed || this.#timer !== undefined || this.waiting === 0) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#step();
+    }, after);
+    this.#timer.unref();
+  }
+
+  #removeItems(items: readonly T[]): void {
+    const gone = new Set(items);
+    this.#waiting = this.#waiting.filter((item) => !gone.has(item));
+    for (const item of gone) this.#bytes -= this.#options.sizeOf(item);
+  }
+
+  #first(): readonly T[] {
+    let count = 0;
+    for (let size = 0; count < Math.min(this.#limits.batch, this.waiting); count++) {
+      size += this.#options.sizeOf(this.#waiting[count]!);
+      if (size > this.#limits.batchBytes && count > 0) break;
+    }
+    return this.#waiting.slice(0, count);
+  }
+
+  #step(): void {
+    if (this.#inFlight !== undefined || this.waiting === 0) return;
+    const batch = this.#first();
+    this.#inFlight = (async () => this.#options.write(batch))().then(
       () => {
-        inFlight = undefined;
-        removeItems(batch);
-        schedule(0);
+        this.#inFlight = undefined;
+        this.#removeItems(batch);
+        this.#schedule(0);
       },
       (thrown) => {
-        inFlight = undefined;
-        onTrouble(thrown);
-        schedule(limits.retryAfter);
+        this.#inFlight = undefined;
+        this.#options.onTrouble(thrown);
+        this.#schedule(this.#limits.retryAfter);
       },
     );
   }
-  const flush = async () => {
-    for (let before = -1; waiting.length > 0 && waiting.length !== before; ) {
-      before = waiting.length;
-      step();
-      await inFlight;
-      await othersTurn();
-    }
-  };
-
-  return {
-    add(items) {
-      let dropped = 0;
-      for (const item of items) {
-        const size = sizeOf(item);
-        if (closed || waiting.length >= limits.items || bytes + size > limits.bytes) dropped++;
-        else {
-          waiting.push(item);
-          bytes += size;
-        }
-      }
-      if (dropped > 0) onDropped(dropped);
-      schedule(waiting.length >= limits.batch ? 0 : limits.flushAfter);
-    },
-    async remove(which) {
-      await inFlight;
-      const gone = waiting.filter(which);
-      removeItems(gone);
-      return gone.length;
-    },
-    flush,
-    async close() {
-      await flush();
-      closed = true;
-      clearTimeout(timer);
-      if (waiting.length > 0) onDropped(waiting.length);
-      waiting = [];
-    },
-    get waiting() {
-      return waiting.length;
-    },
-  };
 }

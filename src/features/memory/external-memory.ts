@@ -8,7 +8,7 @@ import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { RecentErasures } from '../../state/erasures.ts';
 import type { MemoryBackend, MemoryObserver } from './backend.ts';
-import { captureQueue } from './capture-queue.ts';
+import { CaptureQueue } from './capture-queue.ts';
 import {
   type CheckedEvent,
   checkSpace,
@@ -95,7 +95,7 @@ export function externalMemory(options: ExternalOptions): MemoryBackend {
 
   const erasures = new RecentErasures();
 
-  const queue = captureQueue<PendingEvent>({
+  const queue = new CaptureQueue<PendingEvent>({
     sizeOf: ({ event }) => 200 + event.text.length * 2,
     onDropped: (count) => observer.captured('dropped', count),
     onTrouble: (thrown) => observer.problem(messageOf(thrown)),

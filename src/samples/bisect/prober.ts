@@ -19,44 +19,34 @@ export interface ProberOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Prober {
-  probe(body: JsonObject): Promise<Verdict>;
-  /** The latest answer. */
-  readonly last: SendResult | undefined;
-  /** The failure to reproduce, once it is known. */
-  readonly wanted: RequestOutcome | undefined;
-  /** A failure of another kind, the first one seen. */
-  readonly other: RequestOutcome | undefined;
-}
-
 /** Longest pause after a rate limit, in seconds. */
 const MAX_PAUSE = 30;
 const MAX_PAUSES = 4;
 
-export function createProber(options: ProberOptions): Prober {
-  let last: SendResult | undefined;
-  let wanted = options.recorded;
-  let other: RequestOutcome | undefined;
-  return {
-    async probe(body) {
-      const sent = await sendWaitingOutLimits(options, options.bytes(body), wanted?.status === 429);
-      last = sent;
-      if (sent.failure === undefined) return 'passes';
-      wanted ??= sent;
-      if (sameFailure(wanted, sent)) return 'same';
-      other ??= sent;
-      return 'other';
-    },
-    get last() {
-      return last;
-    },
-    get wanted() {
-      return wanted;
-    },
-    get other() {
-      return other;
-    },
-  };
+export class Prober {
+  readonly #options: ProberOptions;
+  /** The latest answer. */
+  last: SendResult | undefined;
+  /** The failure to reproduce, once it is known. */
+  wanted: RequestOutcome | undefined;
+  /** A failure of another kind, the first one seen. */
+  other: RequestOutcome | undefined;
+
+  constructor(options: ProberOptions) {
+    this.#options = options;
+    this.wanted = options.recorded;
+  }
+
+  async probe(body: JsonObject): Promise<Verdict> {
+    const bytes = this.#options.bytes(body);
+    const sent = await sendWaitingOutLimits(this.#options, bytes, this.wanted?.status === 429);
+    this.last = sent;
+    if (sent.failure === undefined) return 'passes';
+    this.wanted ??= sent;
+    if (sameFailure(this.wanted, sent)) return 'same';
+    this.other ??= sent;
+    return 'other';
+  }
 }
 
 /** A rate limit says nothing about the candidate: waits and sends it again. */

@@ -12,8 +12,8 @@ import { type AnswerFailure, outcomeOf, type RequestOutcome } from '../replay/ou
 import { probeConfig } from '../replay/settings.ts';
 import { bodyOf, type ReplaySource, withModel } from '../replay/source.ts';
 import type { SampleStore } from '../sample.ts';
-import { createProber } from './prober.ts';
-import { type BisectProgress, openProgress } from './progress.ts';
+import { Prober } from './prober.ts';
+import { BisectProgress } from './progress.ts';
 import type { BisectReport, ProbeReport } from './types.ts';
 
 /** Requests that are sent before more are asked for. */
@@ -71,7 +71,7 @@ export async function bisection(
   const body = bodyOf(source);
   const folder = join(tools.environment.home, 'bisect');
   const what = [body, to, repair, ...(as === undefined ? [] : [as.id])];
-  const progress = openProgress(folder, what, options.fresh === true);
+  const progress = new BisectProgress(folder, what, options.fresh === true);
   const samples = { ...config.samples, mode: 'all', dir: progress.samples, redact: [] } as const;
   const gateway = tools.gateway({
     config: probeConfig(config, samples),
@@ -81,7 +81,7 @@ export async function bisection(
   });
   const protocol = tools.protocols[source.protocol];
   const recorded = source.answer && outcomeOf(protocol, source.answer);
-  const prober = createProber({
+  const prober = new Prober({
     gateway,
     protocol,
     like: source,

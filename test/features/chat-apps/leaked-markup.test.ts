@@ -3,10 +3,10 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { cleanReply } from '../../../src/features/chat-apps/chat-feature.ts';
-import { markupRemover } from '../../../src/features/chat-apps/leaked-markup.ts';
+import { MarkupRemover } from '../../../src/features/chat-apps/leaked-markup.ts';
 
 function clean(text: string, sizes: readonly number[] = [text.length || 1]) {
-  const machine = markupRemover();
+  const machine = new MarkupRemover();
   let out = '';
   for (let at = 0, i = 0; at < text.length; i++) {
     const size = Math.max(1, sizes[i % sizes.length]!);

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { captureQueue } from '../../../src/features/memory/capture-queue.ts';
+import { CaptureQueue } from '../../../src/features/memory/capture-queue.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
 import { writesElsewhere } from '../../support/other-writer.ts';
 import { until } from '../../support/until.ts';
@@ -116,7 +116,7 @@ describe('the queue', () => {
   const queueOf = (write: (items: readonly number[]) => void | Promise<void>) => {
     const dropped: number[] = [];
     const troubles: unknown[] = [];
-    const queue = captureQueue<number>({
+    const queue = new CaptureQueue<number>({
       write,
       sizeOf: () => 10,
       onDropped: (count) => void dropped.push(count),

@@ -10,7 +10,7 @@ import { nameHash } from '../../../state/erasures.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
 import { isDamage } from '../../../state/versioned-store.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
-import { captureQueue } from '../capture-queue.ts';
+import { CaptureQueue } from '../capture-queue.ts';
 import {
   type CheckedEvent,
   checkEvent,
@@ -160,7 +160,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     tables.setAside(cause);
   }
 
-  const queue = captureQueue<CapturedEvent>({
+  const queue = new CaptureQueue<CapturedEvent>({
     sizeOf: ({ event }) => 200 + event.text.length * 2,
     onDropped: (count) => observer.captured('dropped', count),
     // `using` has reported it.

@@ -4,7 +4,7 @@ import type { ServerTool, ToolLog } from '../../tool.ts';
 import { offeredFor } from '../configured-tool.ts';
 import { type Dial, dialer, type McpServerOptions } from './dial.ts';
 import { isAllowed, type McpTool, mcpOutcome, mcpSchema, mcpToolName } from './result.ts';
-import { type McpServer, mcpServer } from './server.ts';
+import { McpServer } from './server.ts';
 
 export interface McpToolsServer extends McpServerOptions {
   /** Its tools are offered where the user's latest text contains one of these; always when left out. */
@@ -52,7 +52,7 @@ export function mcpTools(options: McpToolsOptions): McpTools {
   const servers = options.servers.map((server) => ({
     ...server,
     offered: offeredFor(server.keywords),
-    running: mcpServer(server, { dial, log: options.log, onTools }),
+    running: new McpServer(server, { dial, log: options.log, onTools }),
   }));
 
   const collect = (): readonly ServerTool[] => {

@@ -21,26 +21,6 @@ type ServerState =
   | { readonly kind: 'down'; readonly until: number; readonly why: string }
   | { readonly kind: 'closed' };
 
-export interface McpServer {
-  readonly name: string;
-  /** The server's latest list; it stays while the server is down, so that prompts stay the same. */
-  readonly tools: readonly McpTool[];
-  /** A first start has been tried, with or without success. */
-  readonly attempted: boolean;
-  /** It is not running, and no pause is pending. */
-  readonly startable: boolean;
-  /** Starts it where needed. @throws ToolError when it is not available now */
-  start(signal: AbortSignal): Promise<void>;
-  /** @throws ToolError, or the signal's reason */
-  call(
-    tool: Pick<McpTool, 'name' | 'repeatable'>,
-    args: JsonObject,
-    signal: AbortSignal,
-  ): Promise<JsonObject>;
-  /** Ends it for good. */
-  close(): Promise<void>;
-}
-
 export interface McpServerContext {
   readonly dial: Dial;
   readonly log: ToolLog;
@@ -50,168 +30,186 @@ export interface McpServerContext {
   readonly now?: () => number;
 }
 
-export function mcpServer(options: McpServerOptions, context: McpServerContext): McpServer {
-  const { name } = options;
-  const now = context.now ?? (() => performance.now());
-  const ending = new AbortController();
-  let state: ServerState = { kind: 'idle' };
-  let tools: readonly McpTool[] = [];
-  let failures = 0;
-  let attempted = false;
+export class McpServer {
+  readonly name: string;
+  /** The server's latest list; it stays while the server is down, so that prompts stay the same. */
+  tools: readonly McpTool[] = [];
+  /** A first start has been tried, with or without success. */
+  attempted = false;
+  readonly #options: McpServerOptions;
+  readonly #context: McpServerContext;
+  readonly #now: () => number;
+  readonly #ending = new AbortController();
+  #state: ServerState = { kind: 'idle' };
+  #failures = 0;
 
-  const log = (event: string, fields: JsonObject = {}) =>
-    context.log(`mcp.${event}`, { server: name, ...fields });
+  constructor(options: McpServerOptions, context: McpServerContext) {
+    this.name = options.name;
+    this.#options = options;
+    this.#context = context;
+    this.#now = context.now ?? (() => performance.now());
+  }
 
-  const adopt = (found: readonly McpTool[]) => {
-    if (JSON.stringify(found) === JSON.stringify(tools)) return;
-    tools = found;
-    context.onTools();
-  };
+  /** It is not running, and no pause is pending. */
+  get startable(): boolean {
+    const state = this.#state;
+    return state.kind === 'idle' || (state.kind === 'down' && state.until <= this.#now());
+  }
 
-  const fail = (why: string) => {
-    failures++;
-    const pause = Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (failures - 1));
-    state = { kind: 'down', until: now() + pause, why };
-    log('down', { why, failures, pauseMs: pause });
-  };
+  /** Starts it where needed. @throws ToolError when it is not available now */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.#session(signal);
+  }
 
-  const open = (): Promise<McpSession> => {
-    let own: McpSession | undefined;
-    let over = false;
-    let listing = false;
-    let changed = false;
-    /** One list at a time: however often a server says that its tools have changed, the next list has it all. */
-    const listAgain = async (session: McpSession) => {
-      changed = true;
-      if (listing) return;
-      listing = true;
-      while (changed && !over) {
-        changed = false;
-        try {
-          adopt(await session.list());
-        } catch (thrown) {
-          log('list.failed', { why: reasonText(thrown) });
-        }
-      }
-      listing = false;
-    };
-    const listeners = {
-      onClose() {
-        over = true;
-        if (state.kind !== 'up' || state.session !== own) return;
-        if (now() - state.since >= STABLE_AFTER_MS) failures = 0;
-        fail('it ended');
-      },
-      onToolsChanged() {
-        if (own !== undefined) void listAgain(own);
-      },
-      onToolSkipped: (tool: string, why: string) => log('tool_skipped', { tool, why }),
-      onStderrLine: (line: string) => log('stderr', { line }),
-    };
-    const timeout = AbortSignal.timeout(options.timeoutMs);
-    const signal = AbortSignal.any([ending.signal, timeout]);
-    const opening = (async () => {
+  /** @throws ToolError, or the signal's reason */
+  async call(
+    tool: Pick<McpTool, 'name' | 'repeatable'>,
+    args: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    for (let isRetry = false; ; isRetry = true) {
+      const open = await this.#session(signal);
       try {
-        const session = await context.dial(options, listeners, signal);
-        own = session;
-        const found = await session.list();
-        if (over) throw new Error('it ended right away');
-        if (ending.signal.aborted) throw ending.signal.reason;
-        adopt(found);
-        state = { kind: 'up', session, since: now() };
-        log('up', { tools: found.length });
-        return session;
+        const result = await open.call(tool.name, args, signal);
+        this.#failures = 0;
+        return result;
       } catch (thrown) {
-        await own?.close().catch(() => {});
-        const why = timeout.aborted ? 'it did not start in time' : reasonText(thrown);
-        if (state.kind !== 'closed') fail(why);
-        throw unavailable(why);
-      } finally {
-        attempted = true;
+        if (signal.aborted) throw signal.reason;
+        // The server has restarted and did not run this call, so it may be sent again.
+        const sessionLost = isSessionLost(thrown);
+        if (sessionLost || unreachable(thrown)) this.#drop(open);
+        if (sessionLost && !isRetry) continue;
+        const isUnknown = tool.repeatable !== true && isAnswerLost(thrown);
+        const hint = isUnknown ? ` ${OUTCOME_UNKNOWN}` : '';
+        throw new ToolError(`The MCP server "${this.name}" failed: ${reasonText(thrown)}.${hint}`, {
+          retryable: !isUnknown && codeOf(thrown) !== INVALID_PARAMS,
+          cause: thrown,
+        });
       }
-    })();
-    state = { kind: 'starting', session: opening };
-    return opening;
-  };
+    }
+  }
 
-  const unavailable = (why: string) =>
-    new ToolError(`The MCP server "${name}" is not available: ${why}.`, { retryable: true });
+  /** Ends it for good. */
+  async close(): Promise<void> {
+    const last = this.#state;
+    this.#state = { kind: 'closed' };
+    this.#ending.abort(new Error('the gateway is stopping'));
+    const isOpen = last.kind === 'up' || last.kind === 'starting';
+    const open = isOpen ? await Promise.resolve(last.session).catch(() => undefined) : undefined;
+    await open?.close().catch(() => {});
+  }
 
-  const session = async (signal: AbortSignal): Promise<McpSession> => {
+  async #session(signal: AbortSignal): Promise<McpSession> {
     signal.throwIfAborted();
-    if (state.kind === 'down') {
-      const rest = state.until - now();
-      if (rest > SHORT_PAUSE) throw unavailable(state.why);
+    if (this.#state.kind === 'down') {
+      const rest = this.#state.until - this.#now();
+      if (rest > SHORT_PAUSE) throw this.#unavailable(this.#state.why);
       if (rest > 0) await sleep(rest, signal);
     }
+    const state = this.#state;
     switch (state.kind) {
       case 'closed':
-        throw unavailable('the gateway is stopping');
+        throw this.#unavailable('the gateway is stopping');
       case 'up':
         return state.session;
       case 'starting':
         return unlessAborted(state.session, signal);
-      default:
-        return unlessAborted(open(), signal);
+      default: {
+        const session = this.#open();
+        this.#state = { kind: 'starting', session };
+        return unlessAborted(session, signal);
+      }
     }
-  };
+  }
 
-  /** Drops a session that the server has lost or that cannot be reached; the next use opens another. */
-  const drop = (lost: McpSession) => {
-    if (state.kind !== 'up' || state.session !== lost) return;
-    state = { kind: 'idle' };
-    lost.close().catch(() => {});
-  };
+  async #open(): Promise<McpSession> {
+    const { dial } = this.#context;
+    const timeout = AbortSignal.timeout(this.#options.timeoutMs);
+    const signal = AbortSignal.any([this.#ending.signal, timeout]);
+    let own: McpSession | undefined;
+    let over = false;
+    const again = this.#listAgain(() => over);
+    const listeners = {
+      onClose: () => {
+        over = true;
+        const state = this.#state;
+        if (state.kind !== 'up' || state.session !== own) return;
+        if (this.#now() - state.since >= STABLE_AFTER_MS) this.#failures = 0;
+        this.#fail('it ended');
+      },
+      onToolsChanged: () => {
+        if (own !== undefined) void again(own);
+      },
+      onToolSkipped: (tool: string, why: string) => this.#log('tool_skipped', { tool, why }),
+      onStderrLine: (line: string) => this.#log('stderr', { line }),
+    };
+    try {
+      own = await dial(this.#options, listeners, signal);
+      const found = await own.list();
+      if (over) throw new Error('it ended right away');
+      if (this.#ending.signal.aborted) throw this.#ending.signal.reason;
+      this.#adopt(found);
+      this.#state = { kind: 'up', session: own, since: this.#now() };
+      this.#log('up', { tools: found.length });
+      return own;
+    } catch (thrown) {
+      await own?.close().catch(() => {});
+      const why = timeout.aborted ? 'it did not start in time' : reasonText(thrown);
+      if (this.#state.kind !== 'closed') this.#fail(why);
+      throw this.#unavailable(why);
+    } finally {
+      this.attempted = true;
+    }
+  }
 
-  return {
-    name,
-    get tools() {
-      return tools;
-    },
-    get attempted() {
-      return attempted;
-    },
-    get startable() {
-      return state.kind === 'idle' || (state.kind === 'down' && state.until <= now());
-    },
-    async start(signal) {
-      await session(signal);
-    },
-    async call(tool, args, signal) {
-      for (let isRetry = false; ; isRetry = true) {
-        const open = await session(signal);
+  /** One list at a time: however often a server says that its tools have changed, the next list has it all. */
+  #listAgain(isOver: () => boolean): (session: McpSession) => Promise<void> {
+    let listing = false;
+    let changed = false;
+    return async (session) => {
+      changed = true;
+      if (listing) return;
+      listing = true;
+      while (changed && !isOver()) {
+        changed = false;
         try {
-          const result = await open.call(tool.name, args, signal);
-          failures = 0;
-          return result;
+          this.#adopt(await session.list());
         } catch (thrown) {
-          if (signal.aborted) throw signal.reason;
-          // The server has restarted and did not run this call, so it may be sent again.
-          const sessionLost = isSessionLost(thrown);
-          if (sessionLost || unreachable(thrown)) drop(open);
-          if (sessionLost && !isRetry) continue;
-          const isUnknown = tool.repeatable !== true && isAnswerLost(thrown);
-          const hint = isUnknown ? ` ${OUTCOME_UNKNOWN}` : '';
-          throw new ToolError(`The MCP server "${name}" failed: ${reasonText(thrown)}.${hint}`, {
-            retryable: !isUnknown && codeOf(thrown) !== INVALID_PARAMS,
-            cause: thrown,
-          });
+          this.#log('list.failed', { why: reasonText(thrown) });
         }
       }
-    },
-    async close() {
-      const last = state;
-      state = { kind: 'closed' };
-      ending.abort(new Error('the gateway is stopping'));
-      const open =
-        last.kind === 'up'
-          ? last.session
-          : last.kind === 'starting'
-            ? await last.session.catch(() => undefined)
-            : undefined;
-      await open?.close().catch(() => {});
-    },
-  };
+      listing = false;
+    };
+  }
+
+  #adopt(found: readonly McpTool[]): void {
+    if (JSON.stringify(found) === JSON.stringify(this.tools)) return;
+    this.tools = found;
+    this.#context.onTools();
+  }
+
+  #fail(why: string): void {
+    this.#failures++;
+    const pauseMs = Math.min(MAX_PAUSE, FIRST_PAUSE * 2 ** (this.#failures - 1));
+    this.#state = { kind: 'down', until: this.#now() + pauseMs, why };
+    this.#log('down', { why, failures: this.#failures, pauseMs });
+  }
+
+  /** Drops a session that the server has lost or that cannot be reached; the next use opens another. */
+  #drop(lost: McpSession): void {
+    if (this.#state.kind !== 'up' || this.#state.session !== lost) return;
+    this.#state = { kind: 'idle' };
+    lost.close().catch(() => {});
+  }
+
+  #unavailable(why: string): ToolError {
+    const message = `The MCP server "${this.name}" is not available: ${why}.`;
+    return new ToolError(message, { retryable: true });
+  }
+
+  #log(event: string, fields: JsonObject): void {
+    this.#context.log(`mcp.${event}`, { server: this.name, ...fields });
+  }
 }
 
 const INVALID_PARAMS = -32602;

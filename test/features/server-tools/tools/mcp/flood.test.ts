@@ -5,7 +5,7 @@ import type {
   Dial,
   McpListeners,
 } from '../../../../../src/features/server-tools/tools/mcp/dial.ts';
-import { mcpServer } from '../../../../../src/features/server-tools/tools/mcp/server.ts';
+import { McpServer } from '../../../../../src/features/server-tools/tools/mcp/server.ts';
 import { until } from '../../../../support/until.ts';
 
 const NOTIFICATIONS = 200_000;
@@ -32,7 +32,7 @@ function flooding() {
     };
   };
   const options = { name: 's', args: [], env: {}, cwd: '/', headers: {}, timeoutMs: 5000 };
-  const server = mcpServer(options, { dial, log: () => {}, onTools: () => {} });
+  const server = new McpServer(options, { dial, log: () => {}, onTools: () => {} });
   const change = () => {
     version++;
     heard!.onToolsChanged();
