@@ -211,15 +211,7 @@ export class SpendStore implements JournalTables {
   ): Promise<readonly WrittenRow[]> {
     const written: WrittenRow[] = [];
     if (rows.length === 0) return written;
-    const shared = this.#columns.filter(({ isShared }) => isShared).map(({ name }) => name);
-    const used = new Set<string>();
-    for (const { row } of rows) {
-      for (const name of shared) {
-        const text = row[name];
-        if (typeof text === 'string') used.add(text);
-      }
-    }
-    const texts = await this.textIds(inside, [...used]);
+    const texts = await this.textIds(inside, this.#sharedIn(rows));
     if (!this.#isFile)
       await makeMonths(
         inside,
@@ -232,12 +224,7 @@ export class SpendStore implements JournalTables {
     const behind = this.#isFile ? '' : 'ON CONFLICT DO NOTHING RETURNING id, writer, n';
     let last = this.#isFile ? await this.#lastRow(inside) : 0;
     for (const piece of pieces(rows)) {
-      const values: SqlValue[] = [];
-      for (const named of piece) {
-        const { at, writer, n, rev, replica = this.#replica } = named;
-        if (isNamed) values.push(at, writer, n, rev, replica);
-        this.#addValues(values, named.row, texts);
-      }
+      const values = this.#valuesOf(piece, isNamed, texts);
       const sql = this.#sqlOf(before, piece.length, names.length, behind);
       const found = await inside.query<{ id: number; writer: string; n: number }>(sql, values);
       // In Postgres some may have been there.
@@ -260,13 +247,36 @@ export class SpendStore implements JournalTables {
     return row!.id ?? 0;
   }
 
-  #addValues(values: SqlValue[], row: SpendRow, texts: ReadonlyMap<string, number>): void {
-    for (const { name, isShared } of this.#columns) {
-      const value = row[name] ?? null;
-      if (typeof value !== 'string') values.push(value);
-      else if (isShared) values.push(texts.get(this.#storable(value))!);
-      else values.push(this.#storable(value));
+  #sharedIn(rows: readonly NamedRow[]): readonly string[] {
+    const shared = this.#columns.filter(({ isShared }) => isShared).map(({ name }) => name);
+    const texts = new Set<string>();
+    for (const { row } of rows) {
+      for (const name of shared) {
+        const text = row[name];
+        if (typeof text === 'string') texts.add(text);
+      }
     }
+    return [...texts];
+  }
+
+  #valuesOf(
+    rows: readonly NamedRow[],
+    isNamed: boolean,
+    texts: ReadonlyMap<string, number>,
+  ): readonly SqlValue[] {
+    const width = this.#columns.length + (isNamed ? NAME.length : 0);
+    const values = new Array<SqlValue>(rows.length * width);
+    let place = 0;
+    for (const { row, at, writer, n, rev, replica = this.#replica } of rows) {
+      if (isNamed) for (const value of [at, writer, n, rev, replica]) values[place++] = value;
+      for (const { name, isShared } of this.#columns) {
+        const value = row[name] ?? null;
+        if (typeof value !== 'string') values[place++] = value;
+        else if (isShared) values[place++] = texts.get(this.#storable(value))!;
+        else values[place++] = this.#storable(value);
+      }
+    }
+    return values;
   }
 
   async #writeTotals(inside: SqlStatements, totals: RowTotals): Promise<void> {

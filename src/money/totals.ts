@@ -1,6 +1,6 @@
 /** Sums of spend rows by span, key, labels, model and target, and by session, before they are written. */
 
-import { DAY, HOUR, MONTH, NO_SUMS, SUM_COLUMNS, type SumColumn, type Sums } from './schema.ts';
+import { DAY, HOUR, MONTH, SUM_COLUMNS, type SumColumn, type Sums } from './schema.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -37,12 +37,14 @@ export class RowTotals {
   readonly hours = new Map<string, TotalsGroup>();
   readonly sessions = new Map<string, SessionGroup>();
   readonly #columns: readonly SumColumn[];
+  readonly #nothing: Sums;
   /** Those of the row before: rows of one key often follow each other. */
   #lastRow: SummedRow | undefined;
   #lastGroup: TotalsGroup | undefined;
 
   constructor(columns = SUM_COLUMNS) {
     this.#columns = columns;
+    this.#nothing = Object.fromEntries(columns.map((name) => [name, 0])) as Sums;
   }
 
   get size(): number {
@@ -110,7 +112,7 @@ export class RowTotals {
     const name = `${start} ${key}\0${labels}\0${model}\0${target}`;
     let group = this.hours.get(name);
     if (group === undefined) {
-      group = { start, key, labels, model, target, ...NO_SUMS };
+      group = { start, key, labels, model, target, ...this.#nothing };
       this.hours.set(name, group);
     }
     return group;
@@ -120,7 +122,7 @@ export class RowTotals {
     const name = `${start} ${session}\0${key}`;
     let group = this.sessions.get(name);
     if (group === undefined) {
-      group = { start, session, key, first_row: null, last_row: null, ...NO_SUMS };
+      group = { start, session, key, first_row: null, last_row: null, ...this.#nothing };
       this.sessions.set(name, group);
     }
     return group;
@@ -128,13 +130,17 @@ export class RowTotals {
 
   #sum(sums: Sums, row: SummedRow, sign: 1 | -1): void {
     const values = row as unknown as Readonly<Record<string, number | null | undefined>>;
-    for (const name of this.#columns) sums[name] = (sums[name] ?? 0) + sign * (values[name] ?? 0);
+    for (const name of this.#columns) {
+      const value = values[name];
+      // Most are nothing.
+      if (value) sums[name] += sign * value;
+    }
     sums.tries += sign;
     if (row.cost === undefined || row.cost === null) sums.unpriced += sign;
   }
 
   #merge(sums: Sums, more: Sums): void {
-    for (const name of this.#columns) sums[name] = (sums[name] ?? 0) + more[name];
+    for (const name of this.#columns) sums[name] += more[name] ?? 0;
   }
 }
 
