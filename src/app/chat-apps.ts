@@ -11,7 +11,7 @@ import {
   type Texts,
   unknownHeaders,
 } from '../features/chat-apps/index.ts';
-import type { Feature } from '../features/feature.ts';
+import type { Feature, FeatureContext } from '../features/feature.ts';
 import {
   type HopEntry,
   type HopLedger,
@@ -35,12 +35,21 @@ export interface ConversationSetup {
 
 /** Undefined for a request without any extension. @throws GatewayError for an extension that cannot be read or asks for another's space */
 export function conversationOf(
-  { headers, principal, id }: Exchange,
+  exchange: Exchange,
   ask: ClientRequest,
   setup: ConversationSetup,
 ): ConversationParts | undefined {
   // Most requests ask for nothing of the kind.
-  if (joinedExtension(ask.extension, headers) === undefined) return undefined;
+  return joinedExtension(ask.extension, exchange.headers) === undefined
+    ? undefined
+    : partsOf(exchange, ask, setup);
+}
+
+function partsOf(
+  { headers, principal, id }: Exchange,
+  ask: ClientRequest,
+  setup: ConversationSetup,
+): ConversationParts | undefined {
   const { memory, settings, log, onMarkup } = setup;
   return conversationParts({
     extension: ask.extension,
@@ -68,15 +77,23 @@ const ofKey =
 /** Names headers that look like the gateway's own and mean nothing here. Undefined where there is none. */
 export function strayHeaders(headers: ReadonlyHeaders): Feature | undefined {
   const names = unknownHeaders(headers);
-  if (names.length === 0) return undefined;
-  return {
-    name: 'stray-headers',
-    // All that there is to do is said here: the body need not be decoded for it.
-    mayApply(_, { notes }) {
-      for (const name of names) notes.add('unknown_header_ignored', name, 'it means nothing here');
-      return false;
-    },
-  };
+  return names.length === 0 ? undefined : new StrayHeaders(names);
+}
+
+class StrayHeaders implements Feature {
+  readonly name = 'stray-headers';
+  readonly #names: readonly string[];
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+  }
+
+  // All that there is to do is said here: the body need not be decoded for it.
+  mayApply(_: Uint8Array, { notes }: FeatureContext): boolean {
+    for (const name of this.#names)
+      notes.add('unknown_header_ignored', name, 'it means nothing here');
+    return false;
+  }
 }
 
 /** The registry with the conversation's tools in front: they are asked for by name, in this very request. */
@@ -84,7 +101,10 @@ export function withConversationTools(
   registry: ToolRegistry,
   tools: readonly ConversationTool[],
 ): ToolRegistry {
-  if (tools.length === 0) return registry;
+  return tools.length === 0 ? registry : joinedRegistry(registry, tools);
+}
+
+function joinedRegistry(registry: ToolRegistry, tools: readonly ConversationTool[]): ToolRegistry {
   const own = toolRegistry(tools satisfies readonly ServerTool[]);
   const names = new Set(tools.map(({ name }) => name));
   let from: readonly ServerTool[] | undefined;

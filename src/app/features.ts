@@ -13,7 +13,7 @@ import { permittedTools } from '../features/server-tools/index.ts';
 import { toolPairing } from '../features/tool-pairing/index.ts';
 import { toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
-import { withReadAhead, withRunReport } from '../features/vision/index.ts';
+import { type VisionFeature, withReadAhead, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import { sidePayer } from '../gateway/tries/side-calls.ts';
 import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
@@ -61,6 +61,9 @@ export interface Features {
   /** Resolves when no tool server runs any more. */
   close(): Promise<void>;
 }
+
+const reported = (vision: VisionFeature, recording: Recording): Feature =>
+  withRunReport(vision, (run) => recording.tool?.(run));
 
 /** Makes the feature for one exchange; undefined where it has nothing to do. */
 type MakeFeature = (setup: ExchangeSetup) => Feature | readonly Feature[] | undefined;
@@ -112,10 +115,8 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     ({ exchange: { owner }, chat, recording, ledgers: { restored } }) => {
       const own = vision.of(chat?.space, owner);
       const prefetch = vision.prefetchOf(chat?.space, owner);
-      return withRunReport(
-        prefetch === undefined ? own : withReadAhead(own, { prefetch, restored }),
-        recording && ((run) => recording.tool?.(run)),
-      );
+      const ahead = prefetch === undefined ? own : withReadAhead(own, { prefetch, restored });
+      return recording === undefined ? ahead : reported(ahead, recording);
     },
     // In rounds that the client does not see, calls keep ids that differ.
     ({ registry }) => (registry.tools.length === 0 ? vendorCallIds : undefined),

@@ -85,11 +85,19 @@ export interface ServerToolsSettings {
  * tools of its own may pause a turn, which is continued.
  */
 export function serverToolsOf(
-  { exchange, request, registry, chat, recording, payer, ledgers }: ExchangeSetup,
-  { rounds, secrets, log }: ServerToolsSettings,
+  setup: ExchangeSetup,
+  settings: ServerToolsSettings,
 ): ServerToolsFeature | undefined {
+  const { request, registry } = setup;
   const runs = registry.tools.length > 0 || registry.starting === true;
   if (!runs && !mayDeclareHosted(request.bytes, request.protocol.name)) return undefined;
+  return loopOf(setup, settings);
+}
+
+function loopOf(
+  { exchange, request, registry, chat, recording, payer, ledgers }: ExchangeSetup,
+  { rounds, secrets, log }: ServerToolsSettings,
+): ServerToolsFeature {
   const scope = JSON.stringify([exchange.owner, chat?.scope ?? '']);
   return serverTools({
     registry,

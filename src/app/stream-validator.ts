@@ -4,6 +4,7 @@ import type { Finding } from '../codecs/lint.ts';
 import type { Config } from '../config/config.ts';
 import { protocolOf } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
+import type { ProtocolName } from '../conversation/types.ts';
 import { SseParser } from '../lib/bytes/sse.ts';
 import type { HopRecording, RecordedExchange, Recording } from '../samples/recording.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
@@ -26,7 +27,15 @@ export function streamValidator(
 ): Recording | undefined {
   if (mode === 'off' || (mode === 'sample' && Math.random() * SAMPLE >= 1)) return undefined;
   const protocol = protocolOf(exchange.protocol.name);
-  if (protocol === undefined) return undefined;
+  return protocol && validatorOf(protocol, exchange, log, metrics);
+}
+
+function validatorOf(
+  protocol: ProtocolName,
+  exchange: RecordedExchange,
+  log: Log,
+  metrics: GatewayMetrics,
+): Recording {
   const linter = LINT.linters[protocol].stream();
   const parser = new SseParser();
   const found: Finding[] = [];
@@ -58,8 +67,10 @@ export function streamValidator(
 
 /** Two recordings as one; undefined when there is none. */
 export function joined(a: Recording | undefined, b: Recording | undefined): Recording | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  const some = [a, b];
+  return a === undefined || b === undefined ? (a ?? b) : both([a, b]);
+}
+
+function both(some: readonly Recording[]): Recording {
   return {
     tool(run) {
       for (const one of some) one.tool?.(run);

@@ -11,7 +11,7 @@ import type { Operation } from '../endpoints/batches/operations.ts';
 import { createBatches } from '../endpoints/batches/pipeline.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
-import { fileOwners } from '../features/file-owners/index.ts';
+import { FileOwners } from '../features/file-owners/index.ts';
 import { checkHostedTools } from '../features/server-tools/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -253,7 +253,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space, session);
-      const files = fileOwners(exchange.owner, vendorObjects.foreign);
+      const files = new FileOwners(exchange.owner, vendorObjects.foreign);
       return {
         ...found,
         ...own,

@@ -86,8 +86,11 @@ export function checkNames(members: Members): void {
 export function checkNamesOf(value: Json, bytes: Uint8Array): void {
   if (!isObject(value)) return;
   const names = Object.keys(value);
+  let others: ReadonlySet<string> | undefined;
   for (const name of names) {
-    if (UNUSUAL.test(name)) checkSpelling(name, { has: (key) => Object.hasOwn(value, key) });
+    if (!UNUSUAL.test(name)) continue;
+    others ??= new Set(names);
+    checkSpelling(name, others);
   }
   if (names.length === countMembers(bytes)) return;
   // Without members that can be told apart there is nothing to complain about.

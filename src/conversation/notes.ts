@@ -42,6 +42,10 @@ export function summarize(notes: readonly Note[]): string {
   if (notes.length === 0) return '';
   // Most exchanges that have a note have one.
   if (notes.length === 1) return notes[0]!.name;
+  return counted(notes);
+}
+
+function counted(notes: readonly Note[]): string {
   const counts = new Map<string, number>();
   for (const { name } of notes) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts].map(([name, count]) => (count === 1 ? name : `${name}=${count}`)).join(',');

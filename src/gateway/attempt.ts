@@ -1,11 +1,12 @@
 /** One attempt at one target: prepare the request, send it, and read until the outcome is known. */
 
+import type { Codec } from '../codecs/codec.ts';
 import type { TryAccount } from '../conversation/account/payer.ts';
 import { asGatewayError, departure, isClientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { Abort } from '../lib/loop/abort.ts';
-import type { HopRecording } from '../samples/recording.ts';
+import type { HopRecording, Recording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { shapeHeaders } from './parameters.ts';
@@ -14,7 +15,7 @@ import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
 import { askedForUsage } from './tries/asked-usage.ts';
 import { endFailedTry, endOf, endRefusedTry, endTry, StartOfTry } from './tries/try-account.ts';
-import type { Attempt, Outcome, StreamOutcome } from './types.ts';
+import type { Attempt, Outcome, Prepared, StreamOutcome } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
 export async function attempt(options: Attempt): Promise<Outcome> {
@@ -36,7 +37,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   if (hop.number === 1 && options.number === 1) abort.followLater(exchange);
   else abort.follow(exchange.signal);
   let call: UpstreamCall | undefined;
-  let recorded: HopRecording | undefined;
+  let recorder: TryRecorder | undefined;
   let account: TryAccount | undefined;
   try {
     if (abort.aborted) throw departure(exchange.signal);
@@ -55,14 +56,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     const made = preparing instanceof Promise ? await preparing : preparing;
     const asking = payer?.needsUsage === true ? askedForUsage(options, target, made, notes) : made;
     const prepared = asking instanceof Promise ? await asking : asking;
-    const onSend =
-      recording &&
-      ((url: string, headers: ReadonlyHeaders) => {
-        const { number, routeName: route } = options;
-        const { model } = request;
-        const { body } = prepared;
-        recorded = recording.hop(hop.number, number, { target, model, route, url, headers, body });
-      });
+    recorder = recording && new TryRecorder(recording, options, prepared.body);
     // The steps of `Upstream.send`: every exchange takes this way, and one more async function costs time.
     const acquiring = upstream.acquire(abort, options.lease, options.session);
     call = acquiring instanceof Promise ? await acquiring : acquiring;
@@ -88,9 +82,9 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       beta: prepared.beta,
       stream: request.stream,
       abort,
-      onSend,
+      onSend: recorder?.onSend,
       trace: exchange.trace,
-      onConnected: recording && (() => recorded?.connected()),
+      onConnected: recorder?.onConnected,
     };
     options.events?.onSend();
     let answer: Awaited<ReturnType<typeof upstream.sendRequest>>;
@@ -102,10 +96,10 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     call.answered(answer.headers);
     account?.answered(answer.status);
     if (answer.detour !== undefined) notes.add('websocket_unavailable', undefined, answer.detour);
+    const recorded = recorder?.hop;
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
-      const paid = account;
-      const onText = paid && ((text: string) => endRefusedTry(paid, protocol, text));
+      const onText = account && refusedTry(account, protocol);
       const failure = await readRefusal(options, call, answer, notes, recorded, onText);
       abort.unfollow();
       call.release();
@@ -128,9 +122,29 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     abort.abort();
     const left = exchange.signal.aborted;
     const error = asGatewayError(left ? departure(exchange.signal) : thrown);
-    recorded?.end(isClientGone(error) ? undefined : error);
+    recorder?.hop?.end(isClientGone(error) ? undefined : error);
     if (account !== undefined) endFailedTry(account, endOf(error));
     return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
+  }
+}
+
+const refusedTry = (account: TryAccount, protocol: Codec) => (text: string) =>
+  endRefusedTry(account, protocol, text);
+
+/** The recording of a try, from the moment when its request goes out. */
+class TryRecorder {
+  hop: HopRecording | undefined;
+  readonly onSend: (url: string, headers: ReadonlyHeaders) => void;
+  readonly onConnected = () => this.hop?.connected();
+
+  constructor(
+    recording: Recording,
+    { hop, number, routed: { target }, request: { model }, routeName: route }: Attempt,
+    body: Prepared['body'],
+  ) {
+    this.onSend = (url, headers) => {
+      this.hop = recording.hop(hop.number, number, { target, model, route, url, headers, body });
+    };
   }
 }
 

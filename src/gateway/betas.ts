@@ -94,7 +94,18 @@ export function withoutRefusedBetas(
 ): ReadonlyHeaders {
   const written = headers.get(BETA);
   const rules = written === null ? undefined : rulesOf(profile);
-  if (written === null || rules === undefined) return headers;
+  return written === null || rules === undefined
+    ? headers
+    : withTakenFlags(headers, written, profile, rules, notes);
+}
+
+function withTakenFlags(
+  headers: ReadonlyHeaders,
+  written: string,
+  profile: Profile,
+  rules: BetaRules,
+  notes: Notes,
+): ReadonlyHeaders {
   const flags = written.split(',').map((flag) => flag.trim());
   const left = takenFlags(flags, profile, rules, notes);
   if (left.length === flags.length && left.every((flag, i) => flag === flags[i])) return headers;

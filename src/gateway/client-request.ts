@@ -7,7 +7,14 @@ import { type Note, Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName, Settings } from '../conversation/types.ts';
 import { ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { asBuffer, containsAny, needles, splice } from '../lib/bytes/bytes.ts';
-import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type Member,
+  parseJson,
+  topLevel,
+} from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { holdsMoreValues, PLAIN_VALUES } from '../lib/json/many-values.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
@@ -170,20 +177,20 @@ export class ClientRequest {
     if (glance === undefined) throw notAnObject(this.bytes);
     this.#glance = glance;
     checkNames(glance);
-    const text = (key: string) => {
-      const member = glance.get(key);
-      if (member === undefined) return undefined;
-      if (key === 'model') this.#modelAt = [member.valueStart, member.valueEnd];
-      return decodeJson(this.bytes.subarray(member.valueStart, member.valueEnd));
-    };
-    const model = text('model');
+    const named = glance.get('model');
+    if (named !== undefined) this.#modelAt = [named.valueStart, named.valueEnd];
+    const model = this.#valueOf(named);
     if (typeof model !== 'string' || model === '') {
       throw invalid("Missing or invalid required parameter: 'model'.", 'model');
     }
     this.model = checkedModel(model);
-    this.stream = text('stream') === true;
+    this.stream = this.#valueOf(glance.get('stream')) === true;
     // Bytes of another API's form are not forwarded, so it must be known now.
     if (mend !== undefined && isForeign(protocol.name, this.bytes, glance)) this.conversation;
+  }
+
+  #valueOf(member: Member | undefined): Json | undefined {
+    return member && decodeJson(this.bytes.subarray(member.valueStart, member.valueEnd));
   }
 
   /** Has the body a member of this name at its top? */

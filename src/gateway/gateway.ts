@@ -24,8 +24,8 @@ import type {
   ExchangeFeatures,
   FailedOutcome,
   Gateway,
-  Hop,
   Outcome,
+  RunHop,
   Summary,
 } from './types.ts';
 
@@ -99,18 +99,17 @@ export function createGateway(options: GatewayOptions): Gateway {
         onHedge,
         onKeyRefused,
       };
-      const run = (hop: Hop) => runHop(running, hop);
-
-      const first = run({ number: 1 });
+      const first = runHop(running, { number: 1 });
       // A WebSocket has its own pings, so the status stays open: a later failure can still set it.
       const needsSigns = request.stream && exchange.lane === undefined;
       const outcome = needsSigns ? await inTime(first, config.keepAliveMs) : await first;
       if (outcome === LATE || outcome.kind === 'stream') {
         const answer = outcome === LATE ? first : outcome;
-        return streamResponse(running, answer, { run, keepAliveMs: config.keepAliveMs, onStream });
+        const { keepAliveMs } = config;
+        return streamResponse(running, answer, { run: hopsOf(running), keepAliveMs, onStream });
       }
       const hasMore = outcome.kind === 'whole' && outcome.continuation !== undefined;
-      const answer = hasMore ? await finishWhole(outcome, run, exchange) : outcome;
+      const answer = hasMore ? await finishWhole(outcome, hopsOf(running), exchange) : outcome;
       if (answer.kind === 'failed') return failedResponse(running, answer);
       const stored = features?.beforeEnd?.();
       if (stored !== undefined) await stored;
@@ -125,6 +124,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
   };
 }
+
+const hopsOf =
+  (running: RunningExchange): RunHop =>
+  (hop) =>
+    runHop(running, hop);
 
 const LATE = Symbol('late');
 

@@ -45,9 +45,17 @@ export function prepare(preparation: Preparation): Prepared | Promise<Prepared> 
     armed.push(feature);
     asks ||= feature.prepare !== undefined;
   }
-  if (!asks) return runPasses(preparation, armed, context);
+  return asks ? askFirst(preparation, armed, context) : runPasses(preparation, armed, context);
+}
+
+function askFirst(
+  preparation: Preparation,
+  armed: readonly Feature[],
+  context: FeatureContext,
+): Prepared | Promise<Prepared> {
+  const { hop, request, abort } = preparation;
   const conversation = hop.conversation ?? request.conversation;
-  const { signal } = preparation.abort;
+  const { signal } = abort;
   const waits = armed.map((feature) => feature.prepare?.(conversation, context, signal));
   if (waits.every((one) => one === undefined)) return runPasses(preparation, armed, context);
   return Promise.all(waits).then(() => runPasses(preparation, armed, context));

@@ -50,28 +50,51 @@ export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
   } as const;
   const reading: Reading = { attempt, prepared, source, client, common, account };
   const type = headers.get('content-type') ?? '';
-  // The idle timer of a body that is not finished would keep it, and what was recorded of it, for ever.
-  const giveUp = (thrown: unknown): never => {
-    source.giveUp(asGatewayError(thrown));
-    throw thrown;
-  };
   try {
     const outcome = request.stream
       ? streamOrWhole(reading, type, answer.status)
       : wholeAnswer(reading, type, answer.status);
-    return outcome instanceof Promise ? outcome.catch(giveUp) : outcome;
+    return outcome instanceof Promise ? outcomeLater(outcome, source) : outcome;
   } catch (thrown) {
-    return giveUp(thrown);
+    return giveUp(source, thrown);
   }
+}
+
+async function outcomeLater(outcome: Promise<Outcome>, source: UpstreamBody): Promise<Outcome> {
+  try {
+    return await outcome;
+  } catch (thrown) {
+    return giveUp(source, thrown);
+  }
+}
+
+/** The idle timer of a body that is not finished would keep it, and what was recorded of it, for ever. */
+function giveUp(source: UpstreamBody, thrown: unknown): never {
+  source.giveUp(asGatewayError(thrown));
+  throw thrown;
 }
 
 /** A stream was asked for; whether one came shows in its first bytes. */
 function streamOrWhole(reading: Reading, type: string, status: number): Outcome | Promise<Outcome> {
-  const open = (first: readonly Uint8Array[] | undefined) =>
-    isEvents(type, first?.[0]) ? openStream(reading) : wholeAnswer(reading, type, status);
   const first = reading.source.peek();
-  return first instanceof Promise ? first.then(open) : open(first);
+  return first instanceof Promise
+    ? openLater(reading, type, status, first)
+    : open(reading, type, status, first);
 }
+
+type First = readonly Uint8Array[] | undefined;
+
+async function openLater(
+  reading: Reading,
+  type: string,
+  status: number,
+  first: Promise<First>,
+): Promise<Outcome> {
+  return open(reading, type, status, await first);
+}
+
+const open = (reading: Reading, type: string, status: number, first: First) =>
+  isEvents(type, first?.[0]) ? openStream(reading) : wholeAnswer(reading, type, status);
 
 class AttemptClientContext implements ClientContext {
   readonly requestId: string;

@@ -82,19 +82,20 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     const affordable = account === undefined ? permitted : affordableTargets(account, permitted);
     // The size of what a later hop sends is not known.
     const bytes = hop.conversation === undefined ? request.bytes.length : Number.MAX_SAFE_INTEGER;
-    targets = withRoomFirst(affordable, bytes, () => facts.tokens);
-    ({ equals } = decision);
-    if (targets !== all) {
-      const shared = all.slice(0, equals);
-      const others = targets.findIndex((target) => !shared.includes(target));
-      equals = others < 0 ? targets.length : others;
-    }
+    targets = withRoomFirst(affordable, bytes, facts);
+    equals = targets === all ? decision.equals : leadingOf(targets, all.slice(0, decision.equals));
   } catch (thrown) {
     // A fact that a rule needs is in a part of the body that cannot be decoded, or the key may not use the model.
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
   summary.routed(routeName);
   return retry(new AttemptsOfHop(running, hop, routeName, facts), targets, equals);
+}
+
+/** How many of the first targets are among these. */
+function leadingOf(targets: readonly RoutedTarget[], these: readonly RoutedTarget[]): number {
+  const others = targets.findIndex((target) => !these.includes(target));
+  return others < 0 ? targets.length : others;
 }
 
 const unrouted = (error: GatewayError): FailedOutcome => ({

@@ -78,18 +78,18 @@ export class KeyDirectory {
     if (known !== undefined) return this.#judged(known, digest, now);
     // The checksum keeps what is no key of ours from the store.
     if (!isKeyText(presented)) return 'unknown';
-    const kept = digest.slice();
-    return runTime.findAnew(hex).then((secret) => this.#foundAnew(runTime, secret, kept, now));
+    return this.#findAnew(runTime, hex, digest.slice(), now);
   }
 
-  #foundAnew(
-    { unreadable }: RunTimeKeys,
-    secret: LoadedSecret | undefined,
+  async #findAnew(
+    runTime: RunTimeKeys,
+    hex: string,
     digest: Uint8Array,
     now: number,
-  ): KeyLookup {
+  ): Promise<KeyLookup> {
+    const secret = await runTime.findAnew(hex);
     if (secret !== undefined) return this.#judged(secret, digest, now);
-    return unreadable ? 'unreadable' : 'unknown';
+    return runTime.unreadable ? 'unreadable' : 'unknown';
   }
 
   #judged({ key, until, digest: known }: LoadedSecret, digest: Uint8Array, now: number): KeyLookup {

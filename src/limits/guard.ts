@@ -51,7 +51,15 @@ export function openGuard(
   costs = true,
 ): LimitGuard | undefined | Promise<LimitGuard> {
   const keyLimits = keyLimitsOf(principal);
-  if (keyLimits.all.length === 0) return undefined;
+  return keyLimits.all.length === 0 ? undefined : admit(options, principal, keyLimits, costs);
+}
+
+function admit(
+  options: GuardOptions,
+  principal: Principal,
+  keyLimits: KeyLimits,
+  costs: boolean,
+): LimitGuard | Promise<LimitGuard> {
   const { limits } = options;
   const admission = limits.admit(openingCharges(keyLimits, false, costs));
   const decide = (found: Admission): LimitGuard | Promise<LimitGuard> => {

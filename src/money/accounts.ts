@@ -84,8 +84,12 @@ export class SpendAccounts implements Accounts {
   open(about: AccountStart): Account | Promise<Account> {
     const guard = this.#options.guard(about.principal, about.costs);
     return guard instanceof Promise
-      ? guard.then((found) => new ExchangeAccount(about, this.#options, found, this))
+      ? this.#openLater(about, guard)
       : new ExchangeAccount(about, this.#options, guard, this);
+  }
+
+  async #openLater(about: AccountStart, guard: Promise<ExchangeGuard>): Promise<Account> {
+    return new ExchangeAccount(about, this.#options, await guard, this);
   }
 
   /** Nothing is read any more: what is still open is counted by estimate. */
@@ -147,8 +151,11 @@ class ExchangeAccount implements Account {
   beginTry(start: TryStart): TryAccount | Promise<TryAccount> {
     const one = new SpendTry(this, start);
     const hold = this.#guard?.reserve(one.expected);
-    if (!(hold instanceof Promise)) return this.#begun(one, hold);
-    return hold.then((found) => this.#begun(one, found));
+    return hold instanceof Promise ? this.#beginLater(one, hold) : this.#begun(one, hold);
+  }
+
+  async #beginLater(one: SpendTry, hold: Promise<TryHold>): Promise<SpendTry> {
+    return this.#begun(one, await hold);
   }
 
   #begun(one: SpendTry, hold: TryHold | undefined): SpendTry {

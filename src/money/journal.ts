@@ -66,6 +66,7 @@ export interface SpendJournalOptions {
 
 export class SpendJournal {
   readonly #options: SpendJournalOptions;
+  readonly #momentMs: number;
   readonly #journal: Journal;
   readonly #keeper: KeeperHandle;
   /** Tries that have no entry, oldest first. */
@@ -83,6 +84,7 @@ export class SpendJournal {
 
   constructor(options: SpendJournalOptions) {
     this.#options = options;
+    this.#momentMs = options.momentMs ?? MOMENT_MS;
     const { folder, onProblem, onRecovered } = options;
     this.#journal = new Journal({
       folder,
@@ -179,26 +181,29 @@ export class SpendJournal {
   #append(entry: SpendEntry): number {
     const n = this.#journal.append(JSON.stringify(entry));
     if (this.#looking === undefined && this.#closed === undefined) {
-      this.#looking = setTimeout(() => {
-        this.#looking = undefined;
-        this.#writeLearned();
-        if (this.#options.isWorker !== true) void this.#keeper.look();
-      }, LOOK_AFTER_MS);
+      this.#looking = setTimeout(this.#look, LOOK_AFTER_MS);
       this.#looking.unref();
     }
     return n;
   }
 
+  readonly #look = () => {
+    this.#looking = undefined;
+    this.#writeLearned();
+    if (this.#options.isWorker !== true) void this.#keeper.look();
+  };
+
   #age(): void {
     if (this.#aging !== undefined || this.#closed !== undefined) return;
-    const moment = this.#options.momentMs ?? MOMENT_MS;
-    this.#aging = setTimeout(() => {
-      this.#aging = undefined;
-      this.#writeBegun(performance.now() - moment);
-      if (this.#young.size > 0) this.#age();
-    }, moment);
+    this.#aging = setTimeout(this.#aged, this.#momentMs);
     this.#aging.unref();
   }
+
+  readonly #aged = () => {
+    this.#aging = undefined;
+    this.#writeBegun(performance.now() - this.#momentMs);
+    if (this.#young.size > 0) this.#age();
+  };
 
   #writeBegun(before: number): void {
     for (let place = this.#young.first; place !== undefined; ) {

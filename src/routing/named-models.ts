@@ -1,7 +1,7 @@
 /** Models that a body names beside `model`: those that a vendor may answer with, or ask, on its own. */
 
 import type { ProtocolName } from '../conversation/types.ts';
-import type { Principal } from '../keys/principal.ts';
+import type { Policy, Principal } from '../keys/principal.ts';
 import { isObject, type Json, type Member, topLevel, tryParse } from '../lib/json/json.ts';
 import { refusedModel } from './permitted.ts';
 import type { RoutedTarget } from './request.ts';
@@ -57,7 +57,15 @@ export function targetsForNamed(
   client: ProtocolName,
   targets: readonly RoutedTarget[],
 ): readonly RoutedTarget[] {
-  if (policy.everyModel) return targets;
+  return policy.everyModel ? targets : allowedForNamed(policy, asked, client, targets);
+}
+
+function allowedForNamed(
+  policy: Policy,
+  asked: AskedBody,
+  client: ProtocolName,
+  targets: readonly RoutedTarget[],
+): readonly RoutedTarget[] {
   const { bytes, members = topLevel(bytes) } = asked;
   const named = members && namedModels(bytes, members);
   if (named === undefined) return targets;

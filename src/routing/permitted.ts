@@ -34,9 +34,9 @@ export function permittedTargets(
   if (!policy.allowsModel(asked)) {
     throw refusedModel(asked, 'model');
   }
-  const isAllowed = ({ target }: RoutedTarget) => policy.allowsTarget(asked, target);
-  if (targets.every(isAllowed)) return targets;
-  const allowed = targets.filter(isAllowed);
+  const allowed: RoutedTarget[] = [];
+  for (const routed of targets) if (policy.allowsTarget(asked, routed.target)) allowed.push(routed);
+  if (allowed.length === targets.length) return targets;
   if (allowed.length > 0) return allowed;
   throw refusedModel(targetName(targets[0]!.target), 'model');
 }

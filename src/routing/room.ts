@@ -14,19 +14,24 @@ const SURELY = 0.8;
  * The targets in their order, those last whose window is known to be too small for the prompt. The same list where
  * none is.
  * @param bytes of the body: what has fewer bytes than a window has tokens fits
- * @param tokens an estimate; computed only where it may matter
+ * @param prompt `tokens` is an estimate, which is made only where it may matter
  */
-export function withRoomFirst(
+export const withRoomFirst = (
   targets: readonly RoutedTarget[],
   bytes: number,
-  tokens: () => number,
+  prompt: { readonly tokens: number },
+): readonly RoutedTarget[] =>
+  targets.length < 2 || bytes < MIN_BYTES ? targets : smallLast(targets, bytes, prompt);
+
+function smallLast(
+  targets: readonly RoutedTarget[],
+  bytes: number,
+  prompt: { readonly tokens: number },
 ): readonly RoutedTarget[] {
-  if (targets.length < 2 || bytes < MIN_BYTES) return targets;
-  const isSmall = (routed: RoutedTarget) => {
+  const small = targets.filter((routed) => {
     const context = contextOf(routed);
-    return context !== undefined && context < bytes && context < tokens() * SURELY;
-  };
-  const small = targets.filter(isSmall);
+    return context !== undefined && context < bytes && context < prompt.tokens * SURELY;
+  });
   if (small.length === 0 || small.length === targets.length) return targets;
   return [...targets.filter((routed) => !small.includes(routed)), ...small];
 }

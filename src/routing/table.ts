@@ -121,15 +121,23 @@ export function route(request: RouteRequest, table: RoutingTable, named?: string
       if (targets.length > 0)
         return new RuleDecision(rule, index, targets, renamed, aliases, table);
     }
-    const { providers } = table.config;
-    const listing = providersListing(model, table);
-    if (listing.length > 0) {
-      const targets = listing.map((name) => targetOf(providers[name]!, model));
-      return decisionWithoutRule('listed', listing[0]!, targets, aliases);
-    }
+    const listed = decisionByListing(model, aliases, table);
+    if (listed !== undefined) return listed;
   }
   const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
   return { ok: false, error: notFound(request.model, table), reason };
+}
+
+function decisionByListing(
+  model: string,
+  aliases: readonly string[],
+  table: RoutingTable,
+): RouteDecision | undefined {
+  const { providers } = table.config;
+  const listing = providersListing(model, table);
+  if (listing.length === 0) return undefined;
+  const targets = listing.map((name) => targetOf(providers[name]!, model));
+  return decisionWithoutRule('listed', listing[0]!, targets, aliases);
 }
 
 function routeNamed(name: string, request: RouteRequest, table: RoutingTable): RouteDecision {

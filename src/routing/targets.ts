@@ -205,14 +205,22 @@ export function standInOf({ provider, target }: RoutedTarget): string | undefine
   }
   let known = all.get(target);
   if (known === undefined) {
-    const { rules } = modelProfilesOf(provider.profile);
-    const { model } = target;
-    const isLooked = rules.length > 0 && model.length <= LONG_NAME;
-    const before = isLooked ? file.predecessor(model)?.id : undefined;
-    known = before !== undefined && rules.some(({ test }) => test(before)) ? before : '';
+    known = predecessorOf(provider, target, file);
     all.set(target, known);
   }
   return known === '' ? undefined : known;
+}
+
+/** '' where there is none that the provider's profile has rules for. */
+function predecessorOf(
+  { profile }: RoutedTarget['provider'],
+  { model }: Target,
+  file: ModelsFile,
+): string {
+  const { rules } = modelProfilesOf(profile);
+  if (rules.length === 0 || model.length > LONG_NAME) return '';
+  const before = file.predecessor(model)?.id;
+  return before !== undefined && rules.some(({ test }) => test(before)) ? before : '';
 }
 
 /** A target of a rule with what decides which sessions prefer it. */

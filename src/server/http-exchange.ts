@@ -88,7 +88,10 @@ function search(url: string): string {
 /** The model in the path of a client of Azure stands for the one in the body, which may have none. */
 export function askedAtDeployment(request: Request): Asked | undefined {
   const { deployment } = request as { deployment?: string };
-  if (deployment === undefined) return undefined;
+  return deployment === undefined ? undefined : askedOf(deployment);
+}
+
+function askedOf(deployment: string): Asked {
   const member = `"model":${JSON.stringify(deployment)}`;
   return {
     body: (bytes) => withFirstMembers(withoutMembers(bytes, MODEL), member),

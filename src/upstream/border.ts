@@ -198,6 +198,10 @@ export function forwardedSearch(
   if (search === '' || (search === '?beta=true' && !Object.hasOwn(configured, 'beta'))) {
     return search;
   }
+  return protocolsOwn(search, configured);
+}
+
+function protocolsOwn(search: string, configured: Readonly<Record<string, unknown>>): string {
   const kept = search
     .slice(search.startsWith('?') ? 1 : 0)
     .split('&')

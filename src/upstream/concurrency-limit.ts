@@ -29,7 +29,11 @@ export class ConcurrencyLimit {
       this.#busy++;
       return this.#release();
     }
-    const { signal } = asker;
+    return this.#turn(asker.signal);
+  }
+
+  /** Resolves when one that came before leaves. */
+  #turn(signal: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const enter = () => {
         signal.removeEventListener('abort', leave);

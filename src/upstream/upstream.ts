@@ -45,9 +45,9 @@ export interface SendOptions {
   /** Aborts the try, before the headers and while the body streams. */
   readonly abort: Abort;
   /** Called just before the request goes out. */
-  readonly onSend?: (url: string, headers: ReadonlyHeaders) => void;
+  readonly onSend?: ((url: string, headers: ReadonlyHeaders) => void) | undefined;
   /** As {@link UpstreamRequest.onConnected}. */
-  readonly onConnected?: () => void;
+  readonly onConnected?: (() => void) | undefined;
   /** The trace of this try's exchange. */
   readonly trace?: ExchangeTrace | undefined;
 }
@@ -74,11 +74,13 @@ export class UpstreamCall {
     this.#abort = abort;
     this.#release = release;
     const { totalMs, firstByteMs } = config.timeouts;
-    this.#limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
-    this.#idleTimer = startIdleTimer(firstByteMs, () => {
-      this.#late = true;
-      abort.abort(new Error('no answer in time'));
-    });
+    this.#limit = totalMs > 0 ? setTimeout(endTooLong, totalMs, config, abort) : undefined;
+    this.#idleTimer = startIdleTimer(firstByteMs, () => this.#isLate());
+  }
+
+  #isLate(): void {
+    this.#late = true;
+    this.#abort.abort(new Error('no answer in time'));
   }
 
   /** A part of the request goes out: the upstream is not late yet. */
@@ -211,10 +213,18 @@ export class Upstream {
     if (typeof taken === 'function') {
       return new UpstreamCall(this.config, lease ?? this.keys.leaseAny(), abort, taken);
     }
-    return taken.then((release) => {
-      if (lease !== undefined && session !== undefined) this.keys.renew(lease, session);
-      return new UpstreamCall(this.config, lease ?? this.keys.leaseAny(), abort, release);
-    });
+    return this.#acquireLater(taken, abort, lease, session);
+  }
+
+  async #acquireLater(
+    taken: Promise<() => void>,
+    abort: Abort,
+    lease: Lease | undefined,
+    session: Session | undefined,
+  ): Promise<UpstreamCall> {
+    const release = await taken;
+    if (lease !== undefined && session !== undefined) this.keys.renew(lease, session);
+    return new UpstreamCall(this.config, lease ?? this.keys.leaseAny(), abort, release);
   }
 
   /** What goes out, and the answer of any status. The caller reports the result to `call`. */
@@ -238,7 +248,7 @@ export class Upstream {
       headers,
       options.beta,
     );
-    const { body, path, onSend } = options;
+    const { body } = options;
     const request: UpstreamRequest = {
       url,
       method: options.method ?? 'POST',
@@ -250,14 +260,20 @@ export class Upstream {
       onConnected: options.onConnected,
       limits: config.answers,
     };
-    if (this.#platform !== undefined) {
-      const { stream } = options;
-      const urlOf = (path: string, withSearch: boolean) =>
-        this.url(path, withSearch ? search : '', withSearch ? options.query : '');
-      return this.#platform.send({ path, url: urlOf, request, stream, onSend });
-    }
-    onSend?.(url, withMore(headers, ownHeaders));
+    if (this.#platform !== undefined) return this.#over(this.#platform, options, request, search);
+    options.onSend?.(url, withMore(headers, ownHeaders));
     return this.#transport(request);
+  }
+
+  #over(
+    platform: Platform,
+    { path, query, stream, onSend }: SendOptions,
+    request: UpstreamRequest,
+    search: string,
+  ): Promise<UpstreamAnswer> {
+    const url = (path: string, withSearch: boolean) =>
+      this.url(path, withSearch ? search : '', withSearch ? query : '');
+    return platform.send({ path, url, request, stream, onSend });
   }
 
   /**
@@ -290,11 +306,15 @@ const watched = (body: RequestStream, call: UpstreamCall): RequestStream => ({
 const asksAlike = (a: ProviderConfig, b: ProviderConfig): boolean =>
   a.auth === b.auth && sameConfig(a.headers, b.headers) && sameConfig(a.query, b.query);
 
-const tooLong = ({ name, timeouts }: ProviderConfig) =>
-  new GatewayError(
-    'timeout',
-    `Provider ${name} was not done after ${Math.round(timeouts.totalMs / 1000)} s (timeouts.total).`,
+function endTooLong({ name, timeouts }: ProviderConfig, abort: Abort): void {
+  const seconds = Math.round(timeouts.totalMs / 1000);
+  abort.abort(
+    new GatewayError(
+      'timeout',
+      `Provider ${name} was not done after ${seconds} s (timeouts.total).`,
+    ),
   );
+}
 
 /** The headers of this try with a flag that its body needs, beside those that it has. */
 function withBeta(
@@ -303,8 +323,12 @@ function withBeta(
   beta: string | undefined,
 ): FlatHeaders | undefined {
   if (beta === undefined) return own;
-  const flags = headers.get('anthropic-beta')?.split(',') ?? [];
-  if (flags.some((flag) => flag.trim() === beta)) return own;
+  const flags =
+    headers
+      .get('anthropic-beta')
+      ?.split(',')
+      .map((flag) => flag.trim()) ?? [];
+  if (flags.includes(beta)) return own;
   const out = own ?? new FlatHeaders();
   out.set('anthropic-beta', [...flags, beta].join(','));
   return out;

@@ -20,7 +20,7 @@ const small = provider('small', 10_000);
 const large = provider('large', 1_000_000);
 const unknown = provider('unknown');
 const names = (bytes: number, tokens: number, ...targets: (typeof small)[]) =>
-  withRoomFirst(targets, bytes, () => tokens).map((routed) => routed.target.provider);
+  withRoomFirst(targets, bytes, { tokens }).map((routed) => routed.target.provider);
 
 test('the small one goes behind those with room, and those of which nothing is known', () => {
   expect(names(200_000, 50_000, small, large, unknown)).toEqual(['large', 'unknown', 'small']);
@@ -34,8 +34,10 @@ test('what fits stays in order', () => {
 });
 
 test('an estimate is made only where it may matter', () => {
-  const never = () => {
-    throw new Error('estimated');
+  const never = {
+    get tokens(): number {
+      throw new Error('estimated');
+    },
   };
   const one = [small];
   expect(withRoomFirst(one, 1e9, never)).toBe(one);

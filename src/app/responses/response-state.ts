@@ -86,21 +86,26 @@ export const responseState =
     space: string | undefined,
     session: AnswerSession,
   ): ExchangeFeatures | undefined => {
-    if (ask.protocol !== openaiResponses) return undefined;
-    const state = new ResponseState(options, { exchange, ask, space, session });
-    const features = [state];
-    if (!storeOff(ask)) {
-      return {
-        features,
-        onAnswer: (answer, spent) => state.keep(answer, spent),
-        onPartialAnswer: (answer, spent) => state.keepJob(answer, spent),
-      };
-    }
-    // Codex and other agents keep their own history; what is not to be stored costs nothing here.
-    return exchange.lane === undefined
-      ? { features }
-      : { features, onAnswer: (answer) => void state.learned(answer) };
+    return ask.protocol === openaiResponses
+      ? stateOf(options, { exchange, ask, space, session })
+      : undefined;
   };
+
+function stateOf(options: ResponseStateOptions, asked: Asked): ExchangeFeatures {
+  const state = new ResponseState(options, asked);
+  const features = [state];
+  if (!storeOff(asked.ask)) {
+    return {
+      features,
+      onAnswer: (answer, spent) => state.keep(answer, spent),
+      onPartialAnswer: (answer, spent) => state.keepJob(answer, spent),
+    };
+  }
+  // Codex and other agents keep their own history; what is not to be stored costs nothing here.
+  return asked.exchange.lane === undefined
+    ? { features }
+    : { features, onAnswer: (answer) => void state.learned(answer) };
+}
 
 /**
  * With gateway keys, all clients share the vendor's account: a response, an item or a conversation that

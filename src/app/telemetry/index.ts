@@ -66,9 +66,12 @@ export class Telemetry {
 
   /** Sends the spans of an exchange that has ended, where it is sampled. */
   ended(record: ExchangeRecord, summary: Summary): void {
+    const { trace } = summary.exchange;
+    if (trace?.sampled === true) this.#send(trace, record, summary);
+  }
+
+  #send(trace: ExchangeTrace, record: ExchangeRecord, summary: Summary): void {
     const { exchange, request, finish, target } = summary;
-    const { trace } = exchange;
-    if (trace?.sampled !== true) return;
     const traced: TracedExchange = {
       trace,
       record,

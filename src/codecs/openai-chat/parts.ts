@@ -56,6 +56,10 @@ export function urlOfSource(source: MediaSource): string | undefined {
 export function decodeContent(content: Json | undefined, where: string): readonly Block[] {
   if (content === undefined || content === null || content === '') return [];
   if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return decodeParts(content, where);
+}
+
+function decodeParts(content: Json, where: string): readonly Block[] {
   const parts = list(content);
   if (parts === undefined) throw wrongType(where, 'one of a string or array of objects', content);
   return parts.map((part, i) => decodePart(part, `${where}[${i}]`));

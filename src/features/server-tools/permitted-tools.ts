@@ -73,7 +73,10 @@ const STORED: Partial<Record<ProtocolName, readonly (readonly [field: string, na
 
 /** The server tools that a key may use. */
 export function permittedTools(registry: ToolRegistry, policy: Policy): ToolRegistry {
-  if (policy.everyTool) return registry;
+  return policy.everyTool ? registry : limitedTools(registry, policy);
+}
+
+function limitedTools(registry: ToolRegistry, policy: Policy): ToolRegistry {
   const ifAllowed = (tool: ServerTool | undefined) =>
     tool !== undefined && policy.allowsTool(tool.name) ? tool : undefined;
   return {

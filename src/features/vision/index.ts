@@ -53,14 +53,10 @@ export interface VisionFeature extends Feature {
 }
 
 /** The feature for one exchange, with a callback for each description that it waits for. */
-export const withRunReport = (vision: VisionFeature, onLook: OnDescribed | undefined): Feature =>
-  onLook === undefined
-    ? vision
-    : {
-        ...vision,
-        prepare: (conversation, context, signal) =>
-          vision.prepare(conversation, context, signal, onLook),
-      };
+export const withRunReport = (vision: VisionFeature, onLook: OnDescribed): Feature => ({
+  ...vision,
+  prepare: (conversation, context, signal) => vision.prepare(conversation, context, signal, onLook),
+});
 
 /** The feature for one exchange with a store that is elsewhere. */
 export const withReadAhead = (vision: VisionFeature, ahead: ReadAhead): VisionFeature => ({

@@ -159,12 +159,14 @@ export function formOf(bytes: Uint8Array): 'events' | 'json' | undefined {
   const at = firstNonBlank(bytes);
   if (at < 0) return undefined;
   if (bytes[at] === OBJECT || bytes[at] === LIST) return 'json';
+  return isField(bytes, at) ? 'events' : undefined;
+}
+
+/** Does the name of a field stand here, or as much of one as has come? */
+function isField(bytes: Uint8Array, at: number): boolean {
   const head = utf8.decode(bytes.subarray(at, at + MAX_FIELD));
   const whole = at + MAX_FIELD <= bytes.length;
-  const isField = FIELDS.some(
-    (field) => head.startsWith(field) || (!whole && field.startsWith(head)),
-  );
-  return isField ? 'events' : undefined;
+  return FIELDS.some((field) => head.startsWith(field) || (!whole && field.startsWith(head)));
 }
 
 /** Is a body of this type and with these first bytes a stream of events? What it is counts more than what it is called. */

@@ -131,12 +131,16 @@ export class UpstreamBody implements ChunkSink {
   readAll(): Uint8Array | Promise<Uint8Array> {
     try {
       const bytes = this.#body.readAll(this.#options.mostBytes ?? Number.POSITIVE_INFINITY);
-      if (!(bytes instanceof Promise)) return this.#whole(bytes);
-      this.#listen();
-      return bytes.then(
-        (all) => this.#whole(all),
-        (thrown) => this.#fail(thrown),
-      );
+      return bytes instanceof Promise ? this.#wholeLater(bytes) : this.#whole(bytes);
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
+  }
+
+  async #wholeLater(bytes: Promise<Uint8Array>): Promise<Uint8Array> {
+    this.#listen();
+    try {
+      return this.#whole(await bytes);
     } catch (thrown) {
       return this.#fail(thrown);
     }

@@ -1,6 +1,6 @@
 /** Edits every answer for the client: renames the model, and hides usage that only the gateway asked for. */
 
-import type { AskedUsage } from '../../codecs/codec.ts';
+import type { AskedUsage, Codec } from '../../codecs/codec.ts';
 import { splice } from '../../lib/bytes/bytes.ts';
 import { topLevel } from '../../lib/json/json.ts';
 import type { EditAnswer, Reading } from '../types.ts';
@@ -11,13 +11,19 @@ export function editOf({ attempt, prepared }: Reading): EditAnswer | undefined {
   const { hides } = prepared;
   const { shownModel } = attempt;
   const usage = hides && withoutUsageOf(hides);
-  if (shownModel === undefined) return usage;
-  const { modelAt } = attempt.request.protocol;
-  return {
-    hidden: usage?.hidden,
-    json: (json, of) => withText(usage?.json(json, of) ?? json, modelAt[of], shownModel),
-  };
+  return shownModel === undefined
+    ? usage
+    : withModelOf(shownModel, attempt.request.protocol.modelAt, usage);
 }
+
+const withModelOf = (
+  shown: string,
+  modelAt: Codec['modelAt'],
+  usage: EditAnswer | undefined,
+): EditAnswer => ({
+  hidden: usage?.hidden,
+  json: (json, of) => withText(usage?.json(json, of) ?? json, modelAt[of], shown),
+});
 
 export const withoutUsageOf = (hides: AskedUsage): EditAnswer => ({
   hidden: hides.member,

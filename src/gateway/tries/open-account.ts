@@ -45,11 +45,12 @@ export function affordableTargets(
   targets: readonly RoutedTarget[],
 ): readonly RoutedTarget[] {
   let refusal: GatewayError | undefined;
-  const left = targets.filter(({ target }) => {
-    const why = account.forbids(target);
-    refusal ??= why;
-    return why === undefined;
-  });
+  const left: RoutedTarget[] = [];
+  for (const routed of targets) {
+    const why = account.forbids(routed.target);
+    if (why === undefined) left.push(routed);
+    else refusal ??= why;
+  }
   if (refusal === undefined) return targets;
   if (left.length === 0) throw refusal;
   return left;

@@ -12,8 +12,9 @@ import type { Lease, PlaceFailure } from '../../upstream/health/place.ts';
 import { type Sign, signOf } from '../../upstream/health/signs.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import type { FailedOutcome, Outcome, Succeeded } from '../types.ts';
+import type { TryAt } from './attempt-place.ts';
 import { coolsDown, keepWider, nextOf, secondTry, type TargetChoice } from './choose-target.ts';
-import { hedged } from './hedge.ts';
+import { type EndedTry, hedged } from './hedge.ts';
 
 /** The tries of one hop, or of a request to another endpoint, whose answers are of another type. */
 export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutcome>>
@@ -87,22 +88,8 @@ export async function retry<A extends Succeeded>(
         answer = await hop.attempt(routed, lease, tries, refusal);
         sign = settle(upstream, lease, answer);
       } else {
-        const begun = tries;
-        const deciding = await hedged<A>({
-          first: { routed, upstream, lease },
-          after: wait,
-          second: () => secondTry(hop, { routed: answeredBy, upstream, lease }, left),
-          run: (at, abort) =>
-            hop.attempt(
-              at.routed,
-              at.lease,
-              at.lease === lease ? begun : ++tries,
-              undefined,
-              abort,
-            ),
-          onFailed: (failed) => settle(failed.upstream, failed.lease, failed.answer),
-          discard: (lost) => hop.discard(lost),
-        });
+        const deciding = await tryWithHedge(hop, { routed, upstream, lease }, wait, tries, left);
+        tries = deciding.tries;
         answeredBy = deciding.routed;
         answer = deciding.answer;
         sign = settle(deciding.upstream, deciding.lease, answer);
@@ -138,7 +125,7 @@ export async function retry<A extends Succeeded>(
       }
       if (remedy === 'wider' || remedy === 'next-target') break;
       if ((remedy === 'elsewhere' || remedy === 'once') && left.length > 0) break;
-      if (coolsDown(hop, routed) && left.some((other) => !coolsDown(hop, other))) break;
+      if (coolsDown(hop, routed) && !allCoolDown(hop, left)) break;
       // A vendor without capacity has none for another key.
       const keyMatters = remedy === 'next-key' || (error.status === 429 && !isOverload(sign));
       if (keyMatters && keysLeft > 0) {
@@ -173,6 +160,36 @@ export async function retry<A extends Succeeded>(
     tries,
   );
 }
+
+/** A try, and a second one beside it where it is slow. @param number of the first */
+async function tryWithHedge<A extends Succeeded>(
+  hop: RetryContext<A>,
+  first: TryAt,
+  after: number,
+  number: number,
+  left: RoutedTarget[],
+): Promise<EndedTry<A> & { readonly tries: number }> {
+  let tries = number;
+  const deciding = await hedged<A>({
+    first,
+    after,
+    second: () => secondTry(hop, first, left),
+    run: (at, abort) =>
+      hop.attempt(
+        at.routed,
+        at.lease,
+        at.lease === first.lease ? number : ++tries,
+        undefined,
+        abort,
+      ),
+    onFailed: (failed) => settle(failed.upstream, failed.lease, failed.answer),
+    discard: (lost) => hop.discard(lost),
+  });
+  return { ...deciding, tries };
+}
+
+const allCoolDown = (hop: TargetChoice, targets: readonly RoutedTarget[]): boolean =>
+  targets.every((routed) => coolsDown(hop, routed));
 
 /** Tells the place what its request came to, and learns how long streams take to begin. */
 function settle(upstream: Upstream, lease: Lease, answer: Succeeded | FailedOutcome): Sign {

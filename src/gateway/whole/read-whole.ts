@@ -1,7 +1,7 @@
 /** Reads an answer that is not streamed, or that the client does not want streamed. */
 
 import type { Digest } from '../../codecs/codec.ts';
-import type { StreamEvent } from '../../conversation/events.ts';
+import type { Reply, StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
 import { Pieces } from '../../lib/bytes/bytes.ts';
@@ -25,8 +25,17 @@ export function wholeAnswer(
 ): Outcome | Promise<Outcome> {
   const bytes = wholeBody(reading);
   return bytes instanceof Promise
-    ? bytes.then((all) => read(reading, all, contentType, status))
+    ? readLater(reading, bytes, contentType, status)
     : read(reading, bytes, contentType, status);
+}
+
+async function readLater(
+  reading: Reading,
+  bytes: Promise<Uint8Array>,
+  contentType: string,
+  status: number,
+): Promise<Outcome> {
+  return read(reading, await bytes, contentType, status);
 }
 
 function read(
@@ -76,6 +85,19 @@ function read(
     if (empty !== undefined) return failedAnswer(empty, reading);
     return { kind: 'stream', ...common, same: false, pipeline, first, source: undefined };
   }
+  return interceptedAnswer(reading, asIs, reply, direct);
+}
+
+/** What the interceptors make of a reply. @param direct the client gets the vendor's bytes where they change nothing */
+function interceptedAnswer(
+  reading: Reading,
+  asIs: WholeOutcome,
+  reply: Reply,
+  direct: boolean,
+): Outcome | Promise<Outcome> {
+  const { common, prepared } = reading;
+  const { hop } = reading.attempt;
+  const { digest } = asIs;
   const before = [...replyEvents(reply)];
   const intercepted = intercept(before, prepared.interceptors);
   const judge = ({ events, next }: Intercepted): Outcome => {
@@ -84,7 +106,10 @@ function read(
       const finish = (all: readonly StreamEvent[]) => finished(reading, asIs, all);
       return { ...asIs, same: false, continuation: { next, events: all, finish } };
     }
-    const empty = incompleteAnswerError({ ...digest, ...progressOf(events) }, provider);
+    const empty = incompleteAnswerError(
+      { ...digest, ...progressOf(events) },
+      common.target.provider,
+    );
     if (empty !== undefined) return failedAnswer(empty, reading);
     if (direct && events === before) return asIs;
     return finished(reading, asIs, [...(hop.events ?? []), ...events]);

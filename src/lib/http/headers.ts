@@ -80,6 +80,11 @@ export class FlatHeaders implements ReadonlyHeaders {
     return list;
   }
 
+  /** The fields that have other names. */
+  without(names: ReadonlySet<string>): FlatHeaders {
+    return this.where((name) => !names.has(name));
+  }
+
   /** Would `list.where(stays)` equal this list, itself a result of `where(stays)`? Creates nothing. */
   isWhere(list: FlatHeaders, stays: (name: string) => boolean): boolean {
     const own = this.#cells;
@@ -199,5 +204,5 @@ export function hopFields(headers: ReadonlyHeaders): ReadonlySet<string> | undef
 /** The fields whose names the filter accepts, without those for this hop only. */
 export function endToEnd(fields: FlatHeaders, stays: (name: string) => boolean): FlatHeaders {
   const hop = hopFields(fields);
-  return fields.where(hop === undefined ? stays : (name) => stays(name) && !hop.has(name));
+  return hop === undefined ? fields.where(stays) : fields.where(stays).without(hop);
 }

@@ -373,30 +373,34 @@ function headersOf(head: string, framing: Framing, most: number): ReadonlyHeader
 }
 
 function note(framing: Framing, name: string, value: string): void {
-  const joined = (before: string | undefined) =>
-    before === undefined ? value : `${before}, ${value}`;
   switch (name.toLowerCase()) {
     case 'content-length':
-      framing.length = joined(framing.length);
+      framing.length = joined(framing.length, value);
       break;
     case 'transfer-encoding':
-      framing.coding = joined(framing.coding);
+      framing.coding = joined(framing.coding, value);
       break;
     case 'connection':
-      framing.connection = joined(framing.connection);
+      framing.connection = joined(framing.connection, value);
       break;
   }
 }
 
+const joined = (before: string | undefined, value: string): string =>
+  before === undefined ? value : `${before}, ${value}`;
+
 /** Repeated, it must be the same each time (RFC 9112 §6.3). */
 function lengthOf(text: string): number {
-  const [first, ...others] = text.includes(',')
-    ? text.split(',').map((part) => part.trim())
-    : [text];
-  if (!/^\d{1,15}$/.test(first!) || others.some((other) => other !== first)) {
+  const length = text.includes(',') ? soleValue(text) : text;
+  if (length === undefined || !/^\d{1,15}$/.test(length)) {
     throw new MalformedReply(`a content-length of '${text.slice(0, 40)}'`);
   }
-  return Number(first);
+  return Number(length);
+}
+
+function soleValue(text: string): string | undefined {
+  const values = new Set(text.split(',').map((part) => part.trim()));
+  return values.size === 1 ? [...values][0] : undefined;
 }
 
 function hexDigit(byte: number): number {

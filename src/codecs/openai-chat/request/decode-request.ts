@@ -49,7 +49,7 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
     const turn =
       known === undefined || freeform !== undefined
         ? decodeMessage(sent[i]!, where, freeform)
-        : known.turn(sent[i], () => decodeMessage(sent[i]!, where, undefined));
+        : knownTurn(known, sent[i]!, where);
     turns.push(turn);
     if (turn.role !== 'assistant') continue;
     for (const block of turn.blocks) {
@@ -59,14 +59,19 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
     }
   }
   const system: readonly Block[] = [];
-  const declared = () => decodeTools(body);
   const others = body.functions !== undefined || body.web_search_options !== undefined;
-  const tools = known === undefined || others ? declared() : known.tools(body.tools, declared);
+  const tools = known === undefined || others ? decodeTools(body) : knownTools(known, body);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   const origin = { protocol: PROTOCOL, value: ownTools(body, tools), parts } as const;
   return { model, system, turns, tools, settings, origin };
 }
+
+const knownTurn = (known: KnownNodes, message: Json, where: string): Turn =>
+  known.turn(message, () => decodeMessage(message, where, undefined));
+
+const knownTools = (known: KnownNodes, body: JsonObject): readonly Tool[] =>
+  known.tools(body.tools, () => decodeTools(body));
 
 /** The body as Chat has it: freeform tools without the name beside `custom`. */
 const ownTools = (body: JsonObject, tools: readonly Tool[]): JsonObject =>

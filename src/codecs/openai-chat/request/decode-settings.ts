@@ -115,16 +115,7 @@ export function decodeToolChoice(choice: Json | undefined): ToolChoice | undefin
   }
   const value = object(choice);
   if (value === undefined) return undefined;
-  if (value.type === 'allowed_tools') {
-    const allowed = object(value.allowed_tools) ?? value;
-    const names = (list(allowed.tools) ?? []).flatMap((tool) => {
-      const t = object(tool);
-      const name =
-        text(object(t?.function)?.name) ?? text(object(t?.custom)?.name) ?? text(t?.name);
-      return name === undefined ? [] : [name];
-    });
-    return { type: 'allowed', mode: allowed.mode === 'required' ? 'required' : 'auto', names };
-  }
+  if (value.type === 'allowed_tools') return allowedTools(object(value.allowed_tools) ?? value);
   const custom = text(object(value.custom)?.name);
   if (custom !== undefined) return { type: 'tool', name: custom, kind: 'custom' };
   const name = text(object(value.function)?.name) ?? text(value.name);
@@ -132,6 +123,15 @@ export function decodeToolChoice(choice: Json | undefined): ToolChoice | undefin
   const type = text(value.type);
   if (type === 'auto' || type === 'none' || type === 'required') return { type };
   return type === undefined ? undefined : { type: 'tool', name: type, kind: 'hosted' };
+}
+
+function allowedTools({ mode, tools }: JsonObject): ToolChoice {
+  const names = (list(tools) ?? []).flatMap((tool) => {
+    const t = object(tool);
+    const name = text(object(t?.function)?.name) ?? text(object(t?.custom)?.name) ?? text(t?.name);
+    return name === undefined ? [] : [name];
+  });
+  return { type: 'allowed', mode: mode === 'required' ? 'required' : 'auto', names };
 }
 
 function hasAnyKey(body: JsonObject, keys: readonly string[]): boolean {
