@@ -64,70 +64,43 @@ const DEFAULT_LIMIT = 8;
 
 /** @throws GatewayError invalid_request that names the field */
 export function readExtension(value: JsonObject): Extension {
-  const {
-    conversation,
-    memory,
-    tool_events: events,
-  } = objectWith({ at: ROOT, value }, ['conversation', 'memory', 'tool_events']);
+  const { given } = fieldsOf({ at: ROOT, value }, ['conversation', 'memory', 'tool_events']);
   return {
-    ...(conversation === undefined
-      ? {}
-      : { round: readRound({ at: `${ROOT}.conversation`, value: conversation }) }),
-    ...(memory === undefined
-      ? {}
-      : { memory: readMemory({ at: `${ROOT}.memory`, value: memory }) }),
-    toolEvents: events !== undefined && booleanField({ at: `${ROOT}.tool_events`, value: events }),
+    round: given('conversation', readRound),
+    memory: given('memory', readMemory),
+    toolEvents: given('tool_events', booleanField) ?? false,
   };
 }
 
+const ROUND = ['mode', 'self', 'members', 'others', 'mentions', 'locale', 'texts'];
+
 function readRound(field: Field): ChatRound {
-  const { at } = field;
-  const fields = objectWith(field, [
-    'mode',
-    'self',
-    'members',
-    'others',
-    'mentions',
-    'locale',
-    'texts',
-  ]);
-  const under = (key: string): Field => ({ at: `${at}.${key}`, value: fields[key] });
-  const given = (key: string) => fields[key] !== undefined;
+  const { under, given } = fieldsOf(field, ROUND);
   const mode = choiceField(under('mode'), ['group', 'single'] as const);
-  const self = given('self') ? readMember(under('self')) : undefined;
+  const self = given('self', readMember);
   if (mode === 'group' && self === undefined) {
-    throw invalidField(
-      `${at}.self`,
-      'is required in a group: the member that the model speaks for, {id, name}.',
-    );
+    const problem = 'is required in a group: the member that the model speaks for, {id, name}.';
+    throw invalidField(`${field.at}.self`, problem);
   }
-  const members = given('members')
-    ? listField(under('members')).map((value, i) =>
-        readMember({ at: `${at}.members[${i}]`, value }),
-      )
-    : [];
+  const members = given('members', listOf(readMember)) ?? [];
   const names = new Map([...members, ...(self ? [self] : [])].map((one) => [one.id, one.name]));
-  const messages =
-    given('others') && typeof fields.others !== 'string'
-      ? readMessages(under('others'), names)
-      : [];
+  const others = given('others', (one) =>
+    typeof one.value === 'string' ? one.value : readMessages(one, names),
+  );
+  const messages = typeof others === 'string' ? [] : (others ?? []);
   return {
     mode,
-    ...(self === undefined ? {} : { self }),
+    self,
     members,
     others:
-      typeof fields.others === 'string'
-        ? fields.others
+      typeof others === 'string'
+        ? others
         : messages.map(({ from, text }) => (from === '' ? text : `${from}: ${text}`)).join('\n'),
-    othersSeparate: given('others'),
+    othersSeparate: others !== undefined,
     messages,
-    mentions: given('mentions')
-      ? listField(under('mentions')).map((value, i) =>
-          idField({ at: `${at}.mentions[${i}]`, value }),
-        )
-      : [],
-    ...(given('locale') ? { locale: choiceField(under('locale'), LOCALES) } : {}),
-    ...(given('texts') ? { texts: readTexts(under('texts')) } : {}),
+    mentions: given('mentions', listOf(idField)) ?? [],
+    locale: given('locale', (one) => choiceField(one, LOCALES)),
+    texts: given('texts', readTexts),
   };
 }
 
@@ -146,31 +119,26 @@ function readMember(field: Field): ChatMember {
 function readMessages(field: Field, names: ReadonlyMap<string, string>): readonly ChatMessage[] {
   if (!Array.isArray(field.value))
     throw invalidField(field.at, 'must be text or a list of messages.');
-  return listField(field).map((value, i): ChatMessage => {
-    const at = `${field.at}[${i}]`;
-    if (typeof value === 'string') return { from: '', text: textField({ at, value }) };
-    const message = anyObject({ at, value });
-    const content = message.text ?? message.content;
+  return listOf((one): ChatMessage => {
+    if (typeof one.value === 'string') return { from: '', text: textField(one) };
+    const { at } = one;
+    const message = anyObject(one);
     const from = message.from ?? message.name ?? message.id;
     const sender = from === undefined ? '' : idField({ at: `${at}.from`, value: from });
     return {
       from: names.get(sender) ?? sender,
-      text: textField({ at: `${at}.text`, value: content }),
-      ...(message.time === undefined
-        ? {}
-        : { time: timeField({ at: `${at}.time`, value: message.time }) }),
+      text: textField({ at: `${at}.text`, value: message.text ?? message.content }),
+      ...(message.time !== undefined && {
+        time: timeField({ at: `${at}.time`, value: message.time }),
+      }),
     };
-  });
+  })(field);
 }
 
 function readTexts(field: Field): Partial<Texts> {
-  const fields = objectWith(field, TEXT_NAMES);
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [
-      key,
-      textField({ at: `${field.at}.${key}`, value }),
-    ]),
-  );
+  const { under } = fieldsOf(field, TEXT_NAMES);
+  const given = Object.keys(field.value as JsonObject);
+  return Object.fromEntries(given.map((key) => [key, textField(under(key))]));
 }
 
 /** The length limit of the memory for a space's name. */
@@ -188,33 +156,21 @@ function readSpace(field: Field): string {
 }
 
 function readMemory(field: Field): MemorySettings {
-  const { at } = field;
-  const fields = objectWith(field, [
-    'space',
-    'recall',
-    'max_recalls',
-    'limit',
-    'max_tokens',
-    'time_zone',
-    'capture',
-    'turn',
-    'forget',
+  const { under, given } = fieldsOf(field, [
+    ...['space', 'recall', 'max_recalls', 'limit', 'max_tokens', 'time_zone'],
+    ...['capture', 'turn', 'forget'],
   ]);
-  const under = (key: string): Field => ({ at: `${at}.${key}`, value: fields[key] });
-  const { recall, max_recalls: max, limit, capture, turn, forget } = fields;
-  const { max_tokens: maxTokens, time_zone: timeZone } = fields;
+  const wholeNumber = (min: number, max: number) => (one: Field) => integerField(one, min, max);
   return {
     space: readSpace(under('space')),
-    recall: recall === undefined ? 'auto' : choiceField(under('recall'), ['always', 'auto', 'off']),
-    ...(max === undefined ? {} : { maxRecalls: integerField(under('max_recalls'), 1, 100) }),
-    limit: limit === undefined ? DEFAULT_LIMIT : integerField(under('limit'), 1, 100),
-    ...(maxTokens === undefined
-      ? {}
-      : { maxTokens: integerField(under('max_tokens'), 0, 1_000_000) }),
-    ...(timeZone === undefined ? {} : { timeZone: timeZoneField(under('time_zone')) }),
-    capture: capture !== undefined && booleanField(under('capture')),
-    ...(turn === undefined ? {} : { turn: idField(under('turn')) }),
-    forget: forget !== undefined && booleanField(under('forget')),
+    recall: given('recall', (one) => choiceField(one, ['always', 'auto', 'off'])) ?? 'auto',
+    maxRecalls: given('max_recalls', wholeNumber(1, 100)),
+    limit: given('limit', wholeNumber(1, 100)) ?? DEFAULT_LIMIT,
+    maxTokens: given('max_tokens', wholeNumber(0, 1_000_000)),
+    timeZone: given('time_zone', timeZoneField),
+    capture: given('capture', booleanField) ?? false,
+    turn: given('turn', idField),
+    forget: given('forget', booleanField) ?? false,
   };
 }
 
@@ -227,15 +183,19 @@ interface Field {
 /** @param problem the rest of the sentence, such as `must be a list.` */
 const invalidField = (at: string, problem: string) => invalid(`'${at}' ${problem}`, at);
 
-/** An object with no keys but these. @throws GatewayError invalid_request */
-function objectWith({ at, value }: Field, keys: readonly string[]): JsonObject {
+/** The fields of an object that has no others. @throws GatewayError invalid_request */
+function fieldsOf({ at, value }: Field, keys: readonly string[]) {
   const object = anyObject({ at, value });
   for (const key of Object.keys(object)) {
     if (!keys.includes(key)) {
       throw invalidField(`${at}.${key}`, `is not known. Known fields: ${keys.join(', ')}.`);
     }
   }
-  return object;
+  const under = (key: string): Field => ({ at: `${at}.${key}`, value: object[key] });
+  /** Undefined: it is not given. */
+  const given = <T>(key: string, read: (field: Field) => T): T | undefined =>
+    object[key] === undefined ? undefined : read(under(key));
+  return { under, given };
 }
 
 /** An object with any keys. @throws GatewayError invalid_request */
@@ -244,10 +204,12 @@ function anyObject({ at, value }: Field): JsonObject {
   return value;
 }
 
-function listField({ at, value }: Field): readonly Json[] {
-  if (!Array.isArray(value)) throw invalidField(at, 'must be a list.');
-  return value as readonly Json[];
-}
+const listOf =
+  <T>(read: (field: Field) => T) =>
+  ({ at, value }: Field): readonly T[] => {
+    if (!Array.isArray(value)) throw invalidField(at, 'must be a list.');
+    return value.map((one: Json, i) => read({ at: `${at}[${i}]`, value: one }));
+  };
 
 /** A string that is not blank. */
 function textField({ at, value }: Field): string {

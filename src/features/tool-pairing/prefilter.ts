@@ -3,7 +3,7 @@
 import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
-import { isSpace } from '../../lib/json/scan-values.ts';
+import { isSpace, valueBehindKey } from '../../lib/json/scan-values.ts';
 
 /**
  * Strings that occur in every body of the protocol that may need repair, with the quotes of keys and values.
@@ -75,20 +75,10 @@ export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
   return endsWithAssistant(bytes) || hasForeignType(bytes);
 }
 
-/** The index of the value of the key that ends at `at`; -1 if the text was no key. */
-function valueAt(bytes: Buffer, at: number): number {
-  let i = at;
-  while (isSpace(bytes[i])) i++;
-  if (bytes[i] !== 0x3a) return -1;
-  i++;
-  while (isSpace(bytes[i])) i++;
-  return i;
-}
-
 /** Does a member of this name hold null, an empty list, or a string that may be blank? */
 function hasSilence(bytes: Buffer, key: Buffer): boolean {
   for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + key.length)) {
-    let i = valueAt(bytes, at + key.length);
+    let i = valueBehindKey(bytes, at + key.length);
     if (i < 0) continue;
     const first = bytes[i];
     if (first === 0x6e) return true;
@@ -112,13 +102,13 @@ function hasSilence(bytes: Buffer, key: Buffer): boolean {
 
 function endsWithAssistant(bytes: Buffer): boolean {
   const at = bytes.lastIndexOf(ROLE);
-  const value = at < 0 ? -1 : valueAt(bytes, at + ROLE.length);
+  const value = at < 0 ? -1 : valueBehindKey(bytes, at + ROLE.length);
   return value >= 0 && bytes.subarray(value, value + 2).toString() === '"a';
 }
 
 function hasForeignType(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(TYPE); at >= 0; at = bytes.indexOf(TYPE, at + TYPE.length)) {
-    const from = valueAt(bytes, at + TYPE.length);
+    const from = valueBehindKey(bytes, at + TYPE.length);
     if (from < 0 || bytes[from] !== 0x22) continue;
     const to = bytes.indexOf(0x22, from + 1);
     if (to < 0 || !HARMLESS.has(bytes.toString('latin1', from + 1, to))) return true;

@@ -4,6 +4,7 @@ import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-n
 import type { Profile, Target } from '../../conversation/target.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { topLevel } from '../../lib/json/json.ts';
+import { valueBehindKey } from '../../lib/json/scan-values.ts';
 
 /** The fields of this protocol's own body; the others have theirs in common, as far as it matters here. */
 const COMMON = {
@@ -149,11 +150,10 @@ function asksForMore(body: Buffer, keys: readonly Buffer[], most: number): boole
   for (const key of keys) {
     for (let at = body.indexOf(key); at >= 0; at = body.indexOf(key, at)) {
       at += key.length;
-      while (body[at]! <= 0x20) at++;
-      if (body[at] !== COLON) continue;
-      at++;
+      const start = valueBehindKey(body, at);
+      if (start < 0) continue;
       // proto3 JSON writes numbers as strings, too.
-      while (body[at]! <= 0x20 || body[at] === QUOTE) at++;
+      at = body[start] === QUOTE ? start + 1 : start;
       let value = 0;
       for (; body[at]! >= 0x30 && body[at]! <= 0x39; at++) value = value * 10 + body[at]! - 0x30;
       if (value > most || body[at] === 0x65 || body[at] === 0x45) return true;
@@ -170,11 +170,9 @@ function hasRootUnions(body: Buffer, protocol: ProtocolName): boolean {
   const key = protocol === 'anthropic-messages' ? INPUT_SCHEMA : PARAMETERS;
   for (let at = body.indexOf(key); at >= 0; at = body.indexOf(key, at)) {
     at += key.length;
-    while (body[at]! <= 0x20) at++;
-    if (body[at] !== COLON) continue;
-    at++;
-    while (body[at]! <= 0x20) at++;
-    if (body[at] !== BRACE) continue;
+    const start = valueBehindKey(body, at);
+    if (start < 0 || body[start] !== BRACE) continue;
+    at = start;
     const members = topLevel(body.subarray(at));
     if (members === undefined || UNIONS.some((name) => members.has(name))) return true;
     // Skips what was read, so that no byte is read twice.
@@ -186,7 +184,7 @@ function hasRootUnions(body: Buffer, protocol: ProtocolName): boolean {
 }
 
 const BRACE = 0x7b;
-const [QUOTE, COLON] = [0x22, 0x3a];
+const QUOTE = 0x22;
 const [ASSISTANT_INITIAL, DEVELOPER_INITIAL, SYSTEM_INITIAL, USER_INITIAL] = [
   0x61, 0x64, 0x73, 0x75,
 ];
@@ -211,10 +209,7 @@ function hasRefusedRoles(body: Buffer, profile: Profile, protocol: ProtocolName)
 /** The first letter of the role whose key begins at `at`; 0 if it is no string, undefined if it is no key. */
 function roleAt(body: Buffer, at: number): number | undefined {
   if (at < 0) return undefined;
-  let i = at + ROLE.length;
-  while (body[i]! <= 0x20) i++;
-  if (body[i] !== COLON) return undefined;
-  i++;
-  while (body[i]! <= 0x20) i++;
-  return body[i] === QUOTE ? body[i + 1] : 0;
+  const start = valueBehindKey(body, at + ROLE.length);
+  if (start < 0) return undefined;
+  return body[start] === QUOTE ? body[start + 1] : 0;
 }

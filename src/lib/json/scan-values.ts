@@ -16,6 +16,16 @@ export const isSpace = (byte: number | undefined) =>
 export const endsValue = (byte: number | undefined) =>
   byte === COMMA || byte === BRACKET_CLOSE || byte === BRACE_CLOSE || isSpace(byte);
 
+/** The index of the value of the key that ends at `at`; -1 if the text was no key. */
+export function valueBehindKey(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while (isSpace(bytes[i])) i++;
+  if (bytes[i] !== 0x3a) return -1;
+  i++;
+  while (isSpace(bytes[i])) i++;
+  return i;
+}
+
 /** White space in one place that no program writes. */
 const MAX_BLANK = 1024 * 1024;
 
