@@ -153,8 +153,7 @@ export class SpendStore implements JournalTables {
       'INSERT INTO hopgate.spend_open (at, writer, n, spool, row) VALUES',
       [...open].map(([n, row]) => {
         const name = { at: row.time, writer, n, rev: 0, replica: this.#replica };
-        const text = JSON.stringify({ ...row, ...name }, (_, value) => this.#storable(value));
-        return [row.time, writer, n, this.#machine, text];
+        return [row.time, writer, n, this.#machine, this.#jsonOf({ ...row, ...name })];
       }),
       'ON CONFLICT DO NOTHING',
     );
@@ -166,25 +165,28 @@ export class SpendStore implements JournalTables {
     names: readonly RowName[],
     totals: RowTotals,
   ): Promise<void> {
-    for (const piece of pieces(names)) {
-      const values = piece.flatMap(({ at, writer, n, rev }) => [at, writer, n, rev]);
-      const named = (and: (rev: string) => string) =>
-        piece
-          .map((_, i) => {
-            const [at, writer, n, rev] = [1, 2, 3, 4].map((place) => `$${4 * i + place}`);
-            return `(at = ${at} AND writer = ${writer} AND n = ${n} AND ${and(rev!)})`;
-          })
-          .join(' OR ');
-      await inside.query(
-        `DELETE FROM hopgate.spend_open WHERE ${named((rev) => `CAST(${rev} AS bigint) > 0`)}`,
-        values,
-      );
-      const tables = this.#isFile ? [this.names.rows] : [this.names.rows, 'hopgate.spend_kept'];
-      for (const table of tables) {
-        const where = `rev < ${ENDED} AND (${named((rev) => `rev < ${rev}`)})`;
-        await this.#drop(inside, table, where, values, totals);
+    const tables = this.#isFile ? [this.names.rows] : [this.names.rows, 'hopgate.spend_kept'];
+    for (const [rev, same] of Map.groupBy(names, (name) => name.rev)) {
+      // One that runs takes nobody's place.
+      if (rev === 0) continue;
+      for (const piece of pieces(same)) {
+        const values = piece.flatMap(({ at, writer, n }) => [at, writer, n]);
+        const named = this.#named(piece.length);
+        await inside.query(`DELETE FROM hopgate.spend_open WHERE ${named}`, values);
+        for (const table of tables) {
+          const where = `rev < ${ENDED} AND rev < $${values.length + 1} AND ${named}`;
+          await this.#drop(inside, table, where, [...values, rev], totals);
+        }
       }
     }
+  }
+
+  /** SQL: is one of so many names. A list of alternatives would make SQLite read all rows of a process for each. */
+  #named(count: number): string {
+    if (this.#isFile) return `(at, writer, n) IN (VALUES ${rowPlaceholders(count, 3)})`;
+    const one = (_: unknown, i: number) =>
+      `(at = $${3 * i + 1} AND writer = $${3 * i + 2} AND n = $${3 * i + 3})`;
+    return `(${Array.from({ length: count }, one).join(' OR ')})`;
   }
 
   /** Deletes rows, and their part of the totals. */
@@ -522,6 +524,11 @@ export class SpendStore implements JournalTables {
       this.#statements.set(name, sql);
     }
     return sql;
+  }
+
+  #jsonOf(value: object): string {
+    if (this.#isFile) return JSON.stringify(value);
+    return JSON.stringify(value, (_, one) => this.#storable(one));
   }
 
   /** Texts of clients may hold what Postgres cannot: a NUL, a half of a pair. */
