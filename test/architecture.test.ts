@@ -353,7 +353,6 @@ const STILL_ONE_CLASS = [
   'Patience',
   'PendingResponse',
   'RetryContext',
-  'RunningSamples',
   'SessionPort',
   'Sql',
   'Upgrader',

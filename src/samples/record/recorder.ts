@@ -13,7 +13,7 @@ import { DEFAULT_RETENTION, type Retention } from '../store/retention.ts';
 import { removeSaved, save } from '../store/save.ts';
 import { Capture, type CaptureHooks, isOfSpace, type SpaceName } from './capture.ts';
 import { RecentExchanges, type RecentLimits, type RecentSamples } from './recent.ts';
-import { RunningExchanges, type RunningSamples } from './running.ts';
+import { RunningExchanges } from './running.ts';
 import { writeQueue } from './write-queue.ts';
 
 export interface RecorderLimits {
@@ -80,7 +80,7 @@ export interface Recorder {
   /** The last exchanges that are not recorded; undefined: they are not held. */
   readonly recent: RecentSamples | undefined;
   /** Exchanges that run here and are not among {@link recent}. */
-  readonly running: RunningSamples;
+  readonly running: Pick<RunningExchanges, 'rows' | 'find'>;
   /** Applies the settings of a reload; open exchanges keep theirs. */
   configure(settings: RecorderSettings): void;
   /**

@@ -5,20 +5,13 @@ import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
 import type { Capture } from './capture.ts';
 
-/** Of each only the meta is known: its bodies wait to be written, or to be forgotten. */
-export interface RunningSamples {
-  /** Newest first; credentials are masked. */
-  rows(): readonly SampleRow[];
-  /** Undefined: it does not run here, or its files can be read. */
-  find(id: string): SampleMeta | undefined;
-}
-
 /** Milliseconds until watchers hear of an exchange: most are over by then. */
 const TELL_AFTER = 250;
 /** Rows that are made at once. */
 const MAX_ROWS = 500;
 
-export class RunningExchanges implements RunningSamples {
+/** Of each only the meta is known: its bodies wait to be written, or to be forgotten. */
+export class RunningExchanges {
   /** All exchanges that run or wait to be written. */
   readonly open = new LinkedList<Capture>();
   readonly #run: string;
@@ -31,10 +24,12 @@ export class RunningExchanges implements RunningSamples {
     this.#watchers = watchers;
   }
 
+  /** Newest first; credentials are masked. */
   rows(): readonly SampleRow[] {
     return this.#captures().map((capture) => this.#rowOf(capture));
   }
 
+  /** Undefined: it does not run here, or its files can be read. */
   find(id: string): SampleMeta | undefined {
     for (const capture of this.open.all()) {
       if (capture.id !== id) continue;
