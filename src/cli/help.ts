@@ -15,7 +15,6 @@ function optionUsage({ name, short, value }: OptionSpec): string {
   return value === undefined ? dashes : `${dashes} ${value}`;
 }
 
-/** The words of the help beside those of the commands. */
 export interface HelpWords {
   readonly title: string;
   readonly about: string;

@@ -8,7 +8,6 @@ import type { Principal } from '../keys/principal.ts';
 import type { BisectOptions, BisectReport } from './bisect/types.ts';
 import type { SampleStore } from './sample.ts';
 
-/** A gateway without a port. */
 export interface InProcessGateway {
   /** Answers like the server; never rejects. */
   handle(request: Request): Promise<Response>;

@@ -87,7 +87,6 @@ export function encodeHostedResult(
   return page ?? { type: `${tool}_tool_result_error`, error_code: 'unavailable' };
 }
 
-/** The input of a hosted call in the form of Messages. */
 export function encodeHostedInput(tool: EncodedHostedTool, input: Json | undefined): JsonObject {
   return tool === 'web_search' ? searchInput(input) : isObject(input) ? input : {};
 }

@@ -46,7 +46,6 @@ export function decodeCache(value: Json | undefined): CacheMark | undefined {
   return typeof value.ttl === 'string' ? { ttl: value.ttl } : {};
 }
 
-/** Encodes a cache mark as `cache_control`. */
 export function encodeCache(mark: CacheMark | undefined): JsonObject | undefined {
   if (mark === undefined) return undefined;
   return mark.ttl === undefined ? { type: 'ephemeral' } : { type: 'ephemeral', ttl: mark.ttl };

@@ -13,7 +13,6 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/j
 import { put } from '../../lib/json/json-members.ts';
 import { list, object, PROTOCOL, text } from './wire.ts';
 
-/** Message keys that hold reasoning. */
 export const REASONING_KEYS = ['reasoning_content', 'reasoning', 'reasoning_details'] as const;
 
 /** The text of `reasoning_details`: OpenRouter's `text` and `summary`, joined in order. */

@@ -22,13 +22,11 @@ export const profiles = named(
   'Vendor quirks by name; they override the built-in ones.',
 );
 
-/** Vendor facts by profile name. */
 export type Profiles = Readonly<Record<string, ProfileFacts>>;
 
 /** Profiles on the way from one to the first that it extends. */
 const MAX_PARENTS = 50;
 
-/** The built-in profiles with those of the file laid over them. */
 export function resolveProfiles(own: ProgramForm<typeof profiles>, findings: Findings): Profiles {
   const done: Record<string, ProfileFacts> = { ...PROFILES };
   const resolved = new Map<string, ProfileFacts>();

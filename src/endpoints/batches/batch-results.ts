@@ -42,7 +42,6 @@ interface SettledTry {
   isAnswered: boolean;
 }
 
-/** Settles the reservation of a batch with the usage of its answers. */
 export class BatchSettlement {
   readonly #tries: readonly SettledTry[];
 

@@ -71,7 +71,6 @@ const STORED: Partial<Record<ProtocolName, readonly (readonly [field: string, na
   ],
 };
 
-/** The server tools that a key may use. */
 export function permittedTools(registry: ToolRegistry, policy: Policy): ToolRegistry {
   return policy.everyTool ? registry : limitedTools(registry, policy);
 }

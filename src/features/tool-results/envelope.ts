@@ -5,7 +5,6 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/j
 /** The version mark of such records; also used to find their remains in text. */
 export const ENVELOPE_MARK = 'rcc.tool.v1';
 
-/** The outcome of an executed tool. */
 export interface ToolOutcome {
   readonly ok: boolean;
   /** The tool's output, or the reason of its failure; '' if there is none. */

@@ -135,7 +135,6 @@ async function write(path: string, fresh: boolean, pieces: readonly Uint8Array[]
   }
 }
 
-/** Removes the files of a capture. */
 export async function removeSaved(capture: Capture, root: string): Promise<void> {
   const folder = join(root, capture.entry);
   const files = capture.stages.map(({ file }) => file).filter((file) => file !== undefined);

@@ -6,7 +6,6 @@ import { VENDORS } from '../index.ts';
 import type { Codes, WordGroup } from '../vendor.ts';
 import { SHARED_WORDS } from './usual-words.ts';
 
-/** The texts of a vendor's error. */
 export interface ErrorTexts {
   readonly code?: string | undefined;
   readonly type?: string | undefined;

@@ -15,7 +15,6 @@ import { isObject, type Json, type JsonObject, parseExact } from '../../../lib/j
 import { encodeCache, ownResidue, ownWire, PROTOCOL, rebuilt } from '../wire.ts';
 import { encodeMedia } from './encode-media.ts';
 
-/** The context for encoding the blocks of one request. */
 export interface BlockWriter {
   readonly target: Target;
   readonly notes: Notes;

@@ -15,7 +15,6 @@ import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { compact, isOwn, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
 import { FOREIGN_SIGNATURES, hasEnvelope } from './decode-parts.ts';
 
-/** The context for encoding the contents of one request. */
 export interface PartContext {
   readonly target: Target;
   readonly notes: Notes;

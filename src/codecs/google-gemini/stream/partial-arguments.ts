@@ -9,7 +9,6 @@ const MAX_DEPTH = 32;
 
 type Tree = Record<string, unknown> | unknown[];
 
-/** The arguments of one call. */
 export class PartialArguments {
   readonly #root: Record<string, unknown> = {};
   /** Pieces of the strings that are under way, by path. */

@@ -156,7 +156,6 @@ function contextParts(block: MediaBlock, context: MessageContext): JsonObject[] 
   return [textPart(block.context)];
 }
 
-/** The parts of a user message. */
 export function inputParts(blocks: readonly Block[], context: MessageContext): JsonObject[] {
   const parts: JsonObject[] = [];
   for (const block of blocks) {

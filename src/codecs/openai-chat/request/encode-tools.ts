@@ -24,7 +24,6 @@ import { SEARCH_OPTIONS } from './decode-tools.ts';
 /** Claude Code's placeholder for tools that are not loaded yet. It means nothing to other vendors. */
 const PLACEHOLDER = 'DeferredToolPlaceholder';
 
-/** Encoded tool declarations. */
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];
   readonly searchOptions?: JsonObject;

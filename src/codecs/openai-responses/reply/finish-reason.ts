@@ -33,7 +33,6 @@ export function decodeFinish(
   return refused ? 'refusal' : 'stop';
 }
 
-/** The finish reason of a finished response, read from its output. */
 export function finishOfOutput(response: JsonObject): FinishReason {
   const output = objects(response.output);
   const refused = output.some((item) => objects(item.content).some((p) => p.type === 'refusal'));

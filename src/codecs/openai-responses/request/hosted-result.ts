@@ -25,7 +25,6 @@ export function hostedResult(item: JsonObject): ToolResultBlock | undefined {
   };
 }
 
-/** Is this result part of the item of its call? */
 export function isInCallItem(block: ToolResultBlock): boolean {
   const item = ownWire(block) ?? ownResidue(block);
   return isObject(item) && typeof item.type === 'string' && item.type.endsWith('_call');

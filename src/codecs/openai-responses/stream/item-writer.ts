@@ -4,7 +4,6 @@ import type { StreamEvent } from '../../../conversation/events.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 
-/** The stream that item writers write to. */
 export interface ItemStream {
   readonly context: ClientContext;
   /** Appends one event. `members` is the JSON text of its members after `sequence_number`. */

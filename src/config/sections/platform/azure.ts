@@ -19,7 +19,6 @@ export const azureKeys = {
   ),
 };
 
-/** How a token of Entra ID is asked for. */
 export type EntraIdentity =
   | {
       readonly tenantId: string;

@@ -57,7 +57,6 @@ export const httpTools = named(
 
 type OwnTool = ProgramForm<typeof httpTool>;
 
-/** A tool that is one HTTP request. */
 export interface HttpToolConfig extends OwnTool {
   readonly name: string;
   /** JSON Schema of the arguments, with `x-in` and `x-name` on its properties. */

@@ -201,7 +201,6 @@ function withReferences(part: unknown): unknown {
   );
 }
 
-/** OpenAPI 3.1. */
 export function openapiDocument(version: string): object {
   const components = Object.fromEntries(
     SCHEMAS.map((schema) => {

@@ -12,7 +12,6 @@ export interface BackFill {
   close(): Promise<void>;
 }
 
-/** An event without a vector of a model. */
 export interface EventWithoutVector {
   readonly row: number;
   readonly text: string;

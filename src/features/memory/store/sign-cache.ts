@@ -79,7 +79,6 @@ export class SignCache {
   }
 }
 
-/** The vectors that are nearest to a unit vector. */
 export function nearest(
   stored: readonly { readonly row: number; readonly vector: Uint8Array }[],
   query: Float32Array,
