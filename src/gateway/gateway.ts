@@ -3,6 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, departure } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
+import { startIdleTimer } from '../lib/loop/idle-timer.ts';
 import type { Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Account, Accounts } from './account.ts';
@@ -133,13 +134,21 @@ const hopsOf =
 const LATE = Symbol('late');
 
 /** The outcome, or LATE if the client has waited so long that it needs a sign of life. */
-async function inTime(first: Promise<Outcome>, ms: number): Promise<Outcome | typeof LATE> {
-  if (ms <= 0) return first;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<typeof LATE>((resolve) => {
-    timer = setTimeout(resolve, ms, LATE);
+function inTime(first: Promise<Outcome>, ms: number): Promise<Outcome | typeof LATE> {
+  return new Promise((resolve, reject) => {
+    const timer = startIdleTimer(ms, () => {
+      timer.stop();
+      resolve(LATE);
+    });
+    first.then(
+      (outcome) => {
+        timer.stop();
+        resolve(outcome);
+      },
+      (thrown: unknown) => {
+        timer.stop();
+        reject(thrown);
+      },
+    );
   });
-  const outcome = await Promise.race([first, late]);
-  clearTimeout(timer);
-  return outcome;
 }

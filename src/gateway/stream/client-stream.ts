@@ -2,6 +2,7 @@
 
 import type { TryEnd } from '../../conversation/account/payer.ts';
 import { asGatewayError, cutBy, GatewayError } from '../../conversation/errors.ts';
+import type { Continuation } from '../../features/feature.ts';
 import type { AbortGuard } from '../../lib/loop/abort.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
@@ -86,19 +87,14 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
   }
 
   async pull(controller: ByteSink): Promise<void> {
-    const { opened: coming, early, keepAliveMs, signal, onFirstByte } = this.#options;
-    const sink = tapped(controller, this.#options.tap);
+    const { opened: coming, early, keepAliveMs, signal, onFirstByte, tap } = this.#options;
+    const sink = tap === undefined ? controller : tapped(controller, tap);
     this.#sink = sink;
-    const ping = () => {
-      if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
-      void this.#put(this.#pipeline?.ping() ?? early.ping());
-      sink.flush();
-    };
-    const keep = startIdleTimer(keepAliveMs, ping, this);
+    const keep = startIdleTimer(keepAliveMs, () => this.#ping(), this);
     this.#keepAlive = keep;
     try {
       // The client has waited for as long as it may go without a sign of life.
-      if (coming instanceof Promise) ping();
+      if (coming instanceof Promise) this.#ping();
       const opened = coming instanceof Promise ? await coming : coming;
       if (opened instanceof GatewayError) {
         await this.#fail(early.fail(opened), opened);
@@ -128,8 +124,11 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
         const cut = await this.#pump(hop);
         this.#endTry(hop, this.#over ? 'client_gone' : streamEnd(hop.pipeline.error, cut));
         if (this.#over) return;
-        const outcome: StreamOutcome | GatewayError | undefined = cut ?? (await this.#onward(hop));
-        if (this.#over) return;
+        let outcome: StreamOutcome | GatewayError | undefined = cut;
+        if (cut === undefined && hop.pipeline.continuation !== undefined) {
+          outcome = await this.#onward(hop, hop.pipeline.continuation);
+          if (this.#over) return;
+        }
         if (outcome === undefined) break;
         if (outcome instanceof GatewayError) {
           await this.#fail(
@@ -145,6 +144,12 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
     } finally {
       keep.stop();
     }
+  }
+
+  #ping(): void {
+    if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
+    void this.#put(this.#pipeline?.ping() ?? this.#options.early.ping());
+    this.#sink.flush();
   }
 
   /** The client has gone, or did not read to the end that it was given. */
@@ -192,7 +197,10 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
   #put(out: Uint8Array | string): Promise<void> | undefined {
     if (this.#over) return undefined;
     const written = this.#sink.write(out);
-    if (!(written instanceof Promise)) return undefined;
+    return written instanceof Promise ? this.#blockedBy(written) : undefined;
+  }
+
+  #blockedBy(written: Promise<unknown>): Promise<void> {
     this.#blocked = true;
     const slow = new Promise<void>((done, failed) => {
       this.#unblock = done;
@@ -212,8 +220,14 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
     const { beforeEnd, onWhole } = this.#options;
     const stored = beforeEnd !== undefined && pipeline.ended ? beforeEnd() : undefined;
     const told = onWhole !== undefined && pipeline.endGiven ? onWhole(pipeline) : undefined;
-    if (stored === undefined && told === undefined) return this.#put(out);
-    return Promise.all([stored, told]).then(() => this.#put(out));
+    return stored === undefined && told === undefined
+      ? this.#put(out)
+      : this.#putAfter(Promise.all([stored, told]), out);
+  }
+
+  async #putAfter(all: Promise<unknown>, out: Uint8Array | string): Promise<void> {
+    await all;
+    await this.#put(out);
   }
 
   /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
@@ -232,8 +246,6 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
       this.#broken ??= { thrown };
     }
     if (pipeline.error !== undefined && !same) return pipeline.error;
-    // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
-    const isVendors = () => same && pipeline.unsaid !== true;
     try {
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
       const rest = pipeline.end();
@@ -242,7 +254,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
         return undefined;
       }
       if (pipeline.error !== undefined) {
-        if (isVendors()) return undefined;
+        if (isVendors(same, pipeline)) return undefined;
         if (rest.length > 0) await this.#put(rest);
         return pipeline.error;
       }
@@ -257,7 +269,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
       if (cut !== undefined && !pipeline.digest.complete) return cut;
       const rest = pipeline.end();
       const { error } = pipeline;
-      const told = error !== undefined && !isVendors();
+      const told = error !== undefined && !isVendors(same, pipeline);
       if (!pipeline.digest.complete && !told) return asGatewayError(thrown);
       if (rest.length > 0) await this.#put(rest);
       return told ? error : undefined;
@@ -301,9 +313,10 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
   }
 
   /** The next hop, an error in place of it, or undefined when there is none to come. */
-  async #onward(before: StreamOutcome): Promise<StreamOutcome | GatewayError | undefined> {
-    const { continuation } = before.pipeline;
-    if (continuation === undefined) return undefined;
+  async #onward(
+    before: StreamOutcome,
+    continuation: Continuation,
+  ): Promise<StreamOutcome | GatewayError | undefined> {
     try {
       let slow: Promise<void> | undefined;
       const conversation = await continuation.run(this.#options.signal, (events) => {
@@ -331,8 +344,11 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
   }
 }
 
-function tapped(sink: ByteSink, tap: ClientStreamOptions['tap']): ByteSink {
-  if (tap === undefined) return sink;
+/** A vendor's own error event has been forwarded as it came; its ending is the vendor's, too. */
+const isVendors = (same: boolean, pipeline: StreamPipeline): boolean =>
+  same && pipeline.unsaid !== true;
+
+function tapped(sink: ByteSink, tap: NonNullable<ClientStreamOptions['tap']>): ByteSink {
   return {
     write(chunk) {
       tap(chunk);

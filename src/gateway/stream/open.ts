@@ -21,17 +21,6 @@ const NO_DIGEST: Digest = { complete: false, semantic: false };
 
 export async function openStream(reading: Reading): Promise<Outcome> {
   const pipeline = choosePipeline(reading);
-  const { account } = reading;
-  if (account === undefined) return openedStream(reading, pipeline);
-  try {
-    return await openedStream(reading, pipeline);
-  } catch (thrown) {
-    endTry(account, endOf(asGatewayError(thrown)), pipeline.digest, 0);
-    throw thrown;
-  }
-}
-
-async function openedStream(reading: Reading, pipeline: StreamPipeline): Promise<Outcome> {
   const { source, common, account } = reading;
   const first: Output[] = [];
   // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
@@ -40,33 +29,51 @@ async function openedStream(reading: Reading, pipeline: StreamPipeline): Promise
   let slices = 0;
   // From the content on: what stands before it says nothing of the answer's length.
   let bytes = 0;
-  for (;;) {
-    const chunks = await source.read();
-    if (chunks === undefined) break;
-    for (const chunk of chunks) {
-      looked += chunk.length;
-      if (looked > SLICE) {
-        // A vendor that floods has the next chunk ready: without this, other exchanges would get no turn.
-        await othersTurn();
-        looked = 0;
-        if (++slices % SLICES_COUNTED === 0) madeLarge(SLICE * SLICES_COUNTED);
+  try {
+    for (;;) {
+      const more = source.read();
+      const chunks = more instanceof Promise ? await more : more;
+      if (chunks === undefined) return endedStream(reading, pipeline, first, bytes);
+      for (const chunk of chunks) {
+        looked += chunk.length;
+        if (looked > SLICE) {
+          // A vendor that floods has the next chunk ready: without this, other exchanges would get no turn.
+          await othersTurn();
+          looked = 0;
+          if (++slices % SLICES_COUNTED === 0) madeLarge(SLICE * SLICES_COUNTED);
+        }
+        const out = pipeline.push(chunk);
+        if (out.length > 0) first.push(out);
+        if (pipeline.semantic) bytes += chunk.length;
       }
-      const out = pipeline.push(chunk);
-      if (out.length > 0) first.push(out);
-      if (pipeline.semantic) bytes += chunk.length;
+      if (pipeline.error !== undefined && !pipeline.semantic) {
+        source.cancel();
+        return failedAnswer(pipeline.error, reading, pipeline.digest);
+      }
+      if (pipeline.failure !== undefined && !pipeline.semantic) throw pipeline.failure;
+      if (pipeline.semantic) {
+        return { kind: 'stream', ...common, pipeline, first, source, account, bytes };
+      }
+      if (first.length === 0 || !common.same) continue;
+      job ??= asksForJob(reading.attempt.request);
+      if (job) return { kind: 'stream', ...common, pipeline, first, source, account, bytes };
     }
-    if (pipeline.error !== undefined && !pipeline.semantic) {
-      source.cancel();
-      return failedAnswer(pipeline.error, reading, pipeline.digest);
+  } catch (thrown) {
+    if (account !== undefined) {
+      endTry(account, endOf(asGatewayError(thrown)), pipeline.digest, 0);
     }
-    if (pipeline.failure !== undefined && !pipeline.semantic) throw pipeline.failure;
-    if (pipeline.semantic) {
-      return { kind: 'stream', ...common, pipeline, first, source, account, bytes };
-    }
-    if (first.length === 0 || !common.same) continue;
-    job ??= asksForJob(reading.attempt.request);
-    if (job) return { kind: 'stream', ...common, pipeline, first, source, account, bytes };
+    throw thrown;
   }
+}
+
+/** The stream is over already. */
+function endedStream(
+  reading: Reading,
+  pipeline: StreamPipeline,
+  first: Output[],
+  bytes: number,
+): Outcome {
+  const { common, account } = reading;
   first.push(pipeline.end());
   const { digest } = pipeline;
   const error = pipeline.continuation === undefined ? failureOf(digest, common) : undefined;

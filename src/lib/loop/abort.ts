@@ -21,7 +21,7 @@ export interface SignalSource {
 }
 
 // Exchanges that are shorter than this never listen to the signal (decision 19).
-const SOON_MS = 5;
+const SOON_MS = 10;
 let followSoon: Abort[] = [];
 
 function followAll(): void {
