@@ -10,61 +10,47 @@ export interface Diagnosis {
   readonly hint?: string;
 }
 
-const TLS_HINT =
-  'A company proxy or an old root store is the usual cause: give its certificate as tls.ca_file of the provider, or set NODE_EXTRA_CA_CERTS.';
-
 /** A TLS server answers a plain http request with bytes or a text of its own. */
 export const plainHttpToTls = (host: string): Diagnosis => ({
   message: `${host} does not speak plain http`,
   hint: 'base_url says http://, and a server that wants TLS answers like this. Try https://.',
 });
 
-const NETWORK: readonly (readonly [RegExp, (host: string) => Diagnosis])[] = [
+const NETWORK: readonly (readonly [error: RegExp, message: string, hint: string])[] = [
   [
     /ENOTFOUND|EAI_AGAIN|getaddrinfo|DNS/i,
-    (host) => ({
-      message: `the name ${host} cannot be resolved`,
-      hint: 'Check the network and DNS of this machine, and base_url if the provider has one in the file.',
-    }),
+    'the name {host} cannot be resolved',
+    'Check the network and DNS of this machine, and base_url if the provider has one in the file.',
   ],
   [
     /ECONNREFUSED|ConnectionRefused|Unable to connect/i,
-    (host) => ({
-      message: `${host} refused the connection`,
-      hint: 'Nothing listens on that port: is the server running, and is the port in base_url right?',
-    }),
+    '{host} refused the connection',
+    'Nothing listens on that port: is the server running, and is the port in base_url right?',
   ],
   [
     /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|certificate/i,
-    (host) => ({ message: `the TLS certificate of ${host} is not trusted`, hint: TLS_HINT }),
+    'the TLS certificate of {host} is not trusted',
+    'A company proxy or an old root store is the usual cause: give its certificate as tls.ca_file of the provider, or set NODE_EXTRA_CA_CERTS.',
   ],
   [
     /EPROTO|TLS handshake|WRONG_VERSION|ERR_SSL/i,
-    (host) => ({
-      message: `the TLS handshake with ${host} failed`,
-      hint: 'Does base_url say https:// to a server that speaks plain http? Or is a proxy in between?',
-    }),
+    'the TLS handshake with {host} failed',
+    'Does base_url say https:// to a server that speaks plain http? Or is a proxy in between?',
   ],
   [
     /proxy|407/i,
-    (host) => ({
-      message: `the proxy did not let us through to ${host}`,
-      hint: 'Check HTTPS_PROXY, or proxy of the provider.',
-    }),
+    'the proxy did not let us through to {host}',
+    'Check HTTPS_PROXY, or proxy of the provider.',
   ],
   [
     /ECONNRESET|ConnectionClosed|socket|EPIPE/i,
-    (host) => ({
-      message: `${host} closed the connection without an answer`,
-      hint: 'A firewall or proxy that dislikes the request does this; try from another network.',
-    }),
+    '{host} closed the connection without an answer',
+    'A firewall or proxy that dislikes the request does this; try from another network.',
   ],
   [
     /ENETUNREACH|EHOSTUNREACH/i,
-    (host) => ({
-      message: `there is no way through the network to ${host}`,
-      hint: 'Check the network, VPN and firewall of this machine.',
-    }),
+    'there is no way through the network to {host}',
+    'Check the network, VPN and firewall of this machine.',
   ],
 ];
 
@@ -89,11 +75,14 @@ export function diagnoseNetworkError(
   const plain = url.protocol === 'http:' && proxy === undefined;
   if (plain && /no HTTP\/1 status line|the port speaks https/.test(text))
     return plainHttpToTls(url.host);
-  const known = NETWORK.find(([pattern]) => pattern.test(text))?.[1](url.host);
+  const known = NETWORK.find(([error]) => error.test(text));
   if (known !== undefined) {
-    const cutOff = plain && known.message.includes('closed the connection');
-    const hint = cutOff ? `${PLAIN_HINT} ${known.hint}` : known.hint;
-    return { message: known.message + via, ...(hint === undefined ? {} : { hint }) };
+    const [, message, hint] = known;
+    const cutOff = plain && message.includes('closed the connection');
+    return {
+      message: message.replace('{host}', () => url.host) + via,
+      hint: cutOff ? `${PLAIN_HINT} ${hint}` : hint,
+    };
   }
   return { message: `no connection to ${url.host}: ${redactText(text.trim()).text}${via}` };
 }
@@ -113,55 +102,39 @@ export function vendorMessage(body: string): string {
   return flat.length > 200 ? `${flat.slice(0, 200)}…` : flat;
 }
 
+/** Refusals by their status. */
+const REFUSALS: Readonly<Record<number, readonly [message: string, hint: string]>> = {
+  401: [
+    '{key} was rejected',
+    'The key is wrong, expired, or belongs to another vendor, region or plan than base_url.',
+  ],
+  402: ['the account has no credit', "Top it up at the vendor's console."],
+  403: [
+    '{key} may not do this',
+    'The key lacks a permission, the model is not open to this account, or the vendor blocks this region.',
+  ],
+  407: ['the proxy wants a login', 'Put user:password@ into the proxy URL.'],
+  429: [
+    'too many requests or no quota left',
+    'The key works. Wait, or look at the quota in the console of the vendor.',
+  ],
+};
+const WITHOUT_KEY = 'This server wants a key: put one under keys of the provider.';
+const FAILED = ['the vendor failed', "Look at the vendor's status page and try again."] as const;
+
 /** What a vendor's refusal means. */
 export function diagnoseRefusal(
   status: number,
   body: string,
   keyLabel: string | undefined,
 ): Diagnosis {
-  const details = vendorMessage(body);
+  const details = status === 407 ? '' : vendorMessage(body);
   const quote = details === '' ? '' : `: "${details}"`;
-  const key = keyLabel === undefined ? 'the request without a key' : keyLabel;
-  if (status === 401) {
-    return {
-      message: `${key} was rejected (401)${quote}`,
-      hint:
-        keyLabel === undefined
-          ? 'This server wants a key: put one under keys of the provider.'
-          : 'The key is wrong, expired, or belongs to another vendor, region or plan than base_url.',
-    };
-  }
-  if (status === 403) {
-    return {
-      message: `${key} may not do this (403)${quote}`,
-      hint: 'The key lacks a permission, the model is not open to this account, or the vendor blocks this region.',
-    };
-  }
-  if (status === 402) {
-    return {
-      message: `the account has no credit (402)${quote}`,
-      hint: "Top it up at the vendor's console.",
-    };
-  }
-  if (status === 407) {
-    return {
-      message: 'the proxy wants a login (407)',
-      hint: 'Put user:password@ into the proxy URL.',
-    };
-  }
-  if (status === 429) {
-    return {
-      message: `too many requests or no quota left (429)${quote}`,
-      hint: 'The key works. Wait, or look at the quota in the console of the vendor.',
-    };
-  }
-  if (status >= 500) {
-    return {
-      message: `the vendor failed (${status})${quote}`,
-      hint: "Look at the vendor's status page and try again.",
-    };
-  }
-  return { message: `refused with ${status}${quote}` };
+  const known = REFUSALS[status] ?? (status >= 500 ? FAILED : undefined);
+  if (known === undefined) return { message: `refused with ${status}${quote}` };
+  const message = known[0].replace('{key}', () => keyLabel ?? 'the request without a key');
+  const hint = status === 401 && keyLabel === undefined ? WITHOUT_KEY : known[1];
+  return { message: `${message} (${status})${quote}`, hint };
 }
 
 /** The vendor refuses a probe because of its model. */

@@ -35,34 +35,23 @@ import { type Finding, finding } from './finding.ts';
 export async function checkPort(listen: Listen, fetch: typeof globalThis.fetch): Promise<Finding> {
   if (listen.port === 0) return finding('port', 'ok', 'any free port will be used');
   const at = `${listen.host}:${listen.port}`;
+  const fail = (message: string, hint?: string) => finding('port', 'fail', message, hint);
   const code = await tryListen(listen);
   if (code === undefined) return finding('port', 'ok', `${at} is free`);
   if (code === 'EACCES') {
-    return finding(
-      'port',
-      'fail',
-      `${at} may not be used`,
-      'Ports below 1024 need privileges; choose a higher one in listen.',
-    );
+    const hint = 'Ports below 1024 need privileges; choose a higher one in listen.';
+    return fail(`${at} may not be used`, hint);
   }
   if (code === 'EADDRNOTAVAIL') {
-    return finding(
-      'port',
-      'fail',
-      `${listen.host} is no address of this machine`,
-      'Put 127.0.0.1 or 0.0.0.0 into listen.',
-    );
+    const hint = 'Put 127.0.0.1 or 0.0.0.0 into listen.';
+    return fail(`${listen.host} is no address of this machine`, hint);
   }
-  if (code !== 'EADDRINUSE') return finding('port', 'fail', `${at} cannot be used (${code})`);
+  if (code !== 'EADDRINUSE') return fail(`${at} cannot be used (${code})`);
   if (await isHopgate(reachableUrl(listen), fetchOwn(listen, fetch))) {
     return finding('port', 'ok', `hopgate is running on ${at}`);
   }
-  return finding(
-    'port',
-    'fail',
-    `another program listens on ${at}`,
-    'Stop it, or choose another port in listen or with --port.',
-  );
+  const hint = 'Stop it, or choose another port in listen or with --port.';
+  return fail(`another program listens on ${at}`, hint);
 }
 
 /** The certificate, how long it is valid, and whether its key is private; undefined for plain HTTP. */
