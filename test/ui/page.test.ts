@@ -330,7 +330,8 @@ browserSuite('the page', (browser) => {
   });
 
   test('a running exchange shows its elapsed time, never a negative one', async () => {
-    setup.upstream.enqueue(say('At last.', { delivery: { firstByteMs: 4000 } }));
+    const { promise: ready, resolve: answer } = Promise.withResolvers<void>();
+    setup.upstream.enqueue(say('At last.', { delivery: { ready } }));
     const sent = setup.post('/v1/chat/completions', {
       model: 'via-chat',
       stream: true,
@@ -349,6 +350,7 @@ browserSuite('the page', (browser) => {
     expect(await textOf()).not.toContain('-');
     await page.keyboard.press('e');
     await page.getByText('This exchange is still running').waitFor();
+    answer();
     await sent;
     // The waiting tab shows the stream by itself.
     await page.locator('.tape-line').first().waitFor();

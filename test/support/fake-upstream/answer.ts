@@ -47,6 +47,8 @@ export interface Delivery {
   piece?: number;
   /** Wait before the status line. */
   firstByteMs?: number;
+  /** The status line waits until this resolves. */
+  ready?: Promise<void>;
   /** Wait between frames. */
   paceMs?: number;
   /** Cuts the whole body at these offsets; each piece is written (and flushed) separately. */

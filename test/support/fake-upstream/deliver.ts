@@ -108,6 +108,7 @@ export async function play(
   });
   if (delivery.firstByteMs !== undefined)
     await Promise.race([Bun.sleep(delivery.firstByteMs), gone]);
+  if (delivery.ready !== undefined) await Promise.race([delivery.ready, gone]);
   if (delivery.before !== undefined) return finish(response, delivery.before, progress, gone);
   response.writeHead(status, {
     'content-type': plan.contentType,

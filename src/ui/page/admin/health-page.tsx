@@ -14,7 +14,7 @@ import {
 } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
 
-const RELOAD_AFTER = 3000;
+const RELOAD_AFTER_MS = 3000;
 
 const REASONS: Readonly<Record<string, string>> = {
   rate_limit: t`rate limit of the vendor`,
@@ -32,7 +32,7 @@ const STATES: Readonly<Record<HealthState, readonly [text: string, tone: string]
 };
 
 export function HealthPage() {
-  const loaded = useLoad(getHealth, [], RELOAD_AFTER);
+  const loaded = useLoad(getHealth, [], RELOAD_AFTER_MS);
   const { data: found } = loaded;
   return (
     <PageFrame

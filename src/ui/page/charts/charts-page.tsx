@@ -24,8 +24,7 @@ const RANGES = [
 ] as const;
 const RANGE = '1h';
 const BUCKETS = 60;
-/** Milliseconds between two reloads. */
-const RELOAD_AFTER = 10_000;
+const RELOAD_AFTER_MS = 10_000;
 
 export function ChartsPage({ info, route, switched }: PageProps) {
   const query = filtersOf(route.query);
@@ -33,7 +32,7 @@ export function ChartsPage({ info, route, switched }: PageProps) {
   const { data: stats, problem } = useLoad(
     (signal) => getStats({ ...query, since: query.since ?? RANGE }, BUCKETS, signal),
     [JSON.stringify(query)],
-    RELOAD_AFTER,
+    RELOAD_AFTER_MS,
   );
   const choose = (index: number) => {
     const bucket = stats?.buckets[index];

@@ -12,18 +12,15 @@ import { Button } from '../kit/ui.tsx';
 import type { Cell, DiffRow } from './diff-rows.ts';
 import { WordMarks } from './word-marks.tsx';
 
-/** Unchanged lines shown around a change. */
-const AROUND = 2;
-/** Characters of an unchanged text that are shown. */
-const SAME = 90;
-/** Lines that are drawn at a time. */
-const PAGE = 1500;
+const LINES_AROUND = 2;
+const MAX_SAME_CHARS = 90;
+const LINES_ON_PAGE = 1500;
 
 /** Runs of equal lines are folded and open on a click. */
 export function DiffLines({ rows }: { rows: readonly DiffRow[] }) {
   const [pages, setPages] = useState(1);
   const groups = grouped(rows);
-  let left = pages * PAGE;
+  let left = pages * LINES_ON_PAGE;
   const shown = groups.findIndex((group) => {
     const full = left <= 0;
     left -= group.fold ? 1 : group.rows.length;
@@ -60,7 +57,11 @@ function grouped(rows: readonly DiffRow[]): readonly Group[] {
       if (bracket) near[i] = 1;
       return;
     }
-    for (let k = Math.max(0, i - AROUND); k <= Math.min(rows.length - 1, i + AROUND); k++)
+    for (
+      let k = Math.max(0, i - LINES_AROUND);
+      k <= Math.min(rows.length - 1, i + LINES_AROUND);
+      k++
+    )
       near[k] = 1;
   });
   const groups: { fold: boolean; rows: DiffRow[] }[] = [];
@@ -183,5 +184,7 @@ function Value({ row, cell, kind }: { row: DiffRow; cell: Cell; kind: 'left' | '
       </>
     );
   }
-  return <Leaf value={(value ?? null) as Json} most={mark === 'same' ? SAME : undefined} />;
+  return (
+    <Leaf value={(value ?? null) as Json} most={mark === 'same' ? MAX_SAME_CHARS : undefined} />
+  );
 }

@@ -13,8 +13,7 @@ import { WordMarks } from './word-marks.tsx';
 
 /** Values of at most so many characters stand in one line. */
 const SHORT = 100;
-/** Changes of one part that are shown at first. */
-const FIRST = 40;
+const MAX_CHANGES_FIRST = 40;
 
 export const Meaning = ({ diff: { parts, translated, otherRules } }: { diff: MeaningDiff }) => (
   <div class="meaning">
@@ -35,7 +34,7 @@ export const Meaning = ({ diff: { parts, translated, otherRules } }: { diff: Mea
 );
 
 function Part({ name, title, changes }: MeaningPart) {
-  const [all, setAll] = useState(changes.length <= FIRST);
+  const [all, setAll] = useState(changes.length <= MAX_CHANGES_FIRST);
   const same = changes.length === 0;
   return (
     <section class="meaning-part" data-part={name} data-same={String(same)}>
@@ -45,12 +44,12 @@ function Part({ name, title, changes }: MeaningPart) {
         </i>
         {said(title)}
       </h3>
-      {changes.slice(0, all ? undefined : FIRST).map((change, i) => (
+      {changes.slice(0, all ? undefined : MAX_CHANGES_FIRST).map((change, i) => (
         <Change key={i} {...change} />
       ))}
       {!all && (
         <Button class="more" onClick={() => setAll(true)}>
-          {t`${changes.length - FIRST} more changes`}
+          {t`${changes.length - MAX_CHANGES_FIRST} more changes`}
         </Button>
       )}
     </section>

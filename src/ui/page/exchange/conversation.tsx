@@ -22,8 +22,7 @@ const HEAD = 6;
 const TAIL = 30;
 /** Lines of instructions and tool results that are shown at first. */
 const LINES: Readonly<Record<string, number>> = { system: 8, developer: 8, tool: 12 };
-/** Characters of a text that is loaded whole. */
-const WHOLE = 5_000_000;
+const MAX_CHARS = 5_000_000;
 
 /** The body that a conversation was read from. */
 export interface Source {
@@ -262,7 +261,7 @@ interface BlockProps {
 function Block({ one, place, lines }: BlockProps) {
   const { id, stage, q = '' } = useContext(SourceContext);
   const rest = async () => {
-    const found = blockAt(await getConversation(id, stage, WHOLE), place);
+    const found = blockAt(await getConversation(id, stage, MAX_CHARS), place);
     return found !== undefined && 'text' in found ? found.text : '';
   };
   const text = (cls?: string) =>

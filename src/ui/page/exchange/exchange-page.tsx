@@ -36,8 +36,7 @@ const VIEWS: Readonly<Record<Tab, (props: ViewProps) => VNode>> = {
 /** Keys of what is no tab: they switch there and back. */
 const KEYS: Readonly<Record<string, Tab>> = { e: 'stream', r: 'replay', b: 'bisect' };
 
-/** Milliseconds between two reloads of a running exchange. */
-const RELOAD_AFTER = 1000;
+const RELOAD_AFTER_MS = 1000;
 
 export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute }) {
   const { id, tab } = route;
@@ -46,7 +45,7 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
   const { data: detail, problem } = useLoad(
     (signal) => getSample(id, signal),
     [id],
-    ({ row }) => (row.state === 'open' ? RELOAD_AFTER : undefined),
+    ({ row }) => (row.state === 'open' ? RELOAD_AFTER_MS : undefined),
   );
   const missing = detail === undefined && problem !== undefined;
   useLayoutEffect(() => {

@@ -13,15 +13,12 @@ import { RawSides } from './raw-tab.tsx';
 import { isStream, stageInfoOf, stageTitle, type ViewProps } from './stages.tsx';
 import { eventText, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
 
-/** Most events that are loaded of one stage. */
-const MAX = 50_000;
-/** Lines of the tape before and after the current event. */
-const BEFORE = 9;
-const BEHIND = 5;
+const MAX_EVENTS = 50_000;
+const LINES_BEFORE = 9;
+const LINES_BEHIND = 5;
 /** Characters of the output so far that are shown, from its end. */
 const SAID = 20_000;
-/** Milliseconds between two events during playback. */
-const PACE = 60;
+const PLAY_EVERY_MS = 60;
 
 interface Tapes {
   readonly left: Tape;
@@ -34,7 +31,7 @@ async function read(id: string, stage: string, signal: AbortSignal) {
   for (;;) {
     const page = await getEvents(id, stage, events.length, signal);
     events.push(...page.events);
-    if (page.events.length === 0 || events.length >= Math.min(page.total, MAX)) {
+    if (page.events.length === 0 || events.length >= Math.min(page.total, MAX_EVENTS)) {
       return { stage, events };
     }
   }
@@ -95,7 +92,7 @@ function Scrubber({ left, right, steps, route }: Tapes & { readonly route: Excha
     const timer = setInterval(() => {
       if (at() >= steps.length) setPlaying(false);
       else moveBy(1);
-    }, PACE);
+    }, PLAY_EVERY_MS);
     return () => clearInterval(timer);
   }, [playing]);
   useKeys((event) => {
@@ -175,7 +172,10 @@ function Side({ title, tape, upto, moved, choose }: SideProps) {
   }, [upto]);
   const { events } = tape;
   const current = events[upto - 1];
-  const from = Math.max(0, Math.min(upto - BEFORE, events.length - BEFORE - BEHIND));
+  const from = Math.max(
+    0,
+    Math.min(upto - LINES_BEFORE, events.length - LINES_BEFORE - LINES_BEHIND),
+  );
   return (
     <section class="tape" aria-label={title}>
       <h2>
@@ -186,7 +186,7 @@ function Side({ title, tape, upto, moved, choose }: SideProps) {
         <Speech parts={spoken(tape, upto)} />
       </div>
       <ol class="tape-lines">
-        {events.slice(from, Math.max(from, upto) + BEHIND).map((event, i) => {
+        {events.slice(from, Math.max(from, upto) + LINES_BEHIND).map((event, i) => {
           const number = from + i + 1;
           const state = number === upto ? 'now' : number < upto ? 'over' : 'to-come';
           return (

@@ -25,10 +25,8 @@ import {
 } from './conversation.tsx';
 import { stageInfoOf, type ViewProps } from './stages.tsx';
 
-/** Milliseconds between two loads of the answer while it grows. */
-const RELOAD_AFTER = 700;
-/** Characters of each text. */
-const TEXT = 60_000;
+const RELOAD_AFTER_MS = 700;
+const MAX_CHARS = 60_000;
 
 const SIDES = [
   ['', t`As the client sent it`],
@@ -45,7 +43,7 @@ export function TalkTab({ detail, route }: ViewProps) {
     : ['client-request', 'client-response'];
   const running = row.state === 'open';
   const asked = useBody(detail, request);
-  const answered = useBody(detail, response, running ? RELOAD_AFTER : undefined);
+  const answered = useBody(detail, response, running ? RELOAD_AFTER_MS : undefined);
   const halves = useRef<HTMLDivElement>(null);
   const ready = asked.view !== undefined && answered.view !== undefined;
   useLayoutEffect(() => {
@@ -104,7 +102,7 @@ function useBody({ row, meta }: SampleDetail, stage: string, every?: number): Bo
   const { data, problem, busy } = useLoad(
     async (signal) =>
       recorded
-        ? { stage, view: await getConversation(row.id, stage, TEXT, signal) }
+        ? { stage, view: await getConversation(row.id, stage, MAX_CHARS, signal) }
         : { stage, view: undefined },
     [stage, recorded, row.state],
     every,

@@ -28,8 +28,7 @@ export interface Choice {
   readonly repair: boolean | undefined;
 }
 
-/** Milliseconds after the last key until the cost is asked for. */
-const PAUSE = 300;
+const ASK_COST_AFTER_MS = 300;
 
 interface JobTabProps {
   readonly detail: SampleDetail;
@@ -117,7 +116,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
   };
   const later = () => {
     clearTimeout(planning.current.timer);
-    planning.current.timer = window.setTimeout(() => void ask(), PAUSE);
+    planning.current.timer = window.setTimeout(() => void ask(), ASK_COST_AFTER_MS);
   };
   const send = async () => {
     set({ plan, busy: true });

@@ -14,8 +14,7 @@ import { Button, Facts, StatusPill } from '../kit/ui.tsx';
 import { EditFields, type ReadEdits } from './edit-fields.tsx';
 import { type Choice, JobTab } from './job-tab.tsx';
 
-/** Targets besides the first. */
-const MAX_MORE = 5;
+const MAX_MORE_TARGETS = 5;
 
 export function ReplayTab(props: ViewProps) {
   const { detail, info } = props;
@@ -77,7 +76,7 @@ export function ReplayTab(props: ViewProps) {
             <Word name={`to-${i + 2}`} list="targets" placeholder="provider/model" autofocus />
           </Field>
         ))}
-        {more < MAX_MORE && (
+        {more < MAX_MORE_TARGETS && (
           <Button class="tiny" onClick={() => setMore(more + 1)}>{t`+ another target`}</Button>
         )}
       </div>
@@ -183,8 +182,7 @@ function Comparison({ settings, p, more_than_chance }: ReplayResult) {
   );
 }
 
-/** Answers that are shown in full. */
-const MAX_SHOWN = 6;
+const MAX_ANSWERS = 6;
 /** Below this share of equal characters, marks would cover nearly everything. */
 const ALIKE = 0.15;
 
@@ -198,7 +196,7 @@ function Bench({ runs, target }: { runs: readonly ReplayRun[]; target: string })
   const [marked, setMarked] = useState(true);
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const old = before?.answer ?? null;
-  const shown = runs.slice(0, MAX_SHOWN).map(
+  const shown = runs.slice(0, MAX_ANSWERS).map(
     (run): Answer => ({
       ...run,
       kind: 'new',
@@ -235,8 +233,8 @@ function Bench({ runs, target }: { runs: readonly ReplayRun[]; target: string })
           <ColumnView key={i} column={column} parts={partsOf(column)} />
         ))}
       </div>
-      {runs.length > MAX_SHOWN && (
-        <p class="soft">{t`${runs.length - MAX_SHOWN} more answers are in the table alone.`}</p>
+      {runs.length > MAX_ANSWERS && (
+        <p class="soft">{t`${runs.length - MAX_ANSWERS} more answers are in the table alone.`}</p>
       )}
     </div>
   );

@@ -8,8 +8,7 @@ import { t } from './language.ts';
 import { isNested } from './nested.ts';
 import { Button } from './ui.tsx';
 
-/** Members of one object or list that are drawn at a time. */
-const PAGE = 100;
+const MEMBERS_ON_PAGE = 100;
 /** Characters of a text that are shown at first. */
 const TEXT = 400;
 /** Most members that "Expand all" opens. */
@@ -110,7 +109,7 @@ function Branch({ part, value, at, level, tree }: NodeProps & { readonly value: 
     () => (level < tree.depth || leadsToMark(at, tree)) && tree.budget.left-- > 0,
   );
   const [filled, setFilled] = useState(open);
-  const [shown, setShown] = useState(PAGE);
+  const [shown, setShown] = useState(MEMBERS_ON_PAGE);
   const list = Array.isArray(value);
   const entries = entriesOf(value);
   const left = entries.length - shown;
@@ -147,8 +146,8 @@ function Branch({ part, value, at, level, tree }: NodeProps & { readonly value: 
               />
             ))}
         {filled && left > 0 && (
-          <Button class="more" onClick={() => setShown(shown + PAGE)}>
-            {t`${count(Math.min(PAGE, left))} more of ${count(left)}`}
+          <Button class="more" onClick={() => setShown(shown + MEMBERS_ON_PAGE)}>
+            {t`${count(Math.min(MEMBERS_ON_PAGE, left))} more of ${count(left)}`}
           </Button>
         )}
       </div>

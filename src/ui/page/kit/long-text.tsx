@@ -12,8 +12,7 @@ const LINES = 24;
 const CHARS = 2400;
 /** Lines of a text that is shown whole. */
 export const ALL_LINES = Number.POSITIVE_INFINITY;
-/** Characters that one click on "more" shows. */
-const STEP = 60_000;
+const CHARS_MORE = 60_000;
 
 interface LongTextProps {
   readonly view: TextView;
@@ -35,7 +34,7 @@ export function LongText({ view, class: cls = 'text', rest, lines = LINES }: Lon
     if (shown >= text.length && view.chars !== undefined && rest !== undefined) {
       setLoaded(await rest().catch(() => undefined));
     }
-    setAdded(added + STEP);
+    setAdded(added + CHARS_MORE);
   };
   // Results of tools are shown letter by letter, what people and models say as Markdown.
   const styled = cls === 'md' && lines >= LINES;
@@ -45,9 +44,9 @@ export function LongText({ view, class: cls = 'text', rest, lines = LINES }: Lon
       {styled ? <Markdown text={part} /> : part}
       {left > 0 && (
         <Button class="more" onClick={() => void more()}>
-          {left <= STEP
+          {left <= CHARS_MORE
             ? t`… show ${count(left)} more characters`
-            : t`… show ${count(STEP)} of ${count(left)} more characters`}
+            : t`… show ${count(CHARS_MORE)} of ${count(left)} more characters`}
         </Button>
       )}
     </div>

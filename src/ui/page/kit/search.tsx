@@ -3,8 +3,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useKeys } from './hooks.ts';
 
-/** Milliseconds after the last letter until it is searched for. */
-const PAUSE = 200;
+const SEARCH_AFTER_MS = 200;
 
 /** A field that follows a value, unless somebody types in it. */
 export function useFollowing(value: string) {
@@ -71,7 +70,7 @@ export function Search({ label, placeholder, q, put, enter }: SearchProps) {
       aria-keyshortcuts="/"
       onInput={({ currentTarget }) => {
         clearTimeout(timer.current);
-        timer.current = window.setTimeout(() => search(currentTarget.value), PAUSE);
+        timer.current = window.setTimeout(() => search(currentTarget.value), SEARCH_AFTER_MS);
       }}
       onKeyDown={press}
     />

@@ -14,8 +14,7 @@ import type { Rows } from './rows.ts';
 import { toneOf } from './status.ts';
 import { useStories } from './stories.ts';
 
-/** Milliseconds between two updates of the elapsed time of running exchanges. */
-const ELAPSED_EVERY = 500;
+const ELAPSED_EVERY_MS = 500;
 const WIDE = 880;
 /** Pixels of a row, as in the styles. */
 const ROW_HEIGHT = 48;
@@ -154,7 +153,7 @@ export function ExchangeList(props: ExchangeListProps) {
   const running = shown.some(({ state }) => state === 'open');
   useLayoutEffect(() => {
     if (!running) return;
-    const clock = setInterval(redraw, ELAPSED_EVERY);
+    const clock = setInterval(redraw, ELAPSED_EVERY_MS);
     return () => clearInterval(clock);
   }, [running]);
   useLayoutEffect(() => {

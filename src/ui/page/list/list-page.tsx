@@ -13,8 +13,7 @@ import { Filters } from './filters.tsx';
 import { KeepLine } from './keep-line.tsx';
 import { type Feed, openRows, type Rows } from './rows.ts';
 
-/** Rows whose values are suggested. */
-const SUGGESTED_FROM = 1000;
+const MAX_ROWS_SUGGESTED = 1000;
 
 interface ListPageProps extends PageProps {
   /** The state of the live feed changed. */
@@ -113,7 +112,7 @@ function Nothing({ info, query }: { info: Info; query: Query }) {
 /** The values of the rows, by the names of filters. */
 function valuesOf(rows: readonly UiRow[]): Readonly<Record<string, readonly string[]>> {
   const distinct = (of: (row: UiRow) => readonly string[]) =>
-    [...new Set(rows.slice(0, SUGGESTED_FROM).flatMap(of))].filter((one) => one !== '').sort();
+    [...new Set(rows.slice(0, MAX_ROWS_SUGGESTED).flatMap(of))].filter((one) => one !== '').sort();
   return {
     model: distinct(({ model }) => [model]),
     target: distinct(({ target }) => [target]),

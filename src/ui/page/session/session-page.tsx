@@ -12,8 +12,7 @@ import { hashOf } from '../kit/route.ts';
 import { Button, type Fact, Facts, Legend, Problem } from '../kit/ui.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 
-/** Milliseconds between two loads while an exchange of the session runs. */
-const RELOAD_AFTER = 1500;
+const RELOAD_AFTER_MS = 1500;
 
 export function SessionPage({ id }: { id: string }) {
   const [thread, setThread] = useState<number>();
@@ -21,7 +20,7 @@ export function SessionPage({ id }: { id: string }) {
   const { data: view, problem } = useLoad(
     (signal) => getSession(id, signal),
     [id],
-    ({ steps }) => (steps.some(({ row }) => row.state === 'open') ? RELOAD_AFTER : undefined),
+    ({ steps }) => (steps.some(({ row }) => row.state === 'open') ? RELOAD_AFTER_MS : undefined),
   );
   useKeys(({ key }) => moveFocus('.step', key));
   useLayoutEffect(() => {
