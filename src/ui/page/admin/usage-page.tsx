@@ -41,11 +41,19 @@ const MAX_ROWS = 200_000;
 /** The parameters of the API for a state of the page. */
 const asked = ({ by = 'key', from = RANGE, to, key }: Query) => ({ by, from, to, key });
 
+/** What the page shows: sums over all of the time, and by step. */
+interface Found {
+  readonly query: Query;
+  readonly step: Step;
+  readonly totals: Usage;
+  readonly over: Usage;
+}
+
 export function UsagePage({ route }: { route: Route }) {
   const { query } = route;
   const step = stepOf(query, RANGE);
   const loaded = useLoad(
-    async (signal) => {
+    async (signal): Promise<Found> => {
       const wanted = asked(query);
       const [totals, over] = await Promise.all([
         getUsage({ ...wanted, limit: ROWS, caches: 'true' }, signal),
@@ -56,7 +64,7 @@ export function UsagePage({ route }: { route: Route }) {
     [JSON.stringify(query)],
   );
   const { data: found } = loaded;
-  const { from = '', to = '', data = [], labels = [] } = found?.totals ?? {};
+  const { data = [], labels = [] } = found?.totals ?? {};
   return (
     <PageFrame
       title={t`Usage`}
@@ -76,17 +84,10 @@ export function UsagePage({ route }: { route: Route }) {
         <>
           <Figures data={data} />
           <div class="usage-chart">
-            <Chart
-              data={usageChart(found.over, {
-                measure: measureOf(found.query.show),
-                step: found.step,
-                from,
-                to,
-              })}
-            />
+            <Chart data={usageChart(found)} />
           </div>
-          <Groups query={found.query} data={data} />
-          <Downloads query={found.query} step={found.step} data={data} />
+          <Groups {...found} />
+          <Downloads {...found} />
         </>
       )}
     </PageFrame>
@@ -205,7 +206,7 @@ function money(name: string, all: readonly (number | null | undefined)[], title:
   return Number.isNaN(sum) || sum === 0 ? false : [name, usd(sum), { title }];
 }
 
-function Groups({ query, data }: { query: Query; data: readonly UsageGroup[] }) {
+function Groups({ query, totals: { data } }: Found) {
   const by = query.by ?? 'key';
   const of = amountOf(measureOf(query.show));
   const all = data.reduce((sum, group) => sum + of(group), 0);
@@ -266,13 +267,7 @@ function Cost({ cost_usd, unpriced, tries }: UsageGroup) {
   );
 }
 
-interface DownloadsProps {
-  readonly query: Query;
-  readonly step: string;
-  readonly data: readonly UsageGroup[];
-}
-
-function Downloads({ query, step, data }: DownloadsProps) {
+function Downloads({ query, step, totals: { data } }: Found) {
   const save = (path: string, more: Query, name: string) => () =>
     void act(async () => {
       const { by, ...wanted } = asked(query);
@@ -361,46 +356,28 @@ function nameOf({ name, key_name, others }: UsageGroup): string {
   return key_name ?? name;
 }
 
-interface UsageChartOptions {
-  readonly measure: Measure;
-  readonly step: Step;
-  readonly from: string;
-  readonly to: string;
-}
-
-function usageChart({ data }: Usage, { measure, step, from, to }: UsageChartOptions): ChartData {
-  const times = stepsBetween(Date.parse(from), Date.parse(to), step);
+function usageChart({ query, step, totals, over: { data } }: Found): ChartData {
+  const measure = measureOf(query.show);
+  const times = stepsBetween(Date.parse(totals.from), Date.parse(totals.to), step);
   const places = new Map(times.map((time, i) => [time, i]));
   const { value, title, format } = OF[measure];
-  const series = new Map<string, { values: number[]; sum: number; others: boolean }>();
-  for (const group of data) {
-    const at = places.get(Date.parse(group.from!));
-    if (at === undefined) continue;
-    const name = nameOf(group);
-    let one = series.get(name);
-    if (one === undefined) {
-      one = { values: times.map(() => 0), sum: 0, others: group.others === true };
-      series.set(name, one);
-    }
-    one.values[at]! += value(group);
-    one.sum += value(group);
-  }
-  const sorted = [...series].sort(
-    ([, a], [, b]) => Number(a.others) - Number(b.others) || b.sum - a.sum,
-  );
-  const total = sorted.reduce((all, [, { sum }]) => all + sum, 0);
+  const sum = (groups: readonly UsageGroup[]) =>
+    groups.reduce((all, group) => all + value(group), 0);
+  const shown = data.filter(({ from: step }) => places.has(Date.parse(step!)));
+  const sorted = [...Map.groupBy(shown, nameOf)]
+    .map(([name, all]) => ({ name, all, sum: sum(all), others: all[0]!.others === true }))
+    .sort((a, b) => Number(a.others) - Number(b.others) || b.sum - a.sum);
+  const total = sum(shown);
   return {
     title,
     kind: 'bars',
     times,
     bucketMs: STEP_MS[step],
-    series: sorted.map(
-      ([name, { values, others }], i): Series => ({
-        name,
-        tone: others ? 'others' : `hue-${i}`,
-        values,
-      }),
-    ),
+    series: sorted.map(({ name, all, others }, i): Series => {
+      const values = times.map(() => 0);
+      for (const group of all) values[places.get(Date.parse(group.from!))!]! += value(group);
+      return { name, tone: others ? 'others' : `hue-${i}`, values };
+    }),
     format,
     whole: measure !== 'cost',
     total: measure === 'tries' ? count(total) : format(total),

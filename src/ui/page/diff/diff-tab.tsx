@@ -196,7 +196,7 @@ interface RulesProps extends Comparison {
 
 function Rules({ diff, picture, rule, choose }: RulesProps) {
   const meant = picture === 'meaning' ? diff.meaning?.parts.flatMap((part) => part.changes) : null;
-  const all = [...tally(meant ?? diff.changes)];
+  const all = tally(meant ?? diff.changes);
   return (
     <div class="rulebar">
       <span class="counts" role="status">
@@ -240,13 +240,11 @@ const Rule = ({ name, times, pressed, choose }: RuleProps) => (
   </span>
 );
 
-function tally(changes: readonly Pick<ChangeView, 'rules'>[]): ReadonlyMap<string, number> {
-  const all = new Map<string, number>();
-  for (const { rules } of changes) {
-    for (const rule of rules.length === 0 ? [UNNAMED] : rules)
-      all.set(rule, (all.get(rule) ?? 0) + 1);
-  }
-  return new Map([...all].sort((x, y) => y[1] - x[1]));
+function tally(changes: readonly Pick<ChangeView, 'rules'>[]): readonly [string, number][] {
+  const rules = changes.flatMap((one) => (one.rules.length === 0 ? [UNNAMED] : one.rules));
+  return [...Map.groupBy(rules, (rule) => rule)]
+    .map(([rule, all]): [string, number] => [rule, all.length])
+    .sort((x, y) => y[1] - x[1]);
 }
 
 function summary({ changes, total, identical }: DiffView): string {

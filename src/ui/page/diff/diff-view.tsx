@@ -57,12 +57,7 @@ function grouped(rows: readonly DiffRow[]): readonly Group[] {
       if (bracket) near[i] = 1;
       return;
     }
-    for (
-      let k = Math.max(0, i - LINES_AROUND);
-      k <= Math.min(rows.length - 1, i + LINES_AROUND);
-      k++
-    )
-      near[k] = 1;
+    near.fill(1, Math.max(0, i - LINES_AROUND), i + LINES_AROUND + 1);
   });
   const groups: { fold: boolean; rows: DiffRow[] }[] = [];
   rows.forEach((row, i) => {
