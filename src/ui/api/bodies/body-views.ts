@@ -111,7 +111,6 @@ export function* eventsView(
         : decoded.map((one) => eventPart(one, open));
     end += frame.to - frame.from;
     if (n < from) continue;
-    const time = at(end - 1);
     events.push({
       n,
       name: frame.event,
@@ -119,7 +118,7 @@ export function* eventsView(
         frame.data ?? new TextDecoder().decode(frame.bytes.subarray(frame.from, frame.to)),
         MAX_RAW,
       ),
-      ...(time !== undefined && { at: time }),
+      at: at(end - 1),
       says,
     });
   }

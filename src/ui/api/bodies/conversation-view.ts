@@ -19,10 +19,8 @@ export function textView(text: string, most: number): TextView {
   return { text: text.slice(0, half), chars: text.length };
 }
 
-function atOf({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) {
-  const at = wire === undefined ? undefined : places.get(wire.value);
-  return at === undefined ? {} : { at };
-}
+const atOf = ({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) =>
+  wire && places.get(wire.value);
 
 /** Turns of a conversation. */
 export function* turnViews(
@@ -36,13 +34,13 @@ export function* turnViews(
       blocks.push(...blockViews([block], options));
       yield;
     }
-    views.push({ role: turn.role, blocks, ...atOf(turn, options) });
+    views.push({ role: turn.role, blocks, at: atOf(turn, options) });
   }
   return views;
 }
 
 export function blockViews(blocks: readonly Block[], options: ViewOptions): readonly BlockView[] {
-  return blocks.map((block) => ({ ...blockView(block, options), ...atOf(block, options) }));
+  return blocks.map((block) => ({ ...blockView(block, options), at: atOf(block, options) }));
 }
 
 function blockView(block: Block, options: ViewOptions): BlockView {
@@ -50,7 +48,7 @@ function blockView(block: Block, options: ViewOptions): BlockView {
   switch (block.type) {
     case 'text': {
       const citations = block.citations?.map(({ url, title }) => ({ url, title }));
-      return { type: 'text', ...textView(block.text, most), ...(citations && { citations }) };
+      return { type: 'text', ...textView(block.text, most), citations };
     }
     case 'refusal':
       return { type: 'refusal', ...textView(block.text, most) };
@@ -59,8 +57,8 @@ function blockView(block: Block, options: ViewOptions): BlockView {
       return {
         type: 'reasoning',
         ...textView(block.text, most),
-        ...(summary === true && { summary }),
-        ...(sealed && { sealed: { kind: sealed.kind, bytes: sealed.value.length } }),
+        summary: summary || undefined,
+        sealed: sealed && { kind: sealed.kind, bytes: sealed.value.length },
       };
     }
     case 'tool-call': {
@@ -93,7 +91,7 @@ function mediaView({
   source,
   filename,
 }: Extract<Block, { type: 'media' }>): BlockView {
-  const base = { type, media, ...(filename !== undefined && { filename }) };
+  const base = { type, media, filename };
   switch (source.type) {
     case 'base64':
       return { ...base, mime: source.mediaType, bytes: Math.floor((source.data.length * 3) / 4) };
@@ -110,13 +108,7 @@ export const toolViews = (tools: readonly Tool[]): readonly ToolView[] =>
   tools.map((tool) => {
     const { type, name } = tool;
     const description = 'description' in tool ? tool.description : undefined;
-    const schema = schemaOf(tool);
-    return {
-      type,
-      name,
-      ...(description !== undefined && { description }),
-      ...(schema !== undefined && { schema }),
-    };
+    return { type, name, description, schema: schemaOf(tool) };
   });
 
 function schemaOf(tool: Tool): Json | undefined {

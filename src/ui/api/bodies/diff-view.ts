@@ -6,7 +6,6 @@ import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
 import type { MeaningDiff } from '../../../samples/compare/types.ts';
 import { readableBody } from '../../../samples/decode/readable-body.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
-import type { ExplainedChange } from '../../../samples/sample.ts';
 import type { ChangeView, DiffView } from '../api.ts';
 import { textView } from './conversation-view.ts';
 import type { Recorded } from './said.ts';
@@ -28,7 +27,11 @@ export function* diffOf(
     a,
     b,
     identical,
-    changes: changes.map(changeView),
+    changes: changes.map(({ before, after, ...change }) => ({
+      ...change,
+      ...cut('before', before),
+      ...cut('after', after),
+    })),
     total,
     notes: meta.notes,
     meaning: identical ? null : shortMeaning(yield* stageMeaning(store, meta, a, b, parts)),
@@ -48,24 +51,15 @@ function shortMeaning(meaning: MeaningDiff | undefined): MeaningDiff | null {
     ...part,
     changes: part.changes.map((change) => ({
       ...change,
-      ...(change.before !== undefined && { before: short(change.before)! }),
-      ...(change.after !== undefined && { after: short(change.after)! }),
+      before: short(change.before),
+      after: short(change.after),
     })),
   }));
   return { ...meaning, parts };
 }
 
-function changeView({ before, after, ...change }: ExplainedChange): ChangeView {
-  const [was, is] = [cut(before), cut(after)];
-  return {
-    ...change,
-    ...(was && { before: was.value, ...(was.chars && { before_chars: was.chars }) }),
-    ...(is && { after: is.value, ...(is.chars && { after_chars: is.chars }) }),
-  };
-}
-
-function cut(value: Json | undefined): { value: Json; chars?: number } | undefined {
-  if (value === undefined) return undefined;
+function cut(name: 'before' | 'after', value: Json | undefined): Partial<ChangeView> {
+  if (value === undefined) return {};
   const { text, chars } = textView(JSON.stringify(value), MAX_CHARS);
-  return chars === undefined ? { value } : { value: text, chars };
+  return chars === undefined ? { [name]: value } : { [name]: text, [`${name}_chars`]: chars };
 }

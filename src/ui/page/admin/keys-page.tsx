@@ -93,7 +93,7 @@ function KeyList({ query }: { query: Query }) {
       {found && (
         <>
           {found.data.length > 0 ? (
-            <KeyTable keys={found.data} spent={found.spent} />
+            <KeyTable {...found} />
           ) : query.q ? (
             <Blank title={t`No key fits this search`}>
               <Button onClick={() => go(listRoute())}>{t`Show all`}</Button>
@@ -130,11 +130,11 @@ function KeyList({ query }: { query: Query }) {
 
 type Spent = ReadonlyMap<string, UsageGroup>;
 
-const KeyTable = ({ keys, spent }: { keys: readonly KeyView[]; spent: Spent }) => (
+const KeyTable = ({ data, spent }: { data: readonly KeyView[]; spent: Spent }) => (
   <Table
     cards
     label={t`Keys`}
-    rows={keys}
+    rows={data}
     rowProps={(key) => ({ 'data-off': stateOf(key) === 'revoked' ? '' : undefined })}
     columns={[
       [t`Name`, (key) => <Name {...key} />, 'wraps'],

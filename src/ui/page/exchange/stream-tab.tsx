@@ -109,9 +109,15 @@ function Scrubber({ left, right, steps, route }: Tapes & { readonly route: Excha
   const n = at();
   const now = steps[n - 1] ?? { left: 0, right: 0 };
   const before = steps[n - 2] ?? { left: 0, right: 0 };
-  /** The step after which `events` events of a side are over. */
-  const stepWith = (which: 'left' | 'right') => (events: number) =>
-    moveTo(steps.findIndex((step) => step[which] === events) + 1);
+  const side = (which: 'left' | 'right', title: string, tape: Tape) => (
+    <Side
+      title={title}
+      tape={tape}
+      upto={now[which]}
+      moved={now[which] > before[which]}
+      choose={(events) => moveTo(steps.findIndex((step) => step[which] === events) + 1)}
+    />
+  );
   const control = (text: string, label: string, press: () => void) => (
     <Button class="tiny" aria-label={label} onClick={press}>
       {text}
@@ -138,20 +144,8 @@ function Scrubber({ left, right, steps, route }: Tapes & { readonly route: Excha
         <output class="place">{`${count(n)} / ${count(steps.length)}`}</output>
       </div>
       <div class="sides">
-        <Side
-          title={t`In: from the vendor`}
-          tape={left}
-          upto={now.left}
-          moved={now.left > before.left}
-          choose={stepWith('left')}
-        />
-        <Side
-          title={t`Out: to the client`}
-          tape={right}
-          upto={now.right}
-          moved={now.right > before.right}
-          choose={stepWith('right')}
-        />
+        {side('left', t`In: from the vendor`, left)}
+        {side('right', t`Out: to the client`, right)}
       </div>
     </>
   );
@@ -162,6 +156,7 @@ interface SideProps {
   readonly tape: Tape;
   readonly upto: number;
   readonly moved: boolean;
+  /** Goes to the step after which so many events are over. */
   readonly choose: (events: number) => void;
 }
 
