@@ -288,7 +288,7 @@ function FixedSettings(key: KeyView) {
           [t`Server tools`, list(key.tools)],
           [t`Routes`, list(key.routes)],
           [t`Memory spaces`, list(key.spaces)],
-          ...LIMITS.map(({ name, field }) => [field, count(key.limits?.[name] ?? null)] as const),
+          ...LIMITS.map(([name, title]) => [title, count(key.limits?.[name] ?? null)] as const),
           [t`Budgets`, key.budgets?.map(periodText).join(', ') || t`none`],
         ]}
       />

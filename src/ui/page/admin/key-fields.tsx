@@ -23,23 +23,11 @@ export function stateOf(key: KeyView, now = Date.now()): keyof typeof STATES {
   return left <= 0 ? 'expired' : 'soon';
 }
 
-/** The limits: `field` in forms and lists, `line` in the table of keys. */
+/** Name, title in forms and lists, words in the table of keys. */
 export const LIMITS = [
-  {
-    name: 'requests_per_minute',
-    field: t`Requests a minute`,
-    line: (limit: number) => t`${short(limit)} requests/min`,
-  },
-  {
-    name: 'tokens_per_minute',
-    field: t`Tokens a minute`,
-    line: (limit: number) => t`${short(limit)} tokens/min`,
-  },
-  {
-    name: 'concurrent',
-    field: t`Requests at the same time`,
-    line: (limit: number) => t`${count(limit)} at a time`,
-  },
+  ['requests_per_minute', t`Requests a minute`, (n: number) => t`${short(n)} requests/min`],
+  ['tokens_per_minute', t`Tokens a minute`, (n: number) => t`${short(n)} tokens/min`],
+  ['concurrent', t`Requests at the same time`, (n: number) => t`${count(n)} at a time`],
 ] as const;
 
 const MODELS = [
@@ -87,8 +75,8 @@ export function KeyFields({ of }: { of: KeySettings }) {
       </Field>
       <fieldset class="row-of-fields">
         <legend>{t`Limits`}</legend>
-        {LIMITS.map(({ name, field }) => (
-          <Field label={field} key={name}>
+        {LIMITS.map(([name, title]) => (
+          <Field label={title} key={name}>
             <Word
               name={name}
               type="number"
@@ -112,12 +100,12 @@ export function KeyFields({ of }: { of: KeySettings }) {
 /** What is typed; what is empty is null, so that a change takes it away. @throws Error with a message for people */
 export function readFields(data: FormData): Readonly<Record<string, unknown>> {
   const text = (name: string) => String(data.get(name) ?? '').trim();
-  const given = LIMITS.filter(({ name }) => text(name) !== '');
+  const given = LIMITS.filter(([name]) => text(name) !== '');
   return {
     name: text('name'),
     labels: readLabels(text('labels')),
     expires: text('expires') === '' ? null : new Date(text('expires')).toISOString(),
-    limits: Object.fromEntries(given.map(({ name }) => [name, Number(text(name))])),
+    limits: Object.fromEntries(given.map(([name]) => [name, Number(text(name))])),
     budgets: readBudgets(data),
     ...Object.fromEntries(LISTS.map(([name]) => [name, readList(text(name))])),
   };

@@ -149,9 +149,9 @@ const KeyTable = ({ data, spent }: { data: readonly KeyView[]; spent: Spent }) =
 );
 
 const limitsOf = ({ limits }: KeyView): readonly string[] =>
-  LIMITS.flatMap(({ name, line }) => {
+  LIMITS.flatMap(([name, , words]) => {
     const amount = limits?.[name];
-    return amount === undefined ? [] : [line(amount)];
+    return amount === undefined ? [] : [words(amount)];
   });
 
 const Name = ({ id, name, source, labels = {} }: KeyView) => (

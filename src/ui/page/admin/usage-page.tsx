@@ -293,29 +293,15 @@ function Downloads({ query, step, totals: { data } }: Found) {
   );
 }
 
+/** Name, value and how it is written. */
 const OF = {
-  cost: {
-    name: t`Cost`,
-    title: t`Cost in USD`,
-    value: ({ cost_usd }: UsageGroup) => cost_usd,
-    format: usd,
-  },
-  tokens: {
-    name: t`Tokens`,
-    title: t`Tokens`,
-    value: (group: UsageGroup) => tokensIn(group) + tokensOut(group),
-    format: short,
-  },
-  tries: {
-    name: t`Attempts`,
-    title: t`Attempts`,
-    value: ({ tries }: UsageGroup) => tries,
-    format: short,
-  },
-};
+  cost: [t`Cost`, ({ cost_usd }: UsageGroup) => cost_usd, usd],
+  tokens: [t`Tokens`, (group: UsageGroup) => tokensIn(group) + tokensOut(group), short],
+  tries: [t`Attempts`, ({ tries }: UsageGroup) => tries, short],
+} as const;
 type Measure = keyof typeof OF;
-const MEASURES = Object.entries(OF).map(([name, one]) => [name as Measure, one.name] as const);
-const amountOf = (measure: Measure) => OF[measure].value;
+const MEASURES = Object.entries(OF).map(([name, one]) => [name as Measure, one[0]] as const);
+const amountOf = (measure: Measure) => OF[measure][1];
 type Step = 'hour' | 'day' | 'month';
 
 const DAY_MS = 86_400_000;
@@ -360,7 +346,7 @@ function usageChart({ query, step, totals, over: { data } }: Found): ChartData {
   const measure = measureOf(query.show);
   const times = stepsBetween(Date.parse(totals.from), Date.parse(totals.to), step);
   const places = new Map(times.map((time, i) => [time, i]));
-  const { value, title, format } = OF[measure];
+  const [name, value, format] = OF[measure];
   const sum = (groups: readonly UsageGroup[]) =>
     groups.reduce((all, group) => all + value(group), 0);
   const shown = data.filter(({ from: step }) => places.has(Date.parse(step!)));
@@ -369,7 +355,7 @@ function usageChart({ query, step, totals, over: { data } }: Found): ChartData {
     .sort((a, b) => Number(a.others) - Number(b.others) || b.sum - a.sum);
   const total = sum(shown);
   return {
-    title,
+    title: measure === 'cost' ? t`Cost in USD` : name,
     kind: 'bars',
     times,
     bucketMs: STEP_MS[step],

@@ -29,25 +29,20 @@ const adminPlace = (title: string, key: string, page: AdminPage): Place => ({
   holds: (route) => route.name === 'admin' && route.page === page,
 });
 
+type Open = 'list' | 'sessions' | 'charts';
+
+/** @param inside what is opened from it */
+const openPlace = (title: string, key: string, name: Open, inside?: Route['name']): Place => ({
+  title,
+  key,
+  at: (query) => ({ name, query: name === 'sessions' ? {} : filtersOf(query) }),
+  holds: (route) => route.name === name || route.name === inside,
+});
+
 const OPEN: readonly Place[] = [
-  {
-    title: t`Exchanges`,
-    key: 'l',
-    at: (query) => ({ name: 'list', query: filtersOf(query) }),
-    holds: ({ name }) => name === 'list' || name === 'exchange',
-  },
-  {
-    title: t`Sessions`,
-    key: 's',
-    at: () => ({ name: 'sessions', query: {} }),
-    holds: ({ name }) => name === 'sessions' || name === 'session',
-  },
-  {
-    title: t`Charts`,
-    key: 'c',
-    at: (query) => ({ name: 'charts', query: filtersOf(query) }),
-    holds: ({ name }) => name === 'charts',
-  },
+  openPlace(t`Exchanges`, 'l', 'list', 'exchange'),
+  openPlace(t`Sessions`, 's', 'sessions', 'session'),
+  openPlace(t`Charts`, 'c', 'charts'),
 ];
 const USAGE = adminPlace(t`Usage`, 'u', 'usage');
 const HEALTH = adminPlace(t`Health`, 'h', 'health');
