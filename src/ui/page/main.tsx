@@ -23,8 +23,24 @@ import { askFirstRows, type Feed } from './list/rows.ts';
 import { SessionPage } from './session/session-page.tsx';
 import { SessionsPage } from './session/sessions-page.tsx';
 
+let info: Info | undefined;
+/** There is no key for the exchanges: why. */
+let locked: Locked | undefined;
+
 /** Draws the page for the address; what is drawn is there when it returns, so that the next key is the new view's. */
-let draw = () => {};
+function draw(): void {
+  const route = currentRoute();
+  // The admin pages have a key of their own: without one for the exchanges they are shown alone.
+  if (info !== undefined || (locked !== undefined && route.name === 'admin')) {
+    render(<App info={info} route={route} switched={know} />, document.body);
+  } else if (locked !== undefined) render(<Lock why={locked} />, document.body);
+}
+
+function know(next: Info | undefined): void {
+  info = next;
+  reportsWithoutKey(info?.auth === false);
+  draw();
+}
 
 whenLocked((why) => {
   const entered = key.get();
@@ -33,12 +49,8 @@ whenLocked((why) => {
     adminKey.set(entered);
     history.replaceState(null, '', '#/keys');
   }
-  draw = () => {
-    // The admin pages have a key of their own: without one for the exchanges they are shown alone.
-    if (currentRoute().name === 'admin') open(undefined);
-    else render(<Lock why={why} />, document.body);
-  };
-  draw();
+  locked = why;
+  know(undefined);
 });
 
 const Lock = ({ why }: { why: Locked }) => (
@@ -62,7 +74,7 @@ const Lock = ({ why }: { why: Locked }) => (
 function start(): void {
   const route = currentRoute();
   if (route.name === 'list' || route.name === 'exchange') askFirstRows(filtersOf(route.query));
-  void getInfo().then(open, (thrown) => {
+  void getInfo().then(know, (thrown) => {
     // Of a missing key `whenLocked` has heard already.
     if (thrown instanceof Refused && thrown.status === 401) return;
     render(
@@ -72,22 +84,6 @@ function start(): void {
       document.body,
     );
   });
-}
-
-/** @param first undefined: there is no key for the exchanges, and only the admin pages are shown */
-function open(first: Info | undefined): void {
-  let info = first;
-  reportsWithoutKey(info?.auth === false);
-  const switched = (next: Info) => {
-    info = next;
-    draw();
-  };
-  draw = () => {
-    const route = currentRoute();
-    if (info === undefined && route.name !== 'admin') start();
-    else render(<App info={info} route={route} switched={switched} />, document.body);
-  };
-  draw();
 }
 
 /** `info` undefined: there is no key for the exchanges. */
@@ -261,5 +257,5 @@ function Page({ info, route, switched }: AppProps) {
 
 applyTheme();
 if (location.hash === '') history.replaceState(null, '', hashOf({ name: 'list', query: {} }));
-addEventListener('hashchange', () => draw());
+addEventListener('hashchange', draw);
 start();
