@@ -10,10 +10,10 @@ import type {
   SampleError,
   SampleMeta,
   SamplePercentiles,
-  SampleRow,
   SampleStage,
   SampleToolRun,
 } from '../../samples/sample.ts';
+import type { UiRow } from './sessions/api-sessions.ts';
 
 export type * from '../../samples/compare/types.ts';
 export type * from './bodies/api-body.ts';
@@ -106,11 +106,6 @@ export interface TargetChoice {
   readonly models: readonly string[];
   /** The provider accepts other model names as well. */
   readonly any: boolean;
-}
-
-/** An exchange in the list. Costs are in USD; null where the model has no price. */
-export interface UiRow extends SampleRow {
-  readonly cost: number | null;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Types of the API under `/ui/api` for a single body; see `../api.ts`. */
 
-import type { FinishReason } from '../../../conversation/events.ts';
-import type { ExecutedBy, ProtocolName, Role, ToolKind } from '../../../conversation/types.ts';
+import type { FinishReason, StreamEvent } from '../../../conversation/events.ts';
+import type { ExecutedBy, ProtocolName, Role, ToolCallBlock } from '../../../conversation/types.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import type { SampleError } from '../../../samples/sample.ts';
@@ -55,14 +55,8 @@ export type BlockView = { readonly at?: string } & (
       /** A signature or encrypted payload beside the text or instead of it. */
       readonly sealed?: { readonly kind: string; readonly bytes: number };
     } & TextView)
-  | ({
-      readonly type: 'tool-call';
-      readonly id: string;
-      readonly name: string;
-      readonly kind: ToolKind;
-      readonly by: ExecutedBy;
-      /** `text` is the input as the model wrote it: usually JSON, possibly broken. */
-    } & TextView)
+  /** `text` is the input as the model wrote it: usually JSON, possibly broken. */
+  | (Pick<ToolCallBlock, 'type' | 'id' | 'name' | 'kind' | 'by'> & TextView)
   | {
       readonly type: 'tool-result';
       readonly call_id: string;
@@ -119,21 +113,8 @@ export interface EventView {
 
 /** What a frame said, in the words of the conversation model. */
 export interface EventPart {
-  readonly type:
-    | 'start'
-    | 'block-start'
-    | 'delta'
-    | 'sealed'
-    | 'citation'
-    | 'logprobs'
-    | 'block-stop'
-    | 'usage'
-    | 'finish'
-    | 'end'
-    | 'error'
-    | 'opaque'
-    /** The frame cannot be read as its protocol wants it. */
-    | 'broken';
+  /** `broken`: the frame cannot be read as its protocol wants it. */
+  readonly type: Exclude<StreamEvent['type'], 'tool-event'> | 'broken';
   /** Index of the block it belongs to, counted from 0. */
   readonly block?: number;
   /** Kind of that block: text, reasoning, refusal, tool-call, tool-result, … */

@@ -50,14 +50,14 @@ export interface SessionThread {
   readonly exchanges: number;
 }
 
-/** A row of the list with its cost in USD, as `UiRow`. */
-export interface SessionExchange extends SampleRow {
+/** An exchange in the list. Costs are in USD; null where the model has no price. */
+export interface UiRow extends SampleRow {
   readonly cost: number | null;
 }
 
 /** One exchange of a session: only what it added to its conversation. */
 export interface SessionStep {
-  readonly row: SessionExchange;
+  readonly row: UiRow;
   /** Index of its thread. */
   readonly thread: number;
   /** The turns that the request added, and their indexes in the request. */
