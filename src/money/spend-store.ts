@@ -181,7 +181,7 @@ export class SpendStore implements JournalTables {
     }
   }
 
-  /** SQL: is one of so many names. A list of alternatives would make SQLite read all rows of a process for each. */
+  /** SQL: is one of so many names. For a list of alternatives SQLite would read all reserved rows. */
   #named(count: number): string {
     if (this.#isFile) return `(at, writer, n) IN (VALUES ${rowPlaceholders(count, 3)})`;
     const one = (_: unknown, i: number) =>

@@ -19,6 +19,7 @@ import type { SpendJournal } from '../../src/money/journal.ts';
 import { fileFolder, openSpend, type SpendOptions } from '../../src/money/open-spend.ts';
 import { NO_TOKENS, spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
+import { SpendStore } from '../../src/money/spend-store.ts';
 import type { SqlDatabase } from '../../src/state/sql/sql.ts';
 import { openSqlite } from '../../src/state/sql/sqlite.ts';
 import { writesElsewhere } from '../support/other-writer.ts';
@@ -307,6 +308,45 @@ const timer = setInterval(() => { if (places.every((place) => place.n > 0)) { cl
     expect(count(ROWS)).toEqual({ tries: 1, input: 10, cost: 1000, estimated: 0 });
     expect(count(TOTALS)).toEqual(count(ROWS));
   });
+});
+
+test('the end of a try searches for its earlier rows, and reads no others', async () => {
+  const database = openSqlite(spendSchema(), { path });
+  const deletes: string[] = [];
+  const store = new SpendStore(
+    {
+      form: 'file',
+      now: database.now,
+      query: database.query.bind(database),
+      snapshot: database.snapshot.bind(database),
+      transaction: (work) =>
+        database.transaction((inside) =>
+          work({
+            query: (sql, values) => {
+              if (sql.startsWith('DELETE')) deletes.push(sql);
+              return inside.query(sql, values);
+            },
+          }),
+        ),
+      close: () => database.close(),
+    },
+    { machine: '' },
+  );
+  const numbers = Array.from({ length: 8 }, (_, i) => i + 1);
+  const row = rowOf();
+  const begun = numbers.map((n) => ({ n, value: { open: row } }));
+  const ended = numbers.map((n) => ({ n: n + 8, value: { row, begun: [n, row.time] } }));
+  await store.fold('one', 0, 8, begun);
+  await store.fold('one', 8, 16, ended);
+  store.close();
+  expect(deletes).toHaveLength(2);
+  for (const sql of deletes) {
+    const own = sql.replaceAll('hopgate.', '').replaceAll('$', '?');
+    const db = new Database(path, { readonly: true });
+    const plan = db.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${own}`).all();
+    db.close();
+    expect(plan.map(({ detail }) => detail).join('\n')).not.toMatch(/SCAN spend/);
+  }
 });
 
 test('rows beyond their days go, their totals stay', async () => {
