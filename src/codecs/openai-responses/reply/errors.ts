@@ -152,24 +152,18 @@ export function encodeError(error: GatewayError, requestId: string): HttpError {
  * The code of a failed response. Codex gives up on `server_is_overloaded` but retries `server_error`, so an
  * overload is reported as `server_error`.
  */
-export function failureCode(error: GatewayError): string {
-  switch (error.kind) {
-    case 'context_overflow':
-      return 'context_length_exceeded';
-    case 'quota':
-    case 'billing':
-    case 'budget':
-      return 'insufficient_quota';
-    case 'rate_limit':
-      return 'rate_limit_exceeded';
-    case 'invalid_request':
-    case 'content_filter':
-    case 'too_large':
-      return 'invalid_prompt';
-    default:
-      return 'server_error';
-  }
-}
+const FAILURE_CODES: Readonly<Partial<Record<ErrorKind, string>>> = {
+  context_overflow: 'context_length_exceeded',
+  quota: 'insufficient_quota',
+  billing: 'insufficient_quota',
+  budget: 'insufficient_quota',
+  rate_limit: 'rate_limit_exceeded',
+  invalid_request: 'invalid_prompt',
+  content_filter: 'invalid_prompt',
+  too_large: 'invalid_prompt',
+};
+export const failureCode = ({ kind }: GatewayError): string =>
+  FAILURE_CODES[kind] ?? 'server_error';
 
 /** The `error` event in both known forms at once: nested, as recorded, and flat, as in the SDK's type. */
 export function errorEvent(error: GatewayError, sequence: number): JsonObject {
