@@ -23,6 +23,7 @@ const HELP = `bun bench/run.ts [options]
   --soak            the long memory check too (100,000 requests and 1,000 aborts, three ways)
   --cores PLACES    each on cores of its own: gateway=0-1,load=4,mock=5 (Linux' taskset)
   --pairs NAMES     only these pairs of sessions, with commas: messages>chat, …
+  --write           RESULTS.md also where the targets are chosen
   --json            the whole result as JSON on stdout instead of the report
 `;
 
@@ -35,6 +36,7 @@ const { values } = parseArgs({
     soak: { type: 'boolean', default: false },
     pairs: { type: 'string' },
     cores: { type: 'string' },
+    write: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -106,7 +108,8 @@ async function main(): Promise<number> {
   };
   const text = report(run);
   console.log(values.json ? JSON.stringify({ ...run, targets: names }) : text);
-  const partial = quick || values.only !== undefined || values.targets !== undefined;
+  const isChosen = values.targets !== undefined && !values.write;
+  const partial = quick || values.only !== undefined || isChosen;
   const file = new URL('./RESULTS.md', import.meta.url).pathname;
   if (!partial) writeFileSync(file, withEarlierSections(text, readFileSync(file, 'utf8')));
   say(partial ? 'a part of the whole: RESULTS.md stays as it is' : `written to ${file}`);
