@@ -124,11 +124,11 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
         const cut = await this.#pump(hop);
         this.#endTry(hop, this.#over ? 'client_gone' : streamEnd(hop.pipeline.error, cut));
         if (this.#over) return;
-        let outcome: StreamOutcome | GatewayError | undefined = cut;
-        if (cut === undefined && hop.pipeline.continuation !== undefined) {
-          outcome = await this.#onward(hop, hop.pipeline.continuation);
-          if (this.#over) return;
-        }
+        const { continuation } = hop.pipeline;
+        // Without a continuation, too: what the try cost is in the journal before the client has its end.
+        const outcome: StreamOutcome | GatewayError | undefined =
+          cut ?? (await (continuation && this.#onward(hop, continuation)));
+        if (this.#over) return;
         if (outcome === undefined) break;
         if (outcome instanceof GatewayError) {
           await this.#fail(

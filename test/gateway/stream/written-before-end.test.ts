@@ -1,0 +1,42 @@
+/** What a try cost is written down before the client has the end of its stream: a kill between the two would lose it. */
+
+import { expect, test } from 'bun:test';
+import { clientStream } from '../../../src/gateway/stream/client-stream.ts';
+
+test.each([undefined, { run: () => Promise.reject(new Error('not run')) }])(
+  'a stream ends after the microtask in which the journal writes (continuation: %p)',
+  async (continuation) => {
+    const order: string[] = [];
+    const digest = { complete: true, semantic: true, answered: true };
+    const pipeline = {
+      digest,
+      continuation,
+      terminalBytes: 0,
+      allowsKeepAlive: true,
+      end: () => '',
+      fail: () => '',
+      ping: () => '',
+    };
+    const opened = {
+      kind: 'stream',
+      target: { provider: 'up' },
+      same: true,
+      pipeline,
+      first: [],
+      source: { pipe: async () => {} },
+      // As the journal does: what is appended is written in a microtask.
+      account: { end: () => queueMicrotask(() => order.push('written')) },
+    };
+    const ended = clientStream({
+      opened: opened as never,
+      early: { ping: () => '', fail: () => '' },
+      followUp: () => Promise.reject(new Error('no other hop')),
+      keepAliveMs: 3_600_000,
+      signal: new AbortController().signal,
+      onFirstByte: () => {},
+      onEnd: () => order.push('over'),
+    }).pull({ write: () => 1, flush: () => {}, close: () => order.push('closed') } as never);
+    await ended.catch(() => {});
+    expect(order.slice(0, 2)).toEqual(['written', 'over']);
+  },
+);
