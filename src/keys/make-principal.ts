@@ -71,7 +71,7 @@ function smallestOfEach(budgets: readonly Budget[]): readonly Budget[] {
 const ALL = WITHOUT_KEY.policy;
 
 /**
- * What is allowed by each of the permissions.
+ * Allows only what each of the permissions allows.
  *
  * A pattern of `models` with a slash is about targets, `provider/model`, however they were asked for. One without
  * is about names as clients ask for them: whatever the routes make of such a name is allowed. A name that itself

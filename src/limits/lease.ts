@@ -58,7 +58,7 @@ export class Lease {
   /** Units that should be free here. @param ahead the part of this process of all that is worth drawing ahead */
   target(sessions: number, ahead: number): number {
     const { remaining, isSoft, charge } = this;
-    // A part of a request's cost helps nobody here, and another process may need it. The first request shows the cost.
+    // The first request shows the cost. Less than that lets no request through, and another process may need it.
     if (charge === 0) return 0;
     const left = isSoft && remaining <= 0 ? MAX_UNITS : Math.max(0, remaining);
     const most = Math.min(ahead, (left * HELD_AHEAD) / sessions);

@@ -167,7 +167,7 @@ export class SpendStore implements JournalTables {
   ): Promise<void> {
     const tables = this.#isFile ? [this.names.rows] : [this.names.rows, 'hopgate.spend_kept'];
     for (const [rev, same] of Map.groupBy(names, (name) => name.rev)) {
-      // One that runs takes nobody's place.
+      // A row of a running try replaces no earlier row.
       if (rev === 0) continue;
       for (const piece of pieces(same)) {
         const values = piece.flatMap(({ at, writer, n }) => [at, writer, n]);
@@ -219,7 +219,7 @@ export class SpendStore implements JournalTables {
         inside,
         rows.map(({ at }) => at),
       );
-    // Nobody asks for a row of the file by its name once it has come to its end.
+    // The file looks up rows by name only while their tries run.
     const isNamed = !this.#isFile || rows.some(({ rev }) => rev < ENDED);
     const names = [...(isNamed ? NAME : []), ...this.#columns.map(({ name }) => name)];
     const before = `INSERT INTO ${this.names.rows} (${names.join(', ')}) VALUES`;

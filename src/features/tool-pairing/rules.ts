@@ -57,7 +57,6 @@ export function rulesFor(conversation: Conversation, target: Target): PairingRul
     : rules;
 }
 
-/** What most protocols want. */
 const USUAL = {
   results: 'lead',
   joinsAssistantTurns: true,

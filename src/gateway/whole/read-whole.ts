@@ -88,7 +88,7 @@ function read(
   return interceptedAnswer(reading, asIs, reply, direct);
 }
 
-/** What the interceptors make of a reply. @param direct the client gets the vendor's bytes where they change nothing */
+/** @param direct the client gets the vendor's own bytes where no interceptor changes anything */
 function interceptedAnswer(
   reading: Reading,
   asIs: WholeOutcome,

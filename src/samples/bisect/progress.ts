@@ -13,7 +13,7 @@ export class BisectProgress {
   readonly samples: string;
   readonly #folder: string;
   readonly #path: string;
-  /** Of the latest probe, by key and verdict. */
+  /** Request ids of the latest probes, by key and verdict. */
   readonly #ids = new Map<string, string>();
 
   /**

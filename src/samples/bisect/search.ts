@@ -217,7 +217,7 @@ function* halfPhase({ body, protocol }: Subject, start: Cut): Search {
   return cut;
 }
 
-/** Of a failure, in characters. */
+/** Characters: a vendor may quote the whole request in its error. */
 const MAX_READ = 2000;
 const WORD = /[A-Za-z_$][\w$-]{2,60}/g;
 /** `tools.3.input_schema`, `messages[17]`. */

@@ -157,7 +157,7 @@ async function within(
   work: Promise<MoveComparison>,
 ): Promise<MoveComparison | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  // What is late may still fail.
+  // A failure after the time limit must not be an unhandled rejection.
   work.catch(() => {});
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(resolve, Math.max(0, ms), undefined);

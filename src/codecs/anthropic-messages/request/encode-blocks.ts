@@ -23,7 +23,7 @@ export interface BlockWriter {
   readonly callId: (id: string) => string;
   /** An id has the same form in every history. */
   readonly fixedIds: boolean;
-  /** What was made of nodes before. */
+  /** Left undefined, every part is encoded anew. */
   readonly known: KnownNodes | undefined;
 }
 

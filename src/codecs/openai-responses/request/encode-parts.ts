@@ -204,6 +204,6 @@ export interface ItemContext {
   readonly own: boolean;
   /** The target may know the conversation's file ids. */
   readonly fileIds: boolean;
-  /** What was made of nodes before. */
+  /** Left undefined, every part is encoded anew. */
   readonly known?: KnownNodes | undefined;
 }

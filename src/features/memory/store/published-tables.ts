@@ -160,7 +160,7 @@ END;
 $$;
 `;
 
-/** What `memory_recall` and `memory_find` look for first: the events that hold the rarest terms. */
+/** Both functions begin with the rarest terms: few events have them, so few events are scored. */
 const FIND_DECLARED = `\
 DECLARE
   place hopgate.memory_spaces;

@@ -146,7 +146,7 @@ interface OpenBlock {
   of?: string;
 }
 
-/** Events that are told with the kind of their block. */
+/** Events of a block: the page shows its kind beside them. */
 const WITH_KIND = new Set(['block-start', 'delta', 'sealed', 'block-stop']);
 
 function eventPart(event: StreamEvent, open: OpenBlock): EventPart {
