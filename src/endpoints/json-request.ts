@@ -1,11 +1,24 @@
 /** The JSON body of an endpoint's request: its model is read, its bytes stay. */
 
+import {
+  ALLOWING,
+  type AllowedOutput,
+  allowedOutput,
+} from '../conversation/account/allowed-output.ts';
 import { checkNames } from '../conversation/body-names.ts';
 import { invalid } from '../conversation/errors.ts';
 import { checkedModel, decodeJson, notAnObject } from '../gateway/client-request.ts';
-import { splice } from '../lib/bytes/bytes.ts';
-import { isObject, type Member, type Members, topLevel } from '../lib/json/json.ts';
+import { asBuffer, splice } from '../lib/bytes/bytes.ts';
+import { isObject, type Json, type Member, type Members, topLevel } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
+import {
+  afterSpace,
+  BRACKET_CLOSE,
+  BRACKET_OPEN,
+  COMMA,
+  stringEnd,
+} from '../lib/json/scan-values.ts';
+import { QUOTE } from '../lib/json/string-ends.ts';
 import { withoutMedia } from './media.ts';
 import type { EndpointRequest } from './types.ts';
 
@@ -15,8 +28,10 @@ const PARSED_BYTES = 2 * 1024 * 1024;
 /** @throws GatewayError invalid_request that names the field: no JSON, no object, no model */
 export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
   let members: Members | 'blank' | undefined;
+  let parsed: Json | undefined;
   if (bytes.length <= PARSED_BYTES) {
-    if (!isObject(decodeJson(bytes))) throw notAnObject(bytes);
+    parsed = decodeJson(bytes);
+    if (!isObject(parsed)) throw notAnObject(bytes);
     members = topLevel(bytes);
   } else members = await topLevelInSlices(bytes);
   if (members === 'blank') {
@@ -33,19 +48,39 @@ export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
     throw invalid("Missing or invalid required parameter: 'model'.", 'model');
   }
   const stream = valueAt('stream') === true || valueAt('stream_format') === 'sse';
-  const countAt = (key: string) => {
-    const value = valueAt(key);
-    return typeof value === 'number' && value >= 0 ? value : undefined;
-  };
-  const choices = Math.max(1, countAt('n') ?? 1, countAt('best_of') ?? 1);
-  const allowed = { tokens: countAt('max_tokens'), choices };
+  const allowed = isObject(parsed)
+    ? allowedOutput(parsed)
+    : allowedOutput(
+        Object.fromEntries(ALLOWING.map((name) => [name, valueAt(name)])),
+        countItems(asBuffer(bytes), members.get('prompt')?.valueStart),
+      );
   return new JsonRequest(bytes, checkedModel(model), stream, allowed, members.get('model')!);
+}
+
+/** More than any vendor takes at once. */
+const MAX_PROMPTS = 10_000;
+
+/** The texts, or lists of numbers, of the list that begins at `start`; 1 where there is none. */
+function countItems(bytes: Buffer, start = -1): number {
+  if (bytes[start] !== BRACKET_OPEN) return 1;
+  let count = 0;
+  let at = afterSpace(bytes, start + 1);
+  for (; count < MAX_PROMPTS; at = afterSpace(bytes, at + 1)) {
+    if (bytes[at] === BRACKET_OPEN) at = bytes.indexOf(BRACKET_CLOSE, at) + 1;
+    else if (bytes[at] === QUOTE) at = stringEnd(bytes, at);
+    else break;
+    count++;
+    if (at <= 0) break;
+    at = afterSpace(bytes, at);
+    if (bytes[at] !== COMMA) break;
+  }
+  return Math.max(1, count);
 }
 
 class JsonRequest implements EndpointRequest {
   readonly model: string;
   readonly stream: boolean;
-  readonly allowed: NonNullable<EndpointRequest['allowed']>;
+  readonly allowed: AllowedOutput;
   readonly contentType = 'application/json';
   readonly spent = false;
   readonly #bytes: Uint8Array;
@@ -55,7 +90,7 @@ class JsonRequest implements EndpointRequest {
     bytes: Uint8Array,
     model: string,
     stream: boolean,
-    allowed: JsonRequest['allowed'],
+    allowed: AllowedOutput,
     member: Member,
   ) {
     this.#bytes = bytes;

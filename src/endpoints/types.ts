@@ -1,5 +1,6 @@
 /** Values that the steps of an endpoint's exchange hand to each other. */
 
+import type { AllowedOutput } from '../conversation/account/allowed-output.ts';
 import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
@@ -21,8 +22,8 @@ export interface EndpointRequest {
   readonly model: string;
   /** The client asked for a stream. */
   readonly stream: boolean;
-  /** What a completion allows: tokens of one answer, and how many answers; undefined: it does not say. */
-  readonly allowed?: { readonly tokens: number | undefined; readonly choices: number };
+  /** What a completion allows; undefined: it does not say. */
+  readonly allowed?: AllowedOutput;
   /** Bytes of the body, as far as they are known when the targets are chosen. */
   readonly bytes: number;
   /** What goes out as `content-type`. */

@@ -1,6 +1,7 @@
 /** What is refused before it reaches a vendor: on every path, for what it may cost, and without taking anything. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
+import { jsonRequest } from '../../src/endpoints/json-request.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
@@ -84,6 +85,7 @@ const post = (path: string, body: object) =>
     body: JSON.stringify(body),
   });
 
+const CHAT = '/v1/chat/completions';
 const messages = [{ role: 'user', content: 'Hi.' }];
 const contents = [{ role: 'user', parts: [{ text: 'Hi.' }] }];
 
@@ -180,6 +182,14 @@ describe('what a request allows is reserved', () => {
       { contents, generationConfig: { candidateCount: 10, maxOutputTokens: 1000 } },
     ],
     ['/v1/completions', { model: 'dear', prompt: 'a', max_tokens: 100, n: 2, best_of: 100 }],
+    // What vendors read in another way, or in another place.
+    [CHAT, { model: 'dear', max_completion_tokens: 1, max_tokens: 10_000, messages }],
+    [CHAT, { model: 'dear', max_completion_tokens: 10_000, max_tokens: 1, messages }],
+    [CHAT, { model: 'dear', max_tokens: 1, max_completion_tokens: -1, messages }],
+    [CHAT, { model: 'dear', max_tokens: 100, n: '100', messages }],
+    [CHAT, { model: 'dear', max_tokens: 100, best_of: 100, messages }],
+    ['/v1/completions', { model: 'dear', prompt: Array(100).fill('a'), max_tokens: 100 }],
+    ['/v1/completions', { model: 'dear', prompt: Array(50).fill([1]), max_tokens: 100, n: '2' }],
   ])('%s %j', async (path, body) => {
     const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] }, true);
     const asked = Array.from({ length: 30 }, () => post(path, body));
@@ -190,6 +200,18 @@ describe('what a request allows is reserved', () => {
     expect(vendor.models.length).toBeLessThanOrEqual(5);
     vendor.release();
     await Promise.all(asked);
+  });
+
+  test('as many prompts as a large body holds are counted, none in a single one', async () => {
+    const prompts = async (prompt: unknown) => {
+      const body = { model: 'm', prompt, pad: 'x'.repeat(2 ** 21) };
+      const { allowed } = await jsonRequest(Buffer.from(JSON.stringify(body)));
+      return allowed!.choices;
+    };
+    expect(await prompts('["a","b"]')).toBe(1);
+    expect(await prompts([1, 2, 3])).toBe(1);
+    expect(await prompts(['a', '","', '\\"'])).toBe(3);
+    expect(await prompts([[1, 2], [3]])).toBe(2);
   });
 
   test.each([

@@ -1,5 +1,6 @@
 /** The requests of a batch: which models they ask for, and the same bytes with the models' names at a provider. */
 
+import { allowedOutput } from '../../conversation/account/allowed-output.ts';
 import { checkNames } from '../../conversation/body-names.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { checkedModel } from '../../gateway/client-request.ts';
@@ -69,18 +70,13 @@ function onlyMember(bytes: Uint8Array, key: string, where: string): Member | und
   return members.get(key);
 }
 
-const TOKEN_CAPS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 /** Their answers are no tokens. */
 const WITHOUT_OUTPUT = /\/(?:embeddings|moderations)$/;
 
 function allowedBy(body: JsonObject, url: Json | undefined) {
-  const count = (key: string) => {
-    const value = body[key];
-    return typeof value === 'number' && value >= 0 ? value : undefined;
-  };
-  const [most] = TOKEN_CAPS.map(count).filter((found) => found !== undefined);
+  const { tokens, choices } = allowedOutput(body);
   const isSilent = typeof url === 'string' && WITHOUT_OUTPUT.test(url);
-  return { maxTokens: isSilent ? 0 : most, answers: Math.max(1, count('n') ?? 1) };
+  return { maxTokens: isSilent ? 0 : tokens, answers: choices };
 }
 
 interface Sum {
@@ -88,6 +84,7 @@ interface Sum {
   bytes: number;
   /** Of the model's name as the requests spell it. */
   nameBytes: number;
+  /** Of all answers together. */
   maxTokens: number | undefined;
   answers: number;
 }
@@ -98,7 +95,8 @@ export class RequestSums {
   #requests = 0;
 
   /** @throws GatewayError invalid_request for too many requests or models */
-  add({ model, modelStart, modelEnd, body, maxTokens, answers }: FoundRequest): void {
+  add({ model, modelStart, modelEnd, body, maxTokens: each, answers }: FoundRequest): void {
+    const maxTokens = each === undefined ? undefined : each * answers;
     const nameBytes = modelEnd - modelStart;
     if (++this.#requests > MAX_REQUESTS) {
       throw invalid(`The batch has more than ${MAX_REQUESTS} requests.`);
@@ -139,7 +137,7 @@ export class RequestSums {
       model: nameOf(asked),
       requests,
       bytes,
-      ...(maxTokens !== undefined && { maxTokens: Math.ceil(maxTokens / requests) }),
+      ...(maxTokens !== undefined && { maxTokens: Math.ceil(maxTokens / answers) }),
       answers,
     }));
   }

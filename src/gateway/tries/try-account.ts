@@ -1,6 +1,7 @@
 /** Reports the tries of an exchange to its account: how each begins, and what came of it. */
 
 import type { Codec, Digest } from '../../codecs/codec.ts';
+import { type AllowedOutput, allowedOutput } from '../../conversation/account/allowed-output.ts';
 import type { TryAccount, TryEnd, TryStart } from '../../conversation/account/payer.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { Target } from '../../conversation/target.ts';
@@ -41,11 +42,18 @@ export class StartOfTry implements TryStart {
   }
 
   get maxOutputTokens(): number | undefined {
-    return this.#attempt.request.conversation.settings.maxTokens;
+    return this.#allowed.tokens;
   }
 
   get choices(): number {
-    return this.#attempt.request.conversation.settings.n ?? 1;
+    return this.#allowed.choices;
+  }
+
+  get #allowed(): AllowedOutput {
+    const { settings, origin } = this.#attempt.request.conversation;
+    return this.#attempt.request.protocol.name === 'google-gemini' || !isObject(origin?.value)
+      ? { tokens: settings.maxTokens, choices: settings.n ?? 1 }
+      : allowedOutput(origin.value);
   }
 
   get serviceTier(): string | undefined {
