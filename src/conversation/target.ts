@@ -96,7 +96,7 @@ export interface Profile {
   readonly imagesInResults?: boolean;
   /** Accepts PDF and other files. Default true. */
   readonly documents?: boolean;
-  /** Messages: accepts a conversation that ends with an assistant message. Default true. */
+  /** Accepts a conversation that ends with an assistant message. Default true. */
   readonly assistantLast?: boolean;
   /** Messages: refuses a conversation that begins with an assistant message. Default false. */
   readonly userFirst?: boolean;

@@ -1236,6 +1236,320 @@ const OTHERS: readonly Said[] = [
   ],
 ];
 
+/** What relays, clouds and smaller vendors say. */
+const MORE: readonly Said[] = [
+  [
+    'any verb',
+    'none',
+    400,
+    e("Prompt is longer than the model's context window"),
+    'context_overflow',
+    PI,
+  ],
+  [
+    'no article',
+    'none',
+    400,
+    e('messages exceed the model context window'),
+    'context_overflow',
+    PI,
+  ],
+  [
+    'GitHub Models',
+    'none',
+    413,
+    e('Request body too large for gpt-5-mini model. Max size: 4000 tokens.', {
+      code: 'tokens_limit_reached',
+    }),
+    'context_overflow',
+    'docs.github.com/github-models',
+  ],
+  [
+    'Vertex AI',
+    'google-gemini',
+    400,
+    google(
+      400,
+      'Unable to submit request because the input token count is 1200000 but model only supports up to 1048576. Reduce the input token count and try again.',
+      'INVALID_ARGUMENT',
+    ),
+    'context_overflow',
+    'cloud.google.com api-errors',
+  ],
+  [
+    'LM Studio n_keep',
+    'lmstudio',
+    400,
+    { error: 'Cannot truncate prompt with n_keep (9012) >= n_ctx (4096)' },
+    'context_overflow',
+    'openclaw/openclaw#30056',
+  ],
+  [
+    'SiliconFlow length',
+    'siliconflow',
+    400,
+    {
+      code: 20015,
+      message: 'length of prompt_tokens (131073) must be less than max_seq_len (131072).',
+      data: null,
+    },
+    'context_overflow',
+    'docs.siliconflow.cn error-code',
+  ],
+  [
+    'Qianfan',
+    'none',
+    400,
+    { error_code: 336007, error_msg: 'the max input characters is 8000' },
+    'context_overflow',
+    'cloud.baidu.com qianfan-api',
+  ],
+  [
+    'Qianfan v2',
+    'none',
+    400,
+    e('Prompt tokens too long', { code: 'tokens_too_long', type: 'invalid_request_error' }),
+    'context_overflow',
+    'cloud.baidu.com qianfan-api',
+  ],
+  [
+    'a relay, wrapped once more',
+    'none',
+    400,
+    {
+      type: 'error',
+      error: {
+        type: 'request_fail',
+        upstream_error: anthropic(
+          'invalid_request_error',
+          'prompt is too long: 213462 tokens > 200000 maximum',
+        ),
+      },
+    },
+    'context_overflow',
+    'ding113/claude-code-hub#518',
+  ],
+  [
+    'Anthropic, long context',
+    'anthropic',
+    429,
+    anthropic('rate_limit_error', 'Extra usage is required for long context requests.'),
+    'too_large',
+    'openclaw troubleshooting',
+  ],
+  [
+    'New API token',
+    'none',
+    403,
+    e('该令牌额度已用尽 TokenStatusExhausted[sk-x***x]', { type: 'new_api_error' }),
+    'quota',
+    'QuantumNous/new-api model/token.go',
+  ],
+  [
+    'New API user',
+    'none',
+    403,
+    e('用户额度不足, 剩余额度: $0.00', { type: 'new_api_error', code: 'insufficient_user_quota' }),
+    'quota',
+    'QuantumNous/new-api',
+  ],
+  [
+    'New API reserve',
+    'none',
+    403,
+    e('pre-consume token quota failed', { code: 'pre_consume_token_quota_failed' }),
+    'quota',
+    'QuantumNous/new-api',
+  ],
+  [
+    'One API',
+    'none',
+    403,
+    e('user quota is not enough', { code: 'insufficient_user_quota' }),
+    'quota',
+    'songquanpeng/one-api',
+  ],
+  [
+    'Perplexity',
+    'none',
+    401,
+    e('You exceeded your current quota, please check your plan and billing details.', {
+      type: 'insufficient_quota',
+      code: 401,
+    }),
+    'quota',
+    'docs.perplexity.ai errors',
+  ],
+  [
+    'Gemini spending cap',
+    'google-gemini',
+    429,
+    google(
+      429,
+      'Your project has exceeded its monthly spending cap. Please go to AI Studio at https://ai.studio/spend to manage your project spend cap.',
+      'RESOURCE_EXHAUSTED',
+    ),
+    'quota',
+    'ai.studio/spend',
+  ],
+  [
+    'Cohere trial',
+    'none',
+    429,
+    { message: 'You are using a Trial key, which is limited to 1000 API calls / month.' },
+    'quota',
+    'docs.cohere.com rate-limits',
+  ],
+  [
+    'Cohere trial, a minute',
+    'none',
+    429,
+    { message: 'You are using a Trial key, which is limited to 20 API calls / minute.' },
+    'rate_limit',
+    'docs.cohere.com rate-limits',
+  ],
+  [
+    'Copilot',
+    'none',
+    400,
+    e('The requested model is not supported.', {
+      code: 'model_not_supported',
+      param: 'model',
+      type: 'invalid_request_error',
+    }),
+    'not_found',
+    'github/gh-aw',
+  ],
+  [
+    'OpenAI, invalid id',
+    'openai-chat',
+    400,
+    invalid('invalid model ID'),
+    'not_found',
+    'community.openai.com',
+  ],
+  [
+    'New API channel',
+    'none',
+    503,
+    e('当前分组 default 下对于模型 gpt-9 无可用渠道', { type: 'new_api_error' }),
+    'not_found',
+    'QuantumNous/new-api',
+  ],
+  [
+    'Vertex AI project',
+    'google-gemini',
+    400,
+    google(400, 'Project `123` not allowed to use Publisher Model `x`', 'FAILED_PRECONDITION'),
+    'not_found',
+    'cloud.google.com api-errors',
+  ],
+  [
+    'SiliconFlow disabled',
+    'siliconflow',
+    403,
+    { code: 30003, message: 'Model disabled.', data: null },
+    'not_found',
+    'docs.siliconflow.cn error-code',
+  ],
+  [
+    'Cohere, removed',
+    'none',
+    400,
+    { message: "model 'command' was removed on September 15, 2025." },
+    'not_found',
+    'docs.cohere.com deprecations',
+  ],
+  [
+    'LiteLLM name',
+    'none',
+    400,
+    e(
+      '/chat/completions: Invalid model name passed in model=gpt-9. Call `/v1/models` to view available models for your key.',
+      { code: '400' },
+    ),
+    'not_found',
+    'BerriAI/litellm route_llm_request.py',
+  ],
+  [
+    'LiteLLM team',
+    'none',
+    401,
+    e(
+      "team not allowed to access model. This team can only access models=['x']. Tried to access gpt-9",
+      { type: 'team_model_access_denied', param: 'model', code: '401' },
+    ),
+    'not_found',
+    'BerriAI/litellm _types.py',
+  ],
+  [
+    'LiteLLM filter',
+    'none',
+    400,
+    e(
+      'litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The response was filtered',
+      { code: '400' },
+    ),
+    'content_filter',
+    'BerriAI/litellm#16231',
+  ],
+  [
+    'Ark input',
+    'doubao',
+    400,
+    e('The request failed because the input text may contain sensitive information.', {
+      code: 'InputTextSensitiveContentDetected',
+      type: 'BadRequest',
+    }),
+    'content_filter',
+    'volcengine.com/docs/82379/1299023',
+  ],
+  [
+    'Ark output',
+    'none',
+    400,
+    e('The request failed because the output text may contain sensitive information.', {
+      code: 'OutputTextSensitiveContentDetected',
+    }),
+    'content_filter',
+    'volcengine.com/docs/82379/1299023',
+  ],
+  [
+    'OpenAI, cyber',
+    'openai-chat',
+    400,
+    invalid(
+      'This content was flagged for possible cybersecurity risk. If this seems wrong, try rephrasing your request.',
+      'cyber_policy',
+    ),
+    'content_filter',
+    'openai-ruby SessionTurnError',
+  ],
+  [
+    'Cloud Code',
+    'google-gemini',
+    429,
+    google(
+      429,
+      'No capacity available for model gemini-3.1-pro-preview on the server',
+      'RESOURCE_EXHAUSTED',
+    ),
+    'overloaded',
+    'google-gemini/gemini-cli',
+  ],
+  [
+    'New API load',
+    'none',
+    500,
+    e('当前模型负载已经达到上限，请稍后重试', {
+      type: 'new_api_error',
+      code: 'get_channel_failed',
+    }),
+    'overloaded',
+    'QuantumNous/new-api',
+  ],
+];
+
 /** What a client may write, and a vendor quotes when it refuses the request for another reason. */
 const QUOTED = [
   'prompt is too long',
@@ -1248,7 +1562,7 @@ const QUOTED = [
   'Rate limit reached',
 ];
 
-const ALL = [...OVERFLOWS, ...KEYS, ...ACCOUNTS, ...MODELS, ...OTHERS];
+const ALL = [...OVERFLOWS, ...KEYS, ...ACCOUNTS, ...MODELS, ...OTHERS, ...MORE];
 const NO_HEADERS = new Headers();
 
 describe.each(Object.values(CODECS).map((codec) => [codec.name, codec] as const))(

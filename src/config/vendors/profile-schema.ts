@@ -114,7 +114,7 @@ export const profileFacts = {
   images: flag('Images can be sent.'),
   imagesInResults: flag('Images can be sent inside tool results.'),
   documents: flag('PDF and other files can be sent.'),
-  assistantLast: flag('Messages: accepts a conversation that ends with an assistant message.'),
+  assistantLast: flag('Accepts a conversation that ends with an assistant message.'),
   userFirst: flag('Messages: refuses a conversation that begins with an assistant message.'),
   needsUserTurn: flag('Refuses a conversation without any user message.'),
   sameRoleTurns: flag(

@@ -35,7 +35,7 @@ export type HistoryRefusal =
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
 const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   [
-    /does not support assistant message prefill|conversation must end with a user message/,
+    /does not support assistant message prefill|conversation must end with a user message|expected last role user or tool/,
     { assistantLast: false },
   ],
   [
@@ -99,13 +99,18 @@ const PAIRING = [
   /tool_call_ids did not have response/,
   /insufficient tool messages following/,
   /role tool must be a response to a prec/,
-  /tool_call_id of .{1,100} not found/,
+  // Kimi has two spaces: tool_call_id  is not found
+  /tool_call_id (?:of )?.{0,100}not found/,
   /no tool output found for/,
   /no tool call found for/,
   /function (?:call|response) turn comes immediately after/,
   /number of function response parts is equal/,
   /duplicate (?:tool_use|tool_call|tool call|toolu?se) ids?/,
   /invalid_tool_call_format/,
+  // Mistral
+  /not the same number of function calls and responses|unexpected tool call id .{1,100} in tool results/,
+  // Bedrock's Converse, behind relays
+  /expected toolresult blocks at|number of toolresult blocks at .{1,60} exceeds/,
 ];
 
 /** Anthropic, Bedrock, and LiteLLM before either. */

@@ -135,6 +135,19 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /thinking is not (?:enabled|supported)|(?:does not|doesnt) support (?:thinking|reasoning)(?! ?(?:effort|level|budget|parameter|with|in))/,
     { setting: 'reasoning', facts: { reasoningParam: 'none', thinkingDefault: 'off' } },
   ],
+  [
+    /thinking (?:level|budget) is not supported/,
+    { setting: 'reasoning', facts: { reasoningParam: 'none' } },
+  ],
+  // DeepSeek's address for Messages, whose signatures mean nothing: The content[].thinking in the thinking mode must
+  // be passed back to the API.
+  [
+    /content\[\]\.thinking\b.{0,60}must be passed back/,
+    {
+      setting: 'thinking',
+      facts: { reasoningReplay: 'calls', anySignature: true, thinkingDefault: 'on' },
+    },
+  ],
   // Anthropic: `temperature` and `top_p` cannot both be specified for this model.
   [
     /temperature and top_p cannot both be (?:specified|set)/,

@@ -59,6 +59,7 @@ function applyRules(
     profile: target.profile,
     notes,
     protocol: target.protocol,
+    provider: target.provider,
     sameProtocol: conversation.origin?.protocol === target.protocol,
   };
   return rules.reduce((current, rule) => rule(current, context), conversation);

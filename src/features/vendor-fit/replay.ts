@@ -5,16 +5,18 @@ import type { Turn } from '../../conversation/types.ts';
 import { willReason } from './reasoning.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
-// DeepSeek V4 and Kimi refuse an assistant message without `reasoning_content` (400), and V4 also an
-// empty one. Both accept a single space.
+// DeepSeek V4 and Kimi refuse an assistant message without `reasoning_content` or, in Messages, without thinking (400),
+// and V4 also an empty one. Both accept a single space.
 const PLACEHOLDER = ' ';
 
 /** Adds a placeholder to each answer that needs reasoning and has none. */
 export const fitReplay: FitRule = (conversation, context) => {
   const { turns } = conversation;
-  if (context.profile.reasoningReplay === undefined || context.protocol !== 'openai-chat')
+  const { profile, protocol } = context;
+  const unsigned = protocol === 'anthropic-messages' && profile.anySignature === true;
+  if (profile.reasoningReplay === undefined || (protocol !== 'openai-chat' && !unsigned))
     return conversation;
-  if (!willReason(conversation, context.profile)) return conversation;
+  if (!willReason(conversation, profile)) return conversation;
   const out: Turn[] = [];
   for (let at = 0; at < turns.length; ) {
     const answer = answerAt(turns, at, context);
@@ -46,9 +48,15 @@ function lacksReasoning(answer: readonly Turn[], { profile }: FitContext): boole
 
 function withPlaceholder(
   [first, ...others]: readonly Turn[],
-  { notes }: FitContext,
+  { notes, protocol, provider }: FitContext,
 ): readonly Turn[] {
   notes.add('reasoning_placeholder_added', '/messages');
-  const blocks = [{ type: 'reasoning', text: PLACEHOLDER } as const, ...first!.blocks];
+  const seal = { sealed: { protocol, provider, kind: 'signature', value: '' } } as const;
+  const placeholder = {
+    type: 'reasoning',
+    text: PLACEHOLDER,
+    ...(protocol === 'anthropic-messages' && seal),
+  } as const;
+  const blocks = [placeholder, ...first!.blocks];
   return [editNode(first!, { blocks }), ...others];
 }

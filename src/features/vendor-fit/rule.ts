@@ -9,6 +9,8 @@ export interface FitContext {
   readonly notes: Notes;
   /** The target's protocol. */
   readonly protocol: ProtocolName;
+  /** The target's provider. */
+  readonly provider: string;
   /**
    * The conversation came in the target's protocol, so the codec sends unchanged parts as they came.
    * Otherwise the codec fits roles, content and tool choices itself while it converts.

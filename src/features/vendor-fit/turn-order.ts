@@ -43,8 +43,7 @@ export const fitTurns: FitRule = (conversation, context) => {
 /** Fixes the first and last turn, and joins neighbours of one role. Runs last: earlier rules add and split turns. */
 export const fitNeighbours: FitRule = (conversation, context) => {
   const { profile, protocol } = context;
-  let { turns } = conversation;
-  if (protocol === 'anthropic-messages') turns = fitFirstAndLast(turns, context);
+  let turns = fitFirstAndLast(conversation.turns, context);
   if (profile.sameRoleTurns === false && protocol !== 'openai-responses')
     turns = joinNeighbours(turns, context);
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });

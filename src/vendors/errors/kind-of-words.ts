@@ -51,10 +51,10 @@ const WORDS_OF_KINDS: readonly KindOfWords[] = [
   { kind: 'invalid_request', retryable: false, at: refused, words: said('invalid_request') },
   { kind: 'authentication', at: (s) => s !== 429 && !failed(s), words: said('authentication') },
   // The model and not the account is refused: other models of the same key work.
-  { kind: 'not_found', at: (s) => !limited(s) && s !== 401, words: said('not_found') },
+  { kind: 'not_found', at: (s) => !limited(s), words: said('not_found') },
   // The place that the gateway asks from, or that the account belongs to.
   { kind: 'permission', at: (s) => !limited(s) && !failed(s), words: said('permission') },
-  { kind: 'quota', retryable: false, at: (s) => s !== 401, words: said('quota') },
+  { kind: 'quota', retryable: false, words: said('quota') },
   { kind: 'billing', retryable: false, words: said('billing') },
   // Names of an overload that some vendors send with a 429.
   { kind: 'overloaded', retryable: true, at: (s) => !refused(s), words: said('capacity') },

@@ -39,7 +39,7 @@ const MAX_WRAPPERS = 3;
 /**
  * OpenAI `{error:{message,type,param,code}}` (code a number at OpenRouter, a string number at Azure
  * and Zhipu), xAI `{code,error:"…"}`, Ollama `{error:"…"}`, Mistral and FastAPI `{detail}` and
- * `{object:"error",message}`, DashScope `{code,message}`, MiniMax `{base_resp}`, Messages
+ * `{object:"error",message}`, DashScope `{code,message}`, Qianfan `{error_code,error_msg}`, MiniMax `{base_resp}`, Messages
  * `{type:"error",error}`, Gemini `[{error}]`, AWS `{__type,message}`, Problem Details `{title,detail}`; and what
  * OpenRouter and relays wrap, which is the error of the vendor behind them.
  */
@@ -61,11 +61,13 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
       text(failed.message) ??
       text(base?.status_msg) ??
       text(top.msg) ??
+      text(top.error_msg) ??
       text(top.title),
     code:
       codeText(error.code) ??
       codeText(top.code) ??
       codeText(base?.status_code) ??
+      codeText(top.error_code) ??
       codeText(failed.code),
     type:
       text(error.type) ??
@@ -80,7 +82,10 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
     flagged: list(metadata.reasons).length > 0 || metadata.flagged_input !== undefined,
     details: objects(error.details),
   };
-  const wrapped = depth < MAX_WRAPPERS ? wrappedError(metadata.raw, outer.message) : undefined;
+  const wrapped =
+    depth < MAX_WRAPPERS
+      ? wrappedError(metadata.raw ?? error.upstream_error, outer.message)
+      : undefined;
   if (wrapped === undefined) return outer;
   if (typeof wrapped === 'string') return { ...outer, message: wrapped };
   const inner = readVendorError(wrapped, depth + 1);

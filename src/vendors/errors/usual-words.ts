@@ -53,7 +53,33 @@ export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
   {
     by: 'LiteLLM',
     source: 'github.com/BerriAI/litellm litellm/exceptions.py',
+    content_filter: [/contentpolicyviolationerror/i],
     context_overflow: [/contextwindowexceedederror/i],
+  },
+  {
+    by: 'LiteLLM',
+    source:
+      'github.com/BerriAI/litellm litellm/proxy/_types.py, litellm/proxy/route_llm_request.py',
+    not_found: [
+      /\b(?:key|team|user|org|project)_model_access_denied\b|invalid model name passed in model/i,
+    ],
+  },
+  {
+    by: 'GitHub Models',
+    source: 'github.com/github/gh-models, https://docs.github.com/github-models',
+    context_overflow: [/\btokens_limit_reached\b/i],
+  },
+  {
+    by: 'Qianfan (ERNIE)',
+    source: 'https://cloud.baidu.com/doc/qianfan-api/s/7m7wqq361',
+    context_overflow: [
+      /\b(?:characters|tokens)_too_long\b|max input characters is|prompt tokens too long/i,
+    ],
+  },
+  {
+    by: 'Vertex AI',
+    source: 'https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/api-errors',
+    context_overflow: [/token count is \d{1,9} but (?:the )?model only supports up to/i],
   },
   {
     by: 'relays',
@@ -96,6 +122,16 @@ export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
     by: 'relays',
     source: 'https://openrouter.ai/docs/api-reference/errors',
     quota: [/quota (?:has been )?(?:exceeded|exhausted)|out of quota/i],
+  },
+  {
+    by: 'New API, One API',
+    source: 'github.com/QuantumNous/new-api service/error.go, model/token.go',
+    not_found: [/模型\s{0,3}\S{0,90}\s{0,3}无可用渠道/],
+    quota: [
+      /\binsufficient_user_quota\b|\bpre_consume_token_quota_failed\b|(?:user|token) quota is not enough/i,
+      /额度(?:已用尽|不足)/,
+    ],
+    capacity: [/负载已经?达到上限/],
   },
   {
     by: 'DeepSeek, MiniMax, Kimi',

@@ -45,7 +45,8 @@ export const siliconflow: Vendor = {
   words: [
     {
       source: 'https://docs.siliconflow.cn/en/faqs/error-code',
-      not_found: [/model does not exist\. please check it/i],
+      context_overflow: [/prompt_tokens \(\d{1,9}\) must be less than max_seq_len/i],
+      not_found: [/model does not exist\. please check it|^model disabled/i],
     },
   ],
 };

@@ -64,6 +64,11 @@ export const anthropic: Vendor = {
       billing: [/credit balance is too low/i],
       overloaded: [/overloaded/i],
     },
+    // Comes with a 429, and says nothing of shorter requests.
+    {
+      source: 'github.com/openclaw/openclaw docs/gateway/troubleshooting.md',
+      too_large: [/extra usage is required for long context/i],
+    },
     {
       source: 'github.com/openclaw/openclaw',
       context_overflow: [/request size exceeds model context window/i],

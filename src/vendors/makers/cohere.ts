@@ -15,5 +15,13 @@ export const cohere: Vendor = {
         /too many tokens: (?:the )?(?:total number of tokens|size limit exceeded)/i,
       ],
     },
+    {
+      source: 'https://docs.cohere.com/docs/deprecations',
+      not_found: [/model \S{1,90} was (?:removed|retired|deprecated|discontinued)/i],
+    },
+    {
+      source: 'https://docs.cohere.com/docs/rate-limits',
+      quota: [/limited to \d{1,9} api calls \/ month/i],
+    },
   ],
 };

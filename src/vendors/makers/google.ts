@@ -68,15 +68,18 @@ export const google: Vendor = {
         /api key was reported as leaked|invalid authentication credentials/i,
       ],
       not_found: [
-        /models\/\S{1,90} is not found|is not (?:found|supported) for api version|is no longer available|access tunedmodels/i,
+        /models\/\S{1,90} is not found|is not (?:found|supported) for api version|is no longer available|access tunedmodels|not allowed to use publisher model/i,
       ],
       permission: [
         /user location is not supported/i,
         /\bSERVICE_DISABLED\b|\bAPI_KEY_(?:HTTP_REFERRER|IP_ADDRESS|ANDROID_APP|IOS_APP)_BLOCKED\b/,
       ],
+      quota: [/exceeded its monthly spending cap/i],
       billing: [
         /billing account|prepayment credits|enable billing|requires billing to be enabled/i,
       ],
+      // Cloud Code says it with a 429.
+      capacity: [/no capacity available for model/i],
       overloaded: [/model is overloaded|experiencing high demand/i],
       rate_limit: [/\bRATE_LIMIT_EXCEEDED\b|\bRESOURCE_EXHAUSTED\b|ratelimitexceeded/i],
     },

@@ -63,7 +63,7 @@ export const moonshot: Vendor = {
     {
       source: 'github.com/MoonshotAI/kimi-cli/issues/2011',
       context_overflow: [
-        /exceed(?:s|ed|ing)? (?:the |your |its |this )?(?:available |model.s |maximum |max ){0,3}(?:context|model token limit)/i,
+        /(?:exceed(?:s|ed|ing)?|longer than|larger than) (?:the |your |its |this )?(?:available |model(?:.s)? |maximum |max ){0,3}(?:context|model token limit)/i,
       ],
     },
     {

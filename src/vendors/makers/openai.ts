@@ -112,6 +112,7 @@ export const openai: Vendor = {
       content_filter: [
         /content_policy|rejected (?:as a result of|by) our safety system/i,
         /prompt was flagged as potentially violating/i,
+        /\b(?:cyber|bio)_policy\b|misalignment_policy_violation|flagged for possible cybersecurity risk/i,
       ],
       context_overflow: [/context_length_exceeded/i, /exceeds the context window/i],
       invalid_request: [
@@ -122,6 +123,7 @@ export const openai: Vendor = {
         /you didn.t provide an api key|organization has been (?:disabled|deactivated)|account_deactivated/i,
       ],
       not_found: [
+        /\binvalid model id\b|\bmodel_not_supported\b/i,
         /\bmodel_not_found\b|\bmodel ['"`]?\S{0,90} (?:does not|doesn.t) exist/i,
         /does not have access to (?:the )?model/i,
       ],

@@ -68,6 +68,12 @@ export const volcengine: Vendor = {
   },
   words: [
     {
+      source: 'https://www.volcengine.com/docs/82379/1299023',
+      content_filter: [
+        /(?:input|output)\w{1,9}sensitivecontentdetected|text may contain sensitive information/i,
+      ],
+    },
+    {
       source: 'https://apifox.com/apidoc/docs-site/5437846/6107465m0',
       billing: [/\baccountoverdueerror\b|account has an overdue balance/i],
     },

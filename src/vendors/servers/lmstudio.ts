@@ -18,7 +18,7 @@ export const lmstudio: Vendor = {
   words: [
     {
       source: 'github.com/lmstudio-ai/lmstudio-bug-tracker/issues/546',
-      context_overflow: [/context the overflows/i],
+      context_overflow: [/context the overflows|truncate prompt with n_keep/i],
     },
     {
       source: 'github.com/badlogic/pi-mono packages/ai/src/utils/overflow.ts',

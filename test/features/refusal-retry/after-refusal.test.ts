@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
+import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
@@ -277,6 +278,30 @@ describe('reasoning that a vendor wants back', () => {
       'function_call',
       'function_call_output',
       'function_call_output',
+    ]);
+  });
+
+  test('each answer with calls gets unsigned thinking, where DeepSeek speaks Messages', async () => {
+    const message = 'The `content[].thinking` in the thinking mode must be passed back to the API.';
+    const body = {
+      ...loop(),
+      messages: [
+        { role: 'user', content: 'go' },
+        { role: 'assistant', content: [use('toolu_01')] },
+        { role: 'user', content: [result('toolu_01')] },
+      ],
+    };
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(message), messagesAnswer],
+      [...FEATURES, vendorFit()],
+    );
+    expect((await gateway.ask('anthropic-messages', body)).status).toBe(200);
+    const [first, second] = gateway.sent as { messages: JsonObject[] }[];
+    expect(first!.messages).toEqual(body.messages);
+    expect(second!.messages[1]!.content).toEqual([
+      { type: 'thinking', thinking: ' ', signature: '' },
+      use('toolu_01'),
     ]);
   });
 

@@ -58,6 +58,12 @@ const ROWS: readonly Row[] = [
     '"thinking.type.disabled" is not supported for this model. Use "thinking.type.between_tools" instead.',
     { facts: { thinkingOff: 'between_tools' } },
   ],
+  [
+    'DeepSeek Messages, https://github.com/openclaw/openclaw/issues, every address /anthropic',
+    'The `content[].thinking` in the thinking mode must be passed back to the API.',
+    { facts: { reasoningReplay: 'calls', anySignature: true, thinkingDefault: 'on' } },
+  ],
+  ['Google, gemini-2.5-flash', 'Thinking level is not supported for this model.', NO_REASONING],
   // Output caps.
   [
     'DeepSeek, https://github.com/deepseek-ai/DeepSeek-V3/issues/69',

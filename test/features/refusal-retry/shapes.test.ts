@@ -353,3 +353,33 @@ describe('images in results', () => {
     expect(JSON.stringify(user)).toContain('image_url');
   });
 });
+
+test('an answer at the end, which Mistral refuses in Chat, too', async () => {
+  const messages = [
+    { role: 'user', content: 'go' },
+    { role: 'assistant', content: 'I will' },
+  ];
+  const { first, second, notes } = await afterWords(
+    'openai-chat',
+    { model: 'm', messages },
+    'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+  );
+  expect(first.messages).toEqual(messages);
+  expect(second.messages).toEqual([...messages, { role: 'user', content: 'Continue.' }]);
+  expect(notes).toContain('user_turn_added');
+});
+
+test.each([
+  ['Kimi, with two spaces', 'Invalid request: tool_call_id  is not found'],
+  ['a relay', 'tool_call_id "call_x" not found in the tool_calls of the previous message'],
+  ['Mistral', 'Not the same number of function calls and responses'],
+  ['Mistral, one id', 'Unexpected tool call id call_x in tool results'],
+  ['Bedrock', 'Expected toolResult blocks at messages.2.content for the following Ids: call_x'],
+  [
+    'Bedrock, too many',
+    'The number of toolResult blocks at messages.4.content exceeds the number of toolUse blocks of previous turn.',
+  ],
+])('calls and results that do not pair, in the words of %s', (_, message) => {
+  const refused = new GatewayError('invalid_request', message, { status: 400, fromUpstream: true });
+  expect(historyRefusal(refused)).toEqual({ kind: 'pairing' });
+});
