@@ -97,6 +97,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
 // What runs in the browser knows the API's types (and what those speak of), and nothing of the server.
 const PAGE = 'src/ui/page/';
 const PAGE_MAY = [
+  'src/admin/api.ts',
   'src/ui/api/api.ts',
   'src/samples/sample.ts',
   'src/conversation/types.ts',
@@ -204,6 +205,12 @@ describe('who may import whom', () => {
     ];
     for (const [path, to] of taken)
       expect([path, to, verdict(from(path), to)]).toContain(undefined);
+  });
+
+  test('the page uses nothing that only Bun or Node has', () => {
+    const page = sources.filter(({ path }) => path.startsWith(PAGE));
+    const wrong = page.filter(({ text }) => /\b(?:Bun|Buffer|process|require)\b[.(]/.test(text));
+    expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
   test('elysia only in the app, the server, plugins and the API of the page', () => {

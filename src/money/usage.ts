@@ -1,7 +1,6 @@
 /** Usage over time by key, model, target, session or label: from the totals, never from rows. */
 
 import { invalid } from '../conversation/errors.ts';
-import type { JsonObject } from '../lib/json/json.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { Rests } from '../lib/loop/steps.ts';
@@ -431,7 +430,7 @@ export function usageJson(
   query: UsageQuery,
   groups: readonly UsageGroup[],
   { nameOf, labels, requests, lost, saved }: UsageNames = {},
-): JsonObject {
+) {
   const { by, from, to, step } = query;
   return {
     by: typeof by === 'object' ? `label.${by.label}` : by,
@@ -472,9 +471,10 @@ export function totalOf(groups: readonly UsageGroup[]): Sums {
 
 const usdOrNull = (nanoUsd: number | undefined) => (nanoUsd === undefined ? null : usdOf(nanoUsd));
 
-const keyName = (name: string | undefined) => (name === undefined ? {} : { key_name: name });
+const keyName = (name: string | undefined): { readonly key_name?: string } =>
+  name === undefined ? {} : { key_name: name };
 
-const sumsJson = (sums: Sums): JsonObject => ({
+const sumsJson = (sums: Sums) => ({
   tries: sums.tries,
   tokens: {
     input: sums.input,

@@ -5,7 +5,6 @@ import type { Json } from '../../lib/json/json.ts';
 import { jsonTextSteps } from '../../lib/json/write-steps.ts';
 import { runInSlices, type Steps } from '../../lib/loop/steps.ts';
 import { SAFE_HEADERS } from '../serve-page.ts';
-import type { ApiFailure } from './api.ts';
 
 /** Recorded content stays out of caches. */
 const PRIVATE = { ...SAFE_HEADERS, 'cache-control': 'no-store' };
@@ -59,6 +58,11 @@ export const STREAM_HEADERS = {
   // Keeps nginx and similar proxies from buffering events.
   'x-accel-buffering': 'no',
 };
+
+/** Body of every failure. */
+export interface ApiFailure {
+  readonly error: { readonly kind: string; readonly message: string; readonly code?: string };
+}
 
 export function failure(thrown: unknown): Response {
   const { kind, message, code, status } = asGatewayError(thrown);

@@ -3,8 +3,10 @@
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Principal } from '../../keys/principal.ts';
-import { UI_HEADER } from './api.ts';
 import type { UiOptions } from './options.ts';
+
+/** Header that every state-changing request must carry, with any value. */
+const UI_HEADER = 'x-hopgate-ui';
 
 /** The caller of the API. */
 export interface Viewer {

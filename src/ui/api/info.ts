@@ -5,8 +5,8 @@ import { Elysia } from 'elysia';
 import { needsKey } from '../../config/sections/auth.ts';
 import { SAMPLE_MODES } from '../../config/sections/samples.ts';
 import { GatewayError } from '../../conversation/errors.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
 import { json } from './answers.ts';
-import type { Info, TargetChoice } from './api.ts';
 import { guard, type Viewer } from './guard.ts';
 import { checked, readJson } from './json-body.ts';
 import type { UiOptions } from './options.ts';
@@ -15,6 +15,16 @@ import type { UiOptions } from './options.ts';
 export const LIMITS = { jobs: 4, runs: 200, budget: 500 } as const;
 
 const isGlob = (model: string) => /[*?]/.test(model);
+
+/** A provider in the menu of replay targets. */
+interface TargetChoice {
+  readonly provider: string;
+  readonly protocol: ProtocolName;
+  /** `provider/model`, ready for `to`. */
+  readonly models: readonly string[];
+  /** The provider accepts other model names as well. */
+  readonly any: boolean;
+}
 
 /** Providers with their known models as targets of a replay. */
 function targetsOf(
@@ -72,28 +82,39 @@ function checkMaySwitch({ owner }: Viewer, options: UiOptions): void {
   }
 }
 
-function infoFor({ key, owner, principal }: Viewer, options: UiOptions): Info {
+export function infoFor({ key, owner, principal }: Viewer, options: UiOptions) {
   const { samples, auth, routes, providers, workers } = options.config();
   const { mode, recent } = options.recorder;
   return {
     version: options.version,
+    /** Milliseconds since 1970, by the server's clock. */
     now: Date.now(),
     samples: {
       mode,
+      /** Another mode is in force until the process reloads or restarts. */
       configured: samples.mode,
+      /** This caller may switch the mode: `POST /ui/api/recording`. */
       may_switch: owner === undefined && workers === 1,
+      /** The folder; left out for callers that see only their own exchanges. */
       ...(owner === undefined && { dir: options.root }),
+      /** Days after which recorded exchanges are deleted, and failed ones; 0 = never. */
       keep_days: samples.keepDays,
       keep_failed_days: samples.keepFailedDays,
+      /** The most that this process holds in memory beside the recorded ones; null: none, as with several workers. */
       recent: recent ? { count: recent.limits.count, bytes: recent.limits.bytes } : null,
       by_route: routes.some((route) => route.samples !== undefined),
+      /** Content that is blanked before it is written. */
       redact: samples.redact,
     },
     auth: needsKey(auth),
+    /** The admin API is on. Without any keys, `GET /ui/api/reports/` has usage, spend and health. */
     admin: auth.adminKeys.length > 0,
+    /** Name of the caller's key; '' without keys. */
     key,
-    sees: owner === undefined ? 'all' : 'own',
+    /** Whose exchanges are shown. */
+    sees: owner === undefined ? ('all' as const) : ('own' as const),
     targets: targetsOf(options, principal),
+    /** Otherwise every cost is null. */
     priced: Object.values(providers).some(({ prices }) => prices.length > 0),
     // The next request may reach another process, where the job cannot be followed.
     limits: workers > 1 ? { ...LIMITS, jobs: 0 } : LIMITS,

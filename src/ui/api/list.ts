@@ -16,10 +16,9 @@ import {
 } from '../../samples/sample.ts';
 import { nameTest, noteTest } from '../../samples/store/index-query.ts';
 import { type Placed, sortValue } from '../../samples/store/row-order.ts';
-import type { SamplesPage, UiRow } from './api.ts';
 import type { Viewer } from './guard.ts';
 import { wholeNumber } from './parameters.ts';
-import type { Found } from './search/text-search.ts';
+import type { Found, Hit } from './search/text-search.ts';
 
 const MADE = { title: 'made', description: '"traffic" or "bisect"' };
 
@@ -143,6 +142,19 @@ function cursorOf(cursor: string): SampleFilter['before'] {
   return { time: Number(time), id, ...(written !== undefined && { value }) };
 }
 
+/** `GET /ui/api/samples`: newest first, unless `sort` says otherwise. */
+export interface SamplesPage {
+  readonly rows: readonly UiRow[];
+  /** Older rows exist: send it with the next request. */
+  readonly cursor?: string;
+  /** With `q`: where the words stand, by the ids of rows. */
+  readonly hits?: Readonly<Record<string, Hit>>;
+  /** With `q`: only the newest texts were searched, since very many fit. */
+  readonly partial?: boolean;
+  /** With `q`: recorded exchanges that the search does not know yet; it reads them in the background. */
+  readonly unread?: number;
+}
+
 /**
  * @param found what the search in texts found for `q`
  * @throws GatewayError invalid_request
@@ -181,6 +193,11 @@ export async function samplesPage(
   const { value } = placeOf(last, filter.sort);
   const place = filter.sort === undefined ? '' : `~${JSON.stringify(value)}`;
   return { ...page, cursor: `${last.time}-${last.id}${place}` };
+}
+
+/** An exchange in the list. Costs are in USD; null where the model has no price. */
+export interface UiRow extends SampleRow {
+  readonly cost: number | null;
 }
 
 export function priced(row: SampleRow, prices: Prices): UiRow {

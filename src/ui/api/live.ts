@@ -4,10 +4,9 @@ import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import type { SampleRow, SampleStore, SampleWatcher } from '../../samples/sample.ts';
-import type { LiveEvent } from './api.ts';
 import { eventStream } from './event-stream.ts';
 import { guard, type Viewer } from './guard.ts';
-import { FILTER_QUERY, type FilterQuery, filterOfQuery, fits, priced } from './list.ts';
+import { FILTER_QUERY, type FilterQuery, filterOfQuery, fits, priced, type UiRow } from './list.ts';
 import type { UiOptions } from './options.ts';
 
 export type Live = ReturnType<typeof createLive>;
@@ -21,6 +20,19 @@ const SEEN = 2000;
 /** Milliseconds between two polls for rows of other processes, and how many of the newest are read. */
 const POLL_EVERY = 1000;
 const POLLED_ROWS = 200;
+
+/**
+ * `GET /ui/api/live?…` (same filters as the list but without `limit` and `cursor`): an event stream.
+ * `event:` is the type, `data:` the object. A comment (`: …`) is sent every 15 seconds. Rows that do not
+ * match the filter are left out; a row that was sent and no longer matches is sent as `gone`.
+ */
+export type LiveEvent =
+  /** The stream is open; everything before is in the list. */
+  | { readonly type: 'hello'; readonly now: number }
+  /** A new or changed row: it replaces the row with its id. */
+  | { readonly type: 'row'; readonly row: UiRow }
+  /** Removed: too old, deleted, or not kept after all. */
+  | { readonly type: 'gone'; readonly ids: readonly string[] };
 
 export const liveRoutes = (live: Live, options: UiOptions) =>
   new Elysia()

@@ -9,7 +9,6 @@ import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts
 import { rateTable } from '../../samples/replay/rate-table.ts';
 import type { SamplePercentiles, SampleRow, SampleStore } from '../../samples/sample.ts';
 import { json } from './answers.ts';
-import type { Stats, StatsFigures } from './api.ts';
 import type { ApiContext } from './context.ts';
 import { guard, type Viewer } from './guard.ts';
 import { FILTER_QUERY, filterOfQuery } from './list.ts';
@@ -38,7 +37,7 @@ export async function statsFor(
   { buckets: wanted, ...query }: Static<typeof STATS_QUERY>,
   viewer: Viewer,
   prices: Prices,
-): Promise<Stats> {
+) {
   const now = Date.now();
   // What a command made is no traffic, unless it is asked for.
   const filter = { made: 'traffic', ...filterOfQuery(query, viewer) };
@@ -76,8 +75,10 @@ export async function statsFor(
     since,
     until,
     bucket_ms: bucketMs,
+    /** All buckets, oldest first, empty ones included; `time` is the beginning of a bucket. */
     buckets: buckets.map((sum, i) => ({ time: since + i * bucketMs, ...sum.figures() })),
     all: all.figures(),
+    /** By `provider/model`, most requests first. */
     targets: [...targets]
       .map(([target, sum]) => ({ target, ...sum.figures() }))
       .sort((a, b) => b.requests - a.requests || (a.target < b.target ? -1 : 1)),
@@ -86,22 +87,30 @@ export async function statsFor(
 
 const emptyTotals = () => ({
   requests: 0,
+  /** Something failed, even if only a try that a later one made good. */
   failed: 0,
+  /** All prompt tokens, then the parts read from and written to a cache. */
   input_tokens: 0,
   cached_tokens: 0,
   cache_write_tokens: 0,
+  /** All generated tokens, then the part for reasoning. */
   output_tokens: 0,
   reasoning_tokens: 0,
+  /** In USD; null when no exchange has a price. */
   cost: null as number | null,
+  /** Exchanges with tokens but without a price, which the cost leaves out. */
   unpriced: 0,
 });
+
+/** How often each name occurs. */
+type Counts = Record<string, number>;
 
 /** The figures of one group while they are summed. */
 class FigureSum {
   readonly #total = emptyTotals();
   /** Input tokens of requests whose vendor reports cache use. */
   #cacheable = 0;
-  readonly #counts = { statuses: {}, errors: {}, notes: {} };
+  readonly #counts = { statuses: {} as Counts, errors: {} as Counts, notes: {} as Counts };
   readonly #times = { first_byte_ms: [] as number[], total_ms: [] as number[] };
 
   add(row: SampleRow, cost: number | null): void {
@@ -128,13 +137,14 @@ class FigureSum {
     }
   }
 
-  figures(): StatsFigures {
+  figures() {
     const total = this.#total;
     return {
       ...total,
       ...this.#counts,
       first_byte_ms: percentilesOf(this.#times.first_byte_ms),
       total_ms: percentilesOf(this.#times.total_ms),
+      /** cached / input over exchanges whose vendor reports cache use; null when none does. */
       cache_hit_rate: this.#cacheable > 0 ? total.cached_tokens / this.#cacheable : null,
     };
   }
@@ -149,11 +159,11 @@ const TOKENS = [
 ] as const;
 const TIMES = ['first_byte_ms', 'total_ms'] as const;
 
-function count(counts: Record<string, number>, name: string, times = 1): void {
+function count(counts: Counts, name: string, times = 1): void {
   put(counts, name, (memberOf(counts, name) ?? 0) + times);
 }
 
-/** By nearest rank: the smallest value with at least p % of all at or below it. */
+/** By nearest rank: the smallest value with at least p % of all at or below it. Null when nothing was measured. */
 function percentilesOf(values: readonly number[]): SamplePercentiles | null {
   if (values.length === 0) return null;
   const sorted = Float64Array.from(values).sort();

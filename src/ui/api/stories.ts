@@ -7,7 +7,6 @@ import type { Block, Conversation } from '../../conversation/types.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import { clientName } from '../../samples/store/meta.ts';
 import { json } from './answers.ts';
-import type { Story } from './api.ts';
 import { saidIn } from './bodies/said.ts';
 import type { ApiContext } from './context.ts';
 import { guard, type Viewer } from './guard.ts';
@@ -18,6 +17,17 @@ const MAX_IDS = 50;
 const MAX_CHARACTERS = 160;
 /** Read of a text: enough for the first words behind white space. */
 const MAX_READ = 2000;
+
+/** Texts are cut to one line; '' where nothing is known. */
+export interface Story {
+  readonly id: string;
+  /** `Claude Code`, `Codex`, `OpenAI SDK`, … */
+  readonly client: string;
+  /** What the user said last, or the tools whose results the request brings. */
+  readonly asked: string;
+  /** The answer's first text, the tools that it calls, or what went wrong. */
+  readonly answered: string;
+}
 
 const STORIES_QUERY = Type.Object({
   ids: Type.String({

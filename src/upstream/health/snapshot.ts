@@ -1,7 +1,6 @@
 /** The health of all targets that were asked: for metrics, the page, explanations, and in full for the admin API. */
 
 import type { ProviderConfig } from '../../config/sections/providers.ts';
-import type { JsonObject } from '../../lib/json/json.ts';
 import type { Upstream } from '../upstream.ts';
 import { AVAILABLE, type Cooldown, type CooldownReason, DUE } from './cooldown.ts';
 import type { Place } from './place.ts';
@@ -106,7 +105,7 @@ export function healthReport(
   providers: Iterable<ProviderConfig>,
   upstreams: Iterable<Upstream>,
   wallNow = Date.now(),
-): JsonObject {
+) {
   const known = new Map([...upstreams].map((upstream) => [upstream.config.name, upstream]));
   const data = [...providers].map(({ name, protocol, keys }) => {
     const upstream = known.get(name);
@@ -123,7 +122,7 @@ export function healthReport(
       targets: [...upstream.keys.models].map((model) => ({
         target: `${name}/${model.name}`,
         state: stateOf(model.places, now),
-        rest: asJson(shown(model.cooldown, at)),
+        rest: shown(model.cooldown, at) ?? null,
         places: model.places.map((place) => placeView(place, now, at)),
       })),
     };
@@ -131,15 +130,12 @@ export function healthReport(
   return { object: 'list', data };
 }
 
-const asJson = (part: ShownCooldown | undefined): JsonObject | null =>
-  part === undefined ? null : { ...part };
-
-function placeView(place: Place, now: number, at: Moment): JsonObject {
+function placeView(place: Place, now: number, at: Moment) {
   const { key, cooldown, load, lastFailure, seen } = place;
   return {
     key: key.secret?.label ?? null,
     state: stateOf([place], now),
-    rest: asJson(shown(cooldown, at)),
+    rest: shown(cooldown, at) ?? null,
     waiting: load.waiting,
     quotas_seen: seen === undefined ? null : isoTime(seen.time),
     quotas: (seen?.quotas ?? []).map(({ kind, limit, remaining, resetAt }) => ({

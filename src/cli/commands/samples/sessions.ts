@@ -3,7 +3,7 @@
 import type { Config } from '../../../config/config.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
-import type { SessionRow } from '../../../ui/api/sessions/api-sessions.ts';
+import type { SessionRow } from '../../../ui/api/api.ts';
 import { sessionsOf } from '../../../ui/api/sessions/session-routes.ts';
 import type { Invocation } from '../../command.ts';
 import { printTable } from '../../terminal.ts';

@@ -14,14 +14,8 @@ import {
 } from '../../../samples/decode/decode-body.ts';
 import { readableBody, requireStage, stageBytes } from '../../../samples/decode/readable-body.ts';
 import { plain } from '../answers.ts';
-import {
-  BODY_BYTES_HEADER,
-  type ConversationView,
-  type EventPart,
-  type EventsView,
-  type EventView,
-} from '../api.ts';
 import { offset, wholeNumber } from '../parameters.ts';
+import type { ConversationView, EventPart, EventsView, EventView } from './api-body.ts';
 import { blockViews, settingsView, textView, toolViews, turnViews } from './conversation-view.ts';
 import type { Recorded } from './said.ts';
 
@@ -205,7 +199,7 @@ export function rawBody(
   const stageInfo = requireStage(meta, stage);
   const bytes = stageBytes(store, meta, stageInfo.stage);
   return plain(bytes.subarray(from, from + count), {
-    [BODY_BYTES_HEADER]: String(bytes.length),
+    'x-hopgate-bytes': String(bytes.length),
     'content-disposition': `inline; filename="${stageInfo.file}.txt"`,
   });
 }

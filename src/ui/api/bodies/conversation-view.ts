@@ -3,7 +3,7 @@
 import type { Block, Conversation, Tool, Turn, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Steps } from '../../../lib/loop/steps.ts';
-import type { BlockView, TextView, ToolView, TurnView } from '../api.ts';
+import type { BlockView, TextView, ToolView, TurnView } from './api-body.ts';
 
 export interface ViewOptions {
   /** Most characters of one text. */

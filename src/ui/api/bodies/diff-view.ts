@@ -1,23 +1,31 @@
 /** `…/diff`: the changes between the bodies of two stages, with long values cut. */
 
 import type { Json } from '../../../lib/json/json.ts';
-import type { Steps } from '../../../lib/loop/steps.ts';
 import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
 import type { MeaningDiff } from '../../../samples/compare/types.ts';
 import { readableBody } from '../../../samples/decode/readable-body.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
-import type { ChangeView, DiffView } from '../api.ts';
+import type { ExplainedChange } from '../../../samples/sample.ts';
 import { textView } from './conversation-view.ts';
 import type { Recorded } from './said.ts';
 
 const MAX_CHANGES = 2000;
 const MAX_CHARS = 10_000;
 
+/**
+ * A change. A value whose JSON is longer than 10000 characters is replaced by the beginning of that JSON as
+ * a string; `…_chars` is then its full length.
+ */
+export interface ChangeView extends ExplainedChange {
+  readonly before_chars?: number;
+  readonly after_chars?: number;
+}
+
 /** @throws GatewayError not_found, too_large */
 export function* diffOf(
   { store, meta, parts }: Recorded,
   stages: { readonly a?: string; readonly b?: string },
-): Steps<DiffView> {
+) {
   const [first, second] = stagesToCompare(meta, stages.a, stages.b);
   // Refuses unknown stages and bodies that are too large to compare.
   for (const one of [first, second]) readableBody(store, meta, one);
@@ -27,13 +35,18 @@ export function* diffOf(
     a,
     b,
     identical,
-    changes: changes.map(({ before, after, ...change }) => ({
-      ...change,
-      ...cut('before', before),
-      ...cut('after', after),
-    })),
+    /** The first 2000. */
+    changes: changes.map(
+      ({ before, after, ...change }): ChangeView => ({
+        ...change,
+        ...cut('before', before),
+        ...cut('after', after),
+      }),
+    ),
     total,
+    /** Notes of the exchange, which describe the rules of the changes. */
     notes: meta.notes,
+    /** By what both bodies say, whatever their protocols; null where that cannot be read. */
     meaning: identical ? null : shortMeaning(yield* stageMeaning(store, meta, a, b, parts)),
   };
 }

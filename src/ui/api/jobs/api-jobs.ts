@@ -1,7 +1,8 @@
 /** Types of replays and bisections over the API under `/ui/api`; see `api.ts`. */
 
-import type { JsonObject } from '../../../lib/json/json.ts';
-import type { BisectCause, BisectReport, ProbeReport } from '../../../samples/bisect/types.ts';
+import type { bisectionAsJson } from '../../../samples/bisect/run.ts';
+import type { ProbeReport } from '../../../samples/bisect/types.ts';
+import type { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
 import type { RequestEdit, SpendPlan } from '../../../samples/replay/types.ts';
 import type { SampleError } from '../../../samples/sample.ts';
 
@@ -83,67 +84,15 @@ export type JobResult =
   | { readonly kind: 'replay'; readonly result: ReplayResult }
   | { readonly kind: 'bisect'; readonly result: BisectResult };
 
-export interface FailureView {
-  /** `error`: reported as one; `cut`: ended early; `empty`: a regular end without an answer. */
-  readonly how: 'error' | 'cut' | 'empty';
-  readonly kind: string;
-  readonly message: string;
-  readonly code?: string;
-}
-
-/** How a request ended, now or when it was recorded. */
-export interface ReplayOutcome {
-  readonly status: number;
-  readonly error: FailureView | null;
-  readonly prompt_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly first_byte_ms: number | null;
-  /** Null when unknown, as it may be of a recorded answer. */
-  readonly ms: number | null;
-  /** USD; null when the tokens or the price are unknown. */
-  readonly cost: number | null;
-  /** The text of the answer with its tool calls; null for an error. */
-  readonly answer: string | null;
-}
-
 /** One request of a replay and its outcome, as in `hopgate replay --json`. */
-export interface ReplayRun extends ReplayOutcome {
-  readonly sample: string;
-  /** When settings are compared. */
-  readonly setting?: string;
-  readonly run: number;
-  readonly target: string;
-  readonly notes: string;
-  readonly request_id: string;
-  readonly recorded?: ReplayOutcome;
-}
+export type ReplayRun = ReturnType<typeof runAsJson>;
 
-export interface ReplayResult {
-  readonly runs: readonly ReplayRun[];
-  readonly settings: readonly {
-    readonly setting: string;
-    readonly runs: number;
-    readonly failed: number;
-    readonly failure_rate: number;
-    /** 95 % interval of the rate. */
-    readonly interval: readonly [low: number, high: number];
-    readonly prompt_tokens: number | null;
-    readonly output_tokens: number | null;
-    readonly ms: number;
-  }[];
-  /** Fisher's exact test on the first two settings. */
-  readonly p?: number;
-  readonly more_than_chance?: boolean;
-}
+/** How a request ended when it was recorded; a run says the same of now. */
+export type ReplayOutcome = NonNullable<ReplayRun['recorded']>;
+
+export type ReplayResult = ReturnType<typeof runsAsJson>;
 
 export type BisectProbe = Omit<ProbeReport, 'key'>;
 
 /** As in `hopgate bisect --json`. */
-export interface BisectResult extends Omit<BisectReport, 'passing' | 'cause'> {
-  readonly passing: JsonObject | null;
-  readonly cause: BisectCause | null;
-  /** Ids of both requests as samples. */
-  readonly samples: { readonly minimal: string | null; readonly passing: string | null };
-  /** The failure to reproduce. */
-  readonly failure: FailureView | null;
-}
+export type BisectResult = ReturnType<typeof bisectionAsJson>;

@@ -2,10 +2,10 @@
 
 import { asGatewayError, GatewayError } from '../../../conversation/errors.ts';
 import { randomBase36 } from '../../../lib/text/ids.ts';
-import type { JobEvent, JobResult, JobStarted, JobsList, JobView } from '../api.ts';
 import { type EventStream, eventStream } from '../event-stream.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
+import type { JobEvent, JobResult, JobStarted, JobsList, JobView } from './api-jobs.ts';
 
 /** What a running job gets from the registry. */
 export interface JobHandle {

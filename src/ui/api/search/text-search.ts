@@ -6,7 +6,6 @@ import { Rests, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
 import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
 import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
-import type { Hit } from '../api.ts';
 import { type Recorded, saidIn } from '../bodies/said.ts';
 
 export interface TextSearchOptions {
@@ -15,6 +14,13 @@ export interface TextSearchOptions {
   readonly parts: ReadingParts;
   /** Largest share of time that reading takes; 1: there is nothing else to do meanwhile. */
   readonly share?: number;
+}
+
+/** A place in a text, with a few words around it. */
+export interface Hit {
+  readonly before: string;
+  readonly hit: string;
+  readonly after: string;
 }
 
 /** What a search found. */

@@ -2,9 +2,17 @@
 
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import type { Steps } from '../../../lib/loop/steps.ts';
-import type { UiRow } from '../api.ts';
 import { blockViews, type ViewOptions } from '../bodies/conversation-view.ts';
-import type { CacheLoss, CacheView } from './api-sessions.ts';
+import type { UiRow } from '../list.ts';
+
+export interface CacheLoss {
+  /** Tokens that the exchange before had read from or written to the cache, and this one did not read. */
+  readonly tokens: number;
+  /** What changed in the prompt in front of the new turns; `none`: nothing did. */
+  readonly change: 'target' | 'tools' | 'system' | 'turn' | 'none';
+  /** In words, with the first difference. */
+  readonly text: string;
+}
 
 interface Sent {
   readonly row: UiRow;
@@ -17,12 +25,17 @@ const SLACK_SHARE = 0.9;
 /** Characters of a difference. */
 const SHOWN = 60;
 
-/** @param before the exchange before in the same conversation */
-export function cacheOf(now: Sent, before: Sent | undefined): CacheView | null {
+/**
+ * Of an exchange whose vendor reports its prompt cache.
+ * @param before the exchange before in the same conversation
+ */
+export function cacheOf(now: Sent, before: Sent | undefined) {
   const { input_tokens: input, cached_tokens: cached } = now.row;
   if (input === null || cached === null) return null;
   return {
+    /** cached / input. */
     share: input === 0 ? 0 : cached / input,
+    /** The cache of the exchange before was not used; null: it was, or there was none. */
     lost: before === undefined ? null : lossOf(now, before, cached),
   };
 }

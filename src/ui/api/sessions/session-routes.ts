@@ -13,21 +13,12 @@ import {
   type SampleStore,
 } from '../../../samples/sample.ts';
 import { json } from '../answers.ts';
-import type { UiRow } from '../api.ts';
 import { blockViews, turnViews } from '../bodies/conversation-view.ts';
 import { type Recorded, saidIn } from '../bodies/said.ts';
 import type { ApiContext } from '../context.ts';
 import { guard, type Viewer } from '../guard.ts';
-import { priced } from '../list.ts';
+import { priced, type UiRow } from '../list.ts';
 import { askedIn, firstWords } from '../stories.ts';
-import type {
-  SessionRow,
-  SessionSpan,
-  SessionStep,
-  SessionThread,
-  SessionTotals,
-  SessionView,
-} from './api-sessions.ts';
 import { cacheOf, type Prompt, promptOf, sharedTurns } from './cache-loss.ts';
 
 /** The newest exchanges whose sessions are listed. */
@@ -44,11 +35,7 @@ export const sessionRoutes = (context: ApiContext) =>
     );
 
 /** The sessions of the newest exchanges. @param owner only those of this key */
-export function sessionsOf(
-  store: SampleStore,
-  prices: Prices,
-  owner: string | undefined,
-): readonly SessionRow[] {
+export function sessionsOf(store: SampleStore, prices: Prices, owner: string | undefined) {
   const rows = store.list({ ...(owner !== undefined && { owner }), limit: MAX_ROWS });
   const groups = Map.groupBy(
     rows.filter(({ session }) => session !== '').map((row) => priced(row, prices)),
@@ -71,17 +58,20 @@ function beginningOf(rows: readonly UiRow[]): UiRow {
 }
 
 /** @param rows newest first */
-function sessionRow(id: string, rows: readonly UiRow[]): SessionRow {
+function sessionRow(id: string, rows: readonly UiRow[]) {
   const first = beginningOf(rows);
   return {
     id,
     client: first.client,
     key: first.owner,
     models: [...new Set(rows.map(({ model }) => model))].filter((model) => model !== ''),
+    /** The first exchange of its conversation. */
     first: first.id,
+    /** Milliseconds since 1970, of the first exchange and of the last one's end. */
     from: rows.at(-1)!.time,
     until: Math.max(...rows.map(({ time, total_ms }) => time + (total_ms ?? 0))),
     exchanges: rows.length,
+    /** Exchanges that failed, and those that a later try made good. */
     failed: rows.filter(wentWrong).length,
     retried: rows.filter((row) => row.failed && !wentWrong(row)).length,
     totals: totalsOf(rows),
@@ -93,6 +83,7 @@ const MAX_STEPS = 400;
 const MAX_TEXT = 4000;
 
 interface Thread {
+  /** First words of what it was asked. */
   readonly title: string;
   exchanges: number;
   prompt: Prompt;
@@ -101,16 +92,18 @@ interface Thread {
   answered: boolean;
 }
 
+export type SessionView = Awaited<ReturnType<typeof sessionView>>;
+
 /**
  * The exchanges of a session as one conversation: the first 400 that the viewer may see, with their totals.
  * @throws GatewayError not_found where the viewer sees none
  */
-async function sessionView(id: string, viewer: Viewer, context: ApiContext): Promise<SessionView> {
+async function sessionView(id: string, viewer: Viewer, context: ApiContext) {
   const rows = sessionRows(id, viewer, context);
   if (rows.length === 0) {
     throw new GatewayError('not_found', `There is no session "${id.slice(0, 100)}".`);
   }
-  const steps: SessionStep[] = [];
+  const steps: Step[] = [];
   const threads: Thread[] = [];
   for (const row of rows.slice(0, MAX_STEPS)) {
     const recorded = await context.recorded(row.id, viewer).catch(() => undefined);
@@ -128,11 +121,13 @@ async function sessionView(id: string, viewer: Viewer, context: ApiContext): Pro
   return {
     id,
     steps: steps.map((step) => ({ ...step, thread: places.get(step.thread) ?? step.thread })),
-    threads: longest.map((at): SessionThread => {
+    /** Conversations of the session, the longest first: the main one, then those of subagents and small jobs. */
+    threads: longest.map((at) => {
       const { title, exchanges } = threads[at]!;
       return { title, exchanges };
     }),
     totals: totalsOf(steps.map(({ row }) => row)),
+    /** Later exchanges were left out. */
     more: rows.length > MAX_STEPS,
   };
 }
@@ -149,7 +144,9 @@ function sessionRows(id: string, { owner }: Viewer, { store }: ApiContext): read
     .filter(({ session }) => session === id);
 }
 
-function* stepOf(recorded: Recorded, row: UiRow, threads: Thread[]): Steps<SessionStep> {
+type Step = ReturnType<typeof stepOf> extends Steps<infer T> ? T : never;
+
+function* stepOf(recorded: Recorded, row: UiRow, threads: Thread[]) {
   const { meta } = recorded;
   const { sent, reply } = yield* saidIn(recorded);
   const blocks = reply?.reply.blocks ?? [];
@@ -159,9 +156,12 @@ function* stepOf(recorded: Recorded, row: UiRow, threads: Thread[]): Steps<Sessi
   const added = placed && (yield* turnViews(sent!.turns.slice(placed.from), view));
   return {
     row,
+    /** Index of its thread. */
     thread: placed?.thread ?? 0,
+    /** The turns that the request added, and their indexes in the request. */
     added: added?.map((turn, i) => ({ ...turn, index: placed!.from + i })) ?? [],
     answered: blockViews(blocks, view),
+    /** What went wrong. */
     problem: meta.error?.message ?? reply?.problem?.message ?? null,
     spans: spansOf(meta),
     cache: placed?.cache ?? null,
@@ -195,11 +195,18 @@ function place(
   return { thread: best.index, from, cache };
 }
 
-/** Tries at vendors from the request to the end of the answer, and runs of tools. */
-function spansOf(meta: SampleMeta): readonly SessionSpan[] {
+interface Span {
+  readonly kind: 'hop' | 'failed' | 'tool';
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Tries at vendors from the request to the end of the answer, and runs of tools: milliseconds since the exchange began. */
+function spansOf(meta: SampleMeta): readonly Span[] {
   const hops = triesOf(meta)
     .flat()
-    .map(({ request, response }): SessionSpan | undefined => {
+    .map(({ request, response }): Span | undefined => {
       if (response === undefined) return undefined;
       const { target = '', status, error, at = 0, until = at } = response;
       return {
@@ -209,7 +216,7 @@ function spansOf(meta: SampleMeta): readonly SessionSpan[] {
         to: until,
       };
     });
-  const tools = meta.tools?.map(({ name, at, ms = 0, error }): SessionSpan | undefined => {
+  const tools = meta.tools?.map(({ name, at, ms = 0, error }): Span | undefined => {
     const kind = error === undefined ? 'tool' : 'failed';
     return at === undefined ? undefined : { kind, name, from: at, to: at + ms };
   });
@@ -218,7 +225,7 @@ function spansOf(meta: SampleMeta): readonly SessionSpan[] {
     .sort((a, b) => a.from - b.from);
 }
 
-function totalsOf(rows: readonly UiRow[]): SessionTotals {
+function totalsOf(rows: readonly UiRow[]) {
   const sum = (of: (row: UiRow) => number | null) =>
     rows.reduce((total, row) => total + (of(row) ?? 0), 0);
   const some = rows.some(({ cost }) => cost !== null);
@@ -226,6 +233,7 @@ function totalsOf(rows: readonly UiRow[]): SessionTotals {
     input_tokens: sum((row) => row.input_tokens),
     cached_tokens: sum((row) => row.cached_tokens),
     output_tokens: sum((row) => row.output_tokens),
+    /** USD; null when nothing has a price. */
     cost: some ? sum((row) => row.cost) : null,
   };
 }

@@ -1,5 +1,6 @@
 /** The calls of the admin API that the page makes, with the admin key of this tab. */
 
+import type { BudgetsReport, Health, Usage, UsageGroup } from '../../../admin/api.ts';
 import { type Ask, adminKey, jsonOf, Refused, ROOT, send } from '../kit/fetching.ts';
 
 /** Why the admin API cannot be used: it wants a key, refused the one that was sent, or is switched off. */
@@ -129,59 +130,8 @@ export const rotateKey = (key: KeyView, grace: number) =>
 export const revokeKey = (key: KeyView) =>
   adminJson<KeyView>(keyPath(key.id), { method: 'DELETE', headers: seen(key) });
 
-export interface BudgetReport {
-  readonly id: string;
-  readonly name: string;
-  readonly usd: number;
-  readonly per: string;
-  readonly over: string;
-  readonly spent_usd: number;
-  readonly reserved_usd: number;
-  readonly never_fits_usd: number | null;
-  readonly resets_at: string | null;
-  readonly warn: readonly number[];
-  readonly key: string | null;
-  readonly key_name: string | null;
-  readonly labels: Readonly<Record<string, string>> | null;
-}
-
-export interface Budgets {
-  readonly data: readonly BudgetReport[];
-  readonly has_more: boolean;
-}
-
 export const getBudgets = (signal: AbortSignal) =>
-  adminJson<Budgets>('/budgets', { query: { limit: 1000 }, signal });
-
-export interface UsageGroup {
-  /** Null: tries without this label, or all others. */
-  readonly name: string | null;
-  readonly key_name?: string;
-  readonly others?: boolean;
-  /** Where the step begins; left out without steps. */
-  readonly from?: string;
-  readonly tries: number;
-  readonly tokens: {
-    readonly input: number;
-    readonly output: number;
-    readonly cache_read: number;
-    readonly cache_write: number;
-    readonly reasoning: number;
-  };
-  readonly cost_usd: number;
-  /** Where it was asked for, and where it is known. */
-  readonly cache_saved_usd?: number | null;
-  readonly cache_lost_usd?: number | null;
-  readonly unpriced: number;
-  readonly estimated: number;
-}
-
-export interface Usage {
-  readonly from: string;
-  readonly to: string;
-  readonly labels: readonly string[];
-  readonly data: readonly UsageGroup[];
-}
+  adminJson<BudgetsReport>('/budgets', { query: { limit: 1000 }, signal });
 
 export const getUsage = (query: Query, signal: AbortSignal) =>
   jsonOf<Usage>(report('/usage', { query, signal }));
@@ -193,54 +143,8 @@ export const tokensIn = ({ tokens }: UsageGroup): number =>
 /** The answer, reasoning included. */
 export const tokensOut = ({ tokens }: UsageGroup): number => tokens.output + tokens.reasoning;
 
-export type HealthState = 'serving' | 'no_model' | 'half_open' | 'resting';
-
-export interface Cooldown {
-  readonly reason: string;
-  readonly status: number;
-  readonly since: string;
-  readonly until: string;
-  readonly probing: boolean;
-}
-
-export interface KeySlot {
-  readonly key: string | null;
-  readonly state: HealthState;
-  readonly rest: Cooldown | null;
-  readonly waiting: number;
-  readonly quotas_seen: string | null;
-  readonly quotas: readonly {
-    readonly kind: string;
-    readonly limit: number | null;
-    readonly remaining: number;
-    readonly resets_at: string | null;
-  }[];
-  readonly last_failure: {
-    readonly time: string;
-    readonly status: number;
-    readonly kind: string;
-    readonly message: string;
-  } | null;
-}
-
-export interface ProviderHealth {
-  readonly provider: string;
-  readonly protocol: string;
-  /** Keys in the configuration; 0: it needs none. */
-  readonly keys: number;
-  readonly resting_keys: readonly (Cooldown & { readonly key: string | null })[];
-  readonly targets: readonly {
-    readonly target: string;
-    readonly state: HealthState;
-    readonly rest: Cooldown | null;
-    readonly places: readonly KeySlot[];
-  }[];
-}
-
 export const getHealth = (signal: AbortSignal) =>
-  jsonOf<{ readonly data: readonly ProviderHealth[]; readonly workers: number }>(
-    report('/health', { signal }),
-  );
+  jsonOf<Health & { readonly workers: number }>(report('/health', { signal }));
 
 export interface AuditEntry {
   readonly seq: number;

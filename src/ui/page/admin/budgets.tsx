@@ -1,17 +1,17 @@
 /** Budgets: how much of each is spent, as a table and as a line beside a key. */
 
+import type { BudgetsReport, OwnedBudgetReport } from '../../../admin/api.ts';
 import { percent, usd } from '../kit/format.ts';
 import { rich, t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Soft, When } from '../kit/ui.tsx';
-import type { BudgetReport, Budgets } from './api.ts';
 
-const usedShare = ({ usd: amount, spent_usd, reserved_usd }: BudgetReport): number =>
+const usedShare = ({ usd: amount, spent_usd, reserved_usd }: OwnedBudgetReport): number =>
   amount === 0 ? 1 : (spent_usd + reserved_usd) / amount;
 
 /** `ok`, `warn` past its first mark, `bad` when it is spent. */
-function toneOf(budget: BudgetReport): 'ok' | 'warn' | 'bad' {
+function toneOf(budget: OwnedBudgetReport): 'ok' | 'warn' | 'bad' {
   const share = usedShare(budget);
   if (share >= 1) return 'bad';
   if (budget.never_fits_usd !== null) return 'warn';
@@ -45,7 +45,7 @@ export const ShareBar = ({ share }: { share: number }) => (
 );
 
 /** What is spent and reserved of a budget, with a mark at each warning. */
-function Bar({ budget }: { budget: BudgetReport }) {
+function Bar({ budget }: { budget: OwnedBudgetReport }) {
   const { usd: amount, spent_usd, warn } = budget;
   const marks = warn.map((mark) => percent(mark)).join(', ') || t`no share`;
   return (
@@ -68,7 +68,7 @@ function Bar({ budget }: { budget: BudgetReport }) {
 }
 
 /** Such a budget shows nothing as spent, and refuses all the same. */
-const NeverFits = ({ never_fits_usd }: BudgetReport) =>
+const NeverFits = ({ never_fits_usd }: OwnedBudgetReport) =>
   never_fits_usd === null ? null : (
     <small class="problem">
       {t`refuses requests of ${usd(never_fits_usd)}: more than all of it`}
@@ -76,7 +76,7 @@ const NeverFits = ({ never_fits_usd }: BudgetReport) =>
   );
 
 /** In a narrow place: amounts above the bar. */
-export const BudgetLine = ({ budget }: { budget: BudgetReport }) => (
+export const BudgetLine = ({ budget }: { budget: OwnedBudgetReport }) => (
   <div class="budget-line">
     <div class="split">
       <b>{usd(budget.spent_usd)}</b>
@@ -91,7 +91,7 @@ export const BudgetLine = ({ budget }: { budget: BudgetReport }) => (
 const OVER: Readonly<Record<string, string>> = { refuse: t`refuse`, warn: t`warn only` };
 
 /** All budgets, the fullest first. */
-export function BudgetList({ data, has_more }: Budgets) {
+export function BudgetList({ data, has_more }: BudgetsReport) {
   const number = (tone: string) => data.filter((budget) => toneOf(budget) === tone).length;
   const tooSmall = data.filter((budget) => budget.never_fits_usd !== null).length;
   const [warned, spent] = [number('warn'), number('bad')];
@@ -133,10 +133,10 @@ export function BudgetList({ data, has_more }: Budgets) {
 }
 
 /** A key's budget has its key's name in front. */
-const nameOf = ({ name, key_name }: BudgetReport): string =>
+const nameOf = ({ name, key_name }: OwnedBudgetReport): string =>
   key_name !== null && name.startsWith(`${key_name}: `) ? name.slice(key_name.length + 2) : name;
 
-function Owner({ key: id, key_name, labels }: BudgetReport) {
+function Owner({ key: id, key_name, labels }: OwnedBudgetReport) {
   if (id !== null) {
     return (
       <>
@@ -154,7 +154,7 @@ export const Labels = ({ all }: { all: Readonly<Record<string, string>> }) =>
     <span key={name} class="label">{`${name}: ${value}`}</span>
   ));
 
-const Used = (budget: BudgetReport) => (
+const Used = (budget: OwnedBudgetReport) => (
   <>
     <div class="used-bar">
       <Bar budget={budget} />

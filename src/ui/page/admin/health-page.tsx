@@ -1,17 +1,17 @@
 /** The health of providers, targets and keys: what cools down, why and until when, what the vendor says remains, last errors. */
 
+import type {
+  HealthOfKey,
+  ProviderHealth,
+  ShownCooldown,
+  TargetState,
+} from '../../../admin/api.ts';
 import { count, several, short } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, DocLink, Soft, State, When } from '../kit/ui.tsx';
-import {
-  type Cooldown,
-  getHealth,
-  type HealthState,
-  type KeySlot,
-  type ProviderHealth,
-} from './api.ts';
+import { getHealth } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
 
 const RELOAD_AFTER_MS = 3000;
@@ -24,7 +24,7 @@ const REASONS: Readonly<Record<string, string>> = {
   failures: t`failures in a row`,
 };
 
-const STATES: Readonly<Record<HealthState, readonly [text: string, tone: string]>> = {
+const STATES: Readonly<Record<TargetState, readonly [text: string, tone: string]>> = {
   serving: [t`serving`, 'ok'],
   no_model: [t`no such model`, 'warn'],
   half_open: [t`being tried again`, 'warn'],
@@ -57,9 +57,9 @@ export function HealthPage() {
   );
 }
 
-interface Line extends KeySlot {
+interface Line extends HealthOfKey {
   readonly target: string;
-  readonly cooldowns: readonly Cooldown[];
+  readonly cooldowns: readonly ShownCooldown[];
 }
 
 /** A name that some client made up says nothing of the others. */

@@ -1,6 +1,7 @@
 /** One key: its settings as a form, a new secret shown once, and what can be done with it. */
 
 import { useLayoutEffect, useState } from 'preact/hooks';
+import type { OwnedBudgetReport } from '../../../admin/api.ts';
 import { act, announce, CopyButton } from '../kit/copy.tsx';
 import { Refused } from '../kit/fetching.ts';
 import { Ask, Form, type Question, Select } from '../kit/form.tsx';
@@ -10,7 +11,6 @@ import { t } from '../kit/language.ts';
 import { go, hashOf } from '../kit/route.ts';
 import { Button, Facts, State, When } from '../kit/ui.tsx';
 import {
-  type BudgetReport,
   changeKey,
   createKey,
   getBudgets,
@@ -233,7 +233,10 @@ export function KeyDetail({ id }: { id: string }) {
 }
 
 /** A shared budget counts for every key that has its labels. */
-const isShared = ({ key: owner, labels }: BudgetReport, { labels: own = {} }: KeyView): boolean =>
+const isShared = (
+  { key: owner, labels }: OwnedBudgetReport,
+  { labels: own = {} }: KeyView,
+): boolean =>
   owner === null && Object.entries(labels ?? {}).every(([label, value]) => own[label] === value);
 
 const Secret = ({ secret, hide }: { secret: string; hide: () => void }) => (

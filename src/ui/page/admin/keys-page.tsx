@@ -1,6 +1,7 @@
 /** The keys with what they spent, and the budgets; or one key with its settings. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { UsageGroup } from '../../../admin/api.ts';
 import { Snippet } from '../kit/copy.tsx';
 import { count, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
@@ -9,7 +10,7 @@ import { type AdminRoute, go, hashOf, type Query, type Route } from '../kit/rout
 import { Search } from '../kit/search.tsx';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
-import { getBudgets, getUsage, type KeyView, listKeys, type UsageGroup } from './api.ts';
+import { getBudgets, getUsage, type KeyView, listKeys } from './api.ts';
 import { BudgetList, Labels, periodText } from './budgets.tsx';
 import { KeyDetail, NewKey } from './key-detail.tsx';
 import { LIMITS, STATES, stateOf } from './key-fields.tsx';

@@ -1,5 +1,6 @@
 /** Usage over time: cost, tokens or tries by key, model, target, session or label, as a chart, a table and CSV. */
 
+import type { Usage, UsageGroup } from '../../../admin/api.ts';
 import { Chart } from '../charts/chart.tsx';
 import type { ChartData, Series } from '../charts/scale.ts';
 import { act, saveFile } from '../kit/copy.tsx';
@@ -9,7 +10,7 @@ import { rich, t } from '../kit/language.ts';
 import { hashOf, type Query, type Route, refine } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
-import { getUsage, report, tokensIn, tokensOut, type Usage, type UsageGroup } from './api.ts';
+import { getUsage, report, tokensIn, tokensOut } from './api.ts';
 import { ShareBar } from './budgets.tsx';
 import { PageFrame } from './page-frame.tsx';
 

@@ -11,7 +11,6 @@ import type {
   JobsList,
   JobView,
   LiveEvent,
-  RecordingMode,
   RecordingRequest,
   ReplayRequest,
   SampleDetail,
@@ -31,8 +30,8 @@ const stagePath = (id: string, stage: string) => `${sample(id)}/edges/${encodeUR
 
 export const getInfo = () => json<Info>('/info');
 
-export const switchRecording = (mode: RecordingMode) =>
-  json<Info>('/recording', { method: 'POST', body: { mode } satisfies RecordingRequest });
+export const switchRecording = (body: RecordingRequest) =>
+  json<Info>('/recording', { method: 'POST', body });
 
 /** A page of the list that is under way before the list asks for it; undefined if the call fails. */
 let ahead: { readonly asked: string; readonly page: Promise<SamplesPage | undefined> } | undefined;

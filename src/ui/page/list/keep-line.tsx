@@ -17,7 +17,7 @@ export function KeepLine({ info, switched }: Omit<PageProps, 'route'>) {
       <Button
         onClick={() =>
           void act(async () => {
-            switched(await switchRecording(next));
+            switched(await switchRecording({ mode: next }));
             // The button that had the focus is gone.
             line.current?.querySelector('button')?.focus();
           })
