@@ -27,6 +27,8 @@ export interface Usage {
   readonly serviceTier?: string;
   /** Where the vendor says that the request was processed, if that is not anywhere; prices may depend on it. */
   readonly region?: string;
+  /** A count that nothing in the answer says; it is 0 here, and what is paid for is an estimate. */
+  readonly unknown?: 'input' | 'output';
 }
 
 /** All prompt tokens, cached or not: Chat `prompt_tokens`, Responses `input_tokens`. */
@@ -45,11 +47,37 @@ export const BYTES_PER_TOKEN = 4;
 /** Estimates the tokens of a body from its bytes. */
 export const estimatedTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN);
 
+const DIGITS = /^\d{1,15}$/;
+
 /**
- * A token count of a vendor: a number of at least 0. Numbers such as 1e999 and -5 count as not reported.
+ * A token count of a vendor: a number of at least 0, or its digits. Numbers such as 1e999 and -5 count as not reported.
  */
-export const tokenCount = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+export function tokenCount(value: unknown): number | undefined {
+  if (typeof value === 'string' && DIGITS.test(value)) return Number(value);
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
+    ? value
+    : undefined;
+}
+
+/** Prompt and output as a vendor counts them. One that is not reported is the rest of their total. */
+export function bothCounts(
+  input: number | undefined,
+  output: number | undefined,
+  total: number | undefined,
+): Pick<Usage, 'input' | 'output' | 'unknown'> {
+  if (input !== undefined && output !== undefined) return { input, output };
+  const known = input ?? output ?? 0;
+  const unknown = input === undefined ? 'input' : 'output';
+  if (total === undefined || total < known)
+    return { input: input ?? 0, output: output ?? 0, unknown };
+  return { input: input ?? total - known, output: output ?? total - known };
+}
+
+/** Of two reports of one answer the one that counts: the later, unless it forgets the output (relays end streams with zeros). */
+export function laterUsage(before: Usage | undefined, later: Usage): Usage {
+  if (before === undefined || before.unknown === 'output') return later;
+  return totalOutput(later) === 0 && totalOutput(before) > 0 ? before : later;
+}
 
 /** The same usage with the tier that the answer names beside it. */
 export const withServiceTier = (usage: Usage | undefined, tier: unknown): Usage | undefined =>

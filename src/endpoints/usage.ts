@@ -1,6 +1,6 @@
 /** Finds the usage in an answer that passes: in JSON, or in the last frames of an event stream. */
 
-import { tokenCount, type Usage } from '../conversation/usage.ts';
+import { bothCounts, tokenCount, type Usage } from '../conversation/usage.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 
@@ -73,14 +73,20 @@ function objectAt(text: string, start: number): JsonObject | undefined {
 /** The counts of these APIs: `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`. */
 export function usageOf(usage: JsonObject): Usage | undefined {
   const total = tokenCount(usage.total_tokens);
-  const output = tokenCount(usage.completion_tokens) ?? tokenCount(usage.output_tokens);
-  const input = tokenCount(usage.prompt_tokens) ?? tokenCount(usage.input_tokens) ?? total;
-  if (input === undefined) return undefined;
+  const made = tokenCount(usage.completion_tokens) ?? tokenCount(usage.output_tokens);
+  const prompt = tokenCount(usage.prompt_tokens) ?? tokenCount(usage.input_tokens);
+  if ((prompt ?? made ?? total) === undefined) return undefined;
+  const both = bothCounts(
+    made === undefined ? (prompt ?? total) : prompt,
+    made,
+    prompt === undefined && made === undefined ? undefined : total,
+  );
+  const { input } = both;
   const cached = cachedIn(usage.prompt_tokens_details) ?? cachedIn(usage.input_tokens_details);
   const cacheRead = cached === undefined ? undefined : Math.min(cached, input);
   return {
+    ...both,
     input: input - (cacheRead ?? 0),
-    output: output ?? 0,
     ...(cacheRead !== undefined && { cacheRead }),
   };
 }

@@ -3,7 +3,7 @@
 import type { Spent, TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { type Target, targetName } from '../conversation/target.ts';
-import { addUsage, totalInput, type Usage } from '../conversation/usage.ts';
+import { addUsage, totalInput, totalOutput, type Usage } from '../conversation/usage.ts';
 import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
@@ -359,7 +359,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const { estimate, journal, onCost } = this.#account.options;
     const counted = this.#counted;
     const usage = counted?.usage ?? this.#used(result);
-    const exact = usage === undefined || result.final;
+    const exact = usage === undefined || (result.final && this.#isWhole(usage));
     const price = this.#priceOf(result.model);
     const isUnknown = result.unmeasured === true && price?.pricesUnmeasured !== true;
     const isUnpriced = usage === undefined || counted !== undefined || isUnknown;
@@ -370,8 +370,9 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const before = this.#start.settles?.spent;
     const cost = whole === undefined ? undefined : whole - (before?.nanoUsd ?? 0);
     const isOne = this.#start.batch === undefined;
-    if (isOne && result.ended === 'done' && result.final && result.usage !== undefined) {
-      estimate.learn(this, result.bytes, result.usage.output + (result.usage.reasoning ?? 0));
+    const { ended, final, usage: told } = result;
+    if (isOne && ended === 'done' && final && told !== undefined && told.unknown === undefined) {
+      estimate.learn(this, result.bytes, totalOutput(told));
     }
     const place = this.#place;
     if (place !== undefined)
@@ -386,7 +387,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
 
   /** What is paid for; undefined: nothing. */
   #used({ ended, usage, final, content, pending, bytes }: TryResult): Usage | undefined {
-    if (usage !== undefined && final) return usage;
+    if (usage !== undefined && final && (usage.unknown === undefined || !content)) return usage;
     // The vendor works for a client that leaves: under a limit that is not free.
     const left = ended === 'client_gone' && this.#hold !== undefined;
     const status = this.#status ?? (left ? 200 : 0);
@@ -402,8 +403,14 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       usual ? this.#expectedUsage().output : 0,
     );
     if (usage === undefined) return { input: inputTokens, output: seen };
+    if (usage.unknown === 'input') return { ...usage, input: Math.max(usage.input, inputTokens) };
     const output = Math.max(usage.output, seen - (usage.reasoning ?? 0));
     return { ...usage, output };
+  }
+
+  /** Where an answer has no tokens, none are missing. */
+  #isWhole({ unknown }: Usage): boolean {
+    return unknown === undefined || (unknown === 'output' && this.#start.maxOutputTokens === 0);
   }
 
   #row(

@@ -27,7 +27,11 @@ test.each<[string, string, unknown]>([
     'data: {"choices":[],"usage":null}\n\ndata: {"usage": {"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}\n\ndata: [DONE]\n\n',
     { input: 3, output: 4 },
   ],
-  ['of rerank', '{"results":[],"usage":{"total_tokens":150}}', { input: 150, output: 0 }],
+  [
+    'of rerank',
+    '{"results":[],"usage":{"total_tokens":150}}',
+    { input: 150, output: 0, unknown: 'output' },
+  ],
   ['of a duration', '{"text":"x","usage":{"type":"duration","seconds":9}}', undefined],
   ['of no sense', '{"usage":{"prompt_tokens":-1},"usage":"x"}', undefined],
   ['of none', '{"text":"x"}', undefined],

@@ -1,17 +1,24 @@
 /** What vendors report of an answer besides its tokens at the end: zeros, failures, served tiers, searches. */
 
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import {
   mergeUsage,
   digestStream as messagesStream,
 } from '../../src/codecs/anthropic-messages/reply/digest.ts';
 import { decodeUsage as messagesUsage } from '../../src/codecs/anthropic-messages/reply/usage.ts';
 import { decodeUsage as geminiUsage } from '../../src/codecs/google-gemini/reply/usage.ts';
-import { digestReply as chatReply } from '../../src/codecs/openai-chat/reply/digest.ts';
+import {
+  digestReply as chatReply,
+  digestStream as chatStream,
+} from '../../src/codecs/openai-chat/reply/digest.ts';
+import { decodeUsage as chatUsage } from '../../src/codecs/openai-chat/reply/usage.ts';
 import { digestReply, digestStream } from '../../src/codecs/openai-responses/reply/digest.ts';
+import { decodeUsage as responsesUsage } from '../../src/codecs/openai-responses/reply/usage.ts';
 import { cataloguePrice } from '../../src/config/models/model-facts.ts';
 import { modelPrice } from '../../src/config/sections/prices.ts';
 import { PriceBook } from '../../src/money/price.ts';
+import { startInProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
 
 const START = { input_tokens: 120, cache_read_input_tokens: 50, output_tokens: 1 };
 
@@ -85,6 +92,56 @@ test('the served tier is the one that the answer names, in each protocol', () =>
   );
 });
 
+const KINDS = [
+  ['Chat', chatUsage, 'prompt_tokens', 'completion_tokens', 'total_tokens'],
+  ['Responses', responsesUsage, 'input_tokens', 'output_tokens', 'total_tokens'],
+  ['Messages', messagesUsage, 'input_tokens', 'output_tokens', undefined],
+  ['Gemini', geminiUsage, 'promptTokenCount', 'candidatesTokenCount', 'totalTokenCount'],
+] as const;
+
+describe.each(KINDS)('a count of %s that is', (_, decode, input, output, total) => {
+  test.each([undefined, null, -500, 1e200, 'many', '-5', {}, '1'.repeat(20)])(
+    'no count (%j) is unknown, and no 0',
+    (bad) => {
+      expect(decode({ [input]: 10, [output]: bad })).toMatchObject({ unknown: 'output' });
+      expect(decode({ [input]: bad, [output]: 10 })).toMatchObject({
+        unknown: 'input',
+        output: 10,
+      });
+    },
+  );
+
+  test('its digits is read', () => {
+    expect(decode({ [input]: '10', [output]: '500' })).toEqual({ input: 10, output: 500 });
+  });
+
+  test.if(total !== undefined)('missing is what the total says beside the other', () => {
+    expect(decode({ [input]: 10, [total!]: 510 })).toEqual({ input: 10, output: 500 });
+    expect(decode({ [output]: 10, [total!]: 510 })).toEqual({ input: 500, output: 10 });
+  });
+});
+
+test('zeros at the end of a stream do not take back the output', () => {
+  const chunk = (usage: object) => frame({ choices: [{ finish_reason: 'stop' }], usage });
+  const zeros = { prompt_tokens: 0, completion_tokens: 0 };
+  const told = { prompt_tokens: 10, completion_tokens: 500 };
+  expect(chatStream([chunk(told), chunk(zeros)]).usage).toMatchObject({ input: 10, output: 500 });
+  const delta = (usage: object) => frame({ type: 'message_delta', delta: {}, usage });
+  const start = frame({ type: 'message_start', message: { usage: START } });
+  const frames = [start, delta({ output_tokens: 40 }), delta({ output_tokens: 0 })];
+  expect(messagesStream(frames).usage).toMatchObject({ output: 40 });
+  expect(messagesStream([start, delta({ output_tokens: 0 })]).usage).toMatchObject({ output: 0 });
+});
+
+test('the output at the start of a Messages stream is no count of it', () => {
+  const start = frame({ type: 'message_start', message: { usage: START } });
+  const end = (usage?: object) =>
+    frame({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage });
+  for (const usage of [undefined, {}, { input_tokens: 3 }, { output_tokens: 'x' }])
+    expect(messagesStream([start, end(usage)]).usage).toMatchObject({ unknown: 'output' });
+  expect(messagesStream([start, end({ output_tokens: 7 })]).usage).not.toHaveProperty('unknown');
+});
+
 test('only searches count as searches, not pages that are opened', () => {
   const call = (action?: object, status = 'completed') => ({
     type: 'web_search_call',
@@ -139,4 +196,40 @@ test("a tier's own input and output are the defaults of the kinds that follow th
     output: 9,
     reasoning: 9,
   });
+});
+
+test('an answer whose usage leaves out the output is counted by its length, and marked', async () => {
+  const content = 'x'.repeat(400);
+  const vendor = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () =>
+      Response.json({
+        id: 'x',
+        object: 'chat.completion',
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 10, completion_tokens: -500 },
+      }),
+  });
+  const gateway = await startInProcess({
+    providers: {
+      up: { protocol: 'openai-chat', base_url: `http://127.0.0.1:${vendor.port}`, models: ['m'] },
+    },
+    auth: { keys: [{ name: 'ci', key: 'k'.repeat(32) }] },
+    samples: { mode: 'off' },
+  });
+  const headers = { authorization: `Bearer ${'k'.repeat(32)}` };
+  const spent = async () => {
+    const answer = await fetch(`${gateway.url}/v1/usage`, { headers });
+    return ((await answer.json()) as { spent: { today: { tokens: number } } }).spent.today.tokens;
+  };
+  try {
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hi.' }] });
+    await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
+    await until(async () => (await spent()) >= 90);
+  } finally {
+    await gateway.stop();
+    await vendor.stop(true);
+  }
 });

@@ -8,7 +8,7 @@ import {
   isSemantic,
   type StreamEvent,
 } from '../../conversation/events.ts';
-import type { Usage } from '../../conversation/usage.ts';
+import { laterUsage, type Usage } from '../../conversation/usage.ts';
 
 /** A natural stop. Any other reason (length, refusal, filter, pause) explains an empty answer. */
 export const isNatural = (finish: FinishReason | undefined): boolean =>
@@ -44,7 +44,7 @@ export class AnswerProgress {
         this.model = event.model;
         return;
       case 'usage':
-        this.usage = event.usage;
+        this.usage = laterUsage(this.usage, event.usage);
         return;
       case 'finish':
         this.finish = event.reason;

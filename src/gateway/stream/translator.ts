@@ -3,7 +3,7 @@
 import type { Digest, StreamDecoder } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../../conversation/events.ts';
-import type { Usage } from '../../conversation/usage.ts';
+import { laterUsage, type Usage } from '../../conversation/usage.ts';
 import type { Continuation, Interceptor } from '../../features/feature.ts';
 import { type FrameReader, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
@@ -106,7 +106,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   #note(events: readonly StreamEvent[]): void {
     if (this.#interceptors.length === 0) return;
     for (const event of events) {
-      if (event.type === 'usage') this.#reported = event.usage;
+      if (event.type === 'usage') this.#reported = laterUsage(this.#reported, event.usage);
       else if (event.type === 'start') this.#reported = event.usage ?? this.#reported;
     }
   }

@@ -77,8 +77,8 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
         semantic ||= isObject(event.delta) && hasText(event.delta);
         break;
       case 'message_delta': {
-        usage = mergeUsage(usage, event.usage);
-        counted ||= isObject(event.usage);
+        usage = mergeUsage(usage, event.usage, counted);
+        counted ||= countsOutput(event.usage);
         const reason = isObject(event.delta) ? event.delta.stop_reason : undefined;
         if (typeof reason === 'string') finish = decodeFinish(reason);
         break;
@@ -88,8 +88,8 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
         break;
       case 'error':
         error = decodeErrorBody(event, { status: undefined });
-        usage = mergeUsage(usage, event.usage);
-        counted ||= isObject(event.usage);
+        usage = mergeUsage(usage, event.usage, counted);
+        counted ||= countsOutput(event.usage);
         break;
     }
   }
@@ -97,12 +97,20 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   return {
     complete,
     semantic,
-    ...(counts === undefined ? {} : { usage: counts, counted }),
+    ...(counts === undefined
+      ? {}
+      : { usage: counted ? counts : { ...counts, unknown: 'output' }, counted }),
     ...(model === undefined ? {} : { model }),
     ...(finish === undefined ? {} : { finish }),
     ...(error === undefined ? {} : { error }),
   };
 }
+
+const OUTPUT = 'output_tokens';
+
+/** Does the end of a stream say its output? What stands at the start is no count of it. */
+export const countsOutput = (usage: Json | undefined): boolean =>
+  isObject(usage) && tokenCount(usage[OUTPUT]) !== undefined;
 
 const TEXTS = ['text', 'thinking', 'partial_json'] as const;
 
@@ -121,12 +129,19 @@ const promptTokens = (usage: JsonObject): number => {
  * Later counts over earlier ones. Null counts as not reported. Counts are cumulative and cannot sink: relays end
  * streams with zeros. A prompt that is split anew between input and cache (Kimi) counts as long as its parts add
  * up to what was known.
+ * @param isCounted the output is known already
  */
-export function mergeUsage(before: JsonObject, later: Json | undefined): JsonObject {
+export function mergeUsage(
+  before: JsonObject,
+  later: Json | undefined,
+  isCounted = false,
+): JsonObject {
   if (!isObject(later)) return before;
   const merged: Record<string, Json | undefined> = { ...before };
   for (const [key, value] of Object.entries(later)) {
-    if (value !== null && value !== undefined) put(merged, key, value);
+    if (value === null || value === undefined) continue;
+    if (key === OUTPUT && isCounted && !tokenCount(value)) continue;
+    put(merged, key, value);
   }
   if (promptTokens(merged) < promptTokens(before)) {
     for (const key of [...PROMPT, 'cache_creation']) {

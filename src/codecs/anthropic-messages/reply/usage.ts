@@ -1,6 +1,6 @@
 /** Token counts of a Messages answer, converted to and from the one usage model. */
 
-import { tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import { bothCounts, tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { number, string } from '../wire.ts';
@@ -22,9 +22,10 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   const tier = value.speed === 'fast' ? 'fast' : string(value.service_tier);
   // `global` and `not_available` (https://platform.claude.com/docs/en/manage-claude/data-residency) have no prices of their own.
   const region = string(value.inference_geo);
+  const both = bothCounts(input, output, undefined);
   return {
-    input: input ?? 0,
-    output: Math.max(0, (output ?? 0) - (reasoning ?? 0)),
+    ...both,
+    output: Math.max(0, both.output - (reasoning ?? 0)),
     ...(cacheRead === undefined ? {} : { cacheRead }),
     ...(cacheWrite === undefined ? {} : { cacheWrite }),
     ...(reasoning === undefined ? {} : { reasoning }),
@@ -40,8 +41,10 @@ const ANYWHERE: ReadonlySet<string> = new Set(['global', 'not_available']);
 function counts(value: Json | undefined): Readonly<Record<string, number>> | undefined {
   if (!isObject(value)) return undefined;
   const out: Record<string, number> = {};
-  for (const [name, count] of Object.entries(value))
-    if (tokenCount(count) !== undefined) put(out, name, count as number);
+  for (const [name, given] of Object.entries(value)) {
+    const count = tokenCount(given);
+    if (count !== undefined) put(out, name, count);
+  }
   return Object.keys(out).length > 0 ? out : undefined;
 }
 

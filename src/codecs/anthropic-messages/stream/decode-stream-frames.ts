@@ -54,7 +54,7 @@ export function startEvent(
     type: 'start',
     id: string(message.id) ?? '',
     model: string(message.model) ?? context.target.model,
-    ...(counts === undefined ? {} : { usage: counts }),
+    ...(counts === undefined ? {} : { usage: { ...counts, unknown: 'output' } }),
     ...(rest === undefined ? {} : { rest }),
   };
 }

@@ -4,12 +4,13 @@ import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
+import type { Usage } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeCitation } from '../hosted-tools.ts';
 import { upstreamReader } from '../reply/decode-reply.ts';
-import { mergeUsage } from '../reply/digest.ts';
+import { countsOutput, mergeUsage } from '../reply/digest.ts';
 import { decodeErrorBody } from '../reply/errors.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
@@ -56,6 +57,8 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   #next = 0;
   #open: OpenBlock | undefined;
   #usage: JsonObject = {};
+  /** Of the output. */
+  #counted = false;
   #started = false;
   #finished = false;
   #over = false;
@@ -282,9 +285,13 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     const events = this.#closeBlock();
     const delta = isObject(event.delta) ? event.delta : {};
     if (isObject(event.usage)) {
-      this.#usage = mergeUsage(this.#usage, event.usage);
+      this.#usage = mergeUsage(this.#usage, event.usage, this.#counted);
       const usage = decodeUsage(this.#usage);
-      if (usage !== undefined) events.push({ type: 'usage', usage });
+      this.#counted ||= countsOutput(event.usage);
+      if (usage !== undefined) {
+        const told: Usage = this.#counted ? usage : { ...usage, unknown: 'output' };
+        events.push({ type: 'usage', usage: told });
+      }
     }
     const rest = restOfDelta(event, delta);
     if (rest !== undefined) events.push(opaqueEvent('message_delta', rest));

@@ -1,5 +1,6 @@
 /** Digests a Gemini answer that is forwarded unchanged. */
 
+import { laterUsage } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
@@ -29,7 +30,8 @@ class AnswerFacts {
       this.#error = inBandError(chunk);
       this.#unsaid = this.#error !== undefined && !chunk.error;
     }
-    this.#usage = decodeUsage(field(chunk, 'usageMetadata')) ?? this.#usage;
+    const usage = decodeUsage(field(chunk, 'usageMetadata'));
+    if (usage !== undefined) this.#usage = laterUsage(this.#usage, usage);
     this.#model = text(field(chunk, 'modelVersion')) ?? this.#model;
     const candidates = objects(chunk.candidates);
     if (candidates.length === 0 && blockDetails(chunk) !== undefined) {

@@ -1,6 +1,6 @@
 /** Token counts of Gemini, converted to and from the one usage model. */
 
-import { tokenCount, totalInput, type Usage } from '../../../conversation/usage.ts';
+import { bothCounts, tokenCount, totalInput, type Usage } from '../../../conversation/usage.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { compact, field, object } from '../wire.ts';
 
@@ -15,17 +15,19 @@ export function decodeUsage(value: unknown): Usage | undefined {
   if (usage === undefined) return undefined;
   const count = (name: string) => tokenCount(field(usage, name));
   const prompt = count('promptTokenCount');
-  const output = count('candidatesTokenCount');
+  const candidates = count('candidatesTokenCount');
   const total = count('totalTokenCount');
-  if (prompt === undefined && output === undefined && total === undefined) return undefined;
+  if (prompt === undefined && candidates === undefined && total !== 0) return undefined;
   const tools = count('toolUsePromptTokenCount') ?? 0;
   const cached = count('cachedContentTokenCount');
   const reasoning = count('thoughtsTokenCount');
-  const all = (prompt ?? 0) + tools;
+  const rest = total === undefined ? undefined : total - tools - (reasoning ?? 0);
+  const { input, output, unknown } = bothCounts(prompt, candidates, rest);
   const found: { -readonly [K in keyof Usage]: Usage[K] } = {
-    input: Math.max(0, all - (cached ?? 0)),
-    output: output ?? 0,
+    input: Math.max(0, input + tools - (cached ?? 0)),
+    output,
   };
+  if (unknown !== undefined) found.unknown = unknown;
   if (cached !== undefined) found.cacheRead = cached;
   if (reasoning !== undefined) found.reasoning = reasoning;
   const tier = servedTier(usage);

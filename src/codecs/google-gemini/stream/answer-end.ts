@@ -1,7 +1,7 @@
 /** Collects what a Gemini answer says besides its content: how it ends, its sources, its usage. */
 
 import type { FinishDetails, StreamEvent } from '../../../conversation/events.ts';
-import type { Usage } from '../../../conversation/usage.ts';
+import { laterUsage, type Usage } from '../../../conversation/usage.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import {
   blockDetails,
@@ -23,7 +23,8 @@ export class AnswerEnd {
 
   /** @param blank the chunk has no candidates: its prompt may have been blocked */
   chunk(chunk: JsonObject, blank: boolean): void {
-    this.usage = decodeUsage(field(chunk, 'usageMetadata')) ?? this.usage;
+    const usage = decodeUsage(field(chunk, 'usageMetadata'));
+    if (usage !== undefined) this.usage = laterUsage(this.usage, usage);
     const blocked = blank ? blockDetails(chunk) : undefined;
     if (blocked === undefined) return;
     this.#reason ??= 'PROHIBITED_CONTENT';

@@ -1,6 +1,6 @@
 /** Digests a Chat answer that is forwarded unchanged. */
 
-import { withServiceTier } from '../../../conversation/usage.ts';
+import { laterUsage, withServiceTier } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
@@ -115,7 +115,8 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     }
     tier = chunk.service_tier ?? tier;
     model = text(chunk.model) || model;
-    usage = decodeUsage(chunk.usage) ?? decodeUsage(object(chunk.x_groq)?.usage) ?? usage;
+    const now = decodeUsage(chunk.usage) ?? decodeUsage(object(chunk.x_groq)?.usage);
+    if (now !== undefined) usage = laterUsage(usage, now);
     for (const value of list(chunk.choices) ?? []) {
       const choice = object(value) ?? {};
       usage = decodeUsage(choice.usage) ?? usage;

@@ -1,6 +1,7 @@
 /** Token counts of Chat Completions and its vendors, converted to and from the one usage model. */
 
 import {
+  bothCounts,
   tokenCount,
   totalInput,
   totalOutput,
@@ -34,7 +35,8 @@ export function decodeUsage(value: unknown): Usage | undefined {
     tokenCount(usage.cache_creation_input_tokens);
   // More cached tokens than prompt tokens: Grok on Azure does not include them in the prompt. Tokens that are
   // reported as both read and written (Gemini behind OpenRouter) count as read.
-  const all = prompt ?? 0;
+  const both = bothCounts(prompt, completion, tokenCount(usage.total_tokens));
+  const all = both.input;
   const outside = (cacheRead ?? 0) > all;
   const cacheWrite =
     stated === undefined || outside ? stated : Math.min(stated, all - (cacheRead ?? 0));
@@ -42,8 +44,9 @@ export function decodeUsage(value: unknown): Usage | undefined {
   const searches = tokenCount(object(usage.server_tool_use_details)?.web_search_requests);
   const found: { -readonly [K in keyof Usage]: Usage[K] } = {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
-    output: outputWithoutReasoning(usage, prompt, completion ?? 0, reasoning ?? 0),
+    output: outputWithoutReasoning(usage, both.input, both.output, reasoning ?? 0),
   };
+  if (both.unknown !== undefined) found.unknown = both.unknown;
   // Counts that were not reported have no member: later counts are merged over earlier ones.
   if (cacheRead !== undefined) found.cacheRead = cacheRead;
   if (cacheWrite !== undefined) found.cacheWrite = cacheWrite;
@@ -58,12 +61,12 @@ export function decodeUsage(value: unknown): Usage | undefined {
  */
 function outputWithoutReasoning(
   usage: JsonObject,
-  prompt: number | undefined,
+  prompt: number,
   completion: number,
   reasoning: number,
 ): number {
   const total = tokenCount(usage.total_tokens);
-  const summed = reasoning > 0 && total === (prompt ?? 0) + completion + reasoning;
+  const summed = reasoning > 0 && total === prompt + completion + reasoning;
   return summed || reasoning > completion ? completion : completion - reasoning;
 }
 

@@ -1,6 +1,7 @@
 /** Token counts of a Responses answer, converted to and from the one usage model. */
 
 import {
+  bothCounts,
   tokenCount,
   totalInput,
   totalOutput,
@@ -20,9 +21,11 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   const cacheRead = tokenCount(inner.cached_tokens);
   const cacheWrite = tokenCount(inner.cache_write_tokens);
   const reasoning = tokenCount(object(value, 'output_tokens_details')?.reasoning_tokens);
+  const both = bothCounts(input, output, tokenCount(value.total_tokens));
   return {
-    input: Math.max(0, (input ?? 0) - (cacheRead ?? 0) - (cacheWrite ?? 0)),
-    output: Math.max(0, (output ?? 0) - (reasoning ?? 0)),
+    ...both,
+    input: Math.max(0, both.input - (cacheRead ?? 0) - (cacheWrite ?? 0)),
+    output: Math.max(0, both.output - (reasoning ?? 0)),
     ...(cacheRead === undefined ? {} : { cacheRead }),
     ...(cacheWrite === undefined ? {} : { cacheWrite }),
     ...(reasoning === undefined ? {} : { reasoning }),
