@@ -41,7 +41,13 @@ const LAST_FRAMES = 4;
 const BLANK_LINES = needles('\n\n', '\n\r\n', '\r\r');
 const [USAGE, FAILED] = needles('"usage"', '"error"') as [Buffer, Buffer];
 const [DONE] = needles('[DONE]') as [Buffer];
-const FINISHED = needles('"finish_reason":"', '"finish_reason": "');
+/** Reasons that are no failure. Behind any other one the end is read. */
+const FINISHED = needles(
+  ...['stop', 'tool_calls', 'length'].flatMap((reason) => [
+    `"finish_reason":"${reason}"`,
+    `"finish_reason": "${reason}"`,
+  ]),
+);
 // Some vendors say `"usage":null` in every frame.
 const COUNTED = needles('"usage":{', '"usage": {');
 

@@ -15,13 +15,25 @@ const SAID = chunk({ role: 'assistant', content: 'Half an ans' });
 const DONE = 'data: [DONE]\n\n';
 const ASKED = { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] };
 
-describe.each(['network_error', 'insufficient_system_resource', 'error'])('%s', (reason) => {
+describe.each([
+  'network_error',
+  'insufficient_system_resource',
+  'error',
+  // vLLM and SGLang: https://github.com/vllm-project/vllm vllm/v1/engine/__init__.py
+  'abort',
+  // Google's address for Chat
+  'function_call_filter: MALFORMED_FUNCTION_CALL',
+])('%s', (reason) => {
+  const together = (parts: readonly string[]) => [parts.join('')];
+  const apart = (parts: readonly string[]) => parts;
   test.each([
-    ['in one chunk', (parts: readonly string[]) => [parts.join('')]],
-    ['in chunks of one frame', (parts: readonly string[]) => parts],
-  ])('%s', async (_, cut) => {
+    ['in one chunk, watched', together, [WATCHING]],
+    ['in chunks of one frame, watched', apart, [WATCHING]],
+    ['in one chunk', together, []],
+    ['in chunks of one frame', apart, []],
+  ])('%s', async (_, cut, features) => {
     const sse = cut([SAID, chunk({}, reason), DONE]);
-    const { ask, summaries } = scriptedGateway('openai-chat', [{ sse }], [WATCHING]);
+    const { ask, summaries } = scriptedGateway('openai-chat', [{ sse }], features);
     const { text } = await ask('openai-chat', ASKED);
     expect(text.startsWith(SAID)).toBe(true);
     const last = JSON.parse(
@@ -37,8 +49,23 @@ describe.each(['network_error', 'insufficient_system_resource', 'error'])('%s', 
   });
 });
 
-test('a reason that is new but no failure passes byte for byte', async () => {
-  const sse = [SAID, chunk({}, 'eos'), DONE];
-  const { ask } = scriptedGateway('openai-chat', [{ sse }], [WATCHING]);
+test.each([
+  ['eos', [WATCHING]],
+  ['eos', []],
+  ['content_filter: PROHIBITED_CONTENT', []],
+])('a reason that is new but no failure passes byte for byte: %s', async (reason, features) => {
+  const sse = [SAID, chunk({}, reason), DONE];
+  const { ask } = scriptedGateway('openai-chat', [{ sse }], features);
   expect((await ask('openai-chat', ASKED)).text).toBe(sse.join(''));
+});
+
+test.each([
+  ['in a choice', { choices: [{ index: 0, delta: {}, error: { code: 502, message: 'gone' } }] }],
+  ['in base_resp', { choices: [], base_resp: { status_code: 1013, status_msg: 'gone' } }],
+])('an error where no client of OpenAI looks, %s', async (_, failed) => {
+  const sse = [SAID, `data: ${JSON.stringify(failed)}\n\n`, DONE];
+  const { ask } = scriptedGateway('openai-chat', [{ sse }], []);
+  const { text } = await ask('openai-chat', ASKED);
+  expect(text).toContain('"error":{"message":"gone"');
+  expect(text).not.toContain('[DONE]');
 });

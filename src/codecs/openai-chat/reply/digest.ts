@@ -127,7 +127,10 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
       found.calls ||= now.calls;
     }
   }
-  error ??= reason === undefined ? undefined : finishFailure(reason);
+  if (error === undefined && reason !== undefined) {
+    error = finishFailure(reason);
+    unsaid = error !== undefined;
+  }
   const complete = error === undefined && (done || Boolean(reason));
   return {
     complete,

@@ -106,8 +106,7 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
 
 /** Do OpenAI's clients take this chunk for an error? They look for the key `error`, and for an event of this name. */
 export const isSaid = (chunk: JsonObject, event: string): boolean =>
-  event !== ERROR_LINE &&
-  (Boolean(chunk.error) || event === 'error' || chunk.choices !== undefined);
+  event !== ERROR_LINE && (Boolean(chunk.error) || event === 'error');
 
 /** An error without the key `error`. */
 function isErrorChunk(value: JsonObject): boolean {

@@ -22,22 +22,33 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   model_context_window_exceeded: 'context-overflow',
 };
 
-/** Finish reasons that report a failure of the vendor (GLM, DeepSeek, Mistral, OpenRouter). */
+/**
+ * Finish reasons that report a failure of the vendor (GLM, DeepSeek, Mistral, OpenRouter; vLLM and SGLang, which abort
+ * an answer; Google's address for Chat, which could not read a call of the model).
+ */
 const FAILURES: Readonly<Record<string, 'upstream' | 'overloaded'>> = {
   error: 'upstream',
+  abort: 'upstream',
+  function_call_filter: 'upstream',
   network_error: 'upstream',
   insufficient_system_resource: 'overloaded',
 };
 
 /** The error that a finish reason reports; undefined for others. */
 export function finishFailure(reason: string): GatewayError | undefined {
-  const kind = memberOf(FAILURES, reason);
+  const kind = memberOf(FAILURES, plain(reason));
   return kind === undefined
     ? undefined
     : new GatewayError(kind, `The upstream stopped with finish_reason "${reason}".`, {
         fromUpstream: true,
-        code: reason,
+        code: plain(reason),
       });
+}
+
+/** Google's address for Chat adds its own word: `function_call_filter: MALFORMED_FUNCTION_CALL`. */
+function plain(reason: string): string {
+  const end = reason.indexOf(':');
+  return end < 0 ? reason : reason.slice(0, end);
 }
 
 /**
@@ -45,7 +56,8 @@ export function finishFailure(reason: string): GatewayError | undefined {
  * because several vendors send it so. Without calls, `tool_calls` means `stop`.
  */
 export function decodeFinish(reason: string, answer: { calls: boolean; refusal: boolean }) {
-  const meaning = memberOf(REASONS, reason) ?? memberOf(REASONS, reason.toLowerCase()) ?? 'stop';
+  const word = plain(reason);
+  const meaning = memberOf(REASONS, word) ?? memberOf(REASONS, word.toLowerCase()) ?? 'stop';
   if (meaning === 'stop' || meaning === 'tool-calls') {
     if (answer.calls) return 'tool-calls';
     return answer.refusal ? 'refusal' : 'stop';
