@@ -148,6 +148,16 @@ export const GRAMMARS: Readonly<Record<string, Write>> = {
     ),
   'kimi k2': (calls) =>
     `<|tool_calls_section_begin|>${calls.map((c, i) => kimiCall(c, i)).join('')}<|tool_calls_section_end|>`,
+  'kimi k2, singular': (calls) =>
+    `<|tool_call_section_begin|>${calls.map((c, i) => kimiCall(c, i)).join('')}<|tool_call_section_end|>`,
+  granite: (calls) => `<|tool_call|>${json(calls.map(named))}`,
+  phi: (calls) => `<|tool_call|>${json(calls.map(named))}<|/tool_call|>`,
+  cohere: (calls) =>
+    `<|START_ACTION|>${json(calls.map((c, i) => ({ tool_call_id: String(i), tool_name: c.name, parameters: c.arguments })))}<|END_ACTION|>`,
+  nemotron: (calls) => `<TOOLCALL>${json(calls.map(named))}</TOOLCALL>`,
+  'seed-oss': (calls) => each(calls, (c) => `<seed:tool_call>\n${qwenCall(c)}\n</seed:tool_call>`),
+  'hermes, the name in the tag': (calls) =>
+    each(calls, (c) => `<tool_call name="${c.name}">\n${json(c.arguments)}\n</tool_call>`),
   'kimi k2, no prefix, no section': (calls) => calls.map((c, i) => kimiCall(c, i, '')).join(''),
   'kimi k3': (calls) =>
     `<|open|>tools<|sep|>${calls

@@ -42,7 +42,10 @@ const OPENERS = [
   '<｜parameter name="cmd">',
   '<parameter=cmd>',
 ];
-const CLOSERS = [...MARKS.map((mark) => `</${mark}parameter>`), '</arg_value>', ''];
+const CLOSERS = [
+  ...MARKS.map((mark) => `</${mark}parameter>`),
+  ...['<｜DSML｜/parameter>', '</arg_value>', ''],
+];
 const ENDS = [
   ...MARKS.map((mark) => `</${mark}invoke>`),
   ...['</function>', '</｜DSML｜function>', '</tool_call>', ''],
@@ -179,4 +182,12 @@ describe('an answer that ends behind an argument', () => {
       }
     });
   }
+});
+
+test("Mistral's list without its last bracket is the calls that it holds, and half a call is none", () => {
+  const text = '[TOOL_CALLS] [{"name": "run", "arguments": {"cmd": "ls -la"}}';
+  const made = (said: string) =>
+    play(eventsOf([{ text: characters(said) }]), { tools: TOOLS }).calls;
+  expect(made(text)).toEqual([CALL]);
+  for (let end = 20; end < text.length; end++) expect(made(text.slice(0, end))).toEqual([]);
 });

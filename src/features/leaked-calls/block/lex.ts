@@ -142,6 +142,10 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
       if (i === text.length) return 'partial';
       if (bars === 0) return undefined;
       dsml = true;
+      if (!slash && text.charCodeAt(i) === SLASH) {
+        slash = true;
+        if (++i === text.length) return 'partial';
+      }
     } else if (mark.length < 4 && 'DSML'.startsWith(mark)) return 'partial';
   }
   const start = i;

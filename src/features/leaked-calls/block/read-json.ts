@@ -82,9 +82,17 @@ function repaired(b: BlockReading, text: string): Json | undefined {
   return value;
 }
 
-/** The text ended inside JSON: an unclosed string may contain the call's closer. */
+/** The text ended inside JSON: only the list's bracket is missing, or an unclosed string contains the call's closer. */
 export function recoverUnclosedJson(b: BlockReading): void {
   const text = b.parts.join('');
+  if (b.boxed && b.call === undefined && /^\[/.test(text)) {
+    const calls = callsInJson(jsonValue(`${text}]`), b.family);
+    if (calls !== undefined) {
+      b.calls.push(...calls);
+      b.state = 'outer';
+      return;
+    }
+  }
   for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at + 1)) {
     const found = lex(text, at, b.lexicon);
     if (found === undefined || found === 'partial' || !found.closing) continue;

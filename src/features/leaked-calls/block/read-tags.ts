@@ -108,6 +108,13 @@ function applyBox(b: BlockReading, lexeme: Lexeme): void {
   finishCall(b, true);
   b.boxed = true;
   b.head = '';
+  const name = attribute(lexeme, 'name');
+  if (name !== undefined && b.isTool(name)) {
+    b.call = newCall(name);
+    b.committed = true;
+    b.state = 'body';
+    return;
+  }
   b.state = b.calls.length > 0 ? 'name' : 'outer';
 }
 

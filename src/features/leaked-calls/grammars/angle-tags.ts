@@ -81,6 +81,9 @@ const minimax: readonly MarkupWord[] = [
 /** `tool_call` holds JSON (Hermes), `NAME<arg_key>…` (GLM) or `<function=NAME>` (Qwen3-Coder). */
 const toolCall: readonly MarkupWord[] = [
   { notation: 'plain', word: 'tool_call', role: 'box', family: 'hermes', opens: 'yes' },
+  // Seed-OSS and Nemotron put the same between tags of their own.
+  { notation: 'plain', word: 'seed:tool_call', role: 'box', family: 'hermes', opens: 'yes' },
+  { notation: 'plain', word: 'TOOLCALL', role: 'box', family: 'hermes', opens: 'yes' },
   { notation: 'plain', word: 'arg_key', role: 'key', family: 'glm' },
   { notation: 'plain', word: 'arg_value', role: 'value', family: 'glm' },
   {

@@ -21,6 +21,21 @@ const deepseekAndKimi: readonly MarkupWord[] = [
     family: 'kimi-k2',
     closes: true,
   },
+  // Some releases of the template write the singular.
+  {
+    notation: 'bars',
+    word: 'tool_call_section_begin',
+    role: 'wrap',
+    family: 'kimi-k2',
+    opens: 'yes',
+  },
+  {
+    notation: 'bars',
+    word: 'tool_call_section_end',
+    role: 'wrap',
+    family: 'kimi-k2',
+    closes: true,
+  },
   { notation: 'bars', word: 'tool_call_begin', role: 'call', family: 'kimi-k2', opens: 'yes' },
   { notation: 'bars', word: 'tool_call_end', role: 'call', family: 'kimi-k2', closes: true },
   { notation: 'bars', word: 'tool_call_argument_begin', role: 'args', family: 'kimi-k2' },
@@ -55,6 +70,13 @@ const kimiK3: readonly MarkupWord[] = [
     channel: 'reasoning',
   },
   { notation: 'xtml', word: 'message', role: 'stop', family: 'kimi-k3' },
+];
+
+/** JSON lists between tokens: Granite and Phi, whose last token may be missing, and Cohere. */
+const jsonLists: readonly MarkupWord[] = [
+  { notation: 'bars', word: 'tool_call', role: 'box', family: 'json-list', opens: 'yes' },
+  { notation: 'bars', word: 'START_ACTION', role: 'box', family: 'json-list', opens: 'yes' },
+  { notation: 'bars', word: 'END_ACTION', role: 'box', family: 'json-list', closes: true },
 ];
 
 const llama: readonly MarkupWord[] = [
@@ -96,6 +118,7 @@ const stops: readonly MarkupWord[] = [
 export const specialTokens: readonly MarkupWord[] = [
   ...deepseekAndKimi,
   ...kimiK3,
+  ...jsonLists,
   ...llama,
   ...harmony,
   ...stops,

@@ -21,12 +21,15 @@ export function callsInJson(value: Json | undefined, family: string): RawCall[] 
 }
 
 const INPUTS = ['arguments', 'parameters', 'args', 'input'] as const;
-const BESIDE = new Set(['id', 'type', 'name', 'call_id', 'index', 'status', 'tool', ...INPUTS]);
+const BESIDE = new Set([
+  ...['id', 'type', 'name', 'call_id', 'index', 'status', 'tool', 'tool_name', 'tool_call_id'],
+  ...INPUTS,
+]);
 
 function oneCall(value: Json, family: string): RawCall | undefined {
   if (!isObject(value)) return undefined;
   const body: JsonObject = isObject(value.function) ? value.function : value;
-  const name = body.name ?? value.tool ?? value.function;
+  const name = body.name ?? value.tool ?? value.tool_name ?? value.function;
   if (typeof name !== 'string') return undefined;
   const key = INPUTS.find((each) => body[each] !== undefined);
   if (body === value && Object.keys(value).some((each) => !BESIDE.has(each))) {
