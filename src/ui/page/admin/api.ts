@@ -1,6 +1,13 @@
 /** The calls of the admin API that the page makes, with the admin key of this tab. */
 
-import type { BudgetsReport, Health, Usage, UsageGroup } from '../../../admin/api.ts';
+import type {
+  AuditEntry,
+  BudgetsReport,
+  Health,
+  KeySettings,
+  Usage,
+  UsageGroup,
+} from '../../../admin/api.ts';
 import { type Ask, adminKey, jsonOf, Refused, ROOT, send } from '../kit/fetching.ts';
 
 /** Why the admin API cannot be used: it wants a key, refused the one that was sent, or is switched off. */
@@ -47,28 +54,6 @@ export const report = (path: string, options: Ask = {}): Promise<Response> =>
   single ? send(`${ROOT}/reports${path}`, '', options) : admin(path, options);
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
-
-export interface BudgetFields {
-  readonly name?: string;
-  readonly usd: number;
-  readonly per: string;
-  readonly time_zone?: string;
-  readonly warn?: readonly number[];
-  readonly over?: string;
-  readonly webhook?: string;
-}
-
-export interface KeySettings {
-  readonly name: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly models?: readonly string[];
-  readonly tools?: readonly string[];
-  readonly routes?: readonly string[];
-  readonly spaces?: readonly string[];
-  readonly expires?: string;
-  readonly limits?: Readonly<Record<string, number | undefined>>;
-  readonly budgets?: readonly BudgetFields[];
-}
 
 export interface KeyView extends KeySettings {
   readonly id: string;
@@ -145,17 +130,6 @@ export const tokensOut = ({ tokens }: UsageGroup): number => tokens.output + tok
 
 export const getHealth = (signal: AbortSignal) =>
   jsonOf<Health & { readonly workers: number }>(report('/health', { signal }));
-
-export interface AuditEntry {
-  readonly seq: number;
-  readonly time: string;
-  readonly actor: string;
-  readonly action: string;
-  /** The id of a key. */
-  readonly target: string;
-  readonly before: KeyFields | null;
-  readonly after: KeyFields | null;
-}
 
 export const getAudit = (query: Query, signal?: AbortSignal) =>
   adminJson<{ readonly data: readonly AuditEntry[]; readonly next: number | null }>('/audit', {

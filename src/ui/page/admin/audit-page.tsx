@@ -1,5 +1,6 @@
 /** The audit: who changed which key, what changed, and whether the chain of entries is whole. */
 
+import type { AuditEntry } from '../../../admin/api.ts';
 import { CopyButton } from '../kit/copy.tsx';
 import { count, minuteOf, several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
@@ -7,7 +8,7 @@ import { rich, t } from '../kit/language.ts';
 import { go, hashOf, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, Soft, State, When } from '../kit/ui.tsx';
-import { type AuditEntry, type ChainReport, getAudit, verifyAudit } from './api.ts';
+import { type ChainReport, getAudit, verifyAudit } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
 
 const ON_PAGE = 100;

@@ -1,7 +1,7 @@
 /** One key: its settings as a form, a new secret shown once, and what can be done with it. */
 
 import { useLayoutEffect, useState } from 'preact/hooks';
-import type { OwnedBudgetReport } from '../../../admin/api.ts';
+import type { KeySettings, OwnedBudgetReport } from '../../../admin/api.ts';
 import { act, announce, CopyButton } from '../kit/copy.tsx';
 import { Refused } from '../kit/fetching.ts';
 import { Ask, Form, type Question, Select } from '../kit/form.tsx';
@@ -16,7 +16,6 @@ import {
   getBudgets,
   getKey,
   getUsage,
-  type KeySettings,
   type KeyView,
   revokeKey,
   rotateKey,

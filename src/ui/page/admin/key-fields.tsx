@@ -1,11 +1,12 @@
 /** The fields of a key as a form: what is typed becomes the members of the admin API, and the other way round. */
 
 import { useRef, useState } from 'preact/hooks';
+import type { KeyBudget, KeySettings } from '../../../admin/api.ts';
 import { Field, Options, Select, Word } from '../kit/form.tsx';
 import { count, localTime, short } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Button } from '../kit/ui.tsx';
-import type { BudgetFields, KeySettings, KeyView } from './api.ts';
+import type { KeyView } from './api.ts';
 
 export const STATES = {
   revoked: [t`revoked`, ''],
@@ -111,7 +112,7 @@ export function readFields(data: FormData): Readonly<Record<string, unknown>> {
   };
 }
 
-const readBudgets = (data: FormData): readonly BudgetFields[] =>
+const readBudgets = (data: FormData): readonly object[] =>
   data.getAll('usd').map((usd, i) => {
     const text = (name: string) => String(data.getAll(name)[i] ?? '').trim();
     return {
@@ -152,10 +153,10 @@ function readList(text: string): readonly string[] | null {
 
 interface Row {
   readonly id: number;
-  readonly budget: Partial<BudgetFields>;
+  readonly budget: Partial<KeyBudget>;
 }
 
-function BudgetRows({ first }: { first: readonly BudgetFields[] }) {
+function BudgetRows({ first }: { first: readonly KeyBudget[] }) {
   const box = useRef<HTMLFieldSetElement>(null);
   const [rows, setRows] = useState<readonly Row[]>(first.map((budget, id) => ({ id, budget })));
   /** Budgets without a name differ by their period. */
@@ -192,7 +193,7 @@ function BudgetRows({ first }: { first: readonly BudgetFields[] }) {
   );
 }
 
-function BudgetRow({ budget, remove }: { budget: Partial<BudgetFields>; remove: () => void }) {
+function BudgetRow({ budget, remove }: { budget: Partial<KeyBudget>; remove: () => void }) {
   const { name, webhook, usd, per, over = 'refuse', warn = [0.5, 0.8], time_zone = 'UTC' } = budget;
   return (
     <div class="budget-row" role="group" aria-label={t`Budget`}>

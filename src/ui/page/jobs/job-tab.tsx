@@ -42,7 +42,7 @@ interface JobTabProps {
   /** Many requests: a person is asked before they are sent. */
   readonly asks?: boolean;
   /** Called with the stage that is chosen. */
-  staged?(stage: string): void;
+  readonly staged?: (stage: string) => void;
   /** A text in place of the form until it is asked for, for exchanges that it does not suit. */
   readonly instead?: string | undefined;
   progress(view: JobView, job: JobSoFar): Child;
@@ -76,19 +76,13 @@ export function JobTab(props: JobTabProps) {
   );
 }
 
-interface FormState {
-  readonly plan?: SpendPlan | undefined;
-  readonly problem?: string | undefined;
-  readonly asking?: boolean;
-  readonly busy?: boolean;
-}
-
 function JobForm({ detail, info, route, kind, label, children, asks, ...job }: JobTabProps) {
   const { sendable, row } = detail;
   const form = useRef<HTMLFormElement>(null);
-  const planning = useRef({ stop: new AbortController(), timer: 0 });
-  const [{ plan, problem, asking, busy }, set] = useState<FormState>({});
-  const chosen = () => {
+  const [changes, setChanges] = useState(0);
+  const [asking, setAsking] = useState(false);
+  const [sent, setSent] = useState<{ busy?: boolean; problem?: string | undefined }>({});
+  const request = () => {
     const data = new FormData(form.current!);
     const to = String(data.get('to')).trim();
     const choice: Choice = {
@@ -97,60 +91,55 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
       to: to === '' ? undefined : to,
       repair: data.has('repair') ? undefined : false,
     };
-    return [choice.stage, job.request(choice, data)] as const;
+    return job.request(choice, data);
   };
   /** The cost beside the button; what is wrong with the form below it. */
-  const ask = async (then: FormState = {}) => {
-    const now = planning.current;
-    clearTimeout(now.timer);
-    now.stop.abort();
-    now.stop = new AbortController();
-    const [stage, request] = chosen();
-    job.staged?.(stage);
-    try {
-      set({ plan: await planJob(kind, request, now.stop.signal), ...then });
-    } catch (thrown) {
-      const text = failureText(thrown);
-      if (text !== undefined) set({ problem: text });
-    }
-  };
-  const later = () => {
-    clearTimeout(planning.current.timer);
-    planning.current.timer = window.setTimeout(() => void ask(), ASK_COST_AFTER_MS);
+  const planned = useLoad(
+    async (signal) => {
+      if (changes > 0) await new Promise((done) => setTimeout(done, ASK_COST_AFTER_MS));
+      signal.throwIfAborted();
+      return planJob(kind, request(), signal);
+    },
+    [changes],
+  );
+  const plan = planned.problem === undefined ? planned.data : undefined;
+  const change = () => {
+    setChanges(changes + 1);
+    setAsking(false);
+    setSent({});
   };
   const send = async () => {
-    set({ plan, busy: true });
+    setAsking(false);
+    setSent({ busy: true });
     try {
-      const started = await startJob(kind, chosen()[1]);
-      set({ plan });
+      const started = await startJob(kind, request());
+      setSent({});
       go(withQuery(route, { job: started.job }));
     } catch (thrown) {
-      set({ plan, problem: failureText(thrown) });
+      setSent({ problem: failureText(thrown) });
     }
   };
-  useLayoutEffect(() => {
-    void ask();
-    return () => {
-      clearTimeout(planning.current.timer);
-      planning.current.stop.abort();
-    };
-  }, []);
+  const submit = () => {
+    if (!asks) return void send();
+    setAsking(true);
+    if (plan === undefined) planned.reload();
+  };
   return (
     <form
       ref={form}
       class="jobform"
-      onInput={later}
-      onChange={later}
+      onInput={change}
+      onChange={change}
       onSubmit={(event) => {
         event.preventDefault();
-        void (asks ? ask({ asking: true }) : send());
+        submit();
       }}
     >
       <Field
         label={t`Send`}
         hint={t`a client request passes the whole gateway, a vendor request goes to the vendor unchanged`}
       >
-        <Select name="stage" all={stageChoices(sendable)} />
+        <Select name="stage" all={stageChoices(sendable)} choose={job.staged} />
       </Field>
       <Field label={t`To`} hint="provider/model">
         <Word
@@ -169,19 +158,19 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
       </label>
       {children}
       <div class="submit">
-        <button type="submit" class="primary" disabled={busy}>
+        <button type="submit" class="primary" disabled={sent.busy}>
           {label}
         </button>
         <p class="spend" role="status">
           {plan && spendText(plan, asks)}
         </p>
       </div>
-      <Problem text={problem} />
-      {asking && plan && (
+      <Problem text={planned.problem ?? sent.problem} />
+      {asking && plan && !planned.busy && (
         <div class="ask" role="alertdialog" aria-label={t`Cost`}>
           <p>{t`${spendText(plan, true)} Begin?`}</p>
           <Button class="primary" autofocus onClick={() => void send()}>{t`Begin`}</Button>
-          <Button onClick={() => set({ plan })}>{t`Cancel`}</Button>
+          <Button onClick={() => setAsking(false)}>{t`Cancel`}</Button>
         </div>
       )}
     </form>
