@@ -2,8 +2,11 @@
 
 import type { SampleMode } from '../../config/sections/samples.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
+import type { ConversationView, EventsView } from './bodies/api-body.ts';
 import type { diffOf } from './bodies/diff-view.ts';
 import type { infoFor } from './info.ts';
+import type { JobsList } from './jobs/api-jobs.ts';
+import type { SamplesPage } from './list.ts';
 import type { detailOf } from './sample.ts';
 import type { SessionView, sessionsOf } from './sessions/session-routes.ts';
 import type { statsFor } from './stats.ts';
@@ -14,7 +17,7 @@ export type { ApiFailure } from './answers.ts';
 export type * from './bodies/api-body.ts';
 export type { ChangeView } from './bodies/diff-view.ts';
 export type * from './jobs/api-jobs.ts';
-export type { SamplesPage, UiRow } from './list.ts';
+export type { UiRow } from './list.ts';
 export type { LiveEvent } from './live.ts';
 export type { Hit } from './search/text-search.ts';
 
@@ -38,8 +41,54 @@ export interface RecordingRequest {
   readonly mode: SampleMode;
 }
 
-/** `GET /ui/api/info`. */
-export type Info = ReturnType<typeof infoFor>;
+/** What `GET /ui/api…` answers with, by path. */
+export interface Answers {
+  '/info': ReturnType<typeof infoFor>;
+  /** Newest first, unless `sort` says otherwise. Query: {@link SamplesQuery} */
+  '/samples': SamplesPage;
+  '/samples/:id': ReturnType<typeof detailOf>;
+  /** `a`, `b`: stages; left out: the client's request and that of the first hop. */
+  '/samples/:id/diff': Made<typeof diffOf>;
+  /** `text`: longer texts are cut, 20000 characters when left out. */
+  '/samples/:id/edges/:stage/conversation': ConversationView;
+  /** `from`, `limit`: 500 at a time when left out. */
+  '/samples/:id/edges/:stage/events': EventsView;
+  /** `ids`: at most 50, between commas. What the list says of each; unknown ids are left out. */
+  '/stories': { readonly stories: readonly Story[] };
+  /** The sessions of the last exchanges, the newest first. */
+  '/sessions': { readonly sessions: ReturnType<typeof sessionsOf> };
+  /** At most the first 400 exchanges of a session, oldest first. */
+  '/sessions/:id': SessionView;
+  /**
+   * `since` and `until` as in the list, the last 24 hours when left out; `buckets` 1 to 500, 60 when left out; filters
+   * of the list may be given as well.
+   */
+  '/stats': Awaited<ReturnType<typeof statsFor>>;
+  /** Running jobs and the latest finished ones, newest first. */
+  '/jobs': JobsList;
+}
+
+/*
+ * - `GET /ui/api/samples/:id/edges/:stage[?from=BYTE&bytes=COUNT]` answers with the body itself as
+ *   `text/plain; charset=utf-8`; `x-hopgate-bytes` is its full length. At most 4 MiB are sent at a time; `bytes` may ask
+ *   for less.
+ * - `GET /ui/api/samples/:id/export[?redact=1]`: the sample as one file (`ExportedSample`), as a download.
+ * - `GET /ui/api/samples/:id/curl[?stage=STAGE]`: text/plain, a command line; keys are `$HOPGATE_KEY` or
+ *   `$PROVIDER_KEY`, never real ones.
+ */
+
+export type Info = Answers['/info'];
+export type SampleDetail = Answers['/samples/:id'];
+/** One request at a vendor. */
+export type TryView = SampleDetail['hops'][number]['tries'][number];
+export type DiffView = Answers['/samples/:id/diff'];
+export type Stories = Answers['/stories'];
+export type SessionRow = Answers['/sessions']['sessions'][number];
+/** One exchange of a session: only what it added to its conversation. */
+export type SessionStep = SessionView['steps'][number];
+export type Stats = Answers['/stats'];
+export type StatsFigures = Stats['all'];
+export type { SamplesPage, SessionView, Story };
 
 /**
  * Query of `GET /ui/api/samples`; all given conditions must hold.
@@ -58,54 +107,6 @@ export interface SamplesQuery extends Readonly<Record<string, string | undefined
   /** `cursor` of the previous page. */
   readonly cursor?: string;
 }
-
-export type { Story };
-
-/** `GET /ui/api/stories?ids=ID,ID,…` (at most 50): what the list says of each; unknown ids are left out. */
-export interface Stories {
-  readonly stories: readonly Story[];
-}
-
-/** `GET /ui/api/samples/:id`. */
-export type SampleDetail = ReturnType<typeof detailOf>;
-
-/** One request at a vendor. */
-export type TryView = SampleDetail['hops'][number]['tries'][number];
-
-/*
- * `GET /ui/api/samples/:id/edges/:stage[?from=BYTE&bytes=COUNT]` answers with the body itself as
- * `text/plain; charset=utf-8`; `x-hopgate-bytes` is its full length. At most 4 MiB are sent at a time;
- * `bytes` may ask for less.
- */
-
-/** `GET /ui/api/samples/:id/diff?a=STAGE&b=STAGE`; left out: the client's request and that of the first hop. */
-export type DiffView = Made<typeof diffOf>;
-
-/*
- * `GET /ui/api/samples/:id/export[?redact=1]`: the sample as one file (`ExportedSample`), as a download.
- * `GET /ui/api/samples/:id/curl[?stage=STAGE]`: text/plain, a command line; keys are `$HOPGATE_KEY` or
- * `$PROVIDER_KEY`, never real ones.
- */
-
-/**
- * `GET /ui/api/stats?since&until&buckets` (filters of the list may be given as well). `since` and `until`
- * as in the list, the last 24 hours when left out; `buckets` 1 to 500, 60 when left out.
- */
-export type Stats = Awaited<ReturnType<typeof statsFor>>;
-
-export type StatsFigures = Stats['all'];
-
-/** `GET /ui/api/sessions`: the sessions of the last exchanges, the newest first. */
-export interface SessionsList {
-  readonly sessions: ReturnType<typeof sessionsOf>;
-}
-
-export type SessionRow = SessionsList['sessions'][number];
-
-export type { SessionView };
-
-/** One exchange of a session: only what it added to its conversation. */
-export type SessionStep = SessionView['steps'][number];
 
 /** What is made in steps. */
 type Made<F extends (...given: never[]) => Steps<unknown>> =

@@ -142,7 +142,6 @@ function cursorOf(cursor: string): SampleFilter['before'] {
   return { time: Number(time), id, ...(written !== undefined && { value }) };
 }
 
-/** `GET /ui/api/samples`: newest first, unless `sort` says otherwise. */
 export interface SamplesPage {
   readonly rows: readonly UiRow[];
   /** Older rows exist: send it with the next request. */

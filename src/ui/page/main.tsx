@@ -9,8 +9,15 @@ import { AdminPage } from './admin/admin-page.tsx';
 import { reportsWithoutKey } from './admin/api.ts';
 import { ChartsPage } from './charts/charts-page.tsx';
 import { ExchangePage } from './exchange/exchange-page.tsx';
-import { getInfo } from './kit/api-calls.ts';
-import { adminKey, failureText, key, type Locked, Refused, whenLocked } from './kit/fetching.ts';
+import {
+  adminKey,
+  failureText,
+  get,
+  key,
+  type Locked,
+  Refused,
+  whenLocked,
+} from './kit/fetching.ts';
 import { KeyForm } from './kit/form.tsx';
 import { pressed } from './kit/hooks.ts';
 import { KeyList } from './kit/key-list.tsx';
@@ -74,7 +81,7 @@ const Lock = ({ why }: { why: Locked }) => (
 function start(): void {
   const route = currentRoute();
   if (route.name === 'list' || route.name === 'exchange') askFirstRows(filtersOf(route.query));
-  void getInfo().then(know, (thrown) => {
+  void get('/info').then(know, (thrown) => {
     // Of a missing key `whenLocked` has heard already.
     if (thrown instanceof Refused && thrown.status === 401) return;
     render(

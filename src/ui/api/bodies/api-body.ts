@@ -6,10 +6,7 @@ import type { Usage } from '../../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import type { SampleError } from '../../../samples/sample.ts';
 
-/**
- * `GET /ui/api/samples/:id/edges/:stage/conversation[?text=CHARS]`: the body decoded by its codec.
- * Texts longer than `text` characters (20000 when left out) are cut; `chars` then says how long they are.
- */
+/** A body decoded by its codec. */
 export interface ConversationView {
   readonly kind: 'request' | 'reply';
   readonly protocol: ProtocolName;
@@ -88,7 +85,6 @@ export interface ToolView {
   readonly schema?: Json;
 }
 
-/** `GET /ui/api/samples/:id/edges/:stage/events[?from=N&limit=COUNT]`; 500 at a time when left out. */
 export interface EventsView {
   readonly protocol: ProtocolName;
   /** False: the body is no event stream, and there are no events. */

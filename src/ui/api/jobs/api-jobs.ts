@@ -43,7 +43,6 @@ export interface JobStarted {
   readonly job: string;
 }
 
-/** `GET /ui/api/jobs`: running jobs and the latest finished ones, newest first. */
 export interface JobsList {
   readonly jobs: readonly JobView[];
 }

@@ -8,7 +8,7 @@ import type {
   Usage,
   UsageGroup,
 } from '../../../admin/api.ts';
-import { type Ask, adminKey, jsonOf, Refused, ROOT, send } from '../kit/fetching.ts';
+import { type Ask, adminKey, jsonOf, type Params, Refused, ROOT, send } from '../kit/fetching.ts';
 
 /** Why the admin API cannot be used: it wants a key, refused the one that was sent, or is switched off. */
 export interface Closed {
@@ -53,8 +53,6 @@ export function reportsWithoutKey(without: boolean): void {
 export const report = (path: string, options: Ask = {}): Promise<Response> =>
   single ? send(`${ROOT}/reports${path}`, '', options) : admin(path, options);
 
-export type Query = Readonly<Record<string, string | number | undefined>>;
-
 export interface KeyView extends KeySettings {
   readonly id: string;
   readonly source: 'configuration' | 'admin';
@@ -75,13 +73,11 @@ export interface KeysPage {
 type Issued = KeyView & { readonly key: string };
 type KeyFields = Readonly<Record<string, unknown>>;
 
-const keyPath = (id: string) => `/keys/${encodeURIComponent(id)}`;
-
-export const listKeys = (query: Query, signal?: AbortSignal) =>
-  adminJson<KeysPage>('/keys', { query, signal });
+export const listKeys = (params: Params, signal?: AbortSignal) =>
+  adminJson<KeysPage>('/keys', { params, signal });
 
 export const getKey = (id: string, signal?: AbortSignal) =>
-  adminJson<KeyView>(keyPath(id), { signal });
+  adminJson<KeyView>('/keys/:id', { params: { id }, signal });
 
 /** A request that is sent again by accident makes no second key. */
 function once(): Readonly<Record<string, string>> {
@@ -93,6 +89,9 @@ function once(): Readonly<Record<string, string>> {
 
 const seen = ({ version }: KeyView) => ({ 'if-match': `"${version}"` });
 
+/** This key, as it was seen. */
+const as = (key: KeyView) => ({ params: { id: key.id }, headers: seen(key) });
+
 /** What is null is left out: there is nothing to take away. */
 export const createKey = (fields: KeyFields) =>
   adminJson<Issued>('/keys', {
@@ -102,24 +101,25 @@ export const createKey = (fields: KeyFields) =>
   });
 
 export const changeKey = (key: KeyView, fields: KeyFields) =>
-  adminJson<KeyView>(keyPath(key.id), { method: 'PATCH', body: fields, headers: seen(key) });
+  adminJson<KeyView>('/keys/:id', { method: 'PATCH', body: fields, ...as(key) });
 
 /** @param grace seconds for which the old secret still works */
 export const rotateKey = (key: KeyView, grace: number) =>
-  adminJson<Issued>(`${keyPath(key.id)}/rotate`, {
+  adminJson<Issued>('/keys/:id/rotate', {
     method: 'POST',
     body: { grace },
+    params: { id: key.id },
     headers: { ...once(), ...seen(key) },
   });
 
 export const revokeKey = (key: KeyView) =>
-  adminJson<KeyView>(keyPath(key.id), { method: 'DELETE', headers: seen(key) });
+  adminJson<KeyView>('/keys/:id', { method: 'DELETE', ...as(key) });
 
 export const getBudgets = (signal: AbortSignal) =>
-  adminJson<BudgetsReport>('/budgets', { query: { limit: 1000 }, signal });
+  adminJson<BudgetsReport>('/budgets', { params: { limit: 1000 }, signal });
 
-export const getUsage = (query: Query, signal: AbortSignal) =>
-  jsonOf<Usage>(report('/usage', { query, signal }));
+export const getUsage = (params: Params, signal: AbortSignal) =>
+  jsonOf<Usage>(report('/usage', { params, signal }));
 
 /** The prompt, the part from the cache included. */
 export const tokensIn = ({ tokens }: UsageGroup): number =>
@@ -131,9 +131,9 @@ export const tokensOut = ({ tokens }: UsageGroup): number => tokens.output + tok
 export const getHealth = (signal: AbortSignal) =>
   jsonOf<Health & { readonly workers: number }>(report('/health', { signal }));
 
-export const getAudit = (query: Query, signal?: AbortSignal) =>
+export const getAudit = (params: Params, signal?: AbortSignal) =>
   adminJson<{ readonly data: readonly AuditEntry[]; readonly next: number | null }>('/audit', {
-    query,
+    params,
     signal,
   });
 

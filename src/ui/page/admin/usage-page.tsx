@@ -273,7 +273,7 @@ function Downloads({ query, step, totals: { data } }: Found) {
     void act(async () => {
       const { by, ...wanted } = asked(query);
       const answer = await report(path, {
-        query: { format: 'csv', ...wanted, ...(path === '/usage' && { by }), ...more },
+        params: { format: 'csv', ...wanted, ...(path === '/usage' && { by }), ...more },
       });
       saveFile(name, await answer.blob());
     });

@@ -2,9 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import type { Info, Stats, StatsFigures } from '../../api/api.ts';
-import { getStats } from '../kit/api-calls.ts';
 import { count, millis, percent, short, usd } from '../kit/format.ts';
-import { useLoad } from '../kit/hooks.ts';
+import { useGet } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
 import { filtersOf, go, hashOf, type Query, refine } from '../kit/route.ts';
@@ -29,9 +28,9 @@ const RELOAD_AFTER_MS = 10_000;
 export function ChartsPage({ info, route, switched }: PageProps) {
   const query = filtersOf(route.query);
   const pointer = useState<number>();
-  const { data: stats, problem } = useLoad(
-    (signal) => getStats({ ...query, since: query.since ?? RANGE }, BUCKETS, signal),
-    [JSON.stringify(query)],
+  const { data: stats, problem } = useGet(
+    '/stats',
+    { ...query, since: query.since ?? RANGE, buckets: BUCKETS },
     RELOAD_AFTER_MS,
   );
   const choose = (index: number) => {

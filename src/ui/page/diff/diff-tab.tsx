@@ -11,7 +11,7 @@ import {
   stageTitle,
   type ViewProps,
 } from '../exchange/stages.tsx';
-import { getDiff } from '../kit/api-calls.ts';
+import { get } from '../kit/fetching.ts';
 import { Select } from '../kit/form.tsx';
 import { count, several } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
@@ -53,7 +53,7 @@ async function compare(
   [a, b, as]: readonly [string, string, string],
   signal: AbortSignal,
 ): Promise<Comparison> {
-  const diff = await getDiff(row.id, a, b, signal);
+  const diff = await get('/samples/:id/diff', { id: row.id, a, b }, signal);
   const picture = pictureOf(as, diff);
   const side = (stage: string) => {
     const info = stageInfoOf(meta, stage);

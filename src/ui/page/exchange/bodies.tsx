@@ -3,12 +3,34 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { type Json, tryParse } from '../../../lib/json/json.ts';
 import { valueAt } from '../../../lib/json/pointer.ts';
-import { type Body, getBody } from '../kit/api-calls.ts';
-import { frameOf } from '../kit/fetching.ts';
+import { ask, frameOf } from '../kit/fetching.ts';
 import { t } from '../kit/language.ts';
 
 /** Most bytes of a body that are loaded for a tree or a diff. */
 export const MAX = 4 * 1024 * 1024;
+
+export interface Body {
+  readonly text: string;
+  /** Bytes of the whole body; `text` may be only its beginning. */
+  readonly bytes: number;
+  readonly whole: boolean;
+}
+
+/** The beginning of a body. @param most bytes */
+export async function getBody(
+  id: string,
+  stage: string,
+  most: number,
+  signal?: AbortSignal,
+): Promise<Body> {
+  const params = { id, stage, bytes: most };
+  const response = await ask('/samples/:id/edges/:stage', { params, signal });
+  const content = await response.arrayBuffer();
+  const total = response.headers.get('x-hopgate-bytes');
+  const bytes = total === null ? content.byteLength : Number(total);
+  const text = new TextDecoder().decode(content);
+  return { text, bytes, whole: content.byteLength >= bytes };
+}
 
 export interface Parsed {
   readonly body: Body;

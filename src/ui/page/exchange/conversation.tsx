@@ -6,8 +6,8 @@ import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
-import { getConversation } from '../kit/api-calls.ts';
 import { JsonTree } from '../kit/code.tsx';
+import { get } from '../kit/fetching.ts';
 import { bytes, count, several, worded } from '../kit/format.ts';
 import { hasWord } from '../kit/highlight.ts';
 import { t } from '../kit/language.ts';
@@ -23,6 +23,9 @@ const TAIL = 30;
 /** Lines of instructions and tool results that are shown at first. */
 const LINES: Readonly<Record<string, number>> = { system: 8, developer: 8, tool: 12 };
 const MAX_CHARS = 5_000_000;
+
+/** A body as a conversation. */
+export const CONVERSATION = '/samples/:id/edges/:stage/conversation';
 
 /** The body that a conversation was read from. */
 export interface Source {
@@ -261,7 +264,7 @@ interface BlockProps {
 function Block({ one, place, lines }: BlockProps) {
   const { id, stage, q = '' } = useContext(SourceContext);
   const rest = async () => {
-    const found = blockAt(await getConversation(id, stage, MAX_CHARS), place);
+    const found = blockAt(await get(CONVERSATION, { id, stage, text: MAX_CHARS }), place);
     return found !== undefined && 'text' in found ? found.text : '';
   };
   const text = (cls?: string) =>

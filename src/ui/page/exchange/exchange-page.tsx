@@ -7,10 +7,10 @@ import type { Info, SampleDetail } from '../../api/api.ts';
 import { DiffTab } from '../diff/diff-tab.tsx';
 import { BisectTab } from '../jobs/bisect-tab.tsx';
 import { ReplayTab } from '../jobs/replay-tab.tsx';
-import { getCurl, getExport, getSample } from '../kit/api-calls.ts';
 import { act, CopyButton, Id, saveFile } from '../kit/copy.tsx';
+import { ask } from '../kit/fetching.ts';
 import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
-import { useKeys, useLoad } from '../kit/hooks.ts';
+import { useGet, useKeys } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
 import { type ExchangeRoute, filtersOf, go, hashOf, TABS, type Tab } from '../kit/route.ts';
@@ -42,10 +42,8 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
   const { id, tab } = route;
   const tabs = useRef<HTMLDivElement>(null);
   const body = useRef<HTMLDivElement>(null);
-  const { data: detail, problem } = useLoad(
-    (signal) => getSample(id, signal),
-    [id],
-    ({ row }) => (row.state === 'open' ? RELOAD_AFTER_MS : undefined),
+  const { data: detail, problem } = useGet('/samples/:id', { id }, ({ row }) =>
+    row.state === 'open' ? RELOAD_AFTER_MS : undefined,
   );
   const missing = detail === undefined && problem !== undefined;
   useLayoutEffect(() => {
@@ -184,7 +182,11 @@ function Actions({ row, sendable, route }: SampleDetail & { readonly route: Exch
   const save = (redact: boolean, close: () => void) => () => {
     close();
     const name = `${row.id}${redact ? '.blanked' : ''}.json`;
-    void act(async () => saveFile(name, await getExport(row.id, redact)));
+    const params = { id: row.id, redact: redact ? 1 : undefined };
+    void act(async () => {
+      const answer = await ask('/samples/:id/export', { params });
+      saveFile(name, await answer.blob());
+    });
   };
   return (
     <div class="actions">
@@ -193,7 +195,7 @@ function Actions({ row, sendable, route }: SampleDetail & { readonly route: Exch
       {sendable.length > 0 && (row.failed || row.error !== '') && link('bisect', t`Bisect`)}
       <CopyButton
         class="button"
-        read={() => getCurl(row.id, undefined)}
+        read={async () => (await ask('/samples/:id/curl', { params: { id: row.id } })).text()}
       >{t`Copy as curl`}</CopyButton>
       <Menu name="export" text={t`Export`}>
         {(close) => (

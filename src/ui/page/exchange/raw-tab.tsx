@@ -3,17 +3,17 @@
 import type { VNode } from 'preact';
 import type { Note } from '../../../conversation/notes.ts';
 import type { SampleStage } from '../../../samples/sample.ts';
-import { getBody, getConversation } from '../kit/api-calls.ts';
 import { JsonView, RawText } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
+import { get } from '../kit/fetching.ts';
 import { Select } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, refine, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments } from '../kit/ui.tsx';
-import { MAX, type Parsed, parsedBody } from './bodies.tsx';
-import { Conversation, SourceContext } from './conversation.tsx';
+import { getBody, MAX, type Parsed, parsedBody } from './bodies.tsx';
+import { CONVERSATION, Conversation, SourceContext } from './conversation.tsx';
 import {
   inOrder,
   isStream,
@@ -58,7 +58,7 @@ type Draw = (
 
 const DRAW: Readonly<Record<Mode, Draw>> = {
   async talk(id, { stage }, notes, signal) {
-    const view = await getConversation(id, stage, 20_000, signal);
+    const view = await get(CONVERSATION, { id, stage }, signal);
     return (
       <SourceContext.Provider value={{ id, stage, notes }}>
         <Conversation view={view} />

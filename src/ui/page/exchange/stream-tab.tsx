@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { tryParse } from '../../../lib/json/json.ts';
 import type { EventView, SampleDetail } from '../../api/api.ts';
-import { getEvents } from '../kit/api-calls.ts';
+import { get } from '../kit/fetching.ts';
 import { count, millis } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
@@ -29,7 +29,8 @@ interface Tapes {
 async function read(id: string, stage: string, signal: AbortSignal) {
   const events: EventView[] = [];
   for (;;) {
-    const page = await getEvents(id, stage, events.length, signal);
+    const params = { id, stage, from: events.length, limit: 2000 };
+    const page = await get('/samples/:id/edges/:stage/events', params, signal);
     events.push(...page.events);
     if (page.events.length === 0 || events.length >= Math.min(page.total, MAX_EVENTS)) {
       return { stage, events };

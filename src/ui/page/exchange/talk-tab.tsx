@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationView, SampleDetail, TurnView, UiRow } from '../../api/api.ts';
-import { getConversation } from '../kit/api-calls.ts';
+import { get } from '../kit/fetching.ts';
 import { count, millis, several } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
@@ -12,6 +12,7 @@ import { Banner, type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
 import { picturesOf } from './bodies.tsx';
 import {
   Blocks,
+  CONVERSATION,
   Folded,
   Incomplete,
   outcomeOf,
@@ -100,10 +101,10 @@ interface Body extends Pick<Loaded<unknown>, 'problem' | 'busy'> {
 function useBody({ row, meta }: SampleDetail, stage: string, every?: number): Body {
   const recorded = stageInfoOf(meta, stage) !== undefined;
   const { data, problem, busy } = useLoad(
-    async (signal) =>
-      recorded
-        ? { stage, view: await getConversation(row.id, stage, MAX_CHARS, signal) }
-        : { stage, view: undefined },
+    async (signal) => {
+      const params = { id: row.id, stage, text: MAX_CHARS };
+      return { stage, view: recorded ? await get(CONVERSATION, params, signal) : undefined };
+    },
     [stage, recorded, row.state],
     every,
   );

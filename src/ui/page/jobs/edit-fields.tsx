@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { pointerOf, valueAt } from '../../../lib/json/pointer.ts';
 import type { RequestEdit, SampleDetail } from '../../api/api.ts';
-import { getBody } from '../kit/api-calls.ts';
+import { getBody } from '../exchange/bodies.tsx';
 import { Field, Select, Word } from '../kit/form.tsx';
 import { several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';

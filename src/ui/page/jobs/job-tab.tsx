@@ -1,21 +1,22 @@
 /** The view that replay and bisection share: starts a job on an exchange and shows its progress. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Info, JobEvent, JobView, SampleDetail, SpendPlan } from '../../api/api.ts';
+import type {
+  BisectRequest,
+  Info,
+  JobEvent,
+  JobStarted,
+  JobView,
+  ReplayRequest,
+  SampleDetail,
+  SpendPlan,
+} from '../../api/api.ts';
 import { stageChoices } from '../exchange/stages.tsx';
-import {
-  cancelJob,
-  followJob,
-  getJobs,
-  type JobRequest,
-  planJob,
-  startJob,
-} from '../kit/api-calls.ts';
 import { act } from '../kit/copy.tsx';
-import { failureText } from '../kit/fetching.ts';
+import { ask, failureText, follow, json } from '../kit/fetching.ts';
 import { Field, Options, Select, Word } from '../kit/form.tsx';
 import { clock, count, several, usd } from '../kit/format.ts';
-import { useLoad } from '../kit/hooks.ts';
+import { useGet, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
 import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
@@ -38,7 +39,7 @@ interface JobTabProps {
   readonly label: string;
   readonly lead?: string;
   readonly children: Child;
-  request(choice: Choice, form: FormData): JobRequest;
+  request(choice: Choice, form: FormData): ReplayRequest | BisectRequest;
   /** Many requests: a person is asked before they are sent. */
   readonly asks?: boolean;
   /** Called with the stage that is chosen. */
@@ -98,7 +99,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
     async (signal) => {
       if (changes > 0) await new Promise((done) => setTimeout(done, ASK_COST_AFTER_MS));
       signal.throwIfAborted();
-      return planJob(kind, request(), signal);
+      return json<SpendPlan>(`/${kind}/plan`, { method: 'POST', body: request(), signal });
     },
     [changes],
   );
@@ -112,7 +113,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
     setAsking(false);
     setSent({ busy: true });
     try {
-      const started = await startJob(kind, request());
+      const started = await json<JobStarted>(`/${kind}`, { method: 'POST', body: request() });
       setSent({});
       go(withQuery(route, { job: started.job }));
     } catch (thrown) {
@@ -179,7 +180,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
 
 function EarlierJobs({ detail: { row }, kind, route }: JobTabProps) {
   // Without the list there are no links; starting a job reports the problem.
-  const { data } = useLoad((signal) => getJobs(signal), [row.id]);
+  const { data } = useGet('/jobs');
   const mine = data?.jobs.filter((job) => job.sample === row.id && job.kind === kind) ?? [];
   if (mine.length === 0) return null;
   return (
@@ -200,6 +201,9 @@ function EarlierJobs({ detail: { row }, kind, route }: JobTabProps) {
 function Result({ job: id, progress, found }: JobTabProps & { readonly job: string }) {
   const job = useJob(id);
   const view = latest(job.events);
+  const stop = async () => {
+    await ask('/jobs/:id', { method: 'DELETE', params: { id } });
+  };
   return (
     <div class="job-result">
       <p class="progress" role="status">
@@ -212,9 +216,7 @@ function Result({ job: id, progress, found }: JobTabProps & { readonly job: stri
             {progress(view, job)}
           </span>
         )}
-        {job.running && (
-          <Button class="tiny" onClick={() => void act(() => cancelJob(id))}>{t`Stop`}</Button>
-        )}
+        {job.running && <Button class="tiny" onClick={() => void act(stop)}>{t`Stop`}</Button>}
       </p>
       <Problem text={job.problem ?? job.end?.error?.message} />
       {found(job)}
@@ -259,9 +261,12 @@ function useJob(job: string): JobSoFar {
       const running = end === undefined && problem === undefined;
       setSoFar({ events: [...events], end, running, problem });
     };
-    const follow = async () => {
+    const read = async () => {
       try {
-        for await (const event of followJob(job, stop.signal)) {
+        for await (const event of follow<JobEvent>('/jobs/:id', {
+          params: { id: job },
+          signal: stop.signal,
+        })) {
           events.push(event);
           // Frequent events are drawn together.
           if (timer === 0) timer = window.setTimeout(show, 50);
@@ -271,7 +276,7 @@ function useJob(job: string): JobSoFar {
         if (problem !== undefined) show(problem);
       }
     };
-    void follow();
+    void read();
     return () => {
       clearTimeout(timer);
       stop.abort();

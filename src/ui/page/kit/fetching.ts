@@ -1,6 +1,6 @@
 /** Requests to the page's API and to the admin API: sends the key, turns failures into messages, and reads event streams. */
 
-import type { ApiFailure } from '../../api/api.ts';
+import type { Answers, ApiFailure } from '../../api/api.ts';
 import { t } from './language.ts';
 
 export const ROOT = '/ui/api';
@@ -38,10 +38,13 @@ export const key = storedKey('hopgate-key');
 /** For the admin API. */
 export const adminKey = storedKey('hopgate-admin-key');
 
+/** Values of a path, such as that of `:id`, and of its query; what is empty is left out. */
+export type Params = Readonly<Record<string, string | number | undefined>>;
+
 export interface Ask {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly params?: Params | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -61,21 +64,31 @@ export async function ask(path: string, options: Ask = {}): Promise<Response> {
   }
 }
 
-export async function send(
-  url: string,
-  sent: string,
-  { method = 'GET', body, query, signal, headers: more }: Ask,
-): Promise<Response> {
+/** An address with these values in the place of `:id` and other names; all others are its query. */
+function filled(path: string, params: Params): string {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {})) {
+  for (const [name, value] of Object.entries(params)) {
     if (value !== undefined && value !== '') search.set(name, String(value));
   }
+  const url = path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = search.get(name) ?? '';
+    search.delete(name);
+    return encodeURIComponent(value);
+  });
+  return search.size > 0 ? `${url}?${search}` : url;
+}
+
+export async function send(
+  path: string,
+  sent: string,
+  { method = 'GET', body, params = {}, signal, headers: more }: Ask,
+): Promise<Response> {
   const headers: Record<string, string> = { ...more };
   if (sent !== '') headers.authorization = `Bearer ${sent}`;
   if (body !== undefined) headers['content-type'] = 'application/json';
   let response: Response;
   try {
-    response = await fetch(`${url}${search.size > 0 ? `?${search}` : ''}`, {
+    response = await fetch(filled(path, params), {
       method,
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -106,6 +119,13 @@ export const jsonOf = async <T>(answer: Promise<Response>): Promise<T> =>
   (await (await answer).json()) as T;
 
 export const json = <T>(path: string, options?: Ask): Promise<T> => jsonOf(ask(path, options));
+
+/** What a path of the page's API answers with. @throws Refused; AbortError when the signal ends it */
+export const get = <P extends keyof Answers>(
+  path: P,
+  params?: Params,
+  signal?: AbortSignal,
+): Promise<Answers[P]> => json(path, { params, signal });
 
 /** One event of a stream: its name, and its data; '' for what is not there. */
 export function frameOf(frame: string): { readonly event: string; readonly data: string } {

@@ -1,7 +1,8 @@
 /** Hooks that views share: loading with reloads, and keys. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { failureText } from './fetching.ts';
+import type { Answers } from '../../api/api.ts';
+import { failureText, get, type Params } from './fetching.ts';
 
 export interface Loaded<T> {
   /** Undefined until it is there; while more is loaded, what there was. */
@@ -61,6 +62,14 @@ export function useLoad<T>(
     set: (data) => setState({ data, busy: false }),
   };
 }
+
+/** Loads what a path of the page's API answers with, and again when its values change. @param every as of {@link useLoad} */
+export const useGet = <P extends keyof Answers>(
+  path: P,
+  params?: Params,
+  every?: number | ((data: Answers[P]) => number | undefined),
+): Loaded<Answers[P]> =>
+  useLoad((signal) => get(path, params, signal), [path, JSON.stringify(params)], every);
 
 /** Handles a key press; true: it was used. */
 export type Press = (event: KeyboardEvent) => boolean;

@@ -1,9 +1,9 @@
 /** The line above the list: how long exchanges are kept, and where; a button switches recording on. */
 
 import { useRef } from 'preact/hooks';
-import type { Info } from '../../api/api.ts';
-import { switchRecording } from '../kit/api-calls.ts';
+import type { Info, RecordingRequest } from '../../api/api.ts';
 import { act } from '../kit/copy.tsx';
+import { json } from '../kit/fetching.ts';
 import { bytes, several } from '../kit/format.ts';
 import { rich, t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
@@ -17,7 +17,8 @@ export function KeepLine({ info, switched }: Omit<PageProps, 'route'>) {
       <Button
         onClick={() =>
           void act(async () => {
-            switched(await switchRecording({ mode: next }));
+            const body: RecordingRequest = { mode: next };
+            switched(await json<Info>('/recording', { method: 'POST', body }));
             // The button that had the focus is gone.
             line.current?.querySelector('button')?.focus();
           })

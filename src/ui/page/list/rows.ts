@@ -2,9 +2,8 @@
 
 import { SAMPLE_SORTS } from '../../../samples/sample.ts';
 import { comparePlaces, sortValue } from '../../../samples/store/row-order.ts';
-import type { Hit, SamplesPage, SamplesQuery, UiRow } from '../../api/api.ts';
-import { askAhead, getLive, getSamples } from '../kit/api-calls.ts';
-import { failureText } from '../kit/fetching.ts';
+import type { Hit, LiveEvent, SamplesPage, SamplesQuery, UiRow } from '../../api/api.ts';
+import { failureText, follow, get, jsonOf, key, ROOT, send } from '../kit/fetching.ts';
 import { several } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import type { Query } from '../kit/route.ts';
@@ -41,10 +40,25 @@ const pageOf = (query: Query, cursor?: string): SamplesQuery => ({
   limit: '200',
 });
 
+/** A page of the list that is under way before the list asks for it; undefined if the call fails. */
+let ahead: { readonly asked: string; readonly page: Promise<SamplesPage | undefined> } | undefined;
+
 /** Asks for the first rows of a list that is opened in a moment. */
 export function askFirstRows(query: Query): void {
   // Those of a search cost more, and wait for the feed.
-  if (!query.q) askAhead(pageOf(query));
+  if (query.q) return;
+  const params = pageOf(query);
+  // If the key is refused, the call for the information says so.
+  const page = jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { params }));
+  ahead = { asked: JSON.stringify(params), page: page.catch(() => undefined) };
+}
+
+async function pageFor(params: SamplesQuery, signal: AbortSignal): Promise<SamplesPage> {
+  const early = ahead;
+  ahead = undefined;
+  const page = early?.asked === JSON.stringify(params) ? await early.page : undefined;
+  signal.throwIfAborted();
+  return page ?? get('/samples', params, signal);
 }
 
 /** Opens the list for one set of filters. */
@@ -59,7 +73,7 @@ export function openRows(query: Query, changed: Changed) {
   let again = 0;
   let gap = 0;
   /** The first rows do not wait for the feed. Those of a search do: they cost more, and are not asked for twice. */
-  let ahead = !query.q;
+  let early = !query.q;
 
   const rows = {
     /** In the order of the list. */
@@ -101,7 +115,7 @@ export function openRows(query: Query, changed: Changed) {
   async function load(from: string | undefined): Promise<void> {
     rows.loading = true;
     try {
-      const page = await getSamples(pageOf(query, from), signal);
+      const page = await pageFor(pageOf(query, from), signal);
       for (const row of page.rows) known.set(row.id, row);
       for (const [id, hit] of Object.entries(page.hits ?? {})) rows.hits.set(id, hit);
       rows.remark = remarkOf(page);
@@ -122,13 +136,13 @@ export function openRows(query: Query, changed: Changed) {
   async function listen(): Promise<void> {
     for (let lost = 0; !signal.aborted; lost++) {
       try {
-        for await (const event of getLive(query, signal)) {
+        for await (const event of follow<LiveEvent>('/live', { params: query, signal })) {
           if (event.type === 'hello') {
             rows.feed = 'live';
             lost = 0;
-            if (ahead) {
+            if (early) {
               // What came between the first rows and the feed is asked for once they are drawn.
-              ahead = false;
+              early = false;
               gap = window.setTimeout(() => void load(undefined), AGAIN);
               changed([]);
             } else await load(undefined);
@@ -152,7 +166,7 @@ export function openRows(query: Query, changed: Changed) {
       await new Promise((done) => setTimeout(done, pause));
     }
   }
-  if (ahead) void load(undefined);
+  if (early) void load(undefined);
   void listen();
 
   return rows;

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useMemo, useReducer } from 'preact/hooks';
 import type { Story, UiRow } from '../../api/api.ts';
-import { getStories } from '../kit/api-calls.ts';
+import { get } from '../kit/fetching.ts';
 
 /** The exchange of a story: a row, or the first one of a session. */
 type Told = Pick<UiRow, 'id' | 'state'>;
@@ -30,10 +30,8 @@ function createStoryShelf(come: () => void) {
     try {
       for (let rows = missing(); rows.length > 0 && !signal.aborted; rows = missing()) {
         const batch = rows.slice(0, BATCH);
-        const { stories } = await getStories(
-          batch.map(({ id }) => id),
-          signal,
-        );
+        const ids = batch.map(({ id }) => id).join(',');
+        const { stories } = await get('/stories', { ids }, signal);
         const told = new Map(stories.map((story) => [story.id, story]));
         for (const { id, state } of batch) {
           known.delete(id);

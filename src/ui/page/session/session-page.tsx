@@ -3,10 +3,9 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SessionStep, SessionView } from '../../api/api.ts';
 import { Blocks, SourceContext, Turn, TurnBox } from '../exchange/conversation.tsx';
-import { getSession } from '../kit/api-calls.ts';
 import { Id } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
-import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
+import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
 import { said, t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Button, type Fact, Facts, Legend, Problem } from '../kit/ui.tsx';
@@ -17,10 +16,8 @@ const RELOAD_AFTER_MS = 1500;
 export function SessionPage({ id }: { id: string }) {
   const [thread, setThread] = useState<number>();
   const [sought, setSought] = useState('');
-  const { data: view, problem } = useLoad(
-    (signal) => getSession(id, signal),
-    [id],
-    ({ steps }) => (steps.some(({ row }) => row.state === 'open') ? RELOAD_AFTER_MS : undefined),
+  const { data: view, problem } = useGet('/sessions/:id', { id }, ({ steps }) =>
+    steps.some(({ row }) => row.state === 'open') ? RELOAD_AFTER_MS : undefined,
   );
   useKeys(({ key }) => moveFocus('.step', key));
   useLayoutEffect(() => {

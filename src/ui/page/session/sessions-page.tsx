@@ -2,16 +2,15 @@
 
 import { useLayoutEffect } from 'preact/hooks';
 import type { SessionRow } from '../../api/api.ts';
-import { getSessions } from '../kit/api-calls.ts';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
-import { moveFocus, useKeys, useLoad } from '../kit/hooks.ts';
+import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Blank, Problem } from '../kit/ui.tsx';
 import { useStories } from '../list/stories.ts';
 
 export function SessionsPage() {
-  const { data, problem, busy } = useLoad((signal) => getSessions(signal), []);
+  const { data, problem, busy } = useGet('/sessions');
   const stories = useStories();
   useLayoutEffect(() => {
     const firsts = data?.sessions.slice(0, MAX_ASKED).map(({ first }) => first) ?? [];
