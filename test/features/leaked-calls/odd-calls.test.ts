@@ -240,3 +240,70 @@ describe('Responses to Responses: a function call for a freeform tool', () => {
     expect(text).toBe(usual);
   });
 });
+
+// https://github.com/inflaborg/ccrelay/pull/119: Claude Code takes the input from deltas alone.
+describe('Messages to Messages: the input in the start of the block', () => {
+  const MESSAGES = {
+    model: 'm',
+    max_tokens: 9,
+    stream: true,
+    messages: [{ role: 'user', content: 'hi' }],
+    tools: [{ name: 'run', input_schema: SCHEMA }],
+  };
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [],
+    usage,
+  };
+  const stream = (input: object, ...deltas: readonly string[]) =>
+    sse(
+      [
+        { type: 'message_start', message: { ...message, stop_reason: null, stop_sequence: null } },
+        {
+          type: 'content_block_start',
+          index: 0,
+          content_block: { type: 'tool_use', id: 'toolu_1', name: 'run', input },
+        },
+        ...deltas.map((partial_json) => ({
+          type: 'content_block_delta',
+          index: 0,
+          delta: { type: 'input_json_delta', partial_json },
+        })),
+        { type: 'content_block_stop', index: 0 },
+        {
+          type: 'message_delta',
+          delta: { stop_reason: 'tool_use', stop_sequence: null },
+          usage: { output_tokens: 2 },
+        },
+        { type: 'message_stop' },
+      ],
+      true,
+    );
+  const inputs = (text: string) =>
+    read(text).flatMap(({ delta, content_block: block }) => [
+      ...((delta as JsonObject | undefined)?.partial_json === undefined
+        ? []
+        : [(delta as JsonObject).partial_json]),
+      ...(block === undefined ? [] : [(block as JsonObject).input]),
+    ]);
+
+  test.each([
+    ['alone', stream({ a: 1 })],
+    ['and in a delta', stream({ a: 1 }, '{"a":1}')],
+  ])('%s', async (_, given) => {
+    const gateway = scriptedGateway('anthropic-messages', [{ sse: [given] }], FEATURES);
+    const { text } = await gateway.ask('anthropic-messages', MESSAGES);
+    expect(inputs(text)).toEqual([{}, '{"a":1}']);
+    expect(gateway.summaries[0]?.notes.map(({ name }) => name)).toEqual(['tool_call_rewritten']);
+  });
+
+  test('usual calls keep their bytes', async () => {
+    const given = stream({}, '', '{"a"', ':1}');
+    const gateway = scriptedGateway('anthropic-messages', [{ sse: [given] }], FEATURES);
+    expect((await gateway.ask('anthropic-messages', MESSAGES)).text).toBe(given);
+  });
+});

@@ -69,3 +69,44 @@ test.each([
   expect(text).toContain('"error":{"message":"gone"');
   expect(text).not.toContain('[DONE]');
 });
+
+describe('a Responses stream that ends with [DONE] alone', () => {
+  const event = (type: string, more: object) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+  const item = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    status: 'in_progress',
+    content: [],
+  };
+  const content = [{ type: 'output_text', text: 'Half', annotations: [] }];
+  const open = [
+    event('response.created', {
+      response: { id: 'resp_1', object: 'response', status: 'in_progress' },
+    }),
+    event('response.output_item.added', { output_index: 0, item }),
+    event('response.output_text.delta', {
+      output_index: 0,
+      content_index: 0,
+      item_id: 'msg_1',
+      delta: 'Half',
+    }),
+  ];
+  const done = event('response.output_item.done', {
+    output_index: 0,
+    item: { ...item, status: 'completed', content },
+  });
+  const ASK = { model: 'm', stream: true, input: 'hi' };
+
+  test('in the middle of an item was cut', async () => {
+    const { ask } = scriptedGateway('openai-responses', [{ sse: [...open, DONE] }], []);
+    expect((await ask('openai-responses', ASK)).text).toContain('event: response.failed');
+  });
+
+  test('behind an item lost no more than its last event', async () => {
+    const sse = [...open, done, DONE];
+    const { ask } = scriptedGateway('openai-responses', [{ sse }], []);
+    expect((await ask('openai-responses', ASK)).text).toBe(sse.join(''));
+  });
+});

@@ -173,9 +173,11 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
           ...(hasInput ? { startInput: JSON.stringify(block.input) } : {}),
         };
         const ns = namespace === undefined ? {} : { namespace };
-        events.push(
-          start({ type: 'tool-call', id, name, ...ns, kind, by, residue: wireOf(block) }),
-        );
+        // Claude Code and Anthropic's own clients take the input from deltas alone.
+        const isOdd = hasInput && block.type === 'tool_use';
+        const residue = wireOf(isOdd ? { ...block, input: {} } : block);
+        const odd = isOdd ? ({ odd: true } as const) : {};
+        events.push(start({ type: 'tool-call', id, name, ...ns, kind, by, ...odd, residue }));
         return events;
       }
       default:

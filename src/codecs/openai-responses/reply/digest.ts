@@ -72,6 +72,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   let semantic = false;
   let finished = false;
   let end: Digest | undefined;
+  let last = '';
   for (const frame of frames) {
     if (frame.data === undefined) continue;
     if (frame.data === '[DONE]') {
@@ -83,8 +84,11 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     const type = text(data, 'type') ?? frame.event;
     semantic ||= isSemanticEvent(type, data);
     end = terminalDigest(type, data) ?? end;
+    last = type;
   }
-  if (end === undefined) return { complete: finished && semantic, semantic };
+  // A relay that lost the last event still sends `[DONE]`: enough if no item is open.
+  const whole = finished && semantic && last === 'response.output_item.done';
+  if (end === undefined) return { complete: whole, semantic };
   return { ...end, semantic: semantic || end.semantic };
 }
 

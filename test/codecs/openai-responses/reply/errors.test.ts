@@ -205,10 +205,12 @@ describe('digests of streams', () => {
     );
   });
 
-  test('[DONE] without a terminal event completes only a stream with content', () => {
-    expect(
-      look('data: {"type":"response.output_text.delta","delta":"x"}\n\ndata: [DONE]\n\n').complete,
-    ).toBe(true);
+  test('[DONE] without a terminal event completes only a stream with content and no open item', () => {
+    const delta = 'data: {"type":"response.output_text.delta","delta":"x"}\n\n';
+    const done =
+      'data: {"type":"response.output_item.done","item":{"type":"message","content":[{"text":"x"}]}}\n\n';
+    expect(look(`${delta}data: [DONE]\n\n`).complete).toBe(false);
+    expect(look(`${delta}${done}data: [DONE]\n\n`).complete).toBe(true);
     expect(look('data: [DONE]\n\n').complete).toBe(false);
   });
 
