@@ -59,7 +59,7 @@ import { Ledgers } from './ledgers.ts';
 import { memoryService } from './memory.ts';
 import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
-import { adminOptions, openReports } from './operations/admin.ts';
+import { adminOptions, keyNames, openReports } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
 import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
@@ -365,6 +365,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     watch: (watcher) => recorder.watch(watcher),
     recorder,
     replicas: sharing,
+    keys: keyNames(runTimeKeys),
     reports: openReports({ current: () => current, keys: runTimeKeys, spend: money.spend }),
   });
   const catalogue = modelCatalogue({

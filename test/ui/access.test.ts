@@ -202,6 +202,7 @@ describe('with keys', () => {
   beforeAll(async () => {
     setup = await startApiSetup({
       auth: {
+        admin_keys: ['admin-secret-key'],
         keys: [
           { name: 'ann', key: 'ann-secret-key' },
           { name: 'bob', key: 'bob-secret-key' },
@@ -295,6 +296,29 @@ describe('with keys', () => {
     expect(received.at(-1)).toMatchObject({ job: { state: 'done' }, result: { kind: 'replay' } });
     const list = await setup.json<{ jobs: { id: string }[] }>('jobs', BOB);
     expect(list.jobs).toEqual([]);
+  });
+
+  test('an exchange names the key that an administrator made, and is found by that name', async () => {
+    const made = await fetch(`${setup.gateway.url}/admin/v1/keys`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer admin-secret-key', 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'night build' }),
+    });
+    const { key, id: owner } = (await made.json()) as { key: string; id: string };
+    const id = await setup.post(CHAT, ask('The build.'), {
+      authorization: `Bearer ${key}`,
+      'x-claude-code-session-id': 'of-the-build',
+    });
+    const ofKey = async () => {
+      const { rows } = await setup.json<SamplesPage>('samples?key=night%20build', ROOT);
+      return rows.filter(({ state }) => state === 'done');
+    };
+    await until(async () => (await ofKey()).length === 1);
+    const named = { id, owner, key_name: 'night build' };
+    expect(await ofKey()).toMatchObject([named]);
+    expect((await setup.json<SampleDetail>(`samples/${id}`, ROOT)).row).toMatchObject(named);
+    const { sessions } = await setup.json<{ sessions: object[] }>('sessions', ROOT);
+    expect(sessions).toMatchObject([{ id: 'of-the-build', key: 'night build' }]);
   });
 });
 

@@ -355,7 +355,7 @@ browserSuite('the pages for administrators', (browser) => {
     const glm = page.getByRole('region', { name: 'glm' });
     await glm.getByText('of 5k requests').waitFor();
     expect(await glm.locator('.quota').textContent()).toMatch(
-      /^4\.2k of 5k requests, whole in 4 min/,
+      /^4\.2k of 5k requests, resets in 4 min/,
     );
     vendor.answers.push(refused, refused);
     expect(await chat(OPERATOR)).toBe(429);

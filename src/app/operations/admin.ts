@@ -24,13 +24,20 @@ export interface AdminServices {
   readonly address: AdminOptions['address'];
 }
 
+/** Names of the keys made at run time; of several of one name, the id of the last one. */
+export const keyNames = (keys: RunTimeKeys) => ({
+  nameOf: (id: string) => keys.byId(id)?.record.name,
+  idOf: (wanted: string) =>
+    [...keys.all].findLast(({ record }) => record.name === wanted)?.record.id,
+});
+
 /** Reports that the page also shows to a single user without keys. */
 export const openReports = ({
   current,
   keys,
   spend,
 }: Pick<AdminServices, 'current' | 'keys' | 'spend'>) => ({
-  ...spendReports(spend, (id) => keys.byId(id)?.record.name),
+  ...spendReports(spend, keyNames(keys).nameOf),
   health(query: URLSearchParams) {
     onlyNames(query, []);
     const { services, upstreams } = current();

@@ -3,7 +3,7 @@
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Principal } from '../../keys/principal.ts';
-import type { UiOptions } from './options.ts';
+import type { KeyNames, UiOptions } from './options.ts';
 
 /** Header that every state-changing request must carry, with any value. */
 const UI_HEADER = 'x-hopgate-ui';
@@ -15,13 +15,16 @@ export interface Viewer {
   readonly key: string;
   /** The owner whose exchanges are shown; undefined: those of all keys. */
   readonly owner: string | undefined;
+  readonly keys?: KeyNames | undefined;
 }
+
+type GuardOptions = Pick<UiOptions, 'access'> & Partial<Pick<UiOptions, 'keys'>>;
 
 /**
  * Gives the routes of the plugin that uses it a `viewer`, or refuses the request. It runs before the
  * query is validated: an invalid key learns nothing but that. An empty parameter counts as left out.
  */
-export const guard = (options: Pick<UiOptions, 'access'>) =>
+export const guard = (options: GuardOptions) =>
   new Elysia()
     .derive({ as: 'scoped' }, async ({ request }) => ({
       viewer: await viewerOf(request, options),
@@ -36,10 +39,7 @@ export const guard = (options: Pick<UiOptions, 'access'>) =>
  * most send requests blindly; those are refused by their Origin and by a header that such a page cannot set.
  * @throws GatewayError authentication, permission
  */
-export async function viewerOf(
-  request: Request,
-  { access }: Pick<UiOptions, 'access'>,
-): Promise<Viewer> {
+export async function viewerOf(request: Request, { access, keys }: GuardOptions): Promise<Viewer> {
   const { headers, method } = request;
   const principal = await access()(headers);
   const site = headers.get('sec-fetch-site');
@@ -52,7 +52,7 @@ export async function viewerOf(
     });
   }
   const { id, sees } = principal;
-  return { principal, key: id, owner: sees === 'all' ? undefined : id };
+  return { principal, key: id, owner: sees === 'all' ? undefined : id, keys };
 }
 
 function refuse(): never {

@@ -17,6 +17,7 @@ import {
 import { nameTest, noteTest } from '../../samples/store/index-query.ts';
 import { type Placed, sortValue } from '../../samples/store/row-order.ts';
 import type { Viewer } from './guard.ts';
+import type { KeyNames } from './options.ts';
 import { wholeNumber } from './parameters.ts';
 import type { Found, Hit } from './search/text-search.ts';
 
@@ -58,7 +59,7 @@ export const NEWEST: SampleSort = { by: 'time', up: false };
 const EPOCH = /^\d{10,14}$/;
 
 /** The filter of a query, limited to what this viewer may see. @throws GatewayError invalid_request */
-export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilter {
+export function filterOfQuery(query: FilterQuery, { owner, keys }: Viewer): SampleFilter {
   const now = Date.now();
   const given: Record<string, string> = {};
   const times: { since?: number; until?: number } = {};
@@ -78,13 +79,13 @@ export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilt
     ...times,
     ...(owner !== undefined && { owner }),
     ...(Object.fromEntries(further) as Partial<SampleFilter>),
+    ...(query.key && { key: keys?.idOf(query.key) ?? query.key }),
     ...(q !== '' && { q }),
   };
 }
 
 /** Conditions that commands do not know, and how each is read. */
 const FURTHER: readonly (readonly [keyof FilterQuery, (text: string) => unknown])[] = [
-  ['key', String],
   ['client', pattern],
   ['target', pattern],
   ['made', String],
@@ -177,7 +178,7 @@ export async function samplesPage(
     ...(before && { before }),
     limit: limit + 1,
   });
-  const shown = rows.slice(0, limit).map((row) => priced(row, prices));
+  const shown = rows.slice(0, limit).map((row) => priced(row, prices, viewer.keys));
   const hits =
     found &&
     Object.fromEntries(
@@ -197,10 +198,14 @@ export async function samplesPage(
 /** An exchange in the list. Costs are in USD; null where the model has no price. */
 export interface UiRow extends SampleRow {
   readonly cost: number | null;
+  /** Of a key made at run time, whose id is the `owner`. */
+  readonly key_name?: string;
 }
 
-export function priced(row: SampleRow, prices: Prices): UiRow {
-  return { ...row, cost: costAt(prices, row.target, tokensCounted(row)) };
+export function priced(row: SampleRow, prices: Prices, keys?: KeyNames): UiRow {
+  const name = keys?.nameOf(row.owner);
+  const cost = costAt(prices, row.target, tokensCounted(row));
+  return { ...row, cost, ...(name !== undefined && { key_name: name }) };
 }
 
 function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: string): boolean {

@@ -82,7 +82,7 @@ export function createLive(sources: LiveSources) {
         if (known.length > 0) stream.send({ type: 'gone', ids: known });
       };
       const row = (one: SampleRow) => {
-        const row = priced(one, sources.prices);
+        const row = priced(one, sources.prices, viewer.keys);
         if (!fits(row, filter)) return gone([one.id]);
         shown.add(one.id);
         stream.send({ type: 'row', row });

@@ -20,6 +20,12 @@ export interface ReplicaSamples {
     | undefined;
 }
 
+/** Names of the keys made at run time, whose exchanges carry their ids. */
+export interface KeyNames {
+  nameOf(id: string): string | undefined;
+  idOf(name: string): string | undefined;
+}
+
 export interface UiOptions extends SampleServices {
   readonly version: string;
   /** Checks key, Host and Origin, as for model requests. */
@@ -32,6 +38,7 @@ export interface UiOptions extends SampleServices {
   mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
   /** Its mode may be switched here, and the exchanges that it holds in memory are shown. */
   readonly recorder: Pick<Recorder, 'mode' | 'switchMode' | 'recent' | 'running' | 'look'>;
+  readonly keys: KeyNames;
   /** `usage`, `spend` and `health`, as the admin API answers them. */
   readonly reports: Readonly<
     Record<string, (query: URLSearchParams) => Response | Promise<Response>>

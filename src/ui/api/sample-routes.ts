@@ -38,7 +38,7 @@ export const sampleRoutes = (context: ApiContext) =>
         .resolve(async ({ params, viewer }) => ({
           recorded: await context.recorded(params.id, viewer),
         }))
-        .get('', ({ recorded }) => json(detailOf(recorded, context.prices)))
+        .get('', ({ recorded }) => json(detailOf(recorded, context.prices, context.options.keys)))
         .get('/diff', ({ recorded, query }) => jsonInSlices(diffOf(recorded, query)), {
           query: Type.Object({ a: Type.Optional(Type.String()), b: Type.Optional(Type.String()) }),
         })

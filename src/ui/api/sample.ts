@@ -14,6 +14,7 @@ import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.
 import type { Recorded } from './bodies/said.ts';
 import type { Viewer } from './guard.ts';
 import { priced } from './list.ts';
+import type { KeyNames } from './options.ts';
 
 const ID = /^req_\d+_[0-9A-Za-z]+$/;
 
@@ -24,18 +25,18 @@ const ID = /^req_\d+_[0-9A-Za-z]+$/;
 export function metaFor(store: SampleStore, id: string, { owner }: Viewer): SampleMeta {
   const meta = ID.test(id) ? store.find(id) : undefined;
   if (meta === undefined || (owner !== undefined && meta.owner !== owner)) {
-    throw new GatewayError('not_found', `There is no sample "${id.slice(0, 100)}".`);
+    throw new GatewayError('not_found', `There is no exchange "${id.slice(0, 100)}".`);
   }
   return meta;
 }
 
-export function detailOf({ store, meta, parts }: Recorded, prices: Prices) {
+export function detailOf({ store, meta, parts }: Recorded, prices: Prices, keys: KeyNames) {
   const hops = hopsOf(store, meta, prices, parts);
   const cost = costOfExchange(meta, hops, prices);
   const [a, b] = stagesToCompare(meta);
   const stageInfoOf = (stage: string) => meta.edges.find((one) => one.stage === stage);
   return {
-    row: { ...priced(store.row(meta), prices), cost },
+    row: { ...priced(store.row(meta), prices, keys), cost },
     /** As in the meta file, notes included; `meta.edges` is the whole list of bodies. */
     meta,
     hops: hops.map(hopView),

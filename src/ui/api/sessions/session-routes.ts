@@ -18,6 +18,7 @@ import { type Recorded, saidIn } from '../bodies/said.ts';
 import type { ApiContext } from '../context.ts';
 import { guard, type Viewer } from '../guard.ts';
 import { priced, type UiRow } from '../list.ts';
+import type { KeyNames } from '../options.ts';
 import { askedIn, firstWords } from '../stories.ts';
 import { cacheOf, type Prompt, promptOf, sharedTurns } from './cache-loss.ts';
 
@@ -28,17 +29,22 @@ export const sessionRoutes = (context: ApiContext) =>
   new Elysia()
     .use(guard(context.options))
     .get('/sessions', ({ viewer }) =>
-      json({ sessions: sessionsOf(context.store, context.prices, viewer.owner) }),
+      json({ sessions: sessionsOf(context.store, context.prices, viewer.owner, viewer.keys) }),
     )
     .get('/sessions/:id', async ({ params, viewer }) =>
       json(await sessionView(params.id, viewer, context)),
     );
 
 /** The sessions of the newest exchanges. @param owner only those of this key */
-export function sessionsOf(store: SampleStore, prices: Prices, owner: string | undefined) {
+export function sessionsOf(
+  store: SampleStore,
+  prices: Prices,
+  owner: string | undefined,
+  keys?: KeyNames,
+) {
   const rows = store.list({ ...(owner !== undefined && { owner }), limit: MAX_ROWS });
   const groups = Map.groupBy(
-    rows.filter(({ session }) => session !== '').map((row) => priced(row, prices)),
+    rows.filter(({ session }) => session !== '').map((row) => priced(row, prices, keys)),
     ({ session }) => session,
   );
   return [...groups].map(([id, own]) => sessionRow(id, own));
@@ -63,7 +69,7 @@ function sessionRow(id: string, rows: readonly UiRow[]) {
   return {
     id,
     client: first.client,
-    key: first.owner,
+    key: first.key_name ?? first.owner,
     models: [...new Set(rows.map(({ model }) => model))].filter((model) => model !== ''),
     /** The first exchange of its conversation. */
     first: first.id,
@@ -109,7 +115,7 @@ async function sessionView(id: string, viewer: Viewer, context: ApiContext) {
     const recorded = await context.recorded(row.id, viewer).catch(() => undefined);
     // It may have been removed meanwhile.
     if (recorded !== undefined) {
-      const step = stepOf(recorded, priced(row, context.prices), threads);
+      const step = stepOf(recorded, priced(row, context.prices, viewer.keys), threads);
       steps.push(await runInSlices(step));
     }
     await othersTurn();

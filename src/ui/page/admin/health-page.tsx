@@ -150,7 +150,7 @@ function Quotas({ quotas, quotas_seen }: Line) {
           {limit !== null && t` of ${short(limit)}`}
           {` ${KINDS[kind] ?? kind}`}
           {resets_at !== null && Date.parse(resets_at) > Date.now() && (
-            <Soft>{rich`, whole ${<When iso={resets_at} />}`}</Soft>
+            <Soft>{rich`, resets ${<When iso={resets_at} />}`}</Soft>
           )}
         </div>
       ))}

@@ -10,7 +10,7 @@ import type { KeyView } from './api.ts';
 
 export const STATES = {
   revoked: [t`revoked`, ''],
-  blocked: [t`blocked`, 'bad'],
+  blocked: [t`blocked`, ''],
   expired: [t`expired`, 'bad'],
   soon: [t`expires soon`, 'warn'],
   active: [t`active`, 'ok'],

@@ -15,7 +15,7 @@ import { rich, t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
 import { type ExchangeRoute, filtersOf, go, hashOf, TABS, type Tab } from '../kit/route.ts';
 import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
-import { protocolName } from '../list/row-cells.tsx';
+import { keyOf, protocolName } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 import { RawTab } from './raw-tab.tsx';
 import type { ViewProps } from './stages.tsx';
@@ -81,7 +81,7 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
         {missing ? (
           <div class="blank missing">
             <h1 class="sr">{t`Not found`}</h1>
-            <Problem text={problem} />
+            <p>{t`There is no exchange ${id}.`}</p>
             <p>
               {rich`It may have been removed since, or belong to another key. 
               ${<a href={hashOf({ name: 'list', query: {} })}>{t`Show all exchanges`}</a>}`}
@@ -163,7 +163,7 @@ function factsOf(detail: SampleDetail, info: Info, statusText: string): readonly
       </a>,
     ],
     meta.route !== undefined && [t`Route`, meta.route],
-    info.sees === 'all' && meta.owner !== undefined && [t`Key`, meta.owner],
+    info.sees === 'all' && row.owner !== '' && [t`Key`, keyOf(row)],
     meta.masked > 0 && [t`Masked`, several(meta.masked, 'credential')],
     (meta.redacted?.length ?? 0) > 0 && [t`Blanked`, meta.redacted!.join(', ')],
   ];

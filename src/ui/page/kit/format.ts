@@ -90,12 +90,12 @@ const DAY = 24 * HOUR;
 
 /** `12 s`, `5 min`, `3 h 20 min`, `4 days`. @param ms not negative */
 export function lasting(ms: number): string {
-  if (ms < MINUTE) return `${Math.max(1, Math.round(ms / 1000))} s`;
-  if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`;
+  if (ms < MINUTE) return t`${Math.max(1, Math.round(ms / 1000))} s`;
+  if (ms < HOUR) return t`${Math.round(ms / MINUTE)} min`;
   if (ms < DAY) {
     const minutes = Math.round((ms % HOUR) / MINUTE);
     const hours = Math.floor(ms / HOUR);
-    return minutes === 0 || hours > 9 ? `${hours} h` : `${hours} h ${minutes} min`;
+    return minutes === 0 || hours > 9 ? t`${hours} h` : t`${hours} h ${minutes} min`;
   }
   const days = Math.round(ms / DAY);
   return several(days, 'day');

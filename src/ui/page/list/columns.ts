@@ -20,18 +20,18 @@ const ASKED = 120;
 
 export const COLUMNS: readonly Column[] = [
   { name: 'time', title: t`Time`, width: '96px', sort: 'time', fixed: true },
-  { name: 'status', title: t`Status`, width: 'minmax(96px, 0.9fr)', sort: 'status', fixed: true },
+  { name: 'status', title: t`Status`, width: 'minmax(96px, 1.3fr)', sort: 'status', fixed: true },
   { name: 'entry', title: t`Protocol`, width: '76px' },
   {
     name: 'route',
     title: t`Model → target`,
-    width: 'minmax(170px, 2.4fr)',
+    width: 'minmax(170px, 2.1fr)',
     sort: 'model',
     fixed: true,
   },
   { name: 'session', title: t`Session`, width: '96px', sort: 'session', extra: true },
   { name: 'hops', title: t`Hops`, width: '40px', sort: 'hops' },
-  { name: 'notes', title: t`Notes`, width: 'minmax(120px, 1.5fr)' },
+  { name: 'notes', title: t`Notes`, width: 'minmax(120px, 1.4fr)' },
   { name: 'tokens', title: t`Tokens in`, width: '64px', sort: 'tokens' },
   { name: 'cached', title: t`Cached`, width: '58px', sort: 'cached', extra: true },
   { name: 'out', title: t`out`, width: '52px', sort: 'out' },

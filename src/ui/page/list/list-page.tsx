@@ -11,6 +11,7 @@ import { chosenLook } from './columns.ts';
 import { ExchangeList, type ListHandle } from './exchange-list.tsx';
 import { Filters } from './filters.tsx';
 import { KeepLine } from './keep-line.tsx';
+import { keyOf } from './row-cells.tsx';
 import { type Feed, openRows, type Rows } from './rows.ts';
 
 const MAX_ROWS_SUGGESTED = 1000;
@@ -117,7 +118,7 @@ function valuesOf(rows: readonly UiRow[]): Readonly<Record<string, readonly stri
     model: distinct(({ model }) => [model]),
     target: distinct(({ target }) => [target]),
     client: distinct(({ client }) => [client]),
-    key: distinct(({ owner }) => [owner]),
+    key: distinct((row) => [keyOf(row)]),
     session: distinct(({ session }) => [session]),
     error: distinct(({ error }) => [error]),
     note: distinct(({ notes }) => notes.split(',').map((note) => note.split('=')[0]!)),

@@ -34,7 +34,7 @@ export function rowLabel(row: UiRow, story: Story | undefined): string {
     row.in_memory ? t`in memory only` : '',
     row.made_by && t`made by ${row.made_by}`,
     row.client,
-    row.owner && t`key ${row.owner}`,
+    row.owner && t`key ${keyOf(row)}`,
     story?.asked && t`asked: ${story.asked}`,
     story?.answered && t`answered: ${story.answered}`,
   ];
@@ -211,6 +211,9 @@ const Found = ({ before, hit, after }: Hit) => (
   </span>
 );
 
+/** The key of an exchange as people call it. */
+export const keyOf = ({ owner, key_name }: UiRow): string => key_name ?? owner;
+
 /** Values that filter the list when they are clicked: class, name of the filter, value, title. */
 const VALUES: readonly (readonly [
   string,
@@ -220,7 +223,7 @@ const VALUES: readonly (readonly [
 ])[] = [
   ['made', 'made', ({ made_by }) => made_by, (value) => t`Only what was made by ${value}`],
   ['client', 'client', ({ client }) => client, (value) => t`Only the client ${value}`],
-  ['owner', 'key', ({ owner }) => owner, (value) => t`Only the key ${value}`],
+  ['owner', 'key', keyOf, (value) => t`Only the key ${value}`],
 ];
 
 /** Who asked what, and what was answered; for a search, where its words stand. */

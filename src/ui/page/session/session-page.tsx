@@ -9,6 +9,7 @@ import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
 import { said, t } from '../kit/language.ts';
 import { hashOf } from '../kit/route.ts';
 import { Button, type Fact, Facts, Legend, Problem } from '../kit/ui.tsx';
+import { keyOf } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 
 const RELOAD_AFTER_MS = 1500;
@@ -118,7 +119,7 @@ function factsOf({ steps, totals }: SessionView): readonly Fact[] {
   const tones = steps.map(({ row }) => toneOf(row));
   const failed = tones.filter((tone) => tone === 'bad').length;
   const retried = tones.filter((tone) => tone === 'warn').length;
-  const owner = steps[0]?.row.owner ?? '';
+  const key = steps[0] === undefined ? '' : keyOf(steps[0].row);
   return [
     [t`Exchanges`, count(steps.length)],
     failed > 0 && [t`Failed`, count(failed)],
@@ -134,7 +135,7 @@ function factsOf({ steps, totals }: SessionView): readonly Fact[] {
       t`${several(lost.length, 'time')}, ${short(tokensLost)} tokens`,
     ],
     totals.cost !== null && [t`Cost`, usd(totals.cost)],
-    owner !== '' && [t`Key`, owner],
+    key !== '' && [t`Key`, key],
   ];
 }
 
