@@ -106,6 +106,7 @@ const PAGE_MAY = [
   'src/conversation/events.ts',
   'src/lib/json/json.ts',
   'src/lib/json/pointer.ts',
+  'src/lib/text/quoted-words.ts',
   'src/lib/text/text-diff.ts',
   'src/samples/store/row-order.ts',
 ];

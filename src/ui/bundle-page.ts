@@ -39,21 +39,11 @@ export function bundlePage(): Record<string, string> {
  * Today's browsers read `:-webkit-any(…)` too, and count it as a class, so that such a copy beats rules that the
  * source puts above it.
  */
-function withoutOldSelectors(css: string): string {
-  const kept: string[] = [];
-  let from = 0;
-  for (let at = oldSelector(css, 0); at >= 0; at = oldSelector(css, from)) {
-    const rule = Math.max(css.lastIndexOf('{', at), css.lastIndexOf('}', at)) + 1;
-    kept.push(css.slice(from, rule));
-    from = css.indexOf('}', css.indexOf('{', at)) + 1;
-  }
-  return kept.join('') + css.slice(from);
-}
-
-/** Where the next such selector begins; negative: there is none. */
-function oldSelector(css: string, from: number): number {
-  const found = [':-webkit-any(', ':-moz-any(']
-    .map((mark) => css.indexOf(mark, from))
-    .filter((at) => at >= 0);
-  return found.length === 0 ? -1 : Math.min(...found);
-}
+const withoutOldSelectors = (css: string): string =>
+  css
+    .split(/(?<=\})/)
+    .map((rule) => {
+      const at = rule.search(/:-(?:webkit|moz)-any\(/);
+      return at < 0 ? rule : rule.slice(0, rule.lastIndexOf('{', at) + 1);
+    })
+    .join('');

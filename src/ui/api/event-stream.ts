@@ -14,10 +14,9 @@ export interface EventStreamOptions {
   readonly signal: AbortSignal;
   /** Called once when the stream ends, on either side. */
   readonly onClose: () => void;
-  /** Milliseconds between two heartbeats. */
-  readonly heartbeat?: number;
 }
 
+const HEARTBEAT_MS = 15_000;
 /** Most bytes that wait for a page that does not read; beyond it the stream ends and the page reconnects. */
 const MAX_WAITING = 8 * 2 ** 20;
 
@@ -54,7 +53,7 @@ export function eventStream<E extends { readonly type: string }>(
     },
     new ByteLengthQueuingStrategy({ highWaterMark: MAX_WAITING }),
   );
-  beat = setInterval(() => write(': \n\n'), options.heartbeat ?? 15_000);
+  beat = setInterval(() => write(': \n\n'), HEARTBEAT_MS);
   beat.unref();
   options.signal.addEventListener('abort', close);
   return {

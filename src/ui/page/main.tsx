@@ -24,7 +24,7 @@ import { KeyList } from './kit/key-list.tsx';
 import { type PageProps, PLACES, placesFor, readerOf, titleOf } from './kit/places.ts';
 import { currentRoute, filtersOf, go, hashOf } from './kit/route.ts';
 import { applyTheme, LanguageSwitch, ThemeSwitch } from './kit/theme.tsx';
-import { Button, Problem } from './kit/ui.tsx';
+import { Button, Problem, Tabs } from './kit/ui.tsx';
 import { ListPage } from './list/list-page.tsx';
 import { askFirstRows, type Feed } from './list/rows.ts';
 import { SessionPage } from './session/session-page.tsx';
@@ -159,7 +159,15 @@ function App({ info, route, switched }: AppProps) {
         <a class="brand" href="#/">
           <b>hop</b>gate
         </a>
-        <Places info={info} route={route} />
+        <Tabs
+          class="places"
+          label={t`Pages`}
+          links={placesFor(info).map((place) => [
+            place.title,
+            hashOf(place.at(route.query)),
+            place.holds(route),
+          ])}
+        />
         <span class="space-between" />
         {info && <span class="recording mode">{recordingText(info)}</span>}
         {info?.sees === 'own' && (
@@ -216,28 +224,6 @@ function recordingText({ samples: { mode, by_route } }: Info): string {
   if (by_route) return t`recording: by route`;
   if (mode === 'all') return '';
   return mode === 'off' ? t`recording is off` : t`recording: failures only`;
-}
-
-function Places({ info, route }: Pick<AppProps, 'info' | 'route'>) {
-  const nav = useRef<HTMLElement>(null);
-  useLayoutEffect(() => {
-    // In a narrow window the places are a strip that scrolls.
-    const current = nav.current!.querySelector('[aria-current]');
-    current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }, [titleOf(route)]);
-  return (
-    <nav class="places" aria-label={t`Pages`} ref={nav}>
-      {placesFor(info).map((place) => (
-        <a
-          key={place.title}
-          href={hashOf(place.at(route.query))}
-          aria-current={place.holds(route) ? 'page' : undefined}
-        >
-          {place.title}
-        </a>
-      ))}
-    </nav>
-  );
 }
 
 /** A place that fills the whole page. */

@@ -3,6 +3,7 @@
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Block } from '../../../conversation/types.ts';
 import { Rests, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
+import { quotedWords } from '../../../lib/text/quoted-words.ts';
 import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
 import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
@@ -79,7 +80,7 @@ export class TextSearch {
     const now = performance.now();
     const last = this.#last;
     if (last?.q === q && last.owner === owner && now < last.until) return last.found;
-    const found = this.#find(wordsOf(q), owner);
+    const found = this.#find(quotedWords(q), owner);
     this.#last = { q, owner, until: now + KEPT, found };
     return found;
   }
@@ -189,16 +190,6 @@ export class TextSearch {
       }
     }
   }
-}
-
-/** `login "a b" bug` as its words; quotes hold words together. */
-function wordsOf(q: string): readonly string[] {
-  const words: string[] = [];
-  for (const [i, part] of q.split('"').entries()) {
-    if (i % 2 === 1) words.push(part);
-    else words.push(...part.split(/\s+/));
-  }
-  return words.map((word) => word.trim()).filter((word) => word !== '');
 }
 
 const BEFORE = 24;

@@ -5,7 +5,7 @@ import { CopyButton } from '../kit/copy.tsx';
 import { count, minuteOf, several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
-import { go, hashOf, type Route } from '../kit/route.ts';
+import { adminRoute, go, hashOf, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, Soft, State, When } from '../kit/ui.tsx';
 import { type ChainReport, getAudit, verifyAudit } from './api.ts';
@@ -52,12 +52,7 @@ export function AuditPage({ route }: { route: Route }) {
           {key !== '' && (
             <p class="admin-filter">
               {rich`Only the key ${<code>{key}</code>} 
-              ${(
-                <Button
-                  class="tiny"
-                  onClick={() => go({ name: 'admin', page: 'audit', id: '', query: {} })}
-                >{t`Show all`}</Button>
-              )}`}
+              ${<Button class="tiny" onClick={() => go(adminRoute('audit'))}>{t`Show all`}</Button>}`}
             </p>
           )}
           {found.data.length === 0 ? (
@@ -113,7 +108,7 @@ const Entries = ({ all }: { all: readonly AuditEntry[] }) => (
 );
 
 const KeyLink = ({ target, before, after }: AuditEntry) => (
-  <a href={hashOf({ name: 'admin', page: 'keys', id: target, query: {} })} title={target}>
+  <a href={hashOf(adminRoute('keys', target))} title={target}>
     {String((after ?? before)?.name ?? target)}
   </a>
 );

@@ -3,7 +3,7 @@
 import type { BudgetsReport, OwnedBudgetReport } from '../../../admin/api.ts';
 import { percent, usd } from '../kit/format.ts';
 import { rich, t } from '../kit/language.ts';
-import { hashOf } from '../kit/route.ts';
+import { adminRoute, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Soft, When } from '../kit/ui.tsx';
 
@@ -138,11 +138,7 @@ const nameOf = ({ name, key_name }: OwnedBudgetReport): string =>
 
 function Owner({ key: id, key_name, labels }: OwnedBudgetReport) {
   if (id !== null) {
-    return (
-      <>
-        {rich`key ${<a href={hashOf({ name: 'admin', page: 'keys', id, query: {} })}>{key_name ?? id}</a>}`}
-      </>
-    );
+    return <>{rich`key ${<a href={hashOf(adminRoute('keys', id))}>{key_name ?? id}</a>}`}</>;
   }
   const pairs = Object.entries(labels ?? {});
   if (pairs.length === 0) return <>{t`all requests`}</>;

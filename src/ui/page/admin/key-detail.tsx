@@ -8,7 +8,7 @@ import { Ask, Form, type Question, Select } from '../kit/form.tsx';
 import { count, several, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { go, hashOf } from '../kit/route.ts';
+import { adminRoute, go, hashOf } from '../kit/route.ts';
 import { Button, Facts, State, When } from '../kit/ui.tsx';
 import {
   changeKey,
@@ -76,7 +76,7 @@ export function NewKey() {
             save={async (fields) => {
               const made = await createKey(fields);
               issued.set(made.id, made.key);
-              go({ name: 'admin', page: 'keys', id: made.id, query: {} }, true);
+              go(adminRoute('keys', made.id), true);
             }}
           />
         </section>
@@ -216,12 +216,7 @@ export function KeyDetail({ id }: { id: string }) {
             />
             <p>
               <a
-                href={hashOf({
-                  name: 'admin',
-                  page: 'usage',
-                  id: '',
-                  query: { by: 'model', key: key.id },
-                })}
+                href={hashOf(adminRoute('usage', '', { by: 'model', key: key.id }))}
               >{t`Usage over time`}</a>
             </p>
           </section>
@@ -253,7 +248,7 @@ const Secret = ({ secret, hide }: { secret: string; hide: () => void }) => (
 function KeyFacts({ id, source, expires, created, updated, revoked, secrets = [] }: KeyView) {
   const moment = (name: string, iso: string | null | undefined) =>
     iso != null && ([name, <When key={name} iso={iso} />] as const);
-  const changes = { name: 'admin', page: 'audit', id: '', query: { key: id } } as const;
+  const changes = adminRoute('audit', '', { key: id });
   return (
     <Facts
       class="fact-list"

@@ -6,7 +6,7 @@ import { Snippet } from '../kit/copy.tsx';
 import { count, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
-import { type AdminRoute, go, hashOf, type Query, type Route } from '../kit/route.ts';
+import { type AdminRoute, adminRoute, go, hashOf, type Query } from '../kit/route.ts';
 import { Search } from '../kit/search.tsx';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
@@ -28,13 +28,13 @@ const EXAMPLE = `budgets:
     warn: [0.5, 0.8]
     over: refuse`;
 
-const listRoute = (query: Query = {}): Route => ({ name: 'admin', page: 'keys', id: '', query });
-const keyRoute = (id: string): Route => ({ name: 'admin', page: 'keys', id, query: {} });
-const keyLink = (id: string): string => hashOf(keyRoute(id));
-
 export function KeysPage({ route }: { route: AdminRoute }) {
   const { id, query } = route;
-  useKeys(id === '' ? { n: () => go(keyRoute('new')) } : { Escape: () => go(listRoute()) });
+  useKeys(
+    id === ''
+      ? { n: () => go(adminRoute('keys', 'new')) }
+      : { Escape: () => go(adminRoute('keys')) },
+  );
   if (id === 'new') return <NewKey />;
   return id === '' ? <KeyList query={query} /> : <KeyDetail key={id} id={id} />;
 }
@@ -59,7 +59,7 @@ function KeyList({ query }: { query: Query }) {
   useLayoutEffect(() => {
     if (asked) budgets.current?.scrollIntoView();
   }, [asked]);
-  const change = (changes: Query) => go(listRoute({ ...query, ...changes }), true);
+  const change = (changes: Query) => go(adminRoute('keys', '', { ...query, ...changes }), true);
   const more = async () => {
     if (found === undefined) return;
     const page = await listKeys({ ...wanted, after: found.next ?? undefined });
@@ -81,7 +81,7 @@ function KeyList({ query }: { query: Query }) {
         />
         {t`Show revoked keys`}
       </label>
-      <a class="button primary" href={keyLink('new')}>{t`New key`}</a>
+      <a class="button primary" href="#/keys/new">{t`New key`}</a>
     </>
   );
   return (
@@ -97,12 +97,12 @@ function KeyList({ query }: { query: Query }) {
             <KeyTable {...found} />
           ) : query.q ? (
             <Blank title={t`No key fits this search`}>
-              <Button onClick={() => go(listRoute())}>{t`Show all`}</Button>
+              <Button onClick={() => go(adminRoute('keys'))}>{t`Show all`}</Button>
             </Blank>
           ) : (
             <Blank title={t`There are no keys yet`}>
               <p>{t`Create one for each person, program or team that uses this gateway. Each has its own limits, budget and bill.`}</p>
-              <a class="button primary" href={keyLink('new')}>{t`New key`}</a>
+              <a class="button primary" href="#/keys/new">{t`New key`}</a>
             </Blank>
           )}
           {found.next !== null && (
@@ -157,7 +157,7 @@ const limitsOf = ({ limits }: KeyView): readonly string[] =>
 
 const Name = ({ id, name, source, labels = {} }: KeyView) => (
   <>
-    <a class="name" href={keyLink(id)}>
+    <a class="name" href={hashOf(adminRoute('keys', id))}>
       {name}
     </a>
     {source === 'configuration' && (

@@ -7,7 +7,7 @@ import { act, saveFile } from '../kit/copy.tsx';
 import { count, percent, several, short, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
-import { hashOf, type Query, type Route, refine } from '../kit/route.ts';
+import { adminRoute, hashOf, type Query, type Route, refine } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
 import { getUsage, report, tokensIn, tokensOut } from './api.ts';
@@ -248,7 +248,7 @@ function GroupName({ by, group }: { by: string; group: UsageGroup }) {
   const text = nameOf(group);
   if (name === null || name === '') return <Soft>{text}</Soft>;
   if (by !== 'key' || name.startsWith('jwt:')) return <>{text}</>;
-  return <a href={hashOf({ name: 'admin', page: 'keys', id: name, query: {} })}>{text}</a>;
+  return <a href={hashOf(adminRoute('keys', name))}>{text}</a>;
 }
 
 function Cost({ cost_usd, unpriced, tries }: UsageGroup) {

@@ -13,7 +13,15 @@ import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
 import { useGet, useKeys } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
-import { type ExchangeRoute, filtersOf, go, hashOf, TABS, type Tab } from '../kit/route.ts';
+import {
+  type ExchangeRoute,
+  exchangeLink,
+  filtersOf,
+  go,
+  hashOf,
+  TABS,
+  type Tab,
+} from '../kit/route.ts';
 import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
 import { keyOf, protocolName } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
@@ -40,7 +48,6 @@ const RELOAD_AFTER_MS = 1000;
 
 export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute }) {
   const { id, tab } = route;
-  const tabs = useRef<HTMLDivElement>(null);
   const body = useRef<HTMLDivElement>(null);
   const { data: detail, problem } = useGet('/samples/:id', { id }, ({ row }) =>
     row.state === 'open' ? RELOAD_AFTER_MS : undefined,
@@ -48,9 +55,6 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
   const missing = detail === undefined && problem !== undefined;
   useLayoutEffect(() => {
     body.current!.scrollTop = 0;
-    // A narrow window does not show all tabs.
-    const current = tabs.current?.querySelector('[aria-current]');
-    current?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [tab]);
   // A view's own state is dropped; only the filters of the list stay.
   const at = (next: Tab) => ({ ...route, tab: next, query: filtersOf(route.query) });
@@ -66,17 +70,16 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
       <header class="exchange-head">
         {detail && <Head detail={detail} info={info} route={route} />}
       </header>
-      <div ref={tabs}>
-        {!missing && (
-          <Tabs
-            label={t`Views of this exchange`}
-            links={TABS.map(([name, title]) => {
-              const here = name === tab || (name === 'messages' && tab === 'stream');
-              return [title, hashOf(here ? route : at(name)), here];
-            })}
-          />
-        )}
-      </div>
+      {!missing && (
+        <Tabs
+          label={t`Views of this exchange`}
+          numbered
+          links={TABS.map(([name, title]) => {
+            const here = name === tab || (name === 'messages' && tab === 'stream');
+            return [title, hashOf(here ? route : at(name)), here];
+          })}
+        />
+      )}
       <div class="tab-body" id="tab-body" tabIndex={-1} ref={body}>
         {missing ? (
           <div class="blank missing">
@@ -84,7 +87,7 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
             <p>{t`There is no exchange ${id}.`}</p>
             <p>
               {rich`It may have been removed since, or belong to another key. 
-              ${<a href={hashOf({ name: 'list', query: {} })}>{t`Show all exchanges`}</a>}`}
+              ${<a href="#/">{t`Show all exchanges`}</a>}`}
             </p>
           </div>
         ) : (
@@ -173,7 +176,7 @@ function Actions({ row, sendable, route }: SampleDetail & { readonly route: Exch
   const link = (tab: Tab, text: string) => (
     <a
       class="button"
-      href={hashOf({ ...route, tab, query: filtersOf(route.query) })}
+      href={exchangeLink(row.id, tab)}
       aria-current={route.tab === tab ? 'page' : undefined}
     >
       {text}

@@ -48,7 +48,7 @@ export function TalkTab({ detail, route }: ViewProps) {
   const halves = useRef<HTMLDivElement>(null);
   const ready = asked.view !== undefined && answered.view !== undefined;
   useLayoutEffect(() => {
-    if (ready) highlight(halves.current!, q, true);
+    if (ready) highlight(halves.current!, q);
   }, [ready, q, as]);
   const show = (next: string) => refine({ as: next });
   useKeys({ v: () => show(vendor ? '' : 'vendor') }, 2);

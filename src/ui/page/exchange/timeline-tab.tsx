@@ -6,7 +6,7 @@ import type { SampleDetail } from '../../api/api.ts';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
-import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { exchangeLink } from '../kit/route.ts';
 import { type Column, Table } from '../kit/table.tsx';
 import { Banner, type Child, Soft } from '../kit/ui.tsx';
 import { isCutOff, statusLabel } from '../list/status.ts';
@@ -192,8 +192,7 @@ interface NoteItemProps {
 function NoteItem({ id, name, all }: NoteItemProps) {
   const placed = all.filter(({ where, what }) => where !== undefined || what !== undefined);
   const places = Map.groupBy(placed, ({ where, what }) => JSON.stringify([where, what]));
-  const query = { ...filtersOf(currentRoute().query), rule: name };
-  const href = hashOf({ name: 'exchange', id, tab: 'diff', query });
+  const href = exchangeLink(id, 'diff', { rule: name });
   return (
     <li>
       <div class="notename">

@@ -4,7 +4,7 @@ import type { SampleDetail, TryView } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
 import { bytes, millis } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
-import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { exchangeLink } from '../kit/route.ts';
 import { Legend } from '../kit/ui.tsx';
 import { toneOf } from '../list/status.ts';
 
@@ -106,9 +106,8 @@ function LineView({ line, id, steps, end }: LineViewProps) {
   );
   const cls = `line${line.indent ? ' indent' : ''}`;
   if (line.stage === null) return <div class={cls}>{content}</div>;
-  const query = { ...filtersOf(currentRoute().query), edge: line.stage };
   return (
-    <a class={cls} href={hashOf({ name: 'exchange', id, tab: 'messages', query })}>
+    <a class={cls} href={exchangeLink(id, 'messages', { edge: line.stage })}>
       {content}
     </a>
   );

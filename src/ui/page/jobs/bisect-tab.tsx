@@ -9,13 +9,13 @@ import { CopyButton } from '../kit/copy.tsx';
 import { Field } from '../kit/form.tsx';
 import { bytes, count, percent } from '../kit/format.ts';
 import { said, t } from '../kit/language.ts';
-import { type ExchangeRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { exchangeLink } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Legend, Soft } from '../kit/ui.tsx';
 import { JobTab } from './job-tab.tsx';
 
 export function BisectTab(props: ViewProps) {
-  const { info, route } = props;
+  const { info } = props;
   const { row } = props.detail;
   const fine = row.error === '' && row.status < 400 && row.state === 'done';
   return (
@@ -58,7 +58,7 @@ export function BisectTab(props: ViewProps) {
                   </p>
                 ),
             )}
-            {end?.result?.kind === 'bisect' && <Outcome result={end.result.result} route={route} />}
+            {end?.result?.kind === 'bisect' && <Outcome result={end.result.result} />}
             {probes.length > 0 && (
               <>
                 <Curve probes={probes} />
@@ -100,12 +100,11 @@ const RESULTS = {
   'does-not-fail': t`It no longer fails`,
 } as const;
 
-function Outcome({ result, route }: { result: BisectResult; route: ExchangeRoute }) {
+function Outcome({ result }: { result: BisectResult }) {
   const { cause, failure, failure_rate: rate, minimal, samples } = result;
-  const query = filtersOf(route.query);
   const sample = (id: string | null, text: string) =>
     id !== null && (
-      <a class="button" href={hashOf({ name: 'exchange', id, tab: 'messages', query })}>
+      <a class="button" href={exchangeLink(id, 'messages')}>
         {text}
       </a>
     );

@@ -18,7 +18,7 @@ import { Field, Options, Select, Word } from '../kit/form.tsx';
 import { clock, count, several, usd } from '../kit/format.ts';
 import { useGet, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { type ExchangeRoute, filtersOf, go, hashOf, withQuery } from '../kit/route.ts';
+import { type ExchangeRoute, exchangeLink, go, withQuery } from '../kit/route.ts';
 import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
 
 /** The fields that both have. */
@@ -178,7 +178,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
   );
 }
 
-function EarlierJobs({ detail: { row }, kind, route }: JobTabProps) {
+function EarlierJobs({ detail: { row }, kind }: JobTabProps) {
   // Without the list there are no links; starting a job reports the problem.
   const { data } = useGet('/jobs');
   const mine = data?.jobs.filter((job) => job.sample === row.id && job.kind === kind) ?? [];
@@ -187,10 +187,7 @@ function EarlierJobs({ detail: { row }, kind, route }: JobTabProps) {
     <p class="earlier">
       <Soft>{t`Earlier:`}</Soft>
       {mine.slice(0, 8).map(({ id, started, state, done }) => (
-        <a
-          key={id}
-          href={hashOf({ ...route, tab: kind, query: { ...filtersOf(route.query), job: id } })}
-        >
+        <a key={id} href={exchangeLink(row.id, kind, { job: id })}>
           {`${clock(started)} ${stateWords(state).toLowerCase()} (${count(done)})`}
         </a>
       ))}

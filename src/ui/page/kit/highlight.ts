@@ -1,22 +1,18 @@
 /** Marks the words of a search in what is shown, without changing the elements. */
 
+import { quotedWords } from '../../../lib/text/quoted-words.ts';
+
 const MAX = 500;
 
-/** The words of a query; quotes hold words together. */
-const wordsOf = (q: string): readonly string[] =>
-  q
-    .split('"')
-    .flatMap((part, i) => (i % 2 === 1 ? [part] : part.split(/\s+/)))
-    .map((word) => word.trim().toLowerCase())
-    .filter((word) => word !== '');
+const wordsOf = (q: string) => quotedWords(q.toLowerCase());
 
 export function hasWord(text: string, q: string): boolean {
   const lower = text.toLowerCase();
   return wordsOf(q).some((word) => lower.includes(word));
 }
 
-/** Marks all places inside `root`; the first one is scrolled into view when `show` is set. */
-export function highlight(root: Element, q: string, show: boolean): void {
+/** Marks all places inside `root`, and scrolls the first one into view. */
+export function highlight(root: Element, q: string): void {
   // Browsers without this show the texts unmarked.
   if (typeof Highlight === 'undefined') return;
   CSS.highlights.delete('search');
@@ -42,5 +38,5 @@ export function highlight(root: Element, q: string, show: boolean): void {
     }
   }
   CSS.highlights.set('search', new Highlight(...ranges));
-  if (show) ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: 'center' });
+  ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: 'center' });
 }

@@ -71,6 +71,12 @@ export const useGet = <P extends keyof Answers>(
 ): Loaded<Answers[P]> =>
   useLoad((signal) => get(path, params, signal), [path, JSON.stringify(params)], every);
 
+/** Draws the component again. */
+export function useRedraw(): () => void {
+  const [, set] = useState({});
+  return () => set({});
+}
+
 /** Handles a key press; true: it was used. */
 export type Press = (event: KeyboardEvent) => boolean;
 

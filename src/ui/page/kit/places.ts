@@ -3,7 +3,7 @@
 import type { Info } from '../../api/api.ts';
 import { adminKey } from './fetching.ts';
 import { t } from './language.ts';
-import { type AdminPage, filtersOf, type Query, type Route } from './route.ts';
+import { type AdminPage, adminRoute, filtersOf, type Query, type Route } from './route.ts';
 
 /** What a view of the page is drawn from. */
 export interface PageProps {
@@ -25,7 +25,7 @@ export interface Place {
 const adminPlace = (title: string, key: string, page: AdminPage): Place => ({
   title,
   key,
-  at: () => ({ name: 'admin', page, id: '', query: {} }),
+  at: () => adminRoute(page),
   holds: (route) => route.name === 'admin' && route.page === page,
 });
 

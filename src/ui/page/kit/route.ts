@@ -102,6 +102,22 @@ function pathOf(route: Route): string {
   }
 }
 
+/** A page for administrators. @param id what is open on it */
+export const adminRoute = (page: AdminPage, id = '', query: Query = {}): Route => ({
+  name: 'admin',
+  page,
+  id,
+  query,
+});
+
+export const sessionLink = (id: string): string => hashOf({ name: 'session', id, query: {} });
+
+/** The address of a view of an exchange; the filters of the list stay. */
+export function exchangeLink(id: string, tab: Tab, more: Query = {}): string {
+  const query = { ...filtersOf(currentRoute().query), ...more };
+  return hashOf({ name: 'exchange', id, tab, query });
+}
+
 export function filtersOf(query: Query): Query {
   return Object.fromEntries(
     FILTERS.filter((name) => query[name]).map((name) => [name, query[name]!]),

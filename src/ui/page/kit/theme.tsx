@@ -5,18 +5,16 @@ import { LANGUAGE, t } from './language.ts';
 import { keepSetting, setting } from './settings.ts';
 import { Button } from './ui.tsx';
 
-const THEMES = ['system', 'light', 'dark'] as const;
-type Theme = (typeof THEMES)[number];
-const SIGNS: Readonly<Record<Theme, readonly [sign: string, name: string]>> = {
-  system: ['◐', t`system`],
-  light: ['☀', t`light`],
-  dark: ['☾', t`dark`],
-};
+const THEMES = [
+  ['system', '◐', t`system`],
+  ['light', '☀', t`light`],
+  ['dark', '☾', t`dark`],
+] as const;
 
-const chosen = (): Theme => THEMES.find((one) => one === setting('theme')) ?? 'system';
+const chosen = () => THEMES.find(([name]) => name === setting('theme')) ?? THEMES[0];
 
 /** Applies the chosen theme and the language; called once before anything is drawn. */
-export function applyTheme(theme: Theme = chosen()): void {
+export function applyTheme([theme] = chosen()): void {
   const { dataset } = document.documentElement;
   document.documentElement.lang = LANGUAGE;
   if (theme === 'system') delete dataset.theme;
@@ -25,10 +23,10 @@ export function applyTheme(theme: Theme = chosen()): void {
 
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(chosen);
-  const [sign, name] = SIGNS[theme];
+  const [, sign, name] = theme;
   const press = () => {
     const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
-    keepSetting('theme', next === 'system' ? undefined : next);
+    keepSetting('theme', next[0] === 'system' ? undefined : next[0]);
     applyTheme(next);
     setTheme(next);
   };

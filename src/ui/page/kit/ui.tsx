@@ -1,6 +1,7 @@
 /** Small parts that every view is made of. */
 
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { clock, day, fromNow } from './format.ts';
 import { manual } from './language.ts';
 
@@ -114,21 +115,36 @@ export const Segments = <V extends string>({
 
 type TabLink = readonly [title: string, href: string, isCurrent: boolean];
 
-/** Links to views of the same thing. */
-export const Tabs = ({ label, links }: { label: string; links: readonly TabLink[] }) => (
-  <nav class="tabs" aria-label={label}>
-    {links.map(([title, href, isCurrent], i) => (
-      <a
-        key={title}
-        href={href}
-        aria-current={isCurrent ? 'page' : undefined}
-        aria-keyshortcuts={String(i + 1)}
-      >
-        {title}
-      </a>
-    ))}
-  </nav>
-);
+interface TabsProps {
+  readonly label: string;
+  readonly links: readonly TabLink[];
+  readonly class?: 'tabs' | 'places';
+  /** The keys 1, 2, … open them. */
+  readonly numbered?: boolean;
+}
+
+/** Links to places, or to views of the same thing: a strip that scrolls in a narrow window. */
+export function Tabs({ label, links, class: cls = 'tabs', numbered }: TabsProps) {
+  const nav = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    const current = nav.current!.querySelector('[aria-current]');
+    current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [links.findIndex(([, , isCurrent]) => isCurrent)]);
+  return (
+    <nav class={cls} aria-label={label} ref={nav}>
+      {links.map(([title, href, isCurrent], i) => (
+        <a
+          key={title}
+          href={href}
+          aria-current={isCurrent ? 'page' : undefined}
+          aria-keyshortcuts={numbered ? String(i + 1) : undefined}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
 
 /** The colours of a picture with what they stand for. */
 export const Legend = ({ all }: { all: readonly (readonly [tone: string, text: string])[] }) => (

@@ -1,9 +1,9 @@
 /** The live list: only visible rows are drawn, and the scroll position stays when new rows arrive. */
 
-import { useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { UiRow } from '../../api/api.ts';
 import { several } from '../kit/format.ts';
-import { useKeys } from '../kit/hooks.ts';
+import { useKeys, useRedraw } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { useCheap } from '../kit/notes.tsx';
 import type { Query } from '../kit/route.ts';
@@ -60,7 +60,7 @@ const NONE: readonly UiRow[] = [];
 
 export function ExchangeList(props: ExchangeListProps) {
   const { rows, inserted, isHere, open, look: chosen, sort, choose, filter, handle } = props;
-  const [, redraw] = useReducer((times: number) => times + 1, 0);
+  const redraw = useRedraw();
   const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
@@ -105,7 +105,7 @@ export function ExchangeList(props: ExchangeListProps) {
     };
     const observer = new ResizeObserver(() => {
       measure();
-      redraw(undefined);
+      redraw();
     });
     observer.observe(box.current!);
     measure();
@@ -116,7 +116,7 @@ export function ExchangeList(props: ExchangeListProps) {
     if (open === undefined || open === selected.current) return;
     selected.current = open;
     show();
-    redraw(undefined);
+    redraw();
   }, [open]);
 
   // Rows came or went, or have another height: what the reader looks at stays where it is.
@@ -143,7 +143,7 @@ export function ExchangeList(props: ExchangeListProps) {
       }
     }
     if (sought.current) show();
-    redraw(undefined);
+    redraw();
   }, [rows, all, height]);
 
   const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
@@ -169,7 +169,7 @@ export function ExchangeList(props: ExchangeListProps) {
     if (id === selected.current) return;
     selected.current = id;
     intoView(to);
-    redraw(undefined);
+    redraw();
     choose(id, true);
   };
   handle.current = {
@@ -247,7 +247,7 @@ export function ExchangeList(props: ExchangeListProps) {
         }
         onScroll={({ currentTarget }) => {
           if (currentTarget.scrollTop === 0) fresh.current = 0;
-          redraw(undefined);
+          redraw();
         }}
         onClick={press}
       >

@@ -1,8 +1,9 @@
 /** The list with its filters; also the narrow column beside an open exchange. */
 
-import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Info, UiRow } from '../../api/api.ts';
 import { Snippet } from '../kit/copy.tsx';
+import { useRedraw } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
 import { currentRoute, filtersOf, go, type Query, refine } from '../kit/route.ts';
@@ -82,15 +83,15 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
 
 /** The rows for one set of filters, and the ids of those that came last. */
 function useRows(query: Query): readonly [rows: Rows | undefined, inserted: readonly string[]] {
-  const [, redraw] = useReducer((times: number) => times + 1, 0);
+  const redraw = useRedraw();
   const now = useRef<readonly [Rows | undefined, readonly string[]]>([undefined, []]);
   useLayoutEffect(() => {
     const rows = openRows(query, (inserted) => {
       now.current = [rows, inserted];
-      redraw(undefined);
+      redraw();
     });
     now.current = [rows, []];
-    redraw(undefined);
+    redraw();
     return () => rows.close();
   }, [JSON.stringify(query)]);
   return now.current;

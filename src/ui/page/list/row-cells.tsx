@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { bytes, clock, day, millis, several, short, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
-import { type FilterName, hashOf } from '../kit/route.ts';
+import { type FilterName, sessionLink } from '../kit/route.ts';
 import { Button, type Child } from '../kit/ui.tsx';
 import type { Look } from './columns.ts';
 import { statusLabel } from './status.ts';
@@ -255,7 +255,7 @@ const SessionLink = ({ session }: { session: string }) => (
   <a
     class="session"
     tabIndex={-1}
-    href={hashOf({ name: 'session', id: session, query: {} })}
+    href={sessionLink(session)}
     title={t`The session ${session} as one conversation`}
   >
     {session.length > 9 ? `${session.slice(0, 8)}…` : session}

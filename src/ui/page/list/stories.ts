@@ -1,8 +1,9 @@
 /** Questions and answers of the rows on the screen: asked for in batches once scrolling ends, and kept. */
 
-import { useLayoutEffect, useMemo, useReducer } from 'preact/hooks';
+import { useLayoutEffect, useMemo } from 'preact/hooks';
 import type { Story, UiRow } from '../../api/api.ts';
 import { get } from '../kit/fetching.ts';
+import { useRedraw } from '../kit/hooks.ts';
 
 /** The exchange of a story: a row, or the first one of a session. */
 type Told = Pick<UiRow, 'id' | 'state'>;
@@ -67,8 +68,8 @@ function createStoryShelf(come: () => void) {
 
 /** A shelf that lasts as long as the component, which is drawn again when stories have come. */
 export function useStories() {
-  const [, redraw] = useReducer((times: number) => times + 1, 0);
-  const shelf = useMemo(() => createStoryShelf(() => redraw(undefined)), []);
+  const redraw = useRedraw();
+  const shelf = useMemo(() => createStoryShelf(redraw), []);
   useLayoutEffect(() => shelf.close, []);
   return shelf;
 }

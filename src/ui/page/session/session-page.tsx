@@ -7,7 +7,7 @@ import { Id } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
 import { said, t } from '../kit/language.ts';
-import { hashOf } from '../kit/route.ts';
+import { exchangeLink, hashOf } from '../kit/route.ts';
 import { Button, type Fact, Facts, Legend, Problem } from '../kit/ui.tsx';
 import { keyOf } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
@@ -142,7 +142,6 @@ function factsOf({ steps, totals }: SessionView): readonly Fact[] {
 function Step({ step, many }: { step: SessionStep; many: boolean }) {
   const { row, added, answered, cache, problem } = step;
   const [status, text] = statusLabel(row);
-  const query = { session: row.session };
   return (
     <article
       class="step"
@@ -153,7 +152,7 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
       aria-label={t`Exchange at ${clock(row.time)}`}
     >
       <header class="step-head">
-        <a href={hashOf({ name: 'exchange', id: row.id, tab: 'talk', query })}>{clock(row.time)}</a>
+        <a href={exchangeLink(row.id, 'talk', { session: row.session })}>{clock(row.time)}</a>
         <i class="dot" />
         <span class="target">{row.target || row.model}</span>
         {(row.status !== 200 || text !== '') && <b class="step-status">{`${status} ${text}`}</b>}

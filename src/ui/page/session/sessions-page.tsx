@@ -5,7 +5,7 @@ import type { SessionRow } from '../../api/api.ts';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { hashOf } from '../kit/route.ts';
+import { sessionLink } from '../kit/route.ts';
 import { Blank, Problem } from '../kit/ui.tsx';
 import { useStories } from '../list/stories.ts';
 
@@ -45,7 +45,7 @@ const MAX_ASKED = 200;
 function Card({ one, asked }: { one: SessionRow; asked: string }) {
   const { totals } = one;
   return (
-    <a class="session-card" href={hashOf({ name: 'session', id: one.id, query: {} })}>
+    <a class="session-card" href={sessionLink(one.id)}>
       <span class="session-title">
         <b>{one.client || t`Session`}</b>
         {one.key !== '' && <span class="by">{t`key ${one.key}`}</span>}

@@ -1,0 +1,7 @@
+/** `login "a b" bug` as its words; quotes hold words together. */
+export const quotedWords = (q: string): readonly string[] =>
+  q
+    .split('"')
+    .flatMap((part, i) => (i % 2 === 1 ? [part] : part.split(/\s+/)))
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
