@@ -106,6 +106,13 @@ describe('a malformed form names the field', () => {
       head("content-disposition: form-data; name*=utf-8''model; name=x"),
       'body',
     ],
+    ...['Model', 'model[]', "'model'", 'mo\\del', 'mo%64el', ' model', 'model\t'].map(
+      (name): [string, Buffer, string] => [
+        `a name that is another to some parsers: ${name}`,
+        formBytes([MODEL, { name, value: 'x' }]),
+        'model',
+      ],
+    ),
     ['no name', head('content-disposition: form-data'), 'body'],
     ['no disposition', head('content-type: text/plain'), 'body'],
     ['another disposition', head('content-disposition: attachment; name="model"'), 'body'],

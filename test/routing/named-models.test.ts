@@ -141,6 +141,22 @@ describe('what is kept at the vendor may hold any tool', () => {
   });
 });
 
+test.each([
+  [{ enable_search: true }, { enable_search: false }, 'web_search'],
+  [{ search_parameters: { mode: 'auto' } }, { search_parameters: { mode: 'off' } }, 'web_search'],
+  [{ plugins: [{ id: 'web' }] }, { plugins: [] }, 'plugins'],
+  [{ enable_code_interpreter: true }, { enable_code_interpreter: null }, 'code_execution'],
+  [{ compound_custom: { tools: {} } }, {}, 'compound_custom'],
+])('a field that switches on what a vendor runs needs its tool: %j', (on, off, name) => {
+  const check = (more: object, tools: readonly string[]) => () =>
+    checkHostedTools(policyOf([{ tools }]), {
+      conversation: CODECS['openai-chat'].decodeRequest({ ...BODIES['openai-chat'], ...more }),
+    });
+  expect(check(on, [])).toThrow(name);
+  expect(check(off, [])).not.toThrow();
+  expect(check(on, [name])).not.toThrow();
+});
+
 test.each(['m ', ' m', 'm\u00a0', '\u3000m'])(
   'a model’s name with white space around it is refused: %j',
   (model) => {

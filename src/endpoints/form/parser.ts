@@ -3,7 +3,7 @@
 import { type GatewayError, invalid } from '../../conversation/errors.ts';
 import { missing } from '../../conversation/parameter-errors.ts';
 import { checkedModel } from '../../gateway/client-request.ts';
-import { printableLine } from '../../lib/text/printable-text.ts';
+import { percentDecoded, printableLine } from '../../lib/text/printable-text.ts';
 
 /** A field as a record of the form shows it: never the bytes of a file. */
 export interface FormField {
@@ -47,11 +47,23 @@ const HEADER_BYTES = 8192;
 const KEPT_BYTES = 4096;
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{1,70}$/;
 
+const PLAIN = /^[a-z0-9_]*$/;
+
 const CR = 13;
 const LF = 10;
 const DASH = 45;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** A name as a lax parser may read it: without letter case, quotes, escapes, white space and the brackets of a list. */
+function plainName(name: string): string {
+  if (PLAIN.test(name)) return name;
+  const bare = percentDecoded(name).replace(/\[.*/s, '');
+  return bare
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/[^a-z0-9_]/g, '');
+}
 
 /** The boundary in a `content-type`. @throws GatewayError invalid_request that names the header */
 export function boundaryOf(contentType: string): string {
@@ -228,6 +240,10 @@ export class FormParser {
     const filename = parameters?.get('filename') ?? parameters?.get('filename*');
     if (SINGLE.has(name) && this.fields.some((field) => field.name === name)) {
       throw invalid(`The form has the field '${name}' twice.`, name);
+    }
+    const read = plainName(name);
+    if (read !== name && SINGLE.has(read)) {
+      throw invalid(`The field '${shown(name)}' of the form is '${read}' to some vendors.`, read);
     }
     if (name === 'model') this.#checkModelField(filename, start);
     this.#fieldStart = start;

@@ -3,7 +3,7 @@
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Conversation, HostedTool, ProtocolName } from '../../conversation/types.ts';
 import type { Policy } from '../../keys/principal.ts';
-import { isObject } from '../../lib/json/json.ts';
+import { isObject, type Json } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import type { ToolRegistry } from './registry.ts';
 import type { ServerTool } from './tool.ts';
@@ -54,17 +54,31 @@ export function checkHostedTools(
   const servers = isObject(origin?.value) ? origin.value.mcp_servers : undefined;
   if (Array.isArray(servers) && servers.length > 0) checkTool(policy, 'mcp_toolset');
   if (!isObject(origin?.value)) return;
-  // What is kept at the vendor may declare any tool.
   for (const [field, name] of STORED[origin.protocol] ?? []) {
     const stored = origin.value[field];
-    if (stored !== undefined && stored !== null) checkTool(policy, name, field);
+    if (isOn(stored)) checkTool(policy, name, field);
   }
 }
 
-/** Fields that name something kept at the vendor, and the name by which a key may use it. */
+const isOn = (value: Json | undefined): boolean =>
+  Array.isArray(value)
+    ? value.length > 0
+    : isObject(value)
+      ? value.mode !== 'off'
+      : value !== undefined && value !== null && value !== false;
+
+/** Fields that name something kept at the vendor or switch on what it runs, and the name by which a key may use it. */
 const STORED: Partial<Record<ProtocolName, readonly (readonly [field: string, name: string])[]>> = {
   'openai-responses': [['prompt', 'stored_prompt']],
-  'openai-chat': [['preset', 'stored_prompt']],
+  'openai-chat': [
+    ['preset', 'stored_prompt'],
+    // OpenRouter, Qwen, xAI, Groq.
+    ['plugins', 'plugins'],
+    ['enable_search', 'web_search'],
+    ['enable_code_interpreter', 'code_execution'],
+    ['search_parameters', 'web_search'],
+    ['compound_custom', 'compound_custom'],
+  ],
   'google-gemini': [
     ['cachedContent', 'cached_content'],
     ['cached_content', 'cached_content'],
