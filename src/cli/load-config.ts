@@ -34,6 +34,29 @@ export async function loadToLook(invocation: Invocation): Promise<Config | undef
   return result.ok ? result.config : undefined;
 }
 
+const NOT_SET = /the environment variable (\w+) is not set/;
+
+/**
+ * The same for a command that needs no key at all: variables that this shell lacks are not reported. One that stands
+ * for a number or an address is needed nevertheless.
+ */
+export async function loadWithoutKeys(invocation: Invocation): Promise<Config | undefined> {
+  const options = loadOptions(invocation);
+  const first = await loadConfig(options);
+  const problems = first.ok ? first.warnings : [...first.problems, ...first.warnings];
+  const unset = new Set(problems.flatMap(({ message }) => NOT_SET.exec(message)?.[1] ?? []));
+  const { environment } = options;
+  const variable = (name: string) =>
+    environment.variable(name) ?? (unset.has(name) ? 'not-set-and-not-needed' : undefined);
+  const second =
+    unset.size === 0
+      ? first
+      : await loadConfig({ ...options, environment: { ...environment, variable } });
+  const result = second.ok ? second : first;
+  reportProblems(invocation, result);
+  return result.ok ? result.config : undefined;
+}
+
 /** The file of a result, if any. */
 export const fileOf = (result: LoadResult): string | undefined =>
   result.ok ? result.config.source.path : result.file;

@@ -4,7 +4,7 @@ import { isObject, type Json } from '../../lib/json/json.ts';
 import { objects } from '../../lib/json/typed-reads.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
-import { describeSource, loadToLook } from '../load-config.ts';
+import { describeSource, loadWithoutKeys } from '../load-config.ts';
 import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
@@ -81,7 +81,7 @@ const MAX_RUNNING = 10;
 
 async function runStatus(invocation: Invocation): Promise<number> {
   const { out, err, flag, io } = invocation;
-  const config = await loadToLook(invocation);
+  const config = await loadWithoutKeys(invocation);
   if (config === undefined) return 1;
   const { cache, database, objects } = config.engines;
   const hasEngines = cache !== undefined || database !== undefined || objects !== undefined;

@@ -2,7 +2,7 @@
 
 import { needsKey } from '../../config/sections/auth.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
-import { loadToLook } from '../load-config.ts';
+import { loadWithoutKeys } from '../load-config.ts';
 import { programPath } from '../run-program.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
@@ -42,7 +42,7 @@ export const DOCS: CommandSpec = {
 
 async function openPage(invocation: Invocation, path: '/ui' | '/docs'): Promise<number> {
   const { out, err, flag, io } = invocation;
-  const config = await loadToLook(invocation);
+  const config = await loadWithoutKeys(invocation);
   if (config === undefined) return 1;
   const url = reachableUrl(config.listen) + path;
   out.line(url);

@@ -1,7 +1,7 @@
 /** Commands on a machine whose gateway uses another home: keys that no gateway reads are not made, reports say whose they are. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { homeMark } from '../../../src/lib/process/running.ts';
 import { createWorld, type World } from '../world.ts';
@@ -65,4 +65,11 @@ for (const line of ['status', 'models', 'keys list', 'setup claude --print']) {
 test.each(['check', 'doctor'])('%s does', async (line) => {
   const { out, err } = await world.run([line]);
   expect(out + err).toContain('NO_SUCH_KEY');
+});
+
+test('status asks the gateway where this shell lacks the admin key, too', async () => {
+  const file = join(world.home, '.config/hopgate/hopgate.yaml');
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, `${text}auth: { admin_keys: ["\${NO_SUCH_ADMIN_KEY}"] }\n`);
+  expect((await world.run(['status'])).err).toContain('another program answers');
 });

@@ -293,8 +293,9 @@ function judgeRefusal(
     return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
   }
   if (saysNoModel(status, text)) {
-    const near = suggest(model, listed);
-    const list = listedModels(listed) ?? "Look at the vendor's model list.";
+    const others = listed.filter((one) => one !== model);
+    const near = suggest(model, others);
+    const list = listedModels(others) ?? "Look at the vendor's model list.";
     const hint = near === undefined ? list : `Did you mean "${near}"?`;
     const what = `the model "${model}" is not served (${status}): "${message}"`;
     return finding(about, 'fail', what, hint);

@@ -3,13 +3,12 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { expandHome } from '../../../config/environment.ts';
-import { loadConfig } from '../../../config/load.ts';
 import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import { FILTER_NAMES, parseFilter } from '../../../samples/replay/filter.ts';
 import { requireSample } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
-import { loadOptions, reportProblems } from '../../load-config.ts';
+import { loadWithoutKeys } from '../../load-config.ts';
 import { otherHome } from '../../running-gateway.ts';
 
 /** A folder of samples, and the configuration that named it. */
@@ -30,33 +29,15 @@ export async function openSamples(invocation: Invocation): Promise<OpenSamples |
   return { store: storeAt(resolve(io.cwd, folder), config, deps), config };
 }
 
-const NOT_SET = /the environment variable (\w+) is not set/;
-
-/**
- * The configuration for a command that only reads: it needs no keys, so variables that are not set are not
- * reported. Other problems go to stderr, and the result is undefined.
- */
+/** The configuration; a line on stderr where the gateway of this address has another home. */
 async function loadForReading(invocation: Invocation): Promise<Config | undefined> {
-  const options = loadOptions(invocation);
-  const first = await loadConfig(options);
-  const problems = first.ok ? first.warnings : [...first.problems, ...first.warnings];
-  const unset = new Set(problems.flatMap(({ message }) => NOT_SET.exec(message)?.[1] ?? []));
-  const { environment } = options;
-  const variable = (name: string) =>
-    environment.variable(name) ?? (unset.has(name) ? 'not-set-and-not-needed' : undefined);
-  const second =
-    unset.size === 0
-      ? first
-      : await loadConfig({ ...options, environment: { ...environment, variable } });
-  // A variable that stands for a number or an address is needed nevertheless.
-  const result = second.ok ? second : first;
-  reportProblems(invocation, result);
+  const config = await loadWithoutKeys(invocation);
   // Samples of a folder that the file names are the gateway's, whatever the home.
-  if (result.ok && result.config.samples.dir.startsWith(`${invocation.io.environment.home}/`)) {
-    const other = await otherHome(result.config, invocation);
+  if (config?.samples.dir.startsWith(`${invocation.io.environment.home}/`) === true) {
+    const other = await otherHome(config, invocation);
     if (other !== undefined) invocation.err.line(`hopgate: ${other}`);
   }
-  return result.ok ? result.config : undefined;
+  return config;
 }
 
 /** The samples of `--dir`, else of a configuration that is already loaded. */
