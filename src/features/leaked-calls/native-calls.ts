@@ -194,8 +194,8 @@ export class NativeCalls {
   }
 }
 
-// Kimi's ids and Harmony's recipients in place of a name: `functions.NAME:0`, `functions.NAME`.
-const DECORATION = /^functions?[.:/]|:\d+$/g;
+// Kimi's ids, Harmony's recipients and Gemini's own module in place of a name: `functions.NAME:0`, `functions.NAME`, `default_api:NAME`.
+const DECORATION = /^(?:functions?|default_api)[.:/]|:\d+$/g;
 
 /** The head with the name of the declared tool that the vendor meant; the same head if it needs none. */
 function corrected(head: CallHead, tools: ToolIndex): CallHead {

@@ -33,8 +33,8 @@ export function toolIndex(tools: readonly Tool[]): ToolIndex {
     resolve(spelled) {
       find ??= spellingsOf(tools);
       const name = spelled.trim().replace(/^["'`]|["'`]$/g, '');
-      // Kimi's `functions.NAME:IDX`, Harmony's `functions.NAME`, Python's dotted names.
-      const bare = name.replace(/^functions?[.:/]/, '').replace(/:\d+$/, '');
+      // Kimi's `functions.NAME:IDX`, Harmony's `functions.NAME`, Gemini's `default_api:NAME`, Python's dotted names.
+      const bare = name.replace(/^(?:functions?|default_api)[.:/]/, '').replace(/:\d+$/, '');
       return find(name) ?? find(bare) ?? find(bare.slice(bare.lastIndexOf('.') + 1));
     },
     runsHere: (name) =>

@@ -285,7 +285,7 @@ function blankLineEnd(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** The event of a line `error: …`, which the standard does not know. */
+/** The event of a line `error: …`, and of an error that stands in the stream as bare JSON: the standard knows neither. */
 export const ERROR_LINE = 'error:';
 
 // No field whose name is shorter is read.
@@ -336,6 +336,13 @@ function parseFrame(
       data = text.slice(text.charCodeAt(at + 6) === 0x20 ? at + 7 : at + 6, end);
     }
     at = next;
+  }
+  if (data === undefined && event === '') {
+    // Google, and relays whose stream has begun.
+    const bare = text.slice(start, stop).trim();
+    if (/^[{[]/.test(bare) && bare.includes('"error"')) {
+      return { event: ERROR_LINE, data: bare, bytes, from, to };
+    }
   }
   return { event, data, bytes, from, to };
 }

@@ -21,6 +21,7 @@ import {
   recordedIsThere,
   rows,
   sse,
+  upstream,
   withoutIds,
 } from './support.ts';
 
@@ -328,3 +329,26 @@ else {
     });
   });
 }
+
+describe('an error that Google puts into a stream that has begun', () => {
+  const begun = sse(chunk([{ text: 'Half' }]));
+  const error = { error: { code: 503, message: 'gone for now', status: 'UNAVAILABLE' } };
+  const list = JSON.stringify([error]);
+  test.each([
+    ['bare JSON', JSON.stringify(error), true],
+    ['bare JSON in lines', `${JSON.stringify(error, null, 2)}\n`, true],
+    ['bare JSON in a list', list, true],
+    ['a list in a frame', `data: ${list}\r\n\r\n`, true],
+    ['a frame', `data: ${JSON.stringify(error)}\r\n\r\n`, false],
+  ])('%s', (_, tail, unsaid) => {
+    const parser = new SseParser();
+    const frames = [...parser.push(Buffer.concat([begun, Buffer.from(tail)])), ...parser.end()];
+    const digest = googleGemini.digestStream(frames);
+    const decoder = googleGemini.decodeStream(upstream());
+    const events = frames.flatMap((frame) => decoder.push(frame));
+    const failed = events.find((event) => event.type === 'error');
+    expect([failed?.error.message, failed?.error.kind]).toEqual(['gone for now', 'overloaded']);
+    expect(digest.error?.message).toBe('gone for now');
+    expect([failed?.unsaid ?? false, digest.unsaid ?? false]).toEqual([unsaid, unsaid]);
+  });
+});

@@ -137,7 +137,12 @@ describe('call names', () => {
   });
 
   test('an addition of a call format to the name of a declared tool is taken off, with a note', () => {
-    for (const name of ['functions.read_file', 'function.read_file', 'functions.read_file:3']) {
+    for (const name of [
+      'functions.read_file',
+      'function.read_file',
+      'functions.read_file:3',
+      'default_api:read_file',
+    ]) {
       const played = call(name, ['{"path":', '"a"}']);
       expect(played.calls).toEqual([{ name: 'read_file', arguments: { path: 'a' } }]);
       expect(played.raw[0]!.id).toBe('n0');

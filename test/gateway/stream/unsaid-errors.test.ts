@@ -110,3 +110,63 @@ describe('a Responses stream that ends with [DONE] alone', () => {
     expect((await ask('openai-responses', ASK)).text).toBe(sse.join(''));
   });
 });
+
+describe('an error that stands in the stream as no event of the protocol', () => {
+  const error = { error: { code: 503, message: 'gone for now', status: 'UNAVAILABLE' } };
+  const data = (value: object, event?: string) =>
+    `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(value)}\n\n`;
+  const BEGUN: Readonly<Record<string, string>> = {
+    'openai-chat': SAID,
+    'openai-responses': [
+      data({ type: 'response.created', response: { id: 'r', status: 'in_progress' } }),
+      data({ type: 'response.output_item.added', output_index: 0, item: { type: 'message' } }),
+      data({ type: 'response.output_text.delta', output_index: 0, delta: 'Half' }),
+    ].join(''),
+    'anthropic-messages': [
+      data(
+        { type: 'message_start', message: { id: 'm', role: 'assistant', content: [] } },
+        'message_start',
+      ),
+      data(
+        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+        'content_block_start',
+      ),
+      data(
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Half' } },
+        'content_block_delta',
+      ),
+    ].join(''),
+  };
+  const ASK = {
+    'openai-chat': ASKED,
+    'openai-responses': { model: 'm', stream: true, input: 'hi' },
+    'anthropic-messages': { ...ASKED, max_tokens: 9 },
+  } as const;
+  type Name = keyof typeof ASK;
+  const CLIENTS = Object.keys(ASK) as readonly Name[];
+  const ALL: readonly Name[] = CLIENTS;
+  const FORMS: readonly (readonly [string, string, readonly Name[]])[] = [
+    // https://github.com/googleapis/js-genai src/_api_client.ts looks for it.
+    ['bare JSON', JSON.stringify(error), ALL],
+    ['bare JSON in lines', `${JSON.stringify(error, null, 2)}\n`, ALL],
+    ['bare JSON in a list', JSON.stringify([error]), ['openai-chat']],
+    ['a list in a frame', data([error]), ['openai-chat']],
+    ['a frame without a type', data(error), ['openai-responses', 'anthropic-messages']],
+    ['a frame without a name', data({ type: 'error', ...error }), ['anthropic-messages']],
+  ];
+  const NAMED: Readonly<Record<Name, RegExp>> = {
+    'openai-chat': /data: \{"error":\{"message":"gone for now"/,
+    'openai-responses': /event: response\.failed\n.*gone for now/,
+    'anthropic-messages': /event: error\n.*gone for now/,
+  };
+  for (const [form, tail, vendors] of FORMS) {
+    for (const vendor of vendors) {
+      test.each(CLIENTS)(`${form} of ${vendor}, for %s`, async (client) => {
+        const { ask, summaries } = scriptedGateway(vendor, [{ sse: [BEGUN[vendor]!, tail] }], []);
+        const { text } = await ask(client, ASK[client]);
+        expect(text).toMatch(NAMED[client]);
+        expect(summaries[0]!.error?.message).toBe('gone for now');
+      });
+    }
+  }
+});

@@ -61,10 +61,11 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   let finish: FinishReason | undefined;
   let model: string | undefined;
   let error: GatewayError | undefined;
-  for (const { data } of frames) {
+  let unsaid = false;
+  for (const { data, event: name } of frames) {
     const event = data === undefined ? undefined : tryParse(data);
     if (!isObject(event)) continue;
-    switch (event.type) {
+    switch (event.type ?? (isObject(event.error) ? 'error' : name)) {
       case 'message_start':
         if (!isObject(event.message)) break;
         usage = mergeUsage(usage, event.message.usage);
@@ -88,6 +89,8 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
         break;
       case 'error':
         error = decodeErrorBody(event, { status: undefined });
+        // Anthropic's clients go by the name of the event.
+        unsaid = name !== 'error';
         usage = mergeUsage(usage, event.usage, counted);
         counted ||= countsOutput(event.usage);
         break;
@@ -103,6 +106,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     ...(model === undefined ? {} : { model }),
     ...(finish === undefined ? {} : { finish }),
     ...(error === undefined ? {} : { error }),
+    ...(unsaid ? { unsaid } : {}),
   };
 }
 

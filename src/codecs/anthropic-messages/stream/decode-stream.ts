@@ -89,7 +89,8 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #event(event: JsonObject, name: string): readonly StreamEvent[] {
-    const type = string(event.type) ?? name;
+    // Relays write errors of other protocols, and bare JSON.
+    const type = string(event.type) ?? (isObject(event.error) ? 'error' : name);
     switch (type) {
       case 'ping':
         return NOTHING;
@@ -119,7 +120,12 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
       case 'error': {
         this.#over = true;
         const events = this.#closeBlock();
-        events.push({ type: 'error', error: decodeErrorBody(event, { status: undefined }) });
+        events.push({
+          type: 'error',
+          error: decodeErrorBody(event, { status: undefined }),
+          // Anthropic's clients go by the name of the event.
+          ...(name === 'error' ? {} : { unsaid: true }),
+        });
         return events;
       }
       default:

@@ -1,7 +1,7 @@
 /** Digests a Gemini answer that is forwarded unchanged. */
 
 import { laterUsage } from '../../../conversation/usage.ts';
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { field, flag, list, number, object, objects, text } from '../wire.ts';
@@ -25,10 +25,10 @@ class AnswerFacts {
   /** The texts, as long as there is nothing else. */
   #texts: string[] | undefined = [];
 
-  chunk(chunk: JsonObject): void {
+  chunk(chunk: JsonObject, framed = true): void {
     if (this.#error === undefined) {
       this.#error = inBandError(chunk);
-      this.#unsaid = this.#error !== undefined && !chunk.error;
+      this.#unsaid = this.#error !== undefined && !(framed && chunk.error);
     }
     const usage = decodeUsage(field(chunk, 'usageMetadata'));
     if (usage !== undefined) this.#usage = laterUsage(this.#usage, usage);
@@ -108,9 +108,10 @@ export function digestReply(body: Json): Digest {
 /** Digests the first and last frames of a stream. */
 export function digestStream(frames: readonly SseFrame[]): Digest {
   const facts = new AnswerFacts();
-  for (const { data } of frames) {
-    const chunk = data === undefined ? undefined : tryParse(data);
-    if (isObject(chunk)) facts.chunk(chunk);
+  for (const { data, event } of frames) {
+    const parsed = data === undefined ? undefined : tryParse(data);
+    const chunk = Array.isArray(parsed) ? parsed[0] : parsed;
+    if (isObject(chunk)) facts.chunk(chunk, chunk === parsed && event !== ERROR_LINE);
   }
   const { texts: _, ...digest } = facts.digest;
   return digest;

@@ -4,7 +4,7 @@ import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { geminiNames } from '../names.ts';
@@ -71,8 +71,11 @@ export class GeminiStreamDecoder implements StreamDecoder {
     } catch (cause) {
       throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
+    // An error comes in a list, as in an answer that is no stream.
+    const listed = Array.isArray(chunk);
+    if (listed) [chunk] = chunk as readonly unknown[];
     if (!isObject(chunk)) return NOTHING;
-    const out = this.chunk(chunk);
+    const out = this.chunk(chunk, !listed && frame.event !== ERROR_LINE);
     this.#template.learn(data, frame.event, chunk);
     return out;
   }
@@ -90,13 +93,16 @@ export class GeminiStreamDecoder implements StreamDecoder {
     if (last !== undefined) this.#end.chunk(last, false);
   }
 
-  /** The events of one `GenerateContentResponse`. */
-  chunk(chunk: JsonObject): readonly StreamEvent[] {
+  /**
+   * The events of one `GenerateContentResponse`.
+   * @param framed it stood in a frame of the stream
+   */
+  chunk(chunk: JsonObject, framed = true): readonly StreamEvent[] {
     this.#settle();
     const error = inBandError(chunk);
     const out: StreamEvent[] = [];
     if (error !== undefined) {
-      this.#fail(error, out);
+      this.#fail(error, out, framed);
       return out;
     }
     const candidates = objects(chunk.candidates);
@@ -126,11 +132,11 @@ export class GeminiStreamDecoder implements StreamDecoder {
     return out;
   }
 
-  #fail(error: GatewayError, out: StreamEvent[]): void {
+  #fail(error: GatewayError, out: StreamEvent[], said = true): void {
     this.#over = true;
     this.#close(out);
     if (this.#started) out.push(...this.#end.counts());
-    out.push({ type: 'error', error });
+    out.push({ type: 'error', error, ...(said ? {} : { unsaid: true }) });
   }
 
   #start(chunk: JsonObject, out: StreamEvent[]): void {

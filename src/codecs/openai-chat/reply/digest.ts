@@ -106,12 +106,13 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
       done = true;
       continue;
     }
-    const chunk = tryParse(frame.data);
+    const parsed = tryParse(frame.data);
+    const chunk = Array.isArray(parsed) ? parsed[0] : parsed;
     if (!isObject(chunk)) continue;
     const failure = inBandError(chunk, frame.event);
     if (error === undefined && failure !== undefined) {
       error = failure;
-      unsaid = !isSaid(chunk, frame.event);
+      unsaid = chunk !== parsed || !isSaid(chunk, frame.event);
     }
     tier = chunk.service_tier ?? tier;
     model = text(chunk.model) || model;

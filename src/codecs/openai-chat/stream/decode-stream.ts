@@ -75,9 +75,12 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     } catch (cause) {
       throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
+    // Google's errors come in a list.
+    const listed = Array.isArray(chunk);
+    if (listed) [chunk] = chunk as readonly unknown[];
     if (!isObject(chunk)) return NOTHING;
     const error = inBandError(chunk, frame.event);
-    if (error !== undefined) return this.#fail(error, isSaid(chunk, frame.event));
+    if (error !== undefined) return this.#fail(error, !listed && isSaid(chunk, frame.event));
     const out = this.#chunk(chunk);
     this.#template.learn(data, frame.event, chunk);
     return out;

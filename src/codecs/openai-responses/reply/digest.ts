@@ -1,6 +1,6 @@
 /** Digests a forwarded Responses answer from its body or from its first and last frames. */
 
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
@@ -110,9 +110,11 @@ function terminalDigest(type: string, data: JsonObject): Digest | undefined {
     case 'error':
       return { complete: false, semantic: false, error: decodeErrorEvent(data) };
     case '':
+    case ERROR_LINE:
       return data.error === undefined
         ? undefined
-        : { complete: false, semantic: false, error: decodeErrorEvent(data) };
+        : // Codex goes by the type.
+          { complete: false, semantic: false, error: decodeErrorEvent(data), unsaid: true };
     default:
       return undefined;
   }

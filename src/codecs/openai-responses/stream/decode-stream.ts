@@ -2,7 +2,7 @@
 
 import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { restOf } from '../reply/decode-reply.ts';
@@ -80,10 +80,13 @@ class ResponsesStreamDecoder implements StreamDecoder {
     }
     const data = parse(raw);
     const type = text(data, 'type') ?? frame.event;
-    if (type === 'error' || (type === '' && data.error !== undefined)) {
+    const untyped = (type === '' || type === ERROR_LINE) && data.error !== undefined;
+    if (type === 'error' || untyped) {
       this.#start(undefined);
       this.#over = true;
-      this.#events.push({ type: 'error', error: decodeErrorEvent(data) });
+      const error = decodeErrorEvent(data);
+      // Codex goes by the type.
+      this.#events.push({ type: 'error', error, ...(untyped ? { unsaid: true } : {}) });
     } else if (TERMINAL.has(type)) {
       const response = object(data, 'response') ?? {};
       this.#start(response);
