@@ -64,6 +64,7 @@ export async function attempt(
         ...(body !== undefined && { body }),
         contentType: request.contentType,
         clientHeaders: exchange.headers,
+        owner: exchange.owner,
         sameProtocol: true,
         stream: request.stream,
         abort,

@@ -118,6 +118,22 @@ export function traceHeaders(
   return headers;
 }
 
+const REPETITION = 'idempotency-key';
+
+/**
+ * To a vendor all keys are one account, so by a client's own word for a repetition it could give one owner the answer
+ * of another: it goes out as a word of the owner's. Without keys, as it came.
+ */
+export function ownRepetition(client: ReadonlyHeaders, owner: string | undefined): ReadonlyHeaders {
+  if (!owner) return client;
+  const asked = client.get(REPETITION);
+  if (asked === null) return client;
+  const own = FlatHeaders.from(client).where(() => true);
+  const digest = new Bun.CryptoHasher('sha256').update(JSON.stringify([owner, asked]));
+  own.set(REPETITION, digest.digest('base64url'));
+  return own;
+}
+
 /** Both lists as one; the first stays as it is, since other requests have it too. */
 export function withMore(headers: ReadonlyHeaders, more: FlatHeaders | undefined): FlatHeaders {
   const list = FlatHeaders.from(headers);

@@ -12,7 +12,13 @@ import { Hedging } from './health/hedging.ts';
 import type { CooldownChange, Lease } from './health/place.ts';
 import { KeyRing, type Session } from './key-ring.ts';
 import type { Platform } from './platform/platform.ts';
-import { forwardedSearch, traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
+import {
+  forwardedSearch,
+  ownRepetition,
+  traceHeaders,
+  UpstreamHeaders,
+  withMore,
+} from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import {
   isRead,
@@ -233,7 +239,9 @@ export class Upstream {
     const search = options.sameProtocol ? forwardedSearch(options.search, config.query) : '';
     const url = this.url(options.path, search, options.query);
     const headers = this.#headers.of({
-      client: options.clientHeaders,
+      client: options.sameProtocol
+        ? ownRepetition(options.clientHeaders, options.owner)
+        : options.clientHeaders,
       sameProtocol: options.sameProtocol,
       protocol: config.protocol,
       auth: config.auth,

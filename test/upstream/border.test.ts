@@ -27,6 +27,7 @@ async function sent(
   config: ReturnType<typeof provider>,
   headers: Record<string, string>,
   search = '',
+  owner = '',
 ): Promise<UpstreamRequest> {
   let request: UpstreamRequest | undefined;
   const upstream = new Upstream(config, async (given) => {
@@ -38,6 +39,7 @@ async function sent(
     search,
     body: new Uint8Array(2),
     clientHeaders: FlatHeaders.of(headers),
+    owner,
     sameProtocol: true,
     stream: false,
     abort: new Abort(),
@@ -225,4 +227,14 @@ describe('providers.NAME.forward_headers', () => {
     const { headers } = await sent(config, asked);
     expect(names(headers).filter((name) => name in asked)).toEqual(['x-new']);
   });
+});
+
+test.each(protocols)('%s: a repetition of one key is none of another', async (protocol) => {
+  const named = async (owner: string) => {
+    const { headers } = await sent(provider(protocol), { 'idempotency-key': 'retry-1' }, '', owner);
+    return FlatHeaders.from(headers).get('idempotency-key');
+  };
+  expect(await named('')).toBe('retry-1');
+  expect(await named('a')).toBe(await named('a'));
+  expect(new Set([await named('a'), await named('b'), 'retry-1'])).toHaveProperty('size', 3);
 });
