@@ -166,6 +166,7 @@ browserSuite('the pages for administrators', (browser) => {
     const row = page.locator('tbody tr').first();
     await row.waitFor();
     expect(await row.locator('td[data-label="Cost"]').textContent()).toBe('$0.002');
+    expect(await page.locator('thead th').first().textContent()).toBe('Model');
     const places = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     expect(await places.allTextContents()).toEqual([
       'Exchanges',

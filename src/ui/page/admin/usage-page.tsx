@@ -4,6 +4,7 @@ import type { Usage, UsageGroup } from '../../../admin/api.ts';
 import { Chart } from '../charts/chart.tsx';
 import type { ChartData, Series } from '../charts/scale.ts';
 import { act, saveFile } from '../kit/copy.tsx';
+import { adminKey } from '../kit/fetching.ts';
 import { count, percent, several, short, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
@@ -40,7 +41,7 @@ const ROWS = 200;
 const MAX_ROWS = 200_000;
 
 /** The parameters of the API for a state of the page. */
-const asked = ({ by = 'key', from = RANGE, to, key }: Query) => ({ by, from, to, key });
+const asked = ({ by, from = RANGE, to, key }: Query) => ({ by, from, to, key });
 
 /** What the page shows: sums over all of the time, and by step. */
 interface Found {
@@ -51,7 +52,8 @@ interface Found {
 }
 
 export function UsagePage({ route }: { route: Route }) {
-  const { query } = route;
+  // Without an admin key the page is that of a single user, who has no keys.
+  const query = { by: adminKey.get() === '' ? 'model' : 'key', ...route.query };
   const step = stepOf(query, RANGE);
   const loaded = useLoad(
     async (signal): Promise<Found> => {
@@ -110,7 +112,7 @@ function Bar({ query, labels, step }: BarProps) {
       onChange={({ currentTarget }) => refine({ [name]: currentTarget.value })}
     />
   );
-  const by = query.by ?? 'key';
+  const by = query.by!;
   return (
     <div class="usage-bar">
       <Segments
@@ -208,7 +210,7 @@ function money(name: string, all: readonly (number | null | undefined)[], title:
 }
 
 function Groups({ query, totals: { data } }: Found) {
-  const by = query.by ?? 'key';
+  const by = query.by!;
   const of = amountOf(measureOf(query.show));
   const all = data.reduce((sum, group) => sum + of(group), 0);
   const most = Math.max(...data.map(of), 0);

@@ -37,7 +37,7 @@ export const COLUMNS: readonly Column[] = [
   { name: 'out', title: t`out`, width: '52px', sort: 'out' },
   { name: 'size', title: t`Size`, width: '60px', sort: 'bytes', extra: true },
   { name: 'first', title: t`First byte`, width: '70px', sort: 'first' },
-  { name: 'cost', title: t`Cost`, width: '64px', sort: 'cost' },
+  { name: 'cost', title: t`Cost`, width: '72px', sort: 'cost' },
   { name: 'total', title: t`Total`, width: '150px', sort: 'total', fixed: true },
 ];
 
