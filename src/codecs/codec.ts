@@ -179,7 +179,7 @@ export interface Codec {
    * Prefixes of terminal events that may be too large for a tail buffer of fixed size (in Responses they
    * hold the whole answer). From the first such prefix on, the digest gets everything.
    */
-  readonly terminalPrefixes: readonly string[];
+  readonly terminalPrefixes: readonly Buffer[];
   /**
    * Does a frame carry ids of the answer or of its items that a later request may refer to? Left out:
    * the protocol has no such ids.

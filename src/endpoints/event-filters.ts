@@ -4,7 +4,7 @@ import type { AskedUsage } from '../codecs/codec.ts';
 import { FrameEditor } from '../gateway/stream/edited-frames.ts';
 import { ErrorMask } from '../gateway/stream/mask-errors.ts';
 import type { Output } from '../gateway/stream/pipeline.ts';
-import { frameLimit } from '../gateway/stream/quiet-bytes.ts';
+import { BoundedFrame } from '../gateway/stream/quiet-bytes.ts';
 import { withoutUsageOf } from '../gateway/tries/edit-answer.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
@@ -24,7 +24,7 @@ export function eventFilters(
   const filters: ChunkFilter[] = secrets.length > 0 ? [new ErrorMask(secrets)] : [];
   if (hides === undefined) return filters;
   const { name: provider, answers: limits, timeouts } = config;
-  const limit = frameLimit({ provider, limits, contentMs: timeouts.contentMs });
+  const limit = new BoundedFrame({ provider, limits, contentMs: timeouts.contentMs });
   const filter = new FrameEditor(withoutUsageOf(hides), limit);
   filters.push({
     push(chunk) {

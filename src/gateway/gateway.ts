@@ -26,7 +26,6 @@ import type {
   FailedOutcome,
   Gateway,
   Outcome,
-  RunHop,
   Summary,
 } from './types.ts';
 
@@ -107,10 +106,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (outcome === LATE || outcome.kind === 'stream') {
         const answer = outcome === LATE ? first : outcome;
         const { keepAliveMs } = config;
-        return streamResponse(running, answer, { run: hopsOf(running), keepAliveMs, onStream });
+        return streamResponse(running, answer, { keepAliveMs, onStream });
       }
       const hasMore = outcome.kind === 'whole' && outcome.continuation !== undefined;
-      const answer = hasMore ? await finishWhole(outcome, hopsOf(running), exchange) : outcome;
+      const answer = hasMore ? await finishWhole(outcome, running) : outcome;
       if (answer.kind === 'failed') return failedResponse(running, answer);
       const stored = features?.beforeEnd?.();
       if (stored !== undefined) await stored;
@@ -125,11 +124,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
   };
 }
-
-const hopsOf =
-  (running: RunningExchange): RunHop =>
-  (hop) =>
-    runHop(running, hop);
 
 const LATE = Symbol('late');
 

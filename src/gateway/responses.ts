@@ -1,27 +1,28 @@
 /** The client's response: a stream, a whole answer, or an error. */
 
+import type { StreamEncoder } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
+import type { Conversation } from '../conversation/types.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
+import type { Recording } from '../samples/recording.ts';
 import { maskedError } from '../upstream/vendor-error.ts';
 import { errorParts } from './error-response.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
-import { followUps } from './follow-ups.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
-import type { RunningExchange } from './run-hop.ts';
-import { clientStream, responseBody, type StreamEnd } from './stream/client-stream.ts';
+import { type RunningExchange, runHop } from './run-hop.ts';
+import { ClientStream, type ClientStreamOptions, type StreamEnd } from './stream/client-stream.ts';
 import type {
   Exchange,
+  ExchangeFeatures,
   FailedOutcome,
   Outcome,
-  RunHop,
   StreamOutcome,
   WholeOutcome,
 } from './types.ts';
 
 interface StreamOptions {
-  readonly run: RunHop;
   readonly keepAliveMs: number;
   readonly onStream: (open: boolean) => void;
 }
@@ -30,44 +31,13 @@ interface StreamOptions {
 export function streamResponse(
   running: RunningExchange,
   answer: StreamOutcome | Promise<Outcome>,
-  { run, keepAliveMs, onStream }: StreamOptions,
+  options: StreamOptions,
 ): Response {
-  const { exchange, request, summary, secrets, features } = running;
+  const { exchange, summary, secrets } = running;
   const { recording } = summary;
-  const onAnswer = features?.onAnswer;
-  let isTold = false;
   const ready = answer instanceof Promise ? undefined : answer;
-  const encoder = () =>
-    exchange.protocol.encodeStream({
-      request: request.conversation,
-      requestId: exchange.id,
-      provider: '',
-      notes: new Notes(),
-    });
-  onStream(true);
-  const stream = clientStream({
-    opened: answer instanceof Promise ? answer.then(streamOrError) : answer,
-    early: { ping: () => encoder().ping(), fail: (error) => encoder().fail(error) },
-    followUp: followUps(run),
-    beforeEnd: running.features?.beforeEnd,
-    keepAliveMs,
-    signal: exchange.signal,
-    onFirstByte: () => summary.firstByte(),
-    onWhole:
-      onAnswer &&
-      ((pipeline) => {
-        if (isTold) return undefined;
-        isTold = true;
-        const { finalAnswer } = pipeline;
-        return finalAnswer && onAnswer(finalAnswer, running.account?.spent);
-      }),
-    tap:
-      recording && !recording.ignoresClient ? (chunk) => recording.clientChunk(chunk) : undefined,
-    onEnd: (end) => {
-      onStream(false);
-      streamEnded(running, end, isTold);
-    },
-  });
+  options.onStream(true);
+  const stream = new ClientStream(new StreamedAnswer(running, answer, options));
   const headers = ready?.same ? forwardedHeaders(ready.headers, secrets) : new FlatHeaders();
   headers.set('content-type', 'text/event-stream; charset=utf-8');
   headers.set('cache-control', 'no-cache');
@@ -77,25 +47,99 @@ export function streamResponse(
   recording?.clientStart(200, headers);
   const { lane } = exchange;
   lane?.open(stream);
-  const body = lane === undefined ? responseBody(stream) : null;
+  const body = lane === undefined ? new ReadableStream<Uint8Array>(stream as never) : null;
   return new Response(body, { headers: nativeHeaders(headers) });
 }
 
-function streamEnded(
-  { features, account, summary, secrets }: RunningExchange,
-  { pipeline, clientGone, error }: StreamEnd,
-  isTold: boolean,
-): void {
-  const digest = pipeline?.digest;
-  // A vendor's own error event may have gone out as it came: no failure here, but no success either.
-  const said = error ?? (digest?.error && maskedError(digest.error, secrets));
-  summary.end(clientGone ? 499 : 200, digest?.usage, said, digest?.finish);
-  if (isTold) return;
-  const partial = clientGone || error !== undefined;
-  const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;
-  const answer = onAnswer && pipeline?.finalAnswer;
-  if (answer !== undefined) void onAnswer?.(answer, account?.spent);
+/** What the client's stream asks of its exchange, and reports to it. */
+class StreamedAnswer {
+  readonly opened: ClientStreamOptions['opened'];
+  readonly keepAliveMs: number;
+  readonly signal: AbortSignal;
+  readonly beforeEnd: ClientStreamOptions['beforeEnd'];
+  readonly onWhole: ClientStreamOptions['onWhole'];
+  readonly tap: ClientStreamOptions['tap'];
+  readonly #running: RunningExchange;
+  readonly #options: StreamOptions;
+  #hops = 1;
+  /** The features know the answer. */
+  #isTold = false;
+
+  constructor(
+    running: RunningExchange,
+    answer: StreamOutcome | Promise<Outcome>,
+    options: StreamOptions,
+  ) {
+    const { exchange, features, summary } = running;
+    this.opened = answer instanceof Promise ? answer.then(streamOrError) : answer;
+    this.keepAliveMs = options.keepAliveMs;
+    this.signal = exchange.signal;
+    this.beforeEnd = features?.beforeEnd;
+    this.onWhole = features?.onAnswer && this.#teller(features.onAnswer);
+    const { recording } = summary;
+    this.tap = recording && !recording.ignoresClient ? tapOf(recording) : undefined;
+    this.#running = running;
+    this.#options = options;
+  }
+
+  ping(): string {
+    return this.#encoder().ping();
+  }
+
+  fail(error: GatewayError): string {
+    return this.#encoder().fail(error);
+  }
+
+  #encoder(): StreamEncoder {
+    const { exchange, request } = this.#running;
+    return exchange.protocol.encodeStream({
+      request: request.conversation,
+      requestId: exchange.id,
+      provider: '',
+      notes: new Notes(),
+    });
+  }
+
+  async followUp(
+    conversation: Conversation,
+    before: StreamOutcome,
+  ): Promise<StreamOutcome | GatewayError> {
+    const number = ++this.#hops;
+    const { client } = before.pipeline;
+    return streamOrError(await runHop(this.#running, { number, conversation, client }));
+  }
+
+  onFirstByte(): void {
+    this.#running.summary.firstByte();
+  }
+
+  #teller(onAnswer: NonNullable<ExchangeFeatures['onAnswer']>): ClientStreamOptions['onWhole'] {
+    return ({ finalAnswer }) => {
+      if (this.#isTold) return undefined;
+      this.#isTold = true;
+      return finalAnswer && onAnswer(finalAnswer, this.#running.account?.spent);
+    };
+  }
+
+  onEnd({ pipeline, clientGone, error }: StreamEnd): void {
+    const { features, account, summary, secrets } = this.#running;
+    this.#options.onStream(false);
+    const digest = pipeline?.digest;
+    // A vendor's own error event may have gone out as it came: no failure here, but no success either.
+    const said = error ?? (digest?.error && maskedError(digest.error, secrets));
+    summary.end(clientGone ? 499 : 200, digest?.usage, said, digest?.finish);
+    if (this.#isTold) return;
+    const partial = clientGone || error !== undefined;
+    const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;
+    const answer = onAnswer && pipeline?.finalAnswer;
+    if (answer !== undefined) void onAnswer?.(answer, account?.spent);
+  }
 }
+
+const tapOf =
+  (recording: Recording): ClientStreamOptions['tap'] =>
+  (chunk) =>
+    recording.clientChunk(chunk);
 
 const streamOrError = (outcome: Outcome): StreamOutcome | GatewayError => {
   if (outcome.kind === 'stream') return outcome;

@@ -69,15 +69,6 @@ export interface Hop {
   readonly events?: readonly StreamEvent[];
 }
 
-/** One hop, from routing to an answer or the failure that says most. Never rejects. */
-export type RunHop = (hop: Hop) => Promise<Outcome>;
-
-/** The hop that follows on an open stream; an error when it cannot be had. */
-export type FollowUp = (
-  conversation: Conversation,
-  before: StreamOutcome,
-) => Promise<StreamOutcome | GatewayError>;
-
 /** One attempt of a hop at one target. */
 export interface Attempt extends AttemptPlace {
   readonly exchange: Exchange;

@@ -4,11 +4,12 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../src/codecs/codec.ts';
+import { googleGemini } from '../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { Reply } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { replyEvents } from '../../src/conversation/reply-builder.ts';
+import { ReplyBuilder, replyEvents } from '../../src/conversation/reply-builder.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
@@ -76,6 +77,7 @@ const TWO_MESSAGES: [Reply][] = [
 ];
 
 const PROTOCOLS = [openaiChat, anthropicMessages, openaiResponses];
+const VENDORS = [...PROTOCOLS, googleGemini];
 
 /** The reply as a vendor of this protocol would write it. */
 const bodyOf = (protocol: Codec, given: Reply): Json => {
@@ -186,4 +188,30 @@ describe('a whole reply that is nothing but plain words', () => {
     expect(ignores(`All done. ${LEAK}`)).toBe(false);
     expect(ignores(PYTHONIC)).toBe(false);
   });
+});
+
+describe('a whole reply of plain words that is encoded for another protocol', () => {
+  const pairs = VENDORS.flatMap((vendor) =>
+    VENDORS.map((client) => [vendor.name, client.name, vendor, client] as const),
+  );
+
+  test.each(pairs)(
+    '%s for a client of %s: the same as from its events',
+    (_v, _c, vendor, client) => {
+      let plain = 0;
+      fc.assert(
+        fc.property(reply, (given) => {
+          const body = bodyOf(vendor, given);
+          if (vendor.digestReply(body).texts === undefined) return;
+          plain++;
+          const found = decoded(vendor, body);
+          const fold = new ReplyBuilder();
+          for (const event of replyEvents(found)) fold.push(event);
+          expect(bodyOf(client, found)).toEqual(bodyOf(client, fold.reply));
+        }),
+        { numRuns: 300, examples: TWO_MESSAGES },
+      );
+      expect(plain).toBeGreaterThan(10);
+    },
+  );
 });

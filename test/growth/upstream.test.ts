@@ -15,7 +15,7 @@ import type { StreamPipeline } from '../../src/gateway/stream/pipeline.ts';
 import { OutputBuilder } from '../../src/gateway/stream/pipeline.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
 import { Translator } from '../../src/gateway/stream/translator.ts';
-import { Pieces } from '../../src/lib/bytes/bytes.ts';
+import { needles, Pieces } from '../../src/lib/bytes/bytes.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { maskLiterals, secretLiterals } from '../../src/lib/text/secret-literals.ts';
@@ -300,7 +300,7 @@ describe('lists', () => {
               piece,
             ),
           run: (all) => {
-            const tail = new TailBuffer(mark);
+            const tail = new TailBuffer(needles(...mark));
             for (const one of all) tail.push(one);
             return tail.bytes;
           },

@@ -27,12 +27,15 @@ const cache = new WeakMap<readonly Tool[], Map<number, ToolNames>>();
  * Deterministic, so that a tool has the same name in every request of a session. Two tools never share a name.
  */
 export function toolNames(tools: readonly Tool[], limit: number): ToolNames {
-  const byLimit = cache.get(tools) ?? new Map<number, ToolNames>();
-  cache.set(tools, byLimit);
+  const key = tools.length === 0 ? NO_TOOLS : tools;
+  const byLimit = cache.get(key) ?? new Map<number, ToolNames>();
+  cache.set(key, byLimit);
   const names = byLimit.get(limit) ?? build(tools, limit);
   byLimit.set(limit, names);
   return names;
 }
+
+const NO_TOOLS: readonly Tool[] = [];
 
 function build(tools: readonly Tool[], limit: number): ToolNames {
   const originals = new Map<string, ToolName>();

@@ -105,6 +105,7 @@ function* pairUp(
   counts: RepairCounts,
 ): Steps<Conversation> {
   const split = splitRoles(conversation.turns, counts);
+  if (!split.some(holdsTools)) return withChanges(conversation, { turns: split });
   const { turns, renamed } = settleServerTools(split, conversation.tools, notes);
   yield;
   const runs = runsOf(turns, rules);
@@ -120,6 +121,9 @@ function* pairUp(
   yield;
   return withChanges(conversation, { turns: sanityPass(written, rules, isPaired, notes) });
 }
+
+const holdsTools = ({ blocks }: Turn): boolean =>
+  blocks.some(({ type }) => type === 'tool-call' || type === 'tool-result');
 
 function withoutStrays(table: CallTable): CallTable {
   const results = table.results.filter((result) => result.call !== undefined);

@@ -9,16 +9,24 @@ import { withFastPath } from './fast/fast-translator.ts';
 import { Passthrough } from './passthrough.ts';
 import type { ClientSide, StreamPipeline } from './pipeline.ts';
 import { PreviousResponsePipeline } from './previous-response.ts';
-import { type Bounds, frameLimit } from './quiet-bytes.ts';
+import { BoundedFrame, type Bounds } from './quiet-bytes.ts';
 import { Translator, type TranslatorOptions } from './translator.ts';
 
 /** Forwards bytes if the protocol is the client's and no interceptor is armed. */
 export function choosePipeline(reading: Reading): StreamPipeline {
   const { previous } = reading.prepared;
   const pipeline = edited(reading, passthroughOrTranslator(reading));
+  return previous === undefined ? pipeline : withPreviousId(reading, pipeline, previous);
+}
+
+function withPreviousId(
+  reading: Reading,
+  pipeline: StreamPipeline,
+  previous: string,
+): StreamPipeline {
   const edit = reading.attempt.protocol.withPreviousResponseId;
-  if (previous === undefined || edit === undefined) return pipeline;
-  const limit = frameLimit(boundsOf(reading));
+  if (edit === undefined) return pipeline;
+  const limit = new BoundedFrame(boundsOf(reading));
   return new PreviousResponsePipeline(pipeline, (json) => edit(json, previous, 'frame'), limit);
 }
 
@@ -26,7 +34,7 @@ function edited(reading: Reading, pipeline: StreamPipeline): StreamPipeline {
   const edit = editOf(reading);
   return edit === undefined
     ? pipeline
-    : new EditedFrames(pipeline, edit, frameLimit(boundsOf(reading)));
+    : new EditedFrames(pipeline, edit, new BoundedFrame(boundsOf(reading)));
 }
 
 function passthroughOrTranslator(reading: Reading): StreamPipeline {

@@ -2,13 +2,14 @@
 
 import type { TryEnd } from '../../conversation/account/payer.ts';
 import { asGatewayError, cutBy, GatewayError } from '../../conversation/errors.ts';
+import type { Conversation } from '../../conversation/types.ts';
 import type { Continuation } from '../../features/feature.ts';
 import type { AbortGuard } from '../../lib/loop/abort.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
-import type { ExchangeFeatures, FollowUp, StreamOutcome } from '../types.ts';
-import type { ByteSink, WritingStream } from './client-lane.ts';
+import type { ExchangeFeatures, StreamOutcome } from '../types.ts';
+import type { ByteSink } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
 import { MAX_LEFTOVER_BYTES } from './upstream-body.ts';
@@ -26,42 +27,34 @@ export interface StreamEnd {
 export interface ClientStreamOptions {
   /** The answer, or the failure to get one; may be long in coming. */
   readonly opened: StreamOutcome | Promise<StreamOutcome | GatewayError>;
-  /** The protocol's keep-alive and error event, until there is a pipeline. */
-  readonly early: { ping(): string; fail(error: GatewayError): string };
+  /** The protocol's keep-alive, until there is a pipeline. */
+  ping(): string;
+  /** The protocol's error event, until there is a pipeline. */
+  fail(error: GatewayError): string;
   /** Sends the conversation of a further hop. */
-  readonly followUp: FollowUp;
+  followUp(
+    conversation: Conversation,
+    before: StreamOutcome,
+  ): Promise<StreamOutcome | GatewayError>;
   readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
-  readonly onFirstByte: () => void;
+  onFirstByte(): void;
   /** Sees everything that is written. */
   readonly tap?: (chunk: Uint8Array | string) => void;
   /** Called before the last frame of an answer goes out, which waits for what it gives; it may be called again. */
   readonly onWhole?: ((pipeline: StreamPipeline) => void | Promise<void>) | undefined;
   /** Called once, when nothing more will be written. */
-  readonly onEnd: (end: StreamEnd) => void;
+  onEnd(end: StreamEnd): void;
 }
-
-/** The stream for a client; it fails after an error event if the answer was cut. */
-export const clientStream = (options: ClientStreamOptions): WritingStream =>
-  new ClientStream(options);
 
 /**
- * The stream as the body of a response. An upstream that fails after the answer has begun becomes an error
- * event and then a reset connection: several clients take a clean end for success whatever stands
- * before it.
+ * The stream for a client, which is Bun's source of a direct `ReadableStream`. An upstream that fails after the
+ * answer has begun becomes an error event and then a reset connection: several clients take a clean end for
+ * success whatever stands before it.
  */
-export function responseBody(stream: WritingStream): ReadableStream<Uint8Array> {
-  const source = {
-    type: 'direct',
-    // Bun's controller: what was written goes out at the end of the turn, or at `flush`.
-    pull: (controller: ByteSink) => stream.pull(controller),
-    cancel: () => stream.gone(),
-  };
-  return new ReadableStream(source as never);
-}
-
-class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGuard {
+export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
+  readonly type = 'direct';
   // The fields that every chunk needs come first, so that they share a cache line.
   #sink!: ByteSink;
   /** The pipeline of the answer. */
@@ -86,8 +79,9 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
     this.#options = options;
   }
 
+  /** @param controller Bun's: what was written goes out at the end of the turn, or at `flush` */
   async pull(controller: ByteSink): Promise<void> {
-    const { opened: coming, early, keepAliveMs, signal, onFirstByte, tap } = this.#options;
+    const { opened: coming, keepAliveMs, signal, tap } = this.#options;
     const sink = tap === undefined ? controller : tapped(controller, tap);
     this.#sink = sink;
     const keep = startIdleTimer(keepAliveMs, () => this.#ping(), this);
@@ -97,7 +91,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
       if (coming instanceof Promise) this.#ping();
       const opened = coming instanceof Promise ? await coming : coming;
       if (opened instanceof GatewayError) {
-        await this.#fail(early.fail(opened), opened);
+        await this.#fail(this.#options.fail(opened), opened);
         return;
       }
       for (let hop = opened; ; ) {
@@ -120,7 +114,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
           sink.flush();
           if (slow !== undefined) await slow;
         }
-        onFirstByte();
+        this.#options.onFirstByte();
         const cut = await this.#pump(hop);
         this.#endTry(hop, this.#over ? 'client_gone' : streamEnd(hop.pipeline.error, cut));
         if (this.#over) return;
@@ -148,8 +142,12 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource, AbortGua
 
   #ping(): void {
     if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
-    void this.#put(this.#pipeline?.ping() ?? this.#options.early.ping());
+    void this.#put(this.#pipeline?.ping() ?? this.#options.ping());
     this.#sink.flush();
+  }
+
+  cancel(): void {
+    this.gone();
   }
 
   /** The client has gone, or did not read to the end that it was given. */

@@ -68,8 +68,10 @@ export class ErrorMask {
     this.#before = chunk.length;
     if (!grown && !cut && seam.length === 0 && !beginsLikeError(chunk)) return false;
     if (chunk.length <= SEARCHED_BYTES) return containsAny(asBuffer(chunk), ERROR);
-    const ends = [chunk.subarray(0, ERROR_HEAD), chunk.subarray(-SEARCHED_BYTES)];
-    return ends.some((part) => containsAny(asBuffer(part), ERROR));
+    return (
+      containsAny(asBuffer(chunk.subarray(0, ERROR_HEAD)), ERROR) ||
+      containsAny(asBuffer(chunk.subarray(-SEARCHED_BYTES)), ERROR)
+    );
   }
 
   #masked(chunk: Uint8Array): Uint8Array | undefined {

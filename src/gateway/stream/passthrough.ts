@@ -16,9 +16,9 @@ import { TailBuffer } from './fast/tail-buffer.ts';
 import { ErrorMask } from './mask-errors.ts';
 import type { FinalAnswer, Output, StreamPipeline } from './pipeline.ts';
 import {
+  BoundedFrame,
   type Bounds,
   endsInside,
-  frameLimit,
   isContent,
   isQuiet,
   longFrame,
@@ -88,7 +88,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     this.#bounds = bounds;
     this.#mask = bounds?.secrets?.length ? new ErrorMask(bounds.secrets) : undefined;
     this.#most = bounds?.limits.frameBytes ?? Number.POSITIVE_INFINITY;
-    this.#parser = new SseParser(bounds && { limit: frameLimit(bounds) });
+    this.#parser = new SseParser(bounds && { limit: new BoundedFrame(bounds) });
     this.#protocol = protocol;
     this.#client = client;
     this.#decoder = protocol.decodeStream(upstream);
@@ -282,10 +282,12 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const { terminalPrefixes } = this.#protocol;
     if (terminalPrefixes.length === 0) return 0;
     const bytes = asBuffer(this.#tail.bytes);
-    const at = terminalPrefixes
-      .map((prefix) => bytes.indexOf(prefix))
-      .filter((found) => found >= 0);
-    return at.length === 0 ? 0 : bytes.length - Math.min(...at);
+    let first = bytes.length;
+    for (const prefix of terminalPrefixes) {
+      const at = bytes.indexOf(prefix);
+      if (at >= 0 && at < first) first = at;
+    }
+    return bytes.length - first;
   }
 
   /** The digest of the first and the last few frames, where those between can add nothing to it. */

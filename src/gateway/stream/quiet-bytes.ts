@@ -28,10 +28,21 @@ const silent = ({ provider, contentMs }: Bounds): TargetError =>
   );
 
 /** The limit of one frame. */
-export const frameLimit = (bounds: Bounds): FrameLimit => ({
-  bytes: bounds.limits.frameBytes,
-  error: () => longFrame(bounds),
-});
+export class BoundedFrame implements FrameLimit {
+  readonly #bounds: Bounds;
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  get bytes(): number {
+    return this.#bounds.limits.frameBytes;
+  }
+
+  error(): Error {
+    return longFrame(this.#bounds);
+  }
+}
 
 export const longFrame = ({ provider, limits }: Bounds): TargetError =>
   tooMuch(provider, 'an event', limits.frameBytes, 'frame_bytes');
@@ -166,7 +177,10 @@ export function formOf(bytes: Uint8Array): 'events' | 'json' | undefined {
 function isField(bytes: Uint8Array, at: number): boolean {
   const head = utf8.decode(bytes.subarray(at, at + MAX_FIELD));
   const whole = at + MAX_FIELD <= bytes.length;
-  return FIELDS.some((field) => head.startsWith(field) || (!whole && field.startsWith(head)));
+  for (const field of FIELDS) {
+    if (head.startsWith(field) || (!whole && field.startsWith(head))) return true;
+  }
+  return false;
 }
 
 /** Is a body of this type and with these first bytes a stream of events? What it is counts more than what it is called. */

@@ -19,7 +19,7 @@ import {
   OutputBuilder,
   type StreamPipeline,
 } from './pipeline.ts';
-import { type Bounds, frameLimit, QuietLimit } from './quiet-bytes.ts';
+import { BoundedFrame, type Bounds, QuietLimit } from './quiet-bytes.ts';
 
 const NO_SECRETS: readonly string[] = [];
 
@@ -69,7 +69,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     this.#preserveBytes = options.preserveBytes;
     this.#bounds = bounds;
     this.#quiet = bounds && new QuietLimit(bounds);
-    const limit = bounds && frameLimit(bounds);
+    const limit = bounds && new BoundedFrame(bounds);
     this.#parser = new SseParser(options.preserveBytes ? { limit } : { raw: false, limit });
     if (options.preserveBytes) this.#originals = new OriginalFrames(this.#frameStore());
     if (options.continues) this.#waiting = [];

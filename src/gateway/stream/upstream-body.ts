@@ -57,15 +57,18 @@ export class UpstreamBody implements ChunkSink {
     this.#idleTimer?.touch();
     try {
       const more = this.#body.read();
-      if (!(more instanceof Promise)) return this.#taken(more);
-      this.#listen();
-      return more.then(
-        (batch) => this.#taken(batch),
-        (thrown) => this.#fail(thrown),
-      );
+      return more instanceof Promise ? this.#readLater(more) : this.#taken(more);
     } catch (thrown) {
       return this.#fail(thrown);
     }
+  }
+
+  #readLater(more: Promise<Batch>): Promise<Batch> {
+    this.#listen();
+    return more.then(
+      (batch) => this.#taken(batch),
+      (thrown) => this.#fail(thrown),
+    );
   }
 
   /** The first chunks, which `read` gives once more; undefined: there are none. What it throws, `read` throws. */

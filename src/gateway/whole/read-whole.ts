@@ -56,7 +56,7 @@ function read(
   }
   const { provider } = common.target;
   // What an interceptor may make an answer of (a call in the reasoning), or take for none, is judged behind it.
-  const guarded = prepared.interceptors.length > 0;
+  const guarded = prepared.interceptors.length > 0 && !isIgnored(prepared.interceptors, digest);
   const sound = guarded ? { ...digest, answered: true } : digest;
   const direct = common.same && !streamed && !request.stream && hop.number === 1;
   // Without a content type the server would make one up for a text.
@@ -75,8 +75,7 @@ function read(
       ? incompleteAnswerError(sound, provider)
       : foreignJson(reading, foreign));
   if (error !== undefined) return failedAnswer(error, reading);
-  if (direct && prepared.interceptors.length === 0) return asIs;
-  if (direct && isIgnored(prepared.interceptors, digest)) return asIs;
+  if (direct && !guarded) return asIs;
   const reply = whole.reply ?? protocol.decodeReply(whole.value, prepared.context);
   if (request.stream) {
     const { pipeline, first } = translateWhole(reading, [...replyEvents(reply)]);
@@ -85,7 +84,10 @@ function read(
     if (empty !== undefined) return failedAnswer(empty, reading);
     return { kind: 'stream', ...common, same: false, pipeline, first, source: undefined };
   }
-  return interceptedAnswer(reading, asIs, reply, direct);
+  // Plain words are the same reply without their events.
+  return !guarded && digest.texts !== undefined && hop.number === 1
+    ? encodedAnswer(reading, asIs, reply)
+    : interceptedAnswer(reading, asIs, reply, direct);
 }
 
 /** @param direct the client gets the vendor's own bytes where no interceptor changes anything */
@@ -133,7 +135,10 @@ function finished(
 ): WholeOutcome {
   const fold = new ReplyBuilder();
   for (const event of events) fold.push(event);
-  const { reply } = fold;
+  return encodedAnswer(reading, asIs, fold.reply);
+}
+
+function encodedAnswer(reading: Reading, asIs: WholeOutcome, reply: Reply): WholeOutcome {
   const body = encodedReply(reading, reply);
   const digest = { ...asIs.digest, usage: reply.usage };
   return { ...asIs, same: false, status: 200, body, digest };

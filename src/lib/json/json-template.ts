@@ -32,6 +32,9 @@ const MAX_DIGITS = 15;
 // After so many learned texts that matched no other (random padding), learning stops.
 const MAX_MISSES = 4;
 
+/** Passthrough reads no further than the first word, which may have an empty text before it. */
+const LEARNED = 3;
+
 const NUL = 0x30;
 const NINE = 0x39;
 const QUOTE = 0x22;
@@ -58,7 +61,8 @@ export class JsonTemplate {
   #counts = false;
   #tail: string | undefined;
   #misses = 0;
-  #seen = false;
+  /** Texts that could have been learned. */
+  #seen = 0;
   #frame: FrameForm | undefined;
 
   constructor(form: TemplateForm) {
@@ -137,11 +141,7 @@ export class JsonTemplate {
     const { key, text, counts } = this.#form;
     const string = text(value);
     if (string === undefined || string === PROBE) return;
-    if (!this.#seen) {
-      // Not the first one: passthrough reads no further than that.
-      this.#seen = true;
-      return;
-    }
+    if (++this.#seen < LEARNED) return;
     this.#misses++;
     const mark = data.includes(`"${key}":"`) ? `"${key}":"` : `"${key}": "`;
     const at = data.indexOf(mark);

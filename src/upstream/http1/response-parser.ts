@@ -260,9 +260,9 @@ export class ResponseParser {
         if (this.#left > MAX_CHUNK_BYTES) throw new MalformedReply('a chunk without end');
       } else if (this.#digits === 0) {
         throw new MalformedReply('a chunk without a size');
-      } else if (byte === LF) {
+      } else if (byte === LF || (byte === CR && input[i] === LF)) {
         this.#startChunk();
-        return i;
+        return byte === LF ? i : i + 1;
       } else if (byte === SEMICOLON || byte === SPACE || byte === TAB || byte === CR) {
         this.#state = EXTENSION;
         return i;

@@ -1,15 +1,16 @@
 /** A client that waits for its answer hears of it in time. */
 
 import { expect, test } from 'bun:test';
-import { clientStream } from '../../../src/gateway/stream/client-stream.ts';
+import { ClientStream } from '../../../src/gateway/stream/client-stream.ts';
 
 test('a stream that opens before its answer begins with a sign of life', async () => {
   const written: unknown[] = [];
   const abort = new AbortController();
   const hour = 3_600_000;
-  const stream = clientStream({
+  const stream = new ClientStream({
     opened: new Promise(() => {}),
-    early: { ping: () => ': ping\n\n', fail: () => '' },
+    ping: () => ': ping\n\n',
+    fail: () => '',
     followUp: () => Promise.reject(new Error('no other hop')),
     keepAliveMs: hour,
     signal: abort.signal,

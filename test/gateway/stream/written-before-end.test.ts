@@ -1,7 +1,7 @@
 /** What a try cost is written down before the client has the end of its stream: a kill between the two would lose it. */
 
 import { expect, test } from 'bun:test';
-import { clientStream } from '../../../src/gateway/stream/client-stream.ts';
+import { ClientStream } from '../../../src/gateway/stream/client-stream.ts';
 
 test.each([undefined, { run: () => Promise.reject(new Error('not run')) }])(
   'a stream ends after the microtask in which the journal writes (continuation: %p)',
@@ -27,9 +27,10 @@ test.each([undefined, { run: () => Promise.reject(new Error('not run')) }])(
       // As the journal does: what is appended is written in a microtask.
       account: { end: () => queueMicrotask(() => order.push('written')) },
     };
-    const ended = clientStream({
+    const ended = new ClientStream({
       opened: opened as never,
-      early: { ping: () => '', fail: () => '' },
+      ping: () => '',
+      fail: () => '',
       followUp: () => Promise.reject(new Error('no other hop')),
       keepAliveMs: 3_600_000,
       signal: new AbortController().signal,

@@ -1,5 +1,6 @@
 /** Digests a forwarded Responses answer from its body or from its first and last frames. */
 
+import { needles } from '../../../lib/bytes/bytes.ts';
 import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
@@ -123,13 +124,15 @@ function terminalDigest(type: string, data: JsonObject): Digest | undefined {
 const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** Prefixes of the terminal events, with and without an `event:` line, with and without spaces. */
-export const terminalPrefixes: readonly string[] = ENDINGS.flatMap((type) => [
-  `event: ${type}`,
-  `event:${type}`,
-  `data: {"type":"${type}"`,
-  `data:{"type":"${type}"`,
-  `data: {"type": "${type}"`,
-]);
+export const terminalPrefixes = ENDINGS.flatMap((type) =>
+  needles(
+    `event: ${type}`,
+    `event:${type}`,
+    `data: {"type":"${type}"`,
+    `data:{"type":"${type}"`,
+    `data: {"type": "${type}"`,
+  ),
+);
 
 const FRAMES_WITH_IDS = /^response\.(created|output_item\.done|completed|incomplete)$/;
 

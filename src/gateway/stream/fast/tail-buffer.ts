@@ -1,6 +1,6 @@
 /** Remembers the end of a stream that goes by, in bounded memory and without holding its chunks. */
 
-import { asBuffer, containsAny, needles } from '../../../lib/bytes/bytes.ts';
+import { asBuffer, containsAny } from '../../../lib/bytes/bytes.ts';
 
 // Kept of what was copied: so many frames of the longest kind that came, within these bounds. Five
 // hundred streams of small frames would else hold 8 MB, and need as much again when they all end.
@@ -41,7 +41,8 @@ export class TailBuffer {
   #g: Uint8Array | undefined;
   #h: Uint8Array | undefined;
   readonly #marks: readonly Buffer[];
-  readonly #overlap: number;
+  /** As much of an end as a mark may begin in. */
+  #overlap = 0;
   #ring: Buffer | undefined;
   /** How many bytes went into the ring in all. */
   #length = 0;
@@ -61,11 +62,11 @@ export class TailBuffer {
   /** What those hold. */
   #afterBytes = 0;
 
-  constructor(beginnings: readonly string[]) {
-    this.#marks = needles(...beginnings);
-    this.#looks = beginnings.length > 0;
+  constructor(marks: readonly Buffer[]) {
+    this.#marks = marks;
+    this.#looks = marks.length > 0;
     this.#paced = !this.#looks;
-    this.#overlap = Math.max(0, ...this.#marks.map((mark) => mark.length - 1));
+    for (const { length } of marks) this.#overlap = Math.max(this.#overlap, length - 1);
   }
 
   push(chunk: Uint8Array): void {
@@ -99,7 +100,7 @@ export class TailBuffer {
 
   get #followed(): readonly Uint8Array[] {
     const all = [this.#h, this.#g, this.#f, this.#e, this.#d, this.#c, this.#b, this.#a];
-    return all.filter((chunk) => chunk !== undefined);
+    return all.slice(all.lastIndexOf(undefined) + 1) as readonly Uint8Array[];
   }
 
   /** From here on the stream is one like any other. */

@@ -223,13 +223,15 @@ describe('digests of streams', () => {
       'data: {"type": "response.completed"}\n\n',
     ]) {
       expect(
-        openaiResponses.terminalPrefixes.some((prefix) => text.startsWith(prefix)),
+        openaiResponses.terminalPrefixes.some((prefix) => Buffer.from(text).indexOf(prefix) === 0),
         text,
       ).toBe(true);
     }
     const delta =
       'event: response.output_text.delta\ndata: {"type":"response.output_text.delta"}\n\n';
-    expect(openaiResponses.terminalPrefixes.some((prefix) => delta.includes(prefix))).toBe(false);
+    expect(
+      openaiResponses.terminalPrefixes.some((prefix) => Buffer.from(delta).includes(prefix)),
+    ).toBe(false);
   });
 });
 

@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { TailBuffer } from '../../../../src/gateway/stream/fast/tail-buffer.ts';
+import { needles } from '../../../../src/lib/bytes/bytes.ts';
 
 const chunksOf = (whole: Buffer, size: number) =>
   Array.from({ length: Math.ceil(whole.length / size) }, (_, i) =>
@@ -10,7 +11,7 @@ const chunksOf = (whole: Buffer, size: number) =>
   );
 
 function keep(whole: Buffer, size: number, marks: string[] = []): TailBuffer {
-  const tail = new TailBuffer(marks);
+  const tail = new TailBuffer(needles(...marks));
   const pushed: Buffer[] = [];
   for (const chunk of chunksOf(whole, size)) {
     const own = Buffer.from(chunk);
@@ -130,7 +131,7 @@ test('from a terminal mark on everything is kept, cut in the middle of the mark 
 
 test('of a terminal beyond 16 MB only its end is kept', () => {
   const mark = 'event: response.completed';
-  const tail = new TailBuffer([mark]);
+  const tail = new TailBuffer(needles(mark));
   tail.push(Buffer.from(mark));
   const chunk = Buffer.alloc(1024 * 1024, 'c');
   for (let i = 0; i < 40; i++) tail.push(chunk);
