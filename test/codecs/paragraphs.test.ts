@@ -1,6 +1,7 @@
 /** Two messages of one Responses answer are two paragraphs for clients whose answer is one text. */
 
 import { describe, expect, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { ClientContext, Codec } from '../../src/codecs/codec.ts';
 import { googleGemini } from '../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
@@ -213,5 +214,44 @@ test('thoughts in the second message end up between two texts of one paragraph',
   for (const from of [true, false]) {
     const { text } = seen(openaiChat, searched(decoded(output, from)), true);
     expect(text.replace('<think>So.</think>', '')).toBe('One.\n\nTwo.');
+  }
+});
+
+test('results of tools that another vendor ran are paragraphs of the answer that a Chat vendor gets', () => {
+  const search = (id: string, title: string) => [
+    { type: 'server_tool_use', id, name: 'web_search', input: { query: 'x' } },
+    {
+      type: 'web_search_tool_result',
+      tool_use_id: id,
+      content: [
+        { type: 'web_search_result', url: 'https://a.test', title, encrypted_content: 'E' },
+      ],
+    },
+  ];
+  const asked = (content: readonly object[]) =>
+    openaiChat.encodeRequest(
+      anthropicMessages.decodeRequest({
+        model: 'm',
+        max_tokens: 9,
+        messages: [
+          { role: 'user', content: 'go' },
+          { role: 'assistant', content: content as JsonObject[] },
+          { role: 'user', content: 'more' },
+        ],
+      }),
+      { ...TARGET, protocol: 'openai-chat' },
+      new Notes(),
+    ) as unknown as { messages: readonly { content: string }[] };
+  const text = (value: string) => ({ type: 'text', text: value });
+  const [one, two] = [search('srvtoolu_1', 'A'), search('srvtoolu_2', 'B')];
+  for (const [content, wanted] of [
+    [[...one, text('Found.')], 'A\nhttps://a.test\n\nFound.'],
+    [
+      [text('I look.'), ...one, ...two, text('Fo'), text('und.')],
+      'I look.\n\nA\nhttps://a.test\n\nB\nhttps://a.test\n\nFound.',
+    ],
+    [[text('I look.'), ...one], 'I look.\n\nA\nhttps://a.test'],
+  ] as const) {
+    expect(asked(content).messages[1]!.content).toBe(wanted);
   }
 });

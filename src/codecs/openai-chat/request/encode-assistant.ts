@@ -54,8 +54,11 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
       else {
         const part = assistantPart(block, context);
         if (part === undefined) continue;
+        // So does the result of a vendor-run tool.
+        const apart = block.type === 'tool-result';
+        if (apart && parts.length > 0) joined = '\n\n';
         parts.push(joined === '' ? part : { ...part, text: joined + String(part.text ?? '') });
-        joined = '';
+        joined = apart ? '\n\n' : '';
       }
     }
   }
@@ -107,7 +110,7 @@ function providerResult(block: ToolResultBlock, context: MessageContext): string
   const result = joinedText(block.content, context, '\n');
   if (result === '') return '';
   noteOnce(context, 'content_bridged', 'result of a vendor-run tool as text');
-  return `\n\n${result}\n\n`;
+  return result;
 }
 
 function contentOf(parts: readonly JsonObject[], from: JsonObject): Json {

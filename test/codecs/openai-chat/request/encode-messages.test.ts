@@ -168,7 +168,7 @@ describe('messages', () => {
         ),
       ]),
     );
-    expect(messages[1]).toEqual({ role: 'assistant', content: '\n\nTitle https://a\n\nSo.' });
+    expect(messages[1]).toEqual({ role: 'assistant', content: 'Title https://a\n\nSo.' });
     expect(notes).toBe('provider_call_dropped,content_bridged');
   });
 
