@@ -106,7 +106,7 @@ browserSuite('hostile samples', (browser) => {
       [`#/x/${hostile}/diff?a=client-request&b=client-response&as=list`, '.changelist'],
       [`#/x/${hostile}/diff?rule=${encodeURIComponent(MARKUP)}`, '.rulebar .counts'],
       [`#/x/${hostile}/stream`, '.tape'],
-      [`#/x/${encodeURIComponent(MARKUP)}`, '.problem'],
+      [`#/x/${encodeURIComponent(MARKUP)}`, '.blank.missing'],
       ['#/charts', '.chart rect.mark'],
     ] as const;
     for (const [hash, ready] of views) {
