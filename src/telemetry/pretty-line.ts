@@ -61,6 +61,12 @@ interface ExchangeText {
   readonly used: readonly string[];
 }
 
+/** The first of several notes, and how many more there are: a line that ends on the screen on which it begins. */
+function folded(notes: string): string {
+  const [first = '', ...others] = cutText(notes, MAX_TEXT).split(',');
+  return others.length === 0 ? value(first) : `${value(first)},+${others.length}`;
+}
+
 /** The line of an exchange in the words of people: the outcome, times, tokens and cost; then the other fields. */
 function exchange(entry: Readonly<Record<string, unknown>>): ExchangeText {
   const { status, client, target = '-', timings, usage, cost_usd, hops, error, id } = entry;
@@ -107,7 +113,10 @@ export function prettyLine(json: string, colour: boolean): string {
   const texts = [special.head || shown(name), shown(entry.msg ?? '')].filter((text) => text !== '');
   const rest = Object.entries(entry)
     .filter(([key, v]) => !HEAD.has(key) && !special.used.includes(key) && v !== undefined)
-    .map(([key, v]) => [shown(key), printableLine(value(v), 4 * MAX_TEXT)] as const);
+    .map(([key, v]) => {
+      const text = special.head !== '' && key === 'notes' ? folded(String(v)) : value(v);
+      return [shown(key), printableLine(text, 4 * MAX_TEXT)] as const;
+    });
   const time = typeof entry.time === 'string' ? localTime(entry.time) : '';
   const line = [
     paint('gray', time),

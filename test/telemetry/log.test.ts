@@ -196,6 +196,14 @@ describe('the exchange line', () => {
     expect(lines[0]!.split('\n')).toHaveLength(2);
   });
 
+  test('readable: of several notes the first one and the number of the others', () => {
+    const { lines, log } = capture({ format: 'pretty' });
+    logExchange(log, { ...RECORD, notes: 'a_dropped=2,b_moved,c_mapped' });
+    logExchange(log, { ...RECORD, notes: 'b_moved' });
+    expect(lines[0]).toContain(' notes="a_dropped=2",+2 ');
+    expect(lines[1]).toContain(' notes=b_moved ');
+  });
+
   test('readable: a client that left is told in words', () => {
     const { lines, log } = capture({ format: 'pretty' });
     logExchange(log, { ...RECORD, status: 499, aborted: true });

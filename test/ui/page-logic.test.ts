@@ -10,7 +10,14 @@ import { diffText } from '../../src/lib/text/text-diff.ts';
 import type { EventPart, EventView, UiRow } from '../../src/ui/api/api.ts';
 import { dayLabels, roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
 import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
-import { spoken, stepsOf, type Tape, tapeOf } from '../../src/ui/page/exchange/tape.ts';
+import {
+  eventName,
+  eventText,
+  spoken,
+  stepsOf,
+  type Tape,
+  tapeOf,
+} from '../../src/ui/page/exchange/tape.ts';
 import { bytes, count, millis, percent, short, usd } from '../../src/ui/page/kit/format.ts';
 import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
 import { statusLabel, toneOf } from '../../src/ui/page/list/status.ts';
@@ -236,6 +243,18 @@ describe('the steps of the stream tab', () => {
         }
       }),
     );
+  });
+
+  test('an event without a name of its own does not say its type twice', () => {
+    const [unnamed] = tapeOf([
+      { stage: 's', events: [frame(0, [{ type: 'block-start', of: 'text', block: 0 }])] },
+    ]).events;
+    expect([eventName({ ...unnamed!, name: '' }), eventText({ ...unnamed!, name: '' })]).toEqual([
+      'block-start',
+      'text',
+    ]);
+    const named = { ...unnamed!, name: 'content_block_start' };
+    expect(eventText(named)).toBe('block-start text');
   });
 
   test('output is separated by block and hop, and only answer text counts', () => {

@@ -143,7 +143,7 @@ const KeyTable = ({ data, spent }: { data: readonly KeyView[]; spent: Spent }) =
       [t`Models`, ({ models }) => <Models list={models} />, 'wraps'],
       [t`Limits`, (key) => <Lines all={limitsOf(key)} />],
       [t`Budget`, ({ budgets = [] }) => <Lines all={budgets.map(periodText)} />],
-      [t`30 days`, ({ id }) => usd(spent.get(id)?.cost_usd ?? null), 'num'],
+      [t`Cost, 30 days`, ({ id }) => usd(spent.get(id)?.cost_usd ?? null), 'num'],
       [t`Attempts`, ({ id }) => count(spent.get(id)?.tries ?? 0), 'num'],
     ]}
   />

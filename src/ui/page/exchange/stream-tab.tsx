@@ -11,7 +11,16 @@ import { currentRoute, type ExchangeRoute, refine } from '../kit/route.ts';
 import { Button, Problem } from '../kit/ui.tsx';
 import { RawSides } from './raw-tab.tsx';
 import { isStream, stageInfoOf, stageTitle, type ViewProps } from './stages.tsx';
-import { eventText, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
+import {
+  eventName,
+  eventText,
+  type Spoken,
+  type Step,
+  spoken,
+  stepsOf,
+  type Tape,
+  tapeOf,
+} from './tape.ts';
 
 const MAX_EVENTS = 50_000;
 const LINES_BEFORE = 9;
@@ -198,7 +207,7 @@ function Side({ title, tape, upto, moved, choose }: SideProps) {
                   onClick={() => choose(number)}
                 >
                   <span class="n">{number}</span>
-                  <span class="event">{event.name || (event.says[0]?.type ?? 'data')}</span>
+                  <span class="event">{eventName(event)}</span>
                   <span class="words">{eventText(event).slice(0, 200)}</span>
                   {event.at !== undefined && <span class="at">{millis(event.at)}</span>}
                 </Button>

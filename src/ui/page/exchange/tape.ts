@@ -90,13 +90,18 @@ export function spoken({ events }: Tape, upto: number): readonly Spoken[] {
   return parts;
 }
 
-/** A short text for an event's line on the tape. */
+/** The name of an event on the tape: the vendor's own, else what it says first. */
+export const eventName = ({ name, says }: EventView): string => name || (says[0]?.type ?? 'data');
+
+/** A short text for an event's line on the tape, beside its name. */
 export function eventText(event: EventView): string {
+  const name = eventName(event);
   const texts = event.says.map(({ type, of, text, usage }) => {
+    const word = type === name ? '' : type;
     if (type === 'delta') return text ?? '';
     if (type === 'usage' && usage !== undefined)
-      return `usage ${totalInput(usage)} → ${totalOutput(usage)}`;
-    return [type, of === undefined || type === 'block-stop' ? '' : of, text ?? '']
+      return `${word} ${totalInput(usage)} → ${totalOutput(usage)}`.trim();
+    return [word, of === undefined || type === 'block-stop' ? '' : of, text ?? '']
       .filter((part) => part !== '')
       .join(' ');
   });
