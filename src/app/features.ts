@@ -5,7 +5,7 @@ import type { Payer } from '../conversation/account/payer.ts';
 import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
-import { forcedChoice } from '../features/forced-choice/index.ts';
+import { ForcedChoice } from '../features/forced-choice/index.ts';
 import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -91,6 +91,16 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     onMarkup: leakedCalls.onMarkup,
   };
 
+  const serverTools = {
+    get rounds() {
+      return config.limits.toolRounds;
+    },
+    get secrets() {
+      return secretsOf(config);
+    },
+    log,
+  };
+
   /**
    * The order in which features act on a request; events of the answer come to them in the same order.
    * Calls are recovered before tools run, and a vendor's wishes are fitted to a history that is sound.
@@ -101,11 +111,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     leakedCalls.feature,
     ({ chat }) => chat?.before,
     (setup) => {
-      const feature = serverToolsOf(setup, {
-        rounds: config.limits.toolRounds,
-        secrets: secretsOf(config),
-        log,
-      });
+      const feature = serverToolsOf(setup, serverTools);
       setup.ledgers.restoredBy(feature);
       return feature;
     },
@@ -126,7 +132,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       shortened ?? toolResults({ limit: textLimit, ledger: short, restored }),
     () => fitted,
     ({ exchange }) => new PromptCache(exchange, tails),
-    forcedChoice,
+    () => new ForcedChoice(),
     ({ chat }) => chat?.after,
     ({ exchange }) => strayHeaders(exchange.headers),
   ];

@@ -6,60 +6,67 @@ import { calledFor, choiceInstruction } from '../../conversation/tools/forced-ch
 import type { Conversation, ProtocolName, ToolChoice } from '../../conversation/types.ts';
 import { addUsage, type Usage } from '../../conversation/usage.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
-import type { Continuation, Feature, Interceptor } from '../feature.ts';
+import type { Continuation, Feature, FeatureContext, Interceptor } from '../feature.ts';
 
 const CHOICES = needles('"tool_choice"', '"function_call"', '"toolConfig"', '"tool_config"');
 
 /** State that the two hops of an exchange share. */
 interface Asked {
-  /** The hop that asks once more; 0: none does. */
-  hop: number;
-  blocks: number;
-  text: boolean;
-  usage: Usage | undefined;
+  /** The hop that asks once more. */
+  readonly hop: number;
+  readonly blocks: number;
+  readonly text: boolean;
+  readonly usage: Usage | undefined;
 }
 
 /**
  * The feature for one exchange. Vendor fit has said the choice in the prompt and left a mark on the one that is sent.
  * Place it behind every feature that finds calls or runs tools.
  */
-export function forcedChoice(): Feature {
-  const asked: Asked = { hop: 0, blocks: 0, text: false, usage: undefined };
-  return {
-    name: 'forced-choice',
-    // Only where vendor fit may have changed a choice: elsewhere there is nothing to check.
-    mayApply: (body, { target: { profile }, refusal }) =>
+export class ForcedChoice implements Feature {
+  readonly name = 'forced-choice';
+  /** Undefined: no hop asks once more. */
+  #asked: Asked | undefined;
+
+  /** Only where vendor fit may have changed a choice: elsewhere there is nothing to check. */
+  mayApply(body: Buffer, { target: { profile }, refusal }: FeatureContext): boolean {
+    return (
       (profile.toolChoices !== undefined ||
         profile.thinkingToolChoices !== undefined ||
         refusal !== undefined) &&
-      containsAny(body, CHOICES),
-    intercept(sent, { hop, client, notes }) {
-      if (asked.hop > 0) {
-        return asked.hop === hop ? new SecondAnswer(asked, client) : undefined;
-      }
-      const { toolChoice } = sent.settings;
-      const instead = toolChoice?.type === 'auto' ? toolChoice.instead : undefined;
-      if (instead === undefined) return undefined;
-      return new FirstAnswer(instead, sent, () => {
-        asked.hop = hop + 1;
-        notes.add('tool_call_repeated', '/messages', 'asked once more for the call');
-        return asked;
-      });
-    },
-  };
+      containsAny(body, CHOICES)
+    );
+  }
+
+  intercept(sent: Conversation, context: FeatureContext): Interceptor | undefined {
+    const asked = this.#asked;
+    if (asked !== undefined) {
+      return asked.hop === context.hop ? new SecondAnswer(asked, context.client) : undefined;
+    }
+    const { toolChoice } = sent.settings;
+    const instead = toolChoice?.type === 'auto' ? toolChoice.instead : undefined;
+    return instead === undefined ? undefined : this.#first(instead, sent, context);
+  }
+
+  #first(instead: ToolChoice, sent: Conversation, { hop, notes }: FeatureContext): Interceptor {
+    return new FirstAnswer(instead, sent, (asked) => {
+      this.#asked = { ...asked, hop: hop + 1 };
+      notes.add('tool_call_repeated', '/messages', 'asked once more for the call');
+    });
+  }
 }
 
 /** Passes an answer on, but for its end where the call is missing. */
 class FirstAnswer implements Interceptor {
   readonly #choice: ToolChoice;
   readonly #sent: Conversation;
-  readonly #again: () => Asked;
+  readonly #again: (asked: Omit<Asked, 'hop'>) => void;
   readonly #fold = new ReplyBuilder();
   #usage: Usage | undefined;
   #held = false;
   #ended = false;
 
-  constructor(choice: ToolChoice, sent: Conversation, again: () => Asked) {
+  constructor(choice: ToolChoice, sent: Conversation, again: (asked: Omit<Asked, 'hop'>) => void) {
     this.#choice = choice;
     this.#sent = sent;
     this.#again = again;
@@ -96,10 +103,11 @@ class FirstAnswer implements Interceptor {
     const { blocks } = this.#fold.reply;
     return {
       run: async () => {
-        const asked = this.#again();
-        asked.blocks = blocks.length;
-        asked.text = blocks.some((block) => block.type === 'text' && block.text !== '');
-        asked.usage = this.#usage;
+        this.#again({
+          blocks: blocks.length,
+          text: blocks.some((block) => block.type === 'text' && block.text !== ''),
+          usage: this.#usage,
+        });
         const text = choiceInstruction(this.#choice);
         return {
           ...this.#sent,

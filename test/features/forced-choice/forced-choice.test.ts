@@ -1,14 +1,14 @@
 /** Models that cannot be forced to call a tool: the prompt says it, the answer is checked, and the model is asked once more. */
 
 import { describe, expect, test } from 'bun:test';
-import { forcedChoice } from '../../../src/features/forced-choice/index.ts';
+import { ForcedChoice } from '../../../src/features/forced-choice/index.ts';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
-const features = () => [refusalRetry, vendorFit(), forcedChoice()];
+const features = () => [refusalRetry, vendorFit(), new ForcedChoice()];
 const opus = (script: Scripted[]) =>
   scriptedGateway('anthropic-messages', script, features(), '', { profile: 'anthropic' });
 
