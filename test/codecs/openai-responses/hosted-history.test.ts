@@ -64,7 +64,7 @@ describe('towards Chat', () => {
     );
     expect(messages as Json).toEqual([
       { role: 'user', content: 'x' },
-      { role: 'assistant', content: `\n\n${message}\n\n\n\ndone` },
+      { role: 'assistant', content: `${message}\n\ndone` },
       { role: 'user', content: 'y' },
     ]);
     expect(notes.summary()).toBe('provider_call_dropped,content_bridged');
@@ -114,5 +114,32 @@ describe('towards Responses', () => {
       upstream(request),
     );
     expect(blocks.map((block) => block.type)).toEqual(['tool-call']);
+  });
+});
+
+describe('outputs of tools that the client runs and other vendors do not know', () => {
+  test.each<[string, JsonObject, string]>([
+    ['local shell', { type: 'local_shell_call_output', call_id: 'c', output: 'a.txt' }, 'a.txt'],
+    [
+      'shell',
+      {
+        type: 'shell_call_output',
+        call_id: 'c',
+        output: [{ stdout: 'b.txt', stderr: 'warn', outcome: { type: 'exit', exit_code: 0 } }],
+      },
+      'b.txt\nwarn',
+    ],
+    ['patch', { type: 'apply_patch_call_output', call_id: 'c', output: 'patched' }, 'patched'],
+  ])('%s', (_, item, said) => {
+    const asked = openaiResponses.decodeRequest(body(item));
+    const notes = new Notes();
+    const { messages } = openaiChat.encodeRequest(asked, to('openai-chat'), notes) as unknown as {
+      messages: readonly JsonObject[];
+    };
+    const content = `Result of an earlier tool call: ${said}`;
+    expect(messages).toContainEqual({ role: 'user', content });
+    expect(notes.summary()).toContain('content_bridged');
+    const same = openaiResponses.encodeRequest(asked, to('openai-responses'), new Notes());
+    expect((same as JsonObject).input).toContainEqual(item);
   });
 });

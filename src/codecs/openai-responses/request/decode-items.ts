@@ -62,7 +62,9 @@ export function decodeItem(item: Json, path: string): Turn {
     default: {
       const hosted = memberOf(HOSTED_CALLS, type);
       return hosted === undefined
-        ? opaque(item, type, type.endsWith('_output') ? 'user' : 'assistant')
+        ? type.endsWith('_output')
+          ? opaque(item, type, 'user', outputText(item))
+          : opaque(item, type, 'assistant')
         : hostedCall(item, hosted);
     }
   }
@@ -254,7 +256,20 @@ function hostedCall(item: JsonObject, name: string): Turn {
   return { role: 'assistant', blocks: [block], wire };
 }
 
-function opaque(item: JsonObject, name: string, role: Role): Turn {
+function opaque(item: JsonObject, name: string, role: Role, words?: string): Turn {
   const wire = wireOf(item);
-  return { role, blocks: [{ type: 'opaque', name, wire }], wire };
+  const readable = words === undefined ? {} : { text: words };
+  return { role, blocks: [{ type: 'opaque', name, ...readable, wire }], wire };
+}
+
+/** What the client's own shell or patch tool said, for vendors that have no such tool. */
+function outputText({ output }: JsonObject): string | undefined {
+  const parts =
+    typeof output === 'string'
+      ? [output]
+      : objects(output).flatMap((part) =>
+          ['stdout', 'stderr', 'text'].map((key) => text(part, key) ?? ''),
+        );
+  const said = parts.filter((part) => part !== '').join('\n');
+  return said === '' ? undefined : `Result of an earlier tool call: ${said}`;
 }
