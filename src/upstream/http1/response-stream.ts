@@ -74,7 +74,11 @@ export class ResponseStream implements ResponseBody {
     this.#active = true;
     const { parser } = this;
     const chunk = parser.push(bytes);
-    if (parser.done) this.#over = true;
+    if (parser.done) {
+      this.#over = true;
+      // The connection serves the next request, whether or not what has come is ever read.
+      this.#unpause();
+    }
     if (this.#head !== undefined && parser.head !== undefined) {
       const { status, headers } = parser.head;
       this.#head.resolve({ status, headers, body: this });

@@ -7,6 +7,7 @@ import type { Socket, TCPSocketListener } from 'bun';
 import { ByteList } from '../../../src/lib/bytes/byte-list.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import { http1Transport } from '../../../src/upstream/http1/index.ts';
+import { ResponseStream } from '../../../src/upstream/http1/response-stream.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../../../src/upstream/transport.ts';
 import { until } from '../../support/until.ts';
 
@@ -769,4 +770,22 @@ describe('TLS', () => {
     expect(server.requests).toEqual([]);
     listener.stop(true);
   });
+});
+
+test('a connection that waited for its reader is open for the next answer once this one is whole, read or not', async () => {
+  const calls: string[] = [];
+  const line = {
+    pause: () => calls.push('pause'),
+    resume: () => calls.push('resume'),
+    drop: () => calls.push('drop'),
+  };
+  const head = Promise.withResolvers<UpstreamAnswer>();
+  const answer = new ResponseStream(line, head);
+  const half = Buffer.alloc(300 * 1024);
+  answer.receive(Buffer.from(`HTTP/1.1 400 x\r\ncontent-length: ${2 * half.length}\r\n\r\n`));
+  answer.receive(half);
+  // On its way already when the connection was told to wait.
+  answer.receive(half);
+  (await head.promise).body.cancel();
+  expect(calls).toEqual(['pause', 'resume']);
 });
