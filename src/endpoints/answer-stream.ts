@@ -1,6 +1,7 @@
 /** The body of an endpoint's answer on its way to the client, which ends as the upstream's does. */
 
 import { asGatewayError, cutBy, departure, GatewayError } from '../conversation/errors.ts';
+import { RESET_AFTER_MS } from '../gateway/stream/client-stream.ts';
 import { MAX_LEFTOVER_BYTES, type UpstreamBody } from '../gateway/stream/upstream-body.ts';
 import type { AbortGuard } from '../lib/loop/abort.ts';
 import type { ChunkSink } from '../upstream/transport.ts';
@@ -12,9 +13,6 @@ interface Sink {
   flush(): unknown;
   close(): void;
 }
-
-// Long enough for an error event to be read before the reset, which discards what is still unread.
-const RESET_AFTER_MS = 25;
 
 export interface AnswerStreamOptions {
   readonly first: readonly Uint8Array[];

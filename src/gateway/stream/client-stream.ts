@@ -14,8 +14,8 @@ import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
 import { MAX_LEFTOVER_BYTES } from './upstream-body.ts';
 
-// Long enough for the error event to be read before the reset, which discards what is still unread.
-const RESET_AFTER_MS = 25;
+/** Milliseconds in which a busy client reads the error event: the reset discards what is still unread. */
+export const RESET_AFTER_MS = 100;
 
 export interface StreamEnd {
   /** The last hop's pipeline; undefined: no answer came. */
