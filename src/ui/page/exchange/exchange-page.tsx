@@ -84,7 +84,7 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
         {missing ? (
           <div class="blank missing">
             <h1 class="sr">{t`Not found`}</h1>
-            <p>{t`There is no exchange ${id}.`}</p>
+            <Problem text={t`There is no exchange ${id}.`} />
             <p>
               {rich`It may have been removed since, or belong to another key. 
               ${<a href="#/">{t`Show all exchanges`}</a>}`}
