@@ -25,6 +25,7 @@ import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { passedGateways } from '../lib/http/loop-mark.ts';
 import { memberOf } from '../lib/json/json-members.ts';
+import { tickEnd } from '../lib/loop/tick-end.ts';
 import { homeMark } from '../lib/process/running.ts';
 import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
@@ -135,7 +136,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const config = () => current.services.table.config;
   let draining = false;
   const showTargets = targetStates(metrics.targetState);
-  const renderMetrics = () => {
+  const renderMetrics = async () => {
+    // What ended in this tick is counted at its end.
+    await tickEnd();
     showTargets(health.snapshot().targets);
     engines.measure();
     return metrics.render();
@@ -440,8 +443,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
     model: catalogue.find,
     codexModels,
-    metricsText: () => {
-      const own = renderMetrics();
+    metricsText: async () => {
+      const own = await renderMetrics();
       return options.metricsOfAll?.(own) ?? own;
     },
     isOperator: (headers: Headers) =>

@@ -49,8 +49,8 @@ export interface SpendJournalOptions {
   readonly folder: string;
   readonly keeper: (writer: string) => KeeperHandle;
   readonly reader: SpendReader & { close?(): void };
-  /** There may be something to take in, from before. */
-  readonly isOld: boolean;
+  /** There may be something to take in: from before, or of workers. */
+  readonly mayHoldEntries: boolean;
   /** Another process takes in what this one writes, unless somebody asks this one. */
   readonly isWorker?: boolean;
   /** Kept over a restart. */
@@ -106,8 +106,8 @@ export class SpendJournal {
 
   /** Takes in what earlier processes left, in the background. */
   open(): void {
-    const { isOld, isWorker = false, estimate, reader } = this.#options;
-    if (!isOld || this.#closed !== undefined) return;
+    const { mayHoldEntries, isWorker = false, estimate, reader } = this.#options;
+    if (!mayHoldEntries || this.#closed !== undefined) return;
     if (!isWorker) void this.#keeper.look();
     // There may be no tables yet.
     if (estimate !== undefined) {

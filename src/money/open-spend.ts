@@ -78,7 +78,7 @@ export function openSpend(options: SpendOptions): SpendJournal {
   const journal = new SpendJournal({
     ...common,
     ...tellingOf('journal'),
-    isOld: database !== undefined || existsSync(path) || hasEntries(folder),
+    mayHoldEntries: database !== undefined || hasWorkers || existsSync(path) || hasEntries(folder),
     reader: database === undefined ? new FileReader(path) : sharedSpendReader(database),
     keeper(writer) {
       if (database !== undefined) {

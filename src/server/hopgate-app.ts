@@ -34,7 +34,7 @@ export interface HopgateApp {
   /** Puts another configuration in force; open exchanges keep theirs. */
   reload(config: Config): void;
   /** The metrics of this process alone, as text. */
-  metrics(): string;
+  metrics(): Promise<string>;
   /** For one more worker: the limits of this process. */
   workerLimits(): WorkerLimits;
   /** Another process takes over: it learns from the files on disk what is still used here. */

@@ -89,6 +89,12 @@ test('rows are written a moment later, in one piece with their totals', async ()
   });
 });
 
+test('what a worker spends is taken in although the first process has spent nothing', async () => {
+  journalAt({ hasWorkers: true }).journal.open();
+  journalAt({ isWorker: true }).spend(rowOf());
+  await until(() => existsSync(path) && count(ROWS).tries === 1);
+});
+
 test('totals by hour, day and month are the sums of rows, whatever the rows', async () => {
   const row = fc.record({
     time: fc.integer({ min: Date.UTC(2026, 11, 30), max: Date.UTC(2027, 2, 2) }),

@@ -32,9 +32,6 @@ const MAX_DIGITS = 15;
 // After so many learned texts that matched no other (random padding), learning stops.
 const MAX_MISSES = 4;
 
-/** Passthrough reads no further than the first word, which may have an empty text before it. */
-const LEARNED = 3;
-
 const NUL = 0x30;
 const NINE = 0x39;
 const QUOTE = 0x22;
@@ -61,8 +58,7 @@ export class JsonTemplate {
   #counts = false;
   #tail: string | undefined;
   #misses = 0;
-  /** Texts that could have been learned. */
-  #seen = 0;
+  #spoken = false;
   #frame: FrameForm | undefined;
 
   constructor(form: TemplateForm) {
@@ -141,7 +137,11 @@ export class JsonTemplate {
     const { key, text, counts } = this.#form;
     const string = text(value);
     if (string === undefined || string === PROBE) return;
-    if (++this.#seen < LEARNED) return;
+    if (!this.#spoken) {
+      // Not the first word: passthrough reads no further than that.
+      this.#spoken = string !== '';
+      return;
+    }
     this.#misses++;
     const mark = data.includes(`"${key}":"`) ? `"${key}":"` : `"${key}": "`;
     const at = data.indexOf(mark);

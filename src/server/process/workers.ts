@@ -20,7 +20,7 @@ export interface WorkersOptions {
   readonly port: number;
   readonly log: Log;
   /** The metrics of the first process. */
-  readonly metrics: () => string;
+  readonly metrics: () => Promise<string>;
   /** The limits for one more worker: they are those of the first process. */
   readonly limits: () => WorkerLimits;
 }
@@ -147,9 +147,10 @@ export function startWorkers(options: WorkersOptions): Workers {
             if (answer !== undefined) send(from, { answer });
           } else if ('metrics' in request) workerMetrics.received(from, request);
           else if ('ask' in request) {
-            void metrics(options.metrics()).then((sum) =>
-              send(from, { metrics: sum, to: request.ask }),
-            );
+            void options
+              .metrics()
+              .then(metrics)
+              .then((sum) => send(from, { metrics: sum, to: request.ask }));
           }
         },
         onExit(_child, code) {
@@ -184,7 +185,7 @@ export function startWorkers(options: WorkersOptions): Workers {
 }
 
 /** In a worker: answers the first process, and asks it for the metrics of all. */
-export function metricsOfWorkers(own: () => string): (own: string) => Promise<string> {
+export function metricsOfWorkers(own: () => Promise<string>): (own: string) => Promise<string> {
   const waiting = new Map<number, (text: string) => void>();
   let requests = 0;
   const sendToFirst = (message: WorkerMessage) => {
@@ -194,7 +195,10 @@ export function metricsOfWorkers(own: () => string): (own: string) => Promise<st
     const received = workerMessage(message);
     if (received === undefined) return;
     if ('metrics' in received) waiting.get(received.to)?.(received.metrics);
-    else if ('ask' in received) sendToFirst({ metrics: own(), to: received.ask });
+    else if ('ask' in received) {
+      const { ask } = received;
+      void own().then((metrics) => sendToFirst({ metrics, to: ask }));
+    }
   });
   return (mine) => {
     const number = ++requests;

@@ -102,7 +102,7 @@ describe('the shortcut for text', () => {
     const of = (index: number, tokens: number) =>
       `{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"index":${index}}],"usageMetadata":{"totalTokenCount":${tokens}}}`;
     const template = textTemplate();
-    for (const data of [of(0, 1), of(0, 2), of(0, 2)]) template.learn(data, '', JSON.parse(data));
+    for (const data of [of(0, 1), of(0, 2)]) template.learn(data, '', JSON.parse(data));
     expect(template.read(of(0, 3), '')).toBe('a');
     expect(template.takeLast()).toMatchObject({ usageMetadata: { totalTokenCount: 3 } });
     expect(template.read(of(1, 3), '')).toBeUndefined();

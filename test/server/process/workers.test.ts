@@ -148,7 +148,7 @@ describe('a worker', () => {
       host: '127.0.0.1',
       port: 5520,
       log,
-      metrics: () => '',
+      metrics: async () => '',
       limits: noLimits,
     });
     try {
@@ -179,7 +179,7 @@ describe('a worker', () => {
       host: '127.0.0.1',
       port: 5520,
       log: createLog({ write: (line) => lines.push(line) }),
-      metrics: () => '',
+      metrics: async () => '',
       limits: noLimits,
     });
     const times = () =>
