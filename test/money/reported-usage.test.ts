@@ -115,9 +115,11 @@ describe.each(KINDS)('a count of %s that is', (_, decode, input, output, total) 
     expect(decode({ [input]: '10', [output]: '500' })).toEqual({ input: 10, output: 500 });
   });
 
-  test.if(total !== undefined)('missing is what the total says beside the other', () => {
-    expect(decode({ [input]: 10, [total!]: 510 })).toEqual({ input: 10, output: 500 });
-    expect(decode({ [output]: 10, [total!]: 510 })).toEqual({ input: 500, output: 10 });
+  // Messages has no total.
+  if (total === undefined) return;
+  test('missing is what the total says beside the other', () => {
+    expect(decode({ [input]: 10, [total]: 510 })).toEqual({ input: 10, output: 500 });
+    expect(decode({ [output]: 10, [total]: 510 })).toEqual({ input: 500, output: 10 });
   });
 });
 
