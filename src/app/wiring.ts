@@ -137,7 +137,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   let draining = false;
   const showTargets = targetStates(metrics.targetState);
   const renderMetrics = async () => {
-    // What ended in this tick is counted at its end.
+    // Exchanges are counted at the end of their tick; without this wait the newest is missing.
     await tickEnd();
     showTargets(health.snapshot().targets);
     engines.measure();

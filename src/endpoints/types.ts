@@ -22,7 +22,7 @@ export interface EndpointRequest {
   readonly model: string;
   /** The client asked for a stream. */
   readonly stream: boolean;
-  /** What a completion allows; undefined: it does not say. */
+  /** Undefined for forms, which set no limit of tokens. */
   readonly allowed?: AllowedOutput;
   /** Bytes of the body, as far as they are known when the targets are chosen. */
   readonly bytes: number;

@@ -54,7 +54,7 @@ export function checkHostedTools(
   const servers = isObject(origin?.value) ? origin.value.mcp_servers : undefined;
   if (Array.isArray(servers) && servers.length > 0) checkTool(policy, 'mcp_toolset');
   if (!isObject(origin?.value)) return;
-  for (const [field, name] of STORED[origin.protocol] ?? []) {
+  for (const [field, name] of TOOL_FIELDS[origin.protocol] ?? []) {
     const stored = origin.value[field];
     if (isOn(stored)) checkTool(policy, name, field);
   }
@@ -68,7 +68,9 @@ const isOn = (value: Json | undefined): boolean =>
       : value !== undefined && value !== null && value !== false;
 
 /** Fields that name something kept at the vendor or switch on what it runs, and the name by which a key may use it. */
-const STORED: Partial<Record<ProtocolName, readonly (readonly [field: string, name: string])[]>> = {
+const TOOL_FIELDS: Partial<
+  Record<ProtocolName, readonly (readonly [field: string, name: string])[]>
+> = {
   'openai-responses': [['prompt', 'stored_prompt']],
   'openai-chat': [
     ['preset', 'stored_prompt'],

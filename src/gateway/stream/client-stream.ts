@@ -146,6 +146,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
     this.#sink.flush();
   }
 
+  /** Bun calls it when the client has gone. */
   cancel(): void {
     this.gone();
   }

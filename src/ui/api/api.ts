@@ -41,7 +41,7 @@ export interface RecordingRequest {
   readonly mode: SampleMode;
 }
 
-/** What `GET /ui/api…` answers with, by path. */
+/** Answers of `GET /ui/api…` by path, so that the page and the server share one list of routes. */
 export interface Answers {
   '/info': ReturnType<typeof infoFor>;
   /** Newest first, unless `sort` says otherwise. Query: {@link SamplesQuery} */
@@ -108,6 +108,6 @@ export interface SamplesQuery extends Readonly<Record<string, string | undefined
   readonly cursor?: string;
 }
 
-/** What is made in steps. */
+/** Routes that work in steps hand on their result. */
 type Made<F extends (...given: never[]) => Steps<unknown>> =
   ReturnType<F> extends Steps<infer T> ? T : never;

@@ -198,7 +198,7 @@ export async function samplesPage(
 /** An exchange in the list. Costs are in USD; null where the model has no price. */
 export interface UiRow extends SampleRow {
   readonly cost: number | null;
-  /** Of a key made at run time, whose id is the `owner`. */
+  /** A key made at run time has its id as `owner`, which says nothing to people. */
   readonly key_name?: string;
 }
 

@@ -57,7 +57,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   #next = 0;
   #open: OpenBlock | undefined;
   #usage: JsonObject = {};
-  /** Of the output. */
+  /** The output of `message_start` is a placeholder: only a later count is paid for. */
   #counted = false;
   #started = false;
   #finished = false;

@@ -262,7 +262,7 @@ function opaque(item: JsonObject, name: string, role: Role, words?: string): Tur
   return { role, blocks: [{ type: 'opaque', name, ...readable, wire }], wire };
 }
 
-/** What the client's own shell or patch tool said, for vendors that have no such tool. */
+/** Vendors without the client's shell or patch tool still need its output, or the model acts blindly. */
 function outputText({ output }: JsonObject): string | undefined {
   const parts =
     typeof output === 'string'
