@@ -56,6 +56,7 @@ class StreamedAnswer {
   readonly opened: ClientStreamOptions['opened'];
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
+  readonly endsByEvent: boolean;
   readonly beforeEnd: ClientStreamOptions['beforeEnd'];
   readonly onWhole: ClientStreamOptions['onWhole'];
   readonly tap: ClientStreamOptions['tap'];
@@ -74,6 +75,7 @@ class StreamedAnswer {
     this.opened = answer instanceof Promise ? answer.then(streamOrError) : answer;
     this.keepAliveMs = options.keepAliveMs;
     this.signal = exchange.signal;
+    this.endsByEvent = exchange.lane !== undefined;
     this.beforeEnd = features?.beforeEnd;
     this.onWhole = features?.onAnswer && this.#teller(features.onAnswer);
     const { recording } = summary;

@@ -64,6 +64,8 @@ class Vendor {
   /** What is said to a frame. */
   answer: (socket: Socket, frame: JsonObject) => void = (socket) =>
     this.say(socket, events('By socket.'));
+  /** What is said to a POST. */
+  answerPost: readonly JsonObject[] = events('By HTTP.');
   readonly #server = Bun.serve<undefined>({
     port: 0,
     hostname: '127.0.0.1',
@@ -76,9 +78,7 @@ class Vendor {
           : new Response('', { status: 400 });
       }
       this.posts.push((await request.json()) as JsonObject);
-      const text = events('By HTTP.')
-        .map((event) => `data: ${JSON.stringify(event)}\n\n`)
-        .join('');
+      const text = this.answerPost.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
       return new Response(text, { headers: { 'content-type': 'text/event-stream' } });
     },
     websocket: {
@@ -377,4 +377,80 @@ describe('where the socket fails', () => {
     await until(() => vendor.closed === 1);
     expect(vendor.posts).toEqual([]);
   });
+});
+
+describe('an error event', () => {
+  const flat = { type: 'error', code: 'server_is_overloaded', message: 'Too busy.', param: null };
+  const framed = {
+    type: 'error',
+    status: 503,
+    error: { type: 'server_error', code: 'server_is_overloaded', message: 'Too busy.' },
+  };
+  const failed = {
+    type: 'response.failed',
+    response: {
+      id: 'resp_1',
+      object: 'response',
+      status: 'failed',
+      error: { code: 'server_is_overloaded', message: 'Too busy.' },
+      output: [],
+    },
+  };
+  const begun = events('The beginning.').slice(0, 5);
+
+  test.each([
+    ['a socket', 'an event', [flat]],
+    ['a socket', 'a frame with a status', [framed]],
+    ['a socket', 'an event before response.failed', [flat, failed]],
+    ['HTTP', 'an event', [flat]],
+    ['HTTP', 'with a status', [framed]],
+    ['HTTP', 'before response.failed', [flat, failed]],
+  ] as const)(
+    'within an answer by %s, %s: one end for a client of the WebSocket, and the next request gets its own answer',
+    async (by, _form, end) => {
+      vendor.refusesUpgrade = by === 'HTTP';
+      vendor.answerPost = [...begun, ...end];
+      vendor.answer = (socket, { input }) =>
+        vendor.say(socket, input === 'First.' ? vendor.answerPost : events('Second.', 'resp_2'));
+      const socket = await ResponsesSocket.open(gateway.url);
+      try {
+        socket.create({ model: 'm1', input: 'First.' });
+        const last = await socket.last();
+        vendor.answerPost = events('Second.', 'resp_2');
+        socket.create({ model: 'm1', input: 'Second.' });
+        expect(textOf(await socket.last(1))).toBe('Second.');
+        // The vendor's code may be none that a response object can have.
+        const response = { id: 'resp_1', status: 'failed', error: { message: 'Too busy.' } };
+        expect(last).toMatchObject({ type: 'response.failed', response });
+        expect(socket.frames.filter(({ type }) => type === 'response.created')).toHaveLength(2);
+        expect(socket.frames.filter(({ type }) => type === 'error')).toHaveLength(1);
+      } finally {
+        socket.close();
+      }
+    },
+  );
+
+  test.each([
+    ['server_is_overloaded', {}, 503],
+    ['rate_limit_exceeded', {}, 429],
+    ['invalid_prompt', {}, 400],
+    ['anything', { status_code: 429 }, 429],
+  ])(
+    'in place of an answer, without a status of its own: the code %s and %o say it',
+    async (code, more, status) => {
+      const message = 'Not now.';
+      for (const frame of [
+        { type: 'error', code, message, param: null, ...more },
+        { type: 'error', error: { type: code, code, message }, ...more },
+      ]) {
+        vendor.answer = (socket) => vendor.say(socket, [frame]);
+        const answer = await post({ stream: true, input: 'Hello.' });
+        expect([answer.status, await answer.text()]).toEqual([
+          status,
+          expect.stringContaining(message),
+        ]);
+      }
+      expect(vendor.posts).toEqual([]);
+    },
+  );
 });

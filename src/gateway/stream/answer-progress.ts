@@ -6,6 +6,7 @@ import {
   type FinishReason,
   isAnswer,
   isSemantic,
+  type StartEvent,
   type StreamEvent,
 } from '../../conversation/events.ts';
 import { laterUsage, type Usage } from '../../conversation/usage.ts';
@@ -26,8 +27,8 @@ export class AnswerProgress {
   /** The error that came is none in the client's protocol. */
   unsaid = false;
   usage: Usage | undefined;
-  /** That answered, as the vendor names it. */
-  model: string | undefined;
+  /** The beginning, with the names that the vendor gave to the answer and to the model. */
+  start: StartEvent | undefined;
   finish: FinishReason | undefined;
   #open: BlockHead['type'] | undefined;
 
@@ -41,7 +42,7 @@ export class AnswerProgress {
         break;
       case 'start':
         this.usage = event.usage ?? this.usage;
-        this.model = event.model;
+        this.start = event;
         return;
       case 'usage':
         this.usage = laterUsage(this.usage, event.usage);

@@ -39,6 +39,8 @@ export interface ClientStreamOptions {
   readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
+  /** No end of a body tells the client that an answer is over: only the protocol's last event does, no error event. */
+  readonly endsByEvent?: boolean;
   onFirstByte(): void;
   /** Sees everything that is written. */
   readonly tap?: (chunk: Uint8Array | string) => void;
@@ -253,7 +255,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
         return undefined;
       }
       if (pipeline.error !== undefined) {
-        if (isVendors(same, pipeline)) return undefined;
+        if (isVendors(same, pipeline)) return this.#endVendors(pipeline);
         if (rest.length > 0) await this.#put(rest);
         return pipeline.error;
       }
@@ -273,6 +275,14 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
       if (rest.length > 0) await this.#put(rest);
       return told ? error : undefined;
     }
+  }
+
+  /** Behind the vendor's own error event: the end that such an event is not for every client. */
+  async #endVendors(pipeline: StreamPipeline): Promise<GatewayError | undefined> {
+    const { error, digest } = pipeline;
+    if (!this.#options.endsByEvent || error === undefined || digest.complete) return undefined;
+    await this.#put(pipeline.fail(error));
+    return error;
   }
 
   /** A chunk of the upstream's. */

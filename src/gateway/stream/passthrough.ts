@@ -327,7 +327,10 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   fail(error: GatewayError): string {
     // A frame that was cut in the middle must not swallow the error event.
     const gap = this.allowsKeepAlive ? '' : '\n\n';
-    return gap + this.#protocol.encodeStream(this.#client).fail(error);
+    const encoder = this.#protocol.encodeStream(this.#client);
+    // What fails is the answer whose beginning the client has, by its name.
+    if (this.start !== undefined && this.#last !== undefined) encoder.event(this.start);
+    return gap + encoder.fail(error);
   }
 }
 

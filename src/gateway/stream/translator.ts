@@ -281,9 +281,18 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 
   get digest(): Digest {
-    const { ended, semantic, answered, usage, model, finish, error } = this;
+    const { ended, semantic, answered, usage, start, finish, error } = this;
     const reported = this.#reported;
-    return { complete: ended, semantic, answered, usage, reported, model, finish, error };
+    return {
+      complete: ended,
+      semantic,
+      answered,
+      usage,
+      reported,
+      model: start?.model,
+      finish,
+      error,
+    };
   }
 
   get finalAnswer(): FinalAnswer | undefined {

@@ -2,7 +2,7 @@
 
 import { turnStateIn } from '../../conversation/session/turn-state.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { tryParse } from '../../lib/json/json.ts';
+import { isObject, tryParse } from '../../lib/json/json.ts';
 
 const utf8 = new TextEncoder();
 const BLANK_LINE = '\n\n';
@@ -14,6 +14,8 @@ const COLON = 0x3a;
 const LAST = /^\{"type":"response\.(?:completed|failed|incomplete)"/;
 const LAST_EVENTS = new Set(['response.completed', 'response.failed', 'response.incomplete']);
 
+const ERROR = /^\{"type":"error"/;
+
 /** A sign of life between the events: clients count the time between text frames, and skip unknown ones. */
 const KEEP_ALIVE = '{"type":"keepalive"}';
 
@@ -22,6 +24,8 @@ export class AnswerFrames {
   /** The last event of the response has been seen. */
   ended = false;
   readonly #mark: string;
+  /** An error event went out. */
+  #failed = false;
   /** Made when bytes come, or a piece of an event. */
   #parser: SseParser | undefined;
 
@@ -86,7 +90,12 @@ export class AnswerFrames {
 
   /** What is no object (`[DONE]`) is for streams of HTTP alone. */
   #data(data: string, event: string, frames: string[]): void {
-    if (data.charCodeAt(0) !== BRACE_OPEN) return;
+    // A client takes what stands behind the end for the beginning of its next answer.
+    if (data.charCodeAt(0) !== BRACE_OPEN || this.ended) return;
+    if (event === 'error' || ERROR.test(data)) {
+      if (this.#failed || endsRequest(data)) return;
+      this.#failed = true;
+    }
     const state = turnStateIn(data);
     if (state !== undefined) this.#onTurnState(state);
     this.ended ||= LAST.test(data) || LAST_EVENTS.has(event);
@@ -96,4 +105,10 @@ export class AnswerFrames {
   #marked(data: string): string {
     return this.#mark === '' ? data : this.#mark + data.slice(1);
   }
+}
+
+/** Is it a frame of a vendor's socket by which clients end the request, and no event within an answer? */
+function endsRequest(data: string): boolean {
+  const value = tryParse(data);
+  return isObject(value) && (value.status !== undefined || value.status_code !== undefined);
 }

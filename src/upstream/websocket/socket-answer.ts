@@ -74,9 +74,15 @@ export function sseOf({ type, text }: VendorFrame): Uint8Array {
   return utf8.encode(`event: ${type}\ndata: ${data}\n\n`);
 }
 
-/** An error frame that came instead of an answer, with the status and the headers that it names. */
-export function refusalOf(frame: JsonObject): UpstreamAnswer {
-  const { status, headers, error } = frame;
+/** The status that an error frame names; undefined: it is an event, whose code says what went wrong. */
+export function statusOf({ status, status_code: other }: JsonObject): number | undefined {
+  const named = status ?? other;
+  return typeof named === 'number' && named >= 400 && named <= 599 ? named : undefined;
+}
+
+/** An error frame that came instead of an answer, with its status and the headers that it names. */
+export function refusalOf(status: number, frame: JsonObject): UpstreamAnswer {
+  const { headers, error } = frame;
   const list = new FlatHeaders();
   for (const [name, value] of Object.entries(isObject(headers) ? headers : {})) {
     try {
@@ -89,8 +95,7 @@ export function refusalOf(frame: JsonObject): UpstreamAnswer {
   const body = new FrameBody(Number.POSITIVE_INFINITY, () => {});
   body.push(utf8.encode(JSON.stringify({ error: error ?? frame })));
   body.end();
-  const known = typeof status === 'number' && status >= 400 && status <= 599;
-  return { status: known ? status : 500, headers: list, body };
+  return { status, headers: list, body };
 }
 
 export const streamAnswer = (body: FrameBody): UpstreamAnswer => ({

@@ -13,6 +13,7 @@ import {
   isLast,
   refusalOf,
   sseOf,
+  statusOf,
   streamAnswer,
   type VendorFrame,
   vendorFrame,
@@ -166,8 +167,9 @@ export class VendorSocket implements AbortListener {
       return;
     }
     this.#waiting = undefined;
-    if (frame.error !== undefined) {
-      waiting.resolve(refusalOf(frame.error));
+    const status = frame.error && statusOf(frame.error);
+    if (frame.error !== undefined && status !== undefined) {
+      waiting.resolve(refusalOf(status, frame.error));
       this.#free();
       return;
     }
@@ -184,6 +186,8 @@ export class VendorSocket implements AbortListener {
 
   /** The response is over; what came to its end can be continued. */
   #finish(frame: VendorFrame): void {
+    // `response.failed` may stand behind an error event: the next request must not take it for its answer.
+    if (frame.error !== undefined) this.close();
     const response = completed(frame);
     const request = this.#request;
     if (response !== undefined && request !== undefined) {
