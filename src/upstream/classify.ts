@@ -52,8 +52,9 @@ export function remedyForStatus(
 /** The remedy for an error that came inside a 200: an error event, an empty or broken answer. */
 export function remedyForError(error: GatewayError): Remedy {
   if (error instanceof TargetError) return error.remedy;
-  // A limit of this gateway holds for every target.
-  if (error.kind === 'rate_limit' && !error.fromUpstream) return 'never';
+  // A limit of this gateway, or state that it cannot read now, is the same at every target, and no answer of any.
+  const isBusy = error.kind === 'rate_limit' || error.kind === 'overloaded';
+  if (isBusy && !error.fromUpstream) return 'never';
   const remedy = REMEDIES[error.kind];
   return remedy === 'again' && error.retryable === false ? 'never' : remedy;
 }

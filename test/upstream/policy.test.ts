@@ -42,10 +42,19 @@ describe('what a refusal means', () => {
   });
 
   test('an error inside a 200 is judged by its kind', () => {
-    expect(remedyForError(error('overloaded'))).toBe('again');
+    const vendors = new GatewayError('overloaded', 'x', { fromUpstream: true });
+    expect(remedyForError(vendors)).toBe('again');
     expect(remedyForError(error('invalid_request'))).toBe('never');
     expect(remedyForError(new GatewayError('upstream', 'x', { retryable: false }))).toBe('never');
   });
+
+  test.each(['rate_limit', 'overloaded'] as const)(
+    '%s of the gateway itself is told at once, whatever it says of later',
+    (kind) => {
+      const own = new GatewayError(kind, 'x', { retryAfter: 5, retryable: true });
+      expect(remedyForError(own)).toBe('never');
+    },
+  );
 
   test('retry-after is obeyed exactly up to the bound and handed to the client beyond it', () => {
     expect(retryDelay(1, 2, 500, 8000)).toBe(2000);

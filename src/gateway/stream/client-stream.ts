@@ -76,6 +76,10 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   #keepAlive: IdleTimer | undefined;
   #answer: StreamOutcome | undefined;
   #over = false;
+  /** The end of the answer has not been written yet: it waits for what must be known before. */
+  #endWaits = false;
+  /** What became of an answer whose client has left: nobody can leave what came whole. */
+  #left: 'client_gone' | 'done' = 'client_gone';
 
   constructor(options: ClientStreamOptions) {
     this.#options = options;
@@ -118,7 +122,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
         }
         this.#options.onFirstByte();
         const cut = await this.#pump(hop);
-        this.#endTry(hop, this.#over ? 'client_gone' : streamEnd(hop.pipeline.error, cut));
+        this.#endTry(hop, this.#over ? this.#left : streamEnd(hop.pipeline.error, cut));
         if (this.#over) return;
         const { continuation } = hop.pipeline;
         // Without a continuation, too: what the try cost is in the journal before the client has its end.
@@ -158,19 +162,23 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
     const error = cutBy(this.#options.signal);
     if (this.keeps(error)) return;
     if (this.#answer !== undefined) this.#drop(this.#answer, error);
-    this.#end({ pipeline: this.#pipeline, error, clientGone: error === undefined });
+    const clientGone = error === undefined && this.#left === 'client_gone';
+    this.#end({ pipeline: this.#pipeline, error, clientGone });
   }
 
   /** The client has gone: is the rest of the answer read all the same, for what it reports? */
   keeps(reason: unknown): boolean {
     if (this.#readUpTo !== undefined) return true;
+    if (reason instanceof GatewayError || this.#over) return false;
     const { source, account, pipeline } = this.#answer ?? {};
+    const isWhole = !this.#blocked && !this.#endWaits && pipeline?.isWhole === true;
+    if (isWhole) this.#left = 'done';
     // The vendor continues a background job, which is settled at its end.
-    const ends = reason instanceof GatewayError || this.#over || pipeline?.digest.pending;
+    const ends = pipeline?.digest.pending || (isWhole && pipeline.digest.usage !== undefined);
     if (source === undefined || ends || account?.outlives?.() !== true) return false;
     this.#readUpTo = this.#bytes + MAX_LEFTOVER_BYTES;
     source.outlive();
-    this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: true });
+    this.#end({ pipeline, error: undefined, clientGone: !isWhole });
     this.#unblock?.();
     return true;
   }
@@ -178,7 +186,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   /** Nothing more of this answer is read. */
   #drop(hop: StreamOutcome, error: GatewayError | undefined): void {
     hop.source?.cancel();
-    this.#endTry(hop, error === undefined ? 'client_gone' : 'cut');
+    this.#endTry(hop, error === undefined ? this.#left : 'cut');
   }
 
   #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {
@@ -227,7 +235,9 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   }
 
   async #putAfter(all: Promise<unknown>, out: Uint8Array | string): Promise<void> {
+    this.#endWaits = true;
     await all;
+    this.#endWaits = false;
     await this.#put(out);
   }
 

@@ -258,6 +258,10 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return !this.empty && (this.ended || (this.#tail.marked && this.allowsKeepAlive));
   }
 
+  get isWhole(): boolean {
+    return !this.empty && this.error === undefined && this.allowsKeepAlive && this.digest.complete;
+  }
+
   get allowsKeepAlive(): boolean {
     const last = this.#last;
     if (last === undefined) return true;

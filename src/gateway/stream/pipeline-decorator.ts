@@ -25,6 +25,9 @@ export abstract class PipelineDecorator<Inner extends StreamPipeline> implements
   get endGiven() {
     return this.inner.endGiven;
   }
+  get isWhole() {
+    return this.inner.isWhole;
+  }
   get allowsKeepAlive() {
     return this.inner.allowsKeepAlive;
   }

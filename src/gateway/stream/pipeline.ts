@@ -43,6 +43,8 @@ export interface StreamPipeline {
   readonly ended: boolean;
   /** The frame that ends the client's answer has been given, and `finalAnswer` is complete. */
   readonly endGiven: boolean;
+  /** The vendor's own ending has been given; looked for in what was kept, so not to be asked with each chunk. */
+  readonly isWhole: boolean;
   /** No frame is half written: a keep-alive may follow. */
   readonly allowsKeepAlive: boolean;
   /** Read it after `end`. */

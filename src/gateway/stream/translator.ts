@@ -275,6 +275,10 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     return this.client.encoder.event(event);
   }
 
+  get isWhole(): boolean {
+    return this.endGiven && this.error === undefined;
+  }
+
   // Frames leave whole.
   get allowsKeepAlive(): boolean {
     return true;
