@@ -7,12 +7,14 @@ import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
+import { mayGetVendorIds } from '../conversation/vendor-ids.ts';
 import type { Operation } from '../endpoints/batches/operations.ts';
 import { createBatches } from '../endpoints/batches/pipeline.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
-import { FileOwners } from '../features/file-owners/index.ts';
 import { checkHostedTools } from '../features/server-tools/index.ts';
+import { IssuedIds, NamedIds } from '../features/vendor-ids/index.ts';
+import type { ClientRequest } from '../gateway/client-request.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
@@ -248,6 +250,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     options.config,
   );
   const vendorObjects = openVendorObjects(environment.home, engines);
+  const issuedIds = (owner: string, request: ClientRequest) =>
+    new IssuedIds(
+      (...learnt) => vendorObjects.learn(owner, ...learnt),
+      () => mayGetVendorIds(request.bytes, request.decoded),
+    );
   const gateway = createGateway({
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : mendBody,
@@ -256,11 +263,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space, session);
-      const files = new FileOwners(exchange.owner, vendorObjects.foreign);
+      const { owner } = exchange;
+      const named = new NamedIds(owner, vendorObjects.foreign);
+      // Without keys, nobody else can name an id.
+      const ids = owner === '' ? [named] : [named, issuedIds(owner, request)];
       return {
         ...found,
         ...own,
-        features: [files, ...(own?.features ?? []), ...found.features],
+        features: [...ids, ...(own?.features ?? []), ...found.features],
       };
     },
     record: (exchange) =>
@@ -309,7 +319,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   });
   const endpoints = createEndpoints({
     ...gatewayOptions,
-    foreignFiles: vendorObjects.foreign,
+    foreignIds: vendorObjects.foreign,
     record: (recorded, exchange) => joined(recorder.begin(recorded), traceRecording(exchange)),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     folder: join(environment.home, 'state', 'forms'),
@@ -317,7 +327,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const batches = createBatches({
     ...gatewayOptions,
     objects: vendorObjects.objects,
-    foreignFiles: vendorObjects.foreign,
+    learnIds: vendorObjects.learn,
+    foreignIds: vendorObjects.foreign,
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
     folder: join(environment.home, 'state', 'forms'),
   });
@@ -328,10 +339,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const countTokens = createTokenCounter({
     protocols: CODECS,
     services,
-    foreignFiles: vendorObjects.foreign,
+    foreignIds: vendorObjects.foreign,
   });
   const responses = responsesRoutes({
     store: responsesStore,
+    learnIds: vendorObjects.learn,
     upstream: (name) => {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);

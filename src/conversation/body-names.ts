@@ -22,6 +22,7 @@ const NAMES = [
   'best_of',
   'cachedContent',
   'cached_content',
+  'container',
   'conversation',
   'fallbacks',
   'functions',
@@ -121,11 +122,18 @@ export function checkNested(bytes: Buffer, members: Members = topLevel(bytes) ??
     const own = bytes.subarray(valueStart, valueEnd);
     if (own[0] !== 0x7b && own[0] !== 0x5b) continue;
     const value = tryParse(own.toString());
-    if (value === undefined || countNames(value) === countMembers(own, true)) continue;
+    if (value === undefined || !hasRepeatedNames(own, value)) continue;
     const shown = printableLine(name, 60);
     throw invalid(`An object in '${shown}' of the request body has a member twice.`, shown);
   }
 }
+
+/**
+ * Has any object in it a name twice? Linear in the size of the body.
+ * @param value of these bytes
+ */
+export const hasRepeatedNames = (bytes: Uint8Array, value: Json): boolean =>
+  countNames(value) !== countMembers(bytes, true);
 
 /** Members of all objects in a value. */
 function countNames(value: Json): number {

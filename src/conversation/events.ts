@@ -209,6 +209,7 @@ export interface Reply {
 /** Does this event carry something that a user would miss? Before the first such event, a failed try can be repeated. */
 export function isSemantic(event: StreamEvent): boolean {
   if (event.type === 'delta') return event.text !== '';
+  if (isSpoken(event)) return true;
   return (
     event.type === 'block-start' && (event.head.type === 'tool-call' || event.head.type === 'whole')
   );
@@ -217,7 +218,11 @@ export function isSemantic(event: StreamEvent): boolean {
 /** Does this event carry part of an answer? Reasoning alone is no answer. */
 export function isAnswer(event: StreamEvent, open: BlockHead['type'] | undefined): boolean {
   if (event.type === 'delta') return event.text !== '' && open !== 'reasoning';
+  if (isSpoken(event)) return true;
   if (event.type !== 'block-start') return false;
   const { head } = event;
   return head.type === 'tool-call' || (head.type === 'whole' && head.block.type !== 'reasoning');
 }
+
+/** Audio of Chat, whose text stands beside it and in no block. */
+const isSpoken = (event: StreamEvent): boolean => event.type === 'opaque' && event.name === 'audio';

@@ -1,7 +1,7 @@
 /** The exchange of an endpoint beside the protocols: read → route → tries → answer, the body untouched both ways. */
 
 import { asGatewayError, departure } from '../conversation/errors.ts';
-import { checkFilesOf, type ForeignFiles } from '../conversation/file-ids.ts';
+import { checkVendorIdsOf, type ForeignIds } from '../conversation/vendor-ids.ts';
 import type { Account, Accounts } from '../gateway/account.ts';
 import { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
 import type { Services } from '../gateway/reloadable.ts';
@@ -33,7 +33,7 @@ export interface EndpointOptions {
   /** A stream to a client opens (true) or is over (false). */
   readonly onStream: (open: boolean) => void;
   readonly onEnd: (summary: Summary) => void;
-  readonly foreignFiles: ForeignFiles;
+  readonly foreignIds: ForeignIds;
   /** The folder for forms that do not fit into memory. */
   readonly folder: string;
 }
@@ -70,7 +70,7 @@ export function createEndpoints(options: EndpointOptions): ServeEndpoint {
       if (form === undefined) account = await accountOf(exchange, request, options.accounts);
       if (account !== undefined) summary.opened(account);
       if (form === undefined) {
-        await checkFilesOf(exchange.body, exchange.owner, options.foreignFiles);
+        await checkVendorIdsOf(exchange.body, exchange.owner, options.foreignIds);
       }
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);

@@ -59,6 +59,13 @@ export interface Continuation {
   run(signal: AbortSignal, emit: (events: readonly StreamEvent[]) => void): Promise<Conversation>;
 }
 
+/** Sees the bytes of one answer of a target as it came, decompressed, before anything else does. Its calls never throw. */
+export interface AnswerWatch {
+  chunk(bytes: Uint8Array): void;
+  /** The answer is over, or broke off. */
+  end(): void;
+}
+
 export interface Feature {
   readonly name: string;
   /**
@@ -89,6 +96,8 @@ export interface Feature {
   requestSteps?(conversation: Conversation, context: FeatureContext): Steps<Conversation>;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
   intercept?(sent: Conversation, context: FeatureContext): Interceptor | undefined;
+  /** For what no event says. Undefined (or no such method): nothing in this answer can concern the feature. */
+  watch?(sent: Conversation, context: FeatureContext): AnswerWatch | undefined;
 }
 
 /** For a feature whose store is elsewhere: reads what its pass is going to look up. */

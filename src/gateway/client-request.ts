@@ -240,6 +240,11 @@ export class ClientRequest {
     return this.#conversation;
   }
 
+  /** The conversation; undefined where nothing has needed that of a large body so far. */
+  get decoded(): Conversation | undefined {
+    return this.#conversation;
+  }
+
   /** What the client asked for; undefined where nothing has needed the conversation of a large body so far. */
   get settings(): Settings | undefined {
     return this.#conversation?.settings;

@@ -8,7 +8,7 @@ import { type FieldPath, withoutFields } from '../conversation/refusal/refused-f
 import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
+import type { AnswerWatch, Feature, FeatureContext, Interceptor } from '../features/feature.ts';
 import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import { isObject, type JsonObject } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
@@ -142,6 +142,7 @@ interface Parts {
   /** Undefined: no pass has looked at what was asked. */
   readonly sent: Conversation | undefined;
   readonly interceptors: readonly Interceptor[];
+  readonly watch: AnswerWatch | undefined;
   readonly upstream: UpstreamContext;
 }
 
@@ -152,11 +153,13 @@ function partsOf(
   sent: Conversation | undefined,
 ): Parts {
   const interceptors: Interceptor[] = [];
+  let watch: AnswerWatch | undefined;
   for (const feature of armed) {
     const interceptor = feature.intercept?.(sent ?? preparation.request.conversation, context);
     if (interceptor !== undefined) interceptors.push(interceptor);
+    watch ??= feature.watch?.(sent ?? preparation.request.conversation, context);
   }
-  return { sent, interceptors, upstream: new SentRequest(sent, preparation) };
+  return { sent, interceptors, watch, upstream: new SentRequest(sent, preparation) };
 }
 
 /**
@@ -165,7 +168,7 @@ function partsOf(
  */
 function asItCame(
   preparation: Preparation,
-  { sent, interceptors, upstream }: Parts,
+  { sent, interceptors, watch, upstream }: Parts,
 ): Prepared | undefined {
   const { request, target, protocol, notes } = preparation;
   const asAsked = sent === undefined || sent === request.conversation;
@@ -176,7 +179,7 @@ function asItCame(
   if (!asItIs || mayHoldEnvelope(request.bytes)) return undefined;
   if (mayHoldRefused(request.bytes, target)) return undefined;
   const body = shapeBytes(request, target, notes);
-  return { body, interceptors, context: upstream };
+  return { body, interceptors, watch, context: upstream };
 }
 
 function encoded(preparation: Preparation, { sent }: Parts): JsonObject {
@@ -193,7 +196,7 @@ const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 
 function written(
   preparation: Preparation,
-  { interceptors, upstream }: Parts,
+  { interceptors, watch, upstream }: Parts,
   value: JsonObject,
 ): Prepared {
   const { request, target, protocol, notes } = preparation;
@@ -205,7 +208,7 @@ function written(
   const { thinking } = shaped;
   const beta =
     isObject(thinking) && thinking.block_binding !== undefined ? BINDING_BETA : undefined;
-  return { body, interceptors, context: upstream, previous, beta };
+  return { body, interceptors, watch, context: upstream, previous, beta };
 }
 
 const namesOf = new WeakMap<readonly FieldPath[], readonly Buffer[]>();

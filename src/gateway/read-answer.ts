@@ -40,6 +40,7 @@ export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
     abort,
     call,
     recording: recorded,
+    watch: prepared.watch,
   });
   const client = new AttemptClientContext(attempt, notes);
   const common = {

@@ -5,7 +5,7 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
+import type { AnswerWatch, Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording, SentRequest } from '../samples/recording.ts';
@@ -117,6 +117,7 @@ export interface Prepared {
   readonly beta?: string | undefined;
   readonly body: SentRequest['body'];
   readonly interceptors: readonly Interceptor[];
+  readonly watch?: AnswerWatch | undefined;
   readonly context: UpstreamContext;
   /** The query in place of the client's. */
   readonly search?: string;

@@ -364,6 +364,22 @@ describe.each(Object.entries(APIS))('batches of %s', (_, api) => {
   });
 });
 
+test('an id in the results of a batch belongs to the key of the batch', async () => {
+  const all = await start();
+  const { gateway, anthropic } = all;
+  const { id } = await APIS.anthropic.make(gateway);
+  const container = { id: 'container_of_batch', expires_at: '2030-01-01T00:00:00Z' };
+  anthropic.end((request) => ({ ...messagesAnswer(request), container }));
+  expect(await APIS.anthropic.results(gateway, id)).toContain(container.id);
+  const ask = (client: Anthropic) =>
+    client.messages.create({ ...params('claude'), container: container.id } as never);
+  const before = anthropic.asked.length;
+  expect(await statusOf(ask(anthropicOf(gateway, BOB)))).toBe(404);
+  expect(anthropic.asked.length).toBe(before);
+  await ask(anthropicOf(gateway)).catch(() => undefined);
+  expect(anthropic.asked.length).toBeGreaterThan(before);
+});
+
 describe('files', () => {
   test("OpenAI's: kept for whoever uploads them, with the model in the query where several providers could", async () => {
     const { gateway, openai } = await start();
@@ -447,6 +463,24 @@ describe('a file that another key has uploaded', () => {
           '"file_id"',
           '"file\\u005fid"',
         ),
+    ],
+    ...['fileid', 'ms', 'mm_file'].map((scheme): (typeof NAMED)[number] => [
+      `in a text that begins with ${scheme}://`,
+      'openai',
+      '/v1/chat/completions',
+      (id) =>
+        JSON.stringify(
+          say('oai/small', [{ type: 'text', text: `${scheme}://file-of-all,${scheme}://${id}` }]),
+        ),
+    ]),
+    [
+      'in the address of a picture, its slashes escaped',
+      'openai',
+      '/v1/chat/completions',
+      (id) =>
+        JSON.stringify(
+          say('oai/small', [{ type: 'image_url', image_url: { url: `ms://${id}` } }]),
+        ).replace('ms://', 'ms:\\/\\/'),
     ],
     [
       'in an item of Responses',

@@ -7,6 +7,7 @@ import {
   describe,
   expect,
   setDefaultTimeout,
+  setSystemTime,
   test,
 } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -108,6 +109,28 @@ describe.each(FORMS)('%s', (_, open) => {
       object: { status: 'completed' },
       due: undefined,
     });
+  });
+
+  test('an id that was given out stays with its first owner, is on no page, and is forgotten', async () => {
+    const store = await open();
+    await store.put(batch('b', 'bob', 1));
+    await store.addIssued('alice', ['container_1', 'b'], 'up');
+    await store.addIssued('bob', ['container_1'], 'up');
+    expect(await store.foreign('bob', ['container_1', 'b'])).toEqual(['container_1']);
+    expect(await store.foreign('alice', ['container_1', 'b'])).toEqual(['b']);
+    for (const kind of ['file', 'batch'] as const) {
+      expect(await store.page('alice', kind, 'openai', { limit: 9 })).toEqual([]);
+    }
+    await store.removeOldIssued();
+    expect(await store.foreign('bob', ['container_1'])).toEqual(['container_1']);
+    setSystemTime(Date.now() + 91 * 24 * 60 * 60 * 1000);
+    try {
+      await store.removeOldIssued();
+    } finally {
+      setSystemTime();
+    }
+    expect(await store.foreign('bob', ['container_1'])).toEqual([]);
+    expect(await store.get('bob', 'b')).toMatchObject({ kind: 'batch' });
   });
 
   test('pages of objects of one moment are whole', async () => {

@@ -66,7 +66,7 @@ test('a count that breaks off gives its place back: the next one is not left wai
   const table = routingTable(loaded.config);
   const count = createTokenCounter({
     protocols: CODECS,
-    foreignFiles: async () => [],
+    foreignIds: async () => [],
     services: () => ({ table, slots: new ConcurrencyLimit(0), upstream: () => upstream }),
   });
   for (let i = 1; i <= 2; i++) {

@@ -169,7 +169,7 @@ export function rawWorld(yaml: string): World {
   const counter = createTokenCounter({
     protocols: CODECS,
     services,
-    foreignFiles: async () => [],
+    foreignIds: async () => [],
   });
   const exchange = (
     client: ProtocolName,

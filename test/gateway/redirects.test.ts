@@ -72,7 +72,7 @@ describe('a redirect of the upstream', () => {
     const table = routingTable(loaded.config);
     const count = createTokenCounter({
       protocols: CODECS,
-      foreignFiles: async () => [],
+      foreignIds: async () => [],
       services: () => ({
         table,
         slots: new ConcurrencyLimit(0),

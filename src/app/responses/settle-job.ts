@@ -11,7 +11,7 @@ import {
   withDue,
 } from '../../features/response-store/index.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
-import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 
 /** Whose job it is, and who asks for it. */
 export interface AskedJob {
@@ -30,10 +30,9 @@ export interface AskedJob {
 export async function settleJob(
   store: ResponseStore,
   { id, owner, keeper, payer }: AskedJob,
-  response: unknown,
+  value: Json | undefined,
 ): Promise<boolean> {
-  if (!isObject(response as JsonObject)) return false;
-  const value = response as JsonObject;
+  if (!isObject(value)) return false;
   if (value.id !== id || typeof value.status !== 'string' || isUnderWay(value)) return false;
   const { usage, model } = openaiResponses.digestReply(value);
   const answer = { response: value, reportsUsage: usage !== undefined };
@@ -79,7 +78,7 @@ const OVER = ['response.completed', 'response.incomplete', 'response.failed', 'r
  */
 export function settledStream(
   body: ReadableStream<Uint8Array>,
-  settle: (response: unknown) => Promise<unknown>,
+  settle: (response: Json | undefined) => Promise<unknown>,
   onLeft: () => void,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();

@@ -3,6 +3,7 @@
 import { inputItems } from '../../codecs/openai-responses/stored-items.ts';
 import type { Payer } from '../../conversation/account/payer.ts';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
+import { vendorIdsIssued } from '../../conversation/vendor-ids.ts';
 import {
   chainItems,
   conversationNotFound,
@@ -24,6 +25,8 @@ import { type VendorAskerOptions, vendorAsker } from './vendor-asker.ts';
 
 export interface StoredResponsesOptions extends VendorAskerOptions {
   readonly store: ResponseStore;
+  /** Notes ids that answers give out. */
+  readonly learnIds: (owner: string, ids: readonly string[], provider: string) => void;
   /** Counts the tokens of a request to this protocol: `{input_tokens}`. */
   readonly count: Gateway;
 }
@@ -34,7 +37,8 @@ type Handler = (exchange: Exchange, id: string, payer: Payer) => Promise<Respons
 /** Milliseconds after which a job is asked for whose reader has left before its end. */
 const ASK_AGAIN_MS = [0, 5_000, 30_000, 120_000, 600_000];
 
-export function storedResponses({ store, upstream, secrets, count }: StoredResponsesOptions) {
+export function storedResponses(options: StoredResponsesOptions) {
+  const { store, upstream, secrets, count, learnIds } = options;
   const asked = vendorAsker({ upstream, secrets });
 
   /**
@@ -61,7 +65,14 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
     const own = { ...plain(exchange), search: '', signal: new AbortController().signal };
     const answer = await asked(own, job.keeper, 'GET', encodeURIComponent(job.id));
     if (answer === undefined) return true;
-    return settleJob(store, job, tryParse(await answer.text()));
+    return settle(exchange, job, tryParse(await answer.text()));
+  }
+
+  /** What the vendor says of a job: what it used, and the ids that it gives out. */
+  function settle(exchange: Exchange, job: AskedJob, response: Json | undefined): Promise<boolean> {
+    const issued = [...vendorIdsIssued(response).keys()];
+    if (exchange.owner !== '' && issued.length > 0) learnIds(exchange.owner, issued, job.keeper);
+    return settleJob(store, job, response);
   }
 
   /** A reader that leaves before the end has seen the answer all the same. */
@@ -94,12 +105,12 @@ export function storedResponses({ store, upstream, secrets, count }: StoredRespo
     if (status !== 200 || body === null) return answer;
     const type = headers.get('content-type') ?? '';
     if (type.includes('event-stream')) {
-      const settle = (response: unknown) => settleJob(store, job, response);
-      const stream = settledStream(body, settle, () => settleLater(exchange, job));
+      const last = (response: Json | undefined) => settle(exchange, job, response);
+      const stream = settledStream(body, last, () => settleLater(exchange, job));
       return new Response(stream, { status, headers });
     }
     const text = await answer.text();
-    await settleJob(store, job, tryParse(text));
+    await settle(exchange, job, tryParse(text));
     return new Response(text, { status, headers });
   }
 

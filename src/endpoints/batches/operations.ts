@@ -2,11 +2,11 @@
 
 import type { EndpointName } from '../../conversation/models/endpoint-names.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
-import type { VendorApi, VendorObject } from './vendor-objects.ts';
+import type { VendorApi } from './vendor-objects.ts';
 
 export interface Operation {
   readonly name: EndpointName;
-  readonly kind: VendorObject['kind'];
+  readonly kind: 'file' | 'batch';
   /** Undefined: the client's headers say which. */
   readonly api: VendorApi | undefined;
   readonly does: 'create' | 'list' | 'get' | 'cancel' | 'remove' | 'content';

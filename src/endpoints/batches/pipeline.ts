@@ -1,7 +1,15 @@
 /** Files and batches at vendors: routed by the models of their requests, bound to the key that made them, reserved and settled. */
 
 import { asGatewayError, departure, GatewayError, invalid } from '../../conversation/errors.ts';
-import { checkFiles, fileIdsIn, mayNameFiles, notMadeHere } from '../../conversation/file-ids.ts';
+import {
+  checkVendorIds,
+  mayIssueVendorIds,
+  mayNameVendorIds,
+  notMadeHere,
+  type VendorIdKind,
+  vendorIdsIssued,
+  vendorIdsNamed,
+} from '../../conversation/vendor-ids.ts';
 import { decodeJson, notAnObject } from '../../gateway/client-request.ts';
 import { ExchangeSummaryBuilder } from '../../gateway/exchange-summary.ts';
 import { ownHeaders } from '../../gateway/response-headers.ts';
@@ -45,6 +53,8 @@ import type { BatchModel, VendorApi, VendorObject, VendorObjects } from './vendo
 export interface BatchOptions extends Omit<EndpointOptions, 'record'> {
   /** Opens the store with its first use. */
   readonly objects: () => VendorObjects;
+  /** Notes ids that answers give out. Returns at once and never throws. */
+  readonly learnIds: (owner: string, ids: readonly string[], provider: string) => void;
 }
 
 /** A client's call of an operation. */
@@ -107,7 +117,7 @@ class Run {
   readonly #secrets: readonly string[];
   readonly #spools: FormSpool[] = [];
   /** That the requests of a batch name. */
-  readonly #files = new Set<string>();
+  readonly #named = new Map<string, VendorIdKind>();
   #account: Account | undefined;
 
   constructor(exchange: Exchange, asked: AskedOperation, options: BatchOptions) {
@@ -241,8 +251,9 @@ class Run {
   /** The key may use every model that a request names beside its own. Its files are looked up for all together. */
   #see({ body, ...found }: FoundRequest, sums: RequestSums): undefined {
     sums.add({ body, ...found });
-    if (mayNameFiles(asBuffer(body))) {
-      for (const id of fileIdsIn(tryParse(asBuffer(body).toString()))) this.#files.add(id);
+    if (mayNameVendorIds(asBuffer(body))) {
+      const named = vendorIdsNamed(tryParse(asBuffer(body).toString()));
+      for (const [id, kind] of named) this.#named.set(id, kind);
     }
     const { principal, protocol } = this.#exchange;
     if (principal.policy.everyModel) return;
@@ -257,7 +268,7 @@ class Run {
 
   async #create(creation: Creation): Promise<Response> {
     const { serving, path, models } = creation;
-    await checkFiles(this.#files, this.#exchange.owner, this.#options.foreignFiles);
+    await checkVendorIds(this.#named, this.#exchange.owner, this.#options.foreignIds);
     const first = serving.map(({ targets, routed }) => routed ?? [...targets.values()][0]!);
     const { kind } = this.#asked.operation;
     const tries = new BatchTries(this.#account, this.#exchange.sessionId, this.#exchange.id);
@@ -420,8 +431,12 @@ class Run {
     const lines =
       results === undefined ? [] : linesOf(results.read(0, results.size), Number.MAX_SAFE_INTEGER);
     for await (const line of lines) {
-      const used = usedIn(line.toString(), this.#api, protocol);
+      const text = line.toString();
+      const used = usedIn(text, this.#api, protocol);
       if (used !== undefined) settlement.add(used);
+      if (!mayIssueVendorIds(text)) continue;
+      const issued = [...vendorIdsIssued(tryParse(text)).keys()];
+      if (issued.length > 0) this.#options.learnIds(batch.owner, issued, batch.provider);
     }
     settlement.end();
   }

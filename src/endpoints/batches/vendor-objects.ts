@@ -1,4 +1,4 @@
-/** Files and batches that vendors keep for clients: the owner of each, its place, and the tries still to settle. */
+/** What vendors keep for clients: the owner of each file, batch and id, its place, and the tries still to settle. */
 
 import type { Spent } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
@@ -22,10 +22,14 @@ CREATE INDEX vendor_objects_pages ON hopgate.vendor_objects (owner, kind, api, m
 CREATE INDEX vendor_objects_ids ON hopgate.vendor_objects (id);
 `;
 
+const ISSUED = `
+CREATE INDEX vendor_objects_issued ON hopgate.vendor_objects (made) WHERE kind = 'issued';
+`;
+
 export const VENDOR_OBJECTS_SCHEMA: SqlSchema = {
   room: 'vendor_objects',
-  sqlite: [TABLES],
-  postgres: [TABLES],
+  sqlite: [TABLES, ISSUED],
+  postgres: [TABLES, ISSUED],
 };
 
 export interface BatchModel {
@@ -56,7 +60,8 @@ export type VendorApi = 'openai' | 'anthropic';
 export interface VendorObject {
   readonly owner: string;
   readonly id: string;
-  readonly kind: 'file' | 'batch';
+  /** `issued`: an answer has given out its id, and nothing else is known of it. */
+  readonly kind: 'file' | 'batch' | 'issued';
   readonly api: VendorApi;
   readonly provider: string;
   /** The name of the provider's key that sees it. */
@@ -93,6 +98,9 @@ interface Row {
   readonly batch: string | null;
   readonly due: string | null;
 }
+
+/** Containers of Anthropic live for 30 days (https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool). */
+const ISSUED_MS = 90 * 24 * 60 * 60 * 1000;
 
 /** Ids of one statement. */
 const IDS_AT_ONCE = 1000;
@@ -138,6 +146,29 @@ export class VendorObjects {
       [owner, id],
     );
     return row && this.#read(owner, row);
+  }
+
+  /** Ids that answers gave out; the first owner of one keeps it. */
+  async addIssued(owner: string, ids: readonly string[], provider: string): Promise<void> {
+    const made = Date.now();
+    for (const id of ids) {
+      const object = this.#seal.seal(Buffer.from('{}'), placeOf(owner, id));
+      await this.#database.query(
+        `INSERT INTO hopgate.vendor_objects (owner, id, kind, api, provider, made, object)
+         SELECT CAST($1 AS text), CAST($2 AS text), 'issued', '', CAST($3 AS text), CAST($4 AS bigint), $5
+         WHERE NOT EXISTS (SELECT 1 FROM hopgate.vendor_objects WHERE id = $2)
+         ON CONFLICT (owner, id) DO NOTHING`,
+        [owner, id, provider, made, object],
+      );
+    }
+  }
+
+  /** Forgets issued ids that no vendor keeps any more. */
+  async removeOldIssued(): Promise<void> {
+    await this.#database.query(
+      `DELETE FROM hopgate.vendor_objects WHERE kind = 'issued' AND made < $1`,
+      [Date.now() - ISSUED_MS],
+    );
   }
 
   /** Ids that another owner has, and this one has not. */

@@ -2,9 +2,9 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import { asGatewayError } from '../../conversation/errors.ts';
-import { checkFilesOf, type ForeignFiles } from '../../conversation/file-ids.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { checkVendorIdsOf, type ForeignIds } from '../../conversation/vendor-ids.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import { nativeHeaders } from '../../lib/http/native-headers.ts';
 import { permittedTargets, requestFacts, route } from '../../routing/index.ts';
@@ -22,7 +22,7 @@ import { type Count, foreignCount, nativeCount } from './upstream-count.ts';
 export interface CountTokensOptions {
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   readonly services: () => Services;
-  readonly foreignFiles: ForeignFiles;
+  readonly foreignIds: ForeignIds;
 }
 
 /**
@@ -35,7 +35,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
     const own = { requestId: exchange.id, target: undefined, notes } as const;
     try {
       const request = new ClientRequest(exchange.protocol, countedBody(exchange));
-      await checkFilesOf(exchange.body, exchange.owner, options.foreignFiles);
+      await checkVendorIdsOf(exchange.body, exchange.owner, options.foreignIds);
       const { table, upstream } = options.services();
       const session = new ExchangeSession(exchange, exchange.body);
       const facts = requestFacts({

@@ -1,6 +1,7 @@
 /** An upstream's body, chunk by chunk, with a limit on silence. */
 
 import { clientGone, GatewayError, isClientGone } from '../../conversation/errors.ts';
+import type { AnswerWatch } from '../../features/feature.ts';
 import type { Abort, AbortGuard } from '../../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { HopRecording } from '../../samples/recording.ts';
@@ -25,6 +26,7 @@ export interface UpstreamBodyOptions {
   /** The try: its slot is given back once the body is done with, in whichever way. */
   readonly call: { release(): void };
   readonly recording?: HopRecording;
+  readonly watch?: AnswerWatch | undefined;
 }
 
 export class UpstreamBody implements ChunkSink {
@@ -113,7 +115,9 @@ export class UpstreamBody implements ChunkSink {
     this.#listen().touch();
     try {
       // One object less for every chunk where there is nothing to record.
-      const records = this.#recording !== undefined && this.#recording.headOnly !== true;
+      const records =
+        this.#options.watch !== undefined ||
+        (this.#recording !== undefined && this.#recording.headOnly !== true);
       await this.#body.pipe(records ? this : sink);
       this.#finish();
     } catch (thrown) {
@@ -121,9 +125,9 @@ export class UpstreamBody implements ChunkSink {
     }
   }
 
-  /** Records a chunk on its way to the sink. */
+  /** Shows a chunk on its way to the sink. */
   write(chunk: Uint8Array): Promise<void> | undefined {
-    this.#recording?.chunk(chunk);
+    this.#show(chunk);
     return this.#sink?.write(chunk);
   }
 
@@ -154,6 +158,11 @@ export class UpstreamBody implements ChunkSink {
     const { abort } = this.#options;
     this.#finish();
     abort.abort(new Error('no longer wanted'));
+  }
+
+  #show(chunk: Uint8Array): void {
+    this.#recording?.chunk(chunk);
+    this.#options.watch?.chunk(chunk);
   }
 
   /** Says whether it is still read once the client has left. */
@@ -194,12 +203,12 @@ export class UpstreamBody implements ChunkSink {
       this.#finish();
       return undefined;
     }
-    if (this.#recording !== undefined) for (const chunk of batch) this.#recording.chunk(chunk);
+    for (const chunk of batch) this.#show(chunk);
     return batch;
   }
 
   #whole(bytes: Uint8Array): Uint8Array {
-    this.#recording?.chunk(bytes);
+    this.#show(bytes);
     this.#finish();
     return bytes;
   }
@@ -211,6 +220,7 @@ export class UpstreamBody implements ChunkSink {
     this.#idleTimer?.stop();
     clearTimeout(this.#leftover);
     this.#recording?.end(error);
+    this.#options.watch?.end();
     abort.unfollow();
     call.release();
   }

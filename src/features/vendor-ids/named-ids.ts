@@ -1,0 +1,54 @@
+/** Refuses a request that names what a vendor keeps for another key. */
+
+import { hasRepeatedNames } from '../../conversation/body-names.ts';
+import type { Conversation } from '../../conversation/types.ts';
+import {
+  checkVendorIds,
+  type ForeignIds,
+  mayNameVendorIds,
+  vendorIdsNamed,
+} from '../../conversation/vendor-ids.ts';
+import type { Json } from '../../lib/json/json.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
+
+/** For one exchange. */
+export class NamedIds implements Feature {
+  readonly name = 'vendor-ids';
+  readonly #owner: string;
+  readonly #foreign: ForeignIds;
+  #body: Buffer | undefined;
+  #refusal: unknown;
+  #isAmbiguous = false;
+
+  constructor(owner: string, foreign: ForeignIds) {
+    this.#owner = owner;
+    this.#foreign = foreign;
+  }
+
+  mayApply(body: Buffer): boolean {
+    this.#body = body;
+    return mayNameVendorIds(body);
+  }
+
+  // The hops behind the first have the client's own request, and what tools have said.
+  async prepare({ origin }: Conversation, { hop }: FeatureContext): Promise<void> {
+    if (hop > 1) return;
+    try {
+      const ids = vendorIdsNamed(origin?.value);
+      await checkVendorIds(ids, this.#owner, this.#foreign);
+      this.#isAmbiguous =
+        ids.size > 0 && this.#owner !== '' && isAmbiguous(this.#body, origin?.value);
+    } catch (thrown) {
+      this.#refusal = thrown;
+    }
+  }
+
+  request(conversation: Conversation, { hop }: FeatureContext): Conversation {
+    if (this.#refusal !== undefined) throw this.#refusal;
+    // Of a member that stands there twice, the vendor could read the other one: it gets what was read here.
+    return hop === 1 && this.#isAmbiguous ? { ...conversation } : conversation;
+  }
+}
+
+const isAmbiguous = (body: Buffer | undefined, value: Json | undefined): boolean =>
+  body !== undefined && value !== undefined && hasRepeatedNames(body, value);
