@@ -26,7 +26,7 @@ export function bundlePage(): Record<string, string> {
     return Object.fromEntries(
       names.map((name) => {
         const text = readFileSync(join(out, name), 'utf8');
-        return [name, name.endsWith('.css') ? withoutOldSelectors(text) : text];
+        return [name, name.endsWith('.css') ? writtenOut(withoutOldSelectors(text)) : text];
       }),
     );
   } finally {
@@ -47,3 +47,59 @@ const withoutOldSelectors = (css: string): string =>
       return at < 0 ? rule : rule.slice(0, rule.lastIndexOf('{', at) + 1);
     })
     .join('');
+
+/**
+ * The style sheet with `a, b` for each `:is(a, b)` that can be written so. A browser finds the rules for an element by
+ * the last name of a selector, and tries one that ends in a list on every element.
+ */
+export const writtenOut = (css: string): string =>
+  css.replace(/[^{};]+(?=\{)/g, (selectors) =>
+    selectors.startsWith('@') ? selectors : partsOf(selectors).flatMap(alternatives).join(','),
+  );
+
+function alternatives(selector: string): readonly string[] {
+  const at = listAt(selector);
+  if (at < 0) return [selector];
+  const before = selector.slice(0, at);
+  const [list, after] = cutAtEnd(selector.slice(at + LIST.length));
+  const parts = partsOf(list);
+  // `a :is(b c)` also finds a `b` outside of `a`, and `.a:is(b)` cannot be written as `.ab`.
+  const isTied = before !== '' && parts.some((part) => /[\s>+~]/.test(part));
+  const isJoined = /[^\s>+~]$/.test(before) && parts.some((part) => /^[a-z*]/.test(part));
+  if (isTied || isJoined) return [selector];
+  return parts.flatMap((part) => alternatives(before + part + after));
+}
+
+const LIST = ':is(';
+
+/** Where the first list begins that is in no other parentheses; -1 for none. */
+function listAt(selector: string): number {
+  let depth = 0;
+  for (let i = 0; i < selector.length; i++) {
+    if (depth === 0 && selector.startsWith(LIST, i)) return i;
+    depth += DEPTH[selector[i]!] ?? 0;
+  }
+  return -1;
+}
+
+const DEPTH: Readonly<Record<string, number>> = { '(': 1, ')': -1 };
+
+/** Of a text behind an opening parenthesis: what is inside, and what follows. */
+function cutAtEnd(text: string): readonly [inside: string, after: string] {
+  let depth = 1;
+  let i = 0;
+  while (depth > 0) depth += DEPTH[text[i++]!] ?? 0;
+  return [text.slice(0, i - 1), text.slice(i)];
+}
+
+/** Selectors between commas that are in no parentheses. */
+function partsOf(text: string): readonly string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const sign of text) {
+    depth += DEPTH[sign] ?? 0;
+    if (sign === ',' && depth === 0) parts.push('');
+    else parts[parts.length - 1] += sign;
+  }
+  return parts;
+}

@@ -100,7 +100,7 @@ type AppProps = Omit<PageProps, 'info'> & { readonly info: Info | undefined };
 let prefix = '';
 
 function App({ info, route, switched }: AppProps) {
-  const [feed, setFeed] = useState<Feed>();
+  const [feed, setFeed] = useState<Feed | undefined>(info && 'connecting');
   const [help, setHelp] = useState(false);
   const panes = useRef<HTMLElement>(null);
   const exchange = route.name === 'exchange' ? route.id : undefined;

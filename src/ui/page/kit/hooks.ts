@@ -77,6 +77,20 @@ export function useRedraw(): () => void {
   return () => set({});
 }
 
+/** Milliseconds in which the browser draws what was there first. */
+const LATER = 100;
+
+/** False at first, true a moment after `begins`. */
+export function useLater(begins: boolean): boolean {
+  const [later, setLater] = useState(false);
+  useLayoutEffect(() => {
+    if (!begins) return;
+    const timer = setTimeout(() => setLater(true), LATER);
+    return () => clearTimeout(timer);
+  }, [begins]);
+  return later;
+}
+
 /** Handles a key press; true: it was used. */
 export type Press = (event: KeyboardEvent) => boolean;
 

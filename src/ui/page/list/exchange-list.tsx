@@ -3,7 +3,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { UiRow } from '../../api/api.ts';
 import { several } from '../kit/format.ts';
-import { useKeys, useRedraw } from '../kit/hooks.ts';
+import { useKeys, useLater, useRedraw } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { useCheap } from '../kit/notes.tsx';
 import type { Query } from '../kit/route.ts';
@@ -20,6 +20,7 @@ const WIDE = 880;
 const ROW_HEIGHT = 48;
 const COMPACT_HEIGHT = 28;
 const CARD_HEIGHT = 70;
+/** Rows that are drawn above and below those in view. */
 const SPARE = 8;
 /** Pixels that a row may lose to the scroll bar. */
 const SCROLLBAR = 16;
@@ -40,8 +41,7 @@ const STEPS: Readonly<Record<string, number>> = {
 };
 
 interface ExchangeListProps {
-  /** Undefined until it is opened. */
-  readonly rows: Rows | undefined;
+  readonly rows: Rows;
   readonly inserted: readonly string[];
   /** The list is shown, and takes keys. */
   readonly isHere: boolean;
@@ -56,8 +56,6 @@ interface ExchangeListProps {
   readonly handle: { current: ListHandle | null };
 }
 
-const NONE: readonly UiRow[] = [];
-
 export function ExchangeList(props: ExchangeListProps) {
   const { rows, inserted, isHere, open, look: chosen, sort, choose, filter, handle } = props;
   const redraw = useRedraw();
@@ -68,13 +66,11 @@ export function ExchangeList(props: ExchangeListProps) {
   /** The selected row is not loaded yet and must be scrolled to later. */
   const sought = useRef(false);
   const fresh = useRef(0);
-  const before = useRef<{ rows: Rows | undefined; all: readonly UiRow[]; height: number }>({
-    rows: undefined,
-    all: NONE,
-    height: 0,
-  });
+  // The first rows are drawn without: they are there sooner.
+  const spare = useLater(rows.all.length > 0) ? SPARE : 0;
+  const { all } = rows;
+  const before = useRef({ rows, all, height: 0 });
   const stories = useStories();
-  const all = rows?.all ?? NONE;
   const isCheap = useCheap(all.length > 0);
   const most = useMemo(() => scaleOf(all), [all]);
 
@@ -119,6 +115,7 @@ export function ExchangeList(props: ExchangeListProps) {
     redraw();
   }, [open]);
 
+  const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
   // Rows came or went, or have another height: what the reader looks at stays where it is.
   useLayoutEffect(() => {
     const old = before.current;
@@ -143,13 +140,12 @@ export function ExchangeList(props: ExchangeListProps) {
       }
     }
     if (sought.current) show();
-    redraw();
+    if (list.scrollTop !== scrollTop) redraw();
   }, [rows, all, height]);
 
-  const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
-  const top = Math.max(0, Math.floor(scrollTop / height) - SPARE);
-  const bottom = Math.min(all.length, Math.ceil((scrollTop + clientHeight) / height) + SPARE);
-  const shown = width === 0 ? NONE : all.slice(top, bottom);
+  const top = Math.max(0, Math.floor(scrollTop / height) - spare);
+  const bottom = Math.min(all.length, Math.ceil((scrollTop + clientHeight) / height) + spare);
+  const shown = width === 0 ? [] : all.slice(top, bottom);
   const running = shown.some(({ state }) => state === 'open');
   useLayoutEffect(() => {
     if (!running) return;
@@ -158,7 +154,7 @@ export function ExchangeList(props: ExchangeListProps) {
   }, [running]);
   useLayoutEffect(() => {
     stories.want(shown);
-    if (rows?.more && bottom > all.length - 40) rows.older();
+    if (rows.more && bottom > all.length - 40) rows.older();
   });
 
   const move = (by: number) => {
@@ -194,7 +190,7 @@ export function ExchangeList(props: ExchangeListProps) {
 
   const lines = shown.map((row, i) => {
     const story = stories.of(row);
-    const parts = { row, story, hit: rows!.hits.get(row.id), look, most, isCheap };
+    const parts = { row, story, hit: rows.hits.get(row.id), look, most, isCheap };
     return (
       <div
         key={row.id}
@@ -241,7 +237,7 @@ export function ExchangeList(props: ExchangeListProps) {
         aria-label={
           sort === '' ? t`Exchanges, newest first` : t`Exchanges, sorted by ${orderName(sort)}`
         }
-        aria-rowcount={rows?.more ? -1 : all.length}
+        aria-rowcount={rows.more ? -1 : all.length}
         aria-activedescendant={
           shown.some(({ id }) => id === selected.current) ? `row-${selected.current}` : undefined
         }

@@ -1,6 +1,6 @@
 /** The list with its filters; also the narrow column beside an open exchange. */
 
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Info, UiRow } from '../../api/api.ts';
 import { Snippet } from '../kit/copy.tsx';
 import { useRedraw } from '../kit/hooks.ts';
@@ -39,11 +39,8 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
   const [rows, inserted] = useRows(query);
   const [look, setLook] = useState(chosenLook);
   const list = useRef<ListHandle>(null);
-  const state = rows?.feed;
-  useLayoutEffect(() => {
-    if (state !== undefined) feed(state);
-  }, [state]);
-  const none = rows !== undefined && rows.all.length === 0 && !rows.loading;
+  useLayoutEffect(() => feed(rows.feed), [rows.feed]);
+  const none = rows.all.length === 0 && !rows.loading;
   return (
     <section class="list-page" aria-label={t`Exchanges`} data-none={String(none)}>
       <h1 class="sr">{t`Exchanges`}</h1>
@@ -54,8 +51,8 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
           look,
           looks: () => setLook(chosenLook()),
           enter: () => list.current!.enter(),
-          suggested: () => valuesOf(rows?.all ?? []),
-          remark: rows?.remark ?? '',
+          suggested: () => valuesOf(rows.all),
+          remark: rows.remark,
         }}
       />
       <KeepLine info={info} switched={switched} />
@@ -71,7 +68,7 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
         handle={list}
       />
       <div class="notice">
-        {rows?.all.length === 0 && rows.problem !== undefined ? (
+        {rows.all.length === 0 && rows.problem !== undefined ? (
           <Problem text={rows.problem} />
         ) : (
           none && <Nothing info={info} query={query} />
@@ -82,19 +79,18 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
 }
 
 /** The rows for one set of filters, and the ids of those that came last. */
-function useRows(query: Query): readonly [rows: Rows | undefined, inserted: readonly string[]] {
+function useRows(query: Query): readonly [rows: Rows, inserted: readonly string[]] {
   const redraw = useRedraw();
-  const now = useRef<readonly [Rows | undefined, readonly string[]]>([undefined, []]);
-  useLayoutEffect(() => {
-    const rows = openRows(query, (inserted) => {
-      now.current = [rows, inserted];
+  const inserted = useRef<readonly string[]>([]);
+  const rows = useMemo(() => {
+    inserted.current = [];
+    return openRows(query, (ids) => {
+      inserted.current = ids;
       redraw();
     });
-    now.current = [rows, []];
-    redraw();
-    return () => rows.close();
   }, [JSON.stringify(query)]);
-  return now.current;
+  useLayoutEffect(() => rows.close, [rows]);
+  return [rows, inserted.current];
 }
 
 function Nothing({ info, query }: { info: Info; query: Query }) {

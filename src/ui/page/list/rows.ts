@@ -15,19 +15,18 @@ export type Changed = (inserted: readonly string[]) => void;
 
 export type Rows = Readonly<ReturnType<typeof openRows>>;
 
-/** The order of a list as the API sorts it. */
-function orderBy(sort = 'time'): (a: UiRow, b: UiRow) => number {
+/** Rows in the order in which the API lists them. */
+function inOrder(rows: Iterable<UiRow>, sort = 'time'): readonly UiRow[] {
   const [name, direction] = sort.split(':');
   const order = {
     by: SAMPLE_SORTS.find((one) => one === name) ?? 'time',
     up: direction === 'up',
   };
-  const placed = ({ id, time, cost, ...row }: UiRow) => ({
-    id,
-    time,
-    value: sortValue({ id, time, ...row }, order, cost),
+  const places = Array.from(rows, (row) => {
+    const { id, time, cost } = row;
+    return { id, time, value: sortValue(row, order, cost), row };
   });
-  return (a, b) => comparePlaces(placed(a), placed(b), order);
+  return places.sort((a, b) => comparePlaces(a, b, order)).map(({ row }) => row);
 }
 
 const PAUSES = [500, 1000, 2000, 5000];
@@ -69,7 +68,6 @@ export function openRows(query: Query, changed: Changed) {
   let cursor: string | undefined;
   let waiting: string[] = [];
   let timer = 0;
-  const order = orderBy(query.sort);
   let again = 0;
   let gap = 0;
   /** The first rows do not wait for the feed. Those of a search do: they cost more, and are not asked for twice. */
@@ -98,7 +96,7 @@ export function openRows(query: Query, changed: Changed) {
   };
 
   const sorted = () => {
-    rows.all = [...known.values()].sort(order);
+    rows.all = inOrder(known.values(), query.sort);
   };
   // Rows that arrive at the same time are shown together.
   const soon = () => {
