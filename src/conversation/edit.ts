@@ -48,12 +48,19 @@ export function editNode<T extends Turn | Block | Tool>(node: T, changes: Partia
   return { ...rest, residue: wire ?? node.residue, ...changes } as T;
 }
 
-/** The conversation with other parts. The origin stays: encoders compare each part with it. */
+/**
+ * The conversation with other parts; the same reference if they are its own. The origin stays: encoders
+ * compare each part with it.
+ */
 export function withParts(
   conversation: Conversation,
   changes: Partial<Omit<Conversation, 'origin'>>,
 ): Conversation {
-  return { ...conversation, ...changes };
+  let part: keyof typeof changes;
+  for (part in changes) {
+    if (changes[part] !== conversation[part]) return { ...conversation, ...changes };
+  }
+  return conversation;
 }
 
 /**
@@ -78,6 +85,15 @@ export function mapUnchanged<T>(
     else if (next !== undefined) out.push(next as T);
   }
   return out ?? list;
+}
+
+/** The turn with its blocks changed one by one; the same reference if none changes. See `mapUnchanged`. */
+export function mapBlocks(
+  turn: Turn,
+  change: (block: Block, index: number) => Block | readonly Block[] | undefined,
+): Turn {
+  const blocks = mapUnchanged(turn.blocks, change);
+  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
 /** A call that the client (or this gateway) answers. */

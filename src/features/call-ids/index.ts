@@ -37,7 +37,7 @@ export const vendorCallIds: Feature = {
     histories.set(context, conversation.turns);
     if (context.target.protocol === 'anthropic-messages') return conversation;
     const turns = withVendorIds(conversation.turns);
-    return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+    return withParts(conversation, { turns });
   },
 };
 

@@ -42,7 +42,7 @@ export const compaction: Feature = {
     const turns = readable(withoutCompacted(conversation.turns, context), context);
     const last = turns.length - 1;
     if (!isItem(turns[last], TRIGGER) || context.target.profile.compaction === true) {
-      return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+      return withParts(conversation, { turns });
     }
     summaries.add(context);
     context.notes.add('compacted_by_summary', `input[${last}]`, 'the model writes a summary');

@@ -1,6 +1,12 @@
 /** Restores reasoning and seals at their original positions, in answers that the target made. */
 
-import { editNode, isClientCall, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import {
+  editNode,
+  isClientCall,
+  mapBlocks,
+  mapUnchanged,
+  withParts,
+} from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import type {
@@ -235,18 +241,16 @@ function callSeals({ pieces }: LedgerEntry): ReadonlyMap<string, Sealed> {
 
 function withCallSeals(turn: Turn, seals: ReadonlyMap<string, Sealed>, { protocol }: Target): Turn {
   if (seals.size === 0) return turn;
-  const blocks = mapUnchanged(turn.blocks, (block): Block => {
+  return mapBlocks(turn, (block) => {
     if (!isClientCall(block) || block.sealed !== undefined) return block;
     const sealed = seals.get(block.id);
     return sealed?.protocol === protocol ? editNode(block, { sealed }) : block;
   });
-  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
 function withoutReasoning(turn: Turn): Turn | undefined {
-  const blocks = turn.blocks.filter((block) => block.type !== 'reasoning');
-  if (blocks.length === turn.blocks.length) return turn;
-  return blocks.length === 0 ? undefined : editNode(turn, { blocks });
+  const left = mapBlocks(turn, (block) => (block.type === 'reasoning' ? undefined : block));
+  return left !== turn && left.blocks.length === 0 ? undefined : left;
 }
 
 /** Maps each block to the reasoning that originally preceded it. */

@@ -1,6 +1,6 @@
 /** Seals of an answer's text: where they stood in the answer, and how they come back there. */
 
-import { editNode, isClientCall, mapUnchanged } from '../../conversation/edit.ts';
+import { editNode, isClientCall, mapBlocks, mapUnchanged } from '../../conversation/edit.ts';
 import type { TextSeal } from '../../conversation/events.ts';
 import type { Block, ProtocolName, TextBlock, Turn } from '../../conversation/types.ts';
 import type { AnswerPiece, SealedText } from './session-ledger.ts';
@@ -113,13 +113,12 @@ export function withTextSeals(
     return out;
   }
 
-  return mapUnchanged(run, (turn) => {
-    const blocks = mapUnchanged(turn.blocks, (block): Block | readonly Block[] => {
+  return mapUnchanged(run, (turn) =>
+    mapBlocks(turn, (block) => {
       if (block.type === 'text') return ofText(block);
       const own = isClientCall(block) ? behind.get(block.id) : undefined;
       if (own === undefined) return block;
       return [block, ...own.map(({ sealed }): Block => ({ type: 'text', text: '', sealed }))];
-    });
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
-  });
+    }),
+  );
 }

@@ -1,6 +1,6 @@
 /** Removes calls that a vendor could not pair, and turns their results into user text. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { NoteStripped } from './thinking.ts';
 
@@ -25,16 +25,15 @@ export function withoutPairs(
   const named = idsNamedIn(message, ids);
   const removed = named.size > 0 ? named : ids;
   const turns = mapUnchanged(conversation.turns, (turn): Turn | undefined => {
-    const blocks = mapUnchanged(turn.blocks, (block): Block | readonly Block[] | undefined => {
+    const left = mapBlocks(turn, (block) => {
       const id = callIdOf(block);
       if (id === undefined || !removed.has(id)) return block;
       return block.type === 'tool-result' ? resultAsText(block) : undefined;
     });
-    if (blocks === turn.blocks) return turn;
+    if (left === turn) return turn;
     // Reasoning that led only to the call goes too: no vendor accepts it alone.
-    const onlyReasoning = blocks.every((block) => block.type === 'reasoning');
-    if (onlyReasoning) return undefined;
-    return withoutToolRole(editNode(turn, { blocks }));
+    const onlyReasoning = left.blocks.every((block) => block.type === 'reasoning');
+    return onlyReasoning ? undefined : withoutToolRole(left);
   });
   stripped('/messages', `${removed.size} calls: ${[...removed].slice(0, 5).join(', ')}`);
   return withParts(conversation, { turns });

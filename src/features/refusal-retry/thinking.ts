@@ -1,6 +1,12 @@
 /** Removes or replaces reasoning and signatures that a vendor has refused. */
 
-import { editNode, isClientCall, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import {
+  editNode,
+  isClientCall,
+  mapBlocks,
+  mapUnchanged,
+  withParts,
+} from '../../conversation/edit.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 
@@ -44,10 +50,11 @@ export function withoutThinking(
   let count = 0;
   const remaining = mapUnchanged(turns, (turn, i): Turn | undefined => {
     if (turn.role !== 'assistant') return turn;
-    const blocks = turn.blocks.filter((block, position) => !isRefused(block, i, position));
-    if (blocks.length === turn.blocks.length) return turn;
-    count += turn.blocks.length - blocks.length;
-    return blocks.length === 0 ? undefined : editNode(turn, { blocks });
+    const left = mapBlocks(turn, (block, position) =>
+      isRefused(block, i, position) ? undefined : block,
+    );
+    count += turn.blocks.length - left.blocks.length;
+    return left !== turn && left.blocks.length === 0 ? undefined : left;
   });
   if (count === 0) return conversation;
   const where = precise ? `/messages/${at.message}/content/${at.block}` : '/messages';
@@ -100,7 +107,7 @@ export function withUncheckedSignatures(
   const turns = mapUnchanged(conversation.turns, (turn) => {
     if (turn.role !== 'assistant') return turn;
     const first = turn.blocks.findIndex(isClientCall);
-    const blocks = mapUnchanged(turn.blocks, (block, i): Block => {
+    return mapBlocks(turn, (block, i): Block => {
       if (!isClientCall(block)) return block;
       const value = i === first ? UNCHECKED_SIGNATURE : undefined;
       if (block.sealed?.value === value) return block;
@@ -112,7 +119,6 @@ export function withUncheckedSignatures(
       const bare = editNode(block, { sealed });
       return bare.residue === undefined ? bare : withoutExtraContent(bare);
     });
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   if (count === 0) return conversation;
   stripped('/messages', `signatures of ${count} calls`);

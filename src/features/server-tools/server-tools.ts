@@ -102,8 +102,7 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
         context.notes.add('tool_call_forced', '/messages', block.name);
       }
     }
-    const whole = turns === conversation.turns ? conversation : withParts(conversation, { turns });
-    const changed = inject(whole, activeOffer(base, context), {
+    const changed = inject(withParts(conversation, { turns }), activeOffer(base, context), {
       last: session.isLast(context.hop),
       followUp: session.addedTurns.length > 0,
       notes: context.notes,

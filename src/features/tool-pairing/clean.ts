@@ -2,7 +2,7 @@
 
 import { instructionsAsUser, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import type { Conversation, Turn } from '../../conversation/types.ts';
+import type { Conversation } from '../../conversation/types.ts';
 import { cleanContents } from './google/contents.ts';
 import { cleanSystem, cleanTurn, type SealContext } from './messages/index.ts';
 import { cleanChat, cleanItems } from './openai/index.ts';
@@ -22,38 +22,22 @@ export function clean(
       // Before pairing: user text separates calls from their results, asides do not.
       const { turns } = conversation;
       const spoken = rules.asidesAllowed ? turns : instructionsAsUser(turns, notes);
-      return withChanges(conversation, {
+      return withParts(conversation, {
         system: cleanSystem(conversation.system, counts),
-        turns: mapTurns(spoken, (turn) => cleanTurn(turn, sealContext, counts)),
+        turns: mapUnchanged(spoken, (turn) => cleanTurn(turn, sealContext, counts)),
       });
     }
     case 'openai-chat': {
       const note = (at: number) => notes.add('message_shape_repaired', `/messages/${at}`);
-      return withChanges(conversation, { turns: cleanChat(conversation.turns, note) });
+      return withParts(conversation, { turns: cleanChat(conversation.turns, note) });
     }
     case 'openai-responses':
-      return withChanges(conversation, {
+      return withParts(conversation, {
         turns: cleanItems(conversation, conversation.turns, notes),
       });
     case 'google-gemini': {
       const note = (what: string) => notes.add('message_shape_repaired', '/contents', what);
-      return withChanges(conversation, { turns: cleanContents(conversation.turns, counts, note) });
+      return withParts(conversation, { turns: cleanContents(conversation.turns, counts, note) });
     }
   }
-}
-
-/** The conversation with these parts; the same reference if they are its own. */
-export function withChanges(
-  conversation: Conversation,
-  parts: Partial<Pick<Conversation, 'turns' | 'system'>>,
-): Conversation {
-  const { turns = conversation.turns, system = conversation.system } = parts;
-  return turns === conversation.turns && system === conversation.system
-    ? conversation
-    : withParts(conversation, { turns, system });
-}
-
-/** The turns, changed one by one; the same list if none changes. */
-export function mapTurns(list: readonly Turn[], change: (turn: Turn) => Turn): readonly Turn[] {
-  return mapUnchanged(list, change);
 }

@@ -1,13 +1,12 @@
 /** Tool pairing: repairs histories that the target would refuse, and leaves valid ones untouched. */
 
-import { withParts } from '../../conversation/edit.ts';
+import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { targetAfterRefusal } from '../../conversation/refusal/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import type { Feature } from '../feature.ts';
-import { mapTurns, withChanges } from './clean.ts';
 import {
   fillEmpty,
   fitThinking,
@@ -81,22 +80,22 @@ function* finish(
   const isWhole = rules.protocol === 'openai-chat' || rules.protocol === 'google-gemini';
   if (!rules.sameProtocol || isWhole) return conversation;
   if (rules.protocol === 'openai-responses') {
-    return withChanges(conversation, { turns: dropLoneReasoning(conversation.turns, notes) });
+    return withParts(conversation, { turns: dropLoneReasoning(conversation.turns, notes) });
   }
   const blank = () => {
     counts.blank++;
   };
-  const placed = mapTurns(conversation.turns, (turn) =>
+  const placed = mapUnchanged(conversation.turns, (turn) =>
     turn.role === 'assistant' ? placeThinking(turn, counts) : turn,
   );
   // Before fitThinking, because the added text may come first in the last turn; and after it, because it removes blocks.
-  const whole = withChanges(conversation, { turns: fillEmpty(placed, rules, blank) });
+  const whole = withParts(conversation, { turns: fillEmpty(placed, rules, blank) });
   yield;
   const fitted = fitThinking(whole, rules, unchecked, notes, counts);
   yield;
   const filled = fillEmpty(fitted.turns, rules, blank);
   const trimmed = trimPrefill(filled, () => notes.add('trailing_space_removed', '/messages'));
-  return limitCacheMarks(withChanges(fitted, { turns: trimmed }), counts);
+  return limitCacheMarks(withParts(fitted, { turns: trimmed }), counts);
 }
 
 /** A turn with nothing that another protocol could show: only reasoning and blank text. */

@@ -10,7 +10,7 @@ import type {
   Turn,
 } from '../../conversation/types.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
-import { clean, withChanges } from './clean.ts';
+import { clean } from './clean.ts';
 import type { SealContext } from './messages/index.ts';
 import { parsableInputs } from './openai/index.ts';
 import {
@@ -91,7 +91,7 @@ function withParsableInputs(
   notes: Notes,
 ): Conversation {
   if (rules.protocol === 'anthropic-messages') return conversation;
-  return withChanges(conversation, {
+  return withParts(conversation, {
     turns: parsableInputs(conversation.turns, rules.where, notes),
   });
 }
@@ -105,7 +105,7 @@ function* pairUp(
   counts: RepairCounts,
 ): Steps<Conversation> {
   const split = splitRoles(conversation.turns, counts);
-  if (!split.some(holdsTools)) return withChanges(conversation, { turns: split });
+  if (!split.some(holdsTools)) return withParts(conversation, { turns: split });
   const { turns, renamed } = settleServerTools(split, conversation.tools, notes);
   yield;
   const runs = runsOf(turns, rules);
@@ -119,7 +119,7 @@ function* pairUp(
   if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, rules.where);
   const written = yield* writeBack({ turns, runs, table, ids, rules, notes });
   yield;
-  return withChanges(conversation, { turns: sanityPass(written, rules, isPaired, notes) });
+  return withParts(conversation, { turns: sanityPass(written, rules, isPaired, notes) });
 }
 
 const holdsTools = ({ blocks }: Turn): boolean =>

@@ -1,6 +1,6 @@
 /** Shortens tool results and removes executed-tool records from assistant text, for vendors that fail on large ones. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Turn } from '../../conversation/types.ts';
 import { type Feature, type ReadAhead, readAhead } from '../feature.ts';
@@ -49,7 +49,7 @@ export function toolResults(options: ToolResultsOptions): Feature {
         errorsAsText: target.protocol !== 'anthropic-messages',
         notes,
       });
-      return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+      return withParts(conversation, { turns });
     },
     intercept: (_sent, { target, notes }) =>
       target.profile.shortToolResults === true ? residueInterceptor(notes) : undefined,
@@ -60,15 +60,14 @@ export function toolResults(options: ToolResultsOptions): Feature {
 function withoutRecords(turns: readonly Turn[], notes: Notes): readonly Turn[] {
   return mapUnchanged(turns, (turn) => {
     if (turn.role !== 'assistant') return turn;
-    const blocks = mapUnchanged(turn.blocks, (block) => {
+    const left = mapBlocks(turn, (block) => {
       if (block.type !== 'text') return block;
       const text = withoutResidue(block.text);
       if (text === block.text) return block;
       notes.add('tool_residue_removed', '/messages');
       return text.trim() === '' ? undefined : editNode(block, { text });
     });
-    if (blocks === turn.blocks) return turn;
-    const onlyReasoning = blocks.every((block) => block.type === 'reasoning');
-    return onlyReasoning ? undefined : editNode(turn, { blocks });
+    const onlyReasoning = left.blocks.every((block) => block.type === 'reasoning');
+    return onlyReasoning && left !== turn ? undefined : left;
   });
 }

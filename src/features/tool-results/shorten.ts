@@ -1,6 +1,12 @@
 /** Shortens the results of the last tool round, and keeps earlier ones as short as they were sent. */
 
-import { editNode, isClientCall, isClientResult, mapUnchanged } from '../../conversation/edit.ts';
+import {
+  editNode,
+  isClientCall,
+  isClientResult,
+  mapBlocks,
+  mapUnchanged,
+} from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Block, TextBlock, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { readEnvelope, shortText } from './envelope.ts';
@@ -21,12 +27,11 @@ export function shortenResults(turns: readonly Turn[], options: ShortenOptions):
   if (round === undefined) return turns;
   return mapUnchanged(turns, (turn, at) => {
     if (!turn.blocks.some(isClientResult)) return turn;
-    const blocks = mapUnchanged(turn.blocks, (block) => {
+    return mapBlocks(turn, (block) => {
       if (!isClientResult(block)) return block;
       const isCurrent = at >= round.from && round.ids.has(block.callId);
       return isCurrent ? shortenNew(block, options) : shortenAsSent(block, options);
     });
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
 }
 

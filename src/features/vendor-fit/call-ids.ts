@@ -1,6 +1,6 @@
 /** Rewrites ids of tool calls to the format that a vendor accepts, the same way in every request. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { legalCallIds } from '../../conversation/tools/call-ids.ts';
 import type { Block } from '../../conversation/types.ts';
@@ -25,17 +25,15 @@ export const fitCallIds: FitRule = (conversation, { profile, notes }) => {
     '/messages',
     `${ids.size} in the shape that ${profile.name} takes`,
   );
-  const turns = mapUnchanged(conversation.turns, (turn) => {
-    const blocks = mapUnchanged(turn.blocks, (block): Block => {
-      if (block.type === 'tool-call' && ids.has(block.id)) {
-        return editNode(block, { id: ids.get(block.id)! });
-      }
-      return block.type === 'tool-result' && ids.has(block.callId)
-        ? editNode(block, { callId: ids.get(block.callId)! })
-        : block;
-    });
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
-  });
+  const fit = (block: Block): Block => {
+    if (block.type === 'tool-call' && ids.has(block.id)) {
+      return editNode(block, { id: ids.get(block.id)! });
+    }
+    return block.type === 'tool-result' && ids.has(block.callId)
+      ? editNode(block, { callId: ids.get(block.callId)! })
+      : block;
+  };
+  const turns = mapUnchanged(conversation.turns, (turn) => mapBlocks(turn, fit));
   return withParts(conversation, { turns });
 };
 

@@ -1,6 +1,6 @@
 /** Replaces images and files that a model cannot read with a mention in text. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, MediaBlock, TextBlock } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
@@ -10,12 +10,12 @@ export const fitMedia: FitRule = (conversation, context) => {
   if (!context.sameProtocol) return conversation;
   const moves = movesMedia(context);
   if (images !== false && documents !== false && !moves) return conversation;
-  const turns = mapUnchanged(conversation.turns, (turn) => {
-    const fitted = withMentions(turn.blocks, context);
-    const blocks = moves ? mapUnchanged(fitted, opened) : fitted;
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
-  });
-  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+  const fit = (block: Block): Block => {
+    const fitted = withMention(block, context);
+    return moves ? opened(fitted) : fitted;
+  };
+  const turns = mapUnchanged(conversation.turns, (turn) => mapBlocks(turn, fit));
+  return withParts(conversation, { turns });
 };
 
 /** Chat has a place for a result's images behind it, in a message of the user. */
@@ -30,14 +30,12 @@ function opened(block: Block): Block {
     : block;
 }
 
-function withMentions(blocks: readonly Block[], context: FitContext): readonly Block[] {
-  return mapUnchanged(blocks, (block): Block => {
-    if (block.type === 'tool-result') {
-      const content = withMentions(block.content, context);
-      return content === block.content ? block : editNode(block, { content });
-    }
-    return block.type === 'media' && !isAccepted(block, context) ? mention(block, context) : block;
-  });
+function withMention(block: Block, context: FitContext): Block {
+  if (block.type === 'tool-result') {
+    const content = mapUnchanged(block.content, (inner) => withMention(inner, context));
+    return content === block.content ? block : editNode(block, { content });
+  }
+  return block.type === 'media' && !isAccepted(block, context) ? mention(block, context) : block;
 }
 
 function isAccepted({ media }: MediaBlock, { profile }: FitContext): boolean {

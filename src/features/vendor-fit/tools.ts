@@ -23,7 +23,7 @@ export const fitTools: FitRule = (conversation, { profile, protocol, sameProtoco
     });
   }
   if (protocol === 'openai-chat') {
-    return tools === conversation.tools ? conversation : withParts(conversation, { tools });
+    return withParts(conversation, { tools });
   }
   if (profile.strictTools === false) {
     tools = mapUnchanged(tools, (tool) => {
@@ -36,9 +36,7 @@ export const fitTools: FitRule = (conversation, { profile, protocol, sameProtoco
     notes.add('parameter_dropped', 'parallel_tool_calls');
     settings = { ...settings, parallelTools: undefined };
   }
-  return tools === conversation.tools && settings === conversation.settings
-    ? conversation
-    : withParts(conversation, { tools, settings });
+  return withParts(conversation, { tools, settings });
 };
 
 /**

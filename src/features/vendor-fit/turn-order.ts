@@ -5,6 +5,7 @@ import {
   instructionsAsUser,
   isClientCall,
   isClientResult,
+  mapBlocks,
   mapUnchanged,
   withParts,
 } from '../../conversation/edit.ts';
@@ -23,7 +24,7 @@ export const fitChatTemplate: FitRule = (conversation, context) => {
   let { turns } = conversation;
   if (profile.systemTurns === false) turns = instructionsFirst(turns, context);
   if (profile.parallelCalls === false) turns = oneCallPerTurn(turns, context);
-  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+  return withParts(conversation, { turns });
 };
 
 /** Adds turns that the vendor requires, and moves instructions that it refuses in mid-dialogue. */
@@ -37,7 +38,7 @@ export const fitTurns: FitRule = (conversation, context) => {
     turns = closeToolRounds(turns, context);
   if (profile.needsUserTurn === true && !turns.some(hasUserContent))
     turns = withUserTurn(turns, context);
-  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+  return withParts(conversation, { turns });
 };
 
 /** Fixes the first and last turn, and joins neighbours of one role. Runs last: earlier rules add and split turns. */
@@ -46,7 +47,7 @@ export const fitNeighbours: FitRule = (conversation, context) => {
   let turns = fitFirstAndLast(conversation.turns, context);
   if (profile.sameRoleTurns === false && protocol !== 'openai-responses')
     turns = joinNeighbours(turns, context);
-  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+  return withParts(conversation, { turns });
 };
 
 /** "System message must be at the beginning": leading ones are joined, later ones become user text. */
@@ -117,10 +118,9 @@ function splitRound(round: readonly Turn[], input: readonly Turn[]): readonly Tu
     if (others.length === turn.blocks.length) rest.push(turn);
     else if (others.length > 0) rest.push({ role: 'user', blocks: others });
   }
-  const spoken = round.map((turn): Turn => {
-    const blocks = turn.blocks.filter((block) => !isClientCall(block));
-    return blocks.length === turn.blocks.length ? turn : editNode(turn, { blocks });
-  });
+  const spoken = round.map((turn) =>
+    mapBlocks(turn, (block) => (isClientCall(block) ? undefined : block)),
+  );
   const calls = round.flatMap(({ blocks }) => blocks.filter(isClientCall));
   const out: Turn[] = [];
   calls.forEach((call, i) => {

@@ -1,7 +1,7 @@
 /** Finds images in a conversation, identifies them, and replaces them by texts. Pure. */
 
 import { createHash } from 'node:crypto';
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, MediaBlock, TextBlock, Turn } from '../../conversation/types.ts';
 
 export type ImageBlock = MediaBlock & { readonly media: 'image' };
@@ -110,19 +110,15 @@ export function replaceImages(
   conversation: Conversation,
   textFor: (image: ImageBlock) => string,
 ): Conversation {
-  const replace = (blocks: readonly Block[]): readonly Block[] =>
-    mapUnchanged(blocks, (block): Block => {
-      if (block.type === 'tool-result') {
-        const content = replace(block.content);
-        return content === block.content ? block : editNode(block, { content });
-      }
-      return isImage(block) ? textBlock(block, textFor(block)) : block;
-    });
-  const turns = mapUnchanged(conversation.turns, (turn) => {
-    const blocks = replace(turn.blocks);
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
-  });
-  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+  const replace = (block: Block): Block => {
+    if (block.type === 'tool-result') {
+      const content = mapUnchanged(block.content, replace);
+      return content === block.content ? block : editNode(block, { content });
+    }
+    return isImage(block) ? textBlock(block, textFor(block)) : block;
+  };
+  const turns = mapUnchanged(conversation.turns, (turn) => mapBlocks(turn, replace));
+  return withParts(conversation, { turns });
 }
 
 const textBlock = ({ cache }: ImageBlock, text: string): TextBlock => ({

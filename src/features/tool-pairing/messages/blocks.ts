@@ -1,6 +1,6 @@
 /** Repairs blocks that the Messages API refuses at any position: blank text, unknown types, inputs that are no objects. */
 
-import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { isBlank, legalName } from '../replacements.ts';
@@ -33,8 +33,7 @@ const NAME = /^[a-zA-Z0-9_-]{1,200}$/;
 
 /** The turn with blocks that the API accepts; the same reference if it accepts them all. */
 export function cleanTurn(turn: Turn, sealContext: SealContext, counts: RepairCounts): Turn {
-  const blocks = mapUnchanged(turn.blocks, (block) => cleanBlock(block, sealContext, counts));
-  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
+  return mapBlocks(turn, (block) => cleanBlock(block, sealContext, counts));
 }
 
 /** Instructions without blank text. */

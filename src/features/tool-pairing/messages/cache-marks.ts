@@ -1,7 +1,7 @@
 /** Limits cache marks to four per request, as the Messages API requires. */
 
 import { cacheMarkOf, cacheMarks, MAX_CACHE_MARKS } from '../../../conversation/cache-marks.ts';
-import { editNode, mapUnchanged, withParts } from '../../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged, withParts } from '../../../conversation/edit.ts';
 import type { Block, Conversation, Tool } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { RepairCounts } from '../rules.ts';
@@ -28,10 +28,7 @@ export function limitCacheMarks(conversation: Conversation, counts: RepairCounts
     excess--;
     return withoutMark(out);
   };
-  const turnsLeft = mapUnchanged(turns, (turn) => {
-    const blocks = mapUnchanged(turn.blocks, drop);
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
-  });
+  const turnsLeft = mapUnchanged(turns, (turn) => mapBlocks(turn, drop));
   const toolsLeft = mapUnchanged(tools, (tool) => {
     if (excess <= 0 || cacheMarkOf(tool) === undefined) return tool;
     excess--;

@@ -101,8 +101,7 @@ export function fitThinking(
   }
   const last = turns.length - 1;
   if (turns[last]?.role !== 'assistant') return conversation;
-  const bare = withoutThinking(turns, last, counts);
-  return bare === turns ? conversation : withParts(conversation, { turns: bare });
+  return withParts(conversation, { turns: withoutThinking(turns, last, counts) });
 }
 
 /**

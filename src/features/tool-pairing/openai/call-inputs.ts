@@ -1,8 +1,8 @@
 /** Makes the arguments of past calls parsable: servers parse the whole history and fail on one that is not. */
 
-import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import type { Block, ToolCallBlock, Turn } from '../../../conversation/types.ts';
+import type { ToolCallBlock, Turn } from '../../../conversation/types.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 
 /**
@@ -18,7 +18,7 @@ export function parsableInputs(
 ): readonly Turn[] {
   return mapUnchanged(turns, (turn, at) => {
     if (turn.role !== 'assistant') return turn;
-    const blocks = mapUnchanged(turn.blocks, (block): Block => {
+    return mapBlocks(turn, (block) => {
       if (block.type !== 'tool-call' || block.by === 'provider' || block.kind !== 'function') {
         return block;
       }
@@ -28,7 +28,6 @@ export function parsableInputs(
       notes.add('tool_input_wrapped', `${where}/${at}`, why);
       return editNode(block, { input });
     });
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
 }
 

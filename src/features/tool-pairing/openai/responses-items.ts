@@ -1,6 +1,6 @@
 /** Repairs input items whose form the Responses API refuses: ids, reasoning without a following item, wrong kinds of text. */
 
-import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Block, Conversation, Turn, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -75,12 +75,11 @@ export function cleanItems(
 
 /** Assistant messages accept only `output_text` and `refusal`; input text is refused there. */
 function withOutputText(turn: Turn): Turn {
-  const blocks = mapUnchanged(turn.blocks, (block): Block => {
+  return mapBlocks(turn, (block): Block => {
     const part = block.wire?.value;
     if (block.type !== 'text' || !isObject(part) || part.type === 'output_text') return block;
     return { type: 'text', text: block.text };
   });
-  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
 /** Makes arguments a string; some servers send the object itself. */

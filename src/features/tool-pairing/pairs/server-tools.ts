@@ -1,6 +1,6 @@
 /** Separates genuine server tools, which the vendor runs, from client tools that came as server tools. */
 
-import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type {
   Block,
@@ -136,10 +136,7 @@ function rewrite(
     notes.add('stray_tool_result_as_text', `/messages/${at}`, block.callId);
     return strayAsText(block);
   };
-  const out = mapUnchanged(turns, (turn, at) => {
-    const blocks = mapUnchanged(turn.blocks, (block) => change(block, at));
-    return blocks === turn.blocks ? turn : editNode(turn, { blocks });
-  });
+  const out = mapUnchanged(turns, (turn, at) => mapBlocks(turn, (block) => change(block, at)));
   return { turns: out, renamed };
 }
 
