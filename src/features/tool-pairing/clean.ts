@@ -4,8 +4,10 @@ import { instructionsAsUser, mapUnchanged, withParts } from '../../conversation/
 import type { Notes } from '../../conversation/notes.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { cleanContents } from './google/contents.ts';
-import { cleanSystem, cleanTurn, type SealContext } from './messages/index.ts';
-import { cleanChat, cleanItems } from './openai/index.ts';
+import { cleanSystem, cleanTurn } from './messages/blocks.ts';
+import type { SealContext } from './messages/thinking.ts';
+import { cleanChat } from './openai/chat-messages.ts';
+import { cleanItems } from './openai/responses-items.ts';
 import type { PairingRules, RepairCounts } from './rules.ts';
 
 /** The conversation without blocks and messages that are refused at any position; the same reference if there are none. */

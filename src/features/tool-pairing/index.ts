@@ -7,14 +7,10 @@ import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import type { Feature } from '../feature.ts';
-import {
-  fillEmpty,
-  fitThinking,
-  limitCacheMarks,
-  placeThinking,
-  trimPrefill,
-} from './messages/index.ts';
-import { dropLoneReasoning } from './openai/index.ts';
+import { limitCacheMarks } from './messages/cache-marks.ts';
+import { fillEmpty, trimPrefill } from './messages/empty-turns.ts';
+import { fitThinking, placeThinking } from './messages/thinking.ts';
+import { dropLoneReasoning } from './openai/responses-items.ts';
 import { noCounts, paired } from './paired.ts';
 import { mayNeedRepair } from './prefilter.ts';
 import { isBlank, NO_CONTENT } from './replacements.ts';

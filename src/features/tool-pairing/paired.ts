@@ -3,26 +3,17 @@
 import { withParts } from '../../conversation/edit.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
-import type {
-  Conversation,
-  ToolCallBlock,
-  ToolResultBlock,
-  Turn,
-} from '../../conversation/types.ts';
+import type { Conversation, Turn } from '../../conversation/types.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 import { clean } from './clean.ts';
-import type { SealContext } from './messages/index.ts';
-import { parsableInputs } from './openai/index.ts';
-import {
-  type CallTable,
-  indexCalls,
-  newIds,
-  runsOf,
-  sanityPass,
-  settleServerTools,
-  splitRoles,
-  writeBack,
-} from './pairs/index.ts';
+import type { SealContext } from './messages/thinking.ts';
+import { parsableInputs } from './openai/call-inputs.ts';
+import { newIds } from './pairs/call-ids.ts';
+import { type CallTable, indexCalls } from './pairs/index-calls.ts';
+import { runsOf } from './pairs/runs.ts';
+import { settleServerTools } from './pairs/server-tools.ts';
+import { splitRoles } from './pairs/split-roles.ts';
+import { writeBack } from './pairs/write-back.ts';
 import { isContinued, mustPair, type PairingRules, type RepairCounts } from './rules.ts';
 import { keepSettled, unsettledTurns } from './settled-prefix.ts';
 
@@ -96,7 +87,7 @@ function withParsableInputs(
   });
 }
 
-/** Pairs calls with results: index and write-back, then the final check. */
+/** Pairs calls with results: index and write-back. */
 function* pairUp(
   conversation: Conversation,
   original: Conversation,
@@ -109,9 +100,7 @@ function* pairUp(
   const { turns, renamed } = settleServerTools(split, conversation.tools, notes);
   yield;
   const runs = runsOf(turns, rules);
-  const isPaired = (block: ToolCallBlock | ToolResultBlock, turn: Turn) =>
-    mustPair(block, turn, rules);
-  const all = yield* indexCalls(turns, runs, isPaired);
+  const all = yield* indexCalls(turns, runs, (block, turn) => mustPair(block, turn, rules));
   // The server knows the calls of results that have none here.
   const table = rules.sameProtocol && isContinued(original) ? withoutStrays(all) : all;
   const ids = newIds(table, rules, renamed);
@@ -119,7 +108,7 @@ function* pairUp(
   if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, rules.where);
   const written = yield* writeBack({ turns, runs, table, ids, rules, notes });
   yield;
-  return withParts(conversation, { turns: sanityPass(written, rules, isPaired, notes) });
+  return withParts(conversation, { turns: written });
 }
 
 const holdsTools = ({ blocks }: Turn): boolean =>
