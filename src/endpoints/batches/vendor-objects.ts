@@ -1,4 +1,4 @@
-/** What vendors keep for clients: the owner of each file, batch and id, its place, and the tries still to settle. */
+/** Objects that vendors keep for clients: the owner of each file, batch and id, its place, and the tries still to settle. */
 
 import type { Spent } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
