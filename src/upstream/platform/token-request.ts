@@ -84,7 +84,9 @@ export function tokenFetch(transport: Transport, proofs: string[]): typeof fetch
     proofs.push(...proofsIn(form));
     if (isLocalNetwork(plainHost(url.hostname)) || (method !== 'GET' && method !== 'POST')) {
       const signal = AbortSignal.timeout(DEADLINE_MS);
-      return fetch(url, { ...init, headers, ...(form !== undefined && { body: form }), signal });
+      const body = form === undefined ? {} : { body: form };
+      // A redirect would take the machine's proof to another host.
+      return fetch(url, { ...init, headers, ...body, signal, redirect: 'manual' });
     }
     const answer = await tokenRequest(transport, {
       url: url.href,

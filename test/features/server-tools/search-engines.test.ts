@@ -1,12 +1,15 @@
 /** Search engines: each against the shape of its vendor's real API. */
 
-import { describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import {
   refusalError,
   type SearchQuery,
 } from '../../../src/features/server-tools/tools/web-search/engine.ts';
-import { HTTP_ENGINES } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
+import {
+  HTTP_ENGINES,
+  makeEngine,
+} from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 
 const NOW = '2026-08-01T12:00:00.000Z';
@@ -323,5 +326,63 @@ describe('recorded answers', () => {
       const { hits } = engine('tavily').read(body, QUERY);
       expect(hits).toHaveLength(body.results?.length ?? 0);
     }
+  });
+});
+
+describe('a search service that redirects', () => {
+  const NEAR = '/near';
+  const asked: string[] = [];
+  const elsewhere = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      asked.push(JSON.stringify([request.url, request.headers, await request.text()]));
+      return Response.json({});
+    },
+  });
+  let to = '';
+  let status = 302;
+  const service = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: ({ url }) =>
+      new URL(url).pathname === NEAR
+        ? new Response('', { status: 500 })
+        : new Response('', { status, headers: { location: to } }),
+  });
+  afterAll(async () => {
+    await service.stop(true);
+    await elsewhere.stop(true);
+  });
+  const search = (type: string) =>
+    makeEngine(
+      {
+        name: type,
+        type,
+        baseUrl: `http://127.0.0.1:${service.port}`,
+        keys: ['k-secret'],
+        options: {},
+      },
+      { fetch: (url, init) => fetch(url, init) },
+    ).search(QUERY, AbortSignal.timeout(5000));
+
+  for (const { type } of HTTP_ENGINES) {
+    test.each([301, 302, 303, 307, 308])(
+      `to another host gets neither the key nor the question there: ${type}, %d`,
+      async (code) => {
+        status = code;
+        to = `http://127.0.0.1:${elsewhere.port}/`;
+        await expect(search(type)).rejects.toThrow('redirects to another host');
+        expect(asked).toEqual([]);
+      },
+    );
+  }
+
+  test('within its own host is followed', async () => {
+    status = 307;
+    to = NEAR;
+    await expect(search('brave')).rejects.toThrow('500');
+    to = '/';
+    await expect(search('brave')).rejects.toThrow('redirects');
   });
 });

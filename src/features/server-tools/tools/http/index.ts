@@ -12,6 +12,7 @@ import {
   type ToolOutcome,
 } from '../../tool.ts';
 import { offeredFor, type Revealable, revealed } from '../configured-tool.ts';
+import { fetchWithin } from '../fetch-within.ts';
 import { buildRequest, type HttpToolRequest, schemaForModel } from './request.ts';
 
 export interface HttpToolOptions {
@@ -31,7 +32,6 @@ export interface HttpToolOptions {
   readonly maxBytes: number;
 }
 
-const MAX_REDIRECTS = 3;
 /** What `fetch` reports when there was no connection on which a request could go out. */
 const NOT_CONNECTED: ReadonlySet<string> = new Set([
   'ConnectionRefused',
@@ -96,42 +96,23 @@ async function run(
   }
 }
 
-/** Follows redirects within the same origin only: headers with keys must not reach another host. */
-async function send(
+function send(
   request: HttpToolRequest,
   options: HttpToolOptions,
   signal: AbortSignal,
 ): Promise<Response> {
-  const { origin } = request.url;
   const headers = revealed(options.headers);
-  let { url } = request;
-  let method = options.method;
-  let payload = request.body === undefined ? undefined : bodyOf(request.body, headers);
-  for (let hop = 0; ; hop++) {
-    const response = await fetch(url.href, {
-      method,
-      redirect: 'manual',
-      signal,
-      headers: {
-        accept: 'application/json, text/*;q=0.9, */*;q=0.5',
-        ...payload?.type,
-        ...headers,
-      },
-      ...(payload === undefined ? {} : { body: payload.text }),
-    });
-    const location = response.status >= 300 ? response.headers.get('location') : null;
-    if (location === null || response.status === 304 || response.status >= 400) return response;
-    await response.body?.cancel();
-    const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
-    if (next?.origin !== origin || hop >= MAX_REDIRECTS) {
-      throw new ToolError(`${options.name} redirects to another host, which is not followed.`);
-    }
-    url = next;
-    if (response.status === 303 && method !== 'GET') {
-      method = 'GET';
-      payload = undefined;
-    }
-  }
+  const payload = request.body === undefined ? undefined : bodyOf(request.body, headers);
+  return fetchWithin(options.name, request.url, {
+    method: options.method,
+    signal,
+    headers: {
+      accept: 'application/json, text/*;q=0.9, */*;q=0.5',
+      ...payload?.type,
+      ...headers,
+    },
+    ...(payload === undefined ? {} : { body: payload.text }),
+  });
 }
 
 interface Payload {

@@ -4,6 +4,7 @@ import type { Payer } from '../../../../conversation/account/payer.ts';
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { ToolError } from '../../tool.ts';
+import { fetchWithin } from '../fetch-within.ts';
 import { type DocsIndex, searchDocs } from './docs-index.ts';
 import { type HttpEngine, refusalError, type SearchQuery, type SearchResults } from './engine.ts';
 import { brave } from './engines/brave.ts';
@@ -92,7 +93,8 @@ async function searchHttp(
   let response: Response;
   let text: string;
   try {
-    response = await services.fetch(url, { ...init, signal });
+    const asked = { ...init, signal };
+    response = await fetchWithin(engine.type, new URL(url), asked, services.fetch);
     text = await boundedText(response);
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
