@@ -1,5 +1,6 @@
 /** Shortcuts for plain streamed text: what a codec or an interceptor may offer so that most text is not read piece by piece. */
 
+import { plainEnd } from '../lib/json/json-template.ts';
 import type { DeltaEvent } from './events.ts';
 
 /*
@@ -72,4 +73,31 @@ export interface FastInterceptor {
    * Left out: it gets them.
    */
   ignoresTexts?(texts: readonly string[]): boolean;
+}
+
+/** A run, and the text of each of its frames. */
+export interface PlainRun extends TextRun {
+  readonly pieces: readonly string[];
+}
+
+/**
+ * The frames from `at` on that have this form; undefined: there are none.
+ * @param frames whole frames with LF lines, blank lines included
+ */
+export function plainRun(
+  frames: string,
+  at: number,
+  { head, foot, index }: DecodedTextTemplate,
+): PlainRun | undefined {
+  const pieces: string[] = [];
+  let to = at;
+  while (frames.startsWith(head, to)) {
+    const from = to + head.length;
+    const end = plainEnd(frames, from);
+    if (end === from || !frames.startsWith(foot, end)) break;
+    pieces.push(frames.slice(from, end));
+    to = end + foot.length;
+  }
+  if (pieces.length === 0) return undefined;
+  return { event: { type: 'delta', index, text: pieces.join('') }, to, pieces };
 }

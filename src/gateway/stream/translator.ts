@@ -3,6 +3,7 @@
 import type { Digest, StreamDecoder } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../../conversation/events.ts';
+import type { PlainRun } from '../../conversation/fast-text.ts';
 import { laterUsage, type Usage } from '../../conversation/usage.ts';
 import type { Continuation, Interceptor } from '../../features/feature.ts';
 import { type FrameReader, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
@@ -320,6 +321,24 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     if (!this.answered || this.empty || this.#waiting !== undefined) return undefined;
     if (this.#originals === undefined) return 'encoded';
     return this.#originals.idle ? 'bytes' : undefined;
+  }
+
+  /** Encodes text that no interceptor touches, piece by piece, as it came. */
+  forwardRun(frame: SseFrame, { event, pieces }: PlainRun): void {
+    const events = [event];
+    this.#quiet?.frame(frame, events);
+    this.#intercept(events);
+    this.#record(event);
+    const { encoder, fold } = this.client;
+    fold?.push(event);
+    const template = encoder.fast?.textTemplate?.();
+    if (template === undefined) {
+      for (const text of pieces) this.#out.text(encoder.event({ ...event, text }));
+      return;
+    }
+    const { head, foot } = template;
+    encoder.fast?.skipText(event);
+    this.#out.text(head + pieces.join(foot + head) + foot);
   }
 
   /** No frame is half read. */

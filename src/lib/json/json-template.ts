@@ -215,7 +215,7 @@ export class JsonTemplate {
 const isDigit = (code: number): boolean => code >= NUL && code <= NINE;
 
 /** The end of the unescaped characters of a JSON string: a quote, an escape or a control character. */
-function plainEnd(text: string, from: number): number {
+export function plainEnd(text: string, from: number): number {
   let at = from;
   for (; at < text.length; at++) {
     const code = text.charCodeAt(at);

@@ -2,7 +2,12 @@
 
 import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
-import type { DecodedTextTemplate, FastDecoder } from '../../../conversation/fast-text.ts';
+import {
+  type DecodedTextTemplate,
+  type FastDecoder,
+  plainRun,
+  type TextRun,
+} from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
@@ -321,6 +326,11 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
 
   get fast(): FastDecoder {
     return this;
+  }
+
+  textRun(frames: string, at: number): TextRun | undefined {
+    const template = this.textTemplate();
+    return template && plainRun(frames, at, template);
   }
 
   textTemplate(): DecodedTextTemplate | undefined {

@@ -2,7 +2,8 @@
 
 import type { StreamDecoder } from '../../../codecs/codec.ts';
 import type { GatewayError } from '../../../conversation/errors.ts';
-import type { DeltaEvent, StreamEvent } from '../../../conversation/events.ts';
+import type { StreamEvent } from '../../../conversation/events.ts';
+import { type PlainRun, plainRun, type TextRun } from '../../../conversation/fast-text.ts';
 import type { Interceptor } from '../../../features/feature.ts';
 import type { FrameReader, SseFrame } from '../../../lib/bytes/sse.ts';
 import type { FinalAnswer, Output, StreamPipeline } from '../pipeline.ts';
@@ -19,8 +20,8 @@ export const withFastPath = (translator: Translator, options: TranslatorOptions)
 
 /**
  * Two shortcuts, both for text that no interceptor touches. A chunk that is one frame of a known form is
- * compared and sent on; the translator gets the text later, joined. And where frames leave as their
- * bytes, those of one chunk are read as one piece of text.
+ * compared and sent on; the translator gets the text later, joined. And the frames of one chunk are read as
+ * one piece of text.
  */
 class FastTranslator extends PipelineDecorator<Translator> implements FrameReader {
   // The translator's, copied: a chunk that matches touches this object and the matcher only.
@@ -36,7 +37,7 @@ class FastTranslator extends PipelineDecorator<Translator> implements FrameReade
   readonly #decoder: StreamDecoder;
   readonly #interceptors: readonly Interceptor[];
   /** The text of the frames that come next. */
-  #run: DeltaEvent | undefined;
+  #run: TextRun | PlainRun | undefined;
   /** Up to here the frames of this chunk have to come one by one. */
   #refused = 0;
 
@@ -103,24 +104,32 @@ class FastTranslator extends PipelineDecorator<Translator> implements FrameReade
 
   /** Called by the parser: where a run of frames ends that are nothing but text which no interceptor touches. */
   run(frames: string, at: number): number {
-    if (at < this.#refused || this.inner.nextText !== 'bytes') return at;
-    const run = this.#decoder.fast?.textRun?.(frames, at);
+    const next = this.inner.nextText;
+    if (at < this.#refused || next === undefined) return at;
+    const { fast } = this.#decoder;
+    const run = next === 'bytes' ? fast?.textRun?.(frames, at) : this.#plainRun(frames, at);
     if (run === undefined) return at;
-    const { event, to } = run;
     for (const interceptor of this.#interceptors) {
-      if (interceptor.fast?.passesText?.(event) === true) continue;
-      this.#refused = to;
+      if (interceptor.fast?.passesText?.(run.event) === true) continue;
+      this.#refused = run.to;
       return at;
     }
-    this.#run = event;
-    return to;
+    this.#run = run;
+    return run.to;
+  }
+
+  #plainRun(frames: string, at: number): PlainRun | undefined {
+    const template = this.#decoder.fast?.textTemplate?.();
+    return template && plainRun(frames, at, template);
   }
 
   frame(frame: SseFrame): void {
     const run = this.#run;
     this.#run = undefined;
     if (run === undefined) this.inner.frame(frame);
-    else this.inner.forward(frame, [run]);
+    else if (this.inner.nextText === 'encoded' && 'pieces' in run)
+      this.inner.forwardRun(frame, run);
+    else this.inner.forward(frame, [run.event]);
   }
 
   end(): Output {

@@ -247,6 +247,27 @@ describe('the fast path', () => {
     expect(heard).toEqual(['hm', ...'1234', 'ab']);
   });
 
+  test.each(ROUTES.map(([from, to]) => [from.name, to.name, from, to] as const))(
+    '%s to %s: the frames of one chunk are one piece',
+    (_from, _to, from, to) => {
+      const heard: string[] = [];
+      const interceptor: Interceptor = {
+        event(event: StreamEvent) {
+          if (event.type === 'delta') heard.push(event.text);
+          return event;
+        },
+        fast: { passesText: () => true },
+        end: () => [],
+      };
+      const pipeline = pipelineOf({ from, to, interceptors: [interceptor] });
+      pipeline.push(Buffer.concat(STREAMS[from.name]!([...'123', ...'abcdefgh'])));
+      pipeline.end();
+      expect(heard.join('')).toBe('hm123abcdefgh');
+      // The first few are read: the form is learned from them.
+      expect(heard.at(-1)).toEndWith('abcdefgh');
+    },
+  );
+
   test('is not looked for where an interceptor does not say which characters it watches', () => {
     const { interceptor, heard } = listener('');
     const silent: Interceptor = { event: (event) => event, end: () => [] };
