@@ -2,7 +2,7 @@
 
 import { describe, test } from 'bun:test';
 import type { Tool } from '../../src/conversation/types.ts';
-import { EVERYTHING } from '../../src/features/leaked-calls/grammars/index.ts';
+import { EVERYTHING } from '../../src/features/leaked-calls/grammars.ts';
 import { FAMILIES } from '../../src/features/leaked-calls/index.ts';
 import { NativeCall } from '../../src/features/leaked-calls/native-call.ts';
 import { quotationsIn } from '../../src/features/leaked-calls/scan/quotations.ts';

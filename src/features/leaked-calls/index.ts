@@ -6,7 +6,7 @@ import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { type Feature, type Interceptor, lazyInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
-import { EVERYTHING, FAMILIES } from './grammars/index.ts';
+import { EVERYTHING, FAMILIES } from './grammars.ts';
 import { leakInterceptor } from './intercept.ts';
 import { quotationsIn } from './scan/quotations.ts';
 import type { ScanRules } from './scan/scan-rules.ts';
@@ -15,7 +15,7 @@ import { TextScanner } from './scan/text-scanner.ts';
 import { toolIndex } from './tool-index.ts';
 import { Repairs } from './values/repair-json.ts';
 
-export { FAMILIES } from './grammars/index.ts';
+export { FAMILIES } from './grammars.ts';
 
 export interface LeakReport {
   readonly family: string;

@@ -156,6 +156,26 @@ export const GRAMMARS: Readonly<Record<string, Write>> = {
     `<|START_ACTION|>${json(calls.map((c, i) => ({ tool_call_id: String(i), tool_name: c.name, parameters: c.arguments })))}<|END_ACTION|>`,
   nemotron: (calls) => `<TOOLCALL>${json(calls.map(named))}</TOOLCALL>`,
   'seed-oss': (calls) => each(calls, (c) => `<seed:tool_call>\n${qwenCall(c)}\n</seed:tool_call>`),
+  longcat: (calls) =>
+    each(calls, (c) => `<longcat_tool_call>\n${json(named(c))}\n</longcat_tool_call>`),
+  'longcat lite': (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<longcat_tool_call>${c.name}\n${pairs(c)
+          .map(
+            ([k, v]) =>
+              `<longcat_arg_key>${k}</longcat_arg_key>\n<longcat_arg_value>${raw(v)}</longcat_arg_value>\n`,
+          )
+          .join('')}</longcat_tool_call>`,
+    ),
+  step: (calls) =>
+    `<｜tool_calls_begin｜>${each(
+      calls,
+      (c) =>
+        `<｜tool_call_begin｜>function<｜tool_sep｜>${invoke('', 'steptml:')([c])}<｜tool_call_end｜>`,
+    )}<｜tool_calls_end｜>`,
+  'python in tool_call': (calls) => each(calls, (c) => `<tool_call>${pythonCall(c)}</tool_call>`),
   'hermes, the name in the tag': (calls) =>
     each(calls, (c) => `<tool_call name="${c.name}">\n${json(c.arguments)}\n</tool_call>`),
   'kimi k2, no prefix, no section': (calls) => calls.map((c, i) => kimiCall(c, i, '')).join(''),

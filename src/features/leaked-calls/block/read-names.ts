@@ -1,5 +1,6 @@
 /** Reads the parts of a block around arguments: text between calls, names, keys, headers. */
 
+import { BracketScan } from '../values/json-scan.ts';
 import type { Lexeme } from './lex.ts';
 import { startJson } from './read-json.ts';
 import { applyTag, readMarkup } from './read-tags.ts';
@@ -53,6 +54,11 @@ export function readName(b: BlockReading): boolean {
       if (found === undefined) return unexpected(b);
       return beginCall(b);
     }
+    if (code === 0x28 && b.boxed && b.call === undefined) {
+      const next = /\S/.exec(text.slice(b.at + 1))?.[0];
+      if (next === undefined && !b.final) return false;
+      if (next !== '{') return beginPython(b);
+    }
     if (code === 0x7b || code === 0x28 || code === 0x60) return beginCall(b);
     if (code === 0x5c) {
       // GLM: a literal backslash-n may stand between the parts.
@@ -87,6 +93,16 @@ function beginCall(b: BlockReading): boolean {
   else b.call.name = name;
   b.head = '';
   b.state = 'body';
+  return true;
+}
+
+/** `<tool_call>NAME(key="value")</tool_call>`: the name and the bracket are Python. */
+function beginPython(b: BlockReading): boolean {
+  b.scan = new BracketScan(true);
+  b.parts = [b.head.trim()];
+  b.head = '';
+  b.committed = true;
+  b.state = 'python';
   return true;
 }
 

@@ -130,6 +130,8 @@ function applyCall(b: BlockReading, lexeme: Lexeme): void {
     if (b.depth <= 0 && !b.boxed) settle(b, 'done');
     return;
   }
+  // Step has the kind of tool where DeepSeek has the name.
+  if (b.call?.name === 'function' && word.word === 'steptml:invoke') b.call = undefined;
   finishCall(b);
   if (word.notation === 'bars') {
     b.head = '';

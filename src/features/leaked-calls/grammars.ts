@@ -1,0 +1,237 @@
+/** All grammars as data: the words of each family, the lexicon of all of them, and the list of families. */
+
+import { lexicon, type MarkupNotation, type MarkupWord } from './grammar.ts';
+
+/** Words of one notation and one family. */
+interface Grammar {
+  readonly family: string;
+  readonly notation: MarkupNotation;
+  readonly words: Readonly<Record<string, Omit<MarkupWord, 'family' | 'notation' | 'word'>>>;
+}
+
+const GRAMMARS: readonly Grammar[] = [
+  {
+    // DeepSeek V3.2 (`function_calls`), V4 (`tool_calls`) and V4.1 (`calls`, with a space before it).
+    family: 'dsml',
+    notation: 'dsml',
+    words: {
+      function_calls: { role: 'wrap', opens: 'yes' },
+      tool_calls: { role: 'wrap', opens: 'yes' },
+      calls: { role: 'wrap', opens: 'yes' },
+      invoke: { role: 'call', opens: 'yes', nameIn: 'name' },
+      parameter: { role: 'arg', opens: 'yes', nameIn: 'name' },
+      function: { role: 'call', opens: 'yes', nameIn: 'name' },
+      name: { role: 'name' },
+    },
+  },
+  {
+    // Corrupted: the block's tag lost its DSML, its calls did not.
+    family: 'dsml',
+    notation: 'plain',
+    words: {
+      calls: { role: 'wrap', opens: 'yes', common: true },
+      name: { role: 'name' },
+    },
+  },
+  {
+    // Claude's own XML; DSML without its marks looks the same. Step has the same between DeepSeek's tokens.
+    family: 'anthropic-xml',
+    notation: 'plain',
+    words: {
+      function_calls: { role: 'wrap', opens: 'yes' },
+      invoke: { role: 'call', opens: 'named', nameIn: 'name' },
+      parameter: { role: 'arg', nameIn: 'name' },
+      'steptml:invoke': { role: 'call', opens: 'named', nameIn: 'name' },
+      'steptml:parameter': { role: 'arg', nameIn: 'name' },
+    },
+  },
+  {
+    // JSON lines in `tool_calls`.
+    family: 'minimax-m1',
+    notation: 'plain',
+    words: { tool_calls: { role: 'wrap', opens: 'yes', common: true } },
+  },
+  {
+    // Claude's tags in a wrapper of its own.
+    family: 'minimax-m2',
+    notation: 'plain',
+    words: { 'minimax:tool_call': { role: 'wrap', opens: 'yes' } },
+  },
+  {
+    family: 'minimax-m3',
+    notation: 'm3',
+    words: {
+      tool_call: { role: 'wrap', opens: 'yes' },
+      invoke: { role: 'call', opens: 'named', nameIn: 'name' },
+    },
+  },
+  {
+    // `tool_call` holds JSON (Hermes), `NAME<arg_key>…` (GLM) or `<function=NAME>` (Qwen3-Coder).
+    family: 'hermes',
+    notation: 'plain',
+    words: {
+      tool_call: { role: 'box', opens: 'yes' },
+      // Seed-OSS, Nemotron and LongCat put the same between tags of their own.
+      'seed:tool_call': { role: 'box', opens: 'yes' },
+      TOOLCALL: { role: 'box', opens: 'yes' },
+      longcat_tool_call: { role: 'box', opens: 'yes' },
+    },
+  },
+  {
+    family: 'glm',
+    notation: 'plain',
+    words: {
+      arg_key: { role: 'key' },
+      arg_value: { role: 'value' },
+      longcat_arg_key: { role: 'key' },
+      longcat_arg_value: { role: 'value' },
+    },
+  },
+  {
+    family: 'qwen',
+    notation: 'plain',
+    words: { function: { role: 'call', opens: 'named', nameIn: '=' } },
+  },
+  {
+    // Claude writes `<thinking>` only when a prompt asks for it, so it is not listed.
+    family: 'think-tags',
+    notation: 'plain',
+    words: {
+      think: { role: 'channel', opens: 'start', channel: 'reasoning' },
+      'mm:think': { role: 'channel', opens: 'start', channel: 'reasoning' },
+    },
+  },
+  {
+    // R1, V3 and V3.1 of DeepSeek, which writes `▁` and full-width bars; Kimi K2 neither.
+    family: 'deepseek',
+    notation: 'bars',
+    words: {
+      tool_calls_begin: { role: 'wrap', opens: 'yes' },
+      tool_calls_end: { role: 'wrap', closes: true },
+      tool_sep: { role: 'args' },
+    },
+  },
+  {
+    family: 'kimi-k2',
+    notation: 'bars',
+    words: {
+      tool_calls_section_begin: { role: 'wrap', opens: 'yes' },
+      tool_calls_section_end: { role: 'wrap', closes: true },
+      // Some releases of the template write the singular.
+      tool_call_section_begin: { role: 'wrap', opens: 'yes' },
+      tool_call_section_end: { role: 'wrap', closes: true },
+      tool_call_begin: { role: 'call', opens: 'yes' },
+      tool_call_end: { role: 'call', closes: true },
+      tool_call_argument_begin: { role: 'args' },
+    },
+  },
+  {
+    // XTML: every tag is `<|open|>…<|sep|>` or `<|close|>…<|sep|>`.
+    family: 'kimi-k3',
+    notation: 'xtml',
+    words: {
+      tools: { role: 'wrap', opens: 'yes' },
+      call: { role: 'call', opens: 'named', nameIn: 'tool' },
+      argument: { role: 'arg', nameIn: 'key' },
+      response: { role: 'channel', opens: 'yes', channel: 'text' },
+      think: { role: 'channel', opens: 'yes', channel: 'reasoning' },
+      message: { role: 'stop' },
+    },
+  },
+  {
+    // JSON lists between tokens: Granite and Phi, whose last token may be missing, and Cohere.
+    family: 'json-list',
+    notation: 'bars',
+    words: {
+      tool_call: { role: 'box', opens: 'yes' },
+      START_ACTION: { role: 'box', opens: 'yes' },
+      END_ACTION: { role: 'box', closes: true },
+    },
+  },
+  {
+    family: 'llama',
+    notation: 'bars',
+    words: {
+      python_tag: { role: 'python', opens: 'yes' },
+      python_start: { role: 'python', opens: 'yes' },
+      python_end: { role: 'skip', closes: true },
+    },
+  },
+  {
+    // gpt-oss.
+    family: 'harmony',
+    notation: 'bars',
+    words: {
+      start: { role: 'header', opens: 'yes' },
+      channel: { role: 'header', opens: 'yes' },
+      constrain: { role: 'header' },
+      message: { role: 'fence' },
+      call: { role: 'stop' },
+      end: { role: 'stop' },
+      return: { role: 'stop' },
+    },
+  },
+  {
+    // The rest of a header whose tokens were filtered out.
+    family: 'harmony',
+    notation: 'bare',
+    words: {
+      'commentary to=': { role: 'header', opens: 'yes' },
+      'assistantcommentary to=': { role: 'header', opens: 'yes' },
+    },
+  },
+  {
+    // Ends of messages; they count only directly after a call.
+    family: 'stop',
+    notation: 'bars',
+    words: {
+      eom_id: { role: 'stop' },
+      eot_id: { role: 'stop' },
+      im_end: { role: 'stop' },
+      endoftext: { role: 'stop' },
+      end_of_sentence: { role: 'stop' },
+      im_start: { role: 'stop' },
+      begin_of_sentence: { role: 'stop' },
+    },
+  },
+  {
+    // v3 and v7: a JSON array follows; v11: a name, perhaps an id, and JSON arguments.
+    family: 'mistral',
+    notation: 'square',
+    words: {
+      TOOL_CALLS: { role: 'box', opens: 'yes' },
+      ARGS: { role: 'args' },
+      CALL_ID: { role: 'skip' },
+    },
+  },
+  {
+    family: 'lm-studio',
+    notation: 'square',
+    words: {
+      TOOL_REQUEST: { role: 'box', opens: 'yes' },
+      END_TOOL_REQUEST: { role: 'box', closes: true },
+    },
+  },
+  {
+    family: 'think-tags',
+    notation: 'square',
+    words: { THINK: { role: 'channel', opens: 'start', channel: 'reasoning' } },
+  },
+];
+
+const WORDS = GRAMMARS.flatMap(({ family, notation, words }) =>
+  Object.entries(words).map(([word, is]): MarkupWord => ({ notation, word, family, ...is })),
+);
+
+export const EVERYTHING = lexicon(WORDS, true);
+
+/** The families of markup words, and those that are found by other means. */
+export const FAMILIES: readonly string[] = [
+  ...new Set([
+    ...WORDS.map(({ family }) => family).filter((family) => family !== 'stop'),
+    'json',
+    'pythonic',
+    'tool-result',
+    'think-unopened',
+  ]),
+];
