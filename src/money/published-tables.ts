@@ -74,125 +74,11 @@ export const FILE_TABLES: readonly Migration[] = [
   TAILS,
 ];
 
-const addedTo = (sums: readonly string[]) =>
-  sums.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
-const FIRST_SUMS = [
-  ...['tries', 'input', 'output', 'cache_read', 'cache_write', 'cache_write_1h', 'reasoning'],
-  ...['searches', 'cost', 'unpriced', 'estimated'],
-];
-const COUNTS = FIRST_SUMS.map((name) => `${name} bigint NOT NULL`).join(', ');
-const FIRST_ADDED = addedTo(FIRST_SUMS);
-
-/** What is summed of a row `r` that counts `sign` times. */
-const SUMMED = FIRST_SUMS.map((name) => {
-  if (name === 'tries') return 'sum(sign)';
-  if (name === 'unpriced') return 'sum(CASE WHEN (r).cost IS NULL THEN sign ELSE 0 END)';
-  return `sum(sign * coalesce((r).${name}, 0))`;
-}).join(', ');
-
-const FACTS = `time bigint, request text, key text, labels LABELS, session text, client text, model text, target text,
+const COUNTS = FILE_COUNTS.replaceAll('INTEGER', 'bigint');
+const ROW = `time bigint, request text, key text, labels int, session text, client text, model text, target text,
   upstream_key text, hop int, attempt int, status int, ended text, input bigint, output bigint, cache_read bigint,
   cache_write bigint, cache_write_1h bigint, reasoning bigint, searches bigint, estimated int, cost bigint,
-  price LABELS, trace text, replica text`;
-const NAMES = FACTS.split(',')
-  .map((column) => column.trim().split(' ')[0]!)
-  .filter((name) => name !== 'labels' && name !== 'price');
-
-const TAKE_KEPT = `\
-  WITH old AS (DELETE FROM hopgate.spend_kept s USING unnest(came) c
-    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
-    SELECT gone || array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
-`;
-const UNLESS_KEPT = `\
-    WHERE NOT EXISTS (SELECT 1 FROM hopgate.spend_kept k WHERE k.at = c.at AND k.writer = c.writer AND k.n = c.n)
-`;
-
-/** @param isKept the form in which {@link KEPT} replaces the function */
-const applying = (isKept: boolean) => `\
-CREATE${isKept ? ' OR REPLACE' : ''} FUNCTION hopgate.spend_apply(batch jsonb) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-DECLARE
-  came hopgate.spend_entry[];
-  gone hopgate.spend_rows[];
-  made hopgate.spend_rows[];
-  month bigint;
-BEGIN
-  SELECT array_agg(ROW(e.*)::hopgate.spend_entry) INTO came FROM (
-    SELECT DISTINCT ON (at, writer, n) * FROM jsonb_populate_recordset(NULL::hopgate.spend_entry, batch)
-    WHERE rev > 0 ORDER BY at, writer, n, rev DESC) e;
-  IF came IS NULL THEN RETURN; END IF;
-  FOR month IN SELECT DISTINCT hopgate.spend_month_of(at) FROM unnest(came) ORDER BY 1 LOOP
-    PERFORM hopgate.spend_make_month(month);
-  END LOOP;
-  INSERT INTO hopgate.spend_texts (text)
-    SELECT text FROM (SELECT labels AS text FROM unnest(came) UNION SELECT price FROM unnest(came)) used
-    WHERE text IS NOT NULL AND NOT EXISTS (SELECT 1 FROM hopgate.spend_texts t WHERE md5(t.text) = md5(used.text))
-    ORDER BY text ON CONFLICT DO NOTHING;
-  WITH old AS (DELETE FROM hopgate.spend_rows s USING unnest(came) c
-    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
-    SELECT array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
-${isKept ? TAKE_KEPT : ''}  WITH new AS (INSERT INTO hopgate.spend_rows (at, writer, n, rev, labels, price, ${NAMES.join(', ')})
-    SELECT ${isKept ? 'c.at, c.writer, c.n, c.rev' : 'at, writer, n, rev'}, l.id, p.id, ${NAMES.join(', ')}
-    FROM unnest(came) c JOIN hopgate.spend_texts l ON md5(l.text) = md5(c.labels)
-      LEFT JOIN hopgate.spend_texts p ON md5(p.text) = md5(c.price)
-${isKept ? UNLESS_KEPT : ''}    ORDER BY time, n ON CONFLICT DO NOTHING RETURNING *)
-    SELECT array_agg(ROW(new.*)::hopgate.spend_rows) INTO made FROM new;
-  IF made IS NOT NULL OR gone IS NOT NULL THEN PERFORM hopgate.spend_count(made, gone); END IF;
-  DELETE FROM hopgate.spend_open o USING unnest(came) c WHERE o.at = c.at AND o.writer = c.writer AND o.n = c.n;
-END;
-$$;
-`;
-
-const KEEP_OPEN = `\
-      EXECUTE format('INSERT INTO hopgate.spend_kept SELECT * FROM hopgate.%I WHERE rev < 3 ON CONFLICT DO NOTHING',
-        hopgate.spend_part_of(month));
-`;
-const DROP_KEPT = `\
-  DELETE FROM hopgate.spend_kept WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_kept
-    WHERE at < now_ms - least(366, coalesce(nullif(total_days, 0), 366)) * 86400000::bigint LIMIT most));
-`;
-
-/** @param isKept the form in which {@link KEPT} replaces the function */
-const pruning = (isKept: boolean) => `\
-CREATE${isKept ? ' OR REPLACE' : ''} FUNCTION hopgate.spend_prune(row_days int, total_days int, settled_ms bigint, most int) RETURNS int
-LANGUAGE plpgsql AS $$
-DECLARE
-  now_ms bigint := extract(epoch FROM clock_timestamp()) * 1000;
-  month bigint;
-  deleted int := 0;
-  part int;
-BEGIN
-  PERFORM set_config('lock_timeout', '2000', true);
-  IF NOT pg_try_advisory_xact_lock(7496235) THEN RETURN 0; END IF;
-  IF row_days > 0 THEN
-    PERFORM pg_advisory_xact_lock(7496233);
-    SELECT start INTO month FROM hopgate.spend_months WHERE until <= now_ms - row_days * 86400000::bigint
-      AND made < clock_timestamp() - settled_ms * interval '1 millisecond' ORDER BY start LIMIT 1;
-    IF month IS NOT NULL THEN
-${isKept ? KEEP_OPEN : ''}      EXECUTE format('DROP TABLE hopgate.%I', hopgate.spend_part_of(month));
-      DELETE FROM hopgate.spend_months WHERE start = month;
-      deleted := most;
-    END IF;
-  END IF;
-  IF total_days > 0 THEN
-    FOR span_of IN 0..2 LOOP
-      DELETE FROM hopgate.spend_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_totals
-        WHERE span = span_of AND start < now_ms - (total_days + (ARRAY[1, 1, 31])[span_of + 1]) * 86400000::bigint
-        LIMIT most));
-      GET DIAGNOSTICS part = ROW_COUNT;
-      deleted := deleted + part;
-    END LOOP;
-    DELETE FROM hopgate.spend_session_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_session_totals
-      WHERE start < now_ms - (total_days + 1) * 86400000::bigint LIMIT most));
-    GET DIAGNOSTICS part = ROW_COUNT;
-    deleted := deleted + part;
-  END IF;
-${isKept ? DROP_KEPT : ''}  DELETE FROM hopgate.spend_spools s WHERE seen < clock_timestamp() - interval '30 days'
-    AND NOT EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id);
-  RETURN deleted;
-END;
-$$;
-`;
+  price int, trace text, replica text`;
 
 /**
  * A row is known by `at` (when its try went out, about; it never changes, and says in which month the row is stored),
@@ -200,15 +86,21 @@ $$;
  * smaller one, and the same one changes nothing.
  *
  * - `spend_rows`: by month, so that old ones go at once
+ * - `spend_kept`: rows of months that are gone whose true row may still come (lost, or taken over), for a year or as
+ *   long as totals. The true row takes off what they counted, whenever it comes.
+ * - `spend_totals`: not read in parallel. A report of a month takes as long as starting processes for it.
  * - `spend_open`: tries that run, as the rows that they become if their replica never comes back
  * - `spend_spools`: the machines that send, and when they were last heard
  * - `spend_months`: the parts of `spend_rows`, and when they were made
- * - `spend_put`: one batch of one machine; `spend_lapse`: what machines left that are gone; `spend_prune`: retention
  *
- * The functions are called by versions before the journal alone. `spend_apply` and `spend_prune` are in force as
- * {@link KEPT} writes them anew.
+ * Of moves, by the file of a machine (`origin`):
+ *
+ * - `spend_moves`: rows up to this id are here, as far as they are not older than `since`; `totals`: and so is what the
+ *   file had counted without having the rows any more
+ * - `spend_name`: by which files know this database
+ * - `spend_moved_totals`, `spend_moved_sessions`: the latter, as it was added
  */
-const FIRST = `
+const DATABASE_FIRST = `
 CREATE TABLE hopgate.spend_texts (
   id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text NOT NULL
 );
@@ -216,16 +108,17 @@ CREATE UNIQUE INDEX spend_texts_text ON hopgate.spend_texts (md5(text));
 CREATE SEQUENCE hopgate.spend_ids;
 CREATE TABLE hopgate.spend_rows (
   at bigint NOT NULL, writer text NOT NULL, n bigint NOT NULL, rev int NOT NULL,
-  id bigint NOT NULL DEFAULT nextval('hopgate.spend_ids'), ${FACTS.replaceAll('LABELS', 'int')},
+  id bigint NOT NULL DEFAULT nextval('hopgate.spend_ids'), ${ROW},
   PRIMARY KEY (at, writer, n)
 ) PARTITION BY RANGE (at);
 CREATE INDEX spend_rows_time ON hopgate.spend_rows (time, id);
 CREATE INDEX spend_rows_session ON hopgate.spend_rows (session, time) WHERE session IS NOT NULL;
 CREATE TABLE hopgate.spend_months (start bigint PRIMARY KEY, until bigint NOT NULL, made timestamptz NOT NULL);
+CREATE TABLE hopgate.spend_kept (LIKE hopgate.spend_rows, PRIMARY KEY (at, writer, n));
 CREATE TABLE hopgate.spend_totals (
   span int NOT NULL, start bigint NOT NULL, key text NOT NULL, labels int NOT NULL, model text NOT NULL,
   target text NOT NULL, ${COUNTS}, PRIMARY KEY (span, start, key, labels, model, target)
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 70, parallel_workers = 0);
 CREATE TABLE hopgate.spend_session_totals (
   start bigint NOT NULL, session text NOT NULL, key text NOT NULL, ${COUNTS}, PRIMARY KEY (start, session, key)
 ) WITH (fillfactor = 80);
@@ -235,108 +128,6 @@ CREATE TABLE hopgate.spend_open (
 );
 CREATE INDEX spend_open_spool ON hopgate.spend_open (spool);
 CREATE TABLE hopgate.spend_spools (id text PRIMARY KEY, replica text NOT NULL, seen timestamptz NOT NULL);
-CREATE TYPE hopgate.spend_entry AS (
-  at bigint, writer text, n bigint, rev int, ${FACTS.replaceAll('LABELS', 'text')}
-);
-
-CREATE FUNCTION hopgate.spend_month_of(t bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT extract(epoch FROM date_trunc('month', to_timestamp(t / 1000) AT TIME ZONE 'UTC'))::bigint * 1000
-$$;
-
-CREATE FUNCTION hopgate.spend_part_of(month bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT 'spend_rows_' || to_char(to_timestamp(month / 1000) AT TIME ZONE 'UTC', 'YYYYMM')
-$$;
-
-CREATE FUNCTION hopgate.spend_make_month(month bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  after bigint;
-BEGIN
-  IF to_regclass('hopgate.' || hopgate.spend_part_of(month)) IS NOT NULL THEN RETURN; END IF;
-  PERFORM pg_advisory_xact_lock(7496233);
-  after := hopgate.spend_month_of(month + 32::bigint * 86400000);
-  EXECUTE format('CREATE TABLE IF NOT EXISTS hopgate.%I PARTITION OF hopgate.spend_rows FOR VALUES FROM (%s) TO (%s)',
-    hopgate.spend_part_of(month), month, after);
-  INSERT INTO hopgate.spend_months VALUES (month, after, clock_timestamp()) ON CONFLICT (start) DO NOTHING;
-END;
-$$;
-
--- Locks of totals are taken in the order of their keys, by everybody.
-CREATE FUNCTION hopgate.spend_count(made hopgate.spend_rows[], gone hopgate.spend_rows[]) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO hopgate.spend_totals AS t
-    SELECT span, start, (r).key, (r).labels, (r).model, (r).target, ${SUMMED}
-    FROM (SELECT m AS r, 1 AS sign FROM unnest(made) m UNION ALL SELECT g, -1 FROM unnest(gone) g) counted
-    CROSS JOIN LATERAL (VALUES (0, (r).time - (r).time % 3600000), (1, (r).time - (r).time % 86400000),
-      (2, hopgate.spend_month_of((r).time))) spans (span, start)
-    GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
-    ON CONFLICT (span, start, key, labels, model, target) DO UPDATE SET ${FIRST_ADDED};
-  INSERT INTO hopgate.spend_session_totals AS t
-    SELECT (r).time - (r).time % 86400000, (r).session, (r).key, ${SUMMED}
-    FROM (SELECT m AS r, 1 AS sign FROM unnest(made) m UNION ALL SELECT g, -1 FROM unnest(gone) g) counted
-    WHERE (r).session IS NOT NULL
-    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-    ON CONFLICT (start, session, key) DO UPDATE SET ${FIRST_ADDED};
-END;
-$$;
-
--- The caller holds the lock of the machine whose entries these are. A new month has no statistics yet: without the
--- settings, its rows would be read as a whole for each batch.
-${applying(false)}
--- A batch that comes late, after one that was sent behind it, changes nothing that is newer.
-CREATE FUNCTION hopgate.spend_put(me text, on_replica text, batch jsonb) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM set_config('lock_timeout', '2000', true);
-  PERFORM pg_advisory_xact_lock(7496232, hashtext(me));
-  INSERT INTO hopgate.spend_spools VALUES (me, on_replica, clock_timestamp())
-    ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, replica = excluded.replica;
-  PERFORM hopgate.spend_apply(batch);
-  INSERT INTO hopgate.spend_open (at, writer, n, spool, row)
-    SELECT (e->>'at')::bigint, e->>'writer', (e->>'n')::bigint, me, e FROM jsonb_array_elements(batch) e
-    WHERE (e->>'rev')::int = 0 AND NOT EXISTS (SELECT 1 FROM hopgate.spend_rows s
-      WHERE s.at = (e->>'at')::bigint AND s.writer = e->>'writer' AND s.n = (e->>'n')::bigint)
-    ON CONFLICT DO NOTHING;
-END;
-$$;
-
--- What runs on a machine that was not heard for so long is lost, with what was reserved. The true row replaces it.
-CREATE FUNCTION hopgate.spend_lapse(after_ms int, most int) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-  silent text;
-  batch jsonb;
-  found int := 0;
-BEGIN
-  PERFORM set_config('lock_timeout', '2000', true);
-  IF NOT pg_try_advisory_xact_lock(7496234) THEN RETURN 0; END IF;
-  FOR silent IN SELECT id FROM hopgate.spend_spools s
-    WHERE seen < clock_timestamp() - after_ms * interval '1 millisecond'
-      AND EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id) LIMIT 20 LOOP
-    CONTINUE WHEN NOT pg_try_advisory_xact_lock(7496232, hashtext(silent));
-    CONTINUE WHEN EXISTS (SELECT 1 FROM hopgate.spend_spools WHERE id = silent
-      AND seen >= clock_timestamp() - after_ms * interval '1 millisecond');
-    SELECT jsonb_agg(row || '{"rev": 1, "ended": "lost"}') INTO batch
-      FROM (SELECT row FROM hopgate.spend_open WHERE spool = silent ORDER BY at LIMIT most) taken;
-    CONTINUE WHEN batch IS NULL;
-    PERFORM hopgate.spend_apply(batch);
-    found := found + jsonb_array_length(batch);
-    EXIT WHEN found >= most;
-  END LOOP;
-  RETURN found;
-END;
-$$;
-
--- One month of rows at a time, and one that was made a moment ago stays: rows that come late are not counted twice.
-${pruning(false)}`;
-
-/**
- * Of moves, by the file of a machine (`origin`):
- *
- * - `spend_moves`: rows up to this id are here, as far as they are not older than `since`; `totals`: and so is what the
- *   file had counted without having the rows any more
- * - `spend_name`: by which files know this database
- * - `spend_moved_totals`, `spend_moved_sessions`: the latter, as it was added
- */
-const MOVES = `
 CREATE TABLE hopgate.spend_moves (
   origin text PRIMARY KEY, since bigint NOT NULL, id bigint NOT NULL, time bigint NOT NULL,
   totals boolean NOT NULL DEFAULT false
@@ -354,18 +145,7 @@ CREATE TABLE hopgate.spend_moved_sessions (
 `;
 
 /**
- * `spend_kept`: rows of months that are gone whose true row may still come (lost, or taken over), for a year or as
- * long as totals. The true row takes off what they counted, whenever it comes.
+ * The first one is of version 4, which is the oldest that was published. Databases that it made have functions besides,
+ * which it calls, and this version does not.
  */
-const KEPT = `
-CREATE TABLE hopgate.spend_kept (LIKE hopgate.spend_rows, PRIMARY KEY (at, writer, n));
-
-${applying(true)}
-${pruning(true)}`;
-
-/** A report of a month takes as long as starting processes for it, and other queries need the cores. */
-const SERIAL = `
-ALTER TABLE hopgate.spend_totals SET (parallel_workers = 0);
-`;
-
-export const DATABASE_TABLES: readonly string[] = [FIRST, MOVES, KEPT, SERIAL];
+export const DATABASE_TABLES: readonly string[] = [DATABASE_FIRST, '', '', ''];

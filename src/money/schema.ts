@@ -226,7 +226,8 @@ export const DATABASE_NAMES: SpendNames = {
   sessionTotals: 'hopgate.spend_session_totals',
   texts: 'hopgate.spend_texts',
   learned: 'hopgate.spend_learned',
-  month: 'hopgate.spend_month_of(start)',
+  month:
+    "CAST(extract(epoch FROM date_trunc('month', to_timestamp(start / 1000) AT TIME ZONE 'UTC')) AS bigint) * 1000",
   names: '(SELECT jsonb_array_elements_text($names::jsonb))',
 };
 

@@ -103,16 +103,56 @@ test('a report of a file of the version before, which no gateway has opened yet,
   expect(readFileSync(path)).toEqual(before);
 });
 
+/** Options of a table are written in the order in which they were set. */
+const sorted = (found: readonly (readonly unknown[])[]) =>
+  found.map((rows) =>
+    rows.map((row) => {
+      const { options, ...more } = row as { readonly options?: readonly string[] | null };
+      return { ...more, options: options?.toSorted() };
+    }),
+  );
+
 describe.skipIf(!HAS_POSTGRES)('in Postgres', () => {
   let database: PostgresDatabase;
+  /** As the commit bc1548a made them, with the functions that it calls. */
+  const earlierTables = () => {
+    const sql = readFileSync(join(EARLIER, 'spend-postgres.sql'), 'utf8');
+    return prepared(database, 'spend', [sql, '', '', ''])();
+  };
   beforeEach(async () => {
     ({ database } = await newDatabase(server!));
   });
   afterEach(() => database.close());
 
+  test('a database of the version before has the same tables, columns and indexes as a new one', async () => {
+    const tables = () =>
+      database.query(
+        `SELECT c.relname AS name, c.reloptions AS options, a.attname AS column, a.atttypid::regtype::text AS type,
+            a.attnotnull AS filled, a.attidentity AS identity, pg_get_expr(d.adbin, d.adrelid) AS usual
+          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+            LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+          WHERE c.relnamespace = 'hopgate'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1, a.attnum`,
+        [],
+        LONG,
+      );
+    const indexes = () =>
+      database.query(
+        "SELECT indexdef FROM pg_indexes WHERE schemaname = 'hopgate' ORDER BY 1",
+        [],
+        LONG,
+      );
+    const { postgres } = spendSchema();
+    await prepared(database, 'spend', postgres)();
+    const anew = [await tables(), await indexes()];
+    await database.query('DROP SCHEMA hopgate CASCADE', [], LONG);
+    await earlierTables();
+    await prepared(database, 'spend', postgres)();
+    expect(sorted([await tables(), await indexes()])).toEqual(sorted(anew));
+  });
+
   test('what a file of the version before had not sent is there once, beside what it had', async () => {
     earlierFiles();
-    await prepared(database, 'spend', spendSchema().postgres)();
+    await earlierTables();
     // As that version sends: two rows, and two tries that run.
     const columns = { ...spendRow({ target: 'up/m' }), replica: 'one' };
     const batch = [1, 2].map((n) => {
@@ -144,6 +184,7 @@ describe.skipIf(!HAS_POSTGRES)('in Postgres', () => {
   });
 
   test('replicas of both versions count in the same totals, and each books what the other has lost', async () => {
+    await earlierTables();
     const store = new SpendStore(openPostgres(database, spendSchema()), { machine: 'new' });
     const reserved = spendRow({ request: 'req_open', cost: 900, session: 's' });
     await store.fold('new-1', 0, 1, [{ n: 1, value: { open: reserved } }]);

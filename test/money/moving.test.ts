@@ -9,13 +9,14 @@ import { spendMove } from '../../src/money/move.ts';
 import { openSpend } from '../../src/money/open-spend.ts';
 import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
 import { readRowsQuery, spendCsv } from '../../src/money/rows.ts';
-import type { SpendReader } from '../../src/money/schema.ts';
+import { type SpendReader, spendSchema } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
-import { fileStore, type SpendStore } from '../../src/money/spend-store.ts';
+import { fileStore, SpendStore } from '../../src/money/spend-store.ts';
 import { prune } from '../../src/money/spend-upkeep.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
 import type { MoveDirection } from '../../src/state/move/state-move.ts';
+import { openPostgres } from '../../src/state/sql/postgres.ts';
 import { HAS_POSTGRES, newDatabase } from '../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 import { putRows, spendRow } from '../support/spend-rows.ts';
@@ -317,20 +318,10 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
     expect(await inDatabase(database)).toEqual(await expected(a, b, c, d));
 
     // A row that was made up for a lost machine, and its true one later.
-    const name = { at: NOW, writer: 'w', n: 1, labels: '{}', price: null, replica: 'x' };
-    const put = async (rev: number, cost: number) => {
-      const columns = {
-        time: NOW,
-        request: 'req_0',
-        key: 'k',
-        client: 'c',
-        model: 'm',
-        target: 't',
-      };
-      const counts = { hop: 1, attempt: 1, ended: 'done', input: 1, output: 0, cache_read: 0 };
-      const more = { cache_write: 0, cache_write_1h: 0, reasoning: 0, searches: 0, estimated: 0 };
-      const batch = JSON.stringify([{ ...name, rev, ...columns, ...counts, ...more, cost }]);
-      await database.query('SELECT hopgate.spend_apply($1)', [batch], LONG);
+    const store = new SpendStore(openPostgres(database, spendSchema()), { machine: 'x' });
+    const put = (rev: number, cost: number) => {
+      const row = spendRow({ request: 'req_0', time: NOW, cost });
+      return store.put([{ row, at: NOW, writer: 'w', n: 1, rev, replica: 'x' }]);
     };
     await put(1, 900);
     expect(await move(database, fresh.path, 'embedded')).toBe(51);
@@ -352,7 +343,8 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
     const all = await expected(own, gone, later);
     expect(await inDatabase(database)).toEqual(all);
     // The month goes.
-    await database.query('SELECT hopgate.spend_prune(60, 0, 0, 1000)', [], LONG);
+    const store = new SpendStore(openPostgres(database, spendSchema()), { machine: 'x' });
+    await prune(store, { rows: 60, totals: 0 }, 0, 1000);
     expect(await requestsIn(sharedSpendReader(database))).toEqual(names(later));
     expect(await inDatabase(database)).toEqual(all);
 

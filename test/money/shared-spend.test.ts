@@ -104,12 +104,14 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     );
     return rows!;
   }
+  const MONTH_OF_TIME =
+    "(extract(epoch FROM date_trunc('month', to_timestamp(time / 1000) AT TIME ZONE 'UTC')) * 1000)::bigint";
   /** Totals of each span and of sessions are the sums of the rows. */
   async function expectNoDrift(): Promise<void> {
     const found = await database.query(
       `SELECT * FROM (
         SELECT 'rows ' || s.span AS what, s.start, key, model, coalesce(sum(cost), 0) AS cost, count(*) AS tries FROM hopgate.spend_rows r,
-          LATERAL (VALUES (0, time - time % 3600000), (1, time - time % 86400000), (2, hopgate.spend_month_of(time))) s (span, start)
+          LATERAL (VALUES (0, time - time % 3600000), (1, time - time % 86400000), (2, ${MONTH_OF_TIME})) s (span, start)
           GROUP BY 1, 2, 3, 4) a
        FULL JOIN (SELECT 'rows ' || span AS what, start, key, model, sum(cost) AS cost, sum(tries) AS tries
           FROM hopgate.spend_totals GROUP BY 1, 2, 3, 4 HAVING sum(tries) <> 0) b
