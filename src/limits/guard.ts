@@ -14,7 +14,17 @@ import {
   owedCharges,
   tryCharges,
 } from './key-limits.ts';
-import type { Admission, Charge, Limits, LimitUsage, Refusal, Ticket } from './limits.ts';
+import type {
+  Admission,
+  Charge,
+  ExchangeGuard,
+  Limits,
+  LimitUsage,
+  Refusal,
+  Ticket,
+  TryAmounts,
+  TryHold,
+} from './limits.ts';
 
 export interface GuardOptions {
   readonly limits: Limits;
@@ -25,20 +35,6 @@ export interface GuardOptions {
 }
 
 const SCARCE_SHARE = 0.1;
-
-/** Expected or real use of a try. `nanoUsd` undefined: no price is known. */
-export interface Amounts {
-  readonly tokens: number;
-  readonly nanoUsd: number | undefined;
-  /** The greatest possible cost; by default `nanoUsd`. */
-  readonly mostNanoUsd?: number | undefined;
-  /** Answers that it asks for at once; left out: one. */
-  readonly choices?: number | undefined;
-  /** It is owed already: it counts, and is never refused. */
-  readonly owed?: boolean;
-  /** It corrects a count of this time, so it may be settled with less than 0. */
-  readonly countedAt?: number | undefined;
-}
 
 /**
  * Admits an exchange. Undefined: nothing limits this principal.
@@ -97,7 +93,7 @@ function refuse(
   return refusalError(keyLimits, refusal);
 }
 
-export class LimitGuard {
+export class LimitGuard implements ExchangeGuard {
   /** A budget is used up, and sends the exchange to this route. */
   readonly route: string | undefined;
   readonly #options: GuardOptions;
@@ -128,7 +124,7 @@ export class LimitGuard {
    * Reserves the tokens and the money of a try. Undefined: neither is limited.
    * @throws GatewayError if a limit or a budget refuses it (also as a rejection)
    */
-  reserve(expected: Amounts): LimitHold | undefined | Promise<LimitHold> {
+  reserve(expected: TryAmounts): LimitHold | undefined | Promise<LimitHold> {
     const keyLimits = this.#keyLimits;
     if (keyLimits.tokens === undefined && keyLimits.budgets.length === 0) return undefined;
     const { limits } = this.#options;
@@ -169,7 +165,6 @@ export class LimitGuard {
       : decideOrTryLikely(admission);
   }
 
-  /** Tokens or money are limited: what a vendor reports counts. */
   get needsUsage(): boolean {
     return this.#keyLimits.tokens !== undefined || this.#keyLimits.budgets.length > 0;
   }
@@ -211,7 +206,7 @@ export class LimitGuard {
 }
 
 /** The reservation of one try. */
-export class LimitHold {
+class LimitHold implements TryHold {
   readonly #ticket: Ticket;
   readonly #keyLimits: KeyLimits;
 
@@ -221,7 +216,7 @@ export class LimitHold {
   }
 
   /** Once; later calls do nothing. What has no price costs nothing here. */
-  settle({ tokens, nanoUsd = 0 }: Amounts): void {
+  settle({ tokens, nanoUsd = 0 }: TryAmounts): void {
     const used = this.#keyLimits.tokens === undefined ? [] : [tokens];
     for (const _ of this.#keyLimits.budgets) used.push(nanoUsd);
     this.#ticket.settle(used);

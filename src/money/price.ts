@@ -184,8 +184,6 @@ export class PriceBook {
 /** A model's price at one time. */
 export class PriceVersion {
   readonly effectiveFrom: number;
-  /** The price depends on the `service_tier`. */
-  readonly hasServiceTiers: boolean;
   /** What a search of the vendor's own tool costs is known. */
   readonly pricesSearches: boolean;
   /** What an answer costs that is not measured in tokens is known. */
@@ -201,7 +199,6 @@ export class PriceVersion {
 
   constructor(price: ModelPrice, source: string) {
     this.effectiveFrom = price.effectiveFrom;
-    this.hasServiceTiers = price.tiers.some((tier) => tier.serviceTier !== undefined);
     // In a file a price that is left out is nothing; the catalogue does not know it.
     this.isConfigured = source === 'config';
     this.pricesSearches = this.isConfigured || price.search > 0;

@@ -366,7 +366,6 @@ export interface SampleStore {
   export(meta: SampleMeta, redact: boolean): Steps<ExportedSample>;
   /** Masks credentials once more. @throws Error for anything but an exported sample */
   import(sample: ExportedSample): SampleMeta;
-  remove(meta: SampleMeta): void;
   /** Removes all samples of a memory space and returns their number. */
   eraseSpace(space: string): number;
   close(): void;

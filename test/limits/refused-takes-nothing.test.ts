@@ -9,8 +9,8 @@ import { OwnBank } from '../../src/limits/bank.ts';
 import { cacheCounter } from '../../src/limits/cache-counter.ts';
 import { LEASE_MS } from '../../src/limits/counters.ts';
 import { DatabaseBank } from '../../src/limits/database-bank.ts';
-import { type Amounts, openGuard } from '../../src/limits/guard.ts';
-import type { Limits } from '../../src/limits/limits.ts';
+import { openGuard } from '../../src/limits/guard.ts';
+import type { Limits, TryAmounts } from '../../src/limits/limits.ts';
 import { ProcessLimits, type ProcessLimitsOptions } from '../../src/limits/process-limits.ts';
 import {
   FirstProcess,
@@ -121,7 +121,7 @@ for (const [name, possible, openLimits] of FORMS) {
   test.skipIf(!possible)(`${name}: what a budget refuses takes nothing from the rate`, async () => {
     const principal = someKey();
     const options = { limits: openLimits(), onRefused: () => {} };
-    const ask = async (amounts: Amounts) => {
+    const ask = async (amounts: TryAmounts) => {
       const guard = (await openGuard(options, principal))!;
       const headers = FlatHeaders.of({});
       try {

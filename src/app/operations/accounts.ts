@@ -12,7 +12,6 @@ import { OutputEstimate } from '../../money/estimate.ts';
 import { FreeSearches } from '../../money/free-searches.ts';
 import { openSpend } from '../../money/open-spend.ts';
 import { PriceBook } from '../../money/price.ts';
-import type { SpendSource } from '../../money/reports.ts';
 import type { Sql } from '../../state/engines/engine.ts';
 import { clientName } from '../../telemetry/client-name.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
@@ -30,23 +29,10 @@ export interface AccountServicesOptions {
   readonly isWorker: boolean;
 }
 
-export interface AccountServices {
-  readonly accounts: Accounts;
-  /** For reports: of all replicas, where they share a database. */
-  readonly spend: SpendSource;
-  /** Opens the file, in the background. */
-  open(): void;
-  close(): Promise<void>;
-  /** Pays for what no request asks for. */
-  readonly own: Payer;
-  /** Takes over another configuration. Tries that run keep the prices with which they began. */
-  configure(config: Config): void;
-}
-
 export function accountServices(
   { path, log, metrics, guard, database, isWorker }: AccountServicesOptions,
   initial: Config,
-): AccountServices {
+) {
   let config = initial;
   let prices = new PriceBook(config);
   const estimate = new OutputEstimate();
@@ -75,7 +61,9 @@ export function accountServices(
   });
   return {
     accounts,
+    /** For reports: of all replicas, where they share a database. */
     spend: journal,
+    /** Opens the file, in the background. */
     open() {
       journal.open();
       freeSearches.follow(journal, () => prices);
@@ -85,8 +73,10 @@ export function accountServices(
       accounts.close();
       await journal.close();
     },
+    /** Pays for what no request asks for. */
     own: new OwnPayer(accounts),
-    configure(next) {
+    /** Takes over another configuration. Tries that run keep the prices with which they began. */
+    configure(next: Config) {
       config = next;
       prices = new PriceBook(next);
     },

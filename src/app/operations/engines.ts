@@ -1,31 +1,14 @@
 /** The shared engines of a process, and what is told of them: log lines, metrics, and `GET /health/engines`. */
 
 import type { Config } from '../../config/config.ts';
-import type { EngineState } from '../../state/engines/engine.ts';
-import { type Engines, openEngines } from '../../state/engines/open-engines.ts';
+import { openEngines } from '../../state/engines/open-engines.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';
-
-/** One engine as `GET /health/engines` has it. */
-export interface EngineReport {
-  readonly state: EngineState['status'];
-  /** ISO 8601. */
-  readonly since: string;
-  readonly message?: string;
-  readonly trips: number;
-}
-
-export interface EngineServices extends Engines {
-  /** By name, those that are configured. */
-  report(): Readonly<Record<string, EngineReport>>;
-  /** Puts the numbers of now into the metrics. */
-  measure(): void;
-}
 
 export function engineServices(
   { engines: config }: Config,
   { log, metrics }: { readonly log: Log; readonly metrics: GatewayMetrics },
-): EngineServices {
+) {
   /** Since when each engine is away. */
   const away = new Map<string, number>();
   const measured = new Map<string, number>();
@@ -42,19 +25,20 @@ export function engineServices(
   });
   return {
     ...engines,
-    report() {
-      const entries = engines.all.map(({ state }) => {
-        const { name, status, since, message, trips } = state;
-        const report: EngineReport = {
-          state: status,
-          since: new Date(since).toISOString(),
-          ...(message !== undefined && { message }),
-          trips,
-        };
-        return [name, report] as const;
-      });
-      return Object.fromEntries(entries);
-    },
+    /** By name, those that are configured, as `GET /health/engines` has them. */
+    report: () =>
+      Object.fromEntries(
+        engines.all.map(({ state: { name, status, since, message, trips } }) => [
+          name,
+          {
+            state: status,
+            since: new Date(since).toISOString(),
+            ...(message !== undefined && { message }),
+            trips,
+          },
+        ]),
+      ),
+    /** Puts the numbers of now into the metrics. */
     measure() {
       for (const { state } of engines.all) {
         const { name, status, trips } = state;

@@ -3,29 +3,21 @@
 import { join } from 'node:path';
 import { BEGINNING } from '../../keys/key-store.ts';
 import { keyFileToRead } from '../../keys/move.ts';
-import {
-  databaseSource,
-  fileSource,
-  type KeysReport,
-  RunTimeKeys,
-} from '../../keys/run-time-keys.ts';
+import { databaseSource, fileSource, RunTimeKeys } from '../../keys/run-time-keys.ts';
 import type { Engines } from '../../state/engines/open-engines.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 
 const READ_MS = 5000;
 
-export interface KeyServices {
-  readonly keys: RunTimeKeys;
-  /** Of shared ones. */
-  report(): KeysReport | undefined;
-}
-
-/** @param home the folder of the state */
+/**
+ * `report`: undefined for keys in a file.
+ * @param home the folder of the state
+ */
 export function keyServices(
   home: string,
   { cache, database }: Pick<Engines, 'cache' | 'database'>,
   log: Log,
-): KeyServices {
+) {
   const warn = (message: string) => event(log, 'keys.problem', { message }, 'warn');
   const path = (name: string) => join(home, 'state', name);
   if (database === undefined) {

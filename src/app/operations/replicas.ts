@@ -6,35 +6,11 @@ import type { Sql } from '../../state/engines/engine.ts';
 import { Replicas } from '../../state/engines/replicas.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 
-/** A replica as `GET /health/engines` has it. */
-export interface ReplicaReport {
-  readonly id: string;
-  readonly host: string;
-  readonly version: string;
-  readonly config: string;
-  /** ISO 8601. */
-  readonly started: string;
-  /** Seconds since its last word, as of the last heartbeat here. */
-  readonly silent: number;
-  /** Absent where it is chosen by the system, or where an older version does not say it. */
-  readonly port?: number;
-  readonly pid?: number;
-  /** The one that answers. */
-  readonly own: boolean;
-}
-
-export interface ReplicaServices {
-  open(): void;
-  configure(config: Config): void;
-  report(): readonly ReplicaReport[];
-  close(): Promise<void>;
-}
-
 export function replicaServices(
   database: Sql,
   config: Config,
   { id, version, log }: { readonly id: string; readonly version: string; readonly log: Log },
-): ReplicaServices {
+) {
   const facts = {
     id,
     host: hostname(),
@@ -57,19 +33,22 @@ export function replicaServices(
   });
   return {
     open: () => replicas.open(),
-    configure(next) {
+    configure(next: Config) {
       fingerprint = configFingerprint(next);
     },
+    /** As `GET /health/engines` has it; `silent`: seconds since the last word, as of the last heartbeat here. */
     report: () =>
       replicas.all.map(({ id, host, version, config, started, port, pid, silentMs }) => ({
         id,
         host,
+        // Chosen by the system, or of an older version that does not say it.
         ...(port && { port }),
         ...(pid && { pid }),
         version,
         config,
         started: new Date(started).toISOString(),
         silent: Math.round(silentMs / 1000),
+        /** The one that answers. */
         own: id === facts.id,
       })),
     close: () => replicas.close(),

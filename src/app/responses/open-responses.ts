@@ -2,11 +2,11 @@
 
 import { join } from 'node:path';
 import { RESPONSES, ResponseStore } from '../../features/response-store/index.ts';
+import type { Engines } from '../../state/engines/open-engines.ts';
 import { openPostgres } from '../../state/sql/postgres.ts';
 import { openSqlite } from '../../state/sql/sqlite.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';
-import type { EngineServices } from '../operations/engines.ts';
 
 export interface OpenResponsesOptions {
   readonly home: string;
@@ -14,7 +14,7 @@ export interface OpenResponsesOptions {
   readonly metrics: GatewayMetrics;
   /** Other processes on this machine answer requests, too. */
   readonly workers: boolean;
-  readonly engines: Pick<EngineServices, 'cache' | 'database' | 'seal'>;
+  readonly engines: Pick<Engines, 'cache' | 'database' | 'seal'>;
 }
 
 export function openResponses(options: OpenResponsesOptions): ResponseStore {

@@ -241,13 +241,6 @@ function indexOf(db: Database) {
   const total = of<unknown, [number, number, number]>(
     'UPDATE totals SET count = ?, bytes = ? WHERE failed = ?',
   );
-  const idsAfter = of<{ id: string; state: string }, [string, string, number]>(
-    'SELECT id, state FROM samples WHERE entry = ? AND id > ? ORDER BY id LIMIT ?',
-  );
-  const matching = of<StoredRow, [string, number]>(
-    `SELECT ${ROW} FROM samples WHERE instr(id, ?) > 0 ORDER BY time DESC, id DESC LIMIT ?`,
-  );
-  const targets = of<{ target: string }, []>(`SELECT DISTINCT target FROM samples`);
   const names = of<NamedRow, [number, number]>(
     'SELECT number, model, target, client, notes FROM samples WHERE number > ? ORDER BY number LIMIT ?',
   );
@@ -255,33 +248,19 @@ function indexOf(db: Database) {
   const totals = of<{ count: number; bytes: number }, [number]>(
     'SELECT count, bytes FROM totals WHERE failed = ?',
   );
-  const oldest = of<StoredRow, [number, number]>(
-    `SELECT ${ROW} FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
-  );
-  const oldestOf = of<StoredRow, [number, string, number]>(
-    `SELECT ${ROW} FROM samples WHERE failed = ? AND owner = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
-  );
-  const owned = of<OwnedTotals, [number]>(
-    'SELECT owner, count(*) AS count, sum(bytes) AS bytes FROM samples WHERE failed = ? GROUP BY owner',
-  );
-  const ofSpace = of<StoredRow, [string, string, number, number]>(
-    `SELECT ${ROW} FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) AND time <= ? LIMIT ?`,
-  );
-  const spaces = of<{ memory_space: string }, []>(
-    `SELECT DISTINCT memory_space FROM samples WHERE memory_space != ''`,
-  );
-  const finishedAfter = of<FinishedSample, [number, number]>(
-    `SELECT number, id, entry FROM samples WHERE number > ? AND state != 'open' ORDER BY number LIMIT ?`,
-  );
+  const rows = (where: string, ...values: SQLQueryBindings[]): readonly SampleRow[] =>
+    of<StoredRow, SQLQueryBindings[]>(`SELECT ${ROW} FROM ${where} LIMIT ?`)
+      .all(...values)
+      .map(rowOf);
   /** The name under which rows have a space of which only the hash is known. */
   const nameOf = (space: string | HashedName) =>
     space instanceof HashedName
-      ? spaces.all().find((row) => hashIn(row.memory_space) === space.hash)?.memory_space
+      ? of<{ memory_space: string }, []>(
+          `SELECT DISTINCT memory_space FROM samples WHERE memory_space != ''`,
+        )
+          .all()
+          .find((row) => hashIn(row.memory_space) === space.hash)?.memory_space
       : space;
-  const noteErasure = of<unknown, [string, number]>(
-    'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
-  );
-  const forgetErasures = of<unknown, [number]>('DELETE FROM erasures WHERE at < ?');
   const erasure = of<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?');
   /**
    * Removes rows, and puts others in place of those with their ids. The totals are written as they must be in the end: in
@@ -323,28 +302,35 @@ function indexOf(db: Database) {
       const filter = runAtOnce(named(given, namesAfter));
       const source = sourceOf(filter);
       const { where, values } = conditionsOf(filter);
-      const sql = `SELECT ${ROW} FROM ${source.from} ${where} ${orderOf(filter)} LIMIT ?`;
-      return of<StoredRow, SQLQueryBindings[]>(sql)
-        .all(...source.values, ...values, filter.limit ?? -1)
-        .map(rowOf);
+      const sql = `${source.from} ${where} ${orderOf(filter)}`;
+      return rows(sql, ...source.values, ...values, filter.limit ?? -1);
     },
-    targets: (): readonly string[] => targets.all().map(({ target }) => target),
+    targets: (): readonly string[] =>
+      of<{ target: string }, []>('SELECT DISTINCT target FROM samples')
+        .all()
+        .map(({ target }) => target),
     texts: textsOf(db),
     /** Samples whose ids contain this text, newest first. */
     matching: (part: string, limit: number): readonly SampleRow[] =>
-      matching.all(part, limit).map(rowOf),
+      rows('samples WHERE instr(id, ?) > 0 ORDER BY time DESC, id DESC', part, limit),
     /** A page of ids of an entry with their states: those after `id`, in order. */
-    idsAfter: (entry: EntryName, id: string, limit: number) => idsAfter.all(entry, id, limit),
+    idsAfter: (entry: EntryName, id: string, limit: number) =>
+      of<{ id: string; state: string }, [string, string, number]>(
+        'SELECT id, state FROM samples WHERE entry = ? AND id > ? ORDER BY id LIMIT ?',
+      ).all(entry, id, limit),
     /** Kept beside the rows: the cost does not grow with the number of samples. */
     totals: (failed: boolean): Totals => totals.get(failed ? 1 : 0)!,
     /** What each owner has: the cost grows with the number of samples. */
-    owned: (failed: boolean): readonly OwnedTotals[] => owned.all(failed ? 1 : 0),
+    owned: (failed: boolean): readonly OwnedTotals[] =>
+      of<OwnedTotals, [number]>(
+        'SELECT owner, count(*) AS count, sum(bytes) AS bytes FROM samples WHERE failed = ? GROUP BY owner',
+      ).all(failed ? 1 : 0),
     /** The oldest samples, oldest first; of one owner, or of all. */
-    oldest: (failed: boolean, limit: number, owner?: string): readonly SampleRow[] =>
-      (owner === undefined
-        ? oldest.all(failed ? 1 : 0, limit)
-        : oldestOf.all(failed ? 1 : 0, owner, limit)
-      ).map(rowOf),
+    oldest(failed: boolean, limit: number, owner?: string): readonly SampleRow[] {
+      const [own, values] = owner === undefined ? ['', []] : ['AND owner = ?', [owner]];
+      const over = `samples WHERE failed = ? ${own} AND state != 'open' ORDER BY time, id`;
+      return rows(over, failed ? 1 : 0, ...values, limit);
+    },
     /** Samples of a memory space that began at this time or before, in ms since 1970; left out: all of them. */
     ofSpace(
       space: string | HashedName,
@@ -354,14 +340,18 @@ function indexOf(db: Database) {
       const name = nameOf(space);
       if (name === undefined || name === '') return [];
       const hashed = space instanceof HashedName ? `sha256:${space.hash}` : hashedSpace(space);
-      return ofSpace.all(name, hashed, until, limit).map(rowOf);
+      const where = `samples WHERE memory_space != '' AND memory_space IN (?, ?) AND time <= ?`;
+      return rows(where, name, hashed, until, limit);
     },
     /** Samples that are over, in the order in which they came into the index; `number` goes on behind it. */
-    finishedAfter: (number: number, limit: number) => finishedAfter.all(number, limit),
+    finishedAfter: (number: number, limit: number) =>
+      of<FinishedSample, [number, number]>(
+        `SELECT number, id, entry FROM samples WHERE number > ? AND state != 'open' ORDER BY number LIMIT ?`,
+      ).all(number, limit),
     /** Records that a space was erased at this time, in ms since 1970; its name is kept as a hash. */
     noteErasure(space: string | HashedName, at: number): void {
-      forgetErasures.run(at - ERASURES_KEPT);
-      noteErasure.run(nameHash(space), at);
+      db.run('DELETE FROM erasures WHERE at < ?', [at - ERASURES_KEPT]);
+      db.run('INSERT OR REPLACE INTO erasures VALUES (?, ?)', [nameHash(space), at]);
     },
     /** Rows whose space was erased after they began. */
     erased: (rows: readonly SampleRow[]): readonly SampleRow[] =>

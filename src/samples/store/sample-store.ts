@@ -12,7 +12,6 @@ import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { readMeta, readWhole } from './read-meta.ts';
 import { reconcile } from './reconcile.ts';
-import { removeFiles } from './retention.ts';
 import { ENTRIES, filesOf, isId } from './sample-files.ts';
 
 /** Rows of one query of {@link SampleStore.pages}. */
@@ -113,11 +112,6 @@ export function openSampleStore(
       index ??= openIndex(root);
       index.put([rowOf(written)]);
       return written;
-    },
-    remove(of) {
-      removeFiles(root, rowOf(of));
-      ready().remove([of.id]);
-      runAtOnce(ready().texts.tidy());
     },
     eraseSpace(space) {
       const files = ready();
