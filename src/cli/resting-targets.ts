@@ -16,11 +16,8 @@ export async function restingTargets(
   return answer?.status === 200 ? restsIn(answer.body) : [];
 }
 
-/**
- * @param answer that of `GET /health/targets`
- * @param now milliseconds since 1970
- */
-export function restsIn(answer: Json | undefined, now = Date.now()): readonly RestingTarget[] {
+/** @param answer that of `GET /health/targets` */
+export function restsIn(answer: Json | undefined): readonly RestingTarget[] {
   if (!isObject(answer)) return [];
   const rests = objects(answer.rests);
   const lessons = objects(answer.learnt);
@@ -40,7 +37,7 @@ export function restsIn(answer: Json | undefined, now = Date.now()): readonly Re
       {
         target,
         passedOver: state === 'resting',
-        rests: own.map((rest) => words(rest, now)),
+        rests: own.map((rest) => words(rest, Date.now())),
         ...(learnt.length > 0 && { learnt }),
       },
     ];

@@ -13,8 +13,6 @@ export interface TextSeal {
   open(stored: Uint8Array, place: string): Uint8Array | undefined;
   /** A word as it can be searched for without being stored: the same for the same word, place and secret. */
   blind(word: string, place: string): string;
-  /** Whether a secret is configured. */
-  readonly seals: boolean;
 }
 
 /** First byte of what is stored: how the rest is to be read. */
@@ -40,7 +38,6 @@ export function textSeal(secrets: readonly string[]): TextSeal {
   const keys = secrets.map(derived);
   const [first] = keys;
   return {
-    seals: first !== undefined,
     seal(plain, place) {
       if (first === undefined) return Buffer.concat([Buffer.of(PLAIN), plain]);
       const nonce = randomBytes(NONCE_BYTES);

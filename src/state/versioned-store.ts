@@ -106,9 +106,9 @@ export function openToRead(path: string, busy = 2000): Database {
 }
 
 /** A database that is there, to be written with the tables that it has: another version may use it. */
-export function openAsItIs(path: string, busy = 5000): Database {
+export function openAsItIs(path: string): Database {
   const db = new Database(path, { readwrite: true, create: false, strict: true });
-  db.run(`PRAGMA busy_timeout = ${busy}`);
+  db.run('PRAGMA busy_timeout = 5000');
   return db;
 }
 

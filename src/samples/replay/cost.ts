@@ -7,15 +7,6 @@ import { usdOf } from '../../lib/text/usd.ts';
 import { PicoRates } from '../../money/cost.ts';
 import { PriceBook, ratesFor } from '../../money/price.ts';
 
-/** Token counts that have prices; `input` and `output` are totals, the others are parts of them. */
-export interface Tokens {
-  readonly input: number;
-  readonly cached: number;
-  readonly cacheWrite: number;
-  readonly cacheWrite1h: number;
-  readonly output: number;
-}
-
 /** Counts of the index, null where the vendor reported none. */
 export interface CountedTokens {
   readonly input_tokens: number | null;
@@ -40,40 +31,32 @@ export function pricesOf({ providers }: Pick<Config, 'providers'>): Prices {
 
 const known = new WeakMap<Rates, PicoRates>();
 
-/** Cost in USD. Prompt tokens that were neither read from nor written to a cache cost `input`. */
-export function costOf(tokens: Tokens, rates: Rates): number {
-  const { input, cached, cacheWrite, cacheWrite1h, output } = tokens;
+/** Cost in USD by list prices: reasoning costs what output does, and searches are not counted. */
+export function costOf(usage: Usage, rates: Rates): number {
   let pico = known.get(rates);
   if (pico === undefined) {
     pico = new PicoRates(rates);
     known.set(rates, pico);
   }
-  const plain = Math.max(0, input - cached - cacheWrite);
-  return usdOf(pico.costOf({ input: plain, output, cacheRead: cached, cacheWrite, cacheWrite1h }));
+  return usdOf(pico.costOf({ ...usage, output: totalOutput(usage), reasoning: 0 }, 0));
 }
 
-export const tokensOf = (usage: Usage): Tokens => ({
-  input: totalInput(usage),
-  cached: usage.cacheRead ?? 0,
-  cacheWrite: usage.cacheWrite ?? 0,
-  cacheWrite1h: usage.cacheWrite1h ?? 0,
-  output: totalOutput(usage),
-});
-
-/** Tokens from counts of the index; undefined where the vendor reported none. */
-export function tokensCounted(row: CountedTokens): Tokens | undefined {
+/** Usage from counts of the index; undefined where the vendor reported none. */
+export function usageCounted(row: CountedTokens): Usage | undefined {
   if (row.input_tokens === null) return undefined;
+  const cacheRead = row.cached_tokens ?? 0;
+  const cacheWrite = row.cache_write_tokens ?? 0;
   return {
-    input: row.input_tokens,
-    cached: row.cached_tokens ?? 0,
-    cacheWrite: row.cache_write_tokens ?? 0,
+    input: Math.max(0, row.input_tokens - cacheRead - cacheWrite),
+    cacheRead,
+    cacheWrite,
     cacheWrite1h: row.cache_write_1h_tokens ?? 0,
     output: row.output_tokens ?? 0,
   };
 }
 
 /** Cost in USD of one exchange's tokens at a target; null when the tokens or the price are unknown. */
-export function costAt(prices: Prices, target: string, tokens: Tokens | undefined): number | null {
-  const price = tokens === undefined ? undefined : prices.of(target);
-  return price === undefined ? null : costOf(tokens!, ratesFor(price, tokens!.input));
+export function costAt(prices: Prices, target: string, usage: Usage | undefined): number | null {
+  const price = usage && prices.of(target);
+  return price === undefined ? null : costOf(usage!, ratesFor(price, totalInput(usage!)));
 }

@@ -5,7 +5,7 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../sample.ts';
-import { costAt, type Prices, tokensOf } from './cost.ts';
+import { costAt, type Prices } from './cost.ts';
 import { digestOf } from './outcome.ts';
 
 /** One request at a vendor. */
@@ -77,14 +77,13 @@ export function hopsOf(
     const target = stageInfo?.target ?? meta.target;
     const digest = digestFor(store, meta, counted?.response, protocols);
     const usage = digest?.usage;
-    const tokens = usage === undefined ? undefined : tokensOf(usage);
     return {
       number,
       tries,
       target,
       usage,
       finish: digest?.finish,
-      cost: costAt(prices, target ?? '', tokens),
+      cost: costAt(prices, target ?? '', usage),
     };
   });
 }
@@ -117,6 +116,5 @@ export function costOfExchange(
   if (hops.length > 0 && known.length === hops.length) {
     return known.reduce((sum, { cost }) => sum + cost!, 0);
   }
-  const tokens = meta.usage === undefined ? undefined : tokensOf(meta.usage);
-  return costAt(prices, meta.target ?? '', tokens);
+  return costAt(prices, meta.target ?? '', meta.usage);
 }

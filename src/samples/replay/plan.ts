@@ -2,8 +2,9 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
 import { countRuns, type ReplayOptions } from './check-replay.ts';
-import { costAt, type Prices, type Tokens, tokensOf } from './cost.ts';
+import { costAt, type Prices } from './cost.ts';
 import { outcomeOf } from './outcome.ts';
 import type { ReplaySource } from './source.ts';
 import type { SpendPlan } from './types.ts';
@@ -14,25 +15,15 @@ type Protocols = Readonly<Record<ProtocolName, Codec>>;
 const BYTES_A_TOKEN = 4;
 const ANSWER_TOKENS = 500;
 
-function tokensFor(
-  source: ReplaySource,
-  protocols: Protocols,
-): { tokens: Tokens; guessed: boolean } {
+function usageFor(source: ReplaySource, protocols: Protocols): { usage: Usage; guessed: boolean } {
   const usage = source.answer && outcomeOf(protocols[source.protocol], source.answer).usage;
-  if (usage !== undefined) return { tokens: tokensOf(usage), guessed: false };
+  if (usage !== undefined) return { usage, guessed: false };
   const input = Math.ceil(source.body.length / BYTES_A_TOKEN);
-  const none = { cached: 0, cacheWrite: 0, cacheWrite1h: 0 };
-  return { tokens: { input, ...none, output: ANSWER_TOKENS }, guessed: true };
+  return { usage: { input, output: ANSWER_TOKENS }, guessed: true };
 }
 
 /** As a vendor counts them that has nothing of the prompt in its cache. */
-const cold = ({ input, output }: Tokens): Tokens => ({
-  input,
-  cached: 0,
-  cacheWrite: 0,
-  cacheWrite1h: 0,
-  output,
-});
+const cold = (usage: Usage): Usage => ({ input: totalInput(usage), output: totalOutput(usage) });
 
 const sum = (amounts: readonly (number | null)[]) =>
   amounts.some((one) => one === null)
@@ -46,7 +37,7 @@ export function planReplay(
   protocols: Protocols,
 ): SpendPlan {
   const { sources, to = [], compare = [], repeat } = options;
-  const counted = sources.map((source) => ({ source, ...tokensFor(source, protocols) }));
+  const counted = sources.map((source) => ({ source, ...usageFor(source, protocols) }));
   const named = to.length > 0 ? to : compare.flatMap(targetOf);
   const each = Math.max(1, compare.length, to.length) / Math.max(1, named.length);
   const at = named.length > 0 ? named : [...new Set(sources.map(({ target = '' }) => target))];
@@ -56,8 +47,8 @@ export function planReplay(
     );
     const times = repeat * (named.length > 0 ? each : Math.max(1, compare.length));
     const one = sum(
-      own.map(({ source, tokens }) =>
-        costAt(prices, target, source.target === target ? tokens : cold(tokens)),
+      own.map(({ source, usage }) =>
+        costAt(prices, target, source.target === target ? usage : cold(usage)),
       ),
     );
     return { target, requests: own.length * times, usd: one === null ? null : one * times };
@@ -80,8 +71,8 @@ export function planBisection(
   protocols: Protocols,
 ): SpendPlan {
   const target = to ?? source.target ?? '';
-  const { tokens, guessed } = tokensFor(source, protocols);
-  const one = costAt(prices, target, cold(tokens));
+  const { usage, guessed } = usageFor(source, protocols);
+  const one = costAt(prices, target, cold(usage));
   const usd = one === null ? null : one * budget;
   return { requests: budget, targets: [{ target, requests: budget, usd }], usd, guessed };
 }

@@ -4,7 +4,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
 import { answerText } from './answer-text.ts';
 import { checkReplay, countRuns, KEEP, type ReplayOptions } from './check-replay.ts';
-import { costAt, type Prices, pricesOf, tokensOf } from './cost.ts';
+import { costAt, type Prices, pricesOf } from './cost.ts';
 import { type CompleteAnswer, outcomeOf } from './outcome.ts';
 import {
   type Comparison,
@@ -57,7 +57,7 @@ export async function replay(options: ReplayOptions, tools: SampleServices): Pro
             undefinedIfAborted(signal),
           );
           if (sent === undefined) break;
-          const cost = costAt(prices, sent.target, sent.usage && tokensOf(sent.usage));
+          const cost = costAt(prices, sent.target, sent.usage);
           const of = { source: source.name, setting: setup.name, number: i + 1 };
           const run = { ...of, sent, before, cost };
           runs.push(run);
@@ -84,7 +84,7 @@ function recordedOf(
     answer: answerText(protocol, body, answer),
     total: totalMs,
     firstByte: firstByteMs,
-    cost: costAt(prices, target, outcome.usage && tokensOf(outcome.usage)),
+    cost: costAt(prices, target, outcome.usage),
   };
 }
 

@@ -94,8 +94,8 @@ export function metaText(
   return { text: JSON.stringify(whole, null, 1), meta: whole };
 }
 
-/** The row of a sample. @param bytes of all files; the sum of the bodies when left out */
-export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
+/** The row of a sample. */
+export function rowOf(meta: SampleMeta): SampleRow {
   const status = meta.status ?? 0;
   const left = clientLeft(status, meta.error);
   const error = left ? '' : (meta.error?.kind ?? '');
@@ -128,7 +128,7 @@ export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
     client: clientName(request?.headers?.['user-agent'] ?? ''),
     ...(meta.memory_space !== undefined && { memory_space: meta.memory_space }),
     made_by: meta.made_by ?? '',
-    bytes: bytes ?? meta.edges.reduce((sum, stageInfo) => sum + stageInfo.bytes, 0),
+    bytes: meta.edges.reduce((sum, stageInfo) => sum + stageInfo.bytes, 0),
   };
 }
 

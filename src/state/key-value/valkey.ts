@@ -18,8 +18,6 @@ export interface ValkeyEntriesOptions {
   readonly local?: EntryLimits;
   /** Limits of pending writes while the cache is away. */
   readonly pending?: EntryLimits;
-  /** Milliseconds that only grow. */
-  readonly clock?: () => number;
 }
 
 const READ_MS = 100;
@@ -79,7 +77,6 @@ const groupKeys = (group: string): GroupKeys => ({
 /** No method throws, and no promise rejects: without the cache, what is here is all there is. */
 export class ValkeyEntries implements EntryStore {
   readonly #options: ValkeyEntriesOptions;
-  readonly #clock: () => number;
   readonly #local: PackedEntries;
   readonly #writes: WriteBehind;
   readonly #groups = new Map<string, Group>();
@@ -90,7 +87,6 @@ export class ValkeyEntries implements EntryStore {
 
   constructor(options: ValkeyEntriesOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? (() => performance.now());
     this.#local = new PackedEntries(options.local ?? LOCAL);
     this.#writes = new WriteBehind({
       cache: options.cache,
@@ -118,7 +114,7 @@ export class ValkeyEntries implements EntryStore {
     const known = this.#groups.get(group);
     if (known !== undefined) this.#local.deleteEpoch(known.epoch);
     const epoch = crypto.randomUUID();
-    this.#remember(group, epoch, this.#clock());
+    this.#remember(group, epoch, performance.now());
     this.#writes.erase({ keys: groupKeys(group), epoch });
   }
 
@@ -224,7 +220,7 @@ export class ValkeyEntries implements EntryStore {
   async #read({ keys: asked, groups, done }: Batch): Promise<void> {
     const keys = [...asked.keys()].slice(-MAX_KEYS);
     const epochs = [...groups];
-    const began = this.#clock();
+    const began = performance.now();
     for (const key of keys) this.#underWay.set(key, done);
     const { cache } = this.#options;
     try {
@@ -259,7 +255,7 @@ export class ValkeyEntries implements EntryStore {
     // An erasure of this replica, still on its way or later than the question, counts.
     const isOld = (this.#groups.get(group)?.at ?? Number.NEGATIVE_INFINITY) > began;
     if (isOld || this.#writes.isErasing(groupKeys(group))) return;
-    this.#remember(group, epoch, this.#clock());
+    this.#remember(group, epoch, performance.now());
   }
 
   #remember(group: string, epoch: string, at: number): void {

@@ -47,9 +47,9 @@ export function openPostgres(
         return work(inside);
       });
     },
-    async snapshot(work, deadlineMs = TRANSACTION_MS) {
+    async snapshot(work) {
       await prepare();
-      return within(database, deadlineMs, async (inside) => {
+      return within(database, TRANSACTION_MS, async (inside) => {
         await inside.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
         return work(inside);
       });

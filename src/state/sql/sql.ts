@@ -61,7 +61,7 @@ export interface SqlDatabase extends SqlStatements {
     options?: TransactionOptions,
   ): Promise<T>;
   /** Reads as of one moment. */
-  snapshot<T>(work: (inside: SqlStatements) => Promise<T>, deadlineMs?: number): Promise<T>;
+  snapshot<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T>;
   close(): void;
 }
 
@@ -85,10 +85,8 @@ export const placeholders = (count: number, first = 1): string =>
   Array.from({ length: count }, (_, i) => `$${first + i}`).join(', ');
 
 /** `($1, $2), ($3, $4)` */
-export const rowPlaceholders = (rows: number, columns: number, first = 1): string =>
-  Array.from({ length: rows }, (_, i) => `(${placeholders(columns, first + i * columns)})`).join(
-    ', ',
-  );
+export const rowPlaceholders = (rows: number, columns: number): string =>
+  Array.from({ length: rows }, (_, i) => `(${placeholders(columns, 1 + i * columns)})`).join(', ');
 
 export const readBoolean = (value: number | boolean): boolean => Boolean(value);
 

@@ -4,7 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { tryParse } from '../../lib/json/json.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
-import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
+import { costAt, type Prices, usageCounted } from '../../samples/replay/cost.ts';
 import { checkGlob, FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
 import { rateTable } from '../../samples/replay/rate-table.ts';
 import {
@@ -204,7 +204,7 @@ export interface UiRow extends SampleRow {
 
 export function priced(row: SampleRow, prices: Prices, keys?: KeyNames): UiRow {
   const name = keys?.nameOf(row.owner);
-  const cost = costAt(prices, row.target, tokensCounted(row));
+  const cost = costAt(prices, row.target, usageCounted(row));
   return { ...row, cost, ...(name !== undefined && { key_name: name }) };
 }
 

@@ -5,7 +5,7 @@ import { Elysia } from 'elysia';
 import { invalid } from '../../conversation/errors.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
-import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
+import { costAt, type Prices, usageCounted } from '../../samples/replay/cost.ts';
 import { rateTable } from '../../samples/replay/rate-table.ts';
 import type { SamplePercentiles, SampleRow, SampleStore } from '../../samples/sample.ts';
 import { json } from './answers.ts';
@@ -63,7 +63,7 @@ export async function statsFor(
         own = new FigureSum();
         targets.set(row.target, own);
       }
-      const cost = costAt(prices, row.target, tokensCounted(row));
+      const cost = costAt(prices, row.target, usageCounted(row));
       for (const sum of [buckets[Math.floor((row.time - since) / bucketMs)]!, own, all]) {
         sum.add(row, cost);
       }

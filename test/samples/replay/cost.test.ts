@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { totalInput } from '../../../src/conversation/usage.ts';
-import { costAt, costOf, pricesOf, tokensOf } from '../../../src/samples/replay/cost.ts';
+import { costAt, costOf, pricesOf } from '../../../src/samples/replay/cost.ts';
 import { bad, good } from '../../config/support.ts';
 
 const CONFIG = `
@@ -62,7 +62,7 @@ describe('what tokens cost', () => {
         const usage = { input, output, reasoning, cacheRead: read, cacheWrite: write };
         const price = modelPrice('*', { input: 3, output: 3 });
         const all = totalInput(usage) + output + reasoning;
-        expect(costOf(tokensOf(usage), price)).toBeCloseTo((all * 3) / 1e6, 9);
+        expect(costOf(usage, price)).toBeCloseTo((all * 3) / 1e6, 9);
       }),
     );
   });
@@ -83,12 +83,12 @@ describe('what tokens cost', () => {
       output: 4_000_000,
       reasoning: 1_000_000,
     };
-    expect(costOf(tokensOf(usage), price)).toBeCloseTo(1 + 0.2 + 4 + 4 + 50, 9);
+    expect(costOf(usage, price)).toBeCloseTo(1 + 0.2 + 4 + 4 + 50, 9);
   });
 
   test('the cost is unknown without tokens or without a price', () => {
     const prices = pricesOf({ providers: {} });
-    expect(costAt(prices, 'a/b', tokensOf({ input: 1, output: 1 }))).toBeNull();
+    expect(costAt(prices, 'a/b', { input: 1, output: 1 })).toBeNull();
     expect(costAt(prices, 'a/b', undefined)).toBeNull();
   });
 });

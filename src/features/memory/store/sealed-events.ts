@@ -31,7 +31,6 @@ export const withId = (event: CheckedEvent): CheckedEvent & { readonly id: strin
 
 /** For a file, which holds bytes as they are, without the head that a seal puts before them. */
 export const UNSEALED: TextSeal = {
-  seals: false,
   seal: (plain) => plain,
   open: (stored) => stored,
   blind: (word) => word,
