@@ -23,7 +23,6 @@ import { putRows, spendRow } from '../support/spend-rows.ts';
 
 setDefaultTimeout(120_000);
 
-const LONG = 30_000;
 const DAY = 86_400_000;
 const NOW = Date.now();
 
