@@ -17,13 +17,11 @@ import {
 import type {
   Admission,
   Charge,
-  ExchangeGuard,
   Limits,
   LimitUsage,
   Refusal,
   Ticket,
   TryAmounts,
-  TryHold,
 } from './limits.ts';
 
 export interface GuardOptions {
@@ -93,7 +91,7 @@ function refuse(
   return refusalError(keyLimits, refusal);
 }
 
-export class LimitGuard implements ExchangeGuard {
+export class LimitGuard {
   /** A budget is used up, and sends the exchange to this route. */
   readonly route: string | undefined;
   readonly #options: GuardOptions;
@@ -165,6 +163,7 @@ export class LimitGuard implements ExchangeGuard {
       : decideOrTryLikely(admission);
   }
 
+  /** Tokens or money are limited: what a vendor reports counts. */
   get needsUsage(): boolean {
     return this.#keyLimits.tokens !== undefined || this.#keyLimits.budgets.length > 0;
   }
@@ -206,7 +205,7 @@ export class LimitGuard implements ExchangeGuard {
 }
 
 /** The reservation of one try. */
-class LimitHold implements TryHold {
+class LimitHold {
   readonly #ticket: Ticket;
   readonly #keyLimits: KeyLimits;
 

@@ -1,7 +1,5 @@
 /** Limits admit the charges of a request before it runs, and count its real use afterwards. */
 
-import type { FlatHeaders } from '../lib/http/headers.ts';
-
 /**
  * - `rate`: GCRA, refills evenly over `periodMs` (requests, tokens)
  * - `window`: so much in one calendar period (nano-USD)
@@ -210,25 +208,4 @@ export interface TryAmounts {
   readonly owed?: boolean;
   /** It corrects a count of this time, so it may be settled with less than 0. */
   readonly countedAt?: number | undefined;
-}
-
-/** The limits and budgets of one exchange; without any, there is no guard. */
-export interface ExchangeGuard {
-  /**
-   * Reserves for a try; what it gives is settled once.
-   * @throws GatewayError if a limit or a budget refuses
-   */
-  reserve(expected: TryAmounts): TryHold | undefined | Promise<TryHold>;
-  /** It limits tokens or money. */
-  readonly needsUsage: boolean;
-  /** A spent budget sends the exchange this way. */
-  readonly route: string | undefined;
-  /** A budget that refuses is nearly used up: a try more than needed may not be made. */
-  readonly scarce: boolean;
-  addHeaders(headers: FlatHeaders): void;
-  end(): void;
-}
-
-export interface TryHold {
-  settle(used: TryAmounts): void;
 }

@@ -8,7 +8,7 @@ import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';
-import type { ExchangeGuard, TryAmounts, TryHold } from '../limits/limits.ts';
+import type { TryAmounts } from '../limits/limits.ts';
 import { type PicoRates, searchesOf, wholeTokens } from './cost.ts';
 import type { AnswerKind, OutputEstimate } from './estimate.ts';
 import type { FreeSearches } from './free-searches.ts';
@@ -18,6 +18,27 @@ import { BATCH_TIER, type PriceBook, type PriceVersion, type Served } from './pr
 import { NO_TOKENS } from './schema.ts';
 import type { SpendRow, SpendTokens } from './spend.ts';
 import { labelsText } from './totals.ts';
+
+/** The limits and budgets of one exchange; without any, there is no guard. */
+export interface ExchangeGuard {
+  /**
+   * Reserves for a try; what it gives is settled once.
+   * @throws GatewayError if a limit or a budget refuses
+   */
+  reserve(expected: TryAmounts): TryHold | undefined | Promise<TryHold>;
+  /** It limits tokens or money. */
+  readonly needsUsage: boolean;
+  /** A spent budget sends the exchange this way. */
+  readonly route: string | undefined;
+  /** A budget that refuses is nearly used up: a try more than needed may not be made. */
+  readonly scarce: boolean;
+  addHeaders(headers: FlatHeaders): void;
+  end(): void;
+}
+
+export interface TryHold {
+  settle(used: TryAmounts): void;
+}
 
 export interface AccountsOptions {
   readonly journal: SpendJournal;
