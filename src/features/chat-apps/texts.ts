@@ -4,39 +4,31 @@ export type Locale = 'zh' | 'en';
 
 export const LOCALES: readonly Locale[] = ['zh', 'en'];
 
-export interface Texts {
-  /** Results of `is_mentioned`. */
-  readonly mentioned: string;
-  readonly not_mentioned: string;
-  /** The result of `get_other_members_messages` where there are no messages. */
-  readonly no_messages: string;
-  /** Descriptions of the tools. */
-  readonly recall_description: string;
-  readonly query_description: string;
-  readonly since_description: string;
-  readonly until_description: string;
-  readonly forget_description: string;
-  readonly ids_description: string;
-  readonly messages_description: string;
-  readonly mention_description: string;
-  /** The limit of recalls, in the instructions and in the tool's description; `{max}` is the number. */
-  readonly recall_limit: string;
-}
+const ENGLISH = {
+  // Results of `is_mentioned`.
+  mentioned: 'You were mentioned and need to speak',
+  not_mentioned: 'You were not mentioned; decide for yourself whether to speak',
+  // The result of `get_other_members_messages` where there are no messages.
+  no_messages: 'The other members have said nothing this round',
+  // Descriptions of the tools.
+  recall_description:
+    'Recall: searches the memory for past events that have to do with the query and returns {"events":[…]}; no events where nothing is remembered. Where two events contradict each other, the one with the later time holds.',
+  query_description: 'What to recall: key words or a sentence',
+  since_description: 'Only events from this time on, ISO 8601; optional',
+  until_description: 'Only events before this time, ISO 8601; optional',
+  forget_description:
+    'Forget: removes events from the memory, only where the user asks for it; returns {"forgotten": how many}.',
+  ids_description: 'The ids of the events to remove, as recall_memory gave them',
+  messages_description: 'Returns what the other members have said this round.',
+  mention_description: 'Returns whether you were mentioned (@) this round.',
+  // The limit of recalls, in the instructions and in the tool's description; `{max}` is the number.
+  recall_limit:
+    'Recall (recall_memory) at most {max} times per turn; recalls of this turn that are already in the context count.',
+};
 
-export const TEXT_NAMES = [
-  'mentioned',
-  'not_mentioned',
-  'no_messages',
-  'recall_description',
-  'query_description',
-  'since_description',
-  'until_description',
-  'forget_description',
-  'ids_description',
-  'messages_description',
-  'mention_description',
-  'recall_limit',
-] as const satisfies readonly (keyof Texts)[];
+export type Texts = Readonly<Record<keyof typeof ENGLISH, string>>;
+
+export const TEXT_NAMES = Object.keys(ENGLISH);
 
 const TEXTS: Readonly<Record<Locale, Texts>> = {
   zh: {
@@ -55,23 +47,7 @@ const TEXTS: Readonly<Record<Locale, Texts>> = {
     mention_description: '返回自己在本轮是否被 @ 提及。',
     recall_limit: '每轮最多回忆（recall_memory）{max} 次，上下文中本轮已完成的回忆计算在内。',
   },
-  en: {
-    mentioned: 'You were mentioned and need to speak',
-    not_mentioned: 'You were not mentioned; decide for yourself whether to speak',
-    no_messages: 'The other members have said nothing this round',
-    recall_description:
-      'Recall: searches the memory for past events that have to do with the query and returns {"events":[…]}; no events where nothing is remembered. Where two events contradict each other, the one with the later time holds.',
-    query_description: 'What to recall: key words or a sentence',
-    since_description: 'Only events from this time on, ISO 8601; optional',
-    until_description: 'Only events before this time, ISO 8601; optional',
-    forget_description:
-      'Forget: removes events from the memory, only where the user asks for it; returns {"forgotten": how many}.',
-    ids_description: 'The ids of the events to remove, as recall_memory gave them',
-    messages_description: 'Returns what the other members have said this round.',
-    mention_description: 'Returns whether you were mentioned (@) this round.',
-    recall_limit:
-      'Recall (recall_memory) at most {max} times per turn; recalls of this turn that are already in the context count.',
-  },
+  en: ENGLISH,
 };
 
 /** The texts of a locale with replacements; later ones replace earlier ones. */

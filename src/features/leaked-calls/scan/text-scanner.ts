@@ -15,7 +15,6 @@ import {
   MAX_HELD,
   type RunPiece,
 } from './call-run.ts';
-import { type CloserMeaning, closerMeaning } from './closers.ts';
 import { CodeMask, LEAKY_CHARACTERS } from './code-mask.ts';
 import { type OpeningMatch, openingAt, standsAmongWords } from './openings.ts';
 import type { ScanRules, ScanVerdict } from './scan-rules.ts';
@@ -36,6 +35,26 @@ interface UnreadText {
   readonly text: string;
   readonly past: boolean;
 }
+
+/** The opening tags of thinking. */
+const THINK_OPENER = /<(?:mm:)?think|\[THINK/;
+
+/**
+ * What a closer without an opener means. `text`: the text mentions it; `wait`: the next character decides; `piece`: it
+ * belongs to the run of calls; `last`: it belongs to the run, and after it the block's own channel continues; `stray`:
+ * only models write it; `cut`: it belongs to the block before it; `back`: it ends the channel that a tag began; `lone`:
+ * the end of thinking on a separate line; `thinking`: everything so far was thinking.
+ */
+type CloserMeaning =
+  | 'text'
+  | 'wait'
+  | 'piece'
+  | 'last'
+  | 'stray'
+  | 'cut'
+  | 'back'
+  | 'lone'
+  | 'thinking';
 
 export class TextScanner {
   /** Leaks found, oldest first; the caller empties the list. */
@@ -442,27 +461,43 @@ export class TextScanner {
     }
   }
 
+  /** What a closer without an opener means. `blank`: there is only white space before it. */
   #closerIs(
-    lexeme: Lexeme,
+    { word: { role, notation }, end }: Lexeme,
     text: string,
     before: string,
     blank: boolean,
     final: boolean,
   ): CloserMeaning {
-    return closerMeaning(lexeme, {
-      run: this.#run,
-      base: this.#base,
-      switched: this.#switched,
-      hasSwitched: this.#hasSwitched,
-      behindBlock: this.#behindBlock,
-      out: this.#out,
-      mask: this.#mask,
-      before,
-      blank,
-      atEnd: lexeme.end === text.length,
-      next: text.charCodeAt(lexeme.end),
-      final,
-    });
+    const run = this.#run;
+    if (run !== undefined && blank && run.tail === '') {
+      if (this.#switched && (role === 'channel' || role === 'stop')) return 'last';
+      return role === 'channel' ? 'text' : 'piece';
+    }
+    if (this.#switched && (role === 'channel' || role === 'stop')) return 'back';
+    const isChannel = role === 'channel';
+    if (isChannel && (this.#base === 'reasoning' || run !== undefined)) return 'text';
+    if (this.#behindBlock && blank) return 'cut';
+    if (isChannel) return this.#channelCloser(text, end, before, final);
+    if (role === 'stop' && this.#hasSwitched) return 'cut';
+    if (role === 'stop' || notation === 'plain' || run !== undefined) return 'text';
+    return 'stray';
+  }
+
+  /** `</think>` without its opener, and with text before it. */
+  #channelCloser(text: string, end: number, before: string, final: boolean): CloserMeaning {
+    const out = this.#out;
+    // `a </think> b` and `<think>a</think>` inside a text mention the tag.
+    if (out.spoken && !this.#mask.lineStart) return 'text';
+    const atEnd = end === text.length;
+    if (atEnd && !final) return 'wait';
+    const next = text.charCodeAt(end);
+    if (next === 0x20) return 'text';
+    if (out.spoken) return !atEnd && next !== 0x0a && next !== 0x0d ? 'text' : 'lone';
+    if (this.#mask.previous === 0x20) return 'text';
+    out.namesThinking ||= THINK_OPENER.test(before) || THINK_OPENER.test(out.clear);
+    // Otherwise everything so far was thinking whose opening tag was in the prompt.
+    return out.namesThinking ? 'text' : 'thinking';
   }
 
   /** Another channel begins; white space between the two is dropped. */
