@@ -100,6 +100,7 @@ const PAGE_MAY = [
   'src/admin/api.ts',
   'src/ui/api/api.ts',
   'src/samples/sample.ts',
+  'src/conversation/agent-parts.ts',
   'src/conversation/types.ts',
   'src/conversation/usage.ts',
   'src/conversation/notes.ts',

@@ -99,6 +99,46 @@ browserSuite('the story of an exchange', (browser) => {
     return page;
   }
 
+  test("an agent's reminders are folded beside what the user said, and opened by a search for them", async () => {
+    const long = 'Never mention the lighthouse. '.repeat(300);
+    setup.upstream.enqueue(say('Fine.'));
+    const headers = { ...CLAUDE, 'x-claude-code-session-id': 'session-of-the-reminders' };
+    const content = [
+      { type: 'text', text: `<system-reminder>\n${long}</system-reminder>` },
+      { type: 'text', text: 'Fix the bug.\n<system-reminder>Be brief.</system-reminder>' },
+    ];
+    const body = { model: 'via-chat', max_tokens: 9, messages: [user(content)] };
+    const id = await setup.post('/v1/messages', body, headers);
+    const { page, open } = await browser.visit(setup.gateway.url);
+    await page.addInitScript(`sessionStorage.setItem('hopgate-key', ${JSON.stringify(CLIENT)})`);
+    for (const view of ['#/s/session-of-the-reminders', `#/x/${id}`]) {
+      await open(view);
+      const turn = page.locator('.turn[data-role="user"]');
+      const folds = turn.locator('details.folded');
+      await folds.nth(1).waitFor();
+      expect(await turn.locator('.block > .text').allInnerTexts()).toEqual(['Fix the bug.']);
+      expect(await folds.evaluateAll((all) => all.map((one) => one.matches('[open]')))).toEqual([
+        false,
+        false,
+      ]);
+      await folds.nth(1).locator('summary').click();
+      await folds.nth(1).getByText('Be brief.').waitFor();
+      await folds.first().locator('summary').click();
+      const more = folds.first().getByRole('button', { name: /more characters/ });
+      while ((await more.count()) > 0) await more.click();
+      const shown = (await folds.first().textContent())?.match(/lighthouse/g);
+      expect(shown?.length).toBe(300);
+      expect(await page.locator('.session-head, .exchange-head').textContent()).not.toContain(
+        'mention',
+      );
+    }
+    await open(`#/x/${id}?q=lighthouse`);
+    // The folds that were opened by hand are closed again.
+    await page.reload();
+    await page.locator('.turn details.folded[open]', { hasText: 'lighthouse' }).waitFor();
+    expect(await page.locator('.turn details.folded[open]').count()).toBe(1);
+  });
+
   test('prompt and tools are folded, a call stands beside its result, the picture is seen, no inner name is', async () => {
     const page = await open(`#/x/${agent}`);
     const asked = page.getByRole('region', { name: 'Asked' });

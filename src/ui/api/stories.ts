@@ -2,6 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
+import { ownWords } from '../../conversation/agent-parts.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
@@ -79,13 +80,8 @@ async function storyOf(
   }
 }
 
-/** Texts that agents put into the user's turn themselves begin so. */
-const INJECTED = ['<system-reminder>', '<environment_context>', '<user_instructions>'];
-
 /** A job about a conversation quotes it in front of what it asks. */
 const QUOTED_SESSION = /^\s*<session>[\s\S]*?<\/session>\s*/;
-
-const isInjected = (text: string) => INJECTED.some((begins) => text.trimStart().startsWith(begins));
 
 /** What the user said last; for a turn that only brings results of tools, whose they are. */
 export function askedIn({ turns }: Conversation): string {
@@ -99,8 +95,10 @@ export function askedIn({ turns }: Conversation): string {
     if (role === 'assistant') break;
     // Agents add instructions behind what the user said.
     if (role !== 'user') continue;
-    const said = blocks.findLast((block) => block.type === 'text' && !isInjected(block.text));
-    if (said?.type === 'text') return said.text.replace(QUOTED_SESSION, '');
+    const said = blocks
+      .map((block) => (block.type === 'text' ? ownWords(block.text) : ''))
+      .findLast((words) => words !== '');
+    if (said !== undefined) return said.replace(QUOTED_SESSION, '');
     for (const block of blocks.toReversed()) {
       if (block.type === 'tool-result') results.unshift(calls.get(block.callId) ?? 'tool');
     }

@@ -1,5 +1,6 @@
 /** Reads a Chat Completions body into what the demo model looks at, or says what is wrong with it. */
 
+import { ownWords } from '../../conversation/agent-parts.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { missing } from '../../conversation/parameter-errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -211,17 +212,6 @@ function countPrompt(messages: readonly JsonObject[], tools: readonly DemoTool[]
 
 // Agents put reminders and surroundings beside what the person wrote, each in a tag of its own.
 const WRAPPED = /^\s*<([a-z][\w-]*)(?:\s[^>]*)?>[\s\S]*<\/\1>\s*$/i;
-const REMINDER_END = '</system-reminder>';
-
-function withoutReminders(text: string): string {
-  const [first = '', ...more] = text.split('<system-reminder>');
-  const kept = more.map((part) => {
-    const end = part.indexOf(REMINDER_END);
-    // One that does not end is text.
-    return end < 0 ? `<system-reminder>${part}` : part.slice(end + REMINDER_END.length);
-  });
-  return first + kept.join('');
-}
 
 const textsOf = ({ content }: JsonObject): readonly string[] =>
   typeof content === 'string'
@@ -233,7 +223,7 @@ const textsOf = ({ content }: JsonObject): readonly string[] =>
 /** What a person wrote in a message: '' when all of it is wrapping. */
 const spoken = (message: JsonObject): string =>
   textsOf(message)
-    .map((text) => withoutReminders(text).trim())
+    .map((text) => ownWords(text).trim())
     .filter((text) => text !== '' && !WRAPPED.test(text))
     .join('\n');
 

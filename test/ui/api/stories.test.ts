@@ -61,6 +61,19 @@ for (const mode of ['all', 'off'] as const) {
     });
   });
 
+  test.each([
+    ['<system-reminder>a</system-reminder>\nFix it.', 'Fix it.'],
+    ['Fix it.\n<system-reminder>a</system-reminder>', 'Fix it.'],
+    ['What is <system-reminder>?', 'What is <system-reminder>?'],
+  ])(
+    `reminders in the text of a question are no part of its title: %j (samples.mode: ${mode})`,
+    async (text, asked) => {
+      world.upstream.enqueue(say('Fine.'));
+      const id = await world.post('/v1/messages', messages(text), ANN);
+      expect(await storyOf(id)).toMatchObject({ asked });
+    },
+  );
+
   test(`results of tools and calls are named, long texts are cut (samples.mode: ${mode})`, async () => {
     world.upstream.enqueue(call({ name: 'Read', arguments: { path: 'b' } }));
     const id = await world.post(

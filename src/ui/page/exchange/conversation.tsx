@@ -2,10 +2,11 @@
 
 import { createContext } from 'preact';
 import { useContext, useState } from 'preact/hooks';
+import { type AgentTag, agentParts } from '../../../conversation/agent-parts.ts';
 import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
+import type { BlockView, ConversationView, TextView, ToolView, TurnView } from '../../api/api.ts';
 import { JsonTree } from '../kit/code.tsx';
 import { get } from '../kit/fetching.ts';
 import { bytes, count, several, worded } from '../kit/format.ts';
@@ -87,19 +88,25 @@ export const Incomplete = ({ kind, complete, problem }: ConversationView) =>
 interface FoldedProps {
   readonly title: string;
   readonly about: string;
+  /** It is open at first. */
+  readonly open?: boolean;
   /** Drawn when it is opened for the first time. */
   readonly children: () => Child;
 }
 
-export function Folded({ title, about, children }: FoldedProps) {
+export function Folded({ title, about, open = false, children }: FoldedProps) {
   const [opened, setOpened] = useState(false);
   return (
-    <details class="folded" onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}>
+    <details
+      class="folded"
+      open={open}
+      onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}
+    >
       <summary>
         <b>{title}</b>
         <Soft>{` ${about}`}</Soft>
       </summary>
-      {opened && children()}
+      {(open || opened) && children()}
     </details>
   );
 }
@@ -280,7 +287,7 @@ function Block({ one, place, lines }: BlockProps) {
     case 'text':
       return (
         <div class="block">
-          {text('md')}
+          <SaidText view={one} rest={rest} lines={lines} />
           {one.citations !== undefined && one.citations.length > 0 && (
             <ol class="citations">
               {/* URLs from content are shown, never linked. */}
@@ -337,6 +344,46 @@ function Block({ one, place, lines }: BlockProps) {
         </div>
       );
   }
+}
+
+const TAGS: Readonly<Record<AgentTag, string>> = {
+  'system-reminder': t`System reminder`,
+  environment_context: t`Environment`,
+  user_instructions: t`Instructions`,
+};
+
+interface SaidTextProps {
+  readonly view: TextView;
+  readonly rest: () => Promise<string>;
+  readonly lines?: number | undefined;
+}
+
+/** What was said; what an agent put beside it is folded. */
+function SaidText({ view: { text, chars = text.length }, rest, lines }: SaidTextProps) {
+  const { q = '' } = useContext(SourceContext);
+  const missing = chars - text.length;
+  const parts = agentParts(text, missing > 0);
+  return parts.map((part, i) => {
+    const isLast = i === parts.length - 1;
+    const length = part.text.length + (isLast ? missing : 0);
+    const view = { text: part.text, ...(isLast && missing > 0 && { chars: length }) };
+    const found = hasWord(part.text, q);
+    const long = (
+      <LongText
+        key={i}
+        view={view}
+        class="md"
+        rest={async () => (await rest()).slice(text.length - part.text.length)}
+        lines={found ? ALL_LINES : lines}
+      />
+    );
+    if (part.tag === undefined) return long;
+    return (
+      <Folded key={i} title={TAGS[part.tag]} about={several(length, 'character')} open={found}>
+        {() => long}
+      </Folded>
+    );
+  });
 }
 
 const CallHead = ({ name, by, id }: { name: string; by: string; id: string }) => (

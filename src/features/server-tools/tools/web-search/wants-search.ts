@@ -1,5 +1,7 @@
 /** Decides for `inject: selective` whether the user's text calls for a web search. */
 
+import { ownWords } from '../../../../conversation/agent-parts.ts';
+
 /**
  * Small on purpose, as the manual documents it: an order to search, a time that models cannot know
  * about, or a subject that changes by the day, in English or Chinese. Code and quoted material are
@@ -26,26 +28,14 @@ const LONG = 4000;
 const END = 1500;
 
 export function wantsSearch(text: string): boolean {
-  const prose = withoutSections(text, '```', '```', true);
-  const own = withoutSections(prose, '<system-reminder>', '</system-reminder>', false).replace(
-    /`[^`\n]*`/g,
-    ' ',
-  );
+  const own = ownWords(withoutFences(text)).replace(/`[^`\n]*`/g, ' ');
   const read = own.length > LONG ? `${own.slice(0, END)}\n${own.slice(-END)}` : own;
   return SIGNS.some((sign) => sign.test(read));
 }
 
-/** The text without the sections between two marks; `dropOpenEnd` also removes a section without an end. */
-function withoutSections(text: string, open: string, close: string, dropOpenEnd: boolean): string {
-  const parts: string[] = [];
-  let from = 0;
-  for (let at = text.indexOf(open); at >= 0; at = text.indexOf(open, from)) {
-    const end = text.indexOf(close, at + open.length);
-    if (end < 0 && !dropOpenEnd) break;
-    parts.push(text.slice(from, at), ' ');
-    from = end < 0 ? text.length : end + close.length;
-  }
-  if (from === 0) return text;
-  parts.push(text.slice(from));
-  return parts.join('');
-}
+/** The text without code between fences; one that does not end is code to the end. */
+const withoutFences = (text: string): string =>
+  text
+    .split('```')
+    .filter((_, i) => i % 2 === 0)
+    .join(' ');
