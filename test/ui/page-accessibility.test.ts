@@ -162,6 +162,36 @@ browserSuite('the page and the manual for everybody', (browser) => {
     expect(all).toEqual([]);
   });
 
+  for (const language of ['en', 'zh-CN']) {
+    test(`a phone: no control reaches over the edge of the screen, and the two bodies of a comparison are chosen in one line (${language})`, async () => {
+      browser.tolerate(/Failed to load resource/);
+      const page = await visit({ viewport: { width: 390, height: 844 } });
+      await page.addInitScript(
+        `if (location.protocol === 'http:') localStorage.setItem('hopgate-language', '${language}')`,
+      );
+      const all: unknown[] = [];
+      for (const [path, ready] of views().filter(([path]) => path.startsWith('/ui'))) {
+        await page.goto('about:blank');
+        await page.goto(setup.gateway.url + path);
+        await page.locator(ready).first().waitFor();
+        const over = await page
+          .locator('button, select, input, .button')
+          .evaluateAll((controls) =>
+            controls
+              .filter(
+                (one) => one.getBoundingClientRect().right > 390 && one.closest('nav') === null,
+              )
+              .map((one) => `${one.className} ${one.textContent}`),
+          );
+        const picked = await page
+          .locator('.pickers select')
+          .evaluateAll((choices) => choices.map((one) => one.getBoundingClientRect().top));
+        if (over.length > 0 || new Set(picked).size > 1) all.push([path, over, picked]);
+      }
+      expect(all).toEqual([]);
+    });
+  }
+
   test('axe finds nothing in open menus, folds and the dialog of the keys', async () => {
     const page = await visit({});
     await page.goto(`${setup.gateway.url}/ui#/`);
