@@ -117,6 +117,17 @@ browserSuite('the pages for administrators', (browser) => {
     return (await page.locator('.secret-text').textContent())!;
   }
 
+  test('every page for administrators asks for the admin key before it shows anything', async () => {
+    browser.tolerate(/Failed to load resource/);
+    const { page, open } = await browser.visit(gateway.url);
+    for (const address of ['#/keys', '#/keys/new', '#/keys/fixed', '#/audit']) {
+      await page.goto('about:blank');
+      await open(address);
+      await page.getByLabel('Admin key of this gateway').waitFor();
+      expect(await page.locator('.admin-frame').count()).toBe(0);
+    }
+  });
+
   test('the admin key is asked for, a wrong one is refused, and it stays in this tab only', async () => {
     const visit = await browser.visit(gateway.url);
     const { page } = visit;

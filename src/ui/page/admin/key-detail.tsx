@@ -17,6 +17,7 @@ import {
   getKey,
   getUsage,
   type KeyView,
+  listKeys,
   revokeKey,
   rotateKey,
 } from './api.ts';
@@ -62,6 +63,8 @@ const SettingsForm = ({ of, does, save }: SettingsFormProps) => (
 );
 
 export function NewKey() {
+  // Who has no admin key is asked for it before the form is filled in.
+  useLoad((signal) => listKeys({ limit: 1 }, signal), []);
   useLayoutEffect(() => document.querySelector<HTMLElement>('.key-form input')?.focus(), []);
   return (
     <PageFrame

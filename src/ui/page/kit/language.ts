@@ -27,7 +27,11 @@ function cut(parts: readonly string[]): readonly string[] {
   const text = parts.map((part, i) => (i === 0 ? part : `{${i}}${part}`)).join('');
   const english = text.trim();
   const its = TEXTS[english.replace(/\s+/g, ' ')] ?? english;
-  return text.replace(english, () => its).split(/\{(\d)\}/);
+  // In Chinese nothing stands between a word and the comma behind it.
+  return text
+    .replace(english, () => its)
+    .replace(/ +(?=，)/g, '')
+    .split(/\{(\d)\}/);
 }
 
 /** Texts that were cut before: a list draws the same ones for every row. */
