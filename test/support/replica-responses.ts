@@ -65,6 +65,7 @@ export function replica(options: ReplicaOptions): Replica {
     store: new ResponseStore({
       database: () => openPostgres(database, RESPONSES),
       others: true,
+      backMs: () => database.state.backMs,
       cache,
       seal: textSeal(options.secret === undefined ? [] : [options.secret]),
       waitingPath: join(folder, 'state', WAITING),

@@ -33,6 +33,7 @@ export function openResponses(options: OpenResponsesOptions): ResponseStore {
   return new ResponseStore({
     database: () => openPostgres(database, RESPONSES),
     others: true,
+    backMs: () => database.state.backMs,
     cache,
     seal,
     waitingPath: join(home, 'state', 'responses-waiting.db'),

@@ -45,6 +45,8 @@ export interface ResponseStoreOptions {
   /** Others read and write the same database, and find at once what an answer has ended with. */
   readonly others?: boolean;
   readonly cache?: KeyValue | undefined;
+  /** Milliseconds since the database came back; left out, or undefined: it has never been away, or is. */
+  readonly backMs?: () => number | undefined;
   /** Seals texts that leave this machine. */
   readonly seal?: TextSeal;
   /** The file for rows that wait while the database is away; by default they wait in memory. */
@@ -70,6 +72,8 @@ const RETRY_MS = 1000;
 const MANY = 64;
 /** Another process may be about to write what it has made. */
 const LOOK_AGAIN_MS = 30;
+/** In which others write what they held while the database was away. */
+const LATE_WRITES_MS = 10_000;
 const PRUNE_MS = 60_000;
 /** After more writes than this, rows beyond the limits are removed at once. */
 const MAX_UNPRUNED = { rows: 1000, bytes: 50 * 2 ** 20 };
@@ -200,6 +204,7 @@ export class ResponseStore {
       if (this.#options.others === true && !found.isCut && found.mayCome) {
         await Bun.sleep(LOOK_AGAIN_MS);
         found = await this.#look(named, owner);
+        found.isAway ||= found.mayCome && this.#lateWrites;
       }
     }
     for (const row of found?.rows.values() ?? []) this.#threads.learn(row);
@@ -393,6 +398,11 @@ export class ResponseStore {
     // The file may continue a response that another replica has written since.
     await this.#waiting.use((file) => found.readFrom(file, asItIs));
     return found;
+  }
+
+  /** Others may still hold what they could not write. */
+  get #lateWrites(): boolean {
+    return (this.#options.backMs?.() ?? LATE_WRITES_MS) < LATE_WRITES_MS;
   }
 
   /** A row of the database or the cache, its time by the clock of this process. */

@@ -14,6 +14,8 @@ export interface EngineState {
   readonly status: EngineStatus;
   /** Since when, in milliseconds since 1970. */
   readonly since: number;
+  /** Milliseconds since it came back; left out: it has never been away, or is. */
+  readonly backMs?: number;
   /** Why it is down; holds no secret. */
   readonly message?: string;
   /** Calls that went to the engine so far. */

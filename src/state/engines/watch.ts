@@ -29,6 +29,8 @@ export class EngineWatch {
   readonly #options: WatchOptions;
   #status: EngineState['status'] = 'connecting';
   #since = Date.now();
+  /** The same by the clock that does not jump. */
+  #changedAt = performance.now();
   #message: string | undefined;
   #trips = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -47,6 +49,8 @@ export class EngineWatch {
       name: this.#options.name,
       status: this.#status,
       since: this.#since,
+      ...(this.#wasDown &&
+        this.#status === 'up' && { backMs: performance.now() - this.#changedAt }),
       ...(this.#message !== undefined && { message: this.#message }),
       trips: this.#trips,
     };
@@ -117,7 +121,7 @@ export class EngineWatch {
   #down(message: string): void {
     if (this.#closed || this.#status === 'down') return;
     clearTimeout(this.#timer);
-    const isRelapse = this.#wasDown && Date.now() - this.#since < this.#steadyMs;
+    const isRelapse = this.#wasDown && performance.now() - this.#changedAt < this.#steadyMs;
     this.#relapses = isRelapse ? this.#relapses + 1 : 0;
     this.#wasDown = true;
     this.#change('down', message);
@@ -128,6 +132,7 @@ export class EngineWatch {
   #change(status: EngineState['status'], message: string | undefined): void {
     this.#status = status;
     this.#since = Date.now();
+    this.#changedAt = performance.now();
     this.#message = message;
   }
 

@@ -189,6 +189,30 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     expect(await conversation(other.store, b)).toHaveLength(4);
   });
 
+  test('when the database is back, what others have still to write is unavailable and never unknown', async () => {
+    const line = await startFaultProxy(database.port);
+    const one = await start({ cache: undefined, database: line.port });
+    const other = await start({ cache: undefined });
+    const [a, b] = [newId(), newId()];
+    const owner = 'ci';
+    await put(other, storedRow(a, undefined, { owner }));
+    await written(a);
+    database.freeze();
+    line.silent = true;
+    await put(one, storedRow(b, a, { owner }));
+    expect(await failure(conversation(other.store, a, owner))).toMatchObject(UNAVAILABLE);
+    database.thaw();
+    await until(() => other.database.state.status === 'up');
+    // The other replica is slower to see it.
+    expect(await failure(conversation(other.store, b, owner))).toMatchObject(UNAVAILABLE);
+    expect(await failure(itemText(other.store, `msg_${b}`, owner))).toMatchObject(UNAVAILABLE);
+    line.silent = false;
+    line.cut();
+    await written(b);
+    expect(await conversation(other.store, b, owner)).toHaveLength(4);
+    line.close();
+  });
+
   test('what the database missed survives the end of the process, and is written once', async () => {
     const one = replica({ cache: cache.port, database: database.port });
     await one.store.fetch({ responses: ['resp_none'] }, '');
