@@ -41,14 +41,14 @@ export interface Steering {
 /** `skip`: it needs no answer. */
 export type ClientFrame = Creation | Steering | { readonly kind: 'skip' };
 
-/** A frame that cannot be read, and the lane that it names. */
+/** A frame that cannot be read, and the lane that it names, where that can be read. */
 export class UnreadableFrame {
   readonly error: GatewayError;
-  readonly streamId: string | undefined;
+  readonly lane: { readonly streamId: string | undefined } | undefined;
 
-  constructor(error: GatewayError, streamId?: string) {
+  constructor(error: GatewayError, lane?: UnreadableFrame['lane']) {
     this.error = error;
-    this.streamId = streamId;
+    this.lane = lane;
   }
 }
 
@@ -114,7 +114,7 @@ function frameOf(bytes: Buffer, members: Members | undefined): ClientFrame | Unr
   const previous = name('previous_response_id');
   if (type === 'response.create') {
     const wrong = complaint(bytes, members);
-    if (wrong !== undefined) return new UnreadableFrame(wrong, streamId);
+    if (wrong !== undefined) return new UnreadableFrame(wrong, { streamId });
     const generate = textOf(bytes, members.get('generate')) !== 'false';
     const metadata = members.get('client_metadata');
     const state =
@@ -131,7 +131,7 @@ function frameOf(bytes: Buffer, members: Members | undefined): ClientFrame | Unr
     type === undefined
       ? "Missing or invalid 'type' of this frame: expected 'response.create'."
       : `Unknown type of frame '${printableLine(type, 60)}': expected 'response.create'.`;
-  return new UnreadableFrame(invalid(words, 'type'), streamId);
+  return new UnreadableFrame(invalid(words, 'type'), { streamId });
 }
 
 /** What is wrong with the members by which a socket goes. */

@@ -24,6 +24,17 @@ export class Run {
   }
 }
 
+/** A request that cannot be answered, behind others of its lane: its error now would pass for theirs. */
+class Refusal {
+  readonly streamId: string | undefined;
+  readonly error: GatewayError;
+
+  constructor(streamId: string | undefined, error: GatewayError) {
+    this.streamId = streamId;
+    this.error = error;
+  }
+}
+
 /** What a session has done in the world. */
 export interface SessionPort {
   /** A text frame to the client. */
@@ -66,7 +77,7 @@ export class SocketSession {
   readonly #lanes = new Set<string>();
   /** By the name of the lane. */
   readonly #running = new Map<string | undefined, Run>();
-  readonly #waiting: Run[] = [];
+  readonly #waiting: (Run | Refusal)[] = [];
   /** Frames behind a large one that is being read; undefined: none is. */
   #unread: string[] | undefined;
   /** It takes no more, and closes with these words when nothing runs. */
@@ -156,9 +167,12 @@ export class SocketSession {
   #end(code: number, error: GatewayError | undefined): void {
     if (this.#over) return;
     this.#ending ??= { code, error };
-    for (const run of this.#waiting.splice(0)) {
-      this.#port.release(run.body.length);
-      this.#refuse(run.streamId);
+    for (const next of this.#waiting.splice(0)) {
+      if (next instanceof Refusal) this.#port.sendError(next.error, next.streamId);
+      else {
+        this.#port.release(next.body.length);
+        this.#refuse(next.streamId);
+      }
     }
     this.#endIfIdle();
   }
@@ -168,7 +182,9 @@ export class SocketSession {
   }
 
   #drop(): void {
-    for (const run of this.#waiting.splice(0)) this.#port.release(run.body.length);
+    for (const next of this.#waiting.splice(0)) {
+      if (next instanceof Run) this.#port.release(next.body.length);
+    }
     for (const frame of this.#unread?.splice(0) ?? []) this.#port.release(frame.length);
     this.#memory.clear();
   }
@@ -189,9 +205,19 @@ export class SocketSession {
 
   #take(frame: ClientFrame | UnreadableFrame): void {
     if (this.#over) return;
-    if (frame instanceof UnreadableFrame) this.#port.sendError(frame.error, frame.streamId);
+    if (frame instanceof UnreadableFrame) this.#refuseInTurn(frame);
     else if (frame.kind === 'create') this.#create(frame);
     else if (frame.kind === 'steer') this.#port.send(steeringRefused(frame));
+  }
+
+  #refuseInTurn({ error, lane }: UnreadableFrame): void {
+    const isBehind =
+      lane !== undefined &&
+      (this.#running.has(lane.streamId) ||
+        this.#waiting.some(({ streamId }) => streamId === lane.streamId));
+    if (!isBehind || this.#waiting.length >= MAX_WAITING)
+      this.#port.sendError(error, lane?.streamId);
+    else this.#waiting.push(new Refusal(lane.streamId, error));
   }
 
   #create(creation: Creation): void {
@@ -239,11 +265,15 @@ export class SocketSession {
   /** A place is free: the first whose lane is free takes it. */
   #startNext(): void {
     while (this.#running.size < MAX_AT_A_TIME) {
-      const at = this.#waiting.findIndex((run) => !this.#running.has(run.streamId));
-      if (at < 0) return;
-      const [run] = this.#waiting.splice(at, 1);
-      this.#port.release(run!.body.length);
-      this.#start(run!);
+      const at = this.#waiting.findIndex(({ streamId }) => !this.#running.has(streamId));
+      const next = this.#waiting[at];
+      if (next === undefined) return;
+      this.#waiting.splice(at, 1);
+      if (next instanceof Refusal) this.#port.sendError(next.error, next.streamId);
+      else {
+        this.#port.release(next.body.length);
+        this.#start(next);
+      }
     }
   }
 

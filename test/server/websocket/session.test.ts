@@ -229,6 +229,34 @@ describe('lanes', () => {
     expect(t.held).toBe(0);
   });
 
+  test.each([
+    ['a type that is unknown', { type: 'response.cancel' }],
+    ['a job in the background', { type: 'response.create', model: 'm', background: true }],
+    ['a wrong member', { type: 'response.create', model: 'm', generate: 1 }],
+  ])(
+    '%s behind a request of its lane: the error does not pass for the answer to that one',
+    (_what, frame) => {
+      for (const stream_id of [undefined, 'a']) {
+        const t = new Transcript();
+        const refused = (lane?: string) =>
+          t.session.receive(JSON.stringify({ ...frame, stream_id: lane }));
+        const said = () => t.said.map((one) => [one.type, one.stream_id]);
+        t.create({ stream_id });
+        refused(stream_id);
+        t.create({ stream_id });
+        // Other lanes do not wait for this one.
+        refused('b');
+        expect(said()).toEqual([['error', 'b']]);
+        t.succeed(t.runs[0]!, 'resp_1');
+        expect(said().slice(1)).toEqual([['error', stream_id]]);
+        expect(t.streams).toEqual([stream_id, stream_id]);
+        refused(stream_id);
+        t.session.goAway();
+        expect([t.said.length, t.held]).toEqual([3, 0]);
+      }
+    },
+  );
+
   test('sixteen run at a time; the seventeenth waits for a place', () => {
     const t = new Transcript();
     for (let i = 0; i < 18; i++) t.create({ stream_id: `s${i}` });
@@ -283,7 +311,7 @@ describe('lanes', () => {
     const t = new Transcript(Number.POSITIVE_INFINITY, 1e9);
     t.create({ model: 'large', input: 'x'.repeat(3_000_000) });
     t.create({ model: 'second', stream_id: 'b' });
-    t.session.receive('{"type":"nothing"}');
+    t.session.receive('{"type":"nothing","stream_id":"c"}');
     await until(() => t.said.length === 1);
     expect(t.runs.map((run) => bodyOf(run).slice(0, 16))).toEqual([
       '{"model":"large"',
