@@ -53,9 +53,15 @@ const withoutOldSelectors = (css: string): string =>
  * the last name of a selector, and tries one that ends in a list on every element.
  */
 export const writtenOut = (css: string): string =>
-  css.replace(/[^{};]+(?=\{)/g, (selectors) =>
-    selectors.startsWith('@') ? selectors : partsOf(selectors).flatMap(alternatives).join(','),
-  );
+  css
+    .split('{')
+    .map((text, i, all) => {
+      const from = Math.max(text.lastIndexOf('}'), text.lastIndexOf(';')) + 1;
+      const selectors = text.slice(from);
+      if (i === all.length - 1 || selectors === '' || selectors.startsWith('@')) return text;
+      return text.slice(0, from) + partsOf(selectors).flatMap(alternatives).join(',');
+    })
+    .join('{');
 
 function alternatives(selector: string): readonly string[] {
   const at = listAt(selector);

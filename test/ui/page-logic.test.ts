@@ -404,6 +404,7 @@ describe('the sources of the page', () => {
     [
       'preact',
       'preact/hooks',
+      '../../../conversation/agent-parts.ts',
       '../../../conversation/usage.ts',
       '../../../lib/json/json.ts',
       '../../../lib/json/pointer.ts',

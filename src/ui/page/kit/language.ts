@@ -30,7 +30,7 @@ function cut(parts: readonly string[]): readonly string[] {
   // In Chinese nothing stands between a word and the comma behind it.
   return text
     .replace(english, () => its)
-    .replace(/ +(?=，)/g, '')
+    .replaceAll(' ，', '，')
     .split(/\{(\d)\}/);
 }
 
