@@ -265,7 +265,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const own = stateOf(exchange, request, found.space, session);
       const { owner } = exchange;
       const named = new NamedIds(owner, vendorObjects.foreign);
-      // Without keys, nobody else can name an id.
+      // Without keys all clients are one owner.
       const ids = owner === '' ? [named] : [named, issuedIds(owner, request)];
       return {
         ...found,

@@ -68,7 +68,7 @@ export function storedResponses(options: StoredResponsesOptions) {
     return settle(exchange, job, tryParse(await answer.text()));
   }
 
-  /** What the vendor says of a job: what it used, and the ids that it gives out. */
+  /** Settles usage and learns ids from what the vendor reports of a job. */
   function settle(exchange: Exchange, job: AskedJob, response: Json | undefined): Promise<boolean> {
     const issued = [...vendorIdsIssued(response).keys()];
     if (exchange.owner !== '' && issued.length > 0) learnIds(exchange.owner, issued, job.keeper);

@@ -45,7 +45,7 @@ export class NamedIds implements Feature {
 
   request(conversation: Conversation, { hop }: FeatureContext): Conversation {
     if (this.#refusal !== undefined) throw this.#refusal;
-    // Of a member that stands there twice, the vendor could read the other one: it gets what was read here.
+    // A vendor may read the other of two members with one name. The body is written anew, with the one that was checked.
     return hop === 1 && this.#isAmbiguous ? { ...conversation } : conversation;
   }
 }

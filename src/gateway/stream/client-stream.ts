@@ -78,7 +78,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   #over = false;
   /** The end of the answer has not been written yet: it waits for what must be known before. */
   #endWaits = false;
-  /** What became of an answer whose client has left: nobody can leave what came whole. */
+  /** How the try ends once the client has left: `done` if the whole answer had come by then. */
   #left: 'client_gone' | 'done' = 'client_gone';
 
   constructor(options: ClientStreamOptions) {

@@ -332,7 +332,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     // A frame that was cut in the middle must not swallow the error event.
     const gap = this.allowsKeepAlive ? '' : '\n\n';
     const encoder = this.#protocol.encodeStream(this.#client);
-    // What fails is the answer whose beginning the client has, by its name.
+    // The error carries the id of the answer that the client has seen begin.
     if (this.start !== undefined && this.#last !== undefined) encoder.event(this.start);
     return gap + encoder.fail(error);
   }
