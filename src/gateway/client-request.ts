@@ -17,6 +17,7 @@ import {
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { holdsMoreValues, PLAIN_VALUES } from '../lib/json/many-values.ts';
+import { wholeCharacters } from '../lib/json/whole-characters.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
 import { messageOf } from '../lib/text/thrown.ts';
@@ -46,6 +47,9 @@ const HISTORY = needles(
 const FOREIGN = needles('"input"', '"custom"');
 
 const NONE: readonly Note[] = [];
+const HALVES: readonly Note[] = [
+  { name: 'malformed_content_mended', what: 'half of a surrogate pair as U+FFFD' },
+];
 
 /** A body whose tool history the decoder can read; the same reference where nothing can be done. */
 export type RepairBody = (body: Json, protocol: ProtocolName, notes: Notes) => Json;
@@ -137,6 +141,7 @@ export class ClientRequest {
   #conversation: Conversation | undefined;
   readonly #mend: RepairBody | undefined;
   #mended: Notes | undefined;
+  readonly #halves: readonly Note[];
   #modelAt: readonly [number, number] | undefined;
   /** All members of `bytes`, where they are known. */
   readonly #members: Members | undefined;
@@ -159,8 +164,11 @@ export class ClientRequest {
     this.protocol = protocol;
     this.#mend = mend;
     this.#mostBlocks = mostBlocks;
-    this.history = history;
-    const whole = asBuffer(body);
+    const sent = asBuffer(body);
+    const whole = wholeCharacters(sent);
+    this.#halves = whole === sent ? NONE : HALVES;
+    // What is known of a body with halves holds them, too.
+    this.history = whole === sent ? history : undefined;
     if (members !== undefined) checkNames(members);
     const cut = containsAny(whole, EXTENSION) ? cutExtension(whole, members) : undefined;
     this.#members = cut === undefined ? members : undefined;
@@ -252,7 +260,7 @@ export class ClientRequest {
 
   /** What had to be mended before the body could be read; its bytes are not to be forwarded then. */
   get repairs(): readonly Note[] {
-    return this.#mended?.all ?? NONE;
+    return this.#mended === undefined ? this.#halves : [...this.#halves, ...this.#mended.all];
   }
 
   #decode(): Conversation {

@@ -7,6 +7,7 @@ import { GatewayError } from '../../src/conversation/errors.ts';
 import { ClientRequest, clientRequest } from '../../src/gateway/client-request.ts';
 import { Histories } from '../../src/gateway/histories/histories.ts';
 import { wholeBytes } from '../../src/lib/bytes/byte-list.ts';
+import { scriptedGateway } from './scripted.ts';
 
 const bytes = (value: unknown) =>
   new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
@@ -79,6 +80,47 @@ describe('what is asked', () => {
     const deep = `{"model":"m","messages":${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
     expect(refusal(bytes(deep)).status).toBe(400);
   });
+});
+
+describe('half of a surrogate pair does not reach the vendor', () => {
+  const halves = (content: string) =>
+    bytes(`{"model":"m","messages":[{"role":"user","content":"${content}a\\ud83d b"}]}`);
+  const named = ['malformed_content_mended'];
+
+  test.each(['', BIG])('in a body that is small or large', async (content) => {
+    const asker = { owner: '', protocol: openaiChat, sessionId: 's' };
+    const histories = new Histories(() => 1e9);
+    // The second turn of a session holds what the first one held.
+    for (const _ of [1, 2]) {
+      const request = await clientRequest(openaiChat, halves(content), { histories, asker });
+      expect(text(request.bytes)).toContain('a\\ufffd b');
+      expect(JSON.stringify(request.value)).not.toContain('\\ud83d');
+      expect(request.repairs.map(({ name }) => name)).toEqual(named);
+    }
+  });
+
+  test.each(['anthropic-messages', 'openai-chat', 'openai-responses', 'google-gemini'] as const)(
+    'from any client to %s',
+    async (target) => {
+      const said = 'a\ud83d b';
+      const turns = [{ role: 'user', content: said }];
+      const asked = [
+        ['anthropic-messages', { model: 'up/m', max_tokens: 9, messages: turns }],
+        ['openai-chat', { model: 'up/m', messages: turns }],
+        ['openai-responses', { model: 'up/m', input: said }],
+        [
+          'google-gemini',
+          { model: 'up/m', stream: false, contents: [{ parts: [{ text: said }] }] },
+        ],
+      ] as const;
+      for (const [client, body] of asked) {
+        const { ask, sent, summaries } = scriptedGateway(target, [{ json: {} }, { json: {} }]);
+        await ask(client, body);
+        expect(JSON.stringify(sent[0])).toContain('a\ufffd b');
+        expect(summaries[0]?.notes.map(({ name }) => name)).toContain(named[0]!);
+      }
+    },
+  );
 });
 
 test.each([
