@@ -102,6 +102,21 @@ export const clientGone = (cause?: unknown): GatewayError =>
 export const isClientGone = ({ status, fromUpstream }: GatewayError): boolean =>
   status === 499 && !fromUpstream;
 
+const STOPPED = 'shutting_down';
+const RETRY_AFTER_STOP_S = 2;
+
+/** What an exchange is ended with whose time after a stop is over. */
+export const stopped = (): GatewayError =>
+  new GatewayError(
+    'overloaded',
+    'The gateway is restarting, and the time that it leaves to running requests is over. Please try again.',
+    { code: STOPPED, retryAfter: RETRY_AFTER_STOP_S, retryable: true },
+  );
+
+/** Is it that, of this gateway and not of one behind it? */
+export const isStopped = ({ code, fromUpstream }: GatewayError): boolean =>
+  code === STOPPED && !fromUpstream;
+
 /** What this gateway has ended an exchange with; undefined where its client has left, or nothing has ended it. */
 export const cutBy = ({ reason }: AbortSignal): GatewayError | undefined =>
   reason instanceof GatewayError ? reason : undefined;

@@ -10,7 +10,7 @@ import { readRefusal } from '../gateway/read-refusal.ts';
 import { bodyAskingForUsage } from '../gateway/tries/asked-usage.ts';
 import { endFailedTry, endOf } from '../gateway/tries/try-account.ts';
 import type { FailedOutcome } from '../gateway/types.ts';
-import { Abort } from '../lib/loop/abort.ts';
+import { Abort, type AbortGuard } from '../lib/loop/abort.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import type { HopRecording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
@@ -55,6 +55,8 @@ export async function attempt(
       : request.beginTry(target, call.key.label, number));
     running.onSend();
     isSent = true;
+    // What it makes at the vendor is there, and paid for, whether the client waits or not.
+    if (request.once === true) abort.guard = UNLESS_STOPPED;
     const { recording } = summary;
     const answer = await upstream
       .sendRequest(call, {
@@ -137,6 +139,8 @@ export async function attempt(
     return { kind: 'failed', error, remedy, target, notes };
   }
 }
+
+const UNLESS_STOPPED: AbortGuard = { keeps: (reason) => !(reason instanceof GatewayError) };
 
 /** Why a provider cannot have this endpoint at all. */
 function unserved({ provider }: RoutedTarget, endpoint: Endpoint): GatewayError | undefined {

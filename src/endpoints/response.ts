@@ -1,7 +1,7 @@
 /** The client's response of an endpoint: the vendor's bytes, whole or as they come, with this gateway's headers. */
 
 import type { TryEnd } from '../conversation/account/payer.ts';
-import type { GatewayError } from '../conversation/errors.ts';
+import { departure, type GatewayError } from '../conversation/errors.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
 import { endOf } from '../gateway/tries/try-account.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
@@ -45,7 +45,8 @@ export function answerResponse(
       tap?.chunk(chunk);
     }
     endTry('done');
-    end(undefined);
+    const { signal } = exchange;
+    end(signal.aborted ? departure(signal) : undefined);
     summary.addHeaders(headers, true);
     const body = Buffer.concat(first);
     return new Response(status === 204 ? null : body, { status, headers: nativeHeaders(headers) });

@@ -1,6 +1,12 @@
 /** The accounts of exchanges: each try is reserved, priced, counted once, and written to the journal. */
 
-import type { Spent, TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
+import type {
+  Spent,
+  TryAccount,
+  TryEnd,
+  TryResult,
+  TryStart,
+} from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { addUsage, totalInput, totalOutput, type Usage } from '../conversation/usage.ts';
@@ -375,8 +381,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   /** What is paid for; undefined: nothing. */
   #used({ ended, usage, final, content, pending, bytes }: TryResult): Usage | undefined {
     if (usage !== undefined && final && (usage.unknown === undefined || !content)) return usage;
-    // The vendor works for a client that leaves: under a limit that is not free.
-    const left = ended === 'client_gone' && this.#hold !== undefined;
+    // The vendor works for a client that leaves, and for a gateway that stops: under a limit that is not free.
+    const left = (ended === 'client_gone' || ended === 'stopped') && this.#hold !== undefined;
     const status = this.#status ?? (left ? 200 : 0);
     if (status < 200 || status > 299) return undefined;
     if (ended === 'error' && !content) return undefined;
@@ -424,14 +430,19 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       hop,
       attempt,
       status: this.#status,
-      // Without a head there was nothing to cut.
-      ended: ended === 'cut' && this.#status === undefined ? 'error' : ended,
+      ended: this.#rowEnd(ended, usage),
       estimated: estimated ? 1 : 0,
       cost,
       price,
       trace,
       requests: this.#isFirst ? 1 : 0,
     };
+  }
+
+  #rowEnd(ended: TryEnd, usage: Usage | undefined): SpendRow['ended'] {
+    if (ended !== 'cut' && ended !== 'stopped') return ended;
+    // Without a head there was nothing to cut, unless it is paid for.
+    return this.#status === undefined && usage === undefined ? 'error' : 'cut';
   }
 
   reservedRow(): SpendRow {

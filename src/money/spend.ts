@@ -36,7 +36,7 @@ export interface SpendRow extends SpendTokens {
   readonly attempt: number;
   /** Status of the vendor's answer; undefined: there was none. */
   readonly status: number | undefined;
-  readonly ended: TryEnd;
+  readonly ended: Exclude<TryEnd, 'stopped'>;
   /** 1: no usage came, or only a part. */
   readonly estimated: 0 | 1;
   /** Nano-USD; undefined: no price is known. */

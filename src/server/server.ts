@@ -1,6 +1,6 @@
 /** Starts listening, reports readiness, and stops gracefully. */
 
-import { GatewayError } from '../conversation/errors.ts';
+import { stopped } from '../conversation/errors.ts';
 import type { ClientAddresses } from '../lib/http/client-address.ts';
 import type { KeyPair } from '../lib/http/key-pair.ts';
 import type { Answer, Routes } from '../lib/http/routes.ts';
@@ -128,7 +128,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 /** For the words at the end of exchanges that are cut. */
 const LAST_WORDS_MS = 500;
 const LOOK_MS = 30;
-const RETRY_AFTER_S = 2;
 
 const HANDS_OVER = process.platform === 'linux';
 
@@ -258,7 +257,7 @@ class Servers implements RunningServer, Patience, Upgrader {
 
   /** Ends what still runs, and waits until that is said. A client that does not read waits in vain. */
   async #cutAll(): Promise<void> {
-    this.#options.app.connections?.cutAll(shuttingDown());
+    this.#options.app.connections?.cutAll(stopped());
     const open = () =>
       this.#all.reduce((sum, one) => sum + one.pendingRequests + one.pendingWebSockets, 0);
     const end = performance.now() + LAST_WORDS_MS;
@@ -266,14 +265,6 @@ class Servers implements RunningServer, Patience, Upgrader {
     while (open() > 0 && performance.now() < end);
   }
 }
-
-/** What an exchange is ended with whose time after a stop is over. */
-const shuttingDown = () =>
-  new GatewayError(
-    'overloaded',
-    'The gateway is restarting, and the time that it leaves to running requests is over. Please try again.',
-    { code: 'shutting_down', retryAfter: RETRY_AFTER_S, retryable: true },
-  );
 
 /** Binds the port for a moment. @throws as {@link listen} does, EADDRINUSE also where it could be shared */
 function bindAlone(hostname: string, port: number): void {

@@ -16,6 +16,8 @@ export interface BatchVendor {
   end(answer: (params: { readonly model: string }) => object | undefined): void;
   /** The next results break off in their middle. */
   cutNext(): void;
+  /** What is made is answered when the function that this returns is called. */
+  hold(): () => void;
   stop(): Promise<void>;
 }
 
@@ -26,6 +28,7 @@ export function startBatchVendor(api: 'openai' | 'anthropic', lacks = /^$/): Bat
   const requests: Record<string, unknown>[][] = [];
   let count = 0;
   let cuts = false;
+  let held: Promise<void> | undefined;
   const put = (account: string, id: string, object: Record<string, unknown>, content = '') => {
     kept.set(id, { account, object: { id, ...object }, content });
     return kept.get(id)!.object;
@@ -137,12 +140,14 @@ export function startBatchVendor(api: 'openai' | 'anthropic', lacks = /^$/): Bat
     hostname: '127.0.0.1',
     port: 0,
     idleTimeout: 0,
-    fetch(request) {
+    async fetch(request) {
       const { pathname } = new URL(request.url);
       const account = request.headers.get('x-api-key') ?? request.headers.get('authorization')!;
       asked.push(`${request.method} ${pathname} ${account.replace('Bearer ', '')}`);
       if (lacks.test(pathname)) return new Response('Not Found', { status: 404 });
-      return (api === 'openai' ? openai : anthropic)(request, pathname, account);
+      const answer = await (api === 'openai' ? openai : anthropic)(request, pathname, account);
+      if (request.method === 'POST') await held;
+      return answer;
     },
   });
   return {
@@ -184,6 +189,14 @@ export function startBatchVendor(api: 'openai' | 'anthropic', lacks = /^$/): Bat
     },
     cutNext() {
       cuts = true;
+    },
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return () => {
+        held = undefined;
+        resolve();
+      };
     },
     stop: () => server.stop(true),
   };

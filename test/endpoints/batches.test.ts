@@ -364,6 +364,85 @@ describe.each(Object.entries(APIS))('batches of %s', (_, api) => {
   });
 });
 
+describe('a client that leaves while the vendor makes', () => {
+  const bearer = { authorization: `Bearer ${ALICE}` };
+  const json = { ...bearer, 'content-type': 'application/json' };
+  const post = (gateway: InProcess, path: string, headers: object, body: FormData | string) => {
+    const leave = new AbortController();
+    const asked = fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { ...headers },
+      body,
+      signal: leave.signal,
+    });
+    return { asked, leave: () => leave.abort() };
+  };
+  const kinds = {
+    'a batch': {
+      api: APIS.openai,
+      async begin(gateway: InProcess) {
+        const { id: input_file_id } = await upload(openaiOf(gateway), chatLine('r', 'mine'));
+        return () => {
+          const asks = {
+            input_file_id,
+            endpoint: '/v1/chat/completions',
+            completion_window: '24h',
+          };
+          return post(gateway, '/v1/batches', json, JSON.stringify(asks));
+        };
+      },
+      list: APIS.openai.list,
+      reserves: true,
+    },
+    'a batch of Messages': {
+      api: APIS.anthropic,
+      begin: async (gateway: InProcess) => () => {
+        const requests = [{ custom_id: 'r', params: params('claude') }];
+        const headers = { ...json, 'anthropic-version': '2023-06-01' };
+        return post(gateway, '/v1/messages/batches', headers, JSON.stringify({ requests }));
+      },
+      list: APIS.anthropic.list,
+      reserves: true,
+    },
+    'a file': {
+      api: APIS.openai,
+      begin: async (gateway: InProcess) => () => {
+        const form = new FormData();
+        form.set('purpose', 'user_data');
+        form.set('file', new File(['text'], 'a.txt'));
+        return post(gateway, '/v1/files', bearer, form);
+      },
+      list: async (gateway: InProcess) =>
+        (await openaiOf(gateway).files.list()).data.map(({ id }) => id),
+      reserves: false,
+    },
+  };
+
+  test.each(Object.entries(kinds))('%s finds it in its list, and pays once', async (_, kind) => {
+    const all = await start();
+    const { gateway } = all;
+    const vendor = kind.api.vendor(all);
+    const begin = await kind.begin(gateway);
+    const before = vendor.asked.length;
+    const answer = vendor.hold();
+    const { asked, leave } = begin();
+    await until(() => vendor.asked.length > before);
+    leave();
+    expect(await statusOf(asked)).not.toBe('answered');
+    await Bun.sleep(100);
+    answer();
+    const listed = await until(async () => {
+      const ids = await kind.list(gateway);
+      return ids.length > 0 && ids;
+    });
+    expect(listed.length).toBe(1);
+    expect(vendor.asked.slice(before).filter((one) => one.startsWith('POST')).length).toBe(1);
+    if (!kind.reserves) return;
+    const booked = await rows(gateway, 1);
+    expect(booked.map(({ cost }) => (cost ?? 0) > 0)).toEqual([true]);
+  });
+});
+
 test('an id in the results of a batch belongs to the key of the batch', async () => {
   const all = await start();
   const { gateway, anthropic } = all;

@@ -54,8 +54,18 @@ export interface TryStart {
   readonly settles?: CountedBefore;
 }
 
-/** How a try ended. `hedge_lost`: it was cancelled, since another one beside it was faster. */
-export type TryEnd = 'done' | 'client_gone' | 'hedge_lost' | 'cut' | 'error' | 'timeout';
+/**
+ * How a try ended. `hedge_lost`: it was cancelled, since another one beside it was faster. `stopped`: the gateway stops,
+ * and its time to wait for answers is over; a row of spend calls it `cut`.
+ */
+export type TryEnd =
+  | 'done'
+  | 'client_gone'
+  | 'stopped'
+  | 'hedge_lost'
+  | 'cut'
+  | 'error'
+  | 'timeout';
 
 export interface TryResult {
   readonly ended: TryEnd;

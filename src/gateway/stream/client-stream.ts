@@ -7,7 +7,7 @@ import type { Continuation } from '../../features/feature.ts';
 import type { AbortGuard } from '../../lib/loop/abort.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
-import { endTry, streamEnd } from '../tries/try-account.ts';
+import { endOf, endTry, streamEnd } from '../tries/try-account.ts';
 import type { ExchangeFeatures, StreamOutcome } from '../types.ts';
 import type { ByteSink } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
@@ -186,7 +186,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   /** Nothing more of this answer is read. */
   #drop(hop: StreamOutcome, error: GatewayError | undefined): void {
     hop.source?.cancel();
-    this.#endTry(hop, error === undefined ? this.#left : 'cut');
+    this.#endTry(hop, error === undefined ? this.#left : endOf(error));
   }
 
   #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {

@@ -3,7 +3,7 @@
 import type { Codec, Digest } from '../../codecs/codec.ts';
 import { type AllowedOutput, allowedOutput } from '../../conversation/account/allowed-output.ts';
 import type { TryAccount, TryEnd, TryStart } from '../../conversation/account/payer.ts';
-import type { GatewayError } from '../../conversation/errors.ts';
+import { type GatewayError, isStopped } from '../../conversation/errors.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { estimatedTokens } from '../../conversation/usage.ts';
@@ -119,6 +119,7 @@ export function wholeEnd({ error, complete, pending }: Digest): TryEnd {
 export function endOf(error: GatewayError): TryEnd {
   if (isHedgeLost(error)) return 'hedge_lost';
   if (error.status === 499) return 'client_gone';
+  if (isStopped(error)) return 'stopped';
   return error.kind === 'timeout' ? 'timeout' : 'cut';
 }
 
