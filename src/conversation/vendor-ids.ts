@@ -45,20 +45,37 @@ const FILE_IN_URL = /(?:fileid|mm_file|ms):\/\/([\w.-]+)/g;
 /** All that a request of any protocol names, however deep. Linear in the size of the value. */
 export function vendorIdsNamed(value: Json | undefined): VendorIds {
   const ids = new Map<string, VendorIdKind>();
+  walk(
+    value,
+    (name, member) => {
+      namedBy(name, member, ids);
+      return true;
+    },
+    (text) => {
+      if (!FILE_URL.test(text)) return;
+      for (const [, id] of text.matchAll(FILE_IN_URL)) ids.set(id!, 'file');
+    },
+  );
+  return ids;
+}
+
+/** Shows every member of every object, and every text. @param enters is what a member holds looked through, too? */
+function walk(
+  value: Json | undefined,
+  enters: (name: string, member: Json | undefined, object: JsonObject) => boolean,
+  onText: (text: string) => void = () => {},
+): void {
   const open: (Json | undefined)[] = [value];
   while (open.length > 0) {
     const one = open.pop();
-    if (Array.isArray(one)) for (const item of one) open.push(item);
+    if (typeof one === 'string') onText(one);
+    else if (Array.isArray(one)) for (const item of one) open.push(item);
     else if (isObject(one)) {
       for (const [name, member] of Object.entries(one)) {
-        namedBy(name, member, ids);
-        if (member !== null) open.push(member);
+        if (enters(name, member, one)) open.push(member);
       }
-    } else if (typeof one === 'string' && FILE_URL.test(one)) {
-      for (const [, id] of one.matchAll(FILE_IN_URL)) ids.set(id!, 'file');
     }
   }
-  return ids;
 }
 
 function namedBy(name: string, member: Json | undefined, ids: Map<string, VendorIdKind>): void {
@@ -126,17 +143,11 @@ const OTHERS: ReadonlySet<string> = new Set([
  */
 export function vendorIdsIssued(value: Json | undefined): VendorIds {
   const ids = new Map<string, VendorIdKind>();
-  const open: (Json | undefined)[] = [value];
-  while (open.length > 0) {
-    const one = open.pop();
-    if (Array.isArray(one)) for (const item of one) open.push(item);
-    if (!isObject(one)) continue;
-    for (const [name, member] of Object.entries(one)) {
-      if (OTHERS.has(name)) continue;
-      if (name !== 'file_id' || isMadeByCode(one)) namedBy(name, member, ids);
-      if (typeof member === 'object') open.push(member);
-    }
-  }
+  walk(value, (name, member, object) => {
+    if (OTHERS.has(name)) return false;
+    if (name !== 'file_id' || isMadeByCode(object)) namedBy(name, member, ids);
+    return true;
+  });
   return ids;
 }
 

@@ -6,11 +6,17 @@ import { ExchangeSession } from '../gateway/tries/exchange-session.ts';
 import { affordableTargets } from '../gateway/tries/open-account.ts';
 import { retry } from '../gateway/tries/retry.ts';
 import type { AttemptEvents, Exchange, FailedOutcome } from '../gateway/types.ts';
-import { permittedTargets, plainRequest, route, targetsForNamed } from '../routing/index.ts';
+import {
+  permittedTargets,
+  plainRequest,
+  type RoutedTarget,
+  route,
+  targetsForNamed,
+} from '../routing/index.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { attempt } from './attempt.ts';
 import { answerResponse } from './response.ts';
-import type { EndpointRequest, RunningEndpoint } from './types.ts';
+import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from './types.ts';
 
 interface RunOptions {
   readonly onRetry: (failed: FailedOutcome) => void;
@@ -52,7 +58,21 @@ export async function answered(
     onSend: () => summary.sent(),
     onKeyRefused: options.onKeyRefused,
   };
-  const outcome = await retry(
+  const outcome = await triedAt(running, targets, options.onRetry, equals);
+  return outcome.kind === 'failed'
+    ? failedResponse({ exchange, summary, secrets }, outcome)
+    : answerResponse(running, outcome, options.onStream);
+}
+
+/** The tries at these targets; a request that no protocol describes is neither hedged nor mended. */
+export function triedAt(
+  running: RunningEndpoint,
+  targets: readonly RoutedTarget[],
+  onRetry: RunOptions['onRetry'],
+  equals?: number,
+): Promise<AnswerOutcome | FailedOutcome> {
+  const { exchange, services, session, summary } = running;
+  return retry<AnswerOutcome>(
     {
       signal: exchange.signal,
       session,
@@ -63,15 +83,12 @@ export async function answered(
       onHedge: () => {},
       discard: () => {},
       canRepair: () => false,
-      onRetry: options.onRetry,
+      onRetry,
       onOutcome: (outcome, tries) => summary.hopEnded(outcome, tries),
     },
     targets,
     equals,
   );
-  return outcome.kind === 'failed'
-    ? failedResponse({ exchange, summary, secrets }, outcome)
-    : answerResponse(running, outcome, options.onStream);
 }
 
 /** For rules these requests are of the OpenAI protocol; of their size only the length of the body is known. */

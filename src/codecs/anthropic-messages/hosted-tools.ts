@@ -1,9 +1,9 @@
 /** Decodes and encodes calls and results of hosted tools, and citations, for Messages. */
 
 import type { Notes } from '../../conversation/notes.ts';
-import type { Block, Citation, OpaqueBlock, ToolResultBlock } from '../../conversation/types.ts';
+import type { Block, Citation, ToolResultBlock } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { objects, ownWire, string, wireOf } from './wire.ts';
+import { objects, ownWire, text, wireOf } from './wire.ts';
 
 /** `web_search_tool_result`, `mcp_tool_result`, …, but not `tool_result`. */
 export const isHostedResult = (type: string): boolean => type.endsWith('_tool_result');
@@ -20,21 +20,24 @@ export function decodeHostedContent(content: Json | undefined): readonly Block[]
 
 /** Does a hosted result report that the tool failed? */
 export function isHostedError(content: Json | undefined): boolean {
-  return isObject(content) && string(content.type)?.endsWith('_error') === true;
+  return isObject(content) && text(content.type)?.endsWith('_error') === true;
 }
 
 function readable(value: JsonObject): Block {
-  const type = string(value.type) ?? 'unknown';
+  const type = text(value.type) ?? 'unknown';
   if (type === 'text' && typeof value.text === 'string') {
     return { type: 'text', text: value.text, wire: wireOf(value) };
   }
-  const text = textOf(type, value);
-  const block: OpaqueBlock = { type: 'opaque', name: type, wire: wireOf(value) };
-  return text === undefined || text === '' ? block : { ...block, text };
+  return {
+    type: 'opaque',
+    name: type,
+    text: textOf(type, value) || undefined,
+    wire: wireOf(value),
+  };
 }
 
 function textOf(type: string, value: JsonObject): string | undefined {
-  const code = string(value.error_code);
+  const code = text(value.error_code);
   if (code !== undefined) return `Error: ${code}`;
   switch (type) {
     case 'web_search_result':
@@ -42,7 +45,7 @@ function textOf(type: string, value: JsonObject): string | undefined {
     case 'web_fetch_result':
       return lines(value.url, isObject(value.content) ? documentText(value.content) : undefined);
     case 'advisor_result':
-      return string(value.text);
+      return text(value.text);
     case 'tool_search_tool_search_result':
       return lines(...objects(value.tool_references).map((reference) => reference.tool_name));
     default:
@@ -111,7 +114,7 @@ function collect(value: Json, into: JsonObject[]): void {
     return;
   }
   if (!isObject(value)) return;
-  const url = string(value.url) ?? string(value.link);
+  const url = text(value.url) ?? text(value.link);
   if (url === undefined) {
     for (const key of ['action', 'sources', 'results']) {
       if (value[key] !== undefined) collect(value[key], into);
@@ -120,22 +123,19 @@ function collect(value: Json, into: JsonObject[]): void {
   }
   into.push({
     type: 'web_search_result',
-    title: string(value.title) ?? url,
+    title: text(value.title) ?? url,
     url,
-    encrypted_content: string(value.encrypted_content) ?? '',
-    page_age: string(value.page_age) ?? null,
+    encrypted_content: text(value.encrypted_content) ?? '',
+    page_age: text(value.page_age) ?? null,
   });
 }
 
 /** Decodes a citation without its offsets, which in Messages count within the source, not the answer. */
 export function decodeCitation(value: JsonObject): Citation {
-  const url = string(value.url) ?? string(value.source);
-  const title = string(value.title) ?? string(value.document_title);
-  const citedText = string(value.cited_text);
   return {
-    ...(url === undefined ? {} : { url }),
-    ...(title === undefined ? {} : { title }),
-    ...(citedText === undefined ? {} : { citedText }),
+    url: text(value.url) ?? text(value.source),
+    title: text(value.title) ?? text(value.document_title),
+    citedText: text(value.cited_text),
     wire: wireOf(value),
   };
 }
@@ -175,9 +175,9 @@ export function hostedCallId(id: string): string {
 
 /** The input of a web search in the form of Messages: `{"query": …}`. */
 function searchInput(input: Json | undefined): JsonObject {
-  if (!isObject(input)) return { query: string(input) ?? '' };
+  if (!isObject(input)) return { query: text(input) ?? '' };
   if (typeof input.query === 'string') return { query: input.query };
   if (isObject(input.action)) return searchInput(input.action);
   const first = Array.isArray(input.queries) ? input.queries[0] : undefined;
-  return { query: string(first) ?? string(input.url) ?? '' };
+  return { query: text(first) ?? text(input.url) ?? '' };
 }

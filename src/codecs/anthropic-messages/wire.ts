@@ -5,7 +5,7 @@ import type { CacheMark, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
 
-export { objects } from '../../lib/json/typed-reads.ts';
+export { flag, number, object, objects, text } from '../../lib/json/typed-reads.ts';
 
 export const PROTOCOL = 'anthropic-messages';
 
@@ -50,9 +50,3 @@ export function encodeCache(mark: CacheMark | undefined): JsonObject | undefined
   if (mark === undefined) return undefined;
   return mark.ttl === undefined ? { type: 'ephemeral' } : { type: 'ephemeral', ttl: mark.ttl };
 }
-
-export const string = (value: Json | undefined): string | undefined =>
-  typeof value === 'string' ? value : undefined;
-
-export const number = (value: Json | undefined): number | undefined =>
-  typeof value === 'number' ? value : undefined;

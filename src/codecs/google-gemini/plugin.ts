@@ -34,7 +34,7 @@ export function geminiPlugin({ serve, countTokens, errors }: GeminiOptions) {
     const asked: Asked = {
       body: (bytes) => withAddress(bytes, model, stream),
       search: rest,
-      ...(key === undefined ? {} : { key }),
+      key,
     };
     if (method === 'countTokens') return countTokens(request, googleGemini, asked);
     const response = await serve(request, googleGemini, asked);

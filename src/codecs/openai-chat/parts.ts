@@ -162,26 +162,23 @@ function decodeMedia(
     if (url === undefined) {
       throw invalid(`Missing required parameter: '${where}.image_url.url'.`, `${where}.image_url`);
     }
-    const detail = text(image?.detail);
     return {
       type: 'media',
       media: 'image',
       source: sourceOfUrl(url),
-      ...(detail === undefined ? {} : { detail }),
+      detail: text(image?.detail),
       ...cacheOf(part),
     };
   }
   if (type === 'image' || type === 'document') {
     const source = sourceOfMessages(object(part.source) ?? {});
     if (source === undefined) return undefined;
-    const title = text(part.title);
-    const context = text(part.context);
     return {
       type: 'media',
       media: type,
       source,
-      ...(title !== undefined && { title }),
-      ...(context !== undefined && { context }),
+      title: text(part.title),
+      context: text(part.context),
       ...cacheOf(part),
     };
   }
@@ -223,7 +220,6 @@ function sourceOfMessages(source: JsonObject): MediaSource | undefined {
 function decodeFile(file: JsonObject): MediaBlock | undefined {
   const data = text(file.file_data);
   const id = text(file.file_id);
-  const filename = text(file.filename);
   const source: MediaSource | undefined =
     data !== undefined
       ? data.startsWith('data:') || data.startsWith('http')
@@ -238,7 +234,7 @@ function decodeFile(file: JsonObject): MediaBlock | undefined {
     type: 'media',
     media: image ? 'image' : 'document',
     source,
-    ...(filename === undefined ? {} : { filename }),
+    filename: text(file.filename),
   };
 }
 
@@ -312,13 +308,11 @@ export function decodeAnnotations(value: unknown): readonly Citation[] {
     if (annotation === undefined || annotation.type !== 'url_citation') continue;
     const cited = object(annotation.url_citation) ?? annotation;
     out.push({
-      ...(compact({
-        url: text(cited.url),
-        title: text(cited.title),
-        citedText: text(cited.content),
-        start: number(cited.start_index),
-        end: number(cited.end_index),
-      }) as Citation),
+      url: text(cited.url),
+      title: text(cited.title),
+      citedText: text(cited.content),
+      start: number(cited.start_index),
+      end: number(cited.end_index),
       wire: { protocol: PROTOCOL, value: annotation },
     });
   }
@@ -378,11 +372,10 @@ export function decodeImages(value: Json | undefined): readonly MediaBlock[] {
 export function decodeAudio(value: Json | undefined): Block | undefined {
   const audio = object(value);
   if (audio === undefined) return undefined;
-  const transcript = text(audio.transcript);
   return {
     type: 'opaque',
     name: 'audio',
-    ...(transcript === undefined || transcript === '' ? {} : { text: transcript }),
+    text: text(audio.transcript) || undefined,
     wire: wireOf(audio),
   };
 }

@@ -49,7 +49,7 @@ export function detailsSeal(details: readonly Json[], provider?: string): Sealed
   if (kind === undefined) return undefined;
   return {
     protocol: PROTOCOL,
-    ...(provider ? { provider } : {}),
+    provider,
     kind,
     value: JSON.stringify(details),
   };
@@ -108,8 +108,8 @@ export function decodeReasoning(
   return {
     type: 'reasoning',
     text: visible,
-    ...(onlySummaries(details) && detailsText(details) !== '' ? { summary: true } : {}),
-    ...(sealed === undefined ? {} : { sealed }),
+    summary: (onlySummaries(details) && detailsText(details) !== '') || undefined,
+    sealed,
   };
 }
 
@@ -205,12 +205,5 @@ export function hasSeal(details: readonly Json[]): boolean {
 export function callSeal(call: JsonObject, provider?: string) {
   const signature = text(object(object(call.extra_content)?.google)?.thought_signature);
   if (!signature) return {};
-  return {
-    sealed: {
-      protocol: PROTOCOL,
-      ...(provider ? { provider } : {}),
-      kind: 'signature',
-      value: signature,
-    },
-  } as const;
+  return { sealed: { protocol: PROTOCOL, provider, kind: 'signature', value: signature } } as const;
 }

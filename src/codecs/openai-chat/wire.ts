@@ -4,7 +4,7 @@ import { wireNodes } from '../../conversation/edit.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
 
-export { compact, flag, list, object, text } from '../../lib/json/typed-reads.ts';
+export { compact, flag, list, number, object, text } from '../../lib/json/typed-reads.ts';
 
 export const PROTOCOL = 'openai-chat';
 
@@ -12,9 +12,6 @@ export const PROTOCOL = 'openai-chat';
 export const NAME_LIMIT = 64;
 
 export const { wireOf, ownWire, ownResidue, isOwn } = wireNodes(PROTOCOL);
-
-export const number = (value: unknown): number | undefined =>
-  typeof value === 'number' ? value : undefined;
 
 export function without(value: JsonObject, keys: Iterable<string>): JsonObject {
   const copy: Record<string, Json | undefined> = { ...value };

@@ -4,7 +4,7 @@ import { wireNodes } from '../../conversation/edit.ts';
 import type { Wire } from '../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../lib/json/json.ts';
 
-export { compact, objects } from '../../lib/json/typed-reads.ts';
+export { compact, flag, number, object, objects, text } from '../../lib/json/typed-reads.ts';
 
 export const PROTOCOL = 'openai-responses';
 
@@ -12,24 +12,6 @@ export const { wireOf, ownWire } = wireNodes(PROTOCOL);
 
 export function ownResidue(node: { readonly residue?: Wire }): JsonObject | undefined {
   const value = node.residue?.protocol === PROTOCOL ? node.residue.value : undefined;
-  return isObject(value) ? value : undefined;
-}
-
-/** The member if it is a string. */
-export function text(object: JsonObject, key: string): string | undefined {
-  const value = object[key];
-  return typeof value === 'string' ? value : undefined;
-}
-
-/** The member if it is a number. */
-export function number(object: JsonObject, key: string): number | undefined {
-  const value = object[key];
-  return typeof value === 'number' ? value : undefined;
-}
-
-/** The member if it is an object. */
-export function object(parent: JsonObject, key: string): JsonObject | undefined {
-  const value = parent[key];
   return isObject(value) ? value : undefined;
 }
 

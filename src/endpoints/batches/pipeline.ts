@@ -16,7 +16,6 @@ import { ownHeaders } from '../../gateway/response-headers.ts';
 import { errorOf, failedResponse } from '../../gateway/responses.ts';
 import { ExchangeSession } from '../../gateway/tries/exchange-session.ts';
 import { accountOf } from '../../gateway/tries/open-account.ts';
-import { retry } from '../../gateway/tries/retry.ts';
 import type { Account, Exchange, FailedOutcome } from '../../gateway/types.ts';
 import { asBuffer } from '../../lib/bytes/bytes.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
@@ -30,6 +29,7 @@ import type { Endpoint } from '../endpoint.ts';
 import { FormSpool } from '../form/spool.ts';
 import type { EndpointOptions } from '../pipeline.ts';
 import { answerResponse } from '../response.ts';
+import { triedAt } from '../run-request.ts';
 import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from '../types.ts';
 import { UsageScan } from '../usage.ts';
 import { type FoundRequest, linesOf, messagesBatch, RequestSums } from './batch-requests.ts';
@@ -286,28 +286,10 @@ class Run {
       beginTry: (target, key, number) =>
         creation.pays ? tries.begin(target, key, number, models(target.provider) ?? []) : undefined,
     });
-    const { session } = running;
-    const { signal } = this.#exchange;
-    const { upstream, room } = this.#services;
     const { upstreamKey } = creation;
     const outcome =
       upstreamKey === undefined
-        ? await retry(
-            {
-              signal,
-              session,
-              upstream,
-              room,
-              attempt: (routed, lease, number) => attempt(running, routed, lease, number),
-              mayHedge: false,
-              onHedge: () => {},
-              discard: () => {},
-              canRepair: () => false,
-              onRetry: this.#options.onRetry,
-              onOutcome: (outcome, tries) => this.summary.hopEnded(outcome, tries),
-            },
-            first,
-          )
+        ? await triedAt(running, first, this.#options.onRetry)
         : await this.#tryAt(running, first[0]!, upstreamKey);
     if (outcome.kind === 'failed')
       return this.#failed(running, withoutEndpoint(outcome, status, path));

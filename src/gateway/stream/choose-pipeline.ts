@@ -4,11 +4,10 @@ import type { StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { editOf } from '../tries/edit-answer.ts';
 import type { Reading } from '../types.ts';
-import { EditedFrames } from './edited-frames.ts';
+import { EditedFrames, EditedInput } from './edited-frames.ts';
 import { withFastPath } from './fast/fast-translator.ts';
 import { Passthrough } from './passthrough.ts';
 import type { ClientSide, StreamPipeline } from './pipeline.ts';
-import { PreviousResponsePipeline } from './previous-response.ts';
 import { BoundedFrame, type Bounds } from './quiet-bytes.ts';
 import { Translator, type TranslatorOptions } from './translator.ts';
 
@@ -27,7 +26,7 @@ function withPreviousId(
   const edit = reading.attempt.protocol.withPreviousResponseId;
   if (edit === undefined) return pipeline;
   const limit = new BoundedFrame(boundsOf(reading));
-  return new PreviousResponsePipeline(pipeline, (json) => edit(json, previous, 'frame'), limit);
+  return new EditedInput(pipeline, { json: (json, of) => edit(json, previous, of) }, limit);
 }
 
 function edited(reading: Reading, pipeline: StreamPipeline): StreamPipeline {

@@ -1,4 +1,4 @@
-/** A step behind a pipeline: the client gets its frames with a change, such as without usage that it did not ask for. */
+/** Steps that change frames: in front of a pipeline, or behind it, such as taking out usage that the client did not ask for. */
 
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import { type FrameLimit, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
@@ -55,6 +55,38 @@ export class FrameEditor {
     const { hidden } = this.#edit;
     const hides = hidden !== undefined && utf8.decode(pending).includes(`"${hidden}"`);
     return pending === undefined || hides ? '' : pending;
+  }
+}
+
+/** The editor in front of a pipeline: the vendor's frames are read, recorded and stored with the change. */
+export class EditedInput extends PipelineDecorator<StreamPipeline> {
+  readonly #editor: FrameEditor;
+
+  constructor(inner: StreamPipeline, edit: EditAnswer, limit: FrameLimit) {
+    super(inner);
+    this.#editor = new FrameEditor(edit, limit);
+  }
+
+  push(chunk: Uint8Array): Output {
+    return this.#passed(this.#editor.shown(chunk));
+  }
+
+  end(): Output {
+    if (this.failure !== undefined) return '';
+    return concat([this.#passed(this.#editor.rest()), this.inner.end()]);
+  }
+
+  #passed(shown: Output): Output {
+    if (shown.length === 0) return '';
+    return this.inner.push(typeof shown === 'string' ? encoder.encode(shown) : shown);
+  }
+
+  get failure() {
+    return this.#editor.broken ?? this.inner.failure;
+  }
+
+  get error() {
+    return this.inner.error;
   }
 }
 

@@ -6,6 +6,9 @@ import { put } from './json-members.ts';
 export const text = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined;
 
+export const number = (value: unknown): number | undefined =>
+  typeof value === 'number' ? value : undefined;
+
 export const flag = (value: unknown): boolean | undefined =>
   typeof value === 'boolean' ? value : undefined;
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import { withPreviousResponseId } from '../../../src/codecs/openai-responses/stream/previous-response-id.ts';
+import { EditedInput } from '../../../src/gateway/stream/edited-frames.ts';
 import type { StreamPipeline } from '../../../src/gateway/stream/pipeline.ts';
-import { PreviousResponsePipeline } from '../../../src/gateway/stream/previous-response.ts';
 import { expectLinear } from '../../support/growth.ts';
 
 describe('withPrevious', () => {
@@ -65,9 +65,9 @@ test('frames of a stream arrive as they are but for response objects, cut anywhe
   const bytes = Buffer.from(given);
   for (let cut = 1; cut < bytes.length; cut++) {
     const inner = { push: (chunk: Uint8Array) => Buffer.from(chunk), end: () => '' };
-    const pipeline = new PreviousResponsePipeline(
+    const pipeline = new EditedInput(
       inner as unknown as StreamPipeline,
-      (json) => withPreviousResponseId(json, 'resp_1', 'frame'),
+      { json: (json) => withPreviousResponseId(json, 'resp_1', 'frame') },
       { bytes: 1e6, error: () => new Error('long') },
     );
     const parts = [
@@ -80,9 +80,9 @@ test('frames of a stream arrive as they are but for response objects, cut anywhe
 });
 
 test('an event without end is not waited for', () => {
-  const pipeline = new PreviousResponsePipeline(
+  const pipeline = new EditedInput(
     { push: () => '', end: () => '' } as unknown as StreamPipeline,
-    (json) => json,
+    { json: (json) => json },
     {
       bytes: 100,
       error: () => new Error('long'),

@@ -6,7 +6,7 @@ import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
-import { string, TOOL_NAME_LIMIT, wireOf } from '../wire.ts';
+import { TOOL_NAME_LIMIT, text, wireOf } from '../wire.ts';
 import { VENDOR_FIELDS } from './client-view.ts';
 import { decodeErrorBody } from './errors.ts';
 import { decodeFinish, decodeStopDetails } from './finish-reason.ts';
@@ -55,19 +55,15 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   }
   const reader = upstreamReader(context);
   const blocks = body.content.flatMap((item, i) => decodeBlock(item, `content.${i}`, reader) ?? []);
-  const usage = decodeUsage(body.usage);
-  const rest = replyRest(body);
-  const sequence = string(body.stop_sequence);
-  const details = decodeStopDetails(body.stop_details);
   const reply: Reply = {
-    id: string(body.id) ?? '',
-    model: string(body.model) ?? context.target.model,
+    id: text(body.id) ?? '',
+    model: text(body.model) ?? context.target.model,
     blocks,
     finish: decodeFinish(body.stop_reason),
-    ...(sequence === undefined ? {} : { stopSequence: sequence }),
-    ...(details === undefined ? {} : { details }),
-    ...(usage === undefined ? {} : { usage }),
-    ...(rest === undefined ? {} : { rest }),
+    stopSequence: text(body.stop_sequence),
+    details: decodeStopDetails(body.stop_details),
+    usage: decodeUsage(body.usage),
+    rest: replyRest(body),
     wire: wireOf(body),
   };
   bodies.set(reply, body);

@@ -7,7 +7,7 @@ import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import type { Digest } from '../../codec.ts';
-import { objects, string } from '../wire.ts';
+import { objects, text } from '../wire.ts';
 import { decodeErrorBody } from './errors.ts';
 import { decodeFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
@@ -20,15 +20,14 @@ export function digestReply(body: Json): Digest {
     return { complete: false, semantic: false, error, ...(usage && { usage, counted: true }) };
   }
   const complete = typeof body.stop_reason === 'string';
-  const usage = decodeUsage(body.usage);
   return {
     complete,
     semantic: objects(body.content).some(hasContent),
     answered: objects(body.content).some((block) => hasContent(block) && !isThinking(block)),
-    ...(complete ? { texts: plainTexts(body.content) } : {}),
-    ...(usage === undefined ? {} : { usage }),
-    model: string(body.model),
-    ...(complete ? { finish: decodeFinish(body.stop_reason) } : {}),
+    texts: complete ? plainTexts(body.content) : undefined,
+    usage: decodeUsage(body.usage),
+    model: text(body.model),
+    finish: complete ? decodeFinish(body.stop_reason) : undefined,
   };
 }
 
@@ -69,7 +68,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
       case 'message_start':
         if (!isObject(event.message)) break;
         usage = mergeUsage(usage, event.message.usage);
-        model = string(event.message.model);
+        model = text(event.message.model);
         break;
       case 'content_block_start':
         semantic ||= isObject(event.content_block) && hasContent(event.content_block);
@@ -100,13 +99,12 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   return {
     complete,
     semantic,
-    ...(counts === undefined
-      ? {}
-      : { usage: counted ? counts : { ...counts, unknown: 'output' }, counted }),
-    ...(model === undefined ? {} : { model }),
-    ...(finish === undefined ? {} : { finish }),
-    ...(error === undefined ? {} : { error }),
-    ...(unsaid ? { unsaid } : {}),
+    usage: counted ? counts : counts && { ...counts, unknown: 'output' },
+    counted: counts && counted,
+    model,
+    finish,
+    error,
+    unsaid: unsaid || undefined,
   };
 }
 

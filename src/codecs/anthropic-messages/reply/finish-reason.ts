@@ -3,7 +3,7 @@
 import type { FinishDetails, FinishReason } from '../../../conversation/events.ts';
 import { isObject, type Json } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { PROTOCOL, string } from '../wire.ts';
+import { PROTOCOL, text } from '../wire.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -23,8 +23,8 @@ export function decodeFinish(reason: Json | undefined): FinishReason {
 /** The `stop_details` of an answer: why it was refused. */
 export function decodeStopDetails(value: Json | undefined): FinishDetails | undefined {
   if (value === undefined || value === null) return undefined;
-  const explanation = isObject(value) ? string(value.explanation) : undefined;
-  return { protocol: PROTOCOL, value, ...(explanation === undefined ? {} : { explanation }) };
+  const explanation = isObject(value) ? text(value.explanation) : undefined;
+  return { protocol: PROTOCOL, value, explanation };
 }
 
 /** The `stop_details` for a client; of another protocol's details, the explanation of a refusal. */

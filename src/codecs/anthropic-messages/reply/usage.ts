@@ -3,7 +3,7 @@
 import { bothCounts, tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
-import { number, string } from '../wire.ts';
+import { number, text } from '../wire.ts';
 
 /** The `usage` of a message; undefined for other values. Its output tokens include thinking, its input excludes caches. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
@@ -19,9 +19,9 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   const cacheWrite1h = tokenCount(creation.ephemeral_1h_input_tokens);
   const hosted = counts(value.server_tool_use);
   // Fast mode has prices of its own, whatever the tier: https://platform.claude.com/docs/en/build-with-claude/fast-mode
-  const tier = value.speed === 'fast' ? 'fast' : string(value.service_tier);
+  const tier = value.speed === 'fast' ? 'fast' : text(value.service_tier);
   // `global` and `not_available` (https://platform.claude.com/docs/en/manage-claude/data-residency) have no prices of their own.
-  const region = string(value.inference_geo);
+  const region = text(value.inference_geo);
   const both = bothCounts(input, output, undefined);
   return {
     ...both,

@@ -12,7 +12,7 @@ import {
   isHostedError,
   isHostedResult,
 } from '../hosted-tools.ts';
-import { BILLING_HEADER, decodeCache, objects, PROTOCOL, string, wireOf } from '../wire.ts';
+import { BILLING_HEADER, decodeCache, objects, PROTOCOL, text, wireOf } from '../wire.ts';
 
 /** How to decode blocks: tool names, the maker of seals, and what to do with broken blocks. */
 export interface BlockReader {
@@ -71,16 +71,13 @@ export function decodeBlock(value: Json, path: string, reader: BlockReader): Blo
   const type = value.type;
   if (typeof type !== 'string') {
     if (reader.lenient) return undefined;
-    refuse(
-      `${path}.type`,
-      type === undefined ? 'Field required' : 'Input should be a valid string',
-    );
+    refuse(`${path}.type`, problem(type));
   }
   switch (type) {
     case 'text':
       return decodeText(value, path, reader);
     case 'thinking':
-      return sealedBlock(value, string(value.thinking) ?? '', 'signature', value.signature, reader);
+      return sealedBlock(value, text(value.thinking) ?? '', 'signature', value.signature, reader);
     case 'redacted_thinking':
       return sealedBlock(value, '', 'redacted', value.data, reader);
     case 'tool_use':
@@ -98,21 +95,17 @@ export function decodeBlock(value: Json, path: string, reader: BlockReader): Blo
 }
 
 function decodeText(value: JsonObject, path: string, reader: BlockReader): Block | undefined {
-  const text = value.text;
-  if (typeof text !== 'string') {
+  const words = text(value.text);
+  if (words === undefined) {
     if (reader.lenient) return undefined;
-    refuse(
-      `${path}.text`,
-      text === undefined ? 'Field required' : 'Input should be a valid string',
-    );
+    refuse(`${path}.text`, problem(value.text));
   }
   const citations = objects(value.citations);
-  const cache = decodeCache(value.cache_control);
   return {
     type: 'text',
-    text,
-    ...(citations.length > 0 ? { citations: citations.map(decodeCitation) } : {}),
-    ...(cache ? { cache } : {}),
+    text: words,
+    citations: citations.length > 0 ? citations.map(decodeCitation) : undefined,
+    cache: decodeCache(value.cache_control),
     wire: wireOf(value),
   };
 }
@@ -123,34 +116,33 @@ function decodeText(value: JsonObject, path: string, reader: BlockReader): Block
  */
 function sealedBlock(
   value: JsonObject,
-  text: string,
+  words: string,
   kind: Sealed['kind'],
   seal: Json | undefined,
   reader: BlockReader,
 ): Block {
   const carried = typeof seal === 'string' ? openSeal(seal) : undefined;
   if (carried !== undefined) {
-    return { type: 'reasoning', text, sealed: carried, residue: wireOf(value) };
+    return { type: 'reasoning', text: words, sealed: carried, residue: wireOf(value) };
   }
   const sealed: Sealed = {
     protocol: PROTOCOL,
-    ...(reader.provider === undefined ? {} : { provider: reader.provider }),
+    provider: reader.provider,
     kind,
-    value: string(seal) ?? '',
+    value: text(seal) ?? '',
   };
-  return { type: 'reasoning', text, sealed, wire: wireOf(value) };
+  return { type: 'reasoning', text: words, sealed, wire: wireOf(value) };
 }
 
 function decodeCall(type: string, value: JsonObject, path: string, reader: BlockReader): Block {
-  const flat = string(value.name);
-  const id = string(value.id);
+  const flat = text(value.name);
+  const id = text(value.id);
   if (!reader.lenient) {
     if (id === undefined) refuse(`${path}.id`, problem(value.id));
     if (flat === undefined) refuse(`${path}.name`, problem(value.name));
   }
   const { name, namespace, kind } = reader.toolName(flat ?? '');
   const input = value.input === undefined ? '' : JSON.stringify(value.input);
-  const cache = decodeCache(value.cache_control);
   // GLM sends `server_tool_use` for functions of the client.
   const isClients =
     type === 'tool_use' || (type === 'server_tool_use' && reader.isClientTool(name));
@@ -162,11 +154,11 @@ function decodeCall(type: string, value: JsonObject, path: string, reader: Block
       (reader.lenient ? id : unwrapCallId(id!)) ??
       (typeof value.id === 'number' ? String(value.id) : ''),
     name,
-    ...(namespace === undefined ? {} : { namespace }),
+    namespace,
     kind,
     input: kind === 'custom' ? unwrapFreeform(input) : input,
     by: isClients ? 'client' : 'provider',
-    ...(cache ? { cache } : {}),
+    cache: decodeCache(value.cache_control),
     ...(whole ? { wire: wireOf(value) } : { residue: wireOf(value) }),
   };
 }
@@ -175,12 +167,11 @@ const problem = (value: Json | undefined) =>
   value === undefined ? 'Field required' : 'Input should be a valid string';
 
 function decodeResult(value: JsonObject, path: string, reader: BlockReader): Block {
-  const callId = string(value.tool_use_id);
+  const callId = text(value.tool_use_id);
   if (callId === undefined && !reader.lenient) {
     refuse(`${path}.tool_use_id`, problem(value.tool_use_id));
   }
   const content = value.content ?? [];
-  const cache = decodeCache(value.cache_control);
   return {
     type: 'tool-result',
     callId:
@@ -190,7 +181,7 @@ function decodeResult(value: JsonObject, path: string, reader: BlockReader): Blo
     content: decodeContent(content, `${path}.content`, reader),
     isError: value.is_error === true,
     by: 'client',
-    ...(cache ? { cache } : {}),
+    cache: decodeCache(value.cache_control),
     ...(callId === undefined ? { residue: wireOf(value) } : { wire: wireOf(value) }),
   };
 }
@@ -198,7 +189,7 @@ function decodeResult(value: JsonObject, path: string, reader: BlockReader): Blo
 function decodeHostedResult(value: JsonObject): Block {
   return {
     type: 'tool-result',
-    callId: string(value.tool_use_id) ?? '',
+    callId: text(value.tool_use_id) ?? '',
     kind: 'function',
     content: decodeHostedContent(value.content),
     isError: value.is_error === true || isHostedError(value.content),
@@ -208,13 +199,7 @@ function decodeHostedResult(value: JsonObject): Block {
 }
 
 function opaque(type: string, value: JsonObject): Block {
-  const text = opaqueText(type, value);
-  return {
-    type: 'opaque',
-    name: type,
-    ...(text === undefined ? {} : { text }),
-    wire: wireOf(value),
-  };
+  return { type: 'opaque', name: type, text: opaqueText(type, value), wire: wireOf(value) };
 }
 
 function opaqueText(type: string, value: JsonObject): string | undefined {
@@ -228,11 +213,11 @@ function opaqueText(type: string, value: JsonObject): string | undefined {
     case 'tool_addition':
       return isObject(value.tool) ? loaded(value.tool) : undefined;
     case 'compaction':
-      return string(value.content);
+      return text(value.content);
     case 'document':
       return isObject(value.source)
         ? objects(value.source.content)
-            .map((part) => string(part.text) ?? '')
+            .map((part) => text(part.text) ?? '')
             .filter((part) => part !== '')
             .join('\n')
         : undefined;
@@ -242,7 +227,7 @@ function opaqueText(type: string, value: JsonObject): string | undefined {
 }
 
 function loaded(reference: JsonObject): string | undefined {
-  const name = string(reference.tool_name) ?? string(reference.name);
+  const name = text(reference.tool_name) ?? text(reference.name);
   return name === undefined ? undefined : `Tool ${name} is now available.`;
 }
 
@@ -264,29 +249,26 @@ export function decodeSystem(
 function decodeMedia(type: 'image' | 'document', value: JsonObject): MediaBlock | undefined {
   const source = isObject(value.source) ? decodeSource(value.source) : undefined;
   if (source === undefined) return undefined;
-  const cache = decodeCache(value.cache_control);
-  const title = string(value.title);
-  const context = string(value.context);
   return {
     type: 'media',
     media: type,
     source,
-    ...(title === undefined ? {} : { title }),
-    ...(context === undefined ? {} : { context }),
-    ...(cache ? { cache } : {}),
+    title: text(value.title),
+    context: text(value.context),
+    cache: decodeCache(value.cache_control),
     wire: wireOf(value),
   };
 }
 
 function decodeSource(source: JsonObject): MediaSource | undefined {
-  const data = string(source.data);
+  const data = text(source.data);
   switch (source.type) {
     case 'base64':
       return data === undefined
         ? undefined
         : {
             type: 'base64',
-            mediaType: string(source.media_type) ?? 'application/octet-stream',
+            mediaType: text(source.media_type) ?? 'application/octet-stream',
             data,
           };
     case 'url':
@@ -298,7 +280,7 @@ function decodeSource(source: JsonObject): MediaSource | undefined {
     case 'text':
       return data === undefined
         ? undefined
-        : { type: 'text', mediaType: string(source.media_type) ?? 'text/plain', text: data };
+        : { type: 'text', mediaType: text(source.media_type) ?? 'text/plain', text: data };
     case 'content':
       return contentSource(source.content);
     default:
@@ -311,6 +293,6 @@ function contentSource(content: Json | undefined): MediaSource | undefined {
   if (typeof content === 'string') return { type: 'text', mediaType: 'text/plain', text: content };
   const parts = objects(content);
   if (parts.length === 0 || parts.some((part) => part.type !== 'text')) return undefined;
-  const text = parts.map((part) => string(part.text) ?? '').join('\n');
-  return { type: 'text', mediaType: 'text/plain', text };
+  const lines = parts.map((part) => text(part.text) ?? '');
+  return { type: 'text', mediaType: 'text/plain', text: lines.join('\n') };
 }

@@ -8,7 +8,7 @@ import type {
   ToolChoice,
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { number, ownWire, string } from '../wire.ts';
+import { number, ownWire, text } from '../wire.ts';
 
 /** Top-level keys that are decoded; all others go to `settings.rest`. */
 const KNOWN = new Set([
@@ -57,8 +57,8 @@ export function decodeSettings(body: JsonObject, tools: readonly Tool[]): Settin
     reasoning: decodeReasoning(body.thinking, config.effort),
     format: decodeFormat(config.format) ?? decodeFormat(body.output_format),
     metadata: Object.keys(others).length > 0 ? others : undefined,
-    user: string(userId),
-    serviceTier: string(body.service_tier),
+    user: text(userId),
+    serviceTier: text(body.service_tier),
     rest: rest.length > 0 ? Object.fromEntries(rest) : undefined,
   });
 }
@@ -71,7 +71,7 @@ function decodeToolChoice(choice: JsonObject, tools: readonly Tool[]): ToolChoic
     case 'any':
       return { type: 'required' };
     case 'tool': {
-      const name = string(choice.name) ?? '';
+      const name = text(choice.name) ?? '';
       const hosted = tools.find((tool) => {
         const wire = tool.type === 'hosted' ? ownWire(tool) : undefined;
         return isObject(wire) && wire.name === name;
@@ -94,11 +94,11 @@ function decodeReasoning(
   const type = how?.type;
   return present<ReasoningSettings>({
     enabled: how === undefined ? undefined : type !== 'disabled',
-    effort: string(effort),
+    effort: text(effort),
     budget: number(how?.budget_tokens),
     // With between_tools the model decides the amount too.
     adaptive: type === 'adaptive' || type === 'between_tools' ? true : undefined,
-    display: string(how?.display),
+    display: text(how?.display),
   });
 }
 
@@ -106,6 +106,5 @@ function decodeFormat(format: Json | undefined): OutputFormat | undefined {
   if (!isObject(format) || format.type !== 'json_schema' || !isObject(format.schema)) {
     return undefined;
   }
-  const name = string(format.name);
-  return { type: 'schema', ...(name === undefined ? {} : { name }), schema: format.schema };
+  return { type: 'schema', name: text(format.name), schema: format.schema };
 }

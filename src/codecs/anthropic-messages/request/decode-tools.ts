@@ -3,7 +3,7 @@
 import { invalid } from '../../../conversation/errors.ts';
 import type { Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { decodeCache, string, wireOf } from '../wire.ts';
+import { decodeCache, flag, object, text, wireOf } from '../wire.ts';
 import { clientToolSchema } from './client-tool-schemas.ts';
 
 /** @throws GatewayError invalid_request for a tool that is no object, has no name, or has a schema of the wrong type */
@@ -18,10 +18,10 @@ export function decodeTools(tools: Json | undefined): readonly Tool[] {
 }
 
 function decodeTool(tool: JsonObject, path: string): Tool {
-  const type = string(tool.type);
+  const type = text(tool.type);
   // A client's function may have the name of a hosted tool; only the type distinguishes them.
   if (type !== undefined && type !== 'custom') return decodeTyped(type, tool);
-  const name = string(tool.name);
+  const name = text(tool.name);
   if (name === undefined) {
     throw invalid(
       `${path}.name: ${tool.name === undefined ? 'Field required' : 'Input should be a valid string'}`,
@@ -35,16 +35,14 @@ function decodeTool(tool: JsonObject, path: string): Tool {
       `${path}.input_schema`,
     );
   }
-  const description = string(tool.description);
-  const cache = decodeCache(tool.cache_control);
   return {
     type: 'function',
     name,
-    ...(description === undefined ? {} : { description }),
-    ...(isObject(schema) ? { schema } : {}),
-    ...(typeof tool.strict === 'boolean' ? { strict: tool.strict } : {}),
-    ...(cache ? { cache } : {}),
-    ...(tool.defer_loading === true ? { deferred: true } : {}),
+    description: text(tool.description),
+    schema: object(schema),
+    strict: flag(tool.strict),
+    cache: decodeCache(tool.cache_control),
+    deferred: tool.defer_loading === true || undefined,
     wire: wireOf(tool),
   };
 }
@@ -61,7 +59,7 @@ function decodeTyped(type: string, tool: JsonObject): Tool {
   if (client !== undefined) {
     return {
       type: 'function',
-      name: string(tool.name) ?? name,
+      name: text(tool.name) ?? name,
       description: client.description + screenSize(tool),
       schema: client.schema,
       wire: wireOf(tool),

@@ -11,7 +11,7 @@ import {
 } from '../../../conversation/tools/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { encodeCache, ownResidue, ownWire, rebuilt, string } from '../wire.ts';
+import { encodeCache, ownResidue, ownWire, rebuilt, text } from '../wire.ts';
 import { inputSchema } from './encode-schema.ts';
 
 /** The declarations for a target. Hosted tools that it does not run are left out with a note. */
@@ -27,7 +27,7 @@ export function encodeTools(
     const tool = tools[i]!;
     const encoded = ownWire(tool) ?? encodeTool(tool, `/tools/${i}`, names, target, notes);
     if (encoded === undefined) continue;
-    const name = isObject(encoded) ? string(encoded.name) : undefined;
+    const name = isObject(encoded) ? text(encoded.name) : undefined;
     if (name !== undefined && seen.has(name)) {
       notes.add('tool_dropped', `/tools/${i}`, `${name} is declared twice`);
       continue;
@@ -86,7 +86,7 @@ function encodeCustom(tool: CustomTool, where: string, names: ToolNames, notes: 
   const name = names.flat(tool.name, tool.namespace);
   noteRenamed(tool, name, where, notes);
   const format = flatToolFormat(tool.format);
-  const grammar = isObject(format) ? string(format.definition) : undefined;
+  const grammar = isObject(format) ? text(format.definition) : undefined;
   const parts = [tool.description, grammar && `The input follows this grammar:\n${grammar}`];
   const description = parts.filter((part) => part !== undefined && part !== '').join('\n\n');
   return {

@@ -7,7 +7,7 @@ import type { UpstreamContext } from '../../codec.ts';
 import { replyRest } from '../reply/decode-reply.ts';
 import { decodeFinish, decodeStopDetails } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
-import { string, wireOf } from '../wire.ts';
+import { text, wireOf } from '../wire.ts';
 
 const BRACE_CLOSE = 0x7d;
 
@@ -49,24 +49,21 @@ export function startEvent(
   context: UpstreamContext,
 ): StreamEvent {
   const counts = decodeUsage(usage);
-  const rest = replyRest(message);
   return {
     type: 'start',
-    id: string(message.id) ?? '',
-    model: string(message.model) ?? context.target.model,
-    ...(counts === undefined ? {} : { usage: { ...counts, unknown: 'output' } }),
-    ...(rest === undefined ? {} : { rest }),
+    id: text(message.id) ?? '',
+    model: text(message.model) ?? context.target.model,
+    usage: counts && { ...counts, unknown: 'output' },
+    rest: replyRest(message),
   };
 }
 
 export function finishEvent(change: JsonObject): StreamEvent {
-  const sequence = string(change.stop_sequence);
-  const details = decodeStopDetails(change.stop_details);
   return {
     type: 'finish',
     reason: decodeFinish(change.stop_reason),
-    ...(sequence === undefined ? {} : { stopSequence: sequence }),
-    ...(details === undefined ? {} : { details }),
+    stopSequence: text(change.stop_sequence),
+    details: decodeStopDetails(change.stop_details),
   };
 }
 

@@ -19,7 +19,7 @@ import { countsOutput, mergeUsage } from '../reply/digest.ts';
 import { decodeErrorBody } from '../reply/errors.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
-import { number, PROTOCOL, string, wireOf } from '../wire.ts';
+import { number, PROTOCOL, text, wireOf } from '../wire.ts';
 import {
   finishEvent,
   opaqueEvent,
@@ -95,7 +95,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
 
   #event(event: JsonObject, name: string): readonly StreamEvent[] {
     // Relays write errors of other protocols, and bare JSON.
-    const type = string(event.type) ?? (isObject(event.error) ? 'error' : name);
+    const type = text(event.type) ?? (isObject(event.error) ? 'error' : name);
     switch (type) {
       case 'ping':
         return NOTHING;
@@ -142,7 +142,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
 
   #openBlock(block: JsonObject, wireIndex: number): StreamEvent[] {
     const events = this.#closeBlock();
-    const type = string(block.type) ?? 'text';
+    const type = text(block.type) ?? 'text';
     const base = { index: this.#next++, wireIndex, hasDeltas: false };
     const start = (head: BlockHead): StreamEvent => ({
       type: 'block-start',
@@ -163,7 +163,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
         return events;
       }
       case 'thinking': {
-        const signature = string(block.signature);
+        const signature = text(block.signature);
         this.#open = { ...base, kind: 'thinking', textPrefix: '', signature };
         events.push(start({ type: 'reasoning' }));
         if (typeof block.thinking === 'string') events.push(...this.#delta(block.thinking));
@@ -183,12 +183,11 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
           ...(kind === 'custom' ? { heldInput: [] } : {}),
           ...(hasInput ? { startInput: JSON.stringify(block.input) } : {}),
         };
-        const ns = namespace === undefined ? {} : { namespace };
         // Claude Code and Anthropic's own clients take the input from deltas alone.
         const isOdd = hasInput && block.type === 'tool_use';
         const residue = wireOf(isOdd ? { ...block, input: {} } : block);
         const odd = isOdd ? ({ odd: true } as const) : {};
-        events.push(start({ type: 'tool-call', id, name, ...ns, kind, by, ...odd, residue }));
+        events.push(start({ type: 'tool-call', id, name, namespace, kind, by, ...odd, residue }));
         return events;
       }
       default:
@@ -224,13 +223,13 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     if (open === undefined) return NOTHING;
     switch (delta.type) {
       case 'text_delta':
-        return this.#delta(string(delta.text) ?? '');
+        return this.#delta(text(delta.text) ?? '');
       case 'thinking_delta':
-        return this.#delta(string(delta.thinking) ?? '');
+        return this.#delta(text(delta.thinking) ?? '');
       case 'input_json_delta':
-        return this.#delta(string(delta.partial_json) ?? '');
+        return this.#delta(text(delta.partial_json) ?? '');
       case 'signature_delta':
-        open.signature = string(delta.signature);
+        open.signature = text(delta.signature);
         return NOTHING;
       case 'citations_delta':
         return isObject(delta.citation)

@@ -85,14 +85,13 @@ class AnswerFacts {
       complete,
       semantic: this.#semantic,
       answered: this.#answered,
-      ...(complete && texts ? { texts: [texts] } : {}),
-      ...(this.#usage === undefined
-        ? {}
-        : { usage: { ...this.#usage, ...hosted }, counted: reason !== undefined }),
-      ...(this.#model === undefined ? {} : { model: this.#model }),
-      ...(complete ? { finish: decodeFinish(reason!, this.#calls) } : {}),
-      ...(error === undefined ? {} : { error }),
-      ...(this.#unsaid ? { unsaid: true } : {}),
+      texts: complete && texts ? [texts] : undefined,
+      usage: this.#usage && { ...this.#usage, ...hosted },
+      counted: this.#usage && reason !== undefined,
+      model: this.#model,
+      finish: complete ? decodeFinish(reason!, this.#calls) : undefined,
+      error,
+      unsaid: this.#unsaid || undefined,
     };
   }
 }

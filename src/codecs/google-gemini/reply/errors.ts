@@ -90,10 +90,10 @@ function made(
   const passing = kind === 'quota' || kind === 'context_overflow' ? false : undefined;
   // The name of the status says what the kind says, and only Google's clients know it.
   return new GatewayError(kind, message, {
-    ...(status >= 400 && status < 600 ? { status } : {}),
-    ...(reason ? { code: reason.toLowerCase() } : {}),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-    ...(details.length > 0 ? { details } : {}),
+    status: status >= 400 && status < 600 ? status : undefined,
+    code: reason?.toLowerCase(),
+    retryAfter,
+    details: details.length > 0 ? details : undefined,
     fromUpstream: true,
     retryable: hint ?? passing,
   });

@@ -41,7 +41,7 @@ export function decodeGrounding(
       if (source === undefined || !isNamed(source) || out.length >= MAX) continue;
       const [start, end] = [places.get(from), places.get(to)];
       const place = start === undefined || end === undefined ? {} : { start, end };
-      out.push({ ...source, ...place, ...(citedText === undefined ? {} : { citedText }) });
+      out.push({ ...source, ...place, citedText });
     }
   }
   return out;
@@ -50,9 +50,7 @@ export function decodeGrounding(
 function sourceOf(chunk: JsonObject): Citation {
   const source =
     object(chunk.web) ?? object(field(chunk, 'retrievedContext')) ?? object(chunk.maps) ?? {};
-  const url = text(source.uri);
-  const title = text(source.title);
-  return { ...(url === undefined ? {} : { url }), ...(title === undefined ? {} : { title }) };
+  return { url: text(source.uri), title: text(source.title) };
 }
 
 const isNamed = ({ url, title }: Citation): boolean => url !== undefined || title !== undefined;

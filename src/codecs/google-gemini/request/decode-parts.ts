@@ -36,7 +36,7 @@ export function sealOf(part: JsonObject, provider?: string): Sealed | undefined 
     const carried = openSeal(Buffer.from(value, 'base64').toString());
     if (carried !== undefined) return carried;
   }
-  return { protocol: PROTOCOL, ...(provider ? { provider } : {}), kind: 'signature', value };
+  return { protocol: PROTOCOL, provider, kind: 'signature', value };
 }
 
 /** Does the part carry an envelope, which no vendor can read? */
@@ -58,10 +58,9 @@ export function decodePart(part: Json, where: string, ids: CallIds): Block {
   const value = part.text;
   if (value !== undefined && value !== null) {
     if (typeof value !== 'string') throw wrongType(`${where}.text`, value, 'TYPE_STRING');
-    const thought = flag(part.thought) === true;
-    const sealed = sealOf(part);
-    if (!thought) return { type: 'text', text: value, wire };
-    return { type: 'reasoning', text: value, ...(sealed === undefined ? {} : { sealed }), wire };
+    return flag(part.thought) === true
+      ? { type: 'reasoning', text: value, sealed: sealOf(part), wire }
+      : { type: 'text', text: value, wire };
   }
   const call = field(part, 'functionCall');
   if (call !== undefined) return decodeCall(call, part, `${where}.function_call`, ids);
@@ -85,7 +84,6 @@ function decodeCall(call: Json, part: JsonObject, where: string, ids: CallIds): 
   if (args !== undefined && args !== null && !isObject(args)) {
     throw wrongType(`${where}.args`, args, 'google.protobuf.Struct');
   }
-  const sealed = sealOf(part);
   return {
     type: 'tool-call',
     id: ids.ofCall(text(call.id), name),
@@ -93,7 +91,7 @@ function decodeCall(call: Json, part: JsonObject, where: string, ids: CallIds): 
     kind: 'function',
     input: JSON.stringify(args ?? {}),
     by: 'client',
-    ...(sealed === undefined ? {} : { sealed }),
+    sealed: sealOf(part),
     wire: wireOf(part),
   };
 }
@@ -155,8 +153,7 @@ function mediaOf(part: JsonObject): MediaBlock | undefined {
   const source = inline === undefined ? fileSource(file!) : inlineSource(inline, mediaType);
   if (media === undefined || source === undefined) return undefined;
   const filename = text(field(from, 'displayName'));
-  const block: MediaBlock = { type: 'media', media, source, wire: wireOf(part) };
-  return filename === undefined ? block : { ...block, filename };
+  return { type: 'media', media, source, filename, wire: wireOf(part) };
 }
 
 function mediaKind(mediaType: string): MediaBlock['media'] | undefined {

@@ -56,12 +56,11 @@ function decodeFunction(value: Json, where: string): FunctionTool {
   const json = schemaIn(value, 'parametersJsonSchema', where);
   const own = schemaIn(value, 'parameters', where);
   const schema = json ?? (own === undefined ? undefined : jsonSchemaOf(own));
-  const description = text(value.description);
   return {
     type: 'function',
     name,
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
+    description: text(value.description),
+    schema,
     wire: wireOf(value),
   };
 }

@@ -67,7 +67,6 @@ export class AnswerEnd {
     const error = finishFailure(reason, this.#message);
     if (error !== undefined) return [{ type: 'error', error }];
     const details = this.#details;
-    const more = details === undefined ? {} : { details };
-    return [{ type: 'finish', reason: decodeFinish(reason, calls), ...more }, { type: 'end' }];
+    return [{ type: 'finish', reason: decodeFinish(reason, calls), details }, { type: 'end' }];
   }
 }

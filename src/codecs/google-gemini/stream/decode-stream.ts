@@ -147,8 +147,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
       type: 'start',
       id: text(field(chunk, 'responseId')) ?? '',
       model: text(field(chunk, 'modelVersion')) ?? '',
-      ...(usage === undefined ? {} : { usage }),
-      ...(Object.keys(rest).length > 0 ? { rest } : {}),
+      usage,
+      rest: Object.keys(rest).length > 0 ? rest : undefined,
     });
   }
 
@@ -259,13 +259,12 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.#calls = true;
     const { sent, target } = this.#context;
     const original = geminiNames(sent.tools).original(name);
-    const sealed = sealOf(part, target.provider);
     const head = {
       type: 'tool-call',
       id: this.#ids.ofCall(id, name),
       ...original,
       by: 'client',
-      ...(sealed === undefined ? {} : { sealed }),
+      sealed: sealOf(part, target.provider),
     } as const;
     this.#whole(head, original.kind === 'custom' ? unwrapFreeform(input) : input, out);
   }

@@ -41,14 +41,8 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   if (failure !== undefined) throw failure;
   const message = object(choice.message) ?? {};
   const blocks = decodeMessage(message, reply, context);
-  const rest = restOf(reply);
   const logprobs = list(object(choice.logprobs)?.content);
-  const created = number(reply.created);
-  const usage = withServiceTier(
-    decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
-    reply.service_tier,
-  );
-  const found: { -readonly [K in keyof Reply]: Reply[K] } = {
+  return {
     id: text(reply.id) ?? '',
     model: text(reply.model) ?? '',
     blocks,
@@ -56,13 +50,15 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       calls: blocks.some((block) => block.type === 'tool-call'),
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
+    created: number(reply.created) || undefined,
+    usage: withServiceTier(
+      decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
+      reply.service_tier,
+    ),
+    logprobs: logprobs?.length ? logprobs : undefined,
+    rest: restOf(reply),
     wire: wireOf(reply),
   };
-  if (created) found.created = created;
-  if (usage !== undefined) found.usage = usage;
-  if (logprobs !== undefined && logprobs.length > 0) found.logprobs = logprobs;
-  if (rest !== undefined) found.rest = rest;
-  return found;
 }
 
 /** The vendor's other fields; undefined if there are none. */
@@ -153,7 +149,7 @@ function decodeCall(call: JsonObject, original: Original, provider: string): Too
     kind: custom === undefined ? known.kind : 'custom',
     input: custom === undefined && known.kind === 'custom' ? unwrapFreeform(input) : input,
     by: 'client',
-    ...(isOdd ? { odd: true } : {}),
+    odd: isOdd || undefined,
     ...callSeal(call, provider),
   };
 }

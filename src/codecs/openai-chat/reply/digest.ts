@@ -136,10 +136,11 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
   return {
     complete,
     semantic: found.visible || found.refusal || found.calls,
-    ...(usage === undefined ? {} : { usage: withServiceTier(usage, tier)!, counted: true }),
-    ...(model === undefined ? {} : { model }),
-    ...(complete ? { finish: decodeFinish(reason ?? '', found) } : {}),
-    ...(error === undefined ? {} : { error }),
-    ...(unsaid ? { unsaid } : {}),
+    usage: withServiceTier(usage, tier),
+    counted: usage && true,
+    model,
+    finish: complete ? decodeFinish(reason ?? '', found) : undefined,
+    error,
+    unsaid: unsaid || undefined,
   };
 }

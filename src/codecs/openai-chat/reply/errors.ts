@@ -61,10 +61,10 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
   const wait = retryAfterOf(headers) ?? retryDelayOf(details, message) ?? waitInMessage(message);
   return new GatewayError(kind, error.message ?? messageOfBody(status, body), {
     // For an error body with HTTP 200, the kind's own status is used.
-    ...(status >= 400 && status < 600 ? { status } : {}),
-    ...(error.param === undefined ? {} : { param: error.param }),
-    ...(error.code === undefined ? {} : { code: error.code }),
-    ...(wait === undefined ? {} : { retryAfter: wait }),
+    status: status >= 400 && status < 600 ? status : undefined,
+    param: error.param,
+    code: error.code,
+    retryAfter: wait,
     fromUpstream: true,
     retryable: retryHintOf(headers) ?? retryable,
   });
@@ -94,9 +94,9 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
   const status = stated >= 400 && stated < 600 ? stated : 0;
   const { kind, retryable } = kindOfError(status, info, '');
   return new GatewayError(kind, info.message ?? 'The upstream failed while it answered.', {
-    ...(status > 0 ? { status } : {}),
-    ...(info.code === undefined ? {} : { code: info.code }),
-    ...(info.param === undefined ? {} : { param: info.param }),
+    status: status > 0 ? status : undefined,
+    code: info.code,
+    param: info.param,
     fromUpstream: true,
     retryable,
     // A repair of the answer starts from Groq's `failed_generation`.

@@ -5,7 +5,7 @@ import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
 import type { FunctionTool, Tool, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { cacheOf } from '../parts.ts';
-import { compact, flag, list, object, text, wireOf, without } from '../wire.ts';
+import { flag, list, object, text, wireOf, without } from '../wire.ts';
 
 /** Top-level keys of a request that declare tools. */
 export const TOOL_KEYS = ['tools', 'functions', 'web_search_options'] as const;
@@ -58,7 +58,8 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
     return {
       type: 'custom',
       name,
-      ...(compact({ description: text(custom.description), format: custom.format }) as object),
+      description: text(custom.description),
+      format: custom.format,
       ...(asFunction ? { asFunction, wire: wireOf({ type, custom }) } : { wire }),
     };
   }
@@ -71,21 +72,18 @@ function decodeTool(value: Json, where: string, legacy: boolean): Tool {
 function functionOf(value: JsonObject, where: string, wire: Wire): FunctionTool {
   const name = text(value.name);
   if (!name) throw missing(`${where}.name`);
-  const tool: { -readonly [K in keyof FunctionTool]: FunctionTool[K] } = {
-    type: 'function',
-    name,
-    wire,
-  };
-  const description = text(value.description);
   const schema = object(value.parameters);
   if (schema === undefined && value.parameters !== undefined && value.parameters !== null) {
     throw wrongType(`${where}.parameters`, 'an object', value.parameters);
   }
-  const strict = flag(value.strict);
-  if (description !== undefined) tool.description = description;
-  if (schema !== undefined) tool.schema = schema;
-  if (strict !== undefined) tool.strict = strict;
-  return tool;
+  return {
+    type: 'function',
+    name,
+    description: text(value.description),
+    schema,
+    strict: flag(value.strict),
+    wire,
+  };
 }
 
 /** The canonical name of GLM's `web_search`, OpenAI's `web_search_preview`, `openrouter:web_search`, Kimi's `$web_search`. */

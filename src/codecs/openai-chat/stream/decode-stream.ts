@@ -164,13 +164,12 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #start(chunk: JsonObject, out: StreamEvent[]): void {
     this.#started = true;
     const rest = without(chunk, CHUNK_KEYS);
-    const created = number(chunk.created);
     out.push({
       type: 'start',
       id: text(chunk.id) ?? '',
       model: text(chunk.model) ?? '',
-      ...(created ? { created } : {}),
-      ...(Object.keys(rest).length > 0 ? { rest } : {}),
+      created: number(chunk.created) || undefined,
+      rest: Object.keys(rest).length > 0 ? rest : undefined,
     });
   }
 
@@ -339,7 +338,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
         ...original,
         kind: freeform ? 'custom' : original.kind,
         by: 'client',
-        ...(isOdd ? { odd: true } : {}),
+        odd: isOdd || undefined,
         ...callSeal(call, target.provider),
       },
       original.kind === 'custom' && !freeform,

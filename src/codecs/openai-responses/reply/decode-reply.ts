@@ -28,16 +28,14 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   const logprobs = objects(body.output).flatMap((item) =>
     objects(item.content).flatMap((part) => objects(part.logprobs)),
   );
-  const usage = usageOf(body);
-  const created = number(body, 'created_at');
   return {
-    id: text(body, 'id') ?? '',
-    model: text(body, 'model') ?? context.target.model,
-    ...(created === undefined ? {} : { created }),
+    id: text(body.id) ?? '',
+    model: text(body.model) ?? context.target.model,
+    created: number(body.created_at),
     blocks,
     finish: finishOfOutput(body),
-    ...(usage === undefined ? {} : { usage }),
-    ...(logprobs.length > 0 ? { logprobs } : {}),
+    usage: usageOf(body),
+    logprobs: logprobs.length > 0 ? logprobs : undefined,
     rest: restOf(body),
     wire: wireOf(body),
   };
@@ -56,7 +54,7 @@ function outputBlocks(output: readonly JsonObject[], context: UpstreamContext): 
 
 /** The fields of a response object that come from the vendor and are not an echo of the request. */
 export function restOf(response: JsonObject): JsonObject | undefined {
-  const tier = text(response, 'service_tier');
+  const tier = text(response.service_tier);
   return tier === undefined ? undefined : compact({ service_tier: tier });
 }
 

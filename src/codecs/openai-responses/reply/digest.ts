@@ -18,9 +18,9 @@ export function digestReply(body: Json): Digest {
   if (body.output === undefined && body.error !== undefined && body.error !== null) {
     return { complete: false, semantic: false, error: vendorError(undefined, body.error) };
   }
-  const status = text(body, 'status') ?? 'completed';
+  const status = text(body.status) ?? 'completed';
   const digest = digestResponse(body, status);
-  if ((status === 'queued' || status === 'in_progress') && text(body, 'id') !== undefined) {
+  if ((status === 'queued' || status === 'in_progress') && text(body.id) !== undefined) {
     return { ...digest, pending: body.background === true ? 'background' : 'unasked' };
   }
   if (!digest.complete || digest.error !== undefined) return digest;
@@ -39,10 +39,11 @@ function digestResponse(response: JsonObject, status: string): Digest {
     answered: objects(response.output).some(
       (item) => item.type !== 'reasoning' && hasContent(item),
     ),
-    ...(usage === undefined ? {} : { usage, counted: true }),
-    model: text(response, 'model'),
-    ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
-    ...(error === undefined ? {} : { error }),
+    usage,
+    counted: usage && true,
+    model: text(response.model),
+    finish: complete ? finishOfOutput({ ...response, status }) : undefined,
+    error,
   };
 }
 
@@ -52,7 +53,7 @@ function plainTexts(output: Json | undefined): Digest['texts'] {
     if (!isObject(item) || item.type !== 'message') return undefined;
     for (const part of Array.isArray(item.content) ? item.content : []) {
       if (!isObject(part) || part.type !== 'output_text') return undefined;
-      const value = text(part, 'text') ?? '';
+      const value = text(part.text) ?? '';
       if (value === '' || objects(part.annotations).length > 0) return undefined;
       texts.push(value);
     }
@@ -64,7 +65,7 @@ function plainTexts(output: Json | undefined): Digest['texts'] {
 function hasContent(item: JsonObject): boolean {
   if (item.type !== 'message' && item.type !== 'reasoning') return true;
   return [...objects(item.content), ...objects(item.summary)].some(
-    (part) => (text(part, 'text') ?? text(part, 'refusal') ?? '') !== '',
+    (part) => (text(part.text) ?? text(part.refusal) ?? '') !== '',
   );
 }
 
@@ -82,7 +83,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     }
     const data = tryParse(frame.data);
     if (!isObject(data)) continue;
-    const type = text(data, 'type') ?? frame.event;
+    const type = text(data.type) ?? frame.event;
     semantic ||= isSemanticEvent(type, data);
     end = terminalDigest(type, data) ?? end;
     last = type;
@@ -95,7 +96,7 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
 
 function isSemanticEvent(type: string, data: JsonObject): boolean {
   if (type.endsWith('.delta')) return data.delta !== '' && data.delta !== undefined;
-  const item = object(data, 'item');
+  const item = object(data.item);
   if (item === undefined) return false;
   return type === 'response.output_item.done' && hasContent(item);
 }
@@ -105,8 +106,8 @@ function terminalDigest(type: string, data: JsonObject): Digest | undefined {
     case 'response.completed':
     case 'response.incomplete':
     case 'response.failed': {
-      const response = object(data, 'response') ?? {};
-      return digestResponse(response, text(response, 'status') ?? type.slice('response.'.length));
+      const response = object(data.response) ?? {};
+      return digestResponse(response, text(response.status) ?? type.slice('response.'.length));
     }
     case 'error':
       return { complete: false, semantic: false, error: decodeErrorEvent(data) };

@@ -66,7 +66,7 @@ export function vendorError(
     (status === undefined ? 'The upstream failed.' : `The upstream answered HTTP ${status}.`);
   const known = kindOfVendorError(status ?? 0, { ...read, message });
   return new GatewayError(known?.kind ?? kindOf(status, read), message, {
-    ...(status === undefined ? {} : { status }),
+    status,
     param: read.param,
     code: read.code ?? (code === undefined || code.endsWith('_error') ? undefined : code),
     retryAfter:
@@ -183,8 +183,5 @@ export function errorEvent(error: GatewayError, sequence: number): JsonObject {
 
 /** The error in an `error` event of either form. */
 export function decodeErrorEvent(data: JsonObject): GatewayError {
-  return vendorError(
-    undefined,
-    object(data, 'error') ?? data.error ?? { ...data, type: undefined },
-  );
+  return vendorError(undefined, object(data.error) ?? data.error ?? { ...data, type: undefined });
 }

@@ -26,7 +26,7 @@ export function decodeFinish(
   refused: boolean,
 ): FinishReason {
   if (response.status === 'incomplete') {
-    const reason = text(object(response, 'incomplete_details') ?? {}, 'reason');
+    const reason = text(object(response.incomplete_details)?.reason);
     return reason === 'content_filter' ? 'content-filter' : 'length';
   }
   if (called) return 'tool-calls';
@@ -43,7 +43,7 @@ export function finishOfOutput(response: JsonObject): FinishReason {
 export function failureOf(response: JsonObject): GatewayError | undefined {
   const { status } = response;
   if (status !== 'failed' && status !== 'cancelled') return undefined;
-  const error = object(response, 'error');
+  const error = object(response.error);
   if (error !== undefined) return vendorError(undefined, error);
   return new GatewayError('upstream', `The upstream's response was ${status}.`, {
     fromUpstream: true,

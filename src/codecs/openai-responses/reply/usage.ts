@@ -17,10 +17,10 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   const input = tokenCount(value.input_tokens);
   const output = tokenCount(value.output_tokens);
   if (input === undefined && output === undefined) return undefined;
-  const inner = object(value, 'input_tokens_details') ?? {};
+  const inner = object(value.input_tokens_details) ?? {};
   const cacheRead = tokenCount(inner.cached_tokens);
   const cacheWrite = tokenCount(inner.cache_write_tokens);
-  const reasoning = tokenCount(object(value, 'output_tokens_details')?.reasoning_tokens);
+  const reasoning = tokenCount(object(value.output_tokens_details)?.reasoning_tokens);
   const both = bothCounts(input, output, tokenCount(value.total_tokens));
   return {
     ...both,
@@ -46,7 +46,7 @@ export function usageOf(response: JsonObject): Usage | undefined {
  */
 function isSearch(item: JsonObject): boolean {
   if (item.type !== 'web_search_call' || item.status === 'failed') return false;
-  return (object(item, 'action')?.type ?? 'search') === 'search';
+  return (object(item.action)?.type ?? 'search') === 'search';
 }
 
 /** The `usage` object. The official types require both details. */

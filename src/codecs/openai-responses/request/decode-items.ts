@@ -117,31 +117,26 @@ function argumentsOf(item: JsonObject, key: string): string {
 }
 
 function callIdOf(item: JsonObject, path: string): string {
-  const id = text(item, 'call_id') ?? text(item, 'id');
+  const id = text(item.call_id) ?? text(item.id);
   if (id === undefined) throw missing(`${path}.call_id`);
   return id;
 }
 
 function call(item: JsonObject, path: string, toolKind: ToolKind, input: string): Turn {
-  const name = text(item, 'name');
+  const name = text(item.name);
   if (name === undefined) throw missing(`${path}.name`);
   const wire = wireOf(item);
   const block: Block = {
     type: 'tool-call',
     id: callIdOf(item, path),
     name,
-    ...namespaceOf(item),
+    namespace: text(item.namespace),
     kind: toolKind,
     input,
     by: 'client',
     wire,
   };
   return { role: 'assistant', blocks: [block], wire };
-}
-
-function namespaceOf(item: JsonObject): { namespace?: string } {
-  const namespace = text(item, 'namespace');
-  return namespace === undefined ? {} : { namespace };
 }
 
 function result(item: JsonObject, path: string, toolKind: ToolKind): Turn {
@@ -174,7 +169,7 @@ function searchCall(item: JsonObject): Turn {
   const wire = wireOf(item);
   const block: Block = {
     type: 'tool-call',
-    id: text(item, 'call_id') ?? text(item, 'id') ?? '',
+    id: text(item.call_id) ?? text(item.id) ?? '',
     name: 'tool_search',
     kind: 'tool-search',
     input: argumentsOf(item, 'arguments'),
@@ -195,7 +190,7 @@ function searchResult(item: JsonObject): Turn {
     names.length === 0 ? 'No tools found.' : `Tools now available: ${names.join(', ')}.`;
   const block: Block = {
     type: 'tool-result',
-    callId: text(item, 'call_id') ?? text(item, 'id') ?? '',
+    callId: text(item.call_id) ?? text(item.id) ?? '',
     kind: 'tool-search',
     content: [{ type: 'text', text: found }],
     isError: false,
@@ -211,22 +206,17 @@ function searchResult(item: JsonObject): Turn {
  * reasoning instead of a summary.
  */
 export function decodeReasoning(item: JsonObject, provider?: string): Turn {
-  const content = objects(item.content).map((part) => text(part, 'text') ?? '');
-  const summary = objects(item.summary).map((part) => text(part, 'text') ?? '');
+  const content = objects(item.content).map((part) => text(part.text) ?? '');
+  const summary = objects(item.summary).map((part) => text(part.text) ?? '');
   const hasContent = content.some((part) => part !== '');
-  const payload = text(item, 'encrypted_content');
+  const payload = text(item.encrypted_content);
   const opened = payload === undefined ? undefined : openSeal(payload);
   const isEnvelope = opened !== undefined;
   const sealed: Sealed | undefined =
     opened ??
     (payload === undefined || payload === ''
       ? undefined
-      : {
-          protocol: PROTOCOL,
-          ...(provider ? { provider } : {}),
-          kind: 'encrypted',
-          value: payload,
-        });
+      : { protocol: PROTOCOL, provider, kind: 'encrypted', value: payload });
   const visibleText = hasContent ? content.join('') : summary.join('\n\n');
   const isSummary =
     !hasContent && visibleText !== '' && (!isEnvelope || opened.protocol === PROTOCOL);
@@ -234,8 +224,8 @@ export function decodeReasoning(item: JsonObject, provider?: string): Turn {
   const block: ReasoningBlock = {
     type: 'reasoning',
     text: visibleText,
-    ...(isSummary ? { summary: true } : {}),
-    ...(sealed ? { sealed } : {}),
+    summary: isSummary || undefined,
+    sealed,
     ...(isEnvelope ? {} : { wire }),
   };
   return { role: 'assistant', blocks: [block], ...(isEnvelope ? {} : { wire }) };
@@ -243,11 +233,11 @@ export function decodeReasoning(item: JsonObject, provider?: string): Turn {
 
 function hostedCall(item: JsonObject, name: string): Turn {
   const wire = wireOf(item);
-  const input = object(item, 'action') ?? item.arguments ?? item.queries ?? item.code;
+  const input = object(item.action) ?? item.arguments ?? item.queries ?? item.code;
   const block: Block = {
     type: 'tool-call',
-    id: text(item, 'id') ?? text(item, 'call_id') ?? '',
-    name: name === 'mcp' ? (text(item, 'name') ?? name) : name,
+    id: text(item.id) ?? text(item.call_id) ?? '',
+    name: name === 'mcp' ? (text(item.name) ?? name) : name,
     kind: 'function',
     input: typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input),
     by: 'provider',
@@ -258,8 +248,7 @@ function hostedCall(item: JsonObject, name: string): Turn {
 
 function opaque(item: JsonObject, name: string, role: Role, words?: string): Turn {
   const wire = wireOf(item);
-  const readable = words === undefined ? {} : { text: words };
-  return { role, blocks: [{ type: 'opaque', name, ...readable, wire }], wire };
+  return { role, blocks: [{ type: 'opaque', name, text: words, wire }], wire };
 }
 
 /** Vendors without the client's shell or patch tool still need its output, or the model acts blindly. */
@@ -268,7 +257,7 @@ function outputText({ output }: JsonObject): string | undefined {
     typeof output === 'string'
       ? [output]
       : objects(output).flatMap((part) =>
-          ['stdout', 'stderr', 'text'].map((key) => text(part, key) ?? ''),
+          ['stdout', 'stderr', 'text'].map((key) => text(part[key]) ?? ''),
         );
   const said = parts.filter((part) => part !== '').join('\n');
   return said === '' ? undefined : `Result of an earlier tool call: ${said}`;

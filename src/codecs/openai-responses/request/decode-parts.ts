@@ -25,7 +25,7 @@ export function decodePart(part: Json, path: string): Block {
     case 'reasoning_text':
       return decodeText(part, path);
     case 'refusal':
-      return { type: 'refusal', text: text(part, 'refusal') ?? '', wire: wireOf(part) };
+      return { type: 'refusal', text: text(part.refusal) ?? '', wire: wireOf(part) };
     case 'input_image':
     case 'image_url':
       return decodeImage(part, path);
@@ -36,14 +36,14 @@ export function decodePart(part: Json, path: string): Block {
       return decodeAudio(part, path);
     case 'encrypted_content':
       // Codex's agent messages: without encryption this is the task in plain text.
-      return { type: 'text', text: text(part, 'encrypted_content') ?? '', wire: wireOf(part) };
+      return { type: 'text', text: text(part.encrypted_content) ?? '', wire: wireOf(part) };
     default:
-      return { type: 'opaque', name: type, text: text(part, 'text'), wire: wireOf(part) };
+      return { type: 'opaque', name: type, text: text(part.text), wire: wireOf(part) };
   }
 }
 
 function decodeText(part: JsonObject, path: string): Block {
-  const value = text(part, 'text');
+  const value = text(part.text);
   if (value === undefined) throw missing(`${path}.text`);
   const citations = objects(part.annotations).map(decodeAnnotation);
   return {
@@ -57,33 +57,33 @@ function decodeText(part: JsonObject, path: string): Block {
 /** An annotation of output text as a citation. Kinds without a URL survive in its `wire`. */
 export function decodeAnnotation(annotation: JsonObject): Citation {
   return {
-    url: text(annotation, 'url'),
-    title: text(annotation, 'title') ?? text(annotation, 'filename'),
-    start: number(annotation, 'start_index'),
-    end: number(annotation, 'end_index'),
+    url: text(annotation.url),
+    title: text(annotation.title) ?? text(annotation.filename),
+    start: number(annotation.start_index),
+    end: number(annotation.end_index),
     wire: wireOf(annotation),
   };
 }
 
 function decodeImage(part: JsonObject, path: string): MediaBlock {
   // `image_url` is a string in Responses; Chat's object form is accepted too.
-  const url = text(part, 'image_url') ?? text(object(part, 'image_url') ?? {}, 'url');
-  const file = text(part, 'file_id');
+  const url = text(part.image_url) ?? text(object(part.image_url)?.url);
+  const file = text(part.file_id);
   if (url === undefined && file === undefined) throw missing(`${path}.image_url`);
   return {
     type: 'media',
     media: 'image',
     source: url === undefined ? { type: 'file-id', id: file ?? '' } : fromUrl(url),
-    detail: text(part, 'detail'),
+    detail: text(part.detail),
     wire: wireOf(part),
   };
 }
 
 function decodeFile(part: JsonObject, path: string): MediaBlock {
-  const source = object(part, 'file') ?? part;
-  const data = text(source, 'file_data');
-  const url = text(source, 'file_url');
-  const id = text(source, 'file_id');
+  const source = object(part.file) ?? part;
+  const data = text(source.file_data);
+  const url = text(source.file_url);
+  const id = text(source.file_id);
   if (data === undefined && url === undefined && id === undefined) {
     throw invalid(
       `Missing required parameter: '${path}.file_id'. One of 'file_id', 'file_data' or 'file_url' must be provided.`,
@@ -99,16 +99,16 @@ function decodeFile(part: JsonObject, path: string): MediaBlock {
         : url !== undefined
           ? { type: 'url', url }
           : { type: 'file-id', id: id ?? '' },
-    title: text(source, 'filename'),
+    title: text(source.filename),
     wire: wireOf(part),
   };
 }
 
 function decodeAudio(part: JsonObject, path: string): MediaBlock {
-  const audio = object(part, 'input_audio') ?? part;
-  const data = text(audio, 'data');
+  const audio = object(part.input_audio) ?? part;
+  const data = text(audio.data);
   if (data === undefined) throw missing(`${path}.input_audio`);
-  const mediaType = `audio/${text(audio, 'format') ?? 'wav'}`;
+  const mediaType = `audio/${text(audio.format) ?? 'wav'}`;
   return {
     type: 'media',
     media: 'audio',

@@ -5,7 +5,7 @@ import type { OutputFormat, ReasoningSettings, Settings } from '../../../convers
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
-import { object, text } from '../wire.ts';
+import { flag, object, text } from '../wire.ts';
 import { decodeToolChoice } from './decode-tools.ts';
 
 /** Top-level keys that are decoded; all others go to `rest`. */
@@ -47,7 +47,7 @@ export function decodeSettings(body: JsonObject): Settings {
     parallelTools: typed(body, 'parallel_tool_calls', 'boolean') as boolean | undefined,
     reasoning: decodeReasoning(typed(body, 'reasoning', 'object') as JsonObject | undefined),
     format: decodeFormat(format as JsonObject | undefined),
-    verbosity: isObject(format) ? text(format, 'verbosity') : undefined,
+    verbosity: isObject(format) ? text(format.verbosity) : undefined,
     metadata: typed(body, 'metadata', 'object') as JsonObject | undefined,
     user: typed(body, 'user', 'string') as string | undefined,
     serviceTier: typed(body, 'service_tier', 'string') as string | undefined,
@@ -110,32 +110,29 @@ function decodeLogprobs(
 
 function decodeReasoning(value: JsonObject | undefined): ReasoningSettings | undefined {
   if (value === undefined) return undefined;
-  const effort = text(value, 'effort');
-  const summary = text(value, 'summary') ?? text(value, 'generate_summary');
+  const effort = text(value.effort);
   return {
-    ...(effort === undefined ? {} : { effort, enabled: effort !== 'none' }),
-    ...(summary === undefined ? {} : { summary }),
+    effort,
+    enabled: effort === undefined ? undefined : effort !== 'none',
+    summary: text(value.summary) ?? text(value.generate_summary),
   };
 }
 
 function decodeFormat(value: JsonObject | undefined): OutputFormat | undefined {
-  const format = value === undefined ? undefined : object(value, 'format');
+  const format = value === undefined ? undefined : object(value.format);
   switch (format?.type) {
     case 'text':
       return { type: 'text' };
     case 'json_object':
       return { type: 'json' };
     case 'json_schema': {
-      const source = object(format, 'json_schema') ?? format;
-      const name = text(source, 'name');
-      const description = text(source, 'description');
-      const strict = source.strict;
+      const source = object(format.json_schema) ?? format;
       return {
         type: 'schema',
-        ...(name === undefined ? {} : { name }),
-        ...(description === undefined ? {} : { description }),
-        schema: object(source, 'schema') ?? {},
-        ...(typeof strict === 'boolean' ? { strict } : {}),
+        name: text(source.name),
+        description: text(source.description),
+        schema: object(source.schema) ?? {},
+        strict: flag(source.strict),
       };
     }
     default:

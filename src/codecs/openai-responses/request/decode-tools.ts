@@ -12,7 +12,7 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
-import { object, objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
+import { flag, object, objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
 
 /** The canonical name of a hosted tool of this wire type. */
 export function hostedName(type: string): string {
@@ -30,7 +30,7 @@ export function decodeTool(value: Json, path: string): readonly Tool[] {
   const type = value.type;
   if (typeof type !== 'string') throw missing(`${path}.type`);
   if (type === 'namespace') {
-    const namespace = text(value, 'name');
+    const namespace = text(value.name);
     return objects(value.tools).flatMap((tool, i) => {
       const inner = decodeTool(tool, `${path}.tools[${i}]`);
       return inner.map((t) => (t.type === 'hosted' ? t : { ...t, namespace }));
@@ -51,32 +51,32 @@ export function decodeTool(value: Json, path: string): readonly Tool[] {
 
 function decodeFunction(value: JsonObject, path: string): FunctionTool {
   // Chat's nested form is not part of Responses, but compatible servers accept it.
-  const source = object(value, 'function') ?? value;
-  const name = text(source, 'name');
+  const source = object(value.function) ?? value;
+  const name = text(source.name);
   if (name === undefined) throw missing(`${path}.name`);
-  const schema = object(source, 'parameters');
+  const schema = object(source.parameters);
   if (schema === undefined && source.parameters !== undefined && source.parameters !== null) {
     throw wrongType(`${path}.parameters`, 'an object', source.parameters, 'invalid_type');
   }
   return {
     type: 'function',
     name,
-    description: text(source, 'description'),
+    description: text(source.description),
     schema,
-    strict: typeof source.strict === 'boolean' ? source.strict : undefined,
-    ...(source.defer_loading === true ? { deferred: true } : {}),
+    strict: flag(source.strict),
+    deferred: source.defer_loading === true || undefined,
     wire: wireOf(value),
   };
 }
 
 function decodeCustom(value: JsonObject, path: string): CustomTool {
-  const source = object(value, 'custom') ?? value;
-  const name = text(source, 'name');
+  const source = object(value.custom) ?? value;
+  const name = text(source.name);
   if (name === undefined) throw missing(`${path}.name`);
   return {
     type: 'custom',
     name,
-    description: text(source, 'description'),
+    description: text(source.description),
     format: source.format ?? undefined,
     wire: wireOf(value),
   };
@@ -136,17 +136,17 @@ export function decodeToolChoice(value: Json | undefined): ToolChoice | undefine
   }
   if (type === 'auto' || type === 'none' || type === 'required') return { type };
   if (type === 'allowed_tools') {
-    const inner = object(value, 'allowed_tools') ?? value;
+    const inner = object(value.allowed_tools) ?? value;
     const names = objects(inner.tools).map((tool) => nameOf(tool) ?? hostedName(`${tool.type}`));
     return { type: 'allowed', mode: inner.mode === 'required' ? 'required' : 'auto', names };
   }
   if (type === 'function' || type === 'custom') {
     const name = nameOf(value);
     if (name === undefined) throw missing('tool_choice.name');
-    return { type: 'tool', name, namespace: text(value, 'namespace'), kind: type };
+    return { type: 'tool', name, namespace: text(value.namespace), kind: type };
   }
   return { type: 'tool', name: hostedName(type), kind: 'hosted' };
 }
 
 const nameOf = (value: JsonObject): string | undefined =>
-  text(value, 'name') ?? text(object(value, `${value.type}`) ?? {}, 'name');
+  text(value.name) ?? text(object(value[`${value.type}`])?.name);

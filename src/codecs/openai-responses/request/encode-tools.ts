@@ -132,7 +132,7 @@ function encodeWebSearch(tool: HostedTool, notes: Notes): JsonObject {
   const out: Record<string, Json | undefined> = { type: 'web_search' };
   if (domains !== undefined) out.filters = { allowed_domains: domains };
   if (isObject(location)) {
-    out.user_location = { type: 'approximate', ...(object(location, 'approximate') ?? location) };
+    out.user_location = { type: 'approximate', ...(object(location.approximate) ?? location) };
   }
   for (const [key, value] of Object.entries(options)) {
     if (WEB_SEARCH_OPTIONS.includes(key)) out[key] = value;

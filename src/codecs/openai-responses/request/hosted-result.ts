@@ -16,7 +16,7 @@ export function hostedResult(item: JsonObject): ToolResultBlock | undefined {
   if (result === '') return undefined;
   return {
     type: 'tool-result',
-    callId: text(item, 'id') ?? text(item, 'call_id') ?? '',
+    callId: text(item.id) ?? text(item.call_id) ?? '',
     kind: 'function',
     content: [{ type: 'text', text: result }],
     isError: failure !== '',
@@ -34,14 +34,14 @@ function resultText(item: JsonObject): string {
   const output = textOf(item.output);
   if (output !== '') return output;
   // Images that the code made have no text.
-  const outputs = objects(item.outputs).map((part) => text(part, 'logs') ?? '[image]');
+  const outputs = objects(item.outputs).map((part) => text(part.logs) ?? '[image]');
   if (outputs.length > 0) return outputs.join('\n');
   return objects(item.results).map(searchHitText).join('\n\n');
 }
 
 /** A search hit as text: title, file name, address, content. */
 function searchHitText(result: JsonObject): string {
-  return ['title', 'filename', 'url', 'text'].flatMap((key) => text(result, key) ?? []).join('\n');
+  return ['title', 'filename', 'url', 'text'].flatMap((key) => text(result[key]) ?? []).join('\n');
 }
 
 function textOf(value: Json | undefined): string {

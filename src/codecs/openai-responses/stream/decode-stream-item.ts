@@ -47,8 +47,8 @@ export class ItemDecoder {
 
   constructor(item: JsonObject, context: UpstreamContext, out: EventSink) {
     this.#item = item;
-    this.#type = text(item, 'type') ?? '';
-    this.id = text(item, 'id') ?? '';
+    this.#type = text(item.type) ?? '';
+    this.id = text(item.id) ?? '';
     this.#context = context;
     this.#out = out;
   }
@@ -63,17 +63,17 @@ export class ItemDecoder {
         this.#text('refusal', data);
         break;
       case 'response.content_part.added': {
-        const part = object(data, 'part');
+        const part = object(data.part);
         if (this.#type !== 'message' || part === undefined) break;
         this.#openPart(part.type === 'refusal' ? 'refusal' : 'text');
         break;
       }
       case 'response.output_text.done':
       case 'response.refusal.done':
-        this.#rest(text(data, 'text') ?? text(data, 'refusal'));
+        this.#rest(text(data.text) ?? text(data.refusal));
         break;
       case 'response.content_part.done':
-        if (this.#type === 'message') this.#partDone(object(data, 'part'));
+        if (this.#type === 'message') this.#partDone(object(data.part));
         break;
       case 'response.output_text.annotation.added':
         this.#citation(data.annotation);
@@ -82,17 +82,17 @@ export class ItemDecoder {
         this.#newPart = this.#reasoningSource !== undefined;
         break;
       case 'response.reasoning_summary_text.delta':
-        this.#reasoning('summary', text(data, 'delta'), number(data, 'summary_index'));
+        this.#reasoning('summary', text(data.delta), number(data.summary_index));
         break;
       case 'response.reasoning_text.delta':
-        this.#reasoning('content', text(data, 'delta'), undefined);
+        this.#reasoning('content', text(data.delta), undefined);
         break;
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        this.#input(text(data, 'delta') ?? '');
+        this.#input(text(data.delta) ?? '');
         break;
       case 'response.output_item.done':
-        this.#done(object(data, 'item') ?? {});
+        this.#done(object(data.item) ?? {});
         break;
     }
   }
@@ -145,9 +145,9 @@ export class ItemDecoder {
   }
 
   #text(type: 'text' | 'refusal', data: JsonObject): void {
-    const value = text(data, 'delta') ?? '';
+    const value = text(data.delta) ?? '';
     // A larger part index than expected means that the server left out `content_part.added`.
-    const part = number(data, 'content_index') ?? Math.max(0, this.#parts - 1);
+    const part = number(data.content_index) ?? Math.max(0, this.#parts - 1);
     if (this.#head !== type || part >= this.#parts) this.#openPart(type);
     this.#delta(value);
     const logprobs = data.logprobs;
@@ -158,7 +158,7 @@ export class ItemDecoder {
 
   #partDone(part: JsonObject | undefined): void {
     if (part === undefined || this.#block < 0) return;
-    this.#rest(text(part, 'text') ?? text(part, 'refusal'));
+    this.#rest(text(part.text) ?? text(part.refusal));
     const annotations = objects(part.annotations);
     for (const annotation of annotations.slice(this.#citations)) this.#citation(annotation);
     this.#close();
@@ -196,10 +196,10 @@ export class ItemDecoder {
       type: 'tool-call',
       id,
       name,
-      ...(namespace === undefined ? {} : { namespace }),
+      namespace,
       kind,
       by,
-      ...(odd ? { odd } : {}),
+      odd,
     });
     if (kind === 'custom' && this.#type === 'function_call') this.#heldInput = [];
   }
@@ -261,12 +261,12 @@ export class ItemDecoder {
       return;
     }
     objects(item.summary).forEach((part, i) => {
-      this.#delta(text(part, 'text') ?? '', i > 0);
+      this.#delta(text(part.text) ?? '', i > 0);
     });
   }
 
   #callDone(item: JsonObject): void {
-    const input = text(item, this.#type === 'function_call' ? 'arguments' : 'input');
+    const input = text(this.#type === 'function_call' ? item.arguments : item.input);
     if (this.#block < 0) this.#call(item);
     if (this.#heldInput === undefined) {
       this.#rest(input);

@@ -79,7 +79,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
       return NONE;
     }
     const data = parse(raw);
-    const type = text(data, 'type') ?? frame.event;
+    const type = text(data.type) ?? frame.event;
     const untyped = (type === '' || type === ERROR_LINE) && data.error !== undefined;
     if (type === 'error' || untyped) {
       this.#start(undefined);
@@ -88,12 +88,12 @@ class ResponsesStreamDecoder implements StreamDecoder {
       // Codex goes by the type.
       this.#events.push({ type: 'error', error, ...(untyped ? { unsaid: true } : {}) });
     } else if (TERMINAL.has(type)) {
-      const response = object(data, 'response') ?? {};
+      const response = object(data.response) ?? {};
       this.#start(response);
       const status = type.slice('response.'.length);
       this.#terminal(response.status === undefined ? { ...response, status } : response);
     } else if (type === 'response.created' || type === 'response.in_progress') {
-      this.#start(object(data, 'response'));
+      this.#start(object(data.response));
     } else if (data.output_index !== undefined || ITEM_EVENT.test(type)) {
       this.#start(undefined);
       this.#itemEvent(data, type);
@@ -121,20 +121,19 @@ class ResponsesStreamDecoder implements StreamDecoder {
   #start(response: JsonObject | undefined): void {
     if (this.#started) return;
     this.#started = true;
-    const created = response === undefined ? undefined : number(response, 'created_at');
     this.#events.push({
       type: 'start',
-      id: (response && text(response, 'id')) ?? '',
-      model: (response && text(response, 'model')) ?? this.#context.target.model,
-      ...(created === undefined ? {} : { created }),
-      ...(response === undefined ? {} : { rest: restOf(response) }),
+      id: text(response?.id) ?? '',
+      model: text(response?.model) ?? this.#context.target.model,
+      created: number(response?.created_at),
+      rest: response && restOf(response),
     });
   }
 
   #itemEvent(data: JsonObject, type: string): void {
-    const index = number(data, 'output_index');
+    const index = number(data.output_index);
     if (type === 'response.output_item.added') {
-      this.#add(index ?? this.#nextIndex, object(data, 'item') ?? {});
+      this.#add(index ?? this.#nextIndex, object(data.item) ?? {});
       return;
     }
     const ends = type === 'response.output_item.done';
@@ -142,7 +141,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
       index === undefined
         ? (this.#byId.get(itemId(data) ?? '') ?? (ends ? undefined : this.#items.at(-1)))
         : this.#byIndex.get(index);
-    const whole = ends ? object(data, 'item') : undefined;
+    const whole = ends ? object(data.item) : undefined;
     if (item === undefined) {
       // A minimal stream has `done` without `added`. Other events of unknown items are ignored.
       if (whole === undefined || (index !== undefined && this.#seen.has(index))) return;
@@ -231,7 +230,7 @@ const ITEM_EVENT =
   /^response\.(output_item|content_part|output_text|refusal|reasoning|function_call|custom_tool_call)/;
 
 const itemId = (data: JsonObject): string | undefined =>
-  text(data, 'item_id') ?? text(object(data, 'item') ?? {}, 'id');
+  text(data.item_id) ?? text(object(data.item)?.id);
 
 function parse(raw: string): JsonObject {
   try {

@@ -138,7 +138,7 @@ export class HostedWriter implements ItemWriter {
     const given = isObject(input) ? input : {};
     // The input may already be an action of this protocol.
     if (typeof given.type === 'string') return given;
-    const query = text(given, 'query') ?? '';
+    const query = text(given.query) ?? '';
     const action = { type: 'search', query, queries: [query] };
     const { include } = this.#out.context.request.settings;
     if (include?.includes('web_search_call.action.sources') !== true) return action;
@@ -148,7 +148,7 @@ export class HostedWriter implements ItemWriter {
   /** An item of a Responses upstream, with the events that its type requires. */
   #unchanged(item: JsonObject): void {
     const { index, id: minted } = this.#out.nextItem('item');
-    const id = text(item, 'id') ?? minted;
+    const id = text(item.id) ?? minted;
     const { action: _, ...begun } = item;
     const added = item.status === undefined ? item : { ...begun, status: 'in_progress' };
     this.#out.send(
@@ -173,7 +173,7 @@ function sourcesOf(result: ToolResultBlock | undefined): readonly JsonObject[] {
   const parts = result?.content.map((block) => block.wire?.value) ?? [];
   const listed = isObject(value) ? objects(value.content) : objects(parts as readonly Json[]);
   return listed.flatMap((page) => {
-    const url = text(page, 'url');
+    const url = text(page.url);
     return url === undefined ? [] : [{ type: 'url', url }];
   });
 }
