@@ -21,7 +21,7 @@ const GOALS = { rows: 300, search: 200, typing: 50 } as const;
 const SEARCHES: readonly (readonly [name: string, words: string])[] = [
   ['English, rare', RARE.english],
   ['English, a phrase', '"the first byte"'],
-  ['English, two words', 'recording failure'],
+  ['English, two words', 'recorded failure'],
   ['English, a word of two letters', 'is'],
   ['English, nearly everywhere', 'the'],
   ['Chinese, rare', RARE.chinese],

@@ -80,8 +80,13 @@ const Lock = ({ why }: { why: Locked }) => (
 
 function start(): void {
   const route = currentRoute();
-  if (route.name === 'list' || route.name === 'exchange') askFirstRows(filtersOf(route.query));
-  void get('/info').then(know, (thrown) => {
+  const showsList = route.name === 'list' || route.name === 'exchange';
+  const rows = showsList ? askFirstRows(filtersOf(route.query)) : undefined;
+  const told = get('/info').then(async (next) => {
+    await rows;
+    know(next);
+  });
+  told.catch((thrown) => {
     // Of a missing key `whenLocked` has heard already.
     if (thrown instanceof Refused && thrown.status === 401) return;
     render(

@@ -40,9 +40,9 @@ async function read(): Promise<ReadonlyMap<string, Meaning>> {
   return all;
 }
 
-/** The manual's descriptions; none until they are there. */
-function useMeanings(ask = true): ReadonlyMap<string, Meaning> {
-  const [all, setAll] = useState<ReadonlyMap<string, Meaning>>(new Map());
+/** The manual's descriptions; undefined until they are there. */
+function useMeanings(ask = true): ReadonlyMap<string, Meaning> | undefined {
+  const [all, setAll] = useState<ReadonlyMap<string, Meaning>>();
   useLayoutEffect(() => {
     if (!ask) return;
     meanings ??= read();
@@ -51,20 +51,21 @@ function useMeanings(ask = true): ReadonlyMap<string, Meaning> {
   return all;
 }
 
-const meaningIn = (all: ReadonlyMap<string, Meaning>, name: string) =>
-  all.get(name) ?? all.get(entryOf(name));
+const meaningIn = (all: ReadonlyMap<string, Meaning> | undefined, name: string) =>
+  all?.get(name) ?? all?.get(entryOf(name));
 
 /** The manual's description of a note; undefined where there is none. */
 export const useMeaning = (name: string): string | undefined =>
   meaningIn(useMeanings(), name)?.text;
 
 /**
- * Tells which notes cost nothing: the manual has no mark at their entry.
+ * Tells which notes cost nothing: the manual has no mark at their entry. None is said to cost something before the
+ * manual is there.
  * @param ask false: not needed yet
  */
 export function useCheap(ask = true): (name: string) => boolean {
   const all = useMeanings(ask);
-  return useCallback((name) => meaningIn(all, name)?.isCheap === true, [all]);
+  return useCallback((name) => all === undefined || meaningIn(all, name)?.isCheap === true, [all]);
 }
 
 /** The name as a link into the manual, its meaning as the title. */

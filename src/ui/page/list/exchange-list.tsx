@@ -61,17 +61,19 @@ export function ExchangeList(props: ExchangeListProps) {
   const redraw = useRedraw();
   const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
+  // Alone on the screen, the list is as wide as the window, so its rows are drawn before it is measured.
+  const [width, setWidth] = useState(isHere && open === undefined ? innerWidth : 0);
   const selected = useRef<string>(undefined);
   /** The selected row is not loaded yet and must be scrolled to later. */
   const sought = useRef(false);
   const fresh = useRef(0);
-  // The first rows are drawn without: they are there sooner.
-  const spare = useLater(rows.all.length > 0) ? SPARE : 0;
+  // The first rows are drawn without what can wait: they are there sooner.
+  const later = useLater(rows.all.length > 0);
+  const spare = later ? SPARE : 0;
   const { all } = rows;
   const before = useRef({ rows, all, height: 0 });
   const stories = useStories();
-  const isCheap = useCheap(all.length > 0);
+  const isCheap = useCheap(later);
   const most = useMemo(() => scaleOf(all), [all]);
 
   const wide = width >= WIDE;
@@ -115,7 +117,7 @@ export function ExchangeList(props: ExchangeListProps) {
     redraw();
   }, [open]);
 
-  const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+  const { scrollTop = 0, clientHeight = innerHeight } = scroller.current ?? {};
   // Rows came or went, or have another height: what the reader looks at stays where it is.
   useLayoutEffect(() => {
     const old = before.current;

@@ -1,11 +1,11 @@
 /** One exchange as a row of the list: its cells, and its label for screen readers. */
 
-import type { VNode } from 'preact';
+import { h, type VNode } from 'preact';
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { bytes, clock, day, millis, several, short, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { type FilterName, sessionLink } from '../kit/route.ts';
-import { Button, type Child } from '../kit/ui.tsx';
+import type { Child } from '../kit/ui.tsx';
 import type { Look } from './columns.ts';
 import { statusLabel } from './status.ts';
 
@@ -53,149 +53,107 @@ export interface RowContext {
   readonly isCheap: (note: string) => boolean;
 }
 
-const Cell = ({ name, children }: { name: string; children?: Child }) => (
-  <span class={`cell ${name}`} role="gridcell">
-    {children}
-  </span>
-);
+// The parts of a row are functions and no components: a list has hundreds of them, and they have no state.
 
-export function rowCells(context: RowContext): VNode {
+const cell = (name: string, ...content: readonly Child[]): VNode =>
+  h('span', { class: `cell ${name}`, role: 'gridcell' }, ...content);
+
+export function rowCells(context: RowContext): readonly VNode[] {
   const { row, look, story, hit } = context;
-  return (
-    <>
-      {look.columns.map(({ name }) => (
-        <>
-          {CELLS[name]!(row, context)}
-          {look.compact && name === 'route' && (
-            <Cell name="about">
-              {hit === undefined ? story?.asked || story?.answered : <Found {...hit} />}
-            </Cell>
-          )}
-        </>
-      ))}
-      <StoryCell row={row} story={story} hit={hit} />
-    </>
-  );
+  const cells = look.columns.flatMap(({ name }) => {
+    const own = CELLS[name]!(row, context);
+    if (!look.compact || name !== 'route') return [own];
+    const about = hit === undefined ? story?.asked || story?.answered : found(hit);
+    return [own, cell('about', about)];
+  });
+  return [...cells, storyCell(context)];
 }
 
-const tokens = (name: string, value: number | null, unit: string) => (
-  <Cell name={name}>
-    {value !== null && (
-      <>
-        {short(value)}
-        <i>{` ${unit}`}</i>
-      </>
-    )}
-  </Cell>
-);
+const tokens = (name: string, value: number | null, unit: string) =>
+  value === null ? cell(name) : cell(name, short(value), <i>{` ${unit}`}</i>);
 
 const elapsedOf = (row: UiRow, now: number): number | null =>
   row.state === 'open' ? Math.max(0, now - row.time) : row.total_ms;
 
 const CELLS: Readonly<Record<string, (row: UiRow, context: RowContext) => VNode>> = {
-  time: ({ time }, { now }) => (
-    <Cell name="time">
-      {day(time) !== day(now) && <span class="date">{day(time).slice(5)}</span>}
-      {clock(time)}
-    </Cell>
-  ),
+  time: ({ time }, { now }) =>
+    cell(
+      'time',
+      day(time) !== day(now) && <span class="date">{day(time).slice(5)}</span>,
+      clock(time),
+    ),
   status(row) {
     const [status, text] = statusLabel(row);
-    return (
-      <Cell name="status">
-        <i class="dot" title={row.in_memory ? t`In memory only` : undefined} />
-        <b>{status}</b>
-        {text && ` ${text}`}
-      </Cell>
-    );
+    const dot = <i class="dot" title={row.in_memory ? t`In memory only` : undefined} />;
+    return cell('status', dot, <b>{status}</b>, text && ` ${text}`);
   },
-  entry: ({ entry }) => <Cell name="entry">{protocolName(entry)}</Cell>,
-  route: (row) => <Route {...row} />,
-  session: ({ session }) => (
-    <Cell name="session">{session && <SessionLink session={session} />}</Cell>
-  ),
-  hops: ({ hops, tries }) => {
+  entry: ({ entry }) => cell('entry', protocolName(entry)),
+  route: routeCell,
+  session: ({ session }) => cell('session', session && sessionAnchor(session)),
+  hops({ hops, tries }) {
     const again = tries - hops;
     const title = `${several(hops, 'hop')}${again > 0 ? t`, ${again} retried` : ''}`;
-    return (
-      <Cell name="hops">
-        {tries > 1 && (
-          <span class="hopdots" title={title}>
-            {hops}
-            {again > 0 && <span class="again">{`+${again}`}</span>}
-          </span>
-        )}
-      </Cell>
+    const dots = (
+      <span class="hopdots" title={title}>
+        {hops}
+        {again > 0 && <span class="again">{`+${again}`}</span>}
+      </span>
     );
+    return cell('hops', tries > 1 && dots);
   },
-  notes: ({ notes }, { isCheap }) => <Notes notes={notes} isCheap={isCheap} />,
+  notes: ({ notes }, { isCheap }) => notesCell(notes, isCheap),
   tokens: (row) => tokens('tokens', row.input_tokens, t`in`),
   cached: (row) => tokens('tokens cached', row.cached_tokens, t`cached`),
   out: (row) => tokens('tokens out', row.output_tokens, t`out`),
-  size: (row) => <Cell name="size">{bytes(row.bytes)}</Cell>,
-  first: ({ first_byte_ms: first }) => <Cell name="first">{first !== null && millis(first)}</Cell>,
-  cost: ({ cost }) => <Cell name="cost">{cost !== null && <Cost usd={cost} />}</Cell>,
+  size: (row) => cell('size', bytes(row.bytes)),
+  first: ({ first_byte_ms: first }) => cell('first', first !== null && millis(first)),
+  cost: ({ cost }) => cell('cost', cost !== null && amount(cost)),
   total(row, { most, now }) {
     const elapsed = elapsedOf(row, now);
-    return (
-      <Cell name="total">
-        {elapsed !== null && millis(elapsed)}
-        <Bar row={row} most={most} elapsed={elapsed ?? 0} />
-      </Cell>
-    );
+    return cell('total', elapsed !== null && millis(elapsed), bar(row, most, elapsed ?? 0));
   },
 };
 
 /** An amount too small for its column is told apart from nothing; the title has it in full. */
-const Cost = ({ usd: amount }: { usd: number }) =>
-  amount > 0 && amount < 0.0001 ? (
-    <span title={usd(amount)}>{'<$0.0001'}</span>
-  ) : (
-    <span>{usd(amount)}</span>
-  );
+const amount = (cost: number) =>
+  cost > 0 && cost < 0.0001 ? <span title={usd(cost)}>{'<$0.0001'}</span> : usd(cost);
 
 /** What may cost something; what needs no action is a number. */
-function Notes({ notes, isCheap }: { notes: string; isCheap: RowContext['isCheap'] }) {
+function notesCell(notes: string, isCheap: RowContext['isCheap']): VNode {
   const all = notes === '' ? [] : notes.split(',');
   const shown = all.filter((note) => !isCheap(note.split('=')[0]!));
   const others = all.length - Math.min(1, shown.length);
-  return (
-    <Cell name="notes">
-      {shown.length > 0 && <span class="tag">{shown[0]!.replace('=', ' ×')}</span>}
-      {others > 0 && (
-        <span class="others" title={all.join(', ').replaceAll('=', ' ×')}>{`+${others}`}</span>
-      )}
-    </Cell>
+  return cell(
+    'notes',
+    shown.length > 0 && <span class="tag">{shown[0]!.replace('=', ' ×')}</span>,
+    others > 0 && (
+      <span class="others" title={all.join(', ').replaceAll('=', ' ×')}>{`+${others}`}</span>
+    ),
   );
 }
 
-function Route({ model, target }: UiRow) {
+function routeCell({ model, target }: UiRow): VNode {
   const [provider, ...rest] = target.split('/');
   const same = target === model || rest.join('/') === model;
-  return (
-    <Cell name="route">
-      {(model !== '' || target === '') && <span class="model">{model || t`(no model)`}</span>}
-      {model !== '' && target !== '' && (
-        <span class="arrow" aria-hidden="true">
-          {' → '}
-        </span>
-      )}
-      {target !== '' && <span class="target">{same ? provider! : target}</span>}
-    </Cell>
+  const arrow = (
+    <span class="arrow" aria-hidden="true">
+      {' → '}
+    </span>
   );
-}
-
-interface BarProps {
-  readonly row: UiRow;
-  readonly most: number;
-  readonly elapsed: number;
+  return cell(
+    'route',
+    (model !== '' || target === '') && <span class="model">{model || t`(no model)`}</span>,
+    model !== '' && target !== '' && arrow,
+    target !== '' && <span class="target">{same ? provider! : target}</span>,
+  );
 }
 
 /**
  * The duration as a bar, with a light part until the first byte. A longer bar is cut to the scale, and its
  * light part keeps its share.
+ * @param most milliseconds of a full bar
  */
-function Bar({ row, most, elapsed }: BarProps) {
+function bar(row: UiRow, most: number, elapsed: number): VNode {
   const total = Math.min(1, elapsed / most);
   const waited = row.first_byte_ms ?? (row.state === 'open' ? elapsed : 0);
   const first = elapsed > 0 ? total * Math.min(1, waited / elapsed) : 0;
@@ -203,7 +161,7 @@ function Bar({ row, most, elapsed }: BarProps) {
   return <span class="minibar" aria-hidden="true" style={vars} />;
 }
 
-const Found = ({ before, hit, after }: Hit) => (
+const found = ({ before, hit, after }: Hit) => (
   <span class="hit">
     {before}
     <mark>{hit}</mark>
@@ -227,13 +185,15 @@ const VALUES: readonly (readonly [
 ];
 
 /** Who asked what, and what was answered; for a search, where its words stand. */
-const StoryCell = ({ row, story, hit }: Pick<RowContext, 'row' | 'story' | 'hit'>) => (
-  <Cell name="story">
-    {VALUES.map(
+const storyCell = ({ row, story, hit }: RowContext): VNode =>
+  cell(
+    'story',
+    ...VALUES.map(
       ([cls, name, of, title]) =>
         of(row) !== '' && (
-          <Button
+          <button
             key={cls}
+            type="button"
             class={cls}
             tabIndex={-1}
             data-filter={name}
@@ -241,17 +201,16 @@ const StoryCell = ({ row, story, hit }: Pick<RowContext, 'row' | 'story' | 'hit'
             title={title(of(row))}
           >
             {of(row)}
-          </Button>
+          </button>
         ),
-    )}
-    {row.session !== '' && <SessionLink session={row.session} />}
-    {hit !== undefined && <Found {...hit} />}
-    {hit === undefined && story?.asked && <span class="asked">{story.asked}</span>}
-    {hit === undefined && story?.answered && <span class="answered">{story.answered}</span>}
-  </Cell>
-);
+    ),
+    row.session !== '' && sessionAnchor(row.session),
+    hit !== undefined && found(hit),
+    hit === undefined && story?.asked && <span class="asked">{story.asked}</span>,
+    hit === undefined && story?.answered && <span class="answered">{story.answered}</span>,
+  );
 
-const SessionLink = ({ session }: { session: string }) => (
+const sessionAnchor = (session: string) => (
   <a
     class="session"
     tabIndex={-1}

@@ -33,31 +33,48 @@ const PAUSES = [500, 1000, 2000, 5000];
 /** Milliseconds after which rows are asked for again: of a search while exchanges are still being read for it, of a list for what the feed has missed. */
 const AGAIN = 1000;
 
+/** Milliseconds after the first rows. */
+const FEED_AFTER = 100;
+
 const pageOf = (query: Query, cursor?: string): SamplesQuery => ({
   ...query,
   cursor,
   limit: '200',
 });
 
-/** A page of the list that is under way before the list asks for it; undefined if the call fails. */
-let ahead: { readonly asked: string; readonly page: Promise<SamplesPage | undefined> } | undefined;
+/** The first rows, which are asked for before the list is opened. */
+interface Ahead {
+  readonly asked: string;
+  /** Undefined if the call fails. */
+  readonly page: Promise<SamplesPage | undefined>;
+  come?: SamplesPage | undefined;
+}
 
-/** Asks for the first rows of a list that is opened in a moment. */
-export function askFirstRows(query: Query): void {
+let ahead: Ahead | undefined;
+
+/** Milliseconds in which the rest of the page waits for the first rows, to be drawn with them. */
+const TOGETHER = 200;
+
+/** Asks for the first rows of a list that is opened in a moment; resolves when they are there, or late. */
+export async function askFirstRows(query: Query): Promise<void> {
   // Those of a search cost more, and wait for the feed.
   if (query.q) return;
   const params = pageOf(query);
   // If the key is refused, the call for the information says so.
-  const page = jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { params }));
-  ahead = { asked: JSON.stringify(params), page: page.catch(() => undefined) };
+  const page = jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { params })).catch(
+    () => undefined,
+  );
+  const early: Ahead = { asked: JSON.stringify(params), page };
+  ahead = early;
+  const late = new Promise<undefined>((done) => setTimeout(done, TOGETHER));
+  early.come = await Promise.race([page, late]);
 }
 
-async function pageFor(params: SamplesQuery, signal: AbortSignal): Promise<SamplesPage> {
+/** What was asked for ahead, if it is this page; it is taken once. */
+function taken(params: SamplesQuery): Ahead | undefined {
   const early = ahead;
   ahead = undefined;
-  const page = early?.asked === JSON.stringify(params) ? await early.page : undefined;
-  signal.throwIfAborted();
-  return page ?? get('/samples', params, signal);
+  return early?.asked === JSON.stringify(params) ? early : undefined;
 }
 
 /** Opens the list for one set of filters. */
@@ -110,20 +127,25 @@ export function openRows(query: Query, changed: Changed) {
     }, 60);
   };
 
-  async function load(from: string | undefined): Promise<void> {
+  function show(page: SamplesPage, from?: string): void {
+    for (const row of page.rows) known.set(row.id, row);
+    for (const [id, hit] of Object.entries(page.hits ?? {})) rows.hits.set(id, hit);
+    rows.remark = remarkOf(page);
+    clearTimeout(again);
+    if ((page.unread ?? 0) > 0) again = window.setTimeout(() => void load(undefined), AGAIN);
+    // Reloading the first page after a lost feed does not change where older rows begin.
+    if (from !== undefined || rows.all.length === 0) cursor = page.cursor;
+    rows.more = cursor !== undefined;
+    rows.problem = undefined;
+    sorted();
+  }
+
+  async function load(from: string | undefined, early?: Ahead): Promise<void> {
     rows.loading = true;
     try {
-      const page = await pageFor(pageOf(query, from), signal);
-      for (const row of page.rows) known.set(row.id, row);
-      for (const [id, hit] of Object.entries(page.hits ?? {})) rows.hits.set(id, hit);
-      rows.remark = remarkOf(page);
-      clearTimeout(again);
-      if ((page.unread ?? 0) > 0) again = window.setTimeout(() => void load(undefined), AGAIN);
-      // Reloading the first page after a lost feed does not change where older rows begin.
-      if (from !== undefined || rows.all.length === 0) cursor = page.cursor;
-      rows.more = cursor !== undefined;
-      rows.problem = undefined;
-      sorted();
+      const come = await early?.page;
+      signal.throwIfAborted();
+      show(come ?? (await get('/samples', pageOf(query, from), signal)), from);
     } catch (thrown) {
       rows.problem = failureText(thrown) ?? rows.problem;
     }
@@ -164,8 +186,16 @@ export function openRows(query: Query, changed: Changed) {
       await new Promise((done) => setTimeout(done, pause));
     }
   }
-  if (early) void load(undefined);
-  void listen();
+  const first = taken(pageOf(query));
+  if (first?.come !== undefined) {
+    show(first.come);
+    rows.loading = false;
+    // They are drawn before the feed is opened.
+    gap = window.setTimeout(() => void listen(), FEED_AFTER);
+  } else {
+    if (early) void load(undefined, first);
+    void listen();
+  }
 
   return rows;
 }
