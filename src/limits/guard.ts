@@ -14,6 +14,7 @@ import {
   owedCharges,
   tryCharges,
 } from './key-limits.ts';
+import { after } from './limit-state.ts';
 import type {
   Admission,
   Charge,
@@ -54,20 +55,30 @@ function admit(
   keyLimits: KeyLimits,
   costs: boolean,
 ): LimitGuard | Promise<LimitGuard> {
-  const { limits } = options;
-  const admission = limits.admit(openingCharges(keyLimits, false, costs));
-  const decide = (found: Admission): LimitGuard | Promise<LimitGuard> => {
+  const charges = costs ? keyLimits.opening : openingCharges(keyLimits, false, false);
+  const admission = options.limits.admit(charges);
+  if (!(admission instanceof Promise) && admission.admitted) {
+    return new LimitGuard(options, principal, keyLimits, admission, undefined);
+  }
+  return decideLater(options, principal, keyLimits, admission);
+}
+
+/** Another process was asked, or a limit refuses: a budget may send the exchange to its route. */
+function decideLater(
+  options: GuardOptions,
+  principal: Principal,
+  keyLimits: KeyLimits,
+  admission: Admission | Promise<Admission>,
+): LimitGuard | Promise<LimitGuard> {
+  return after(admission, (found) => {
     if (found.admitted) return new LimitGuard(options, principal, keyLimits, found, undefined);
     const route = routeFor(keyLimits, found);
     if (route === undefined) throw refuse(options, principal, keyLimits, found);
-    const again = limits.admit(openingCharges(keyLimits, true));
-    const rerouted = (second: Admission) => {
+    return after(options.limits.admit(openingCharges(keyLimits, true)), (second) => {
       if (!second.admitted) throw refuse(options, principal, keyLimits, second);
       return new LimitGuard(options, principal, keyLimits, second, route);
-    };
-    return again instanceof Promise ? again.then(rerouted) : rerouted(again);
-  };
-  return admission instanceof Promise ? admission.then(decide) : decide(admission);
+    });
+  });
 }
 
 /** The route of the first budget that refuses, if all that refuse name one. */
@@ -125,42 +136,49 @@ export class LimitGuard {
   reserve(expected: TryAmounts): LimitHold | undefined | Promise<LimitHold> {
     const keyLimits = this.#keyLimits;
     if (keyLimits.tokens === undefined && keyLimits.budgets.length === 0) return undefined;
-    const { limits } = this.#options;
-    const {
-      tokens,
-      nanoUsd: likely = 0,
-      mostNanoUsd: most = likely,
-      owed = false,
-      countedAt,
-    } = expected;
-    const choices = Math.max(1, Math.ceil(expected.choices ?? 1));
+    const { tokens, nanoUsd: likely = 0, owed = false, countedAt } = expected;
+    const most = Math.max(likely, expected.mostNanoUsd ?? likely);
     const charges = owed
       ? owedCharges(keyLimits, countedAt)
-      : tryCharges(keyLimits, tokens, Math.max(likely, most), likely < most);
-    const admission = limits.admit(charges);
-    const decide = (found: Admission): LimitHold => {
-      if (found.admitted) {
-        this.#tried = true;
-        this.#latest = { admission: found, charged: charges.length };
-        return new LimitHold(found, keyLimits);
-      }
-      const { limit } = found;
-      if (limit.kind !== 'slots') this.#latest = { admission: found, charged: charges.length };
-      // Nothing was done for the exchange: it takes nothing from the rate of requests either.
-      if (!this.#tried) this.#giveBack();
-      throw refuse(this.#options, this.#principal, keyLimits, found);
-    };
-    const decideOrTryLikely = (found: Admission): LimitHold | Promise<LimitHold> => {
+      : tryCharges(keyLimits, tokens, most, likely < most);
+    const admission = this.#options.limits.admit(charges);
+    return !(admission instanceof Promise) && admission.admitted
+      ? this.#admitted(admission, charges.length)
+      : this.#decideLater(admission, charges, expected);
+  }
+
+  /** Another process was asked, or a limit refuses: then the likely cost may fit. */
+  #decideLater(
+    admission: Admission | Promise<Admission>,
+    charges: readonly Charge[],
+    { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely, choices: asked = 1 }: TryAmounts,
+  ): LimitHold | Promise<LimitHold> {
+    const { limits } = this.#options;
+    const { partial } = this.#keyLimits;
+    const choices = Math.max(1, Math.ceil(asked));
+    const decide = (found: Admission) => this.#decide(found, charges.length);
+    return after(admission, (found) => {
       if (found.admitted || found.limit.kind !== 'window' || likely >= most) return decide(found);
       // Each answer may be as long as the request allows. Too many of them never run on a likely cost.
-      if (keyLimits.partial.some(({ amount }) => choices > amount)) return decide(found);
-      const slots = keyLimits.partial.map((limit): Charge => ({ limit, amount: choices }));
-      const second = limits.admit([...tryCharges(keyLimits, tokens, likely), ...slots]);
-      return second instanceof Promise ? second.then(decide) : decide(second);
-    };
-    return admission instanceof Promise
-      ? admission.then(decideOrTryLikely)
-      : decideOrTryLikely(admission);
+      if (partial.some(({ amount }) => choices > amount)) return decide(found);
+      const slots = partial.map((limit): Charge => ({ limit, amount: choices }));
+      const second = limits.admit([...tryCharges(this.#keyLimits, tokens, likely), ...slots]);
+      return after(second, decide);
+    });
+  }
+
+  #decide(found: Admission, charged: number): LimitHold {
+    if (found.admitted) return this.#admitted(found, charged);
+    if (found.limit.kind !== 'slots') this.#latest = { admission: found, charged };
+    // Nothing was done for the exchange: it takes nothing from the rate of requests either.
+    if (!this.#tried) this.#giveBack();
+    throw refuse(this.#options, this.#principal, this.#keyLimits, found);
+  }
+
+  #admitted(admission: Ticket, charged: number): LimitHold {
+    this.#tried = true;
+    this.#latest = { admission, charged };
+    return new LimitHold(admission, this.#keyLimits);
   }
 
   /** Tokens or money are limited: what a vendor reports counts. */
@@ -189,8 +207,8 @@ export class LimitGuard {
     if (this.#latest === undefined) return this.#opening.usages();
     // A try is charged for tokens and budgets, which are the last limits of the opening.
     const { admission, charged } = this.#latest;
-    const latest = admission.usages().slice(0, charged);
-    return this.#opening.usages(this.#keyLimits.all.length - charged).concat(latest);
+    const usages = this.#opening.usages(this.#keyLimits.all.length - charged);
+    return usages.concat(admission.usages(charged));
   }
 
   addHeaders(headers: FlatHeaders): void {
@@ -199,8 +217,7 @@ export class LimitGuard {
 
   /** The exchange is over: another one may take its place. Later calls do nothing. */
   end(): void {
-    const { requests, concurrent, all } = this.#keyLimits;
-    this.#opening.settle(all.map((limit) => (limit === requests || limit === concurrent ? 1 : 0)));
+    this.#opening.settle(this.#keyLimits.used);
   }
 }
 

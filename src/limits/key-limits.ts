@@ -22,7 +22,14 @@ export interface KeyLimits {
   readonly partial: readonly SlotsLimit[];
   /** Requests, exchanges at a time, tokens, budgets: what {@link openingCharges} charges, in this order. */
   readonly all: readonly Limit[];
+  /** {@link openingCharges} of an exchange that costs and keeps its route. */
+  readonly opening: readonly Charge[];
+  /** What an exchange has used of each of {@link all} when it is over. */
+  readonly used: readonly number[];
 }
+
+/** Without what is computed of it. */
+type Charged = Omit<KeyLimits, 'opening' | 'used'>;
 
 // A principal is replaced as a whole when keys change.
 const known = new WeakMap<Principal, KeyLimits>();
@@ -58,7 +65,9 @@ function computed({ id, limits, budgets }: Principal): KeyLimits {
       const id = `partial:${budget.id}`;
       return { kind: 'slots', id, unit: 'exchanges', amount: MAX_PARTIAL, name: budget.name };
     });
-  return { requests, tokens, concurrent, budgets: money, partial, all };
+  const charged: Charged = { requests, tokens, concurrent, budgets: money, partial, all };
+  const used = all.map((limit) => (limit === requests || limit === concurrent ? 1 : 0));
+  return { ...charged, opening: openingCharges(charged, false), used };
 }
 
 /** The name of a limit in the configuration. */
@@ -100,7 +109,7 @@ const isSoft = ({ over }: Budget, rerouted: boolean): boolean =>
  * @param costs false: it costs nothing, so tokens and money count and never refuse
  */
 export function openingCharges(
-  keyLimits: KeyLimits,
+  keyLimits: Charged,
   rerouted: boolean,
   costs = true,
 ): readonly Charge[] {

@@ -168,7 +168,7 @@ export interface Refusal {
   /** Every limit that refuses, in the order of the charges. */
   readonly refusedBy: readonly Limit[];
   /** As {@link Ticket.usages}. */
-  usages(): readonly LimitUsage[];
+  usages(count?: number): readonly LimitUsage[];
 }
 
 /** Usage of a limit now. */

@@ -214,7 +214,7 @@ export class ProcessLimits implements Limits {
       usage: usageOf(longest),
       asked: amount,
       refusedBy,
-      usages: () => charges.map((_, i) => usageOf(i)),
+      usages: (count = charges.length) => charges.slice(0, count).map((_, i) => usageOf(i)),
     };
   }
 

@@ -283,7 +283,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     return {
       tokens: totalInput(usage) + usage.output,
       nanoUsd: this.#applied(usage)?.cost,
-      mostNanoUsd: this.#price?.most({ ...usage, output }, this.#served(usage)),
+      mostNanoUsd: this.#price?.most({ input: usage.input, output }, this.#served(usage)),
       choices,
     };
   }
@@ -301,14 +301,14 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     return {
       serviceTier: batch === undefined ? (usage.serviceTier ?? serviceTier) : BATCH_TIER,
       region: this.#prices.regionOf(target.provider) ?? usage.region,
+      time: Date.now(),
     };
   }
 
   /** @param requests that the usage is of: prices depend on the length of each */
   #applied(usage: Usage, price = this.#price, requests = this.#start.batch ?? 1) {
     if (price === undefined || (searchesOf(usage) > 0 && !price.pricesSearches)) return undefined;
-    const served = { ...this.#served(usage), time: Date.now() };
-    const { rates, json } = price.applied(totalInput(usage) / requests, served);
+    const { rates, json } = price.applied(totalInput(usage) / requests, this.#served(usage));
     return { cost: rates.costOf(usage), json, rates };
   }
 

@@ -3,7 +3,7 @@
 import { cataloguePrice, modelsFile } from '../config/models/model-facts.ts';
 import { isSameModel, MAX_NAME } from '../config/models/names.ts';
 import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
-import { isWithin, weekTime } from '../config/sections/time-window.ts';
+import { isWithin, type TimeWindow, weekTime } from '../config/sections/time-window.ts';
 import { totalInput, type Usage } from '../conversation/usage.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { globTest } from '../lib/text/glob.ts';
@@ -24,7 +24,7 @@ export const BATCH_TIER = 'batch';
  */
 const BATCH_SHARE = 0.5;
 /** What a vendor may serve where a request does not say, by the settings of its project (https://developers.openai.com/api/docs/guides/priority-processing). */
-const PRIORITY_TIER = 'priority';
+const OPEN_TIERS: readonly (string | undefined)[] = [undefined, 'priority'];
 
 /** How a request was served, as far as prices depend on it. What is left out is not known. */
 export interface Served {
@@ -36,22 +36,29 @@ export interface Served {
 
 /** What one request with so many prompt tokens pays: the last tier that fits, else the usual prices. */
 export const ratesFor = (price: ModelPrice, inputTokens: number, served: Served = {}): Rates =>
-  price.tiers[tierOf(price.tiers, inputTokens, served)]?.rates ?? price;
+  price.tiers[tierOf(price.tiers, inputTokens, served.serviceTier, served.time)]?.rates ?? price;
 
-const tierOf = (
+/** @param at a time (milliseconds since 1970), or the tier whose time it is @returns -1: no tier fits */
+function tierOf(
   tiers: readonly PriceTier[],
   inputTokens: number,
-  { serviceTier, time }: Served,
-  isAt = ({ time: windows = [] }: PriceTier) =>
-    time !== undefined &&
-    windows.some((window) => isWithin(window, weekTime(time, window.zone ?? 'UTC'))),
-): number =>
-  tiers.findLastIndex(
-    (tier) =>
+  serviceTier: string | undefined,
+  at: number | PriceTier | undefined,
+): number {
+  for (let i = tiers.length - 1; i >= 0; i--) {
+    const tier = tiers[i]!;
+    if (
       (tier.above === undefined || inputTokens > tier.above) &&
       (tier.serviceTier === undefined || tier.serviceTier === serviceTier) &&
-      (tier.time === undefined || isAt(tier)),
-  );
+      (tier.time === undefined || tier === at || (typeof at === 'number' && isAt(tier.time, at)))
+    )
+      return i;
+  }
+  return -1;
+}
+
+const isAt = (windows: readonly TimeWindow[], time: number): boolean =>
+  windows.some((window) => isWithin(window, weekTime(time, window.zone ?? 'UTC')));
 
 /** One model's prices at one provider. */
 export interface KnownPrice {
@@ -194,6 +201,10 @@ export class PriceVersion {
   readonly #source: string;
   readonly #usual: AppliedPrice;
   readonly #tiers: readonly AppliedPrice[];
+  /** Tiers of a time of day; undefined: any other time. */
+  readonly #times: readonly (PriceTier | undefined)[];
+  /** Regions; undefined: any other one. */
+  readonly #places: readonly (string | undefined)[];
   /** Of a batch or a region, by tier, factor and region. */
   readonly #scaled = new Map<string, AppliedPrice>();
 
@@ -209,11 +220,18 @@ export class PriceVersion {
     this.#tiers = price.tiers.map(({ rates, above, serviceTier }) =>
       this.#applied(rates, { above, service_tier: serviceTier }),
     );
+    this.#times = [undefined, ...price.tiers.filter(({ time }) => time !== undefined)];
+    this.#places = [undefined, ...Object.keys(price.regions)];
   }
 
   /** @param inputTokens all prompt tokens of one request, cached ones included */
   applied(inputTokens: number, served: Served): AppliedPrice {
-    return this.#atTier(tierOf(this.model.tiers, inputTokens, served), served);
+    const { serviceTier, region, time } = served;
+    return this.#atTier(
+      tierOf(this.model.tiers, inputTokens, serviceTier, time),
+      serviceTier,
+      region,
+    );
   }
 
   /**
@@ -222,26 +240,26 @@ export class PriceVersion {
    * to the cache.
    */
   most(usage: Usage, { serviceTier, region }: Served): number {
-    const { tiers, regions } = this.model;
     const inputTokens = totalInput(usage);
     const isOpen = serviceTier === undefined || serviceTier === 'auto';
-    const served = isOpen ? [undefined, PRIORITY_TIER] : [serviceTier];
-    const times = [undefined, ...tiers.filter(({ time }) => time !== undefined)];
-    const places = region === undefined ? [undefined, ...Object.keys(regions)] : [region];
+    const places = region === undefined ? this.#places : [region];
     let most = 0;
-    for (const tier of served) {
-      for (const at of times) {
-        const index = tierOf(tiers, inputTokens, { serviceTier: tier }, (one) => one === at);
+    for (const tier of isOpen ? OPEN_TIERS : [serviceTier]) {
+      for (const at of this.#times) {
+        const index = tierOf(this.model.tiers, inputTokens, tier, at);
         for (const place of places) {
-          const { rates } = this.#atTier(index, { serviceTier: tier, region: place });
-          most = Math.max(most, rates.mostOf(usage));
+          most = Math.max(most, this.#atTier(index, tier, place).rates.mostOf(usage));
         }
       }
     }
     return most;
   }
 
-  #atTier(index: number, { serviceTier, region }: Served): AppliedPrice {
+  #atTier(
+    index: number,
+    serviceTier: string | undefined,
+    region: string | undefined,
+  ): AppliedPrice {
     const tier = this.model.tiers[index];
     const isHalf = serviceTier === BATCH_TIER && tier?.serviceTier !== BATCH_TIER;
     const factor = region === undefined ? undefined : memberOf(this.model.regions, region);

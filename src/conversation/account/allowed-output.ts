@@ -16,11 +16,18 @@ export const ALLOWING: readonly string[] = [...CAPS, ...CHOICES];
 
 /** @param body as OpenAI's APIs and Messages have it */
 export function allowedOutput(body: JsonObject, prompts = promptsIn(body.prompt)): AllowedOutput {
-  const caps = CAPS.map((name) => numberOf(body[name])).filter((cap) => cap !== undefined);
-  const each = Math.max(1, ...CHOICES.map((name) => numberOf(body[name]) ?? 1));
-  // Below 0 is no limit to some (llama.cpp).
-  const isLimited = caps.length > 0 && caps.every((cap) => cap >= 0);
-  return { tokens: isLimited ? Math.max(...caps) : undefined, choices: each * prompts };
+  let tokens: number | undefined;
+  let isUnlimited = false;
+  for (const name of CAPS) {
+    const cap = numberOf(body[name]);
+    if (cap === undefined) continue;
+    // Below 0 is no limit to some (llama.cpp).
+    if (cap < 0) isUnlimited = true;
+    tokens = Math.max(tokens ?? 0, cap);
+  }
+  let each = 1;
+  for (const name of CHOICES) each = Math.max(each, numberOf(body[name]) ?? 1);
+  return { tokens: isUnlimited ? undefined : tokens, choices: each * prompts };
 }
 
 /** Completions answer each text, or each list of tokens, of a list. */

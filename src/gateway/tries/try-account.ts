@@ -21,6 +21,7 @@ export class StartOfTry implements TryStart {
   readonly stream: boolean;
   readonly #attempt: Attempt;
   readonly #bytes: number;
+  #allowed: AllowedOutput | undefined;
 
   /** @param bytes of the body that is sent */
   constructor(attempt: Attempt, upstreamKey: string | undefined, bytes: number) {
@@ -42,18 +43,22 @@ export class StartOfTry implements TryStart {
   }
 
   get maxOutputTokens(): number | undefined {
-    return this.#allowed.tokens;
+    return this.#allowedOutput().tokens;
   }
 
   get choices(): number {
-    return this.#allowed.choices;
+    return this.#allowedOutput().choices;
   }
 
-  get #allowed(): AllowedOutput {
-    const { settings, origin } = this.#attempt.request.conversation;
-    return this.#attempt.request.protocol.name === 'google-gemini' || !isObject(origin?.value)
-      ? { tokens: settings.maxTokens, choices: settings.n ?? 1 }
-      : allowedOutput(origin.value);
+  #allowedOutput(): AllowedOutput {
+    if (this.#allowed === undefined) {
+      const { settings, origin } = this.#attempt.request.conversation;
+      this.#allowed =
+        this.#attempt.request.protocol.name === 'google-gemini' || !isObject(origin?.value)
+          ? { tokens: settings.maxTokens, choices: settings.n ?? 1 }
+          : allowedOutput(origin.value);
+    }
+    return this.#allowed;
   }
 
   get serviceTier(): string | undefined {
