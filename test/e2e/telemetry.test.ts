@@ -471,6 +471,23 @@ describe('a collector that is away', () => {
     expect(await gateway.stop()).toBe(0);
   });
 
+  test.each([
+    ['refuses some', '5 were refused: over quota'],
+    ['is no collector', 'it answered with a web page'],
+    ['goes on and on', 'no whole answer within 1000 ms'],
+  ] as const)('one that %s, with a 200, is reported for both signals', async (mood, message) => {
+    collector.mood = mood;
+    const gateway = await start({}, {}, { OTEL_EXPORTER_OTLP_TIMEOUT: '1000' });
+    await ask(gateway, 1);
+    await until(() => events(gateway, 'otlp.failed').length === 2);
+    const failed = events(gateway, 'otlp.failed').map((one) => [one.signal, one.message]);
+    expect(failed.toSorted()).toEqual([
+      ['metrics', message],
+      ['traces', message],
+    ]);
+    expect(await gateway.stop()).toBe(0);
+  });
+
   test('one that comes back is reported', async () => {
     collector.mood = 'refuses';
     const gateway = await start({ metrics: false }, {}, { OTEL_EXPORTER_OTLP_TIMEOUT: '50' });

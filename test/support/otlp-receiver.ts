@@ -12,8 +12,11 @@ export interface OtlpRequest {
 export interface OtlpReceiver {
   readonly url: string;
   readonly requests: OtlpRequest[];
-  /** What it does with the next requests: takes them, refuses them with a 503, or never answers. */
-  mood: 'takes' | 'refuses' | 'hangs';
+  /**
+   * What it does with the next requests: takes them, refuses them with a 503, never answers, refuses some with a 200,
+   * answers with a web page, or with one byte after the other.
+   */
+  mood: 'takes' | 'refuses' | 'hangs' | 'refuses some' | 'is no collector' | 'goes on and on';
   stop(): Promise<void>;
 }
 
@@ -28,11 +31,16 @@ export function startOtlpReceiver(): OtlpReceiver {
       const signal = new URL(request.url).pathname.replace('/v1/', '');
       const bytes = new Uint8Array(await request.arrayBuffer());
       const gzip = request.headers.get('content-encoding') === 'gzip';
-      const body = gzip ? Bun.gunzipSync(bytes) : bytes;
-      requests.push({ signal, headers: request.headers, body });
+      const sent = gzip ? Bun.gunzipSync(bytes) : bytes;
+      requests.push({ signal, headers: request.headers, body: sent });
       if (receiver.mood === 'hangs') return hung.promise;
       if (receiver.mood === 'refuses') return new Response(null, { status: 503 });
-      return new Response(null, { headers: { 'content-type': 'application/x-protobuf' } });
+      if (receiver.mood === 'is no collector') {
+        return new Response('<!doctype html>', { headers: { 'content-type': 'text/html' } });
+      }
+      if (receiver.mood === 'goes on and on') return new Response(byteByByte());
+      const body = receiver.mood === 'refuses some' ? SOME_REFUSED : null;
+      return new Response(body, { headers: { 'content-type': 'application/x-protobuf' } });
     },
   });
   const receiver: OtlpReceiver = {
@@ -45,6 +53,19 @@ export function startOtlpReceiver(): OtlpReceiver {
     },
   };
   return receiver;
+}
+
+/** `partial_success { rejected: 5, error_message: "over quota" }`, of traces and metrics alike. */
+const SOME_REFUSED = Buffer.from('\x0a\x0e\x08\x05\x12\x0aover quota', 'latin1');
+
+function byteByByte(): ReadableStream<Uint8Array> {
+  let timer: ReturnType<typeof setInterval>;
+  return new ReadableStream({
+    start(controller) {
+      timer = setInterval(() => controller.enqueue(new Uint8Array(1)), 10);
+    },
+    cancel: () => clearInterval(timer),
+  });
 }
 
 /** A python that has the definitions (`pip install opentelemetry-proto`); undefined where there is none. */

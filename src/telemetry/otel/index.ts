@@ -9,6 +9,7 @@ import type { GenAiNames } from '../gen-ai-names.ts';
 import type { MetricFamily } from '../metrics.ts';
 import { ExchangeSpans, type TracedExchange } from './exchange-spans.ts';
 import { RegistryProducer } from './registry-producer.ts';
+import { reporter, WatchedExporter } from './watched-exporter.ts';
 
 interface OtlpTarget {
   readonly url: string;
@@ -53,7 +54,11 @@ export function startOpenTelemetry(options: OpenTelemetryOptions): OpenTelemetry
   const processor =
     traces &&
     new BatchSpanProcessor(
-      new WatchedExporter(new OTLPTraceExporter(settings(traces)), reporter('traces', onState)),
+      new WatchedExporter(
+        new OTLPTraceExporter(settings(traces)),
+        traces.timeoutMs,
+        reporter((failure) => onState('traces', failure)),
+      ),
     );
   const spans = new ExchangeSpans({ resource, scope, names });
   const meters =
@@ -64,7 +69,8 @@ export function startOpenTelemetry(options: OpenTelemetryOptions): OpenTelemetry
         new PeriodicExportingMetricReader({
           exporter: new WatchedExporter(
             new OTLPMetricExporter(settings(metrics)),
-            reporter('metrics', onState),
+            metrics.timeoutMs,
+            reporter((failure) => onState('metrics', failure)),
           ),
           exportIntervalMillis: metrics.intervalMs,
           exportTimeoutMillis: Math.min(metrics.timeoutMs, metrics.intervalMs),
@@ -98,65 +104,3 @@ const settings = ({ url, headers, timeoutMs, gzip }: OtlpTarget) => ({
   // The packages give the two words as an enum of a package that is not used otherwise.
   compression: (gzip ? 'gzip' : 'none') as never,
 });
-
-interface Result {
-  /** 0: all was taken. */
-  readonly code: number;
-  readonly error?: Error;
-}
-
-interface Exporter<T> {
-  export(items: T, done: (result: Result) => void): void;
-  forceFlush?(): Promise<void>;
-  shutdown(): Promise<void>;
-}
-
-/** An exporter whose results are reported; the packages themselves only hand them to a log that is off. */
-class WatchedExporter<T> implements Exporter<T> {
-  readonly #exporter: Exporter<T>;
-  readonly #report: (result: Result) => void;
-
-  constructor(exporter: Exporter<T>, report: (result: Result) => void) {
-    this.#exporter = exporter;
-    this.#report = report;
-  }
-
-  export(items: T, done: (result: Result) => void): void {
-    this.#exporter.export(items, (result) => {
-      this.#report(result);
-      done(result);
-    });
-  }
-
-  forceFlush(): Promise<void> {
-    return this.#exporter.forceFlush?.() ?? Promise.resolve();
-  }
-
-  shutdown(): Promise<void> {
-    return this.#exporter.shutdown();
-  }
-}
-
-// A collector that fails now and then must not fill the log.
-const REPORT_MS = 60_000;
-const MAX_MESSAGE = 200;
-
-/** Reports the first failure, and the first success after a reported failure; at most one failure a minute. */
-function reporter(
-  signal: 'traces' | 'metrics',
-  onState: OpenTelemetryOptions['onState'],
-): (result: Result) => void {
-  let failing = false;
-  let reported = Number.NEGATIVE_INFINITY;
-  return ({ code, error }) => {
-    const now = performance.now();
-    if (code === 0) {
-      if (failing) onState(signal, undefined);
-      failing = false;
-    } else if (!failing && now - reported >= REPORT_MS) {
-      failing = true;
-      reported = now;
-      onState(signal, (error?.message || 'no answer').slice(0, MAX_MESSAGE));
-    }
-  };
-}
