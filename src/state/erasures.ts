@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { Repeating } from '../lib/loop/repeating.ts';
 import { EngineAway, type KeyValue, type Sql, type SqlReader } from './engines/engine.ts';
+import { isBehind } from './sql/followed.ts';
 import { type Prepared, prepared } from './sql/migrations.ts';
 
 /** Milliseconds for which erasures are remembered: longer than any exchange takes. */
@@ -104,7 +105,7 @@ export class ReplicaErasures {
   readonly #listeners = new Set<ErasureListener>();
   /** {@link erasureTables} */
   readonly prepared: Prepared;
-  #position: number;
+  #position: Position;
   readonly #following: Repeating;
   #unwatch: (() => void) | undefined;
   /** What this process noted: who called has erased it here. */
@@ -173,14 +174,30 @@ export class ReplicaErasures {
     await this.#following.close();
   }
 
+  /** In a restored database the next erasures have numbers that were followed already. */
+  async #beginAnewIfRestored(): Promise<void> {
+    const { seq, at } = this.#position;
+    if (seq === 0) return;
+    const [row] = await this.#options.database.query<{ restored: boolean }>(
+      `SELECT ${isBehind('hopgate.erasures_seq', '$1::bigint')}
+         OR EXISTS (SELECT 1 FROM hopgate.erasures WHERE seq = $1::bigint AND at <> $2::float8) AS restored`,
+      [seq, at],
+      DEADLINE_MS,
+    );
+    if (!row!.restored) return;
+    this.#own.clear();
+    this.#position = BEGINNING;
+  }
+
   async #follow(): Promise<void> {
     const { database, positionPath } = this.#options;
     await this.prepared();
+    await this.#beginAnewIfRestored();
     for (;;) {
       const rows = await database.query<{ name: string; at: number; seq: number; now: number }>(
         `SELECT name, at, seq, ${DATABASE_NOW} AS now FROM hopgate.erasures
            WHERE seq > $1 ORDER BY seq LIMIT ${PAGE}`,
-        [this.#position],
+        [this.#position.seq],
         DEADLINE_MS,
       );
       const read = Date.now();
@@ -189,7 +206,7 @@ export class ReplicaErasures {
         if (!this.#own.delete(seq)) {
           for (const listener of this.#listeners) await listener(erasure);
         }
-        this.#position = seq;
+        this.#position = { seq, at };
       }
       if (rows.length > 0) writePosition(positionPath, this.#position);
       if (rows.length < PAGE) return;
@@ -197,19 +214,28 @@ export class ReplicaErasures {
   }
 }
 
+/** The last erasure that was followed; `at` is null where an earlier version wrote it. */
+interface Position {
+  readonly seq: number;
+  readonly at: number | null;
+}
+
+const BEGINNING: Position = { seq: 0, at: null };
+
 /** A file that is missing or damaged: from the beginning. To erase twice does no harm. */
-function readPosition(path: string): number {
+function readPosition(path: string): Position {
   try {
     const value = tryParse(readFileSync(path, 'utf8'));
-    return isObject(value) && typeof value.erasures === 'number' ? value.erasures : 0;
+    if (!isObject(value) || typeof value.erasures !== 'number') return BEGINNING;
+    return { seq: value.erasures, at: typeof value.at === 'number' ? value.at : null };
   } catch {
-    return 0;
+    return BEGINNING;
   }
 }
 
-function writePosition(path: string, erasures: number): void {
+function writePosition(path: string, { seq, at }: Position): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const beside = `${path}.tmp`;
-  writeFileSync(beside, JSON.stringify({ erasures }), { mode: 0o600 });
+  writeFileSync(beside, JSON.stringify({ erasures: seq, at }), { mode: 0o600 });
   renameSync(beside, path);
 }

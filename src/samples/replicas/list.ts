@@ -9,6 +9,7 @@ import {
   nameHash,
   type ReplicaErasures,
 } from '../../state/erasures.ts';
+import { isBehind } from '../../state/sql/followed.ts';
 import { prepared } from '../../state/sql/migrations.ts';
 import type { Retention } from '../store/retention.ts';
 
@@ -161,6 +162,16 @@ export class SampleList {
       [seq],
       DEADLINE_MS,
     );
+  }
+
+  /** The database was restored from an older backup: numbers behind which nothing was followed come again. @throws EngineAway */
+  async isBehind(seq: number): Promise<boolean> {
+    const [row] = await this.#database.query<{ restored: boolean }>(
+      `SELECT ${isBehind('hopgate.samples_seq', '$1::bigint')} AS restored`,
+      [seq],
+      DEADLINE_MS,
+    );
+    return row!.restored;
   }
 
   /** Who has followed less far cannot know all that was removed. @throws EngineAway */

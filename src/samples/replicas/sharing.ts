@@ -236,6 +236,8 @@ export class Follower {
     const { folder, table } = this.#options;
     const { store } = folder;
     await this.#check();
+    // What is here and not in the backup stays.
+    if (store.position > 0 && (await table.isBehind(store.position))) store.position = 0;
     for (;;) {
       const rows = await table.changes(store.position);
       if (rows.length === 0) break;

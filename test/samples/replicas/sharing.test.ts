@@ -283,6 +283,28 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('samples of several replicas', ()
     await until(() => again.lists(came) && !again.lists(old));
   });
 
+  test('after a restored backup of the database, what is recorded next is listed everywhere, and what is here stays', async () => {
+    const [a, b] = [start(), start()];
+    const first = await a.record('in the backup');
+    await until(() => b.lists(first));
+    await reader.query('CREATE TABLE hopgate.backup AS SELECT * FROM hopgate.samples', [], LONG);
+    const last = await reader.query<{ seq: number }>(
+      'SELECT last_value AS seq FROM hopgate.samples_seq',
+      [],
+      LONG,
+    );
+    const lost = [await a.record('later'), await a.record('later still')];
+    await until(() => lost.every((id) => b.lists(id)));
+    await reader.query('DELETE FROM hopgate.samples', [], LONG);
+    await reader.query('INSERT INTO hopgate.samples SELECT * FROM hopgate.backup', [], LONG);
+    await reader.query("SELECT setval('hopgate.samples_seq', $1)", [last[0]!.seq], LONG);
+    const next = await a.record('after the restore');
+    await until(() => b.lists(next));
+    expect([first, ...lost].map((id) => [a.lists(id), b.lists(id)])).toEqual(
+      [first, ...lost].map(() => [true, true]),
+    );
+  });
+
   test('a folder that lost what it knew uploads nothing twice and lists everything', async () => {
     const a = new Replica(servers);
     const ids = [await a.record('one'), await a.record('two')];
