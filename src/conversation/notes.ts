@@ -13,9 +13,19 @@ export interface Note {
 /** Collects the notes of one exchange. Append-only. */
 export class Notes {
   readonly #list: Note[] = [];
+  #once: Set<string> | undefined;
 
   add(name: string, where?: string, what?: string): void {
     this.#list.push({ name, where, what });
+  }
+
+  /** Adds a note, unless this very note was added so before. */
+  addOnce(name: string, where: string, what?: string): void {
+    const reason = `${name} ${where} ${what ?? ''}`;
+    this.#once ??= new Set();
+    if (this.#once.has(reason)) return;
+    this.#once.add(reason);
+    this.add(name, where, what);
   }
 
   /** Adds notes of another collection. */

@@ -4,7 +4,7 @@ import { wireNodes } from '../../conversation/edit.ts';
 import type { Wire } from '../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../lib/json/json.ts';
 
-export { compact, flag, number, object, objects, text } from '../../lib/json/typed-reads.ts';
+export { compact, flag, list, number, object, objects, text } from '../../lib/json/typed-reads.ts';
 
 export const PROTOCOL = 'openai-responses';
 

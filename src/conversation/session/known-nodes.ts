@@ -29,18 +29,18 @@ export class KnownNodes {
 
   /**
    * What an encoder makes of a node, made once while all of `shape` is the same: all else that it depends on. What
-   * needs notes is made each time, by `anew`.
+   * adds notes is made each time.
    */
-  encoded<T>(node: object, shape: readonly unknown[], make: (notes: Notes) => T, anew: () => T): T {
+  encoded<T>(node: object, shape: readonly unknown[], notes: Notes, make: (notes: Notes) => T): T {
     const before = this.#encoded.get(node);
     if (before !== undefined && isSame(before.shape, shape)) {
-      return before.value === NOTED ? anew() : (before.value as T);
+      return before.value === NOTED ? make(notes) : (before.value as T);
     }
-    const notes = new Notes();
-    const value = make(notes);
-    const noted = notes.size > 0;
+    const own = new Notes();
+    const value = make(own);
+    const noted = own.size > 0;
     this.#encoded.set(node, { shape, value: noted ? NOTED : value });
-    return noted ? anew() : value;
+    return noted ? make(notes) : value;
   }
 
   /** The tools of a list of declarations. */
@@ -55,20 +55,41 @@ export class KnownNodes {
   }
 }
 
-/** What an encoder's functions get: notes, and the reasons that are noted once. */
+/** For requests without a session: everything is made anew. */
+class NothingKnown extends KnownNodes {
+  override turn(_message: unknown, make: () => Turn): Turn {
+    return make();
+  }
+
+  override encoded<T>(
+    _node: object,
+    _shape: readonly unknown[],
+    notes: Notes,
+    make: (notes: Notes) => T,
+  ): T {
+    return make(notes);
+  }
+
+  override tools(_list: unknown, make: () => readonly Tool[]): readonly Tool[] {
+    return make();
+  }
+}
+
+export const NOTHING_KNOWN: KnownNodes = new NothingKnown();
+
+/** What an encoder's functions get. */
 interface NotingContext {
   readonly notes: Notes;
-  readonly noted: Set<string>;
 }
 
 /** The parts of one encoding, as they were made of the same nodes before. */
 export class KnownUnits<Context extends NotingContext> {
   readonly #context: Context;
-  readonly #known: KnownNodes | undefined;
+  readonly #known: KnownNodes;
   readonly #shape: readonly unknown[];
 
   /** @param shape what all of them depend on beside their nodes */
-  constructor(context: Context, known: KnownNodes | undefined, shape: readonly unknown[]) {
+  constructor(context: Context, known: KnownNodes, shape: readonly unknown[]) {
     this.#context = context;
     this.#known = known;
     this.#shape = shape;
@@ -77,12 +98,9 @@ export class KnownUnits<Context extends NotingContext> {
   /** @param others what this one depends on, too */
   of<T>(node: object, others: readonly unknown[], make: (context: Context) => T): T {
     const context = this.#context;
-    if (this.#known === undefined) return make(context);
-    return this.#known.encoded(
-      node,
-      others.length === 0 ? this.#shape : [...this.#shape, ...others],
-      (notes) => make({ ...context, notes, noted: new Set() }),
-      () => make(context),
+    const shape = others.length === 0 ? this.#shape : [...this.#shape, ...others];
+    return this.#known.encoded(node, shape, context.notes, (notes) =>
+      make(notes === context.notes ? context : { ...context, notes }),
     );
   }
 }

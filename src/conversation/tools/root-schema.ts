@@ -13,6 +13,14 @@ export function hasRootUnion(schema: JsonObject, values: boolean): boolean {
   return values && (schema.enum !== undefined || schema.not !== undefined);
 }
 
+/** The schema with `type: object` and properties at its root; vendors refuse other schemas. */
+export function rootSchema(schema: JsonObject | undefined): JsonObject {
+  if (schema === undefined) return { type: 'object', properties: {} };
+  const { type, properties } = schema;
+  if (type === 'object' && isObject(properties)) return schema;
+  return { ...schema, type: 'object', properties: isObject(properties) ? properties : {} };
+}
+
 /** A tool's schema in the form that the vendor accepts, with a note if branches were merged. */
 export function plainRoot(
   schema: JsonObject | undefined,

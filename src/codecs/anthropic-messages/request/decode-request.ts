@@ -1,7 +1,7 @@
 /** Decodes a Messages request body into a conversation. Every node keeps its JSON. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { PROTOCOL, wireOf } from '../wire.ts';
@@ -13,7 +13,7 @@ import { decodeTools } from './decode-tools.ts';
  * @throws GatewayError invalid_request; as at Anthropic, the message begins with the path of the field, and
  * `param` is that path
  */
-export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
+export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Conversation {
   if (!isObject(body)) refuse('body', 'Input should be a valid dictionary');
   if (body.thread !== undefined && body.thread !== null) throw threadRefused();
   const { model, max_tokens: maxTokens, messages } = body;
@@ -30,19 +30,13 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
     refuse('messages', messages === undefined ? 'Field required' : 'Input should be a valid list');
   }
   checkTypes(body);
-  const tools =
-    known === undefined
-      ? decodeTools(body.tools)
-      : known.tools(body.tools, () => decodeTools(body.tools));
+  const tools = known.tools(body.tools, () => decodeTools(body.tools));
   const parts = {
     model,
     system: decodeSystem(body.system, 'system', STRICT_READER),
-    turns: messages.map((message: Json, i) => {
-      const path = `messages.${i}`;
-      return known === undefined
-        ? decodeTurn(message, path)
-        : known.turn(message, () => decodeTurn(message, path));
-    }),
+    turns: messages.map((message: Json, i) =>
+      known.turn(message, () => decodeTurn(message, `messages.${i}`)),
+    ),
     tools,
     settings: decodeSettings(body, tools),
   };

@@ -23,8 +23,7 @@ export interface BlockWriter {
   readonly callId: (id: string) => string;
   /** An id has the same form in every history. */
   readonly fixedIds: boolean;
-  /** Left undefined, every part is encoded anew. */
-  readonly known: KnownNodes | undefined;
+  readonly known: KnownNodes;
 }
 
 /** The content of one message. Blocks that Messages cannot express are left out with a note. */

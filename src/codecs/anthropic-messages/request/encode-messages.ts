@@ -47,12 +47,13 @@ export function encodeMessages(
 
 /** The draft of a turn, as it was made before if it depends on the turn alone. */
 function knownDraft(turn: Turn, where: string, writer: BlockWriter): MessageDraft | undefined {
-  const anew = () => encodeTurn(turn, where, writer);
   const { target, names, fixedIds, known } = writer;
-  if (known === undefined || !fixedIds || ownWire(turn) !== undefined) return anew();
+  if (!fixedIds || ownWire(turn) !== undefined) return encodeTurn(turn, where, writer);
   const { provider, model, profile } = target;
   const shape = [PROTOCOL, provider, model, profile, names];
-  return known.encoded(turn, shape, (notes) => encodeTurn(turn, where, { ...writer, notes }), anew);
+  return known.encoded(turn, shape, writer.notes, (notes) =>
+    encodeTurn(turn, where, { ...writer, notes }),
+  );
 }
 
 function encodeTurn(turn: Turn, where: string, writer: BlockWriter): MessageDraft | undefined {

@@ -2,7 +2,7 @@
 
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import {
   legalCallIds,
@@ -28,7 +28,7 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known?: KnownNodes,
+  known: KnownNodes = NOTHING_KNOWN,
 ): JsonObject {
   const writer: BlockWriter = {
     target,
@@ -120,10 +120,10 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   const instructions = turns.slice(0, lead).flatMap((turn) => turn.blocks);
   const system = encodeSystem([...conversation.system, ...instructions], writer);
   const messages = encodeMessages(turns.slice(lead), lead, true, writer);
-  const encodedTools = (from: Notes) => encodeTools(conversation.tools, names, target, from);
-  const anew = () => encodedTools(notes);
   const shape = [PROTOCOL, target.provider, target.model, target.profile];
-  const declared = writer.known?.encoded(conversation.tools, shape, encodedTools, anew) ?? anew();
+  const declared = writer.known.encoded(conversation.tools, shape, notes, (from) =>
+    encodeTools(conversation.tools, names, target, from),
+  );
   const missing = declared.length === 0 ? calledNames(messages) : new Set<string>();
   const tools = missing.size > 0 ? declareCalledTools(missing, notes) : declared;
   const settings = encodeSettings(conversation, tools, missing.size > 0, writer);

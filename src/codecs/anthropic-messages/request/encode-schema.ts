@@ -1,7 +1,11 @@
 /** Rewrites JSON Schemas of tool inputs and output formats into the form that Messages accepts. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import { hasRootUnion, withoutRootUnion } from '../../../conversation/tools/root-schema.ts';
+import {
+  hasRootUnion,
+  rootSchema,
+  withoutRootUnion,
+} from '../../../conversation/tools/root-schema.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 
@@ -14,12 +18,9 @@ export function inputSchema(
   where: string,
   notes: Notes,
 ): JsonObject {
-  if (schema === undefined) return { type: 'object', properties: {} };
-  const union = hasRootUnion(schema, false);
-  if (union) notes.add('schema_simplified', where, 'anyOf, oneOf or allOf at the root');
-  const flat = union ? withoutRootUnion(schema) : schema;
-  if (flat.type === 'object' && isObject(flat.properties)) return flat;
-  return { ...flat, type: 'object', properties: isObject(flat.properties) ? flat.properties : {} };
+  if (schema === undefined || !hasRootUnion(schema, false)) return rootSchema(schema);
+  notes.add('schema_simplified', where, 'anyOf, oneOf or allOf at the root');
+  return rootSchema(withoutRootUnion(schema));
 }
 
 /** Keywords that `output_config.format` refuses. */

@@ -1,7 +1,7 @@
 /** Decodes a Gemini request body into a conversation. */
 
 import { invalid } from '../../../conversation/errors.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { bareModel } from '../address.ts';
@@ -16,7 +16,7 @@ import { decodeTools } from './decode-tools.ts';
  * answer chunk by chunk, and it is one answer all the same. `model` and `stream` are those of the address.
  * @throws GatewayError invalid_request with `param` naming the field
  */
-export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
+export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Conversation {
   if (!isObject(body)) throw invalid('Invalid JSON payload received. Expected an object.');
   const named = text(body.model);
   if (!named) throw invalid('The path names no model: …/models/MODEL:generateContent.', 'model');
@@ -36,14 +36,13 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   const model = bareModel(named);
   const turns = decodeContents(sent, known);
   const system = decodeSystem(field(body, 'systemInstruction'));
-  const tools =
-    known === undefined ? decodeTools(body) : known.tools(body.tools, () => decodeTools(body));
+  const tools = known.tools(body.tools, () => decodeTools(body));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
 }
 
-function decodeContents(contents: readonly Json[], known: KnownNodes | undefined): readonly Turn[] {
+function decodeContents(contents: readonly Json[], known: KnownNodes): readonly Turn[] {
   const ids = new HistoryCallIds();
   const turns: Turn[] = [];
   /** The neighbouring contents of the model. */
@@ -53,11 +52,7 @@ function decodeContents(contents: readonly Json[], known: KnownNodes | undefined
     answer = [];
   };
   contents.forEach((content, i) => {
-    const where = `contents[${i}]`;
-    const turn =
-      known === undefined
-        ? decodeContent(content, where, ids)
-        : knownContent(content, where, ids, known);
+    const turn = knownContent(content, `contents[${i}]`, ids, known);
     if (turn.role === 'assistant') answer.push(turn);
     else {
       close();

@@ -30,7 +30,7 @@ export function encodeContents(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known?: KnownNodes,
+  known: KnownNodes,
 ): EncodedContents {
   const { origin, turns, system, tools } = conversation;
   const own = origin?.protocol === PROTOCOL;
@@ -43,7 +43,7 @@ export function encodeContents(
       if (block.type === 'tool-call') callNames.set(block.id, flat(block.name, block.namespace));
     }
   }
-  const context: PartContext = { target, notes, noted: new Set(), flat, callNames };
+  const context: PartContext = { target, notes, flat, callNames };
   const { provider, model, profile } = target;
   const shape = [PROTOCOL, provider, model, profile, own, names];
   const nodes = new KnownUnits(context, known, shape);

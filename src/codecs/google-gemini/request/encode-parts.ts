@@ -18,8 +18,6 @@ import { FOREIGN_SIGNATURES, hasEnvelope } from './decode-parts.ts';
 export interface PartContext {
   readonly target: Target;
   readonly notes: Notes;
-  /** Reasons already noted: each is noted once in a request. */
-  readonly noted: Set<string>;
   /** A tool's name on the wire. */
   flat(name: string, namespace?: string): string;
   /** The names of the calls of the history, by id: a result says the name of its function. */
@@ -27,12 +25,8 @@ export interface PartContext {
 }
 
 /** Adds a note at most once in a request for the same reason. */
-export function noteOnce(context: PartContext, name: string, what?: string): void {
-  const reason = `${name} ${what ?? ''}`;
-  if (context.noted.has(reason)) return;
-  context.noted.add(reason);
-  context.notes.add(name, '/contents', what);
-}
+export const noteOnce = ({ notes }: PartContext, name: string, what?: string): void =>
+  notes.addOnce(name, '/contents', what);
 
 /** The part that a block was decoded from, if it still says the same to this target. */
 export function verbatim(block: Block, { target }: PartContext): JsonObject | undefined {

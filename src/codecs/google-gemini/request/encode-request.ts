@@ -1,7 +1,7 @@
 /** Encodes a conversation as a Gemini request body for one target. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { Conversation } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -33,7 +33,7 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known?: KnownNodes,
+  known: KnownNodes = NOTHING_KNOWN,
 ): JsonObject {
   const tools = encodeTools(conversation, target, notes, known);
   const { stream, ...settings } = encodeSettings(conversation, target, notes, declaredNames(tools));

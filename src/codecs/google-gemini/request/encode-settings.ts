@@ -116,26 +116,10 @@ function written(
   declared: ReadonlySet<string>,
 ): JsonObject {
   switch (name) {
-    case 'maxTokens':
-      return { maxOutputTokens: settings.maxTokens };
-    case 'temperature':
-      return { temperature: settings.temperature };
-    case 'topP':
-      return { topP: settings.topP };
-    case 'topK':
-      return { topK: settings.topK };
     case 'stop': {
       const { stop } = settings;
       return { stopSequences: stop !== undefined && stop.length > 0 ? stop : undefined };
     }
-    case 'seed':
-      return { seed: settings.seed };
-    case 'n':
-      return { candidateCount: settings.n };
-    case 'presencePenalty':
-      return { presencePenalty: settings.presencePenalty };
-    case 'frequencyPenalty':
-      return { frequencyPenalty: settings.frequencyPenalty };
     case 'logprobs': {
       const { logprobs } = settings;
       return logprobs === undefined ? {} : { responseLogprobs: true, logprobs: logprobs.top };
@@ -154,6 +138,8 @@ function written(
       }
       return {};
     }
+    default:
+      return { [CONFIG_KEYS[name][0]]: settings[name] };
   }
 }
 

@@ -40,16 +40,14 @@ export function encodeTools(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known?: KnownNodes,
+  known: KnownNodes,
 ): Json | undefined {
   const { origin, tools } = conversation;
   const own = origin?.protocol === PROTOCOL;
   if (own && tools === origin.parts.tools) return field(origin.value, 'tools');
-  const make = (from: Notes) => ({ list: toolList(conversation, target, from) });
-  const anew = () => make(notes);
+  if (own) return toolList(conversation, target, notes);
   const shape = [PROTOCOL, target.provider, target.model, target.profile];
-  const kept = own ? undefined : known;
-  return (kept?.encoded(tools, shape, make, anew) ?? anew()).list;
+  return known.encoded(tools, shape, notes, (from) => toolList(conversation, target, from));
 }
 
 /** Google's own tools go beside functions only where the model takes both. */

@@ -1,11 +1,11 @@
 /** The answer as a Chat client gets it: vendor fields, tool names, the form of calls, and media. */
 
+import { urlOfSource } from '../../../conversation/media-source.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { openaiServiceTier } from '../../../conversation/openai-fields.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { urlOfSource } from '../parts.ts';
 import { NAME_LIMIT, PROTOCOL, text } from '../wire.ts';
 
 /** Vendor fields of a reply that Chat clients know. Fields of other protocols are not sent to them. */

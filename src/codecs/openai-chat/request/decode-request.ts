@@ -2,7 +2,7 @@
 
 import { invalid } from '../../../conversation/errors.ts';
 import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type {
   Block,
   Conversation,
@@ -22,7 +22,7 @@ import { decodeTools } from './decode-tools.ts';
  * Every message becomes one turn. A tool message becomes a `user` turn with one result.
  * @throws GatewayError invalid_request with `param` naming the field
  */
-export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
+export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Conversation {
   if (!isObject(body)) {
     throw invalid('We could not parse the JSON body of your request: expected an object.');
   }
@@ -46,10 +46,8 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   for (let i = 0; i < sent.length; i++) {
     const where = `messages[${i}]`;
     // Behind a freeform call the same result may be another.
-    const turn =
-      known === undefined || freeform !== undefined
-        ? decodeMessage(sent[i]!, where, freeform)
-        : knownTurn(known, sent[i]!, where);
+    const kept = freeform === undefined ? known : NOTHING_KNOWN;
+    const turn = kept.turn(sent[i]!, () => decodeMessage(sent[i]!, where, freeform));
     turns.push(turn);
     if (turn.role !== 'assistant') continue;
     for (const block of turn.blocks) {
@@ -60,18 +58,12 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   }
   const system: readonly Block[] = [];
   const others = body.functions !== undefined || body.web_search_options !== undefined;
-  const tools = known === undefined || others ? decodeTools(body) : knownTools(known, body);
+  const tools = (others ? NOTHING_KNOWN : known).tools(body.tools, () => decodeTools(body));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   const origin = { protocol: PROTOCOL, value: ownTools(body, tools), parts } as const;
   return { model, system, turns, tools, settings, origin };
 }
-
-const knownTurn = (known: KnownNodes, message: Json, where: string): Turn =>
-  known.turn(message, () => decodeMessage(message, where, undefined));
-
-const knownTools = (known: KnownNodes, body: JsonObject): readonly Tool[] =>
-  known.tools(body.tools, () => decodeTools(body));
 
 /** The body as Chat has it: freeform tools without the name beside `custom`. */
 const ownTools = (body: JsonObject, tools: readonly Tool[]): JsonObject =>

@@ -17,19 +17,13 @@ export interface MessageContext {
   readonly notes: Notes;
   /** The conversation came in this protocol. */
   readonly own: boolean;
-  /** Reasons already noted: each is noted once in a request. */
-  readonly noted: Set<string>;
   /** A tool's name on the wire. */
   flat(name: string, namespace?: string): string;
 }
 
 /** Adds a note at most once in a request for the same reason. */
-export function noteOnce(context: MessageContext, name: string, what?: string): void {
-  const reason = `${name} ${what ?? ''}`;
-  if (context.noted.has(reason)) return;
-  context.noted.add(reason);
-  context.notes.add(name, '/messages', what);
-}
+export const noteOnce = ({ notes }: MessageContext, name: string, what?: string): void =>
+  notes.addOnce(name, '/messages', what);
 
 /** Notes that a cache mark is lost. The prompt means the same without it. */
 export function noteCache(block: Block, context: MessageContext): void {

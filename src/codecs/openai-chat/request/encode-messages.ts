@@ -32,7 +32,7 @@ export function encodeMessages(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known?: KnownNodes,
+  known: KnownNodes,
 ): readonly Json[] {
   const { origin, turns, system } = conversation;
   const own = origin?.protocol === PROTOCOL;
@@ -45,7 +45,6 @@ export function encodeMessages(
     target,
     notes,
     own,
-    noted: new Set(),
     // Tools of a Chat client keep their names, even names that the API would refuse.
     flat: (name, namespace) =>
       own && namespace === undefined ? name : names.flat(name, namespace),

@@ -1,7 +1,7 @@
 /** Encodes a conversation as a Chat Completions request body for one target. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { Conversation, Tool } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -20,7 +20,7 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known?: KnownNodes,
+  known: KnownNodes = NOTHING_KNOWN,
 ): JsonObject {
   const declared = toolFields(conversation, target, notes, known);
   const body = compact({
@@ -53,7 +53,7 @@ function toolFields(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known: KnownNodes | undefined,
+  known: KnownNodes,
 ): JsonObject {
   const { origin, tools } = conversation;
   if (origin?.protocol === PROTOCOL && tools === origin.parts.tools) {
@@ -63,11 +63,13 @@ function toolFields(
   }
   const allowed = allowedOf(conversation);
   const { profile } = target;
-  const make = (from: Notes) => encodeTools(tools, profile, from, allowed ?? everyTool);
-  const anew = () => make(notes);
-  const kept = allowed === undefined ? known : undefined;
-  const { tools: encoded, searchOptions } =
-    kept?.encoded(tools, [PROTOCOL, profile], make, anew) ?? anew();
+  const kept = allowed === undefined ? known : NOTHING_KNOWN;
+  const { tools: encoded, searchOptions } = kept.encoded(
+    tools,
+    [PROTOCOL, profile],
+    notes,
+    (from) => encodeTools(tools, profile, from, allowed ?? everyTool),
+  );
   return compact({
     tools: encoded.length > 0 ? encoded : undefined,
     web_search_options: searchOptions,

@@ -4,7 +4,7 @@ import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
-import { plainRoot } from '../../../conversation/tools/root-schema.ts';
+import { plainRoot, rootSchema } from '../../../conversation/tools/root-schema.ts';
 import { FREEFORM_SCHEMA, noteRenamed, toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -99,13 +99,6 @@ function encodeFunction(
       strict: isOwn(tool) ? tool.strict : tool.strict || undefined,
     }),
   };
-}
-
-/** The schema with `type: object` and properties at its root; vendors refuse other schemas. */
-export function rootSchema(schema: JsonObject | undefined): JsonObject {
-  if (schema === undefined) return { type: 'object', properties: {} };
-  if (schema.type === 'object' && isObject(schema.properties)) return schema;
-  return { ...schema, type: 'object', properties: object(schema.properties) ?? {} };
 }
 
 function encodeCustom(tool: CustomTool, name: string, notes: Notes, where: string): JsonObject {

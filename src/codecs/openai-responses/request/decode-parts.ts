@@ -1,6 +1,7 @@
 /** Decodes the content parts of messages and tool outputs. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import { sourceOfUrl } from '../../../conversation/media-source.ts';
 import { missing } from '../../../conversation/parameter-errors.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -73,7 +74,7 @@ function decodeImage(part: JsonObject, path: string): MediaBlock {
   return {
     type: 'media',
     media: 'image',
-    source: url === undefined ? { type: 'file-id', id: file ?? '' } : fromUrl(url),
+    source: url === undefined ? { type: 'file-id', id: file ?? '' } : sourceOfUrl(url),
     detail: text(part.detail),
     wire: wireOf(part),
   };
@@ -95,7 +96,7 @@ function decodeFile(part: JsonObject, path: string): MediaBlock {
     media: 'document',
     source:
       data !== undefined
-        ? fromUrl(data, 'application/pdf')
+        ? fileData(data)
         : url !== undefined
           ? { type: 'url', url }
           : { type: 'file-id', id: id ?? '' },
@@ -103,6 +104,12 @@ function decodeFile(part: JsonObject, path: string): MediaBlock {
     wire: wireOf(part),
   };
 }
+
+/** A data URL, or plain base64. */
+const fileData = (data: string): MediaSource =>
+  data.startsWith('data:')
+    ? sourceOfUrl(data)
+    : { type: 'base64', mediaType: 'application/pdf', data };
 
 function decodeAudio(part: JsonObject, path: string): MediaBlock {
   const audio = object(part.input_audio) ?? part;
@@ -115,24 +122,4 @@ function decodeAudio(part: JsonObject, path: string): MediaBlock {
     source: { type: 'base64', mediaType, data },
     wire: wireOf(part),
   };
-}
-
-/**
- * The source of a URL: data URLs become base64 sources.
- * @param bare the media type of a value that is plain base64 instead of a URL, as `file_data` may be
- */
-function fromUrl(url: string, bare?: string): MediaSource {
-  if (url.startsWith('data:')) {
-    const comma = url.indexOf(',');
-    const head = url.slice(5, Math.max(comma, 5)).split(';');
-    if (comma > 0 && head.includes('base64')) {
-      return {
-        type: 'base64',
-        mediaType: head[0] || 'application/octet-stream',
-        data: url.slice(comma + 1),
-      };
-    }
-    return { type: 'url', url };
-  }
-  return bare === undefined ? { type: 'url', url } : { type: 'base64', mediaType: bare, data: url };
 }

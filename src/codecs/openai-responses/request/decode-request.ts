@@ -2,7 +2,7 @@
 
 import { invalid } from '../../../conversation/errors.ts';
 import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
@@ -15,7 +15,7 @@ import { addLoadedTools, decodeTool } from './decode-tools.ts';
 const INPUT_ELSEWHERE = ['previous_response_id', 'conversation', 'prompt'];
 
 /** @throws GatewayError invalid_request with `param` naming the field */
-export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
+export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Conversation {
   if (!isObject(body)) {
     throw invalid('We could not parse the JSON body of your request: expected a JSON object.');
   }
@@ -28,10 +28,7 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   }
   const system = decodeInstructions(body.instructions);
   const turns = decodeInput(body, known);
-  const declared =
-    known === undefined
-      ? decodeTools(body.tools)
-      : known.tools(body.tools, () => decodeTools(body.tools));
+  const declared = known.tools(body.tools, () => decodeTools(body.tools));
   const tools = addLoadedTools(declared, toolsLoadedBy(turns));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
@@ -48,18 +45,15 @@ function decodeInstructions(value: Json | undefined): readonly Block[] {
   throw wrongType('instructions', 'a string', value);
 }
 
-function decodeInput(body: JsonObject, known: KnownNodes | undefined): readonly Turn[] {
+function decodeInput(body: JsonObject, known: KnownNodes): readonly Turn[] {
   const input = body.input;
   if (typeof input === 'string') {
     return [{ role: 'user', blocks: [{ type: 'text', text: input }] }];
   }
   if (Array.isArray(input)) {
-    return input.map((item: Json, i) => {
-      const path = `input[${i}]`;
-      return known === undefined
-        ? decodeInputItem(item, path)
-        : known.turn(item, () => decodeInputItem(item, path));
-    });
+    return input.map((item: Json, i) =>
+      known.turn(item, () => decodeInputItem(item, `input[${i}]`)),
+    );
   }
   if (input === undefined || input === null) {
     if (INPUT_ELSEWHERE.some((key) => body[key] !== undefined && body[key] !== null)) return [];

@@ -5,59 +5,49 @@ import type { OutputFormat, ReasoningSettings, Settings } from '../../../convers
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
-import { flag, object, text } from '../wire.ts';
+import { flag, list, number, object, text } from '../wire.ts';
 import { decodeToolChoice } from './decode-tools.ts';
 
+/** Settings that each have exactly one top-level field: its name and its type. */
+export const PLAIN = {
+  stream: ['stream', 'boolean'],
+  temperature: ['temperature', 'number'],
+  topP: ['top_p', 'number'],
+  maxTokens: ['max_output_tokens', 'number'],
+  parallelTools: ['parallel_tool_calls', 'boolean'],
+  metadata: ['metadata', 'object'],
+  user: ['user', 'string'],
+  serviceTier: ['service_tier', 'string'],
+  cacheKey: ['prompt_cache_key', 'string'],
+  store: ['store', 'boolean'],
+  previousResponseId: ['previous_response_id', 'string'],
+  include: ['include', 'array'],
+} as const satisfies Partial<Record<keyof Settings, readonly [string, keyof typeof EXPECTED]>>;
+
 /** Top-level keys that are decoded; all others go to `rest`. */
-const KNOWN = new Set([
-  'model',
-  'instructions',
-  'input',
-  'tools',
-  'stream',
-  'max_output_tokens',
-  'temperature',
-  'top_p',
-  'top_logprobs',
-  'tool_choice',
-  'parallel_tool_calls',
-  'reasoning',
-  'text',
-  'metadata',
-  'user',
-  'service_tier',
-  'prompt_cache_key',
-  'store',
-  'previous_response_id',
-  'include',
+const KNOWN: ReadonlySet<string> = new Set([
+  ...['model', 'instructions', 'input', 'tools', 'tool_choice'],
+  ...['reasoning', 'text', 'top_logprobs'],
+  ...Object.values(PLAIN).map(([key]) => key),
 ]);
 
 /** @throws GatewayError invalid_request */
 export function decodeSettings(body: JsonObject): Settings {
-  const format = typed(body, 'text', 'object');
-  const include = typed(body, 'include', 'array') as readonly Json[] | undefined;
-  const rest = restOf(body);
-  const settings: Settings = {
-    stream: (typed(body, 'stream', 'boolean') as boolean | undefined) === true,
-    maxTokens: typed(body, 'max_output_tokens', 'number') as number | undefined,
-    temperature: typed(body, 'temperature', 'number') as number | undefined,
-    topP: typed(body, 'top_p', 'number') as number | undefined,
-    logprobs: decodeLogprobs(typed(body, 'top_logprobs', 'number') as number | undefined, include),
+  const plain: Record<string, Json | undefined> = {};
+  for (const [name, [key, type]] of Object.entries(PLAIN)) plain[name] = typed(body, key, type);
+  const format = object(typed(body, 'text', 'object'));
+  const include = list(plain.include);
+  return defined({
+    ...plain,
+    stream: plain.stream === true,
+    logprobs: decodeLogprobs(number(typed(body, 'top_logprobs', 'number')), include),
     toolChoice: decodeToolChoice(body.tool_choice),
-    parallelTools: typed(body, 'parallel_tool_calls', 'boolean') as boolean | undefined,
-    reasoning: decodeReasoning(typed(body, 'reasoning', 'object') as JsonObject | undefined),
-    format: decodeFormat(format as JsonObject | undefined),
-    verbosity: isObject(format) ? text(format.verbosity) : undefined,
-    metadata: typed(body, 'metadata', 'object') as JsonObject | undefined,
-    user: typed(body, 'user', 'string') as string | undefined,
-    serviceTier: typed(body, 'service_tier', 'string') as string | undefined,
-    cacheKey: typed(body, 'prompt_cache_key', 'string') as string | undefined,
-    store: typed(body, 'store', 'boolean') as boolean | undefined,
-    previousResponseId: typed(body, 'previous_response_id', 'string') as string | undefined,
+    reasoning: decodeReasoning(object(typed(body, 'reasoning', 'object'))),
+    format: decodeFormat(format),
+    verbosity: text(format?.verbosity),
     include: include?.filter((item) => typeof item === 'string'),
-    rest,
-  };
-  return defined(settings);
+    rest: restOf(body),
+  });
 }
 
 const EXPECTED = {
@@ -82,7 +72,7 @@ function typed(body: JsonObject, key: string, type: keyof typeof EXPECTED): Json
   throw wrongType(key, EXPECTED[type], value, 'invalid_type');
 }
 
-function defined(settings: Settings): Settings {
+function defined(settings: Readonly<Record<string, unknown>>): Settings {
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(settings)) if (value !== undefined) out[key] = value;
   return out as unknown as Settings;
@@ -119,7 +109,7 @@ function decodeReasoning(value: JsonObject | undefined): ReasoningSettings | und
 }
 
 function decodeFormat(value: JsonObject | undefined): OutputFormat | undefined {
-  const format = value === undefined ? undefined : object(value.format);
+  const format = object(value?.format);
   switch (format?.type) {
     case 'text':
       return { type: 'text' };

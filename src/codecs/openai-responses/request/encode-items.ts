@@ -19,12 +19,13 @@ import { isInCallItem } from './hosted-result.ts';
 
 /** {@link encodeTurn}, as it was made before if it depends on the turn alone. */
 export function knownItems(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
-  const anew = () => encodeTurn(turn, at, context);
   const { target, names, own, fileIds, known } = context;
-  if (known === undefined || ownWire(turn) !== undefined) return anew();
+  if (ownWire(turn) !== undefined) return encodeTurn(turn, at, context);
   const { provider, model, profile } = target;
   const shape = [PROTOCOL, provider, model, profile, names, own, fileIds];
-  return known.encoded(turn, shape, (notes) => encodeTurn(turn, at, { ...context, notes }), anew);
+  return known.encoded(turn, shape, context.notes, (notes) =>
+    encodeTurn(turn, at, { ...context, notes }),
+  );
 }
 
 /** The items of one turn. Content that Responses cannot express becomes a note. */

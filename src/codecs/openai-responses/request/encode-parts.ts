@@ -204,6 +204,5 @@ export interface ItemContext {
   readonly own: boolean;
   /** The target may know the conversation's file ids. */
   readonly fileIds: boolean;
-  /** Left undefined, every part is encoded anew. */
-  readonly known?: KnownNodes | undefined;
+  readonly known: KnownNodes;
 }

@@ -3,7 +3,7 @@
 import { cacheMarkOf, cacheMarks, cacheMarksOf } from '../../../conversation/cache-marks.ts';
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
@@ -23,7 +23,7 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  known?: KnownNodes,
+  known: KnownNodes = NOTHING_KNOWN,
 ): JsonObject {
   const origin = conversation.origin?.protocol === PROTOCOL ? conversation.origin : undefined;
   const context: ItemContext = {
@@ -84,12 +84,13 @@ export function encodeRequest(
 
 /** The declarations, as they were made of the same tools of another protocol before. */
 function knownTools(conversation: Conversation, context: ItemContext): readonly JsonObject[] {
-  const { target, names, own, notes } = context;
-  const make = (from: Notes) => encodeTools(conversation, names, target.profile, from);
-  const anew = () => make(notes);
+  const { names, own, notes } = context;
+  const { profile } = context.target;
   // Those of a client of this protocol depend on its input items, too.
-  const known = own ? undefined : context.known;
-  return known?.encoded(conversation.tools, [PROTOCOL, target.profile], make, anew) ?? anew();
+  const known = own ? NOTHING_KNOWN : context.known;
+  return known.encoded(conversation.tools, [PROTOCOL, profile], notes, (from) =>
+    encodeTools(conversation, names, profile, from),
+  );
 }
 
 const at = (index: number) => `input[${index}]`;

@@ -12,6 +12,7 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { putAll } from '../../../lib/json/json-members.ts';
 import { compact, objects, PROTOCOL } from '../wire.ts';
+import { PLAIN } from './decode-settings.ts';
 import type { ItemContext } from './encode-parts.ts';
 import { encodeToolChoice } from './encode-tools.ts';
 
@@ -29,22 +30,6 @@ export function encodeSettings(body: Body, conversation: Conversation, context: 
   encodeAll(body, conversation, context);
 }
 
-/** Settings that each have exactly one top-level field, and that field. */
-const PLAIN = {
-  stream: 'stream',
-  temperature: 'temperature',
-  topP: 'top_p',
-  maxTokens: 'max_output_tokens',
-  parallelTools: 'parallel_tool_calls',
-  metadata: 'metadata',
-  user: 'user',
-  serviceTier: 'service_tier',
-  cacheKey: 'prompt_cache_key',
-  store: 'store',
-  previousResponseId: 'previous_response_id',
-  include: 'include',
-} as const satisfies Partial<Record<keyof Settings, string>>;
-
 /** For a body of this protocol whose settings a feature changed: writes only the changed fields. */
 function encodeChanged(
   body: Body,
@@ -54,7 +39,7 @@ function encodeChanged(
 ): void {
   const now = conversation.settings;
   for (const key of Object.keys(PLAIN) as (keyof typeof PLAIN)[]) {
-    if (now[key] !== before[key]) body[PLAIN[key]] = now[key] as Json | undefined;
+    if (now[key] !== before[key]) body[PLAIN[key][0]] = now[key] as Json | undefined;
   }
   if (now.toolChoice !== before.toolChoice) encodeChoice(body, conversation, context);
   if (now.logprobs !== before.logprobs) body.top_logprobs = now.logprobs?.top;

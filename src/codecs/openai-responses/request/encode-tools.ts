@@ -4,7 +4,7 @@ import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
-import { plainRoot } from '../../../conversation/tools/root-schema.ts';
+import { plainRoot, rootSchema } from '../../../conversation/tools/root-schema.ts';
 import { noteRenamed, type ToolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -97,18 +97,11 @@ function encodeTool(
     type: 'function',
     name,
     description: tool.description,
-    parameters: objectSchema(plainRoot(tool.schema, profile, notes, `tools.${tool.name}`)),
+    parameters: rootSchema(plainRoot(tool.schema, profile, notes, `tools.${tool.name}`)),
     // If it is left out, the API treats the schema as strict and refuses most schemas.
     strict: profile.strictTools === false ? undefined : (tool.strict ?? false),
     defer_loading: residue?.defer_loading === true ? tool.deferred === true : undefined,
   });
-}
-
-/** The schema with an object with properties at its root, as the API requires. */
-function objectSchema(schema: JsonObject | undefined): JsonObject {
-  if (schema === undefined) return { type: 'object', properties: {} };
-  if (schema.type === 'object' && schema.properties !== undefined) return schema;
-  return { ...schema, type: 'object', properties: schema.properties ?? {} };
 }
 
 function encodeHosted(tool: HostedTool, profile: Profile, notes: Notes): JsonObject | undefined {
