@@ -43,7 +43,7 @@ export function agentParts(text: string, isCut = false): readonly AgentPart[] {
   return parts;
 }
 
-/** What the user wrote; '' if all of it is an agent's. */
+/** The user's own words; '' if an agent wrote the whole text. */
 export const ownWords = (text: string): string =>
   agentParts(text)
     .filter(({ tag }) => tag === undefined)

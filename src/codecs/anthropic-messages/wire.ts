@@ -40,6 +40,10 @@ export function rebuilt(old: Json | undefined, fields: JsonObject): JsonObject {
   return out;
 }
 
+/** Is it a block of thinking, readable or not? */
+export const isThinking = (block: Json | undefined): boolean =>
+  isObject(block) && (block.type === 'thinking' || block.type === 'redacted_thinking');
+
 /** Decodes `cache_control`. */
 export function decodeCache(value: Json | undefined): CacheMark | undefined {
   if (!isObject(value)) return undefined;

@@ -8,6 +8,9 @@ export { compact, flag, list, number, object, objects, text } from '../../lib/js
 
 export const PROTOCOL = 'openai-responses';
 
+/** Tool names: `^[a-zA-Z0-9_-]{1,64}$`. */
+export const NAME_LIMIT = 64;
+
 export const { wireOf, ownWire } = wireNodes(PROTOCOL);
 
 export function ownResidue(node: { readonly residue?: Wire }): JsonObject | undefined {

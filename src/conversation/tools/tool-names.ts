@@ -88,6 +88,9 @@ export function noteRenamed(
   if (flat !== join(name, namespace)) notes.add('tool_renamed', where, `${name} as ${flat}`);
 }
 
+/** Claude Code's placeholder for tools that are not loaded yet (seen in 2.1.330). It means nothing to other vendors. */
+export const DEFERRED_PLACEHOLDER = 'DeferredToolPlaceholder';
+
 /** The input schema of a freeform tool for a protocol without freeform tools. */
 export const FREEFORM_SCHEMA = {
   type: 'object',

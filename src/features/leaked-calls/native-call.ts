@@ -124,8 +124,9 @@ export class NativeCall {
       search: new Search(),
     });
     const state = block.push(markup.slice(lexeme.end));
-    if ((state === 'more' ? block.finish() : state) !== 'done' || block.unreadable) return [];
-    return block.calls.flatMap((call) => buildCalls(call, this.#tools, this.#repairs));
+    if ((state === 'more' ? block.finish() : state) !== 'done' || block.reading.unreadable)
+      return [];
+    return block.reading.calls.flatMap((call) => buildCalls(call, this.#tools, this.#repairs));
   }
 
   /** Handles a name that is no tool's: a wrapper of several calls, or a name with markup in it. */

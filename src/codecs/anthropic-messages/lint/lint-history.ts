@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
+import { isThinking } from '../wire.ts';
 
 interface PlacedBlock {
   readonly block: JsonObject;
@@ -141,9 +142,6 @@ function lintServerCalls(turns: readonly CombinedTurn[], report: Report): void {
     }
   });
 }
-
-const isThinking = (block: Json | undefined) =>
-  isObject(block) && (block.type === 'thinking' || block.type === 'redacted_thinking');
 
 function lintThinking(body: JsonObject, messages: readonly JsonObject[], report: Report): void {
   const mode = isObject(body.thinking) ? String(body.thinking.type) : 'disabled';

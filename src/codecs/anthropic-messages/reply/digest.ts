@@ -7,7 +7,7 @@ import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import type { Digest } from '../../codec.ts';
-import { objects, text } from '../wire.ts';
+import { isThinking, objects, text } from '../wire.ts';
 import { decodeErrorBody } from './errors.ts';
 import { decodeFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
@@ -48,8 +48,6 @@ function hasContent(block: JsonObject): boolean {
   if (block.type === 'text') return block.text !== '';
   return block.type !== 'thinking' || block.thinking !== '';
 }
-
-const isThinking = ({ type }: JsonObject) => type === 'thinking' || type === 'redacted_thinking';
 
 /** Usage is that of message_start, overwritten by the totals of message_delta. */
 export function digestStream(frames: readonly SseFrame[]): Digest {

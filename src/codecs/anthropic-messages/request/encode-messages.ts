@@ -4,7 +4,7 @@ import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { objects } from '../../../lib/json/typed-reads.ts';
-import { ownResidue, ownWire, PROTOCOL, rebuilt } from '../wire.ts';
+import { isThinking, ownResidue, ownWire, PROTOCOL, rebuilt } from '../wire.ts';
 import { type BlockWriter, encodeBlocks, instructionBlocks, textBlock } from './encode-blocks.ts';
 
 type MessageRole = 'user' | 'assistant' | 'system';
@@ -131,9 +131,6 @@ function listOf(content: Json | undefined): readonly JsonObject[] {
   }
   return objects(content);
 }
-
-const isThinking = (block: JsonObject | undefined) =>
-  block?.type === 'thinking' || block?.type === 'redacted_thinking';
 
 const isResult = (block: JsonObject) => block.type === 'tool_result';
 

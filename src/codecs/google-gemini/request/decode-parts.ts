@@ -74,7 +74,9 @@ export const otherBlock = (part: JsonObject, ids: CallIds): Block =>
   mediaOf(part) ?? hostedBlock(part, ids) ?? opaque(part);
 
 const wrongType = (where: string, value: Json, wanted: string) =>
-  invalid(`Invalid value at '${where}' (${wanted}), ${JSON.stringify(value).slice(0, 200)}`, where);
+  invalid(`Invalid value at '${where}' (${wanted}), ${shown(value)}`, where);
+
+const shown = (value: Json): string => JSON.stringify(value).slice(0, 200);
 
 function decodeCall(call: Json, part: JsonObject, where: string, ids: CallIds): Block {
   if (!isObject(call)) throw wrongType(where, call, 'object');
@@ -242,15 +244,10 @@ export function checkPart(part: JsonObject, where: string): void {
 }
 
 function checkContent(value: Json, name: string, where: string): void {
-  if (!isObject(value)) throw wrong(where, 'object', value);
+  if (!isObject(value)) throw wrongType(where, value, 'object');
   for (const key of CONTENTS[name]!) {
     const text = field(value, key);
     if (text === undefined || text === null || typeof text === 'string') continue;
-    throw wrong(`${where}.${snakeCase(key)}`, 'TYPE_STRING', text);
+    throw wrongType(`${where}.${snakeCase(key)}`, text, 'TYPE_STRING');
   }
 }
-
-const wrong = (where: string, wanted: string, value: Json) =>
-  invalid(`Invalid value at '${where}' (${wanted}), ${shown(value)}`, where);
-
-const shown = (value: Json): string => JSON.stringify(value).slice(0, 200);

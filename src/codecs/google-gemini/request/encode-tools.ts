@@ -5,7 +5,11 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
-import { FREEFORM_SCHEMA, noteRenamed } from '../../../conversation/tools/tool-names.ts';
+import {
+  DEFERRED_PLACEHOLDER,
+  FREEFORM_SCHEMA,
+  noteRenamed,
+} from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { geminiNames } from '../names.ts';
@@ -28,9 +32,6 @@ const HOSTED_KEYS: Readonly<Record<string, string>> = {
   web_fetch: 'urlContext',
   code_execution: 'codeExecution',
 };
-
-/** Claude Code's placeholder for tools that are not loaded yet. It means nothing to other vendors. */
-const PLACEHOLDER = 'DeferredToolPlaceholder';
 
 /**
  * The `tools` of the body; undefined if there are none. Unchanged lists of this protocol go out as they came; those of
@@ -103,7 +104,7 @@ function encodeFunction(
 ): JsonObject | undefined {
   const own = ownWire(tool);
   if (isObject(own)) return own;
-  if (tool.type === 'function' && tool.name === PLACEHOLDER && !isOwn(tool)) {
+  if (tool.type === 'function' && tool.name === DEFERRED_PLACEHOLDER && !isOwn(tool)) {
     notes.add('deferred_placeholder_dropped', where);
     return undefined;
   }

@@ -5,7 +5,12 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { plainRoot, rootSchema } from '../../../conversation/tools/root-schema.ts';
-import { FREEFORM_SCHEMA, noteRenamed, toolNames } from '../../../conversation/tools/tool-names.ts';
+import {
+  DEFERRED_PLACEHOLDER,
+  FREEFORM_SCHEMA,
+  noteRenamed,
+  toolNames,
+} from '../../../conversation/tools/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import {
@@ -20,9 +25,6 @@ import {
   without,
 } from '../wire.ts';
 import { SEARCH_OPTIONS } from './decode-tools.ts';
-
-/** Claude Code's placeholder for tools that are not loaded yet. It means nothing to other vendors. */
-const PLACEHOLDER = 'DeferredToolPlaceholder';
 
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];
@@ -55,7 +57,7 @@ export function encodeTools(
       }
       continue;
     }
-    if (tool.type === 'function' && tool.name === PLACEHOLDER && !isOwn(tool)) {
+    if (tool.type === 'function' && tool.name === DEFERRED_PLACEHOLDER && !isOwn(tool)) {
       notes.add('deferred_placeholder_dropped', where);
       continue;
     }

@@ -8,11 +8,9 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { decodeItem, decodeReasoning } from '../request/decode-items.ts';
-import { compact, number, objects, text, wireOf } from '../wire.ts';
+import { compact, NAME_LIMIT, number, objects, text, wireOf } from '../wire.ts';
 import { failureOf, finishOfOutput } from './finish-reason.ts';
 import { usageOf } from './usage.ts';
-
-const NAME_LIMIT = 64;
 
 /** @throws GatewayError upstream if the body is not a finished response, or the failure that it reports */
 export function decodeReply(body: Json, context: UpstreamContext): Reply {

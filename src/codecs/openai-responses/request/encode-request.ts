@@ -9,14 +9,12 @@ import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';
-import { PROTOCOL } from '../wire.ts';
+import { NAME_LIMIT, PROTOCOL } from '../wire.ts';
 import { knownItems, withoutLoneReasoning } from './encode-items.ts';
 import type { ItemContext } from './encode-parts.ts';
 import { encodeParts } from './encode-parts.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { encodeTools } from './encode-tools.ts';
-
-const NAME_LIMIT = 64;
 
 /** The wire body for this target. Never throws because of content: what Responses cannot express becomes a note. */
 export function encodeRequest(

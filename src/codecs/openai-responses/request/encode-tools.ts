@@ -5,7 +5,11 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { plainRoot, rootSchema } from '../../../conversation/tools/root-schema.ts';
-import { noteRenamed, type ToolNames } from '../../../conversation/tools/tool-names.ts';
+import {
+  DEFERRED_PLACEHOLDER,
+  noteRenamed,
+  type ToolNames,
+} from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -86,8 +90,7 @@ function encodeTool(
       format: flatToolFormat(tool.format),
     });
   }
-  if (tool.deferred === true && tool.name === 'DeferredToolPlaceholder') {
-    // Claude Code's placeholder for tools that are not loaded yet (seen in 2.1.330). It is not a tool.
+  if (tool.deferred === true && tool.name === DEFERRED_PLACEHOLDER) {
     notes.add('deferred_placeholder_dropped', 'tools', tool.name);
     return undefined;
   }

@@ -12,14 +12,14 @@ export function leakIn(
   channel: Channel,
 ): { readonly leak: Leak; readonly unreadable: boolean } {
   const { refused } = repairs;
-  const calls = block.calls.flatMap((call) => buildCalls(call, tools, repairs));
-  const unreadable = repairs.refused > refused || block.unreadable;
-  const unknown = block.calls.find(({ name }) => name && !tools.resolve(name))?.name;
+  const { calls: found, family, unreadable: isBroken } = block.reading;
+  const calls = found.flatMap((call) => buildCalls(call, tools, repairs));
+  const unreadable = repairs.refused > refused || isBroken;
   const leak: Leak = {
-    ...leakOf(block.family, channel, block.truncated),
+    ...leakOf(family, channel, block.truncated),
     calls,
     outcome: calls.length > 0 ? 'recovered' : 'removed',
-    ...(unknown ? { unknown } : {}),
+    unknown: found.find(({ name }) => name && !tools.resolve(name))?.name,
   };
   return { leak, unreadable };
 }

@@ -1,6 +1,5 @@
 /** Reads one leaked block from its opener on, in any grammar. Incremental; reads each character once. */
 
-import type { RawCall } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
 import { readJson, readPython, readTail, recoverUnclosedJson } from './read-json.ts';
 import {
@@ -47,6 +46,8 @@ const STEP_WORK = 4;
 const CALL_WORK = 128;
 
 export class LeakBlock {
+  /** Read so far; its readers alone change it. */
+  readonly reading: Readonly<BlockReading>;
   readonly #reading: BlockReading;
   #truncated = false;
 
@@ -79,30 +80,8 @@ export class LeakBlock {
       unreadable: false,
     };
     this.#reading = reading;
+    this.reading = reading;
     if (opener.type === 'tag') applyTag(reading, opener.lexeme);
-  }
-
-  get calls(): readonly RawCall[] {
-    return this.#reading.calls;
-  }
-
-  get family(): string {
-    return this.#reading.family;
-  }
-
-  /** Enough markup was read that what follows is treated as markup, recovered or not. */
-  get committed(): boolean {
-    return this.#reading.committed;
-  }
-
-  /** The text after the block, once it is done. */
-  get rest(): string {
-    return this.#reading.rest;
-  }
-
-  /** The channel that begins after the block, if the block was a header. */
-  get channel(): BlockReading['channel'] {
-    return this.#reading.channel;
   }
 
   /** Only an opener and its closer. */
@@ -111,19 +90,9 @@ export class LeakBlock {
     return calls.length === 0 && !this.#truncated && junk === 0 && opener.type === 'tag';
   }
 
-  /** Its JSON is too broken to be repaired at acceptable cost. */
-  get unreadable(): boolean {
-    return this.#reading.unreadable;
-  }
-
   /** The text ended inside the block. */
   get truncated(): boolean {
     return this.#truncated;
-  }
-
-  /** The block holds text that belongs to no grammar. */
-  get hasJunk(): boolean {
-    return this.#reading.junk > 0;
   }
 
   push(text: string): BlockState {

@@ -40,7 +40,7 @@ interface UnreadText {
 const THINK_OPENER = /<(?:mm:)?think|\[THINK/;
 
 /**
- * What a closer without an opener means. `text`: the text mentions it; `wait`: the next character decides; `piece`: it
+ * The meaning of a closer without an opener. `text`: the text mentions it; `wait`: the next character decides; `piece`: it
  * belongs to the run of calls; `last`: it belongs to the run, and after it the block's own channel continues; `stray`:
  * only models write it; `cut`: it belongs to the block before it; `back`: it ends the channel that a tag began; `lone`:
  * the end of thinking on a separate line; `thinking`: everything so far was thinking.
@@ -310,7 +310,7 @@ export class TextScanner {
 
   /** The block is a leak in any case, so the text before it may be sent. */
   #release(): void {
-    if (!this.#block!.committed || this.#opener!.type !== 'tag') return;
+    if (!this.#block!.reading.committed || this.#opener!.type !== 'tag') return;
     if (this.#amongWords || this.#run !== undefined) return;
     if (this.#out.isBlank && !this.#out.dirty) return;
     this.#out.dirty = true;
@@ -319,7 +319,7 @@ export class TextScanner {
 
   /** The block has exceeded the limit of held text: it is text. */
   #tooLong(): void {
-    const { family } = this.#block!;
+    const { family } = this.#block!.reading;
     const raw = this.#raw.join('');
     this.#block = undefined;
     this.#raw = [];
@@ -337,33 +337,34 @@ export class TextScanner {
   /** Handles the end of a block. Returns the text to read next. */
   #settle(state: BlockState, final: boolean): UnreadText | undefined {
     const block = this.#block!;
+    const { family, committed, channel, junk } = block.reading;
     const opener = this.#opener!;
     const raw = this.#raw.join('');
     this.#block = undefined;
     this.#raw = [];
     if (state === 'fail') {
-      if (final && !block.hasJunk && !this.#amongWords && isLoneOpener(opener, raw)) {
-        this.#add({ raw, leak: leakOf(block.family, this.#channel, true) });
+      if (final && junk === 0 && !this.#amongWords && isLoneOpener(opener, raw)) {
+        this.#add({ raw, leak: leakOf(family, this.#channel, true) });
         return undefined;
       }
       this.#failures++;
       this.#reread += raw.length;
-      if (block.committed) this.leaks.push(leftInText(leakOf(block.family, this.#channel)));
+      if (committed) this.leaks.push(leftInText(leakOf(family, this.#channel)));
       if (this.#run !== undefined) this.#quote();
       return { text: raw, past: true };
     }
     // Some grammars read the white space after a call to find its end; it belongs to what follows.
-    const markup = raw.slice(0, raw.length - block.rest.length).trimEnd();
+    const markup = raw.slice(0, raw.length - block.reading.rest.length).trimEnd();
     const rest = raw.slice(markup.length);
     const next = rest === '' ? undefined : { text: rest, past: false };
-    if (block.channel !== undefined) {
+    if (channel !== undefined) {
       if (this.#run !== undefined) this.#quote();
       if (this.#amongWords) {
         this.#stay(markup);
         return next;
       }
       this.#out.cut(this.#channel);
-      this.#switch(block.channel, true);
+      this.#switch(channel, true);
       this.#behindBlock = true;
       this.#mask.jump();
       return next;
@@ -461,7 +462,7 @@ export class TextScanner {
     }
   }
 
-  /** What a closer without an opener means. `blank`: there is only white space before it. */
+  /** The meaning of a closer without an opener. `blank`: only white space stands before it. */
   #closerIs(
     { word: { role, notation }, end }: Lexeme,
     text: string,
