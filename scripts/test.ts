@@ -1,10 +1,12 @@
 /** The test command: static checks, then every test; ends with one line `N passed, N failed, N skipped`. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from './check.ts';
 import { type Outcome, readJunit, withRunErrors, withSecondRun } from './junit.ts';
+import { openScratch } from './scratch.ts';
 
 const ROOT = join(import.meta.dir, '..');
 
@@ -19,16 +21,18 @@ async function passOn(stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream
   return text;
 }
 
-/** Files that run at the same time. More than a few would disturb each other's measurements of growth. */
-const WORKERS = Math.min(4, availableParallelism());
+/**
+ * Files that run at the same time: one more than there are processors, since many wait for servers and clocks. More than
+ * a few would disturb each other's measurements of growth.
+ */
+const WORKERS = Math.min(4, availableParallelism() + 1);
 
 /** More failing files than these are no accident of a busy machine. */
 const MAX_FILES_AGAIN = 20;
 
 /** Runs `bun test` over what is named (all of test/ when nothing is), so many files at the same time. */
 async function runTests(which: readonly string[], workers: number): Promise<Outcome> {
-  const folder = await mkdtemp(join(tmpdir(), 'hopgate-junit-'));
-  const report = join(folder, 'junit.xml');
+  const report = join(scratch, `junit-${workers}.xml`);
   const child = Bun.spawn(
     // On a busy machine a test takes many times as long: only one that hangs is to fail by the clock.
     [
@@ -40,7 +44,12 @@ async function runTests(which: readonly string[], workers: number): Promise<Outc
       `--reporter-outfile=${report}`,
       ...which,
     ],
-    { cwd: ROOT, stdout: 'pipe', stderr: 'pipe', env: { ...process.env, NO_COLOR: '1' } },
+    {
+      cwd: ROOT,
+      stdout: 'pipe',
+      stderr: 'pipe',
+      env: { ...process.env, NO_COLOR: '1', TMPDIR: scratch },
+    },
   );
   const [, words, code] = await Promise.all([
     passOn(child.stdout, process.stdout),
@@ -50,10 +59,11 @@ async function runTests(which: readonly string[], workers: number): Promise<Outc
   const xml = await Bun.file(report)
     .text()
     .catch(() => '');
-  await rm(folder, { recursive: true, force: true });
+  await rm(report, { force: true });
   return withRunErrors(readJunit(xml), words, code);
 }
 
+const scratch = await openScratch();
 const checks = await runChecks();
 const first = await runTests(process.argv.slice(2), WORKERS);
 // A file that fails beside others on a busy machine runs once more on its own; what fails again has failed.
@@ -75,6 +85,8 @@ if (tests.unsteady.length > 0) {
   console.log('\nFailed beside others, passed on their own:');
   for (const { name, file } of tests.unsteady) console.log(`  ${name}  (${file})`);
 }
+const left = readdirSync(scratch);
+if (left.length > 0) console.log(`\nLeft behind:\n${left.map((name) => `  ${name}`).join('\n')}`);
 const passed = checks.passed + tests.passed;
 const failed = checks.failed + tests.failed;
 console.log(`\n${passed} passed, ${failed} failed, ${tests.skipped} skipped`);

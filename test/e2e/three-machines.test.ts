@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { binary, type Gateway, runBinary, startGateway } from '../support/binary.ts';
@@ -72,6 +73,13 @@ describe.skipIf(!HAS_ALL)('the example of three machines', () => {
     ]),
   );
 
+  const folders: string[] = [];
+  async function ownFolder(): Promise<string> {
+    const folder = await scratchFolder();
+    folders.push(folder);
+    return folder;
+  }
+
   /** A file of the example with these replacements, each of which must occur; in a folder of its own. */
   async function written(name: string, changes: readonly (readonly [string | RegExp, string])[]) {
     let text = read(name);
@@ -80,7 +88,7 @@ describe.skipIf(!HAS_ALL)('the example of three machines', () => {
       expect([name, from, next === text]).toEqual([name, from, false]);
       text = next;
     }
-    const folder = await scratchFolder();
+    const folder = await ownFolder();
     const path = join(folder, name.split('/').at(-1)!);
     await Bun.write(path, text);
     return { folder, path };
@@ -146,7 +154,7 @@ describe.skipIf(!HAS_ALL)('the example of three machines', () => {
   async function startProxy(): Promise<void> {
     const port = await freePort();
     const { cert, key } = certificateFiles('localhost');
-    const tls = join(await scratchFolder(), 'tls.pem');
+    const tls = join(await ownFolder(), 'tls.pem');
     await Bun.write(tls, `${readFileSync(cert, 'utf8')}${readFileSync(key, 'utf8')}`);
     const addresses = gateways.map(({ url }) => new URL(url).host);
     const { folder, path } = await written('haproxy.cfg', [
@@ -217,6 +225,7 @@ describe.skipIf(!HAS_ALL)('the example of three machines', () => {
   afterAll(async () => {
     await Promise.all(gateways.map((one) => one.stop()));
     await Promise.all(servers.map((one) => one.stop()));
+    for (const one of folders) await rm(one, { recursive: true, force: true });
     await database?.stop();
     await patroni?.stop(true);
     for (const vendor of Object.values(vendors ?? {})) await vendor.stop();
@@ -253,7 +262,7 @@ describe.skipIf(!HAS_ALL)('the example of three machines', () => {
   });
 
   test('doctor finds nothing wrong with the engines of these files', async () => {
-    const folder = await scratchFolder();
+    const folder = await ownFolder();
     const path = join(folder, 'hopgate.yaml');
     const cache = `redis+sentinel://:${PASSWORD}@127.0.0.1:${sentinelPort}/hopgate?sentinel_password=${PASSWORD}`;
     await Bun.write(path, JSON.stringify({ engines: { cache, database: databaseUrl } }));

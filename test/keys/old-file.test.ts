@@ -59,7 +59,9 @@ describe('a file of keys of the first schema', () => {
     expect([news.whole, news.keys.map(({ record }) => record.name)]).toEqual([false, ['new']]);
     expect(news.keys[0]!.secrets).toHaveLength(2);
     store.close();
-    expect(keyFileToRead(`${path}.v1.backup`)).toBeDefined();
+    const backup = keyFileToRead(`${path}.v1.backup`);
+    expect(backup).toBeDefined();
+    backup!.close();
   });
 
   test('knows the requests that were answered before', async () => {

@@ -58,8 +58,8 @@ export function removeScratch(): void {
 }
 
 /** A new folder, removed by `removeScratch`. */
-export function scratchFolder(name: string): string {
-  const folder = mkdtempSync(join(tmpdir(), `hopgate-${name}-`));
+export function scratchFolder(name: string, within = tmpdir()): string {
+  const folder = mkdtempSync(join(within, `hopgate-${name}-`));
   scratch.push(folder);
   return folder;
 }
@@ -102,7 +102,10 @@ export interface Release {
 }
 
 async function make(): Promise<Release> {
-  const work = scratchFolder('release');
+  // On the disk of the checkout, so that its modules can be linked.
+  const dist = join(ROOT, 'dist');
+  mkdirSync(dist, { recursive: true });
+  const work = scratchFolder('release', dist);
   const trees = [join(work, 'first'), join(work, 'another/place')] as const;
   // The second copy comes from the first, since the checkout may change meanwhile.
   await copyTree(ROOT, trees[0]);

@@ -2,10 +2,10 @@
 
 import { existsSync } from 'node:fs';
 import { mkdir, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dir, '../..');
+const CACHE = join(ROOT, 'node_modules/.cache/hopgate-tests');
 /** A statement that changes shared tables, in whatever file it stands. */
 const CHANGE = '^(CREATE|ALTER|DROP) .*hopgate\\.';
 
@@ -32,9 +32,9 @@ export function olderCommit(): string | undefined {
   return older && migrationsAt(older) !== undefined ? older : undefined;
 }
 
-/** The path of its binary; built once for each commit of this machine. */
+/** The path of its binary; built once for each commit of this checkout. */
 export async function olderBinary(commit: string): Promise<string> {
-  const folder = join(tmpdir(), `hopgate-${commit.slice(0, 12)}`);
+  const folder = join(CACHE, commit.slice(0, 12));
   const { platform, arch } = process;
   const path = join(folder, 'dist', `${platform}-${arch}`, 'hopgate');
   if (existsSync(path)) return path;

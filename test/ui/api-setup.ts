@@ -45,7 +45,14 @@ export async function startApiSetup(
     ...more,
   }) as Record<string, unknown> & { providers: { chat: object } };
   Object.assign(config.providers.chat, ofChat);
-  const gateway = await startGateway(config);
+  const remove = async () => {
+    await upstream.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const gateway = await startGateway(config).catch(async (refused) => {
+    await remove();
+    throw refused;
+  });
   return {
     ...client(gateway),
     gateway,
@@ -54,8 +61,7 @@ export async function startApiSetup(
     config,
     async stop() {
       await gateway.stop();
-      await upstream.stop();
-      rmSync(folder, { recursive: true, force: true });
+      await remove();
     },
   };
 }

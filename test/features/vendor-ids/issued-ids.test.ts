@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
@@ -440,12 +441,14 @@ const INTERPRETER = ISSUES['a container of the code interpreter']!;
 
 describe('an id that an answer gave out', () => {
   test('stays with its key after a restart', async () => {
-    const first = await startInProcess(configOf(vendor), `${gateway.home}-restart`);
+    const home = `${gateway.home}-restart`;
+    const first = await startInProcess(configOf(vendor), home);
     const id = await issued(CONTAINER, { stream: true }, first);
     await first.stop();
-    const second = await startInProcess(configOf(vendor), first.home);
+    const second = await startInProcess(configOf(vendor), home);
     expect(await naming(CONTAINER, id, BOB, second)).toMatchObject(refusalOf(CONTAINER, id));
     await second.stop();
+    await rm(home, { recursive: true, force: true });
   });
 
   test('is not lost where the client leaves in the middle of the answer', async () => {

@@ -24,6 +24,7 @@ import {
   costOf,
   implicitCache,
   keyedCache,
+  type Prompt,
   type VendorCache,
 } from './caches.ts';
 import { PROMPTS } from './prompts.ts';
@@ -134,6 +135,25 @@ export function sentBodies(client: ProtocolName, vendor: Vendor, asked: readonly
   return { bodies, protocol: usual.target.protocol };
 }
 
+const prompts = new WeakMap<readonly Asked[], Map<ProtocolName, OwnPrompts>>();
+type OwnPrompts = readonly { readonly prompt: Prompt; readonly at: number }[];
+
+/** What the client itself says to its usual target: the same for each vendor, so it is made once. */
+function ownPrompts(client: ProtocolName, asked: readonly Asked[]): OwnPrompts {
+  const known = prompts.get(asked) ?? new Map<ProtocolName, OwnPrompts>();
+  prompts.set(asked, known);
+  const made =
+    known.get(client) ??
+    asked
+      .filter(({ away }) => away !== true)
+      .map((one) => ({
+        prompt: PROMPTS[client](REQUESTS[client](one, 'any-model') as JsonObject),
+        at: one.at,
+      }));
+  known.set(client, made);
+  return made;
+}
+
 /** The cost of a session by the best, and by what it would be without any cache. */
 export function billOf(client: ProtocolName, vendor: Vendor, asked: readonly Asked[]) {
   const { bodies, protocol } = sentBodies(client, vendor, asked);
@@ -147,12 +167,7 @@ export function billOf(client: ProtocolName, vendor: Vendor, asked: readonly Ask
     all += counted.read + counted.written + counted.writtenForAnHour + counted.fresh;
   }
   // The best is that of the client's own prompts: what a conversion makes of them must not change them from turn to turn.
-  const own = asked
-    .filter(({ away }) => away !== true)
-    .map((one) => ({
-      prompt: PROMPTS[client](REQUESTS[client](one, vendor.model) as JsonObject),
-      at: one.at,
-    }));
+  const own = ownPrompts(client, asked);
   const whole = own.reduce(
     (sum, { prompt }) => sum + prompt.pieces.reduce((tokens, piece) => tokens + piece.tokens, 0),
     0,

@@ -185,9 +185,12 @@ export function bestCost(
   prices: Prices,
   { least, seconds }: { readonly least: number; readonly seconds: number },
 ): number {
-  const held = asked.map(({ prompt, at }) => ({ at, places: prefixes(prompt.pieces) }));
+  const held = asked.map(({ prompt, at }) => {
+    const places = prefixes(prompt.pieces);
+    return { at, places, signs: new Set(places.map(({ sign }) => sign)) };
+  });
   const shared = (one: number, other: number) => {
-    const signs = new Set(held[one]!.places.map(({ sign }) => sign));
+    const { signs } = held[one]!;
     const tokens = held[other]!.places.findLast(({ sign }) => signs.has(sign))?.tokens ?? 0;
     return tokens < least ? 0 : tokens;
   };
