@@ -111,7 +111,7 @@ function loaderFailed(thrown: unknown, file: string | undefined): LoadResult {
   const message = `cannot be read: the loader failed (${kind})`;
   const place = file === undefined ? { line: 0, column: 0 } : { line: 1, column: 1 };
   const problems = [{ path: '', ...place, message }];
-  return { ok: false, problems, warnings: [], ...(file === undefined ? {} : { file }) };
+  return { ok: false, problems, warnings: [], file };
 }
 
 /** The text of a file, or why there is none. Never throws. */
@@ -169,15 +169,15 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
       path: pathText(path),
       ...(file === undefined ? { line: 0, column: 0 } : document.locate(path, issue.key)),
       message: issue.message,
-      ...(issue.suggestion === undefined ? {} : { suggestion: issue.suggestion }),
-      ...(issue.environment === true ? { environment: true } : {}),
+      suggestion: issue.suggestion,
+      environment: issue.environment,
     };
   };
   const fail = (problems: readonly Problem[], warnings: readonly Issue[]): LoadResult => ({
     ok: false,
     problems,
     warnings: warnings.map(located),
-    ...(file === undefined ? {} : { file }),
+    file,
   });
   if (document.problems.length > 0) return fail(document.problems, []);
   const { form } = document;

@@ -2,7 +2,7 @@
 
 import type { Json } from '../lib/json/json.ts';
 import type { BlockHead, Reply, ReplySeal, StreamEvent, ToolEvent } from './events.ts';
-import type { Block, Citation, Sealed, TextBlock } from './types.ts';
+import type { Block, Citation, Sealed } from './types.ts';
 
 /** Collects a stream into a reply. Push every event in order, then read `reply`. */
 export class ReplyBuilder {
@@ -83,24 +83,18 @@ export class ReplyBuilder {
     const text = this.#text.join('');
     switch (head.type) {
       case 'text':
-        return {
-          ...head,
-          text,
-          ...(this.#citations.length > 0 ? { citations: this.#citations } : {}),
-        };
+        return { ...head, text, citations: ifAny(this.#citations) };
       case 'refusal':
         return { type: 'refusal', text };
       case 'reasoning':
         return {
           type: 'reasoning',
           text,
-          ...(head.summary ? { summary: true } : {}),
-          ...(this.#sealed ? { sealed: this.#sealed } : {}),
+          summary: head.summary || undefined,
+          sealed: this.#sealed,
         };
-      case 'tool-call': {
-        const sealed = this.#sealed ?? head.sealed;
-        return { ...head, input: text, ...(sealed ? { sealed } : {}) };
-      }
+      case 'tool-call':
+        return { ...head, input: text, sealed: this.#sealed ?? head.sealed };
       case 'whole':
         return head.block;
     }
@@ -120,13 +114,16 @@ export class ReplyBuilder {
       blocks: this.#blocks,
       ...(this.#finish ?? { finish: 'stop' }),
       usage: this.#usage,
-      ...(this.#logprobs.length > 0 ? { logprobs: this.#logprobs } : {}),
+      logprobs: ifAny(this.#logprobs),
       rest: this.#rest,
-      ...(this.#toolEvents.length > 0 ? { toolEvents: this.#toolEvents } : {}),
-      ...(this.#textSeals.length > 0 ? { textSeals: this.#textSeals } : {}),
+      toolEvents: ifAny(this.#toolEvents),
+      textSeals: ifAny(this.#textSeals),
     };
   }
 }
+
+const ifAny = <T>(list: readonly T[]): readonly T[] | undefined =>
+  list.length > 0 ? list : undefined;
 
 const lengthOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0);
 
@@ -173,7 +170,7 @@ function* unfoldBlock(
   if (block.type !== 'text') for (const { event } of seals) yield event;
   switch (block.type) {
     case 'text':
-      yield { type: 'block-start', index, head: textHead(block) };
+      yield { type: 'block-start', index, head: { type: 'text', paragraph: block.paragraph } };
       yield* unfoldText(block.text, index, seals);
       if (logprobs !== undefined) yield { type: 'logprobs', index, content: logprobs };
       for (const citation of block.citations ?? []) yield { type: 'citation', index, citation };
@@ -194,11 +191,7 @@ function* unfoldBlock(
     case 'tool-call': {
       const { type, id, name, namespace, kind, by, odd, sealed } = block;
       const residue = block.wire ?? block.residue;
-      const head = {
-        ...{ type, id, name, namespace, kind, by, sealed },
-        ...(odd ? { odd } : {}),
-        ...(residue ? { residue } : {}),
-      };
+      const head = { type, id, name, namespace, kind, by, odd, sealed, residue };
       yield { type: 'block-start', index, head };
       if (block.input !== '') yield { type: 'delta', index, text: block.input };
       break;
@@ -208,9 +201,6 @@ function* unfoldBlock(
   }
   yield { type: 'block-stop', index };
 }
-
-const textHead = ({ paragraph }: TextBlock): BlockHead =>
-  paragraph ? { type: 'text', paragraph } : { type: 'text' };
 
 function* unfoldText(
   text: string,

@@ -32,7 +32,7 @@ export function models(config: Config): readonly ModelItem[] {
       id,
       kind: 'alias',
       provider: parts?.provider.name ?? '',
-      ...(parts === undefined ? {} : { target: targetOf(parts.provider, parts.model).target }),
+      target: parts && targetOf(parts.provider, parts.model).target,
     });
   }
   for (const id of config.routes.flatMap((route) => route.when?.model ?? [])) {

@@ -67,12 +67,7 @@ export function readYaml(
       const { suggestion, first } = fault;
       const before = first === undefined ? '' : `, in line ${positionOf(first).line}`;
       const message = `${sentence(fault.message)}${before}${hint}`;
-      return {
-        path: '',
-        ...position,
-        message,
-        ...(suggestion === undefined ? {} : { suggestion }),
-      };
+      return { path: '', ...position, message, suggestion };
     });
   if (tooMuch !== undefined) {
     const before = text.slice(0, tooMuch.offset);

@@ -78,12 +78,12 @@ function callsOf(raw: RawCall, tools: ToolIndex, repairs: Repairs): readonly Rec
   return [
     {
       name: tool.name,
-      ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
+      namespace: tool.namespace,
       kind: tool.kind,
       input: tool.kind === 'custom' ? unwrapFreeform(text) : text,
       family: raw.family,
       repaired,
-      ...(unclosed ? { unclosed } : {}),
+      unclosed,
     },
   ];
 }

@@ -431,7 +431,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
       type: 'tool-call',
       id: prefixedId('call_'),
       name,
-      ...(namespace === undefined ? {} : { namespace }),
+      namespace,
       kind,
       by: 'client',
     };

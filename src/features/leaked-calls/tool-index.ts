@@ -57,7 +57,7 @@ function spellingsOf(tools: readonly Tool[]): FindTool {
     const { name, namespace } = tool;
     const known: KnownTool = {
       name,
-      ...(namespace === undefined ? {} : { namespace }),
+      namespace,
       kind: tool.type === 'custom' ? 'custom' : 'function',
       schema: (tool.type === 'function' ? tool.schema : undefined) ?? NO_SCHEMA,
     };

@@ -48,8 +48,8 @@ export function answerCollector(
     const block: ReasoningBlock = {
       type: 'reasoning',
       text,
-      ...(summary ? { summary: true } : {}),
-      ...(sealed === undefined ? {} : { sealed }),
+      summary: summary || undefined,
+      sealed,
     };
     pieces.push({ type: 'reasoning', block });
     reasoned = true;

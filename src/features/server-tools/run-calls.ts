@@ -183,7 +183,7 @@ function report(
   const error = isObject(payload) && typeof payload.message === 'string' ? payload.message : result;
   onRun?.({
     name,
-    ...(hop === undefined ? {} : { hop }),
+    hop,
     arguments: input,
     ...(ok ? { result } : { error }),
     started,

@@ -57,5 +57,5 @@ function mention(block: MediaBlock, { notes }: FitContext): TextBlock {
       : name === undefined
         ? `[${media} not shown]`
         : `[${media} not shown: ${name}]`;
-  return { type: 'text', text, ...(block.cache === undefined ? {} : { cache: block.cache }) };
+  return { type: 'text', text, cache: block.cache };
 }

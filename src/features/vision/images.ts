@@ -124,5 +124,5 @@ export function replaceImages(
 const textBlock = ({ cache }: ImageBlock, text: string): TextBlock => ({
   type: 'text',
   text,
-  ...(cache === undefined ? {} : { cache }),
+  cache,
 });

@@ -71,10 +71,10 @@ export function overflowCounts(message: string): OverflowCounts {
       ? named
       : Math.max(...others.filter((number) => number < top), 0) || undefined;
   return {
-    ...(limit === undefined ? {} : { limit }),
-    ...(input === undefined ? {} : { input }),
-    ...(output === undefined ? {} : { output }),
-    ...(largest > 0 && others.length > 0 ? { total: largest } : {}),
+    limit,
+    input,
+    output,
+    total: largest > 0 && others.length > 0 ? largest : undefined,
   };
 }
 

@@ -14,10 +14,6 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
   const creation = isObject(value.cache_creation) ? value.cache_creation : {};
   const reasoning = tokenCount(details.thinking_tokens);
-  const cacheRead = tokenCount(value.cache_read_input_tokens);
-  const cacheWrite = tokenCount(value.cache_creation_input_tokens);
-  const cacheWrite1h = tokenCount(creation.ephemeral_1h_input_tokens);
-  const hosted = counts(value.server_tool_use);
   // Fast mode has prices of its own, whatever the tier: https://platform.claude.com/docs/en/build-with-claude/fast-mode
   const tier = value.speed === 'fast' ? 'fast' : text(value.service_tier);
   // `global` and `not_available` (https://platform.claude.com/docs/en/manage-claude/data-residency) have no prices of their own.
@@ -26,13 +22,13 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   return {
     ...both,
     output: Math.max(0, both.output - (reasoning ?? 0)),
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(cacheWrite1h === undefined ? {} : { cacheWrite1h }),
-    ...(hosted === undefined ? {} : { hosted }),
-    ...(tier === undefined ? {} : { serviceTier: tier }),
-    ...(region === undefined || ANYWHERE.has(region) ? {} : { region }),
+    cacheRead: tokenCount(value.cache_read_input_tokens),
+    cacheWrite: tokenCount(value.cache_creation_input_tokens),
+    reasoning,
+    cacheWrite1h: tokenCount(creation.ephemeral_1h_input_tokens),
+    hosted: counts(value.server_tool_use),
+    serviceTier: tier,
+    region: region === undefined || ANYWHERE.has(region) ? undefined : region,
   };
 }
 

@@ -23,16 +23,14 @@ export function decodeUsage(value: unknown): Usage | undefined {
   const reasoning = count('thoughtsTokenCount');
   const rest = total === undefined ? undefined : total - tools - (reasoning ?? 0);
   const { input, output, unknown } = bothCounts(prompt, candidates, rest);
-  const found: { -readonly [K in keyof Usage]: Usage[K] } = {
+  return {
     input: Math.max(0, input + tools - (cached ?? 0)),
     output,
+    unknown,
+    cacheRead: cached,
+    reasoning,
+    serviceTier: servedTier(usage),
   };
-  if (unknown !== undefined) found.unknown = unknown;
-  if (cached !== undefined) found.cacheRead = cached;
-  if (reasoning !== undefined) found.reasoning = reasoning;
-  const tier = servedTier(usage);
-  if (tier !== undefined) found.serviceTier = tier;
-  return found;
 }
 
 /** Vertex's `trafficType` (googleapis/python-genai, types.py: TrafficType) in the words of requests. */

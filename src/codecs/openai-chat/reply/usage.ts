@@ -42,17 +42,15 @@ export function decodeUsage(value: unknown): Usage | undefined {
     stated === undefined || outside ? stated : Math.min(stated, all - (cacheRead ?? 0));
   const reasoning = tokenCount(object(usage.completion_tokens_details)?.reasoning_tokens);
   const searches = tokenCount(object(usage.server_tool_use_details)?.web_search_requests);
-  const found: { -readonly [K in keyof Usage]: Usage[K] } = {
+  return {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
     output: outputWithoutReasoning(usage, both.input, both.output, reasoning ?? 0),
+    unknown: both.unknown,
+    cacheRead,
+    cacheWrite,
+    reasoning,
+    hosted: searches === undefined ? undefined : { web_search_requests: searches },
   };
-  if (both.unknown !== undefined) found.unknown = both.unknown;
-  // Counts that were not reported have no member: later counts are merged over earlier ones.
-  if (cacheRead !== undefined) found.cacheRead = cacheRead;
-  if (cacheWrite !== undefined) found.cacheWrite = cacheWrite;
-  if (reasoning !== undefined) found.reasoning = reasoning;
-  if (searches !== undefined) found.hosted = { web_search_requests: searches };
-  return found;
 }
 
 /**

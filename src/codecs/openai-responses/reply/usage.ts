@@ -26,9 +26,9 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
     ...both,
     input: Math.max(0, both.input - (cacheRead ?? 0) - (cacheWrite ?? 0)),
     output: Math.max(0, both.output - (reasoning ?? 0)),
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    cacheRead,
+    cacheWrite,
+    reasoning,
   };
 }
 

@@ -111,8 +111,8 @@ export function leftInText(leak: Leak, why?: Leak['why']): Leak {
     outcome: 'left',
     calls: [],
     truncated: false,
-    ...(unknown === undefined ? {} : { unknown }),
-    ...(why === undefined ? {} : { why }),
+    unknown,
+    why: why ?? leak.why,
   };
 }
 

@@ -44,8 +44,8 @@ export function readSource(value: JsonObject, fallback: number): NumberedSource 
     n: typeof n === 'number' ? n : fallback,
     url,
     title: typeof title === 'string' ? title : url,
-    ...(typeof s === 'string' ? { text: s } : {}),
-    ...(published === undefined ? {} : { published }),
+    text: typeof s === 'string' ? s : undefined,
+    published,
   };
 }
 

@@ -186,8 +186,8 @@ function outcome(
   const sources = hits.map(({ title, url, snippet, published }) => ({
     title,
     url,
-    ...(snippet === '' ? {} : { text: snippet }),
-    ...(published === undefined ? {} : { published }),
+    text: snippet || undefined,
+    published,
   }));
   return {
     ok: true,
