@@ -23,8 +23,17 @@ export function logDamage(log: Log): () => void {
 export function logExposed(log: Log, folders: readonly string[]): void {
   if (process.platform === 'win32') return;
   for (const path of new Set(folders)) {
-    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    const mode = modeOf(path);
     if ((mode & OTHERS_WRITE) === 0) continue;
     event(log, 'state.exposed', { path, mode: (mode & 0o777).toString(8) }, 'warn');
+  }
+}
+
+/** 0: there is none that can be looked at. */
+function modeOf(path: string): number {
+  try {
+    return statSync(path).mode;
+  } catch {
+    return 0;
   }
 }

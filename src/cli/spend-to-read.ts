@@ -61,8 +61,7 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
       close: () => reader.close(),
     };
   } catch (thrown) {
-    const why = messageOf(thrown);
-    err.line(`${path} cannot be read: ${why}`);
+    err.line(messageOf(thrown));
     return 1;
   }
 }

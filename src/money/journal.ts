@@ -148,6 +148,7 @@ export class SpendJournal {
 
   /** All that has ended is in the tables, if that can be done. Never rejects. */
   async flush(): Promise<void> {
+    this.#journal.rewriteIfRemoved();
     this.#journal.flush();
     await this.#keeper.look();
   }
@@ -189,6 +190,7 @@ export class SpendJournal {
 
   readonly #look = () => {
     this.#looking = undefined;
+    this.#journal.rewriteIfRemoved();
     this.#writeLearned();
     if (this.#options.isWorker !== true) void this.#keeper.look();
   };

@@ -1,6 +1,7 @@
 /** Reads what was spent: from the file of a machine, or what all replicas have spent from the shared database. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway, type Sql, type SqlValue } from '../state/engines/engine.ts';
 import { prepared } from '../state/sql/migrations.ts';
 import { openFileToRead } from '../state/sql/sqlite.ts';
@@ -40,13 +41,18 @@ export class FileReader implements SpendReader {
       .all({ ...values });
   }
 
-  /** @throws SQLiteError where it cannot be read */
+  /** @throws GatewayError where it cannot be read */
   open(): ReturnType<typeof openToRead> {
-    const file = fileAt(this.#path);
-    if (this.#db !== undefined && file !== this.#file) this.close();
-    this.#db ??= this.#open();
-    this.#file = file;
-    return this.#db;
+    try {
+      const file = fileAt(this.#path);
+      if (this.#db !== undefined && file !== this.#file) this.close();
+      this.#db ??= this.#open();
+      this.#file = file;
+      return this.#db;
+    } catch (thrown) {
+      const message = `The spend in ${this.#path} cannot be read: ${messageOf(thrown)}`;
+      throw new GatewayError('overloaded', message, { code: 'spend_unreadable', cause: thrown });
+    }
   }
 
   #open(): ReturnType<typeof openToRead> {

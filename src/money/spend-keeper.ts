@@ -84,8 +84,13 @@ export class SpendKeeper {
 
   /** The tables. @throws as {@link SpendKeeperOptions.open} */
   async store(): Promise<SpendStore> {
+    const { open, path, folder, own, onRefused, at } = this.#options;
+    if (this.#store !== undefined && path !== undefined && fileAt(path) !== this.#fileId) {
+      this.#store.close();
+      this.#store = undefined;
+      this.#tell(`${path}: the file was removed while it was in use`);
+    }
     if (this.#store === undefined) {
-      const { open, path, folder, own, onRefused, at } = this.#options;
       const store = await open();
       this.#store = store;
       if (path !== undefined) this.#fileId = fileAt(path);
@@ -187,10 +192,13 @@ export class SpendKeeper {
     const now = performance.now();
     this.#busy = /BUSY|LOCKED|^55P03|^40/.test(code) ? (this.#busy ?? now) : undefined;
     if (this.#busy !== undefined && now - this.#busy < BUSY_MS) return;
+    this.#tell(`${this.#options.path ?? this.#options.folder}: ${messageOf(thrown)}`);
+  }
+
+  #tell(message: string): void {
     if (this.#problem) return;
     this.#problem = true;
-    const why = messageOf(thrown);
-    this.#options.onProblem(`${this.#options.path ?? this.#options.folder}: ${why}`);
+    this.#options.onProblem(message);
   }
 
   #setAside(thrown: unknown): void {

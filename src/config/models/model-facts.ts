@@ -31,10 +31,15 @@ export function followModels(folder: string): void {
   stamp = now;
 }
 
-/** Which file a home has; '' for none. */
+/** Which file a home has; '' for none that can be looked at. */
 export function modelsStamp(folder: string): string {
-  const found = statSync(homeModelsPath(folder), { throwIfNoEntry: false });
-  return found === undefined ? '' : `${found.mtimeMs} ${found.size} ${found.ino}`;
+  try {
+    const { mtimeMs, size, ino } = statSync(homeModelsPath(folder));
+    return `${mtimeMs} ${size} ${ino}`;
+  } catch {
+    // The home may be another user's, or no folder.
+    return '';
+  }
 }
 
 /** A file that cannot be used is as none; `hopgate doctor` tells why. */

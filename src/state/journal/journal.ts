@@ -3,10 +3,12 @@
 import {
   closeSync,
   existsSync,
+  fstatSync,
   ftruncateSync,
   futimesSync,
   mkdirSync,
   openSync,
+  readSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -127,8 +129,27 @@ export class Journal {
     }
   }
 
+  /** Somebody may have removed the file that is written to: what it holds is written again, into another one. */
+  rewriteIfRemoved(): void {
+    const fd = this.#fd;
+    if (fd === undefined || fstatSync(fd).nlink > 0) return;
+    const head = Buffer.byteLength(this.#head);
+    const held = Buffer.alloc(Math.max(0, this.#size - head));
+    readSync(fd, held, 0, held.length, head);
+    closeSync(fd);
+    this.#fd = undefined;
+    this.#pending = held.toString() + this.#pending;
+    if (!this.#problem) {
+      this.#problem = true;
+      this.#options.onProblem(`${this.#options.folder}: a file was removed while it was in use`);
+    }
+    this.#retryAt = 0;
+    this.flush();
+  }
+
   close(): void {
     if (this.#closed) return;
+    this.rewriteIfRemoved();
     this.#closed = true;
     process.off('exit', this.#onExit);
     clearTimeout(this.#retry);
@@ -170,7 +191,7 @@ export class Journal {
     }
     mkdirSync(this.#options.folder, { recursive: true, mode: 0o700 });
     const path = join(this.#options.folder, segmentName(this.writer, this.#segmentNumber++));
-    const fd = openSync(path, 'a', 0o600);
+    const fd = openSync(path, 'a+', 0o600);
     this.#fd = fd;
     this.#segments.push({ path, bytes: 0 });
     this.#size = 0;

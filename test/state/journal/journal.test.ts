@@ -277,6 +277,35 @@ describe('a writer', () => {
   });
 });
 
+describe('a folder that is removed while a journal is written', () => {
+  test.each(['append', 'close'] as const)(
+    'its entries are written again, once, and it is told (seen at the next %s)',
+    async (next) => {
+      const { journal, events } = journalIn();
+      say(journal, 'one', 'two');
+      await microtasks();
+      const tables = new Tables();
+      const { keeper } = keeperOf(tables);
+      await keeper.look();
+      say(journal, 'three');
+      await microtasks();
+      rmSync(folder, { recursive: true });
+      say(journal, 'four');
+      await microtasks();
+      if (next === 'close') journal.close();
+      else journal.rewriteIfRemoved();
+      expect(events).toEqual([expect.stringContaining('removed'), 'recovered']);
+      await keeper.look();
+      expect(tables.texts).toEqual(['one', 'two', 'three', 'four']);
+      if (next === 'append') say(journal, 'five');
+      journal.close();
+      await keeper.look();
+      expect(tables.texts.slice(4)).toEqual(next === 'append' ? ['five'] : []);
+      expect(events).toHaveLength(2);
+    },
+  );
+});
+
 describe('a full disk', () => {
   test('entries wait in memory, are told once, and come in their order when there is room', async () => {
     mkdirSync(dir, { recursive: true });
