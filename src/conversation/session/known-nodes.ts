@@ -1,5 +1,6 @@
 /** Nodes decoded from values that a session keeps, and what encoders made of them; an entry goes when its value does. */
 
+import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { Notes } from '../notes.ts';
 import type { Tool, Turn } from '../types.ts';
 
@@ -16,12 +17,15 @@ export class KnownNodes {
   readonly #tools = new WeakMap<object, readonly Tool[]>();
   readonly #encoded = new WeakMap<object, Encoded>();
 
-  /** The turn of a message that decodes to the same turn wherever it stands. @param make throws for a message that is refused */
-  turn(message: unknown, make: () => Turn): Turn {
-    if (typeof message !== 'object' || message === null) return make();
+  /**
+   * The turn of a message that decodes to the same turn wherever it stands.
+   * @param decode throws for a message that is refused
+   */
+  turn(message: Json, where: string, decode: (message: Json, where: string) => Turn): Turn {
+    if (typeof message !== 'object' || message === null) return decode(message, where);
     let turn = this.#turns.get(message);
     if (turn === undefined) {
-      turn = make();
+      turn = decode(message, where);
       this.#turns.set(message, turn);
     }
     return turn;
@@ -43,12 +47,13 @@ export class KnownNodes {
     return noted ? make(notes) : value;
   }
 
-  /** The tools of a list of declarations. */
-  tools(list: unknown, make: () => readonly Tool[]): readonly Tool[] {
-    if (typeof list !== 'object' || list === null) return make();
+  /** The tools of a request that declares them nowhere but in `tools`. */
+  tools(body: JsonObject, decode: (body: JsonObject) => readonly Tool[]): readonly Tool[] {
+    const list = body.tools;
+    if (typeof list !== 'object' || list === null) return decode(body);
     let tools = this.#tools.get(list);
     if (tools === undefined) {
-      tools = make();
+      tools = decode(body);
       this.#tools.set(list, tools);
     }
     return tools;
@@ -57,8 +62,12 @@ export class KnownNodes {
 
 /** For requests without a session: everything is made anew. */
 class NothingKnown extends KnownNodes {
-  override turn(_message: unknown, make: () => Turn): Turn {
-    return make();
+  override turn(
+    message: Json,
+    where: string,
+    decode: (message: Json, where: string) => Turn,
+  ): Turn {
+    return decode(message, where);
   }
 
   override encoded<T>(
@@ -70,8 +79,8 @@ class NothingKnown extends KnownNodes {
     return make(notes);
   }
 
-  override tools(_list: unknown, make: () => readonly Tool[]): readonly Tool[] {
-    return make();
+  override tools(body: JsonObject, decode: (body: JsonObject) => readonly Tool[]): readonly Tool[] {
+    return decode(body);
   }
 }
 

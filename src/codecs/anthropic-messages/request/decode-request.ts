@@ -30,13 +30,11 @@ export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Co
     refuse('messages', messages === undefined ? 'Field required' : 'Input should be a valid list');
   }
   checkTypes(body);
-  const tools = known.tools(body.tools, () => decodeTools(body.tools));
+  const tools = known.tools(body, decodeTools);
   const parts = {
     model,
     system: decodeSystem(body.system, 'system', STRICT_READER),
-    turns: messages.map((message: Json, i) =>
-      known.turn(message, () => decodeTurn(message, `messages.${i}`)),
-    ),
+    turns: messages.map((message: Json, i) => known.turn(message, `messages.${i}`, decodeTurn)),
     tools,
     settings: decodeSettings(body, tools),
   };

@@ -2,12 +2,12 @@
 
 import { invalid } from '../../../conversation/errors.ts';
 import type { Tool } from '../../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { decodeCache, flag, object, text, wireOf } from '../wire.ts';
 import { clientToolSchema } from './client-tool-schemas.ts';
 
 /** @throws GatewayError invalid_request for a tool that is no object, has no name, or has a schema of the wrong type */
-export function decodeTools(tools: Json | undefined): readonly Tool[] {
+export function decodeTools({ tools }: JsonObject): readonly Tool[] {
   if (tools === undefined || tools === null) return [];
   if (!Array.isArray(tools)) throw invalid('tools: Input should be a valid list', 'tools');
   return tools.map((tool, i) => {

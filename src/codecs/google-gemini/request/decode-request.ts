@@ -36,7 +36,7 @@ export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Co
   const model = bareModel(named);
   const turns = decodeContents(sent, known);
   const system = decodeSystem(field(body, 'systemInstruction'));
-  const tools = known.tools(body.tools, () => decodeTools(body));
+  const tools = known.tools(body, decodeTools);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
@@ -83,8 +83,9 @@ const askedIds = new WeakMap<Turn, readonly AskedId[]>();
 
 /** A content as it was decoded before, if its calls and results get the same ids behind this history. */
 function knownContent(content: Json, where: string, ids: CallIds, known: KnownNodes): Turn {
+  if (known === NOTHING_KNOWN) return decodeContent(content, where, ids);
   let made = false;
-  const turn = known.turn(content, () => {
+  const turn = known.turn(content, where, () => {
     made = true;
     const recorded = new RecordedIds(ids);
     const decoded = decodeContent(content, where, recorded);

@@ -46,8 +46,10 @@ export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Co
   for (let i = 0; i < sent.length; i++) {
     const where = `messages[${i}]`;
     // Behind a freeform call the same result may be another.
-    const kept = freeform === undefined ? known : NOTHING_KNOWN;
-    const turn = kept.turn(sent[i]!, () => decodeMessage(sent[i]!, where, freeform));
+    const turn =
+      freeform === undefined
+        ? known.turn(sent[i]!, where, decodeMessage)
+        : decodeMessage(sent[i]!, where, freeform);
     turns.push(turn);
     if (turn.role !== 'assistant') continue;
     for (const block of turn.blocks) {
@@ -58,7 +60,7 @@ export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Co
   }
   const system: readonly Block[] = [];
   const others = body.functions !== undefined || body.web_search_options !== undefined;
-  const tools = (others ? NOTHING_KNOWN : known).tools(body.tools, () => decodeTools(body));
+  const tools = (others ? NOTHING_KNOWN : known).tools(body, decodeTools);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   const origin = { protocol: PROTOCOL, value: ownTools(body, tools), parts } as const;
@@ -77,11 +79,7 @@ function ownTool(tool: Json): Json {
   return own;
 }
 
-function decodeMessage(
-  message: Json,
-  where: string,
-  freeform: ReadonlySet<string> | undefined,
-): Turn {
+function decodeMessage(message: Json, where: string, freeform?: ReadonlySet<string>): Turn {
   if (!isObject(message)) throw wrongType(where, 'an object', message);
   const wire = wireOf(message);
   const role = message.role;

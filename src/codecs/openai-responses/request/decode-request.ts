@@ -28,7 +28,7 @@ export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Co
   }
   const system = decodeInstructions(body.instructions);
   const turns = decodeInput(body, known);
-  const declared = known.tools(body.tools, () => decodeTools(body.tools));
+  const declared = known.tools(body, decodeTools);
   const tools = addLoadedTools(declared, toolsLoadedBy(turns));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
@@ -51,9 +51,7 @@ function decodeInput(body: JsonObject, known: KnownNodes): readonly Turn[] {
     return [{ role: 'user', blocks: [{ type: 'text', text: input }] }];
   }
   if (Array.isArray(input)) {
-    return input.map((item: Json, i) =>
-      known.turn(item, () => decodeInputItem(item, `input[${i}]`)),
-    );
+    return input.map((item: Json, i) => known.turn(item, `input[${i}]`, decodeInputItem));
   }
   if (input === undefined || input === null) {
     if (INPUT_ELSEWHERE.some((key) => body[key] !== undefined && body[key] !== null)) return [];
@@ -62,7 +60,7 @@ function decodeInput(body: JsonObject, known: KnownNodes): readonly Turn[] {
   throw wrongType('input', 'one of a string or an array of objects', input);
 }
 
-function decodeTools(value: Json | undefined): readonly Tool[] {
+function decodeTools({ tools: value }: JsonObject): readonly Tool[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw wrongType('tools', 'an array of objects', value);
   return value.flatMap((tool: Json, i) => decodeTool(tool, `tools[${i}]`));
