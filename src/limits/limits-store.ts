@@ -2,7 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { messageOf } from '../lib/text/thrown.ts';
-import { fileAt, isDamage, openStateFile, setAside } from '../state/versioned-store.ts';
+import { fileAt, isDamage, openStateFile, REMOVED, setAside } from '../state/versioned-store.ts';
 import type { TotalRows, Totals, WindowKey } from './bank.ts';
 import type { Clock } from './limits.ts';
 import { LIMITS_SCHEMA } from './schema.ts';
@@ -166,6 +166,7 @@ export class LimitsStore implements Totals {
     const now = clock.monotonic();
     if (this.#closed || now < this.#awayUntil) return otherwise;
     try {
+      if (this.#db !== undefined && fileAt(path) !== this.#file) this.#leaveRemoved();
       if (this.#db === undefined) {
         this.#db = openStateFile({ path, migrations: LIMITS_SCHEMA.sqlite, busy: BUSY_MS });
         this.#file = fileAt(path);
@@ -182,6 +183,13 @@ export class LimitsStore implements Totals {
       }
       return otherwise;
     }
+  }
+
+  /** What SQLite writes to a file without a name is lost with the process. */
+  #leaveRemoved(): void {
+    this.#db?.close();
+    this.#db = undefined;
+    this.#options.onProblem(REMOVED);
   }
 
   #startAnew(path: string, thrown: unknown): void {

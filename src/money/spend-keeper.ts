@@ -3,7 +3,7 @@
 import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway } from '../state/engines/engine.ts';
 import { Keeper } from '../state/journal/keeper.ts';
-import { fileAt, isDamage, setAside } from '../state/versioned-store.ts';
+import { fileAt, isDamage, REMOVED, setAside } from '../state/versioned-store.ts';
 import type { SpendStore } from './spend-store.ts';
 import { lapse, prune } from './spend-upkeep.ts';
 
@@ -88,7 +88,7 @@ export class SpendKeeper {
     if (this.#store !== undefined && path !== undefined && fileAt(path) !== this.#fileId) {
       this.#store.close();
       this.#store = undefined;
-      this.#tell(`${path}: the file was removed while it was in use`);
+      this.#tell(`${path}: ${REMOVED}`);
     }
     if (this.#store === undefined) {
       const store = await open();

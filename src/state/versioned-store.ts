@@ -164,6 +164,9 @@ export function setAsideElsewhere(what: SetAside): void {
   for (const listener of listeners) listener(what);
 }
 
+/** Why a file that {@link fileAt} does not find any more is opened anew. */
+export const REMOVED = 'the file was removed while it was in use';
+
 /** The identity of the file at a path; 0 when there is none. */
 export const fileAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.ino ?? 0;
 

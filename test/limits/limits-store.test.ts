@@ -239,6 +239,17 @@ describe('a file that cannot be used', () => {
     expect(start().usage([window(1000)])[0]!.used).toBe(900);
   });
 
+  test('a file that is removed is told, and this process writes its own counts anew', () => {
+    const limits = start();
+    admit(limits, { limit: window(1000), amount: 500 }).settle([500]);
+    pass(1500);
+    rmSync(path);
+    admit(limits, { limit: window(1000), amount: 400 }).settle([400]);
+    limits.close();
+    expect(problems).toEqual(['the file was removed while it was in use']);
+    expect(start().usage([window(1000)])[0]!.used).toBe(900);
+  });
+
   test('without any limit there is no file', () => {
     mkdirSync(join(folder, 'state'));
     start().close();

@@ -4,7 +4,14 @@ import type { Database } from 'bun:sqlite';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { ERASURES_KEPT_MS } from '../erasures.ts';
-import { fileAt, isDamage, openStateFile, setAside, waitForLastWrite } from '../versioned-store.ts';
+import {
+  fileAt,
+  isDamage,
+  openStateFile,
+  REMOVED,
+  setAside,
+  waitForLastWrite,
+} from '../versioned-store.ts';
 import { compressed, decompressed } from './at-hand.ts';
 import type { RoomFileKind, RoomKind } from './room.ts';
 
@@ -190,6 +197,11 @@ export class RoomFile<Entry> {
     if (this.#closed) return;
     if (this.#pending.length + this.#touched.size + this.#erasing.size === 0) return;
     try {
+      if (fileAt(this.#options.path) !== this.#inode) {
+        this.#options.warn?.(`${this.#kind.title}: ${this.#options.path}: ${REMOVED}`);
+        this.#rows.close();
+        this.#beginAnew();
+      }
       for (const [group, at] of this.#erasing) {
         this.#rows.erase(group, at);
         this.#erasing.delete(group);
@@ -241,10 +253,14 @@ export class RoomFile<Entry> {
       try {
         setAside(this.#options.path, this.#inode, thrown);
       } finally {
-        this.#rows = this.#open();
-        this.#inode = fileAt(this.#options.path);
+        this.#beginAnew();
       }
     });
+  }
+
+  #beginAnew(): void {
+    this.#rows = this.#open();
+    this.#inode = fileAt(this.#options.path);
   }
 
   #ask<T>(question: (rows: Rows) => T): T | undefined {

@@ -177,6 +177,22 @@ describe('the file of a room', () => {
     after.close();
   });
 
+  test('a file that is removed is told, and what comes next is in a new one', () => {
+    const path = place();
+    const told: string[] = [];
+    const ledger = open(path, { warn: (message) => told.push(message) });
+    ledger.put(['before'], { said: 'old' });
+    ledger.flush();
+    rmSync(dirname(path), { recursive: true });
+    ledger.put(['after'], { said: 'new' });
+    ledger.flush();
+    expect(told).toEqual([`ledger: ${path}: the file was removed while it was in use`]);
+    ledger.close();
+    const next = open(path);
+    expect(next.get('after')).toEqual({ said: 'new' });
+    next.close();
+  });
+
   test('what waits at the end is written although another process writes', async () => {
     const path = place();
     const ledger = open(path);
