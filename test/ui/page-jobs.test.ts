@@ -66,7 +66,7 @@ browserSuite('jobs of the page', (browser) => {
     await page.getByLabel('Repeat', { exact: true }).fill('2');
     const requestCount = setup.upstream.modelRequests.length;
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 2 requests of 2').waitFor();
+    await page.getByText('Done: 2 of 2 requests').waitFor();
     expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
     const rows = await page.locator('table.runs tbody tr').allTextContents();
     expect(rows).toHaveLength(3);
@@ -75,7 +75,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(await page.locator('.rate').textContent()).toContain('2 of 2 failed');
     // The address leads back to the job.
     await page.reload();
-    await page.getByText('Done: 2 requests of 2').waitFor();
+    await page.getByText('Done: 2 of 2 requests').waitFor();
     expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
   });
 
@@ -88,7 +88,7 @@ browserSuite('jobs of the page', (browser) => {
     setup.upstream.enqueue(say('Quite other words.'));
     const page = await open(`#/x/${id}/replay`);
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 1 request of 1').waitFor();
+    await page.getByText('Done: 1 of 1 request').waitFor();
     const texts = await page.locator('.answer-text').allTextContents();
     expect(texts).toEqual(['The old words.', 'Quite other words.']);
     const [recorded] = await page.locator('table.runs tbody tr').allTextContents();
@@ -214,7 +214,7 @@ browserSuite('jobs of the page', (browser) => {
     const page = await open(`#/x/${id}/replay`);
     await page.getByText(/Sends 1 request: .*about \$/).waitFor();
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 1 request of 1').waitFor();
+    await page.getByText('Done: 1 of 1 request').waitFor();
     const columns = page.locator('.bench .answer');
     expect(await columns.count()).toBe(2);
     expect(await columns.nth(0).locator('del').allTextContents()).toEqual(['north']);
@@ -235,7 +235,7 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator('[name=edit-text]').fill('Where is the station?');
     await page.getByText('1 text changed').waitFor();
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 1 request of 1').waitFor();
+    await page.getByText('Done: 1 of 1 request').waitFor();
     const { body } = setup.upstream.modelRequests.at(-1)!;
     expect(JSON.stringify(body)).toContain('Where is the station?');
     expect(JSON.stringify(body)).not.toContain('harbour');
@@ -267,7 +267,7 @@ browserSuite('jobs of the page', (browser) => {
     // The first one is left at its placeholder, "as routed (chat/m1)".
     await page.getByText(/Sends 2 requests: chat\/m1, .*messages\/m1, /).waitFor();
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('Done: 2 requests of 2').waitFor();
+    await page.getByText('Done: 2 of 2 requests').waitFor();
     expect(await page.locator('.bench .answer .sub').allTextContents()).toEqual([
       'chat/m1',
       'chat/m1',

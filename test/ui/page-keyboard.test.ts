@@ -92,7 +92,7 @@ browserSuite('the page by keyboard alone', (browser) => {
       await tabTo(page, /^Replay$/);
     }
     await page.keyboard.press('Enter');
-    await page.getByText('Done: 1 request of 1').waitFor();
+    await page.getByText('Done: 1 of 1 request').waitFor();
     await page.locator('.answer-text', { hasText: 'is at one' }).waitFor();
 
     // Its session, by the list of sessions.

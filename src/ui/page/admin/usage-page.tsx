@@ -22,7 +22,7 @@ const BY = [
   ['session', t`Session`],
 ] as const;
 const RANGES = [
-  ['24h', '24 h'],
+  ['24h', t`24 h`],
   ['7d', t`7 days`],
   ['30d', t`30 days`],
   ['90d', t`90 days`],

@@ -15,10 +15,10 @@ import { Chart } from './chart.tsx';
 import type { ChartData, Series } from './scale.ts';
 
 const RANGES = [
-  ['15m', '15 min'],
-  ['1h', '1 h'],
-  ['6h', '6 h'],
-  ['24h', '24 h'],
+  ['15m', t`15 min`],
+  ['1h', t`1 h`],
+  ['6h', t`6 h`],
+  ['24h', t`24 h`],
   ['7d', t`7 days`],
 ] as const;
 const RANGE = '1h';

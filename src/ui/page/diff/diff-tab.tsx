@@ -15,7 +15,7 @@ import { get } from '../kit/fetching.ts';
 import { Select } from '../kit/form.tsx';
 import { count, several } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
-import { rich, t } from '../kit/language.ts';
+import { listed, rich, t } from '../kit/language.ts';
 import { noteLink, useMeaning } from '../kit/notes.tsx';
 import { refine } from '../kit/route.ts';
 import { Button, Problem, Segments } from '../kit/ui.tsx';
@@ -252,10 +252,10 @@ function summary({ changes, total, identical }: DiffView): string {
   const number = (kind: ChangeView['kind']) =>
     changes.filter((change) => change.kind === kind).length;
   const [added, removed, changed] = [number('added'), number('removed'), number('changed')];
-  const text = [
+  const text = listed([
     added > 0 && t`${count(added)} added`,
     removed > 0 && t`${count(removed)} removed`,
     changed > 0 && t`${count(changed)} changed`,
-  ].filter((part) => part !== false);
-  return text.length === 0 ? several(total, 'change') : text.join(', ');
+  ]);
+  return text || several(total, 'change');
 }

@@ -3,7 +3,7 @@
 import type { SampleDetail, TryView } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
 import { bytes, millis } from '../kit/format.ts';
-import { t } from '../kit/language.ts';
+import { listed, t } from '../kit/language.ts';
 import { exchangeLink } from '../kit/route.ts';
 import { Legend } from '../kit/ui.tsx';
 import { toneOf } from '../list/status.ts';
@@ -153,12 +153,10 @@ function linesOf(detail: SampleDetail): readonly Line[] {
             { from: 0, to: first, kind: 'wait' },
             { from: first, to: Math.max(first, client.response?.until ?? last), kind: 'client' },
           ],
-    text: [
+    text: listed([
       row.state === 'open' ? t`${millis(last)} so far` : millis(row.total_ms),
       client.response && bytes(client.response.bytes),
-    ]
-      .filter(Boolean)
-      .join(', '),
+    ]),
     stage: client.response?.stage ?? client.request?.stage ?? null,
     indent: false,
   };
@@ -203,9 +201,7 @@ function tryLine(one: TryView, before: number | null, last: number): Omit<Line, 
     streamed !== null && (one.stream ? t`${millis(streamed)} stream` : t`${millis(streamed)} body`),
     one.response_bytes > 0 && bytes(one.response_bytes),
   ];
-  const text = failed
-    ? (one.error?.message ?? t`status ${one.status ?? 0}`)
-    : facts.filter((fact) => fact !== false).join(', ');
+  const text = failed ? (one.error?.message ?? t`status ${one.status ?? 0}`) : listed(facts);
   const waitedFirst = paused >= 1 ? t`after a pause of ${millis(paused)}, ` : '';
   return {
     what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,

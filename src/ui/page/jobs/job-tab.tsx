@@ -17,7 +17,7 @@ import { ask, failureText, follow, json } from '../kit/fetching.ts';
 import { Field, Options, Select, Word } from '../kit/form.tsx';
 import { clock, count, several, usd } from '../kit/format.ts';
 import { useGet, useLoad } from '../kit/hooks.ts';
-import { t } from '../kit/language.ts';
+import { listed, rich, t } from '../kit/language.ts';
 import { type ExchangeRoute, exchangeLink, go, withQuery } from '../kit/route.ts';
 import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
 
@@ -208,10 +208,7 @@ function Result({ job: id, progress, found }: JobTabProps & { readonly job: stri
         {view === undefined ? (
           t`Starting`
         ) : (
-          <span>
-            {`${stateWords(view.state)}: `}
-            {progress(view, job)}
-          </span>
+          <span>{rich`${stateWords(view.state)}: ${progress(view, job)}`}</span>
         )}
         {job.running && <Button class="tiny" onClick={() => void act(stop)}>{t`Stop`}</Button>}
       </p>
@@ -227,7 +224,7 @@ function spendText({ requests, targets, usd: sum, guessed }: SpendPlan, most = f
     most ? t`at most about ${usd(amount)}` : t`about ${usd(amount)}`;
   const each = targets.map(({ target, usd: one }) => {
     const price = one === null ? t`price unknown` : about(one);
-    return target === '' ? price : `${target}, ${price}`;
+    return target === '' ? price : listed([target, price]);
   });
   const all = [...each, ...(targets.length > 1 && sum !== null ? [t`${about(sum)} in all`] : [])];
   const prices =

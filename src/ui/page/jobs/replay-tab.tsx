@@ -48,7 +48,7 @@ export function ReplayTab(props: ViewProps) {
       staged={setStage}
       progress={({ done, total }, { running }) => (
         <>
-          {t`${several(done, 'request')} of ${count(total)}`}
+          {t`${count(done)} of ${several(total, 'request')}`}
           {running && <progress max={total} value={done} aria-label={t`Requests sent`} />}
         </>
       )}

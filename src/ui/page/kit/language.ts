@@ -58,6 +58,13 @@ export function counted(value: number, amount: string, one: string, many: string
   return filled(['', ` ${word}`], [amount]).join('');
 }
 
+/** Between the parts of an enumeration. */
+const COMMA = LANGUAGE === 'en' ? ', ' : '，';
+
+/** Parts with commas between them; what is false or empty is left out. */
+export const listed = (parts: readonly (string | false | null | undefined)[]): string =>
+  parts.filter((part) => part).join(COMMA);
+
 /** The address of a page of the manual in the reader's language. @param page '' for the first one; with its anchor */
 export function manual(page: string): string {
   if (LANGUAGE === 'en') return page === '' ? '/docs' : `/docs/${page}`;

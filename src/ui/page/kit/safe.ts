@@ -12,13 +12,13 @@ const Visible = ({ text }: { readonly text: string }) =>
     ),
   );
 
-const RUNS = /html$|^srcdoc$/i;
-const RUNS_AS_TEXT = /^(on|style$)/i;
-const LEADS = /^(href|src|action)$/i;
-const READ_OUT = /^(title|placeholder|alt|aria-)/;
+const MARKUP = /html$|^srcdoc$/i;
+const SCRIPT = /^(on|style$)/i;
+const ADDRESS = /^(href|src|action)$/i;
+const LABEL = /^(title|placeholder|alt|aria-)/;
 const INSIDE = /^(#|\/(?!\/)|blob:)/;
 
-type Kind = 'runs' | 'runs as text' | 'leads' | 'read out' | 'plain';
+type Kind = 'markup' | 'script' | 'address' | 'label' | 'plain';
 
 /** A list draws the same few attributes for every row. */
 const kinds = new Map<string, Kind>();
@@ -27,10 +27,10 @@ function kindOf(name: string): Kind {
   const known = kinds.get(name);
   if (known !== undefined) return known;
   let kind: Kind = 'plain';
-  if (RUNS.test(name)) kind = 'runs';
-  else if (RUNS_AS_TEXT.test(name)) kind = 'runs as text';
-  else if (LEADS.test(name)) kind = 'leads';
-  else if (READ_OUT.test(name)) kind = 'read out';
+  if (MARKUP.test(name)) kind = 'markup';
+  else if (SCRIPT.test(name)) kind = 'script';
+  else if (ADDRESS.test(name)) kind = 'address';
+  else if (LABEL.test(name)) kind = 'label';
   kinds.set(name, kind);
   return kind;
 }
@@ -42,14 +42,14 @@ function check(props: Record<string, unknown>): void {
     if (kind === 'plain') continue;
     const value = props[name];
     const isText = typeof value === 'string';
-    if (kind === 'runs' || (kind === 'runs as text' && isText)) {
+    if (kind === 'markup' || (kind === 'script' && isText)) {
       throw new Error(`the attribute ${name} is not for here`);
     }
     if (!isText) continue;
-    if (kind === 'leads' && !INSIDE.test(value)) {
+    if (kind === 'address' && !INSIDE.test(value)) {
       throw new Error(`${value.slice(0, 40)} leads out of this page`);
     }
-    if (kind === 'read out' && hides(value)) props[name] = plain(value);
+    if (kind === 'label' && hides(value)) props[name] = plain(value);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Info, RecordingRequest } from '../../api/api.ts';
 import { act } from '../kit/copy.tsx';
 import { json } from '../kit/fetching.ts';
 import { bytes, several } from '../kit/format.ts';
-import { rich, t } from '../kit/language.ts';
+import { LANGUAGE, rich, t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
 import { Button, type Child } from '../kit/ui.tsx';
 
@@ -74,7 +74,7 @@ function details({ samples }: Info): Child {
     .filter((one) => one !== false)
     .map((one, i) => (
       <span key={i}>
-        {i > 0 && ' '}
+        {i > 0 && LANGUAGE === 'en' && ' '}
         {rich`${one}.`}
       </span>
     ));

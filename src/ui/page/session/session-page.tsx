@@ -98,7 +98,7 @@ const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
       {threads.map((one, i) => (
         <Button key={i} aria-pressed={thread === i} title={one.title} onClick={() => choose(i)}>
           <i class="thread-mark" style={colourOf(i)} />
-          {`${i === 0 ? t`Main` : t`Side ${i}`}: ${one.title || '–'} `}
+          {t`${i === 0 ? t`Main` : t`Side ${i}`}: ${one.title || '–'}`}
           <small>{count(one.exchanges)}</small>
         </Button>
       ))}
