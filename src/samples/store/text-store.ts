@@ -260,6 +260,11 @@ export function textsOf(db: Database): TextIndex {
         others.every(
           ({ term }) => has.get(term, number * PIECES, (number + 1) * PIECES - 1) !== null,
         );
+      /** To read a text costs less than to ask the index for each word again. */
+      const saysAll = (number: number) => {
+        const said = text.get(number)?.text.toLowerCase() ?? '';
+        return compared.every((word) => said.includes(word));
+      };
       let before = Number.MAX_SAFE_INTEGER;
       let last: number | undefined;
       for (let found = 0; ; ) {
@@ -270,9 +275,8 @@ export function textsOf(db: Database): TextIndex {
           if (number === last) continue;
           last = number;
           const ids = speakers.all(number, owner ?? null);
-          if (ids.length === 0 || !hasOthers(number)) continue;
-          const said = compared.length === 0 ? '' : (text.get(number)?.text.toLowerCase() ?? '');
-          if (compared.every((word) => said.includes(word))) {
+          if (ids.length === 0) continue;
+          if (compared.length === 0 ? hasOthers(number) : saysAll(number)) {
             for (const { id } of ids) if (!by.has(id)) by.set(id, number);
             found++;
           }

@@ -7,7 +7,7 @@ import { Refused } from '../kit/fetching.ts';
 import { Ask, Form, type Question, Select } from '../kit/form.tsx';
 import { count, several, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
-import { t } from '../kit/language.ts';
+import { listed, t } from '../kit/language.ts';
 import { adminRoute, go, hashOf } from '../kit/route.ts';
 import { Button, Facts, State, When } from '../kit/ui.tsx';
 import {
@@ -214,7 +214,7 @@ export function KeyDetail({ id }: { id: string }) {
               class="fact-list"
               items={usage.map(({ name: model, cost_usd, tries }) => [
                 model || t`(no model)`,
-                `${usd(cost_usd)}, ${several(tries, 'attempt', 'attempts')}`,
+                listed([usd(cost_usd), several(tries, 'attempt', 'attempts')]),
               ])}
             />
             <p>
@@ -272,7 +272,8 @@ function KeyFacts({ id, source, expires, created, updated, revoked, secrets = []
 
 /** A key that cannot be changed here. */
 function FixedSettings(key: KeyView) {
-  const list = (values: readonly string[] | undefined) => values?.join(', ') ?? t`all`;
+  const list = (values: readonly string[] | undefined) =>
+    values === undefined ? t`all` : listed(values);
   return (
     <>
       <p class="soft">
@@ -289,7 +290,7 @@ function FixedSettings(key: KeyView) {
           [t`Routes`, list(key.routes)],
           [t`Memory spaces`, list(key.spaces)],
           ...LIMITS.map(([name, title]) => [title, count(key.limits?.[name] ?? null)] as const),
-          [t`Budgets`, key.budgets?.map(periodText).join(', ') || t`none`],
+          [t`Budgets`, listed(key.budgets?.map(periodText) ?? []) || t`none`],
         ]}
       />
     </>
