@@ -74,6 +74,11 @@ export interface Profile {
   readonly strictTools?: boolean;
   /** Chat, Responses: accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema. Default true. */
   readonly rootUnions?: boolean;
+  /**
+   * Accepts tool schemas that are no JSON Schema 2020-12, such as tuples of older drafts and arrays that do not say what
+   * they hold. Default true; a conversion of protocols mends them in any case.
+   */
+  readonly looseSchemas?: boolean;
   /** Chat: knows the file ids of OpenAI, which a Responses client may send. Default false. */
   readonly fileIds?: boolean;
   /**
@@ -104,6 +109,8 @@ export interface Profile {
   readonly needsUserTurn?: boolean;
   /** Chat, Messages: accepts consecutive messages of the same role. Default true. */
   readonly sameRoleTurns?: boolean;
+  /** Chat: accepts assistant messages with neither text nor calls. Default true. */
+  readonly emptyReplies?: boolean;
   /** Chat: accepts several calls in one assistant message. Default true. */
   readonly parallelCalls?: boolean;
   /** A user message may follow tool messages directly. Default true. */

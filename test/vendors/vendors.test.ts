@@ -87,7 +87,7 @@ const TABLE: Readonly<Record<string, Row>> = {
     models: {
       'kimi/kimi-k2-0905-preview': { thinkingDefault: undefined, images: false },
       'kimi/kimi-k2-thinking-turbo': { thinkingDefault: 'always', reasoningReplay: 'calls' },
-      'kimi/kimi-k2.5': { thinkingDefault: 'on', images: undefined },
+      'kimi/kimi-k2.5': { thinkingDefault: 'on', images: undefined, emptyReplies: false },
     },
     errors: [
       [

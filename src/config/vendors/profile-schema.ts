@@ -107,6 +107,8 @@ export const profileFacts = {
   chatToolsWhileThinking: flag('Chat: accepts function tools while the model reasons.'),
   strictTools: flag('Accepts `strict` on function tools.'),
   rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
+  emptyReplies: flag('Chat: accepts assistant messages with neither text nor calls.'),
+  looseSchemas: flag('Accepts tool schemas that are not JSON Schema 2020-12.'),
   fileIds: flag('Chat: accepts the file ids that a Responses client sends.'),
   jsonSchema: flag('Accepts json_schema output formats.'),
   developerRole: flag('Chat: accepts the role developer.'),

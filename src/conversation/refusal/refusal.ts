@@ -35,13 +35,14 @@ export type HistoryRefusal =
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
 const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   [
-    /does not support assistant message prefill|conversation must end with a user message|expected last role user or tool/,
+    /does not support assistant message prefill|conversation must end with a user message|expected last role user or tool|last message must have role user|2 or more assistant messages at the end|response prefill is incompatible with enable_thinking/,
     { assistantLast: false },
   ],
   [
     /first message must use the user role|first (?:message|turn) must be (?:a |from the )?user/,
     { userFirst: true },
   ],
+  [/no user query found in messages/, { needsUserTurn: true }],
   [
     /roles must alternate|requests alternate between user and model|alternate between user and assistant/,
     { sameRoleTurns: false },
@@ -76,6 +77,7 @@ const CALL_SIGNATURE =
 const THINKING = [
   /invalid signature in thinking/,
   /thinking\.signature: /,
+  /each thinking block must contain thinking/,
   /(?:redacted_thinking|thinking) blocks? .{0,80}cannot be modified/,
   /thinking block.{0,40}bound to a different conversation/,
   /final position cannot contain thinking/,
@@ -84,6 +86,7 @@ const THINKING = [
   /invalid_encrypted_content|encrypted[ _]content\b.{0,300}could not be (?:verified|decrypted|parsed)/,
   /of type reasoning was provided without its required/,
   /was provided without its required reasoning item/,
+  /item with id rs_\w{1,100} not found/,
 ];
 
 const PAIRING = [

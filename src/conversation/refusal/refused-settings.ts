@@ -110,7 +110,7 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     { setting: 'thinking', facts: { budgetThinking: false, adaptiveThinking: true } },
   ],
   [
-    /adaptive thinking is not supported|thinking\.type\.adaptive is not supported/,
+    /adaptive thinking is not supported|thinking\.type\.adaptive is not supported|input tag adaptive found using type does not match/,
     { setting: 'thinking', facts: { adaptiveThinking: false } },
   ],
   [
@@ -148,6 +148,39 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
       facts: { reasoningReplay: 'calls', anySignature: true, thinkingDefault: 'on' },
     },
   ],
+  [
+    /top_p must be greater than or equal to 0\.95 or unset when thinking/,
+    { setting: 'top_p', paths: [['top_p']], once: true },
+  ],
+  // Google: Penalty is not enabled for models/gemini-2.5-flash
+  [
+    /^penalty is not enabled/,
+    { setting: 'penalties', paths: fields('presence_penalty', 'frequency_penalty') },
+  ],
+  [
+    /^logprobs is not enabled/,
+    { setting: 'logprobs', paths: fields('logprobs', 'response_logprobs') },
+  ],
+  // OpenAI: a stored item that another account or region has, or that was never stored.
+  [
+    /item with id \w{1,100} not found\. items are not persisted/,
+    { setting: 'item ids', paths: [['input', '*', 'id']], once: true },
+  ],
+  // DeepSeek and other servers in Rust; JSON Schema's words.
+  [
+    /unknown variant developer|developer is not one of|role\b.{0,30}\bdoes not support developer/,
+    { setting: 'developer role', facts: { developerRole: false } },
+  ],
+  // Moonshot, Mistral.
+  [
+    /role assistant must not be empty|assistant message must have either content or tool_calls/,
+    { setting: 'empty replies', facts: { emptyReplies: false } },
+  ],
+  // Anthropic, OpenAI, DeepSeek, Moonshot.
+  [
+    /input_schema: json schema is invalid|input_schema does not support|invalid schema for function |is not a valid moonshot flavored json schema/,
+    { setting: 'tool schemas', facts: { looseSchemas: false, rootUnions: false } },
+  ],
   // Anthropic: `temperature` and `top_p` cannot both be specified for this model.
   [
     /temperature and top_p cannot both be (?:specified|set)/,
@@ -159,7 +192,7 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     { setting: 'tool_choice', facts: { thinkingToolChoices: FORCED } },
   ],
   [
-    /not support (?:this |a )?(?:forced )?tool_?choice|tool_?choice\b.{0,80}(?:incompatible|not compatible|not supported|not support|unsupported|not allowed)|(?:unsupported|invalid)\b.{0,30}\btool_?choice\b/,
+    /not support (?:this |a )?(?:forced )?tool_?choice|tool_?choice\b.{0,80}(?:incompatible|not compatible|not supported|not support|unsupported|not allowed)|unsupported\b.{0,30}\btool_?choice\b/,
     { setting: 'tool_choice', facts: { toolChoices: FORCED } },
   ],
   // DeepSeek, Groq, OpenAI.
@@ -183,14 +216,15 @@ interface Setting {
 }
 
 /** The fields of a sampling setting in all protocols. */
-const fields = (...names: readonly string[]): readonly FieldPath[] =>
-  names.flatMap((name) => [
+function fields(...names: readonly string[]): readonly FieldPath[] {
+  return names.flatMap((name) => [
     [name],
     ['generationConfig', name],
     ['generationConfig', camelCase(name)],
     ['generation_config', name],
     ['generation_config', camelCase(name)],
   ]);
+}
 
 function camelCase(name: string): string {
   return name.replace(/_[a-z]/g, (one) => one[1]!.toUpperCase());
@@ -293,6 +327,9 @@ const ABOVE =
 const MAX_STOPS =
   /\bstop\b.{0,60}?(?:maximum length|at most|up to|no more than|maximum of) (\d{1,2})\b/;
 
+/** Says nothing of requests that do not reason. */
+const WHILE_THINKING = /\b(?:when|while|if|in|with) (?:extended )?(?:thinking|reasoning)\b/;
+
 const CHAT_CAPS = ['max_tokens', 'max_completion_tokens'] as const;
 
 const REFUSED_CAP =
@@ -365,5 +402,6 @@ export function refusedSetting(error: GatewayError): SettingRefusal | undefined 
   }
   if (!UNSUPPORTED.test(words)) return undefined;
   const { facts, paths } = SETTINGS.get(name)!;
-  return { kind: 'setting', setting: name, facts, paths };
+  const refusal = { kind: 'setting', setting: name, facts, paths } as const;
+  return WHILE_THINKING.test(words) ? { ...refusal, once: true } : refusal;
 }

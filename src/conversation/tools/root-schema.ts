@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { putAll } from '../../lib/json/json-members.ts';
 import type { Notes } from '../notes.ts';
 import type { Profile } from '../target.ts';
+import { soundSchema } from './sound-schema.ts';
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const;
 
@@ -21,7 +22,17 @@ export function rootSchema(schema: JsonObject | undefined): JsonObject {
   return { ...schema, type: 'object', properties: isObject(properties) ? properties : {} };
 }
 
-/** A tool's schema in the form that the vendor accepts, with a note if branches were merged. */
+/** A tool's schema in the form that the vendor accepts, with a note of what that takes. */
+export function toolSchema(
+  schema: JsonObject | undefined,
+  profile: Profile,
+  notes: Notes,
+  where: string,
+): JsonObject | undefined {
+  return plainRoot(schema && soundSchema(schema, notes, where), profile, notes, where);
+}
+
+/** The same for a schema of the target's own protocol, which may be any that its vendor takes. */
 export function plainRoot(
   schema: JsonObject | undefined,
   profile: Profile,

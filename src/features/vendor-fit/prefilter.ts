@@ -91,9 +91,11 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   if (protocol === 'openai-chat') {
     addIf(profile.chatToolsWhileThinking === false, '"tools"', '"functions"');
     addIf(profile.messageFields !== undefined, ...CLIENT_FIELDS);
+    addIf(profile.emptyReplies === false, '"assistant"');
   }
   addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
   addIf(profile.strictTools === false, '"strict"');
+  addIf(profile.looseSchemas === false, '"tools"', '"functions"');
   addIf(profile.streamUsage === false, '"stream_options"');
   return [...new Set(found)];
 }

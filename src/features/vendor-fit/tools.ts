@@ -2,7 +2,7 @@
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
-import { plainRoot } from '../../conversation/tools/root-schema.ts';
+import { plainRoot, toolSchema } from '../../conversation/tools/root-schema.ts';
 import type { ToolChoice } from '../../conversation/types.ts';
 import { canBeOff, willReason } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
@@ -15,10 +15,11 @@ import type { FitRule } from './rule.ts';
 export const fitTools: FitRule = (conversation, { profile, protocol, sameProtocol, notes }) => {
   if (!sameProtocol) return conversation;
   let { tools, settings } = conversation;
-  if (profile.rootUnions === false) {
+  if (profile.rootUnions === false || profile.looseSchemas === false) {
+    const fitted = profile.looseSchemas === false ? toolSchema : plainRoot;
     tools = mapUnchanged(tools, (tool) => {
       if (tool.type !== 'function') return tool;
-      const schema = plainRoot(tool.schema, profile, notes, `/tools/${tool.name}`);
+      const schema = fitted(tool.schema, profile, notes, `/tools/${tool.name}`);
       return schema === tool.schema ? tool : editNode(tool, { schema });
     });
   }

@@ -23,6 +23,7 @@ export const fitChatTemplate: FitRule = (conversation, context) => {
   if (protocol !== 'openai-chat') return conversation;
   let { turns } = conversation;
   if (profile.systemTurns === false) turns = instructionsFirst(turns, context);
+  if (profile.emptyReplies === false) turns = withoutEmptyReplies(turns, context);
   if (profile.parallelCalls === false) turns = oneCallPerTurn(turns, context);
   return withParts(conversation, { turns });
 };
@@ -67,6 +68,18 @@ function instructionsFirst(
   notes.add('message_shape_repaired', '/messages', `${lead} leading system messages as one`);
   return [joinTurns(late.slice(0, lead)), ...late.slice(lead)];
 }
+
+/** Answers that were cut off before their first word stay in the histories of agents. */
+function withoutEmptyReplies(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
+  return mapUnchanged(turns, (turn, at) => {
+    if (turn.role !== 'assistant' || !turn.blocks.every(saysNothing)) return turn;
+    notes.add('message_shape_repaired', `/messages/${at}`, 'empty assistant message removed');
+    return undefined;
+  });
+}
+
+const saysNothing = (block: Block): boolean =>
+  block.type === 'reasoning' || (block.type === 'text' && block.text === '');
 
 /** "This model only supports single tool-calls at once": each call is followed by its own result. */
 function oneCallPerTurn(

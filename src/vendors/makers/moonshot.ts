@@ -49,6 +49,8 @@ export const moonshot: Vendor = {
       reasoningField: 'reasoning_content',
       reasoningParam: 'thinking',
       documents: false,
+      // "the message at position 8 with role 'assistant' must not be empty" (github.com/MoonshotAI/kimi-code/issues/1985)
+      emptyReplies: false,
     },
     'kimi-anthropic': {
       ...MESSAGES_FORM,

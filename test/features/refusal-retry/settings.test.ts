@@ -27,6 +27,7 @@ const efforts = (...list: readonly string[]) => ({
   facts: { efforts: list as Profile['efforts'] },
 });
 const NO_REASONING = { facts: { reasoningParam: 'none' } } as const;
+const SCHEMAS = { facts: { looseSchemas: false, rootUnions: false } } as const;
 const overflow = { kind: 'context_overflow' } as const;
 
 const ROWS: readonly Row[] = [
@@ -375,6 +376,92 @@ const ROWS: readonly Row[] = [
     { facts: { maxTokensParam: 'max_completion_tokens' } },
     { param: 'max_tokens', code: 'unsupported_parameter' },
   ],
+  // Schemas, roles and items.
+  [
+    'Anthropic, https://github.com/hyperdxio/hyperdx/pull/2925',
+    'tools.14.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12',
+    SCHEMAS,
+  ],
+  [
+    'Anthropic, https://github.com/aliargun/mcp-server-gemini/issues/8',
+    'tools.80.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level',
+    SCHEMAS,
+  ],
+  [
+    'OpenAI, https://github.com/ruvnet/ruflo/issues/1294',
+    "Invalid schema for function 'ruflo_hooks_intelligence_learn': In context=('properties', 'trajectoryIds'), array schema missing items.",
+    SCHEMAS,
+    { param: 'tools[7].function.parameters', code: 'invalid_function_parameters' },
+  ],
+  [
+    'DeepSeek, https://github.com/farion1231/cc-switch/issues/5490',
+    "Invalid schema for function 'codex_app__automation_update': schema must be a JSON Schema of 'type: \"object\"', got 'type: null'.",
+    SCHEMAS,
+  ],
+  [
+    'an output format is no tool',
+    "Invalid schema for response_format 'x': In context=(), 'additionalProperties' is required to be supplied and to be false.",
+    undefined,
+    { param: 'response_format' },
+  ],
+  [
+    'DeepSeek',
+    'Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`',
+    { facts: { developerRole: false } },
+  ],
+  [
+    "JSON Schema's words",
+    "'developer' is not one of ['system', 'assistant', 'user', 'tool', 'function'] - 'messages.0.role'",
+    { facts: { developerRole: false } },
+  ],
+  [
+    'OpenAI',
+    "Unsupported value: 'messages[0].role' does not support 'developer' with this model.",
+    { facts: { developerRole: false } },
+    { param: 'messages[0].role' },
+  ],
+  [
+    'Moonshot, https://github.com/AstrBotDevs/AstrBot/issues/7200',
+    "Invalid request: the message at position 8 with role 'assistant' must not be empty",
+    { facts: { emptyReplies: false } },
+  ],
+  [
+    'Mistral',
+    'Assistant message must have either content or tool_calls, but not none.',
+    { facts: { emptyReplies: false } },
+  ],
+  [
+    'OpenAI',
+    "Item with id 'msg_68a5' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+    { paths: 'input.*.id', once: true },
+    { param: 'input' },
+  ],
+  [
+    'Anthropic, https://github.com/farion1231/cc-switch/issues/991',
+    "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: 'enabled', 'disabled'",
+    { facts: { adaptiveThinking: false } },
+  ],
+  // What holds only while the model reasons.
+  [
+    'Anthropic',
+    '`temperature` may only be set to 1 when thinking is enabled.',
+    { paths: 'temperature', once: true },
+  ],
+  [
+    'Anthropic',
+    '`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled.',
+    { paths: 'top_p', once: true },
+  ],
+  ['Google', 'Penalty is not enabled for models/gemini-2.5-flash', { paths: 'presence_penalty' }],
+  ['Google', 'Logprobs is not enabled for models/gemini-2.5-flash', { paths: 'logprobs' }],
+  // One client's mistake, which must teach nothing about the target.
+  [
+    'OpenAI',
+    "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
+    undefined,
+    { param: 'tool_choice' },
+  ],
+  ['vLLM', "Invalid tool_choice: the tool 'f' is not among the tools.", undefined],
   // Not about a setting that can go.
   ['a word of prose', 'Your request was not supported. Please stop.', undefined],
   [

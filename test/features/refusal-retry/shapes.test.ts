@@ -291,6 +291,46 @@ describe('shapes that a Messages vendor refuses are repaired in one retry', () =
   }
 });
 
+const said = (...roles: readonly string[]) => ({
+  model: 'm',
+  messages: roles.map((role) => ({ role, content: role })),
+});
+
+/** The words of servers and vendors of Chat, the history, and its last form. */
+const CHAT_WORDS: readonly (readonly [string, JsonObject, readonly string[]])[] = [
+  ...[
+    'Last message must have role `user` or `tool`, but found `assistant`',
+    'Cannot have 2 or more assistant messages at the end of the list.',
+    'Assistant response prefill is incompatible with enable_thinking.',
+  ].map((words) => [words, said('user', 'assistant'), ['user', 'assistant', 'user']] as const),
+  [
+    'No user query found in messages.',
+    said('system', 'assistant'),
+    ['system', 'user', 'assistant'],
+  ],
+  [
+    "the message at position 1 with role 'assistant' must not be empty",
+    {
+      model: 'm',
+      messages: [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: '', reasoning_content: 'hm' },
+        { role: 'user', content: 'b' },
+      ],
+    },
+    ['user', 'user'],
+  ],
+];
+
+test.each(CHAT_WORDS)('Chat: %s', async (message, body, roles) => {
+  for (const status of message.includes('position') ? [400] : [400, 500]) {
+    const { first, second, notes } = await afterWords('openai-chat', body, message, status);
+    expect(first).toEqual(body);
+    expect((second.messages as JsonObject[]).map(({ role }) => role)).toEqual([...roles]);
+    expect(notes.length).toBeGreaterThan(0);
+  }
+});
+
 test("a model's own template, which fails with 500", async () => {
   const body = {
     model: 'm',

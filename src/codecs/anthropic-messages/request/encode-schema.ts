@@ -6,6 +6,7 @@ import {
   rootSchema,
   withoutRootUnion,
 } from '../../../conversation/tools/root-schema.ts';
+import { soundSchema } from '../../../conversation/tools/sound-schema.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 
@@ -13,11 +14,8 @@ import { put } from '../../../lib/json/json-members.ts';
  * The input schema of a tool: an object with properties at the root. Anthropic refuses anyOf, oneOf and allOf
  * there, so the properties of their branches are merged, with a note.
  */
-export function inputSchema(
-  schema: JsonObject | undefined,
-  where: string,
-  notes: Notes,
-): JsonObject {
+export function inputSchema(from: JsonObject | undefined, where: string, notes: Notes): JsonObject {
+  const schema = from && soundSchema(from, notes, where);
   if (schema === undefined || !hasRootUnion(schema, false)) return rootSchema(schema);
   notes.add('schema_simplified', where, 'anyOf, oneOf or allOf at the root');
   return rootSchema(withoutRootUnion(schema));

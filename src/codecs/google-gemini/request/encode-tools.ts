@@ -5,6 +5,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
+import { soundSchema } from '../../../conversation/tools/sound-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
   FREEFORM_SCHEMA,
@@ -132,14 +133,15 @@ function encodeFunction(
 function declaration(
   name: string,
   description: string | undefined,
-  schema: JsonObject | undefined,
+  from: JsonObject | undefined,
   { profile }: Target,
   notes: Notes,
   where: string,
 ): JsonObject {
   const shown = description || undefined;
   // A function without parameters has no schema: an empty object is refused by older models.
-  if (schema === undefined) return compact({ name, description: shown });
+  if (from === undefined) return compact({ name, description: shown });
+  const schema = soundSchema(from, notes, where);
   if (profile.jsonSchemaTools !== false) {
     const root = schema.type === undefined ? { type: 'object', ...schema } : schema;
     return compact({ name, description: shown, parametersJsonSchema: root });

@@ -4,7 +4,7 @@ import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
-import { plainRoot, rootSchema } from '../../../conversation/tools/root-schema.ts';
+import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
   FREEFORM_SCHEMA,
@@ -75,7 +75,7 @@ export function encodeTools(
     out.push(
       tool.type === 'custom'
         ? encodeCustom(tool, name, notes, where)
-        : encodeFunction(tool, name, plainRoot(tool.schema, profile, notes, where)),
+        : encodeFunction(tool, name, toolSchema(tool.schema, profile, notes, where)),
     );
   }
   return { tools: out, ...(searchOptions === undefined ? {} : { searchOptions }) };

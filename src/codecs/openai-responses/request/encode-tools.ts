@@ -4,7 +4,7 @@ import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
-import { plainRoot, rootSchema } from '../../../conversation/tools/root-schema.ts';
+import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
   noteRenamed,
@@ -100,7 +100,7 @@ function encodeTool(
     type: 'function',
     name,
     description: tool.description,
-    parameters: rootSchema(plainRoot(tool.schema, profile, notes, `tools.${tool.name}`)),
+    parameters: rootSchema(toolSchema(tool.schema, profile, notes, `tools.${tool.name}`)),
     // If it is left out, the API treats the schema as strict and refuses most schemas.
     strict: profile.strictTools === false ? undefined : (tool.strict ?? false),
     defer_loading: residue?.defer_loading === true ? tool.deferred === true : undefined,
