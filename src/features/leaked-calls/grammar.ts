@@ -28,9 +28,9 @@ export type MarkupRole =
 /**
  * How the word is written: `plain` `<word …>` (also with a namespace, `<ns:word>`); `dsml`
  * `<｜DSML｜word …>`; `bars` `<|word|>` or `<｜word｜>`; `xtml` `<|open|>word …<|sep|>`;
- * `m3` `]<]minimax[>[<word …>`; `square` `[WORD]`; `bare` the word itself.
+ * `m3` `]<]minimax[>[<word …>`; `square` `[WORD]`; `half` `<|word>` and `<word|>`; `bare` the word itself.
  */
-export type MarkupNotation = 'plain' | 'dsml' | 'bars' | 'xtml' | 'm3' | 'square' | 'bare';
+export type MarkupNotation = 'plain' | 'dsml' | 'bars' | 'xtml' | 'm3' | 'square' | 'half' | 'bare';
 
 export interface MarkupWord {
   readonly notation: MarkupNotation;

@@ -149,6 +149,16 @@ const GRAMMARS: readonly Grammar[] = [
     },
   },
   {
+    // Gemma 4: `call:NAME{key:<|"|>text<|"|>}` (its chat template).
+    family: 'gemma',
+    notation: 'half',
+    words: {
+      tool_call: { role: 'box', opens: 'yes' },
+      tool_response: { role: 'stop' },
+      turn: { role: 'stop' },
+    },
+  },
+  {
     family: 'llama',
     notation: 'bars',
     words: {

@@ -189,3 +189,32 @@ test('any two calls in any grammar, cut anywhere', () => {
     { numRuns: 300 },
   );
 });
+
+describe('Gemma, whose marks have a bar on one side', () => {
+  const call = (text: string) => `<|tool_call>call:${text}`;
+  const text = (value: string) => `<|"|>${value}<|"|>`;
+  test.each<[string, string, Call[]]>([
+    ['without the mark at the end', call(`run{cmd:${text('ls -la')}}`), [LS]],
+    ['in round brackets', `${call(`run(cmd: ${text('ls -la')})`)}<tool_call|>`, [LS]],
+    ['with quotes of JSON', `${call('run{"cmd": "ls -la"}')}<tool_call|>`, [LS]],
+    ['without arguments', `${call('nothing{}')}<tool_call|>`, [NOTHING]],
+    [
+      'before the mark of results',
+      `${call(`run{cmd:${text('ls -la')}}`)}<tool_call|><|tool_response>`,
+      [LS],
+    ],
+    [
+      'with brackets and marks of others in a text',
+      `${call(`run{cmd:${text('a } "b" [c] </tool_call> \\ <|im_end|>')}}`)}<tool_call|>`,
+      [{ name: 'run', arguments: { cmd: 'a } "b" [c] </tool_call> \\ <|im_end|>' } }],
+    ],
+  ])('%s', (_, written, calls) => expectCalls(`Looking.\n${written}`, calls, 'Looking.'));
+
+  test.each([`call:run{cmd:${text('ls')}}`, 'The mark <|tool_call> begins a call.'])(
+    '%s stays text',
+    (written) => {
+      const played = playText([written]);
+      expect([played.calls, played.text]).toEqual([[], written]);
+    },
+  );
+});

@@ -55,6 +55,15 @@ const m3Value = (key: string, value: unknown): string => {
   return `${M3}<${key}>${raw(value)}${M3}</${key}>`;
 };
 
+/** As Gemma 4's chat template writes a value: strings between marks, without escapes; keys bare. */
+const gemmaValue = (value: unknown): string => {
+  if (typeof value === 'string') return `<|"|>${value}<|"|>`;
+  if (Array.isArray(value)) return `[${value.map(gemmaValue).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return json(value);
+  const members = Object.entries(value).map(([key, each]) => `${key}:${gemmaValue(each)}`);
+  return `{${members.join(',')}}`;
+};
+
 const kimiCall = (call: Call, at: number, prefix = 'functions.') =>
   `<|tool_call_begin|>${prefix}${call.name}:${at}<|tool_call_argument_begin|>${json(call.arguments)}<|tool_call_end|>`;
 
@@ -152,6 +161,8 @@ export const GRAMMARS: Readonly<Record<string, Write>> = {
     `<|tool_call_section_begin|>${calls.map((c, i) => kimiCall(c, i)).join('')}<|tool_call_section_end|>`,
   granite: (calls) => `<|tool_call|>${json(calls.map(named))}`,
   phi: (calls) => `<|tool_call|>${json(calls.map(named))}<|/tool_call|>`,
+  gemma: (calls) =>
+    calls.map((c) => `<|tool_call>call:${c.name}${gemmaValue(c.arguments)}<tool_call|>`).join(''),
   cohere: (calls) =>
     `<|START_ACTION|>${json(calls.map((c, i) => ({ tool_call_id: String(i), tool_name: c.name, parameters: c.arguments })))}<|END_ACTION|>`,
   nemotron: (calls) => `<TOOLCALL>${json(calls.map(named))}</TOOLCALL>`,

@@ -1,7 +1,14 @@
 /** Reads one leaked block from its opener on, in any grammar. Incremental; reads each character once. */
 
 import type { Lexicon } from '../grammar.ts';
-import { readJson, readPython, readTail, recoverUnclosedJson } from './read-json.ts';
+import {
+  readGemma,
+  readJson,
+  readPython,
+  readTail,
+  recoverUnclosedGemma,
+  recoverUnclosedJson,
+} from './read-json.ts';
 import {
   readArgs,
   readDiscard,
@@ -35,6 +42,7 @@ const STEPS: Readonly<Record<ReadState, (reading: BlockReading) => boolean>> = {
   value: readValue,
   json: readJson,
   python: readPython,
+  gemma: readGemma,
   tree: readTree,
   header: readHeader,
   discard: readDiscard,
@@ -118,6 +126,7 @@ export class LeakBlock {
       return settle(reading, 'done');
     }
     if (reading.state === 'json') recoverUnclosedJson(reading);
+    if (reading.state === 'gemma') recoverUnclosedGemma(reading);
     if (isUnclosed(reading)) finishCall(reading, 'by the end');
     const { opener, calls } = reading;
     this.#truncated = !(reading.state === 'outer' && calls.length > 0);

@@ -157,6 +157,8 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
   if (setting === 'bars' && (name === 'open' || name === 'close') && i < text.length) {
     return lexXtml(text, at, i, name === 'close', lexicon);
   }
+  const half = lexHalf(text, i, bars, name, lexicon);
+  if (half !== undefined) return half;
   if (i === text.length) {
     if (i - at > MAX_TAG) return undefined;
     if (m3 && lexicon.nodes) return 'partial';
@@ -166,6 +168,7 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
     if (setting === 'plain' && 'antml:'.startsWith(name)) return 'partial';
     const known =
       lexicon.prefixes.has(keyOf(setting, name)) ||
+      (bars < 2 && lexicon.prefixes.has(keyOf('half', name))) ||
       (setting === 'bars' && lexicon.prefixes.has(keyOf('dsml', name)));
     return known ? 'partial' : undefined;
   }
@@ -178,6 +181,19 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
       : undefined);
   if (word === undefined) return undefined;
   return lexTagEnd(text, at, i, word, slash || word.closes === true);
+}
+
+/** Gemma's marks have a bar on one side: `<|word>` opens, and `<word|>` closes. `i` is the index after the word. */
+function lexHalf(text: string, i: number, bars: number, name: string, lexicon: Lexicon): LexResult {
+  if (bars > 1 || i === text.length) return undefined;
+  const word = lexicon.words.get(keyOf('half', name));
+  if (word === undefined) return undefined;
+  const closing = bars === 0;
+  const end = closing ? i + 1 : i;
+  if (closing && !isBar(text.charCodeAt(i))) return undefined;
+  if (end === text.length) return 'partial';
+  if (text.charCodeAt(end) !== GREATER) return undefined;
+  return { word, closing, attributes: '', empty: false, end: end + 1 };
 }
 
 /** Any other tag with M3's mark is an argument's (or a nested member's) key. */

@@ -4,6 +4,7 @@ import type { Json } from '../../../lib/json/json.ts';
 import type { RawCall } from '../build-calls.ts';
 import { callsInJson } from '../values/calls-in-json.ts';
 import { jsonValue } from '../values/coerce-value.ts';
+import { gemmaArguments } from '../values/gemma-literal.ts';
 import { BracketScan } from '../values/json-scan.ts';
 import { pythonCalls } from '../values/python-literal.ts';
 import { repairedValue } from '../values/repair-json.ts';
@@ -123,6 +124,34 @@ export function readTail(b: BlockReading): boolean {
   else if (code === 0x7b) startJson(b);
   else settle(b, 'fail');
   return true;
+}
+
+/** Gemma's arguments, up to the mark behind them: a text within them may have any other character. */
+export function readGemma(b: BlockReading): boolean {
+  for (let at = b.text.indexOf('<', b.at); ; at = b.text.indexOf('<', at + 1)) {
+    const found = at < 0 ? undefined : lexHere(b, at);
+    const ends = found !== 'partial' && found?.word.notation === 'half';
+    if (at >= 0 && !ends && (found !== 'partial' || b.final)) continue;
+    b.parts.push(b.text.slice(b.at, at < 0 ? undefined : at));
+    b.at = at < 0 ? b.text.length : at;
+    if (!ends) return false;
+    gemmaCall(b, gemmaArguments(b.parts.join('')));
+    return true;
+  }
+}
+
+/** The text ended without the mark: whole arguments are a call. */
+export function recoverUnclosedGemma(b: BlockReading): void {
+  const value = gemmaArguments(b.parts.join(''));
+  if (value !== undefined) gemmaCall(b, value);
+}
+
+function gemmaCall(b: BlockReading, value: Json | undefined): void {
+  const { name } = b.call!;
+  b.call = undefined;
+  b.state = 'outer';
+  const malformed = value === undefined;
+  b.calls.push({ name, family: b.family, input: { type: 'value', value }, malformed });
 }
 
 export function readPython(b: BlockReading): boolean {

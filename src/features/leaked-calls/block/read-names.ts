@@ -54,6 +54,7 @@ export function readName(b: BlockReading): boolean {
       if (found === undefined) return unexpected(b);
       return beginCall(b);
     }
+    if (b.family === 'gemma' && (code === 0x7b || code === 0x28)) return beginGemma(b);
     if (code === 0x28 && b.boxed && b.call === undefined) {
       const next = /\S/.exec(text.slice(b.at + 1))?.[0];
       if (next === undefined && !b.final) return false;
@@ -103,6 +104,16 @@ function beginPython(b: BlockReading): boolean {
   b.head = '';
   b.committed = true;
   b.state = 'python';
+  return true;
+}
+
+/** `<|tool_call>call:NAME{…}<tool_call|>`. */
+function beginGemma(b: BlockReading): boolean {
+  b.call = newCall(b.head.trim().replace(/^call:\s*/, ''));
+  b.head = '';
+  b.parts = [];
+  b.committed = true;
+  b.state = 'gemma';
   return true;
 }
 

@@ -27,6 +27,7 @@ export type ReadState =
   | 'value'
   | 'json'
   | 'python'
+  | 'gemma'
   | 'tree'
   | 'header'
   | 'discard'

@@ -29,7 +29,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** A recursive-descent parser. Every method throws SyntaxError if the text is no literal. */
-class PythonReader {
+export class LiteralReader {
   at = 0;
   constructor(readonly text: string) {}
 
@@ -77,16 +77,20 @@ class PythonReader {
     return constant === undefined ? this.fail() : constant;
   }
 
-  dictionary(): Json {
-    this.expect('{');
+  key(): Json {
+    return this.value();
+  }
+
+  dictionary(open = '{', close = '}'): Json {
+    this.expect(open);
     const entries: [string, Json][] = [];
-    while (!this.take('}')) {
-      const key = this.value();
+    while (!this.take(close)) {
+      const key = this.key();
       if (typeof key !== 'string') this.fail();
       this.expect(':');
       entries.push([key, this.value()]);
       if (!this.take(',')) {
-        this.expect('}');
+        this.expect(close);
         break;
       }
     }
@@ -156,12 +160,12 @@ class PythonReader {
 
 /** The value of a Python literal; undefined if the text is none. */
 export function pythonLiteral(text: string): Json | undefined {
-  return tryRead(text, (reader) => reader.value());
+  return readWhole(new LiteralReader(text), (reader) => reader.value());
 }
 
 /** The calls in `[fn(a=1, b="x"), …]` or `fn(a=1)`; undefined if the text is something else. */
 export function pythonCalls(text: string): readonly PythonCall[] | undefined {
-  return tryRead(text, (reader) => {
+  return readWhole(new LiteralReader(text), (reader) => {
     if (!reader.take('[')) return [reader.call()];
     const calls: PythonCall[] = [];
     while (!reader.take(']')) {
@@ -175,8 +179,11 @@ export function pythonCalls(text: string): readonly PythonCall[] | undefined {
   });
 }
 
-function tryRead<T>(text: string, read: (reader: PythonReader) => T): T | undefined {
-  const reader = new PythonReader(text);
+/** What is read, if that is the whole text. */
+export function readWhole<R extends LiteralReader, T>(
+  reader: R,
+  read: (reader: R) => T,
+): T | undefined {
   try {
     const value = read(reader);
     reader.done();
