@@ -60,6 +60,8 @@ export interface StreamEncoder {
   ping(): string;
   /** The protocol's error event, with the terminal event where a failed stream has one. Nothing may follow it. */
   fail(error: GatewayError): string;
+  /** These frames, the vendor's own, have gone out: what follows is numbered behind them. Left out: nothing is numbered. */
+  follow?(frames: readonly SseFrame[]): void;
   /** Shortcuts for plain text; left out: every event goes through `event`. */
   readonly fast?: FastEncoder;
 }

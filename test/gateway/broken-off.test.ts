@@ -32,6 +32,37 @@ test('an error answer that never ends is that error, once its vendor was silent 
   expect(answer.text).toContain('No such field');
 });
 
+test.each([1, 40])(
+  'a stream of Responses that breaks off behind %i frames of text goes on in its numbers',
+  async (deltas) => {
+    let number = 0;
+    const event = (type: string, members: object) => {
+      const data = JSON.stringify({ type, sequence_number: number++, ...members });
+      return `event: ${type}\ndata: ${data}\n\n`;
+    };
+    const response = { id: 'resp_1', object: 'response', status: 'in_progress', output: [] };
+    const at = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+    const item = { id: 'msg_1', type: 'message', role: 'assistant', content: [] };
+    const sse = [
+      event('response.created', { response }),
+      event('response.output_item.added', { output_index: 0, item }),
+      event('response.content_part.added', { ...at, part: { type: 'output_text', text: '' } }),
+      ...Array.from({ length: deltas }, () =>
+        event('response.output_text.delta', { ...at, delta: 'x"sequence_number":7'.repeat(20) }),
+      ),
+    ];
+    const gateway = scriptedGateway('openai-responses', [{ sse, cut: true }]);
+    const answer = await gateway.ask('openai-responses', { model: 'm', input: 'x', stream: true });
+    const numbers = answer.text
+      .split('\n')
+      .filter((line) => line.startsWith('data: {'))
+      .map((line) => JSON.parse(line.slice(6)).sequence_number);
+    expect(answer.text).toContain('response.failed');
+    expect(numbers).toEqual(numbers.map((_, i) => i));
+    expect(numbers).toHaveLength(sse.length + 2);
+  },
+);
+
 test('a client that leaves while it waits for its turn is told of as gone, not as a failure here', async () => {
   const slots = new ConcurrencyLimit(1);
   const leave = slots.take(new AbortController()) as () => void;

@@ -334,6 +334,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const encoder = this.#protocol.encodeStream(this.#client);
     // The error carries the id of the answer that the client has seen begin.
     if (this.start !== undefined && this.#last !== undefined) encoder.event(this.start);
+    encoder.follow?.(this.#frames());
     return gap + encoder.fail(error);
   }
 }

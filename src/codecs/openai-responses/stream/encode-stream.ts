@@ -9,9 +9,8 @@ import type {
   UsageEvent,
 } from '../../../conversation/events.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
-import { sseComment } from '../../../lib/bytes/sse.ts';
-import type { JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { type SseFrame, sseComment } from '../../../lib/bytes/sse.ts';
+import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { errorEvent } from '../reply/errors.ts';
 import { encodeFinish, type ResponseStatus } from '../reply/finish-reason.ts';
@@ -126,6 +125,14 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   ping(): string {
     return PING;
+  }
+
+  follow(frames: readonly SseFrame[]): void {
+    for (const { data = '' } of frames) {
+      const value = tryParse(data);
+      const last = isObject(value) ? value.sequence_number : undefined;
+      if (typeof last === 'number') this.#sequence = last + 1;
+    }
   }
 
   fail(error: GatewayError): string {
