@@ -88,6 +88,7 @@ export class NativeCall {
     if (isObject(value)) return { type: 'same' };
     // The arguments may be a JSON string that contains the object.
     const inner = typeof value === 'string' ? jsonValue(value) : undefined;
+    if (value === null) return { type: 'rest', text: '{}' };
     const fixed = isObject(inner)
       ? (value as string)
       : (repeatedArguments(this.#text) ?? this.#unmarked(text) ?? this.#fixed(text));

@@ -82,6 +82,12 @@ describe('broken JSON', () => {
     });
   }
 
+  test('arguments of null are none', () => {
+    for (const pieces of [['null'], characters('null')]) {
+      expect(call('exec_command', pieces).calls).toEqual([{ name: 'exec_command', arguments: {} }]);
+    }
+  });
+
   test('the part sent before the fault stays unchanged', () => {
     const { events } = call('exec_command', ['{"cmd": "ls"', ", 'a'", ': 1}']);
     const texts = events.flatMap((event) => (event.type === 'delta' ? [event.text] : []));

@@ -156,7 +156,12 @@ export class AnswerParts {
       }
       return NONE;
     }
-    const { request } = this.#context;
+    const { request, notes } = this.#context;
+    if (head.kind !== 'custom' && input.trim() !== '' && tryParse(input) === undefined) {
+      // Google has no call that was cut off: as an object of its text it would be run.
+      notes.add('content_dropped', 'candidates/0', `call of ${head.name}, cut off`);
+      return NONE;
+    }
     const sealed = this.#sealed ?? head.sealed;
     const functionCall = {
       id: head.id || newCallId(),
