@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
 import { ResponsesSocket } from '../../support/responses-socket.ts';
+import { startToolServers, type ToolServers, toolsOf } from '../../support/tool-servers.ts';
 import { until } from '../../support/until.ts';
 
 const ALICE = 'a'.repeat(32);
@@ -622,4 +623,56 @@ test('a job that is fetched later ties the ids of its answer', async () => {
   expect(await naming(INTERPRETER, id, BOB, keeps)).toMatchObject(refusalOf(INTERPRETER, id));
   await keeps.stop();
   await jobs.stop(true);
+});
+
+describe('behind a server tool, in the answer before the last one', () => {
+  const called = { type: 'tool_use', id: 'toolu_1', name: 'stock_price', input: { symbol: 'A' } };
+  const HOPS: Readonly<Record<string, Pick<Issue, 'whole' | 'events'>>> = {
+    'a container of Messages, at the end': {
+      whole: (id) => ({
+        ...MESSAGE,
+        container: { id, expires_at: EXPIRES },
+        content: [called],
+        stop_reason: 'tool_use',
+      }),
+      events: (id) =>
+        messageEvents({}, [called], {
+          stop_reason: 'tool_use',
+          container: { id, expires_at: EXPIRES },
+        }),
+    },
+    'a file that code of Messages made': {
+      whole: (id) => ({ ...MESSAGE, content: [made(id), called], stop_reason: 'tool_use' }),
+      events: (id) => messageEvents({}, [made(id), called], { stop_reason: 'tool_use' }),
+    },
+  };
+  let tools: ToolServers;
+  let running: InProcess;
+  beforeAll(async () => {
+    tools = await startToolServers();
+    const { http } = toolsOf(tools);
+    running = await startInProcess({ ...configOf(vendor), server_tools: { http } });
+  });
+  afterAll(async () => {
+    await running.stop();
+    await tools.stop();
+  });
+
+  for (const [what, first] of Object.entries(HOPS)) {
+    test.each(Object.entries(FORMS))(`${what}, %s: another key cannot name it`, async (_, more) => {
+      const issue = ISSUES[what]!;
+      const id = newId();
+      vendor.id = id;
+      let asked = 0;
+      const last = { whole: () => MESSAGE, events: () => messageEvents({}, [], {}) };
+      const hop = (part: 'whole' | 'events') => (given: string) =>
+        (asked++ === 0 ? first : last)[part](given);
+      vendor.answer = { whole: hop('whole'), events: hop('events') } as typeof vendor.answer;
+      await (await ask(issue.path, ALICE, { ...issue.asks, ...more }, running)).text();
+      expect([asked, tools.reached.length > 0]).toEqual([2, true]);
+      vendor.answer = last as typeof vendor.answer;
+      expect(await naming(issue, id, BOB, running)).toMatchObject(refusalOf(issue, id));
+      expect(await naming(issue, id, ALICE, running)).toMatchObject({ status: 200, asked: true });
+    });
+  }
 });
