@@ -127,10 +127,17 @@ for (const file of [...new Bun.Glob('src/**/*.{ts,tsx}').scanSync({ cwd: ROOT })
 /** Without an unbounded repetition no growth is possible, so most patterns need no analysis. */
 const repeats = ({ pattern }: Pattern) => /[*+]|\{\d+,\}|\{\d*,\d{3,}\}/.test(pattern);
 
+/** Where the analysis tries texts, it measures time, and a busy machine misleads it, but not so often in a row. */
+const GUESSES = 3;
+
 /** Whether the pattern is known to be slow; a pattern that the analysis cannot decide in time is not. */
 async function slow(one: Pattern): Promise<boolean> {
-  const result = await check(one.pattern, one.flags, { timeout: 30_000 });
-  return result.status === 'vulnerable';
+  for (let i = 0; i < GUESSES; i++) {
+    const result = await check(one.pattern, one.flags, { timeout: 30_000 });
+    if (result.status !== 'vulnerable') return false;
+    if (result.checker === 'automaton') return true;
+  }
+  return true;
 }
 
 test('the sources contain patterns', () => {
@@ -142,6 +149,8 @@ test('the analysis tells a slow pattern from a fast one', async () => {
   const of = (pattern: string) => slow({ file: '', line: 0, pattern, flags: '' });
   expect(await of('\\s+$')).toBe(true);
   expect(await of('(?:a+)+$')).toBe(true);
+  // Only texts tell here: it looks behind.
+  expect(await of('(?<!a)\\s+$')).toBe(true);
   expect(await of('^\\s+')).toBe(false);
 });
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/commands/service/systemd-unit.ts';
 import { completions, manual, source } from './contents.ts';
 import { PUBLISHER } from './publisher.ts';
-import { ar, type Entry, file, gzip, tar, withFolders } from './tar.ts';
+import { ar, type Entry, file, gzip, type Level, tar, withFolders } from './tar.ts';
 
 export interface DebOptions {
   readonly version: string;
@@ -12,6 +12,8 @@ export interface DebOptions {
   readonly binary: Uint8Array;
   readonly notices: string;
   readonly seconds: number;
+  /** Of the files that are installed; 9 by default. */
+  readonly level?: Level;
 }
 
 const text = (path: string) => new TextDecoder().decode(source(path));
@@ -99,7 +101,7 @@ export function debianPackage(options: DebOptions): Uint8Array {
     [
       ['debian-binary', new TextEncoder().encode('2.0\n')],
       ['control.tar.gz', gzip(tar(dotted(withFolders(meta)), seconds))],
-      ['data.tar.gz', gzip(tar(dotted(withFolders(entries)), seconds))],
+      ['data.tar.gz', gzip(tar(dotted(withFolders(entries)), seconds), options.level)],
     ],
     seconds,
   );

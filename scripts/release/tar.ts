@@ -76,9 +76,12 @@ export function tar(entries: readonly Entry[], seconds: number): Uint8Array {
   return concat(parts);
 }
 
+/** 1 is fast, 9 makes the smallest file. */
+export type Level = 1 | 9;
+
 /** Deterministic for a version of Bun: no name and no time in the header. */
-export const gzip = (data: Uint8Array): Uint8Array =>
-  Bun.gzipSync(data as Uint8Array<ArrayBuffer>, { level: 9, library: 'libdeflate' });
+export const gzip = (data: Uint8Array, level: Level = 9): Uint8Array =>
+  Bun.gzipSync(data as Uint8Array<ArrayBuffer>, { level, library: 'libdeflate' });
 
 /** The ar format as deb(5) wants it. */
 export function ar(

@@ -2,10 +2,8 @@
 
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { binary } from '../support/binary.ts';
 import { createWorld, type World } from './world.ts';
-
-const MAIN = join(import.meta.dir, '../../src/main.ts');
 
 let world: World;
 beforeEach(() => {
@@ -16,7 +14,7 @@ afterEach(() => world.remove());
 /** Runs a command whose output goes there. */
 async function into(path: string, ...args: string[]) {
   const shell = ['sh', '-c', 'exec "$@" > "$0"', path];
-  const ran = Bun.spawn([...shell, process.execPath, MAIN, ...args], {
+  const ran = Bun.spawn([...shell, await binary(), ...args], {
     stderr: 'pipe',
     env: { HOME: world.home },
   });

@@ -11,6 +11,9 @@ import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import type { Server } from '../support/engines/processes.ts';
 import { until } from '../support/until.ts';
 
+/** An answer of the cache that comes later is none: only where it is frozen is one to be late. */
+const PATIENCE_MS = 10_000;
+
 describe.skipIf(!HAS_CACHE)('shared rates', () => {
   let server: Server;
   let limits = 0;
@@ -27,6 +30,7 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     onError: 'local' | 'open' | 'closed' = 'local',
     leaseMs?: number,
     port = server.port,
+    deadlineMs = PATIENCE_MS,
   ) {
     const address = {
       form: 'single',
@@ -36,7 +40,8 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     } as const;
     const cache = new ValkeyCache({ ...address, password: new Secret('') }, () => {});
     const own = { cache, replica: crypto.randomUUID(), leaseMs: leaseMs ?? LEASE_MS };
-    const rates = new ProcessLimits({ counter: { counter: cacheCounter(own), onError, leaseMs } });
+    const counter = { ...cacheCounter(own), deadlineMs };
+    const rates = new ProcessLimits({ counter: { counter, onError, leaseMs } });
     opened.push(rates, cache);
     return { rates, cache };
   }
@@ -174,7 +179,7 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
 
   test('while the cache is frozen: the share of this replica, no limit, or nothing; then as before', async () => {
     const own = await startCache();
-    const of = (onError: 'local' | 'open' | 'closed') => replica(onError, undefined, own.port);
+    const of = (onError: 'local' | 'open' | 'closed') => replica(onError, undefined, own.port, 100);
     const [local, open, closed] = [of('local'), of('open'), of('closed')];
     const limit = rate(9);
     // Each has been heard of.

@@ -22,12 +22,19 @@ function build(version: string, program: Uint8Array): string {
   const notices = 'none\n';
   writeFileSync(
     path,
-    debianPackage({ version, arch, binary: program, notices, seconds: 1_700_000_000 }),
+    debianPackage({
+      version,
+      arch,
+      binary: program,
+      notices,
+      seconds: 1_700_000_000,
+      level: 1,
+    }),
   );
   return path;
 }
 
-/** With the program itself; made once, since its compression takes long. */
+/** With the program itself; made once. */
 let real: Promise<string> | undefined;
 const realPackage = (): Promise<string> => {
   real ??= binary().then(() => build('0.1.0', readFileSync(BINARY)));

@@ -49,7 +49,7 @@ describe('growth', () => {
       for (let i = 0; i < rounds; i++) sum = (sum * 31 + i) | 0;
       return sum;
     };
-    const memory = (input: string) => busy(input.length ** 1.65 / 16);
+    const memory = (input: string) => busy(input.length ** 1.8 / 16);
     const square = (input: string) => busy(input.length ** 2 / 16);
     const one = { name: 'a loop', input: text, most: 2 ** 16 };
     await expectLinear({ ...one, run: memory, linear: memory });

@@ -145,7 +145,8 @@ describe.skipIf(!HAS_POSTGRES)('ranking', () => {
   test('of the labelled set, whole and in one space with thousands of alike events', async () => {
     const all = opened(false);
     const labelled = EVENTS.map(([source, text], at) => ({ source, text, time: NOW - at * DAY }));
-    const alike = Array.from({ length: 9000 }, (_, at) => ({
+    // More than a question reads, and than a digest of terms has places.
+    const alike = Array.from({ length: 5000 }, (_, at) => ({
       text: `what about the party ${at % 300} 今天火锅`,
       time: NOW - at * 1000,
     }));
