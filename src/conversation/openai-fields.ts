@@ -12,11 +12,18 @@ export const SHARED_FIELDS: readonly string[] = [
 ];
 
 // Longer ones are refused: `Invalid 'user': string too long`.
-const USER_LIMIT = 64;
+const MAX_USER = 64;
 
-/** A `user` that OpenAI accepts; undefined, with a note, if it is too long. */
-export function acceptedUser(user: string | undefined, notes: Notes): string | undefined {
-  if (user === undefined || user.length <= USER_LIMIT) return user;
+/**
+ * A `user` that the vendor accepts; undefined, with a note, if it is too long.
+ * @param most characters; left out: OpenAI's limit
+ */
+export function acceptedUser(
+  user: string | undefined,
+  notes: Notes,
+  most = MAX_USER,
+): string | undefined {
+  if (user === undefined || user.length <= most) return user;
   notes.add('parameter_dropped', 'user', 'too long');
   return undefined;
 }

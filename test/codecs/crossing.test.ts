@@ -131,6 +131,17 @@ describe('a user id', () => {
     });
   }
 
+  test.each(['openai-chat', 'openai-responses'] as const)(
+    "a user id of %s over Anthropic's limit is not sent to Messages, with a note",
+    (from) => {
+      const of = (length: number) => sent(from, 'anthropic-messages', { user: 'u'.repeat(length) });
+      expect(of(256).body.metadata).toEqual({ user_id: 'u'.repeat(256) });
+      const { body, notes } = of(257);
+      expect(body.metadata).toBeUndefined();
+      expect(notes).toContainEqual({ name: 'parameter_dropped', where: 'user', what: 'too long' });
+    },
+  );
+
   test("a Chat client's user id of any length reaches a Chat upstream unchanged", () => {
     const { body, notes } = sent('openai-chat', 'openai-chat', { user: 'u'.repeat(150) });
     expect(body.user).toHaveLength(150);

@@ -2,6 +2,7 @@
 
 import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
+import { acceptedUser } from '../../../conversation/openai-fields.ts';
 import type { Conversation, Settings } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
@@ -12,6 +13,8 @@ import { outputSchema } from './encode-schema.ts';
 import { encodeToolChoice } from './encode-tool-choice.ts';
 
 const DEFAULT_MAX_TOKENS = 8192;
+/** Characters of `metadata.user_id` (https://platform.claude.com/docs/en/api/messages). */
+const MAX_USER_ID = 256;
 
 /**
  * All parameters of a conversation of another protocol. `tools` is among the keys only if the tool choice
@@ -45,7 +48,7 @@ export function encodeSettings(
   const thinks = reasoning.thinking !== undefined && reasoning.thinking.type !== 'disabled';
   const format = encodeFormat(settings, writer);
   const config = { ...reasoning.config, ...(format === undefined ? {} : { format }) };
-  const user = settings.user ?? safetyIdentifier(settings);
+  const user = acceptedUser(settings.user ?? safetyIdentifier(settings), notes, MAX_USER_ID);
   return {
     max_tokens: reasoning.maxTokens,
     ...(settings.stream ? { stream: true } : {}),
