@@ -353,7 +353,8 @@ export function checkedModel(model: string): string {
   }
   // Some vendors trim names: then another model's answer would be priced and counted under this one.
   if (model.trim() !== model) throw invalid("'model' begins or ends with white space.", 'model');
-  if (containsControl(model)) {
+  // Half a character has become U+FFFD.
+  if (containsControl(model) || model.includes('\ufffd')) {
     throw invalid("'model' holds a control character, a line break or half a character.", 'model');
   }
   return model;
