@@ -105,7 +105,7 @@ export const isClientGone = ({ status, fromUpstream }: GatewayError): boolean =>
 const STOPPED = 'shutting_down';
 const RETRY_AFTER_STOP_S = 2;
 
-/** What an exchange is ended with whose time after a stop is over. */
+/** Ends an exchange that still runs when the time after a stop (`limits.drain`) is over. */
 export const stopped = (): GatewayError =>
   new GatewayError(
     'overloaded',

@@ -159,7 +159,7 @@ const isMadeByCode = ({ type }: JsonObject): boolean =>
 /** Those of the ids that other owners have here, and this one has not. Rejects where that cannot be found out. */
 export type ForeignIds = (owner: string, ids: readonly string[]) => Promise<readonly string[]>;
 
-/** The error for an id of another key: 404, so that nobody learns that it exists. */
+/** A 404, so that nobody learns that another key has this id. */
 export const notMadeHere = (kind: VendorIdKind | 'batch', id: string): GatewayError =>
   new GatewayError(
     'not_found',

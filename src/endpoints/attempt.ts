@@ -55,7 +55,7 @@ export async function attempt(
       : request.beginTry(target, call.key.label, number));
     running.onSend();
     isSent = true;
-    // What it makes at the vendor is there, and paid for, whether the client waits or not.
+    // A vendor makes a file or a batch, and charges for it, also where the client no longer waits.
     if (request.once === true) abort.guard = UNLESS_STOPPED;
     const { recording } = summary;
     const answer = await upstream

@@ -173,7 +173,7 @@ export class ClientRequest {
     const sent = asBuffer(body);
     const whole = wholeCharacters(sent);
     this.#halves = whole === sent ? NONE : HALVES;
-    // What is known of a body with halves holds them, too.
+    // The history comes from the body as it was sent, halves included.
     this.history = whole === sent ? history : undefined;
     if (members !== undefined) checkNames(members);
     const cut = containsAny(whole, EXTENSION) ? cutExtension(whole, members) : undefined;
@@ -221,7 +221,7 @@ export class ClientRequest {
 
   /** As of {@link checkNested}. */
   checkNested(): void {
-    // Of a small body the value is known: mostly nothing in all of it has a name twice.
+    // A small body is parsed already, and mostly no object in it has a name twice: its members need not be found.
     if (this.#glance === undefined && !hasRepeatedNames(this.bytes, this.#parsed)) return;
     checkNested(this.bytes, this.#members ?? this.#glance);
   }

@@ -24,7 +24,7 @@ export interface KeyLimits {
   readonly all: readonly Limit[];
   /** {@link openingCharges} of an exchange that costs and keeps its route. */
   readonly opening: readonly Charge[];
-  /** What an exchange has used of each of {@link all} when it is over. */
+  /** Units of each of {@link all} that an exchange has used when it is over. */
   readonly used: readonly number[];
 }
 

@@ -185,7 +185,7 @@ export class LimitsStore implements Totals {
     }
   }
 
-  /** What SQLite writes to a file without a name is lost with the process. */
+  /** SQLite goes on in the removed file, which is lost with the process. */
   #leaveRemoved(): void {
     this.#db?.close();
     this.#db = undefined;

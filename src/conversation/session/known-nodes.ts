@@ -86,7 +86,6 @@ class NothingKnown extends KnownNodes {
 
 export const NOTHING_KNOWN: KnownNodes = new NothingKnown();
 
-/** What an encoder's functions get. */
 interface NotingContext {
   readonly notes: Notes;
 }

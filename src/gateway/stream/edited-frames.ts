@@ -58,31 +58,16 @@ export class FrameEditor {
   }
 }
 
-/** The editor in front of a pipeline: the vendor's frames are read, recorded and stored with the change. */
-export class EditedInput extends PipelineDecorator<StreamPipeline> {
-  readonly #editor: FrameEditor;
+abstract class EditedPipeline extends PipelineDecorator<StreamPipeline> {
+  protected readonly editor: FrameEditor;
 
   constructor(inner: StreamPipeline, edit: EditAnswer, limit: FrameLimit) {
     super(inner);
-    this.#editor = new FrameEditor(edit, limit);
-  }
-
-  push(chunk: Uint8Array): Output {
-    return this.#passed(this.#editor.shown(chunk));
-  }
-
-  end(): Output {
-    if (this.failure !== undefined) return '';
-    return concat([this.#passed(this.#editor.rest()), this.inner.end()]);
-  }
-
-  #passed(shown: Output): Output {
-    if (shown.length === 0) return '';
-    return this.inner.push(typeof shown === 'string' ? encoder.encode(shown) : shown);
+    this.editor = new FrameEditor(edit, limit);
   }
 
   get failure() {
-    return this.#editor.broken ?? this.inner.failure;
+    return this.editor.broken ?? this.inner.failure;
   }
 
   get error() {
@@ -90,35 +75,46 @@ export class EditedInput extends PipelineDecorator<StreamPipeline> {
   }
 }
 
-/** The editor behind a pipeline. */
-export class EditedFrames extends PipelineDecorator<StreamPipeline> {
-  readonly #editor: FrameEditor;
-
-  constructor(inner: StreamPipeline, edit: EditAnswer, limit: FrameLimit) {
-    super(inner);
-    this.#editor = new FrameEditor(edit, limit);
-  }
-
+/** The editor in front of a pipeline: the vendor's frames are read, recorded and stored with the change. */
+export class EditedInput extends EditedPipeline {
   push(chunk: Uint8Array): Output {
-    return this.#editor.shown(this.inner.push(chunk));
+    if (this.failure !== undefined) return '';
+    return this.#passed(this.editor.shown(chunk));
   }
 
   end(): Output {
-    const shown = this.#editor.shown(this.inner.end());
-    return concat([shown, this.#editor.rest()]);
+    if (this.failure !== undefined) return '';
+    return concat([this.#passed(this.editor.rest()), this.inner.end()]);
+  }
+
+  #passed(shown: Output): Output {
+    if (shown.length === 0) return '';
+    return this.inner.push(typeof shown === 'string' ? encoder.encode(shown) : shown);
+  }
+}
+
+/** The editor behind a pipeline. */
+export class EditedFrames extends EditedPipeline {
+  push(chunk: Uint8Array): Output {
+    return this.editor.shown(this.inner.push(chunk));
+  }
+
+  end(): Output {
+    const shown = this.editor.shown(this.inner.end());
+    return concat([shown, this.editor.rest()]);
   }
 
   /** What the client gets of this, which the pipeline behind it has given elsewhere. */
   shown(out: Output): Output {
-    return this.#editor.shown(out);
+    return this.editor.shown(out);
   }
 
   override inject(...events: Parameters<StreamPipeline['inject']>): Output {
-    return concat([this.#editor.rest(), this.#editor.shown(this.inner.inject(...events))]);
+    return concat([this.editor.rest(), this.editor.shown(this.inner.inject(...events))]);
   }
 
   override fail(error: GatewayError): string {
-    const rest = this.#editor.rest();
+    const rest = this.editor.rest();
     return (typeof rest === 'string' ? rest : utf8.decode(rest)) + this.inner.fail(error);
   }
 
@@ -126,12 +122,7 @@ export class EditedFrames extends PipelineDecorator<StreamPipeline> {
   override get allowsKeepAlive() {
     return true;
   }
-  get failure() {
-    return this.#editor.broken ?? this.inner.failure;
-  }
-  get error() {
-    return this.inner.error;
-  }
+
   get unsaid() {
     return this.inner.unsaid === true;
   }

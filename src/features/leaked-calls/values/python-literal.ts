@@ -179,7 +179,7 @@ export function pythonCalls(text: string): readonly PythonCall[] | undefined {
   });
 }
 
-/** What is read, if that is the whole text. */
+/** Undefined if text follows the value. */
 export function readWhole<R extends LiteralReader, T>(
   reader: R,
   read: (reader: R) => T,
