@@ -205,19 +205,20 @@ describe('samples', () => {
   });
 
   /** Three more samples: a stream that broke off, one whose recorder died, one that failed at once. */
-  async function others(): Promise<{ broken: string; died: string; failed: string }> {
+  async function others() {
     const root = join(world.home, '.hopgate/samples');
     const error = new GatewayError('upstream', 'The answer broke off.');
     const recorder = openRecorder({ root, mode: 'all' });
-    const [broken, died, failed] = [exchange(), exchange(), exchange()];
+    const [broken, died, failed, left] = [exchange(), exchange(), exchange(), exchange()];
     const first = recorder.begin(broken)!;
     play(first, { sse: true, answer: ['data: x\n\n'], error });
     first.end(told({ stream: true, error }));
     recorder.begin(failed)!.end(told({ status: 502, error }));
+    recorder.begin(left)!.end(told({ status: 499 }));
     recorder.begin(died);
     await Bun.sleep(300);
     await recorder.close();
-    return { broken: broken.id, died: died.id, failed: failed.id };
+    return { broken: broken.id, died: died.id, failed: failed.id, left: left.id };
   }
   const listed = async (...argv: string[]) => {
     const { out } = await world.run(['samples', '--json', ...argv]);
@@ -257,7 +258,7 @@ describe('samples', () => {
   });
 
   test('status "cut" finds answers that broke off, "unfinished" those whose recorder died', async () => {
-    const { broken, died, failed } = await others();
+    const { broken, died, failed, left } = await others();
     expect(await listed('--status', 'cut')).toEqual([broken, died].toSorted());
     expect(await listed('--status', 'unfinished')).toEqual([died]);
     expect(await listed('--status', '5xx,unfinished')).toEqual([died, failed].toSorted());
@@ -265,6 +266,7 @@ describe('samples', () => {
     expect(out).toContain('unfinished');
     expect(out).toMatch(new RegExp(`${broken} +200 +cut off \\(upstream\\)`));
     expect(out).toMatch(new RegExp(`${failed} +502 +upstream `));
+    expect(out).toMatch(new RegExp(`${left} +499 +client left `));
     expect((await world.run(['samples', 'show', broken])).out).toMatch(/cut off +upstream: /);
   });
 

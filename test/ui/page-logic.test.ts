@@ -325,14 +325,20 @@ describe('figures', () => {
     expect([940, 12_345, 4_100_000].map(short)).toEqual(['940', '12.3k', '4.1M']);
     expect(count(1_234_567)).toBe('1\u202f234\u202f567');
     expect([0, 0.034, 0.62, 1].map(percent)).toEqual(['0 %', '3.4 %', '62 %', '100 %']);
-    expect([null, 0, 0.0000421, 0.0042, 1.274, 1234.5].map(usd)).toEqual([
-      '–',
-      '$0',
-      '$0.000042',
-      '$0.0042',
-      '$1.27',
-      '$1235',
-    ]);
+    for (const [amount, text] of [
+      [null, '–'],
+      [0, '$0'],
+      [0.0000421, '$0.000042'],
+      [0.0002, '$0.00020'],
+      // One below the other, amounts of a column have the same decimals.
+      [0.0019, '$0.0019'],
+      [0.002, '$0.0020'],
+      [0.014, '$0.0140'],
+      [1.274, '$1.27'],
+      [1234.5, '$1235'],
+    ] as const) {
+      expect(usd(amount)).toBe(text);
+    }
   });
 });
 

@@ -95,6 +95,8 @@ export async function startPageSetup(
         {
           model: 'via-chat',
           max_tokens: 1000,
+          // The vendor does not take it: a note that is shown at once, before those that cost nothing.
+          top_k: 5,
           stream: true,
           system: [
             { type: 'text', text: 'Answer in one line.', cache_control: { type: 'ephemeral' } },

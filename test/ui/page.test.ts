@@ -83,6 +83,7 @@ browserSuite('the page', (browser) => {
 
   test('notes show their description from the manual and link to their changes', async () => {
     const page = await open(`#/x/${tides}/timeline`);
+    await page.locator('.cheap > summary').click();
     const note = page.locator('.notelist > li').filter({ hasText: 'server_tool_offered' });
     await note.getByText('The gateway offered a tool').waitFor();
     const link = note.locator('.tag');
@@ -93,19 +94,31 @@ browserSuite('the page', (browser) => {
     expect(await page.locator('.meaning-change.picked').first().textContent()).toContain('tool ');
   });
 
-  test('notes that need no action are folded, in the timeline and in the list', async () => {
+  /** The vendor has no place for its cache marks, which costs nothing. */
+  async function marked(more: object): Promise<string> {
     setup.upstream.enqueue(say('Fine.'));
-    const id = await setup.post(
+    return setup.post(
       '/v1/messages',
       {
         model: 'via-chat',
         max_tokens: 100,
-        top_k: 5,
+        ...more,
         system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
         messages: [{ role: 'user', content: 'Hello' }],
       },
       { 'anthropic-version': '2023-06-01' },
     );
+  }
+
+  test('notes that need no action are folded where there are no others', async () => {
+    const page = await open(`#/x/${await marked({})}/timeline`);
+    const folded = page.locator('details.cheap');
+    await folded.waitFor();
+    expect(await folded.locator('.notelist .tag').first().isVisible()).toBe(false);
+  });
+
+  test('notes that need no action are folded, in the timeline and in the list', async () => {
+    const id = await marked({ top_k: 5 });
     const page = await open(`#/x/${id}/timeline`);
     const folded = page.locator('details.cheap');
     await folded.waitFor();

@@ -31,6 +31,14 @@ export function valueAt(root: Json, pointer: string): Json | undefined {
   return value as Json;
 }
 
+/** The value at a pointer as people read it: a text as it is, else JSON with the name of its member; items have none. */
+export function shownAt(root: Json, pointer: string): string {
+  const value = valueAt(root, pointer);
+  if (typeof value === 'string') return value;
+  const name = partsOf(pointer).at(-1) ?? '';
+  return `${/^\d*$/.test(name) ? '' : `"${name}": `}${JSON.stringify(value, null, 2)}`;
+}
+
 /** The value with `to` at a path; null removes the member. */
 export function withValueAt(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
   if (key === undefined) return to;

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
-import { valueAt } from '../../../src/lib/json/pointer.ts';
+import { shownAt, valueAt } from '../../../src/lib/json/pointer.ts';
 import { bisect } from '../../../src/samples/bisect/minimize.ts';
 import type {
   BisectOptions,
@@ -222,6 +222,7 @@ describe('a keyword in the schema of one of 25 tools', () => {
     expect(refused).toEqual([]);
     expect(report).toMatchObject({ result: 'minimal' });
     expect(report.cause?.at).toBe('/tools/3/input_schema/properties/limit/exclusiveMinimum');
+    expect(shownAt(report.minimal, report.cause!.in_minimal)).toBe('"exclusiveMinimum": 0');
     expect(report.words).toStartWith('the tool Read: 1 byte JSON at tools[3].input_schema');
     expect(report.probes).toBeLessThanOrEqual(probes);
     const [tool] = list(report.minimal.tools) as readonly JsonObject[];

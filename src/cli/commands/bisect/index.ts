@@ -1,7 +1,7 @@
 /** `hopgate bisect`: finds the smallest request that still fails in the same way, and says what it holds. */
 
 import type { Config } from '../../../config/config.ts';
-import { valueAt } from '../../../lib/json/pointer.ts';
+import { shownAt } from '../../../lib/json/pointer.ts';
 import { printableLines } from '../../../lib/text/printable-text.ts';
 import {
   type BisectionResult,
@@ -221,14 +221,9 @@ function printResult(
   const { cause, minimal } = report;
   if (cause !== undefined) {
     out.line(`in minimal  ${cause.in_minimal}`);
-    const matters = valueAt(minimal, cause.in_minimal);
     out.line();
     out.line(out.paint('bold', 'The bytes that matter'));
-    printWhole(
-      typeof matters === 'string' ? matters : JSON.stringify(matters, null, 2),
-      out,
-      flag('full'),
-    );
+    printWhole(shownAt(minimal, cause.in_minimal), out, flag('full'));
   }
   out.line();
   out.line(out.paint('bold', 'The smallest request that fails'));

@@ -4,7 +4,12 @@ import type { Config } from '../../../config/config.ts';
 import { runInSlices } from '../../../lib/loop/steps.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
-import type { SampleFilter, SampleRow, SampleStore } from '../../../samples/sample.ts';
+import {
+  CLIENT_LEFT,
+  type SampleFilter,
+  type SampleRow,
+  type SampleStore,
+} from '../../../samples/sample.ts';
 import { sentIn } from '../../../ui/api/bodies/said.ts';
 import { type Found, TextSearch } from '../../../ui/api/search/text-search.ts';
 import { askedIn as asked, firstWords } from '../../../ui/api/stories.ts';
@@ -177,7 +182,10 @@ const stateWord = (state: SampleRow['state']) => (state === 'cut' ? 'unfinished'
 
 /** A stream that had begun with a good status says that it was cut off. */
 function errorOf({ stream, status, error, failed, state }: SampleRow): string {
-  if (error === '') return failed && state === 'done' ? 'retried' : '';
+  if (error === '') {
+    if (status === CLIENT_LEFT) return 'client left';
+    return failed && state === 'done' ? 'retried' : '';
+  }
   return stream && state === 'done' && status < 400 ? `cut off (${error})` : error;
 }
 

@@ -168,9 +168,9 @@ function Notes({ meta, row }: SampleDetail) {
   const costly = byName.filter(([name]) => !isCheap(name));
   return (
     <>
-      {list(costly)}
+      {costly.length > 0 && list(costly)}
       {cheap.length > 0 && (
-        <details class="cheap" open={costly.length === 0}>
+        <details class="cheap">
           <summary>
             {t`${several(cheap.length, 'note')} that cost nothing `}
             <Soft>{cheap.map(([name]) => name).join(', ')}</Soft>

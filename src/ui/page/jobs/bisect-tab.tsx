@@ -1,6 +1,6 @@
 /** Searches the smallest request that still fails, and shows the search while it runs. */
 
-import { valueAt } from '../../../lib/json/pointer.ts';
+import { shownAt } from '../../../lib/json/pointer.ts';
 import type { BisectProbe, BisectResult, JobEvent } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
 import type { ViewProps } from '../exchange/stages.tsx';
@@ -109,7 +109,6 @@ function Outcome({ result }: { result: BisectResult }) {
       </a>
     );
   const text = JSON.stringify(minimal, null, 2);
-  const value = cause === null ? undefined : valueAt(minimal, cause.in_minimal);
   return (
     <div class="found" data-result={result.result}>
       <p class="words">{said(result.words)}</p>
@@ -140,9 +139,7 @@ function Outcome({ result }: { result: BisectResult }) {
         <section class="matters">
           <h3>{t`The bytes that matter`}</h3>
           <pre class="answer-text" tabIndex={0} dir="auto">
-            {typeof value === 'string'
-              ? value
-              : `${nameAt(cause.at)}${JSON.stringify(value, null, 2)}`}
+            {shownAt(minimal, cause.in_minimal)}
           </pre>
         </section>
       )}
@@ -156,12 +153,6 @@ function Outcome({ result }: { result: BisectResult }) {
       </details>
     </div>
   );
-}
-
-/** The member at a pointer, as in its JSON: a value alone says little. Items of lists have no name. */
-function nameAt(pointer: string): string {
-  const name = pointer.slice(pointer.lastIndexOf('/') + 1);
-  return /^\d*$/.test(name) ? '' : `"${name}": `;
 }
 
 const VERDICTS = { same: t`fails`, passes: t`passes`, other: t`fails differently` } as const;

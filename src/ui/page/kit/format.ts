@@ -73,15 +73,15 @@ export const several = (value: number, one: string, many = `${one}s`): string =>
 export const worded = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** `$12.40`, `$1235`, `$0.0031`, `$0`: cents, and two digits of what is less; `–` where there is no price. */
+/** `$12.40`, `$1235`, `$0.0020`, `$0.00031`, `$0`: four decimals below ten cents, two digits of what is less; `–` where there is no price. */
 export function usd(amount: number | null): string {
   if (amount === null) return '–';
   const size = Math.abs(amount);
   const sign = amount < 0 ? '−' : '';
   if (size === 0) return '$0';
   if (size < 1e-6) return `${sign}<$0.000001`;
-  if (size < 0.1) return `${sign}$${Number(size.toPrecision(2))}`;
-  return `${sign}$${size.toFixed(size >= 100 ? 0 : 2)}`;
+  if (size < 0.00095) return `${sign}$${size.toPrecision(2)}`;
+  return `${sign}$${size.toFixed(size < 0.1 ? 4 : size < 100 ? 2 : 0)}`;
 }
 
 const MINUTE = 60_000;

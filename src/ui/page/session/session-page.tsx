@@ -99,7 +99,7 @@ const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
         <Button key={i} aria-pressed={thread === i} title={one.title} onClick={() => choose(i)}>
           <i class="thread-mark" style={colourOf(i)} />
           {t`${i === 0 ? t`Main` : t`Side ${i}`}: ${one.title || '–'}`}
-          <small>{count(one.exchanges)}</small>
+          <small>{` ${count(one.exchanges)}`}</small>
         </Button>
       ))}
     </div>
