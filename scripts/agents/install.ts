@@ -21,11 +21,20 @@ function cacheFolder(): string {
 const mark = ({ name, from }: Package): string =>
   from === 'pypi' ? 'complete' : join('node_modules', name);
 
+const installs = new Map<string, Promise<string>>();
+
 /**
  * The folder that holds the package's `node_modules`, or its Python environment.
  * @throws Error with the installer's output when the package cannot be had
  */
-export async function installed(wanted: Package): Promise<string> {
+export function installed(wanted: Package): Promise<string> {
+  const name = `${wanted.name}@${wanted.version}`;
+  const known = installs.get(name) ?? install(wanted);
+  installs.set(name, known);
+  return known;
+}
+
+async function install(wanted: Package): Promise<string> {
   const { name, version, from } = wanted;
   const folder = join(
     cacheFolder(),
