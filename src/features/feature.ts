@@ -17,8 +17,8 @@ export interface FeatureContext {
   readonly notes: Notes;
   /** 1 for the client's own request, 2 and more for the hops that follow it. */
   readonly hop: number;
-  /** This target's error about the history; only on the one attempt that follows it. */
-  readonly refusal?: GatewayError;
+  /** This target's errors about the request, each of which the attempts that follow it act on; left out: none. */
+  readonly refusals?: readonly GatewayError[];
   /** On whose account the calls of a feature to other models go. */
   readonly payer?: Payer | undefined;
 }
@@ -86,7 +86,7 @@ export interface Feature {
     signal: AbortSignal,
   ): Promise<void> | undefined;
   /**
-   * Would this pass, given this refusal of a target's (`context.refusal`), change the request so that it may be
+   * Would this pass, given this refusal of a target's (`context.refusals`), change the request so that it may be
    * taken? Then it is sent once more. Left out: no. Refusals of the history are always answered once.
    */
   repairsRefusal?(refusal: GatewayError): boolean;

@@ -19,7 +19,7 @@ import type { Attempt, Outcome, Prepared, StreamOutcome } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
 export async function attempt(options: Attempt): Promise<Outcome> {
-  const { exchange, request, protocol, upstream, features, hop, refusal, recording } = options;
+  const { exchange, request, protocol, upstream, features, hop, refusals, recording } = options;
   const { target } = options.routed;
   const notes = new Notes();
   if (options.standIn !== undefined) {
@@ -49,7 +49,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       features,
       notes,
       hop,
-      refusal,
+      refusals,
       payer: options.sidePayer,
       abort,
     });

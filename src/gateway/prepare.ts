@@ -3,7 +3,7 @@
 import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import { targetAfterRefusal } from '../conversation/refusal/refusal.ts';
+import { targetAfterRefusals } from '../conversation/refusal/refusal.ts';
 import { type FieldPath, withoutFields } from '../conversation/refusal/refused-fields.ts';
 import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
@@ -26,7 +26,7 @@ interface Preparation {
   readonly features: readonly Feature[];
   readonly notes: Notes;
   readonly hop: Hop;
-  readonly refusal?: GatewayError | undefined;
+  readonly refusals?: readonly GatewayError[] | undefined;
   readonly payer?: FeatureContext['payer'];
   /** When the answer is no longer wanted. */
   readonly abort: Abort;
@@ -34,9 +34,9 @@ interface Preparation {
 
 /** Waits only where a feature has something to find out first; otherwise the work is done on return. */
 export function prepare(preparation: Preparation): Prepared | Promise<Prepared> {
-  const { request, target, notes, hop, refusal, payer } = preparation;
+  const { request, target, notes, hop, refusals, payer } = preparation;
   const client = request.protocol.name;
-  const context: FeatureContext = { target, client, notes, hop: hop.number, refusal, payer };
+  const context: FeatureContext = { target, client, notes, hop: hop.number, refusals, payer };
   // The bytes are those of the first hop: for later ones every feature has to look.
   const armed: Feature[] = [];
   let asks = false;
@@ -175,7 +175,7 @@ function asItCame(
   const { repairs } = request;
   if (repairs.length > 0) notes.join(repairs);
   const same = protocol === request.protocol;
-  const asItIs = same && asAsked && repairs.length === 0 && preparation.refusal === undefined;
+  const asItIs = same && asAsked && repairs.length === 0 && preparation.refusals === undefined;
   if (!asItIs || mayHoldEnvelope(request.bytes)) return undefined;
   if (mayHoldRefused(request.bytes, target)) return undefined;
   const body = shapeBytes(request, target, notes);
@@ -186,9 +186,9 @@ function encoded(preparation: Preparation, { sent }: Parts): JsonObject {
   const { request, target, protocol, notes } = preparation;
   const conversation = { ...(sent ?? request.conversation), model: target.model };
   const { known } = request.history ?? {};
-  const shown = targetAfterRefusal(target, preparation.refusal);
+  const shown = targetAfterRefusals(target, preparation.refusals);
   const value = protocol.encodeRequest(conversation, shown, notes, known);
-  return withoutRefused(value, shown, protocol, notes, preparation.refusal !== undefined);
+  return withoutRefused(value, shown, protocol, notes, preparation.refusals !== undefined);
 }
 
 /** https://platform.claude.com/docs/en/build-with-claude/preserved-thinking */

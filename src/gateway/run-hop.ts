@@ -2,6 +2,7 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import { mayLeaveOut, refusedMedia } from '../conversation/refusal/refused-media.ts';
 import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
@@ -156,7 +157,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     if (answer.kind === 'stream') discardStream(answer);
   }
 
-  attempt(...[routed, lease, number, refusal, abort]: Parameters<RetryContext['attempt']>) {
+  attempt(...[routed, lease, number, refusals, abort]: Parameters<RetryContext['attempt']>) {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     const payer = exchange.payer ?? account;
@@ -175,7 +176,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       features: features?.features ?? NO_FEATURES,
       hop: this.#hop,
       number,
-      refusal,
+      refusals,
       abort,
       routeName: this.#routeName,
       shownModel: services.table.config.answerModel === 'requested' ? request.model : undefined,
@@ -205,9 +206,17 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   }
 
   canRepair(refusal: GatewayError, routed: RoutedTarget, asked: FailedOutcome['target']): boolean {
-    if (canLearnFrom(refusal, routed, asked)) return true;
+    if (this.#mayAct(refusal) && canLearnFrom(refusal, routed, asked)) return true;
     const features = this.#running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
+  }
+
+  #mayAct(refusal: GatewayError): boolean {
+    const media = refusedMedia(refusal);
+    return (
+      media === undefined ||
+      mayLeaveOut(this.#hop.conversation ?? this.#running.request.conversation, media)
+    );
   }
 
   onRetry(failed: FailedOutcome): void {

@@ -79,8 +79,8 @@ export interface Attempt extends AttemptPlace {
   readonly hop: Hop;
   /** Counts the attempts of this hop, from 1. */
   readonly number: number;
-  /** What this target said of the history on the attempt before; features act on it. */
-  readonly refusal: GatewayError | undefined;
+  /** What this target said of the request on the attempts before; features act on it. */
+  readonly refusals: readonly GatewayError[] | undefined;
   /** The route that chose the target. */
   readonly routeName: string | undefined;
   /** The older model whose facts stand in for those of the target's model. */

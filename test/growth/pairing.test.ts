@@ -419,7 +419,7 @@ describe('the message of a refusal', () => {
             client: 'anthropic-messages',
             notes: new Notes(),
             hop: 1,
-            refusal: error,
+            refusals: [error],
           }),
       });
     }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import type { Block, Conversation, MediaBlock, Turn } from '../../src/conversation/types.ts';
 import { readDescription } from '../../src/features/vision/describer.ts';
 import { imagesOf, replaceImages } from '../../src/features/vision/images.ts';
-import { imageSize } from '../../src/routing/media-tokens.ts';
+import { imageHeader } from '../../src/lib/bytes/image-header.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const image = (data: string): MediaBlock => ({
@@ -75,7 +75,7 @@ const HEADS: Readonly<Record<string, (size: number) => string>> = {
 
 describe('the head of', () => {
   for (const [name, input] of Object.entries(HEADS)) {
-    test(name, () => expectLinear({ name, input, run: imageSize, most: 512 * 1024 }));
+    test(name, () => expectLinear({ name, input, run: imageHeader, most: 512 * 1024 }));
   }
 });
 

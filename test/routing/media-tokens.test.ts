@@ -5,8 +5,9 @@ import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts'
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { MediaBlock } from '../../src/conversation/types.ts';
 import { ClientRequest } from '../../src/gateway/client-request.ts';
+import { imageHeader } from '../../src/lib/bytes/image-header.ts';
 import { requestFacts } from '../../src/routing/facts.ts';
-import { estimateMedia, imageSize } from '../../src/routing/media-tokens.ts';
+import { estimateMedia } from '../../src/routing/media-tokens.ts';
 
 function png(width: number, height: number): string {
   const head = Buffer.alloc(64);
@@ -65,7 +66,7 @@ describe('the size of an image', () => {
     ['WebP, lossy', webp('VP8 ', 1024, 768)],
     ['WebP, lossless', webp('VP8L', 1024, 768)],
     ['WebP, extended', webp('VP8X', 1024, 768)],
-  ])('%s', (_, data) => expect(imageSize(data)).toEqual({ width: 1024, height: 768 }));
+  ])('%s', (_, data) => expect(imageHeader(data)).toMatchObject({ width: 1024, height: 768 }));
 
   test('the size is unknown for anything else, and for cut or empty files', () => {
     const bad = [
@@ -76,10 +77,10 @@ describe('the size of an image', () => {
       'not base64!',
       webp('VP8 ', 9, 9).slice(0, 30),
     ];
-    for (const data of bad) expect(imageSize(data)).toBeUndefined();
+    for (const data of bad) expect(imageHeader(data)).toBeUndefined();
     // Segments of length zero must not loop.
     expect(
-      imageSize(Buffer.from([0xff, 0xd8, ...new Array(90).fill(0xff)]).toString('base64')),
+      imageHeader(Buffer.from([0xff, 0xd8, ...new Array(90).fill(0xff)]).toString('base64')),
     ).toBeUndefined();
   });
 });

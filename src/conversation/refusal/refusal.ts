@@ -3,6 +3,7 @@
 import type { GatewayError } from '../errors.ts';
 import type { Profile, Target } from '../target.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
+import { type MediaRefusal, refusedMedia } from './refused-media.ts';
 import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
 
 /**
@@ -15,6 +16,7 @@ import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
  * - `tools-missing`: the history has calls, and the request declares no tools
  * - `shape`: an order of turns, a place of images or a form of ids that the vendor does not accept; `facts` are the profile
  *   facts that say so
+ * - `media`: images, files or recordings that the vendor or the model does not take
  * - `fields`: fields that the vendor does not know
  * - `setting`: a setting, or its value, that the vendor or the model does not take
  */
@@ -30,6 +32,7 @@ export type HistoryRefusal =
   | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' | 'tools-missing' }
   | { readonly kind: 'shape'; readonly facts: Partial<Profile> }
   | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] }
+  | MediaRefusal
   | SettingRefusal;
 
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
@@ -135,12 +138,14 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   // Some servers answer 500 when a chat template fails to render.
   if (!fromUpstream) return undefined;
   if (error.kind === 'context_overflow') return refusedSetting(error);
-  if (status !== 400 && status !== 422 && status !== 500) return undefined;
+  const isBadRequest = status === 400 || status === 422 || status === 500;
   const message = `${error.message.slice(0, MAX_READ)} ${error.code ?? ''}`;
   const words = message.replace(QUOTES, '').toLowerCase();
-  const facts = SHAPES.find(([pattern]) => pattern.test(words))?.[1];
+  const facts = isBadRequest ? SHAPES.find(([pattern]) => pattern.test(words))?.[1] : undefined;
   if (facts !== undefined) return { kind: 'shape', facts };
-  if (status === 500 || error.kind !== 'invalid_request') return undefined;
+  const media = refusedMedia(error);
+  if (media !== undefined) return media;
+  if (!isBadRequest || status === 500 || error.kind !== 'invalid_request') return undefined;
   if (THINKING_HEAD.test(words)) return { kind: 'thinking-head' };
   if (THINKING_MISSING.test(words)) {
     const message = AT_INDEX.exec(words)?.[1];
@@ -176,6 +181,7 @@ interface Lesson {
 function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
   switch (refusal?.kind) {
     case 'thinking':
+    case 'media':
       return refusal.facts && { facts: refusal.facts, paths: [], once: false };
     case 'shape':
       return { facts: refusal.facts, paths: [], once: true };
@@ -200,22 +206,30 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
 export function canActOn(target: Target, error: GatewayError): boolean {
   const refusal = historyRefusal(error);
   const lesson = lessonOf(refusal);
-  // Thinking can be taken out, too.
-  if (lesson === undefined || refusal?.kind === 'thinking') return refusal !== undefined;
+  // Thinking and media can be taken out, too.
+  const isCut = refusal?.kind === 'thinking' || refusal?.kind === 'media';
+  if (lesson === undefined || isCut) return refusal !== undefined;
   return taught(target, lesson) !== target;
 }
 
-/** What a refusal is about: each such fault is mended once for a request. */
+/** Characters of a sentence by which it is known again. */
+const MAX_FAULT = 500;
+
+/** What a refusal is about: each such fault is mended once for a request. Of a history, a vendor names one after the other. */
 export function faultOf(error: GatewayError): string {
   const refusal = historyRefusal(error);
   if (refusal?.kind === 'setting') return refusal.setting;
-  return refusal?.kind === 'fields' ? 'fields' : 'history';
+  return refusal?.kind === 'fields' ? 'fields' : `history: ${error.message.slice(0, MAX_FAULT)}`;
 }
 
-/** The target with the facts that its refusal shows, for the one try that acts on it. */
-export function targetAfterRefusal(target: Target, error: GatewayError | undefined): Target {
-  const lesson = error && lessonOf(historyRefusal(error));
-  return lesson === undefined ? target : taught(target, lesson);
+/** The target with the facts that its refusals show, for the tries that act on them. */
+export function targetAfterRefusals(target: Target, errors: readonly GatewayError[] = []): Target {
+  let after = target;
+  for (const error of errors) {
+    const lesson = lessonOf(historyRefusal(error));
+    if (lesson !== undefined) after = taught(after, lesson);
+  }
+  return after;
 }
 
 /** The target with what a refusal shows for every later request, too; the same if that is nothing. */
@@ -247,29 +261,6 @@ const isKnown = (fact: string, known: unknown, value: unknown): boolean =>
   typeof value === 'number'
     ? known <= value
     : Bun.deepEquals(known, value);
-
-const IMAGES = [
-  /(?:image|vision|multimodal|multi-modal)s?(?:_url)?\b.{0,60}\b(?:not supported|unsupported|not support|only supported by)/,
-  /(?:does not|doesnt|do not|cannot|not able to) (?:support|accept|handle|process|read|take) .{0,40}(?:image|vision|multimodal)/,
-  /no endpoints found that support image/,
-  /unknown variant image_url/,
-  /not a (?:multimodal|vision) model/,
-  /at most 0 images?/,
-  /invalid content type\. image_url/,
-];
-/** How many characters of an error message are read. */
-const READ = 4000;
-
-/** Does the vendor say that this model accepts no images? llama.cpp answers with status 500. */
-export function refusesImages(error: GatewayError): boolean {
-  if (!error.fromUpstream || error.status === 401 || error.status === 403 || error.status === 429) {
-    return false;
-  }
-  const words = `${error.message.slice(0, READ)} ${error.code ?? ''}`
-    .replace(QUOTES, '')
-    .toLowerCase();
-  return IMAGES.some((pattern) => pattern.test(words));
-}
 
 /** Refusals of a single mark, not of marks in general: on thinking or empty text, too many, a long lifetime after a short one. */
 const ONE_MARK =

@@ -29,11 +29,11 @@ export class ForcedChoice implements Feature {
   #asked: Asked | undefined;
 
   /** Only where vendor fit may have changed a choice: elsewhere there is nothing to check. */
-  mayApply(body: Buffer, { target: { profile }, refusal }: FeatureContext): boolean {
+  mayApply(body: Buffer, { target: { profile }, refusals }: FeatureContext): boolean {
     return (
       (profile.toolChoices !== undefined ||
         profile.thinkingToolChoices !== undefined ||
-        refusal !== undefined) &&
+        refusals !== undefined) &&
       containsAny(body, CHOICES)
     );
   }

@@ -1,52 +1,66 @@
-/** Retries a refused history once, without what the vendor named in its error. */
+/** Retries a refused history without what the vendor named in its error. */
 
 import { withParts } from '../../conversation/edit.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
 import { historyRefusal } from '../../conversation/refusal/refusal.ts';
 import type { Conversation, FunctionTool } from '../../conversation/types.ts';
-import type { Feature } from '../feature.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
+import { withoutMedia } from './media.ts';
 import { withoutPairs } from './pairs.ts';
 import { withoutThinking, withPlaceholders, withUncheckedSignatures } from './thinking.ts';
 
 /**
- * Works only on the try that follows a refusal of the history (`context.refusal`). Place it before tool
+ * Works only on the tries that follow a refusal of the history (`context.refusals`). Place it before tool
  * pairing, which repairs calls that lose their result here. The client does not get the error, because
  * it would send the same history again in every request.
  */
 export const refusalRetry: Feature = {
   name: 'after-refusal',
-  mayApply: (_body, { refusal }) => refusal !== undefined,
-  request(conversation, { refusal: error, target, notes }): Conversation {
-    const refusal = error && historyRefusal(error);
-    if (error === undefined || refusal === undefined) return conversation;
-    const own = conversation.origin?.protocol === target.protocol;
-    const stripped = (where: string, what: string) =>
-      notes.add('stripped_after_refusal', where, what);
-    switch (refusal.kind) {
-      case 'thinking':
-        return withoutThinking(conversation, own ? refusal : {}, stripped);
-      case 'thinking-head': {
-        const bare = withoutThinking(conversation, {}, stripped);
-        const { settings } = bare;
-        if (settings.reasoning?.enabled === false) return bare;
-        stripped('thinking', 'off for this request: the tool loop does not begin with thinking');
-        return withParts(bare, { settings: { ...settings, reasoning: { enabled: false } } });
-      }
-      case 'thinking-missing':
-        return withPlaceholders(conversation, own ? refusal.message : undefined, stripped);
-      case 'call-signature':
-        return withUncheckedSignatures(conversation, target, stripped);
-      case 'pairing':
-        return withoutPairs(conversation, error.message, stripped);
-      case 'tools-missing':
-        return withCalledTools(conversation, (name) => notes.add('tools_declared', '/tools', name));
-      // `shape` and `setting` are handled by vendor fit, `fields` when the body is written.
-      case 'shape':
-      case 'setting':
-      case 'fields':
-        return conversation;
-    }
-  },
+  mayApply: (_body, { refusals }) => refusals !== undefined,
+  request: (conversation, context) =>
+    (context.refusals ?? []).reduce(
+      (current, error) => withoutRefused(current, error, context),
+      conversation,
+    ),
 };
+
+function withoutRefused(
+  conversation: Conversation,
+  error: GatewayError,
+  { target, notes }: FeatureContext,
+): Conversation {
+  const refusal = historyRefusal(error);
+  const own = conversation.origin?.protocol === target.protocol;
+  const stripped = (where: string, what: string) =>
+    notes.add('stripped_after_refusal', where, what);
+  switch (refusal?.kind) {
+    case 'thinking':
+      return withoutThinking(conversation, own ? refusal : {}, stripped);
+    case 'thinking-head': {
+      const bare = withoutThinking(conversation, {}, stripped);
+      const { settings } = bare;
+      if (settings.reasoning?.enabled === false) return bare;
+      stripped('thinking', 'off for this request: the tool loop does not begin with thinking');
+      return withParts(bare, { settings: { ...settings, reasoning: { enabled: false } } });
+    }
+    case 'thinking-missing':
+      return withPlaceholders(conversation, own ? refusal.message : undefined, stripped);
+    case 'call-signature':
+      return withUncheckedSignatures(conversation, target, stripped);
+    case 'pairing':
+      return withoutPairs(conversation, error.message, stripped);
+    case 'tools-missing':
+      return withCalledTools(conversation, (name) => notes.add('tools_declared', '/tools', name));
+    case 'media':
+      // A model without images: vision describes them, or vendor fit and the codec mention them.
+      return refusal.facts === undefined
+        ? withoutMedia(conversation, refusal, own, stripped)
+        : conversation;
+    // `shape` and `setting` are handled by vendor fit, `fields` when the body is written.
+    default:
+      return conversation;
+  }
+}
 
 /**
  * Clients leave the tools out of a request for a summary or a title. The schema is open, and the model may

@@ -2,7 +2,7 @@
 
 import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import { targetAfterRefusal } from '../../conversation/refusal/refusal.ts';
+import { targetAfterRefusals } from '../../conversation/refusal/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
@@ -24,12 +24,12 @@ export { repairBody } from './body-repair/index.ts';
  */
 export const toolPairing: Feature = {
   name: 'pairing',
-  mayApply: (body, { client, target, refusal }) =>
-    client !== target.protocol || refusal !== undefined || mayNeedRepair(body, target.protocol),
-  request: (conversation, { target, notes, refusal }) =>
-    repairHistory(conversation, targetAfterRefusal(target, refusal), notes),
-  requestSteps: (conversation, { target, notes, refusal }) =>
-    repairSteps(conversation, targetAfterRefusal(target, refusal), notes),
+  mayApply: (body, { client, target, refusals }) =>
+    client !== target.protocol || refusals !== undefined || mayNeedRepair(body, target.protocol),
+  request: (conversation, { target, notes, refusals }) =>
+    repairHistory(conversation, targetAfterRefusals(target, refusals), notes),
+  requestSteps: (conversation, { target, notes, refusals }) =>
+    repairSteps(conversation, targetAfterRefusals(target, refusals), notes),
 };
 
 /**

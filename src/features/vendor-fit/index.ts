@@ -1,7 +1,7 @@
 /** Fits a request to the known limits of the vendor that receives it; every change is a note. */
 
 import type { Notes } from '../../conversation/notes.ts';
-import { targetAfterRefusal } from '../../conversation/refusal/refusal.ts';
+import { targetAfterRefusals } from '../../conversation/refusal/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
@@ -42,10 +42,10 @@ const RULES: readonly FitRule[] = [
 export function vendorFit(): Feature {
   return {
     name: 'vendor-fit',
-    mayApply: (body, { client, target, refusal }) =>
-      refusal !== undefined || mayNeedFit(body, target, client),
-    request: (conversation, { target, notes, refusal }) =>
-      applyRules(conversation, targetAfterRefusal(target, refusal), notes, RULES),
+    mayApply: (body, { client, target, refusals }) =>
+      refusals !== undefined || mayNeedFit(body, target, client),
+    request: (conversation, { target, notes, refusals }) =>
+      applyRules(conversation, targetAfterRefusals(target, refusals), notes, RULES),
   };
 }
 

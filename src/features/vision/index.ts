@@ -1,6 +1,6 @@
 /** Replaces images by descriptions from a vision model, for targets that cannot see images. */
 
-import { refusesImages } from '../../conversation/refusal/refusal.ts';
+import { refusesImages } from '../../conversation/refusal/refused-media.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
@@ -111,8 +111,8 @@ export function visionFeature(options: VisionOptions): VisionFeature {
   };
 }
 
-const cannotSeeImages = ({ target, refusal }: FeatureContext) =>
-  target.profile.images === false || (refusal !== undefined && refusesImages(refusal));
+const cannotSeeImages = ({ target, refusals }: FeatureContext) =>
+  target.profile.images === false || refusals?.some(refusesImages) === true;
 
 const FIRST = `
 CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;

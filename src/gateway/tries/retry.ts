@@ -21,12 +21,12 @@ export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutco
   extends TargetChoice {
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
-  /** `refusal`: the target's error about the history at the attempt before, for the features to act on. */
+  /** `refusals`: the target's errors about this request at the attempts before, for the features to act on. */
   attempt(
     routed: RoutedTarget,
     lease: Lease,
     number: number,
-    refusal: GatewayError | undefined,
+    refusals: readonly GatewayError[] | undefined,
     abort?: Abort,
   ): Promise<A | FailedOutcome>;
   /** Two tries of this hop may run at the same time. */
@@ -62,7 +62,6 @@ export async function retry<A extends Succeeded>(
   let last: FailedOutcome | undefined;
   let tooLarge: FailedOutcome | undefined;
   let tries = 0;
-  // A fault of the history is the same at every target, a setting is each target's own.
   let mended: Set<string> | undefined;
   let repeated = false;
   for (
@@ -73,7 +72,7 @@ export async function retry<A extends Succeeded>(
     const upstream = hop.upstream(routed);
     const { retry } = upstream.config;
     // The words are this target's own: the next one gets the whole history.
-    let refusal: GatewayError | undefined;
+    let refusals: readonly GatewayError[] | undefined;
     // Every key may be refused once without costing one of the target's tries.
     let keysLeft = upstream.keys.size - 1;
     for (let attempt = 1; ; ) {
@@ -84,8 +83,8 @@ export async function retry<A extends Succeeded>(
       let answeredBy: RoutedTarget = routed;
       let answer: A | FailedOutcome;
       let sign: Sign;
-      if (wait === undefined || refusal !== undefined) {
-        answer = await hop.attempt(routed, lease, tries, refusal);
+      if (wait === undefined || refusals !== undefined) {
+        answer = await hop.attempt(routed, lease, tries, refusals);
         sign = settle(upstream, lease, answer);
       } else {
         const deciding = await tryWithHedge(hop, { routed, upstream, lease }, wait, tries, left);
@@ -102,13 +101,11 @@ export async function retry<A extends Succeeded>(
         !hop.signal.aborted &&
         hop.canRepair(error, routed, answer.target)
       ) {
-        const fault = faultOf(error);
-        const key = fault === 'history' ? fault : `${targetName(routed.target)} ${fault}`;
+        const fault = `${targetName(routed.target)} ${faultOf(error)}`;
         mended ??= new Set();
-        if (!mended.has(key) && mended.size < MAX_MENDS) {
-          mended.add(key);
-          // What was learnt from others holds for every try; the words about a history only for those that follow.
-          if (fault === 'history' || refusal === undefined) refusal = error;
+        if (!mended.has(fault) && mended.size < MAX_MENDS) {
+          mended.add(fault);
+          refusals = [...(refusals ?? []), error];
           hop.onRetry(answer);
           continue;
         }

@@ -383,19 +383,47 @@ describe('pairs', () => {
   });
 });
 
-describe('one retry only', () => {
+describe('each refusal once', () => {
   const message = 'messages.1.content.0: Invalid `signature` in `thinking` block';
 
-  test('a second refusal goes to the client', async () => {
+  test('a refusal in the same words again goes to the client', async () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
-      [refuse(message), refuse('messages.3.content.0: Invalid `signature` in `thinking` block')],
+      [refuse(message), refuse(message), messagesAnswer],
       FEATURES,
     );
     const answer = await gateway.ask('anthropic-messages', loop());
     expect(answer.status).toBe(400);
-    expect(answer.text).toContain('messages.3.content.0');
+    expect(answer.text).toContain('messages.1.content.0');
     expect(gateway.sent).toHaveLength(2);
+  });
+
+  test('what the vendor names next is removed, too, and what it named first stays removed', async () => {
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [
+        refuse(message),
+        refuse('messages.3.content.0: Invalid `signature` in `thinking` block'),
+        messagesAnswer,
+      ],
+      FEATURES,
+    );
+    expect((await gateway.ask('anthropic-messages', loop())).status).toBe(200);
+    const [, , third] = gateway.sent as Sent[];
+    expect(types(third?.messages[1])).toEqual(['tool_use']);
+    expect(types(third?.messages[3])).toEqual(['tool_use']);
+  });
+
+  test('a vendor that names another place each time is asked five times at most', async () => {
+    const refused = (n: number) =>
+      refuse(`messages.${n}.content.0: Invalid \`signature\` in \`thinking\` block`);
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [1, 3, 5, 7, 9, 11, 13].map(refused),
+      FEATURES,
+    );
+    expect((await gateway.ask('anthropic-messages', loop())).status).toBe(400);
+    expect(gateway.sent).toHaveLength(5);
   });
 
   test('a transient fault after the repair is retried with the repaired history', async () => {
