@@ -82,15 +82,12 @@ export function strayHeaders(headers: ReadonlyHeaders): Feature | undefined {
 
 class StrayHeaders implements Feature {
   readonly name = 'stray-headers';
-  readonly #names: readonly string[];
 
-  constructor(names: readonly string[]) {
-    this.#names = names;
-  }
+  constructor(private readonly names: readonly string[]) {}
 
   // All that there is to do is said here: the body need not be decoded for it.
   mayApply(_: Uint8Array, { notes }: FeatureContext): boolean {
-    for (const name of this.#names)
+    for (const name of this.names)
       notes.add('unknown_header_ignored', name, 'it means nothing here');
     return false;
   }

@@ -17,20 +17,16 @@ export type VendorOf = (target: Target) => string;
 
 /** An exchange that has ended. It is logged with all others of this tick, even if the process exits now. */
 export class EndedExchange implements TickTask {
-  readonly #about: Summary | ExchangeRecord;
-  readonly #report: ReportExchange;
-  readonly #vendorOf: VendorOf;
-
-  constructor(about: Summary | ExchangeRecord, report: ReportExchange, vendorOf: VendorOf) {
-    this.#about = about;
-    this.#report = report;
-    this.#vendorOf = vendorOf;
-  }
+  constructor(
+    private readonly about: Summary | ExchangeRecord,
+    private readonly report: ReportExchange,
+    private readonly vendorOf: VendorOf,
+  ) {}
 
   onTickEnd(): void {
-    const about = this.#about;
-    if ('exchange' in about) this.#report(exchangeRecord(about, this.#vendorOf), about);
-    else this.#report(about);
+    const about = this.about;
+    if ('exchange' in about) this.report(exchangeRecord(about, this.vendorOf), about);
+    else this.report(about);
   }
 
   onExit(): void {

@@ -27,20 +27,17 @@ export interface JwksCacheOptions {
 }
 
 export class JwksCache {
-  readonly #options: JwksCacheOptions;
   #set: JSONWebKeySet | undefined;
   #text = '';
   #fetched = Number.NEGATIVE_INFINITY;
   #tried = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
 
-  constructor(options: JwksCacheOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: JwksCacheOptions) {}
 
   /** The set; the same object until the keys change. @throws Error when there is none that may be used */
   async current(): Promise<JSONWebKeySet> {
-    const age = this.#options.now() - this.#fetched;
+    const age = this.options.now() - this.#fetched;
     if (this.#set !== undefined && age < STALE_MS) {
       if (age >= FRESH_MS) void this.#refresh();
       return this.#set;
@@ -60,7 +57,7 @@ export class JwksCache {
   /** One at a time, and none soon after another. Never rejects. */
   #refresh(): Promise<void> {
     if (this.#running !== undefined) return this.#running;
-    const { now, onFailure } = this.#options;
+    const { now, onFailure } = this.options;
     if (now() - this.#tried < PAUSE_MS) return Promise.resolve();
     this.#tried = now();
     this.#running = this.#load()
@@ -72,7 +69,7 @@ export class JwksCache {
   }
 
   async #load(): Promise<void> {
-    const { source, now } = this.#options;
+    const { source, now } = this.options;
     const text =
       'url' in source ? await this.#download(source.url) : await readFile(source.file, 'utf8');
     const value = tryParse(text);
@@ -86,7 +83,7 @@ export class JwksCache {
   }
 
   async #download(url: string): Promise<string> {
-    const response = await this.#options.fetch(url, {
+    const response = await this.options.fetch(url, {
       headers: { accept: 'application/json' },
       redirect: 'error',
       signal: AbortSignal.timeout(FETCH_MS),

@@ -38,13 +38,10 @@ interface InForce {
 }
 
 export class JwtTokens {
-  readonly #options: Omit<JwksCacheOptions, 'source'>;
   readonly #known = new Map<string, KnownToken>();
   #inForce: InForce | undefined;
 
-  constructor(options: Omit<JwksCacheOptions, 'source'>) {
-    this.#options = options;
-  }
+  constructor(private readonly options: Omit<JwksCacheOptions, 'source'>) {}
 
   /** Puts a configuration in force; tokens are verified again, the key set of the same source stays. */
   configure(
@@ -62,7 +59,7 @@ export class JwtTokens {
     const keySet =
       last !== undefined && same
         ? last.keySet
-        : new JwksCache({ ...this.#options, source: config.jwks });
+        : new JwksCache({ ...this.options, source: config.jwks });
     this.#inForce = { config, budgets, routes, keySet };
   }
 

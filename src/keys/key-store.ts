@@ -108,20 +108,16 @@ const AUDIT_COLUMNS = 'seq, time, actor, action, target, before, after, previous
 
 /** Every method rejects when the keys cannot be used: with EngineAway, or the error of the database. */
 export class KeyStore {
-  readonly #database: SqlDatabase;
-
-  constructor(database: SqlDatabase) {
-    this.#database = database;
-  }
+  constructor(private readonly database: SqlDatabase) {}
 
   /** For messages: `file` of this machine, or `database` of all replicas. */
   get form(): SqlDatabase['form'] {
-    return this.#database.form;
+    return this.database.form;
   }
 
   /** One query where nothing has changed; undefined then. */
   async news({ seq, hash }: Position, deadlineMs: number): Promise<News | undefined> {
-    const [head] = await this.#database.query<Position & { readonly known: string | null }>(
+    const [head] = await this.database.query<Position & { readonly known: string | null }>(
       `SELECT seq, hash, (SELECT hash FROM hopgate.audit WHERE seq = $1) AS known
          FROM hopgate.audit_head`,
       [seq],
@@ -137,7 +133,7 @@ export class KeyStore {
   async #since(from: Position, head: Position): Promise<Omit<News, 'whole'>> {
     const keys: KeyChange[] = [];
     for (let { seq } = from; ; ) {
-      const rows = await this.#database.query<KeyRow>(
+      const rows = await this.database.query<KeyRow>(
         `SELECT ${KEY_COLUMNS} FROM hopgate.keys WHERE change > $1 ORDER BY change LIMIT $2`,
         [seq, PAGE],
         LOAD_MS,
@@ -146,7 +142,7 @@ export class KeyStore {
       seq = rows.at(-1)?.change ?? seq;
       if (rows.length === PAGE) continue;
       if (seq <= head.seq) return { keys, position: { seq: head.seq, hash: head.hash } };
-      const [entry] = await this.#database.query<Pick<Position, 'hash'>>(
+      const [entry] = await this.database.query<Pick<Position, 'hash'>>(
         'SELECT hash FROM hopgate.audit WHERE seq = $1',
         [seq],
         LOAD_MS,
@@ -157,11 +153,11 @@ export class KeyStore {
   }
 
   get(id: string): Promise<KeyChange | undefined> {
-    return keyIn(this.#database, id);
+    return keyIn(this.database, id);
   }
 
   async count(): Promise<number> {
-    const [row] = await this.#database.query<{ count: number }>(
+    const [row] = await this.database.query<{ count: number }>(
       'SELECT count(*) AS count FROM hopgate.keys',
       [],
       LOAD_MS,
@@ -171,7 +167,7 @@ export class KeyStore {
 
   /** Keys behind this id, in the order of ids. */
   async page(after: string, limit: number): Promise<readonly KeyChange[]> {
-    const rows = await this.#database.query<KeyRow>(
+    const rows = await this.database.query<KeyRow>(
       `SELECT ${KEY_COLUMNS} FROM hopgate.keys WHERE id > $1 ORDER BY id LIMIT $2`,
       [after, limit],
       LOAD_MS,
@@ -182,7 +178,7 @@ export class KeyStore {
   /** Those of these keys that are there, in any order. */
   async many(ids: readonly string[]): Promise<readonly KeyChange[]> {
     if (ids.length === 0) return [];
-    const rows = await this.#database.query<KeyRow>(
+    const rows = await this.database.query<KeyRow>(
       `SELECT ${KEY_COLUMNS} FROM hopgate.keys WHERE id IN (${placeholders(ids.length)})`,
       ids,
       LOAD_MS,
@@ -192,7 +188,7 @@ export class KeyStore {
 
   async list({ after = '', limit, revoked, search = '' }: KeyPage): Promise<readonly KeyRecord[]> {
     const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
-    const rows = await this.#database.query<KeyRow>(
+    const rows = await this.database.query<KeyRow>(
       `SELECT ${KEY_COLUMNS} FROM hopgate.keys
         WHERE ($1 = '' OR (created, id) > (coalesce((SELECT created FROM hopgate.keys WHERE id = $1), -1), $1))
           AND (revoked IS NULL OR $2)
@@ -229,14 +225,14 @@ export class KeyStore {
   #changes: Promise<unknown> = Promise.resolve();
 
   #locked<T>(work: (inside: SqlStatements) => Promise<T>): Promise<T> {
-    const done = this.#changes.then(() => this.#database.transaction(work, { lock: LOCK }));
+    const done = this.#changes.then(() => this.database.transaction(work, { lock: LOCK }));
     this.#changes = done.catch(() => {});
     return done;
   }
 
   /** The newest first. */
   async audit({ before, target, limit }: AuditFilter): Promise<readonly ChainedEntry[]> {
-    const rows = await this.#database.query<AuditRow>(
+    const rows = await this.database.query<AuditRow>(
       `SELECT ${AUDIT_COLUMNS} FROM hopgate.audit
         WHERE seq < $1 AND (CAST($2 AS text) IS NULL OR target = $2) ORDER BY seq DESC LIMIT $3`,
       [before ?? Number.MAX_SAFE_INTEGER, target ?? null, limit],
@@ -254,7 +250,7 @@ export class KeyStore {
     });
     let fault = await this.#check(chain, Number.MAX_SAFE_INTEGER);
     if (fault !== undefined) return report(fault);
-    const [head] = await this.#database.query<Position>('SELECT seq, hash FROM hopgate.audit_head');
+    const [head] = await this.database.query<Position>('SELECT seq, hash FROM hopgate.audit_head');
     // What others have written meanwhile.
     fault = await this.#check(chain, head!.seq);
     return report(fault ?? chain.end(head!) ?? (await this.#keyFault()));
@@ -263,7 +259,7 @@ export class KeyStore {
   /** Reads on from where the chain ends, up to an entry. */
   async #check(chain: ChainCheck, last: number): Promise<ChainFault | undefined> {
     for (;;) {
-      const rows = await this.#database.query<AuditRow>(
+      const rows = await this.database.query<AuditRow>(
         `SELECT ${AUDIT_COLUMNS} FROM hopgate.audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`,
         [chain.count, last, PAGE],
         LOAD_MS,
@@ -278,7 +274,7 @@ export class KeyStore {
 
   /** What a key says otherwise than the last entry about it. Each statement sees both as of one moment. */
   async #keyFault(): Promise<ChainFault | undefined> {
-    const [gone] = await this.#database.query<{ readonly target: string; readonly entry: number }>(
+    const [gone] = await this.database.query<{ readonly target: string; readonly entry: number }>(
       `SELECT target, max(seq) AS entry FROM hopgate.audit
         WHERE action LIKE 'key.%' AND NOT EXISTS (SELECT 1 FROM hopgate.keys WHERE id = target)
         GROUP BY target LIMIT 1`,
@@ -287,7 +283,7 @@ export class KeyStore {
     );
     if (gone !== undefined) return missingKey(gone.target, gone.entry);
     for (let after = ''; ; ) {
-      const rows = await this.#database.query<KeyRow & LastEntry>(
+      const rows = await this.database.query<KeyRow & LastEntry>(
         `SELECT k.*, a.seq AS entry, a.after FROM hopgate.keys k LEFT JOIN hopgate.audit a
             ON a.seq = (SELECT max(seq) FROM hopgate.audit WHERE target = k.id)
           WHERE k.id > $1 ORDER BY k.id LIMIT $2`,
@@ -304,7 +300,7 @@ export class KeyStore {
   }
 
   close(): void {
-    this.#database.close();
+    this.database.close();
   }
 }
 

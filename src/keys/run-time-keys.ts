@@ -111,7 +111,6 @@ export interface KeysReport {
 
 /** Keys in memory stay valid while the store cannot be read. */
 export class RunTimeKeys {
-  readonly #options: RunTimeKeysOptions;
   readonly #keys = new LoadedKeys();
   #position: Position = BEGINNING;
   #source: KeysReport['source'] = 'none';
@@ -131,13 +130,11 @@ export class RunTimeKeys {
   #unwatch: (() => void) | undefined;
   #closed = false;
 
-  constructor(options: RunTimeKeysOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RunTimeKeysOptions) {}
 
   /** For changes; call {@link changed} after each. @throws when it cannot be used */
   get store(): KeyStore {
-    return this.#options.source.opened();
+    return this.options.source.opened();
   }
 
   /** The store could not be read when it was last looked at: it may have keys that are not known here. */
@@ -147,7 +144,7 @@ export class RunTimeKeys {
 
   /** Why no key can be known yet; undefined: they are known. Of a file that is at hand, each look tells. */
   get unready(): string | undefined {
-    return this.#source === 'none' && this.#options.source.form === 'database'
+    return this.#source === 'none' && this.options.source.form === 'database'
       ? 'the keys were not read yet: no database, and no snapshot of it'
       : undefined;
   }
@@ -165,9 +162,9 @@ export class RunTimeKeys {
   follow(): void {
     if (this.#timer !== undefined || this.#closed) return;
     this.#readSnapshot();
-    this.#timer = setInterval(() => void this.refresh(), this.#options.pollMs ?? POLL_MS);
+    this.#timer = setInterval(() => void this.refresh(), this.options.pollMs ?? POLL_MS);
     this.#timer.unref();
-    this.#unwatch = this.#options.cache?.watch(KEYS_CHANNEL, () => void this.refresh());
+    this.#unwatch = this.options.cache?.watch(KEYS_CHANNEL, () => void this.refresh());
     void this.refresh();
   }
 
@@ -198,7 +195,7 @@ export class RunTimeKeys {
 
   /** This process has changed the store. Resolves when the change is in force here. */
   async changed(): Promise<void> {
-    void this.#options.cache?.publish(KEYS_CHANNEL, '', DEADLINE_MS).catch(() => {});
+    void this.options.cache?.publish(KEYS_CHANNEL, '', DEADLINE_MS).catch(() => {});
     await this.refresh();
   }
 
@@ -226,12 +223,12 @@ export class RunTimeKeys {
     await this.#saving;
     this.#snapshot?.close();
     this.#snapshot = undefined;
-    this.#options.source.close();
+    this.options.source.close();
   }
 
   /** A look for all who wait at the moment. */
   async #look(): Promise<void> {
-    const { lookMs, isAway } = this.#options.source;
+    const { lookMs, isAway } = this.options.source;
     const since = performance.now() - this.#looked;
     // Never at once: the caller has to note this look before it begins.
     await (isAway || lookMs <= since ? undefined : Bun.sleep(lookMs - since));
@@ -245,7 +242,7 @@ export class RunTimeKeys {
     if (this.#closed) return;
     this.#looked = performance.now();
     try {
-      const { source } = this.#options;
+      const { source } = this.options;
       const news = await source.found()?.news(this.#position, DEADLINE_MS);
       if (this.#closed) return;
       this.#unreadable = false;
@@ -259,7 +256,7 @@ export class RunTimeKeys {
       }
       const isFirst = this.#source !== 'database';
       this.#source = 'database';
-      if (isFirst) this.#options.onLoaded?.();
+      if (isFirst) this.options.onLoaded?.();
     } catch (thrown) {
       if (!this.#closed) this.#isAway(thrown);
     }
@@ -267,14 +264,14 @@ export class RunTimeKeys {
 
   #isAway(thrown: unknown): void {
     if (!this.#unreadable && this.#source === 'snapshot') {
-      this.#options.onSnapshot?.({ keys: this.#keys.size, time: this.#time! });
+      this.options.onSnapshot?.({ keys: this.#keys.size, time: this.#time! });
     }
     this.#unreadable = true;
     if (!(thrown instanceof EngineAway)) this.#warn('keys', messageOf(thrown));
   }
 
   #readSnapshot(): void {
-    const { snapshot: path } = this.#options;
+    const { snapshot: path } = this.options;
     if (path === undefined) return;
     try {
       this.#snapshot = new KeySnapshotStore(path);
@@ -286,7 +283,7 @@ export class RunTimeKeys {
       this.#time = found.time;
       this.#source = 'snapshot';
     } catch (thrown) {
-      this.#warn('snapshot', `${this.#options.snapshot}: ${messageOf(thrown)}`);
+      this.#warn('snapshot', `${this.options.snapshot}: ${messageOf(thrown)}`);
     }
   }
 
@@ -298,7 +295,7 @@ export class RunTimeKeys {
       this.#warned.delete('snapshot');
     } catch (thrown) {
       this.#isBehind = true;
-      this.#warn('snapshot', `${this.#options.snapshot}: ${messageOf(thrown)}`);
+      this.#warn('snapshot', `${this.options.snapshot}: ${messageOf(thrown)}`);
     }
   }
 
@@ -309,6 +306,6 @@ export class RunTimeKeys {
   #warn(about: 'keys' | 'snapshot', message: string): void {
     if (this.#warned.get(about) === message) return;
     this.#warned.set(about, message);
-    this.#options.warn(message);
+    this.options.warn(message);
   }
 }

@@ -157,7 +157,6 @@ const NONE: LeaseRow = { held: 0, lost: 0 };
 export class OwnBank implements Bank {
   readonly distance = 'here';
   readonly sessionMs = Number.POSITIVE_INFINITY;
-  readonly #totals: Totals | undefined;
   readonly #windows = new Map<string, Counted>();
   readonly #unwritten = new Set<Counted>();
   readonly #sessions = new Set<string>();
@@ -165,9 +164,7 @@ export class OwnBank implements Bank {
   workers = 0;
 
   /** @param totals left out: all is forgotten with the process */
-  constructor(totals?: Totals) {
-    this.#totals = totals;
-  }
+  constructor(private readonly totals?: Totals) {}
 
   draw({ session, settled, wanted, closes }: Draw): Drawn {
     if (closes) this.#sessions.delete(session);
@@ -191,7 +188,7 @@ export class OwnBank implements Bank {
       }
     };
     const rows = [...[...settling, ...wanting].map(([row]) => row), ...closing];
-    if (this.#totals === undefined) apply();
+    if (this.totals === undefined) apply();
     else this.#write(rows, wanting.length > 0, apply);
     return { grants, lapsed: false, sessions: this.#living };
   }
@@ -201,7 +198,7 @@ export class OwnBank implements Bank {
   }
 
   isNew(window: WindowKey, mark: number): boolean {
-    return this.#totals?.isNew(window, mark) ?? true;
+    return this.totals?.isNew(window, mark) ?? true;
   }
 
   hasOthers(session: string): boolean {
@@ -226,7 +223,7 @@ export class OwnBank implements Bank {
   /** Forgets windows of which nobody holds a part, and which the file has. */
   sweep(wall: number): void {
     for (const [key, row] of this.#windows) {
-      const isKnown = this.#totals !== undefined && !this.#unwritten.has(row);
+      const isKnown = this.totals !== undefined && !this.#unwritten.has(row);
       if (row.held === 0 && (isKnown || wall >= row.window.keepUntil)) this.#windows.delete(key);
     }
   }
@@ -245,7 +242,7 @@ export class OwnBank implements Bank {
     const all = new Set(rows);
     for (const row of this.#unwritten) if (all.size < MAX_WRITTEN + rows.length) all.add(row);
     const totals = new Map<Counted, number>();
-    const done = this.#totals!.update(({ get, set }) => {
+    const done = this.totals!.update(({ get, set }) => {
       const found = new Map<Counted, number | undefined>();
       for (const row of all) {
         const total = get(row.window);

@@ -305,7 +305,6 @@ export class AheadState implements LimitState {
 }
 
 export class Counters implements Source {
-  readonly #options: CountersOptions;
   readonly #states = new Set<AheadState>();
   #processes = 1;
   #flushing: ReturnType<typeof setTimeout> | undefined;
@@ -313,9 +312,7 @@ export class Counters implements Source {
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
-  constructor(options: CountersOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: CountersOptions) {}
 
   newState(limit: CountedLimit): AheadState {
     const state = new AheadState(limit, this);
@@ -328,11 +325,11 @@ export class Counters implements Source {
   }
 
   get #leaseMs(): number {
-    return this.#options.leaseMs ?? LEASE_MS;
+    return this.options.leaseMs ?? LEASE_MS;
   }
 
   async ask(needs: readonly Need[]): Promise<void> {
-    const { counter, clock } = this.#options;
+    const { counter, clock } = this.options;
     const now = clock.monotonic();
     const takes = needs.map((need) => {
       const state = need.state as AheadState;
@@ -352,7 +349,7 @@ export class Counters implements Source {
   async look(states: readonly LimitState[]): Promise<void> {
     const takes = states.map((state) => ({ state: state as AheadState, units: 0, ahead: 0 }));
     try {
-      await this.#take(takes, this.#options.counter.deadlineMs);
+      await this.#take(takes, this.options.counter.deadlineMs);
     } catch (thrown) {
       if (!(thrown instanceof EngineAway)) throw thrown;
     }
@@ -369,7 +366,7 @@ export class Counters implements Source {
     deadlineMs: number,
     renews = false,
   ): Promise<void> {
-    const { counter, clock } = this.#options;
+    const { counter, clock } = this.options;
     const sent = takes.map(({ state, units, ahead }) => state.takeWithNews(units, ahead, renews));
     let answer: Answer;
     try {
@@ -426,7 +423,7 @@ export class Counters implements Source {
     this.flushSoon(spare > 0 ? 0 : undefined);
   }
 
-  flushSoon(pauseMs = this.#options.counter.flushMs): void {
+  flushSoon(pauseMs = this.options.counter.flushMs): void {
     if (this.#closed || (this.#flushing !== undefined && this.#pauseMs <= pauseMs)) return;
     clearTimeout(this.#flushing);
     this.#pauseMs = pauseMs;
@@ -438,7 +435,7 @@ export class Counters implements Source {
   }
 
   async #tell(): Promise<void> {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     const takes: { state: AheadState; units: number; ahead: number }[] = [];
     for (const state of this.#states) {
       if (state.chunk !== undefined && now >= state.chunk.until) state.dropChunk();
@@ -450,7 +447,7 @@ export class Counters implements Source {
   }
 
   async #beat(): Promise<void> {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     const takes: { state: AheadState; units: number; ahead: number }[] = [];
     for (const state of this.#states) {
       if (state.leased > 0) takes.push({ state, units: 0, ahead: 0 });
@@ -461,7 +458,7 @@ export class Counters implements Source {
 
   /** Nobody can be asked. */
   #without(needs: readonly Need[]): void {
-    const { onError, clock } = this.#options;
+    const { onError, clock } = this.options;
     if (onError === 'closed') throw unavailable('limits');
     const now = clock.monotonic();
     const shares = needs.map(({ state }) =>

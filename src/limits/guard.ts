@@ -103,12 +103,6 @@ function refuse(
 }
 
 export class LimitGuard {
-  /** A budget is used up, and sends the exchange to this route. */
-  readonly route: string | undefined;
-  readonly #options: GuardOptions;
-  readonly #principal: Principal;
-  readonly #keyLimits: KeyLimits;
-  readonly #opening: Ticket;
   /** The latest try, admitted or refused, and how many of its limits the exchange has, too. */
   #latest: { readonly admission: Admission; readonly charged: number } | undefined;
   /** A try was admitted. */
@@ -116,32 +110,27 @@ export class LimitGuard {
   #givenBack = false;
 
   constructor(
-    options: GuardOptions,
-    principal: Principal,
-    keyLimits: KeyLimits,
-    opening: Ticket,
-    route: string | undefined,
-  ) {
-    this.#options = options;
-    this.#principal = principal;
-    this.#keyLimits = keyLimits;
-    this.#opening = opening;
-    this.route = route;
-  }
+    private readonly options: GuardOptions,
+    private readonly principal: Principal,
+    private readonly keyLimits: KeyLimits,
+    private readonly opening: Ticket,
+    /** A budget is used up, and sends the exchange to this route. */
+    readonly route: string | undefined,
+  ) {}
 
   /**
    * Reserves the tokens and the money of a try. Undefined: neither is limited.
    * @throws GatewayError if a limit or a budget refuses it (also as a rejection)
    */
   reserve(expected: TryAmounts): LimitHold | undefined | Promise<LimitHold> {
-    const keyLimits = this.#keyLimits;
+    const keyLimits = this.keyLimits;
     if (keyLimits.tokens === undefined && keyLimits.budgets.length === 0) return undefined;
     const { tokens, nanoUsd: likely = 0, owed = false, countedAt } = expected;
     const most = Math.max(likely, expected.mostNanoUsd ?? likely);
     const charges = owed
       ? owedCharges(keyLimits, countedAt)
       : tryCharges(keyLimits, tokens, most, likely < most);
-    const admission = this.#options.limits.admit(charges);
+    const admission = this.options.limits.admit(charges);
     return !(admission instanceof Promise) && admission.admitted
       ? this.#admitted(admission, charges.length)
       : this.#decideLater(admission, charges, expected);
@@ -153,8 +142,8 @@ export class LimitGuard {
     charges: readonly Charge[],
     { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely, choices: asked = 1 }: TryAmounts,
   ): LimitHold | Promise<LimitHold> {
-    const { limits } = this.#options;
-    const { partial } = this.#keyLimits;
+    const { limits } = this.options;
+    const { partial } = this.keyLimits;
     const choices = Math.max(1, Math.ceil(asked));
     const decide = (found: Admission) => this.#decide(found, charges.length);
     return after(admission, (found) => {
@@ -162,7 +151,7 @@ export class LimitGuard {
       // Each answer may be as long as the request allows. Too many of them never run on a likely cost.
       if (partial.some(({ amount }) => choices > amount)) return decide(found);
       const slots = partial.map((limit): Charge => ({ limit, amount: choices }));
-      const second = limits.admit([...tryCharges(this.#keyLimits, tokens, likely), ...slots]);
+      const second = limits.admit([...tryCharges(this.keyLimits, tokens, likely), ...slots]);
       return after(second, decide);
     });
   }
@@ -172,29 +161,29 @@ export class LimitGuard {
     if (found.limit.kind !== 'slots') this.#latest = { admission: found, charged };
     // Nothing was done for the exchange: it takes nothing from the rate of requests either.
     if (!this.#tried) this.#giveBack();
-    throw refuse(this.#options, this.#principal, this.#keyLimits, found);
+    throw refuse(this.options, this.principal, this.keyLimits, found);
   }
 
   #admitted(admission: Ticket, charged: number): LimitHold {
     this.#tried = true;
     this.#latest = { admission, charged };
-    return new LimitHold(admission, this.#keyLimits);
+    return new LimitHold(admission, this.keyLimits);
   }
 
   /** Tokens or money are limited: what a vendor reports counts. */
   get needsUsage(): boolean {
-    return this.#keyLimits.tokens !== undefined || this.#keyLimits.budgets.length > 0;
+    return this.keyLimits.tokens !== undefined || this.keyLimits.budgets.length > 0;
   }
 
   #giveBack(): void {
     if (this.#givenBack) return;
     this.#givenBack = true;
-    this.#opening.abandon();
+    this.opening.abandon();
   }
 
   /** Less than a tenth of a budget that does not only warn is left. */
   get scarce(): boolean {
-    const budgets = this.#keyLimits.budgets.filter(({ budget }) => budget.over.action !== 'warn');
+    const budgets = this.keyLimits.budgets.filter(({ budget }) => budget.over.action !== 'warn');
     if (budgets.length === 0) return false;
     const left = new Map(this.usages().map(({ limit, remaining }) => [limit.id, remaining]));
     return budgets.some(
@@ -204,10 +193,10 @@ export class LimitGuard {
 
   /** Usage of each limit, as of the latest admission. */
   usages(): readonly LimitUsage[] {
-    if (this.#latest === undefined) return this.#opening.usages();
+    if (this.#latest === undefined) return this.opening.usages();
     // A try is charged for tokens and budgets, which are the last limits of the opening.
     const { admission, charged } = this.#latest;
-    const usages = this.#opening.usages(this.#keyLimits.all.length - charged);
+    const usages = this.opening.usages(this.keyLimits.all.length - charged);
     return usages.concat(admission.usages(charged));
   }
 
@@ -217,25 +206,22 @@ export class LimitGuard {
 
   /** The exchange is over: another one may take its place. Later calls do nothing. */
   end(): void {
-    this.#opening.settle(this.#keyLimits.used);
+    this.opening.settle(this.keyLimits.used);
   }
 }
 
 /** The reservation of one try. */
 class LimitHold {
-  readonly #ticket: Ticket;
-  readonly #keyLimits: KeyLimits;
-
-  constructor(ticket: Ticket, keyLimits: KeyLimits) {
-    this.#ticket = ticket;
-    this.#keyLimits = keyLimits;
-  }
+  constructor(
+    private readonly ticket: Ticket,
+    private readonly keyLimits: KeyLimits,
+  ) {}
 
   /** Once; later calls do nothing. What has no price costs nothing here. */
   settle({ tokens, nanoUsd = 0 }: TryAmounts): void {
-    const used = this.#keyLimits.tokens === undefined ? [] : [tokens];
-    for (const _ of this.#keyLimits.budgets) used.push(nanoUsd);
-    this.#ticket.settle(used);
+    const used = this.keyLimits.tokens === undefined ? [] : [tokens];
+    for (const _ of this.keyLimits.budgets) used.push(nanoUsd);
+    this.ticket.settle(used);
   }
 }
 

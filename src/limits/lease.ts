@@ -8,10 +8,6 @@ const HELD_AHEAD = 0.1;
 
 /** The part of one window that a session holds. */
 export class Lease {
-  limit: WindowLimit;
-  readonly session: Session;
-  readonly start: number;
-  end: number;
   /** Drawn and not used; reserved units are among them. Below 0: more was used than was drawn. */
   drawn = 0;
   reserved = 0;
@@ -34,12 +30,12 @@ export class Lease {
   isSoft = false;
   lastUse = 0;
 
-  constructor(limit: WindowLimit, session: Session, start: number, end: number) {
-    this.limit = limit;
-    this.session = session;
-    this.start = start;
-    this.end = end;
-  }
+  constructor(
+    public limit: WindowLimit,
+    readonly session: Session,
+    readonly start: number,
+    public end: number,
+  ) {}
 
   get free(): number {
     return this.drawn - this.reserved;

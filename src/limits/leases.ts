@@ -29,18 +29,16 @@ const MAX_LEASES = 500;
 
 /** The state of a budget: one lease for each period, also when the clock is set back. */
 export class Window implements LimitState {
-  limit: WindowLimit;
-  readonly #leases: Leases;
   #current: Lease | undefined;
   #other: Lease | undefined;
 
-  constructor(limit: WindowLimit, leases: Leases) {
-    this.limit = limit;
-    this.#leases = leases;
-  }
+  constructor(
+    public limit: WindowLimit,
+    private readonly leases: Leases,
+  ) {}
 
   at(wall: number): Lease {
-    const { session } = this.#leases;
+    const { session } = this.leases;
     const current = this.#current;
     if (current?.isOf(session, wall) === true) {
       current.limit = this.limit;
@@ -49,7 +47,7 @@ export class Window implements LimitState {
     const other = this.#other;
     this.#other = current;
     this.#current =
-      other?.isOf(session, wall) === true ? other : this.#leases.leaseOf(this.limit, wall);
+      other?.isOf(session, wall) === true ? other : this.leases.leaseOf(this.limit, wall);
     this.#current.limit = this.limit;
     return this.#current;
   }
@@ -59,19 +57,19 @@ export class Window implements LimitState {
     if (units > amount) return Number.POSITIVE_INFINITY;
     const lease = this.at(wall);
     if (lease.has(units + lease.promised)) return 0;
-    const isKnown = now - lease.heardAt < HEARD_MS && this.#leases.isAloneOrFar;
+    const isKnown = now - lease.heardAt < HEARD_MS && this.leases.isAloneOrFar;
     if (lease.remaining >= units || !isKnown) return ASK;
     return per === 'total' ? Number.POSITIVE_INFINITY : lease.end - wall;
   }
 
   take(units: number, now: number, wall: number, soft: boolean): Lease {
     const lease = this.at(wall);
-    this.#leases.take(lease, units, now, soft);
+    this.leases.take(lease, units, now, soft);
     return lease;
   }
 
   settle(lease: Lease, used: number, now: number, reserved: number): void {
-    this.#leases.settle(lease, used, now, reserved);
+    this.leases.settle(lease, used, now, reserved);
   }
 
   isSamePeriod(lease: Lease, wall: number): boolean {
@@ -84,7 +82,7 @@ export class Window implements LimitState {
 
   isAsNew(now: number, wall: number): boolean {
     const known = [this.#current, this.#other].filter((one) => one !== undefined);
-    return known.every((lease) => this.#leases.isOver(lease, now, wall));
+    return known.every((lease) => this.leases.isOver(lease, now, wall));
   }
 }
 

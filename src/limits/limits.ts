@@ -96,33 +96,24 @@ export function wholeUnits(used: number | undefined, reserved: number): number {
 /** An admission. It is settled or abandoned once; later calls do nothing. */
 export class Ticket {
   readonly admitted = true;
-  readonly #clock: Clock;
-  readonly #charges: readonly Charge[];
-  readonly #states: readonly LimitState[];
-  readonly #holds: readonly Hold[];
   #isOver = false;
 
   constructor(
-    clock: Clock,
-    charges: readonly Charge[],
-    states: readonly LimitState[],
-    holds: readonly Hold[],
-  ) {
-    this.#clock = clock;
-    this.#charges = charges;
-    this.#states = states;
-    this.#holds = holds;
-  }
+    private readonly clock: Clock,
+    private readonly charges: readonly Charge[],
+    private readonly states: readonly LimitState[],
+    private readonly holds: readonly Hold[],
+  ) {}
 
   /** @param used in the order of the charges; a value that is not a number counts as reserved */
   settle(used: readonly number[]): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const now = this.#clock.monotonic();
-    for (let i = 0; i < this.#states.length; i++) {
-      const { amount, countedAt } = this.#charges[i]!;
-      const state = this.#states[i]!;
-      const hold = this.#holds[i];
+    const now = this.clock.monotonic();
+    for (let i = 0; i < this.states.length; i++) {
+      const { amount, countedAt } = this.charges[i]!;
+      const state = this.states[i]!;
+      const hold = this.holds[i];
       const comesBack =
         used[i]! < 0 && countedAt !== undefined && state.isSamePeriod?.(hold, countedAt) === true;
       const units = comesBack ? -wholeUnits(-used[i]!, 0) : wholeUnits(used[i], amount);
@@ -132,7 +123,7 @@ export class Ticket {
 
   /** Nothing was done: everything is given back. */
   abandon(): void {
-    this.settle(this.#charges.map(() => 0));
+    this.settle(this.charges.map(() => 0));
   }
 
   /**
@@ -140,7 +131,7 @@ export class Ticket {
    * @param count of the first so many charges alone; left out: of all
    */
   usages(count?: number): readonly LimitUsage[] {
-    return usagesOf(this.#clock, this.#states, count);
+    return usagesOf(this.clock, this.states, count);
   }
 }
 

@@ -17,14 +17,11 @@ export interface Reached {
 }
 
 export class Marks {
-  readonly #bank: Pick<Bank, 'isNew'>;
-  readonly #onReached: ((reached: Reached) => void) | undefined;
-
   /** @param onReached must not throw */
-  constructor(bank: Pick<Bank, 'isNew'>, onReached: ((reached: Reached) => void) | undefined) {
-    this.#bank = bank;
-    this.#onReached = onReached;
-  }
+  constructor(
+    private readonly bank: Pick<Bank, 'isNew'>,
+    private readonly onReached: ((reached: Reached) => void) | undefined,
+  ) {}
 
   /** Reports the marks that are spent now. */
   spent(lease: Lease): void {
@@ -38,7 +35,7 @@ export class Marks {
 
   /** Reports marks up to this one that are spent, and the amount itself even if it is only reserved. */
   report(lease: Lease, upTo: number): void {
-    const onReached = this.#onReached;
+    const onReached = this.onReached;
     if (upTo <= lease.reported || onReached === undefined) return;
     const last = lease.reported;
     lease.reported = upTo;
@@ -48,7 +45,7 @@ export class Marks {
       // A reservation can use up a window before any of its marks is spent.
       if (mark <= last || mark > upTo || (mark !== limit.amount && spent < mark)) continue;
       const reached = { limit, mark, start, end, spent };
-      const isNew = this.#bank.isNew(window, mark);
+      const isNew = this.bank.isNew(window, mark);
       if (isNew === true) onReached(reached);
       // If the bank cannot say whether another process was first, the mark is reported again.
       else if (isNew !== false) void isNew.catch(() => true).then((is) => is && onReached(reached));

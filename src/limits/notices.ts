@@ -32,18 +32,15 @@ export interface NoticeBody {
 }
 
 export class BudgetNotices {
-  readonly #options: NoticesOptions;
   readonly #closing = new AbortController();
   #pending = 0;
 
-  constructor(options: NoticesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: NoticesOptions) {}
 
   /** Once for each mark and period. */
   reached(reached: Reached): void {
     const body = noticeBody(reached);
-    const { log } = this.#options;
+    const { log } = this.options;
     const { budget, usd, spent_usd, share, per } = body;
     const fields = { budget, usd, spent_usd, share, per };
     if (body.event === 'budget.warned') event(log, 'budget.warned', fields, 'warn');
@@ -64,13 +61,13 @@ export class BudgetNotices {
   }
 
   async #send(body: NoticeBody, webhook: string): Promise<void> {
-    const { pauses = PAUSES_MS, timeoutMs = TIMEOUT_MS } = this.#options;
+    const { pauses = PAUSES_MS, timeoutMs = TIMEOUT_MS } = this.options;
     let why = '';
     for (const pause of [0, ...pauses]) {
       if (pause > 0) await Bun.sleep(pause);
       if (this.#closing.signal.aborted) return;
       try {
-        const answer = await this.#options.fetch(webhook, {
+        const answer = await this.options.fetch(webhook, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify(body),
@@ -92,7 +89,7 @@ export class BudgetNotices {
   /** Paths and queries of webhooks hold tokens: only the origin is logged. */
   #failed({ budget, share }: NoticeBody, webhook: string, why: string): void {
     const fields = { budget, share, webhook: new URL(webhook).origin, why };
-    const { log } = this.#options;
+    const { log } = this.options;
     event(log, 'budget.webhook.failed', fields, 'warn');
   }
 }

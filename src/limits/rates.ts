@@ -144,15 +144,12 @@ const LOOK_AGAIN_MS = 1000;
 
 /** Slots: so many at a time. */
 export class SlotsState implements LimitState {
-  limit: SlotsLimit;
   /** Held by this process, and by its workers. */
   held = 0;
   /** Held by a process that hands over to this one. */
   others = 0;
 
-  constructor(limit: SlotsLimit) {
-    this.limit = limit;
-  }
+  constructor(public limit: SlotsLimit) {}
 
   wait(slots: number): number {
     if (slots > this.limit.amount) return Number.POSITIVE_INFINITY;

@@ -23,22 +23,20 @@ export type LimitsAnswer = { readonly number: number } & (
 
 /** Answers the questions of workers, in the first process. */
 export class FirstProcess {
-  readonly #limits: ProcessLimits;
-  readonly #bank: OwnBank;
   /** Slots of each worker, by the id of the limit. */
   readonly #workers = new Set<Map<string, number>>();
 
   /** @param bank where these limits count budgets */
-  constructor(limits: ProcessLimits, bank: OwnBank) {
-    this.#limits = limits;
-    this.#bank = bank;
-  }
+  constructor(
+    private readonly limits: ProcessLimits,
+    private readonly bank: OwnBank,
+  ) {}
 
   /** For one more worker. */
   worker(): WorkerLimits {
     const slots = new Map<string, number>();
     this.#workers.add(slots);
-    this.#bank.workers++;
+    this.bank.workers++;
     let last: { readonly draw: Draw; readonly drawn: Drawn } | undefined;
     const sessions = new Set<string>();
     return {
@@ -46,7 +44,7 @@ export class FirstProcess {
         const { number } = question;
         if ('takes' in question) return { number, taken: this.#take(slots, question.takes) };
         if ('mark' in question)
-          return { number, isNew: this.#bank.isNew(question.window, question.mark) };
+          return { number, isNew: this.bank.isNew(question.window, question.mark) };
         const { draw } = question;
         const isAgain = last?.draw.session === draw.session && last.draw.number === draw.number;
         if (!isAgain) last = { draw, drawn: this.#draw(draw) };
@@ -54,25 +52,25 @@ export class FirstProcess {
         return { number, drawn: last!.drawn };
       },
       ended: () => {
-        for (const session of sessions) this.#bank.ended(session);
-        for (const [id, held] of slots) this.#limits.giveSlots(id, held);
-        if (this.#workers.delete(slots)) this.#bank.workers--;
+        for (const session of sessions) this.bank.ended(session);
+        for (const [id, held] of slots) this.limits.giveSlots(id, held);
+        if (this.#workers.delete(slots)) this.bank.workers--;
       },
     };
   }
 
   #draw(draw: Draw): Drawn {
     // Who only looks sees what this process has used itself as spent.
-    if (draw.wanted.every(({ need, ahead }) => need + ahead === 0)) this.#limits.save();
-    return this.#bank.draw(draw);
+    if (draw.wanted.every(({ need, ahead }) => need + ahead === 0)) this.limits.save();
+    return this.bank.draw(draw);
   }
 
   /** As the script of the cache does. */
   #take(slots: Map<string, number>, takes: readonly Take[]): Answer {
-    const now = this.#limits.clock.monotonic();
+    const now = this.limits.clock.monotonic();
     const processes = this.#workers.size + 1;
     const states = takes.map((take) => {
-      const state = this.#limits.stateOf(take.limit, now) as RateState | SlotsState;
+      const state = this.limits.stateOf(take.limit, now) as RateState | SlotsState;
       if (state instanceof RateState) tellRate(state, take, now);
       else tellSlots(state, take, slots);
       return state;

@@ -65,24 +65,21 @@ export interface AccountsOptions {
 const MAX_OUTLIVING_OF_KEY = 8;
 
 export class SpendAccounts implements Accounts {
-  readonly #options: AccountsOptions;
   /** By key: tries whose client has left, and whose answer is still read. */
   readonly outliving = new Map<string, Set<SpendTry>>();
   readonly prompts = new LastPrompts();
 
-  constructor(options: AccountsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: AccountsOptions) {}
 
   open(about: AccountStart): Account | Promise<Account> {
-    const guard = this.#options.guard(about.principal, about.costs);
+    const guard = this.options.guard(about.principal, about.costs);
     return guard instanceof Promise
       ? this.#openLater(about, guard)
-      : new ExchangeAccount(about, this.#options, guard, this);
+      : new ExchangeAccount(about, this.options, guard, this);
   }
 
   async #openLater(about: AccountStart, guard: Promise<ExchangeGuard>): Promise<Account> {
-    return new ExchangeAccount(about, this.#options, await guard, this);
+    return new ExchangeAccount(about, this.options, await guard, this);
   }
 
   /** Nothing is read any more: what is still open is counted by estimate. */

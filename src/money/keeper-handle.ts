@@ -27,16 +27,13 @@ type Answer = Extract<ThreadMessage, { answer: number }>;
 
 /** In a thread, which begins with the first work for it. */
 export class KeeperThread implements KeeperHandle {
-  readonly #options: ThreadOptions;
   readonly #waiting = new Map<number, (answer: Answer | undefined) => void>();
   #worker: Worker | undefined;
   #asked = 0;
   #closed = false;
   through = 0;
 
-  constructor(options: ThreadOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ThreadOptions) {}
 
   async look(): Promise<void> {
     await this.#ask('look');
@@ -57,7 +54,7 @@ export class KeeperThread implements KeeperHandle {
     patienceMs?: number,
   ): Promise<Answer | undefined> {
     if (this.#closed) return Promise.resolve(undefined);
-    const keep = this.#options.keep();
+    const keep = this.options.keep();
     const ask = ++this.#asked;
     const worker = this.#started();
     return new Promise((resolve) => {
@@ -70,7 +67,7 @@ export class KeeperThread implements KeeperHandle {
 
   #started(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    const { path, folder, writer, hasOthers, keep } = this.#options;
+    const { path, folder, writer, hasOthers, keep } = this.options;
     // Not `smol`: its collections made a small request a tenth dearer.
     const worker = new Worker(threadFile('money/keeper-thread.ts'), { name: 'spend' });
     this.#worker = worker;
@@ -83,7 +80,7 @@ export class KeeperThread implements KeeperHandle {
   }
 
   #heard(message: ThreadMessage): void {
-    const { onProblem, onRecovered, onRefused } = this.#options;
+    const { onProblem, onRecovered, onRefused } = this.options;
     if ('problem' in message) onProblem(message.problem);
     else if ('recovered' in message) onRecovered();
     else if ('refused' in message) onRefused(message.refused);
@@ -102,6 +99,6 @@ export class KeeperThread implements KeeperHandle {
     this.#worker = undefined;
     for (const resolve of this.#waiting.values()) resolve(undefined);
     this.#waiting.clear();
-    if (!this.#closed && message !== 'its thread has ended') this.#options.onProblem(message);
+    if (!this.#closed && message !== 'its thread has ended') this.options.onProblem(message);
   }
 }

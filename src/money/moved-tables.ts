@@ -124,17 +124,11 @@ const NOT_UNSENT = 'NOT EXISTS (SELECT 1 FROM unsent u WHERE u.writer = s.writer
 
 /** The file of a machine. */
 export class SpendFile {
-  readonly #db: SqlDatabase;
-  /** A move, or a gateway with a shared database, has written here. */
-  readonly #isNamed: boolean;
-  /** Among all machines; undefined: it has no name yet. */
-  readonly origin: string | undefined;
-
-  private constructor(db: SqlDatabase, isNamed: boolean, origin: string | undefined) {
-    this.#db = db;
-    this.#isNamed = isNamed;
-    this.origin = origin;
-  }
+  private constructor(
+    private readonly db: SqlDatabase /** A move, or a gateway with a shared database, has written here. */,
+    private readonly isNamed: boolean /** Among all machines; undefined: it has no name yet. */,
+    readonly origin: string | undefined,
+  ) {}
 
   /** @param names gives it a name, if it has none */
   static async of({ db, has }: Side, names: boolean): Promise<SpendFile> {
@@ -155,20 +149,20 @@ export class SpendFile {
     sql: string,
     values: readonly (string | number)[] = [],
   ): Promise<Row | undefined> {
-    const [row] = await this.#db.query<Row>(sql, values);
+    const [row] = await this.db.query<Row>(sql, values);
     return row;
   }
 
   /** Rows or totals came from this database, by a move. */
   async hasImports(database: string | undefined): Promise<boolean> {
-    if (!this.#isNamed || database === undefined) return false;
+    if (!this.isNamed || database === undefined) return false;
     const row = await this.#one('SELECT 1 FROM imports WHERE database = $1 LIMIT 1', [database]);
     return row !== undefined || (await this.takenThrough(database)) !== undefined;
   }
 
   /** The hour up to which totals were taken from this database; undefined: none were. */
   async takenThrough(database: string | undefined): Promise<number | undefined> {
-    if (!this.#isNamed || database === undefined) return undefined;
+    if (!this.isNamed || database === undefined) return undefined;
     const sql = 'SELECT through FROM taken_totals WHERE database = $1';
     return (await this.#one<{ through: number }>(sql, [database]))?.through;
   }
@@ -188,7 +182,7 @@ export class SpendFile {
    * @param named also rows that a shared database knows
    */
   #movable(named: boolean): string {
-    const others = this.#isNamed ? ` AND NOT ${named ? REFUSED : NAMED}` : '';
+    const others = this.isNamed ? ` AND NOT ${named ? REFUSED : NAMED}` : '';
     return `spend.id > $1 AND spend.time >= $2 AND spend.id NOT IN (${OPEN_ROWS})${others}`;
   }
 
@@ -203,14 +197,14 @@ export class SpendFile {
     since: number,
     named: boolean,
   ): AsyncGenerator<{ readonly rows: readonly FileRow[]; readonly upTo: RowPlace }> {
-    const [names, join] = this.#isNamed
+    const [names, join] = this.isNamed
       ? [
           's.writer AS of_writer, s.n AS of_n, s.at AS of_at, s.rev AS of_rev',
           'LEFT JOIN shared_rows s ON s.time = spend.time AND s.spend = spend.id',
         ]
       : ['NULL AS of_writer, 0 AS of_n, 0 AS of_at, 0 AS of_rev', ''];
     for (let last = after; ; ) {
-      const rows = await this.#db.query<FileRow>(
+      const rows = await this.db.query<FileRow>(
         `SELECT spend.*, texts.text AS labels_text, prices.text AS price_text, ${names} FROM spend
            JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price ${join}
            WHERE ${this.#movable(named)} ORDER BY spend.id LIMIT ${PAGE}`,
@@ -232,7 +226,7 @@ export class SpendFile {
   async totals(time: number): Promise<readonly HourTotals[]> {
     const { rows, totals } = FILE_NAMES;
     if (await this.#isEven(rows, `${totals} WHERE span = 0`, time)) return [];
-    return hoursBeyond(this.#db, FILE_NAMES, since(time));
+    return hoursBeyond(this.db, FILE_NAMES, since(time));
   }
 
   async sessions(time: number): Promise<readonly SessionTotals[]> {
@@ -241,7 +235,7 @@ export class SpendFile {
       await this.#isEven(`(SELECT * FROM ${rows} WHERE session IS NOT NULL)`, sessionTotals, time)
     )
       return [];
-    return sessionsBeyond(this.#db, FILE_NAMES, since(time));
+    return sessionsBeyond(this.db, FILE_NAMES, since(time));
   }
 
   /** Totals count as many tries as there are rows: to add up groups of rows takes long where there are many. */
@@ -256,8 +250,8 @@ export class SpendFile {
 
   /** Rows that gateways of earlier versions sent to a shared database, by process. */
   async sent(): Promise<readonly SentRows[]> {
-    if (!this.#isNamed) return [];
-    return this.#db.query(
+    if (!this.isNamed) return [];
+    return this.db.query(
       `SELECT writer, count(*) AS rows, min(at) AS first, max(at) AS last FROM shared_rows s
          WHERE ${NOT_UNSENT} GROUP BY 1`,
     );
@@ -265,8 +259,8 @@ export class SpendFile {
 
   /** Rows that the shared database knows, and rows that came from it, without those that wait to be sent. */
   async days(): Promise<readonly DayCount[]> {
-    if (!this.#isNamed) return [];
-    return this.#db.query(
+    if (!this.isNamed) return [];
+    return this.db.query(
       `SELECT at - at % ${DAY_MS} AS day, count(*) AS rows, sum(rev) AS revs FROM shared_rows s
          WHERE ${NOT_UNSENT} GROUP BY 1`,
     );
@@ -274,7 +268,7 @@ export class SpendFile {
 
   /** Rows and tries that the gateway sends by itself. */
   async unsent(): Promise<number> {
-    if (!this.#isNamed) return 0;
+    if (!this.isNamed) return 0;
     return (await this.#one<{ rows: number }>('SELECT count(*) AS rows FROM unsent'))!.rows;
   }
 }

@@ -56,7 +56,6 @@ export interface SpendKeeperOptions {
 }
 
 export class SpendKeeper {
-  readonly #options: SpendKeeperOptions;
   #store: SpendStore | undefined;
   #keeper: Keeper | undefined;
   #fileId = 0;
@@ -74,9 +73,7 @@ export class SpendKeeper {
   /** Since when the database has answered all the time. */
   #reached: number | undefined;
 
-  constructor(options: SpendKeeperOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SpendKeeperOptions) {}
 
   through(writer: string): number {
     return this.#keeper?.through(writer) ?? 0;
@@ -84,7 +81,7 @@ export class SpendKeeper {
 
   /** The tables. @throws as {@link SpendKeeperOptions.open} */
   async store(): Promise<SpendStore> {
-    const { open, path, folder, own, onRefused, at } = this.#options;
+    const { open, path, folder, own, onRefused, at } = this.options;
     if (this.#store !== undefined && path !== undefined && fileAt(path) !== this.#fileId) {
       this.#store.close();
       this.#store = undefined;
@@ -127,8 +124,7 @@ export class SpendKeeper {
   #schedule(): void {
     if (this.#closed) return;
     clearTimeout(this.#timer);
-    const { hasOthers, lookEveryMs = hasOthers ? LOOK_AT_OTHERS_MS : LOOK_EVERY_MS } =
-      this.#options;
+    const { hasOthers, lookEveryMs = hasOthers ? LOOK_AT_OTHERS_MS : LOOK_EVERY_MS } = this.options;
     const after =
       this.#failures === 0
         ? lookEveryMs
@@ -140,7 +136,7 @@ export class SpendKeeper {
   async #look(): Promise<boolean> {
     try {
       const store = await this.store();
-      this.#earlier ||= (await this.#options.takeEarlier?.(store)) ?? true;
+      this.#earlier ||= (await this.options.takeEarlier?.(store)) ?? true;
       await this.#keeper!.look();
       await this.#upkeep(store);
     } catch (thrown) {
@@ -151,7 +147,7 @@ export class SpendKeeper {
     this.#busy = undefined;
     if (this.#problem) {
       this.#problem = false;
-      this.#options.onRecovered();
+      this.options.onRecovered();
     }
     return true;
   }
@@ -162,7 +158,7 @@ export class SpendKeeper {
       await store.heard();
       this.#heard = now;
     }
-    const { keep, lapseEveryMs = LAPSE_EVERY_MS } = this.#options;
+    const { keep, lapseEveryMs = LAPSE_EVERY_MS } = this.options;
     if (now - this.#lapsed >= lapseEveryMs) {
       this.#lapsed = now;
       await this.#lapse(store, now);
@@ -176,7 +172,7 @@ export class SpendKeeper {
   /** While the database was away it heard nobody: all get the time to be heard first. */
   async #lapse(store: SpendStore, now: number): Promise<void> {
     this.#reached ??= now;
-    const { lostAfterMs = LOST_AFTER_MS, onLost } = this.#options;
+    const { lostAfterMs = LOST_AFTER_MS, onLost } = this.options;
     if (now - this.#reached < lostAfterMs) return;
     const lost = await lapse(store, lostAfterMs, PRUNED_AT_ONCE);
     if (lost > 0) onLost(lost);
@@ -185,26 +181,26 @@ export class SpendKeeper {
   #failed(thrown: unknown): void {
     this.#failures++;
     this.#reached = undefined;
-    if (this.#options.path !== undefined && isDamage(thrown)) this.#setAside(thrown);
+    if (this.options.path !== undefined && isDamage(thrown)) this.#setAside(thrown);
     // The engine tells that it is away.
     if (thrown instanceof EngineAway) return;
     const code = String((thrown as { code?: unknown } | null)?.code);
     const now = performance.now();
     this.#busy = /BUSY|LOCKED|^55P03|^40/.test(code) ? (this.#busy ?? now) : undefined;
     if (this.#busy !== undefined && now - this.#busy < BUSY_MS) return;
-    this.#tell(`${this.#options.path ?? this.#options.folder}: ${messageOf(thrown)}`);
+    this.#tell(`${this.options.path ?? this.options.folder}: ${messageOf(thrown)}`);
   }
 
   #tell(message: string): void {
     if (this.#problem) return;
     this.#problem = true;
-    this.#options.onProblem(message);
+    this.options.onProblem(message);
   }
 
   #setAside(thrown: unknown): void {
     try {
       this.#store?.close();
-      setAside(this.#options.path!, this.#fileId, thrown);
+      setAside(this.options.path!, this.#fileId, thrown);
     } catch {
       // Tried again with the next look.
     }

@@ -13,12 +13,7 @@ export const ERASURES_KEPT_MS = 3_600_000;
 
 /** A name of which only the hash is known: what replicas tell each other of an erasure. No client can send one. */
 export class HashedName {
-  /** SHA-256 in hex. */
-  readonly hash: string;
-
-  constructor(hash: string) {
-    this.hash = hash;
-  }
+  constructor(/** SHA-256 in hex. */ readonly hash: string) {}
 }
 
 /** The hash under which a name is stored where the name itself may be personal data. */

@@ -85,14 +85,10 @@ export function accountServices(
 
 /** Each try is an account of its own, of no key. */
 class OwnPayer implements Payer {
-  readonly #accounts: Accounts;
-
-  constructor(accounts: Accounts) {
-    this.#accounts = accounts;
-  }
+  constructor(private readonly accounts: Accounts) {}
 
   async beginTry(start: TryStart): Promise<TryAccount> {
-    const account = await this.#accounts.open({
+    const account = await this.accounts.open({
       principal: WITHOUT_KEY,
       request: requestId(),
       model: start.model,

@@ -91,11 +91,7 @@ function answerOf({ trace, protocol }: Summary['exchange'], sent: Conversation):
 }
 
 class Parts {
-  readonly #rules: ContentRules;
-
-  constructor(rules: ContentRules) {
-    this.#rules = rules;
-  }
+  constructor(private readonly rules: ContentRules) {}
 
   /** The last messages that fit. */
   messages(turns: readonly Turn[]): readonly Json[] {
@@ -150,7 +146,7 @@ class Parts {
       case 'media': {
         const { media, source } = block;
         // Bytes of images do not belong into a span.
-        if (source.type !== 'url' || this.#rules.withoutImages) return { type: media };
+        if (source.type !== 'url' || this.rules.withoutImages) return { type: media };
         return { type: 'uri', modality: media, uri: this.#text(source.url) };
       }
       case 'opaque':
@@ -161,7 +157,7 @@ class Parts {
   }
 
   #text(text: string): string {
-    const masked = maskText(text.slice(0, MAX_TEXT + BEHIND), this.#rules.literals);
+    const masked = maskText(text.slice(0, MAX_TEXT + BEHIND), this.rules.literals);
     if (masked.length <= MAX_TEXT) return masked;
     return `${masked.slice(0, MAX_TEXT)}… (${text.length} characters)`;
   }

@@ -183,24 +183,22 @@ const ONE_LINE = /^[^\0\r\n]*$/;
 
 /** Reads variables of the OpenTelemetry specification; a value that cannot be used is a warning and counts as not set. */
 class OtelVariables {
-  readonly #environment: Environment;
-  readonly #findings: Findings;
   readonly #warned = new Set<string>();
 
-  constructor(environment: Environment, findings: Findings) {
-    this.#environment = environment;
-    this.#findings = findings;
-  }
+  constructor(
+    private readonly environment: Environment,
+    private readonly findings: Findings,
+  ) {}
 
   text(name: string): string | undefined {
-    return this.#environment.variable(name)?.trim() || undefined;
+    return this.environment.variable(name)?.trim() || undefined;
   }
 
   /** Once for each variable, and without its value: it may be a secret. */
   warn(name: string, words: string): void {
     if (this.#warned.has(name)) return;
     this.#warned.add(name);
-    this.#findings.warnings.push({ path: PATH, message: `the variable ${name} ${words}` });
+    this.findings.warnings.push({ path: PATH, message: `the variable ${name} ${words}` });
   }
 
   url(name: string): string | undefined {

@@ -58,12 +58,9 @@ function remember(text: string): void {
 export class MetaMask {
   /** Credentials masked so far. */
   count = 0;
-  readonly #literals: readonly string[];
 
   /** @param literals known secrets, as of `spellings` */
-  constructor(literals: readonly string[]) {
-    this.#literals = literals;
-  }
+  constructor(private readonly literals: readonly string[]) {}
 
   whole(meta: SampleMeta): SampleMeta {
     const shown = this.#value(meta, '') as SampleMeta;
@@ -85,7 +82,7 @@ export class MetaMask {
 
   /** @param name of the member: `x-api-key-2` shows that the value is a key */
   #text(text: string, name: string): string {
-    const literals = OWN.has(name) ? NONE : this.#literals;
+    const literals = OWN.has(name) ? NONE : this.literals;
     const short = text.length <= MAX_REMEMBERED_CHARACTERS;
     const whole = short ? `${name}":"${text}` : '';
     if (short && plain.has(whole) && maskSecrets(whole, literals) === whole) return text;

@@ -91,7 +91,6 @@ class SplitText {
  * what looks like a beginning, and never go on.
  */
 export class SplitMask {
-  readonly #literals: () => readonly string[];
   readonly #walk = new EventWalk();
   readonly #texts = new Map<string, SplitText>();
   /** Further texts are one for each member. */
@@ -105,9 +104,7 @@ export class SplitMask {
   #start = 0;
   #patches: Patch[] = [];
 
-  constructor(literals: () => readonly string[]) {
-    this.#literals = literals;
-  }
+  constructor(private readonly literals: () => readonly string[]) {}
 
   /** Credentials masked so far; those within one event are masked already and do not count. */
   get count(): number {
@@ -194,7 +191,7 @@ export class SplitMask {
     }
     // From then on for good: a text that changed over in the middle of a secret would show it.
     const own = this.#full ? member : name;
-    const said = this.#texts.get(own) ?? new SplitText(this.#literals);
+    const said = this.#texts.get(own) ?? new SplitText(this.literals);
     this.#texts.set(own, said);
     return said;
   }

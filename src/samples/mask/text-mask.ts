@@ -35,7 +35,6 @@ export function countMasked(raw: string, masked: string, from = 0): number {
 export class TextMask {
   /** Credentials masked so far. */
   count = 0;
-  readonly #literals: () => readonly string[];
   /** The first `#decided` characters are decided, and serve as context. */
   #text = '';
   #decided = 0;
@@ -47,9 +46,7 @@ export class TextMask {
   #inRun = false;
 
   /** @param literals known secrets in all their spellings; called for each scan */
-  constructor(literals: () => readonly string[]) {
-    this.#literals = literals;
-  }
+  constructor(private readonly literals: () => readonly string[]) {}
 
   /** Number of characters that are not decided. */
   get waiting(): number {
@@ -70,7 +67,7 @@ export class TextMask {
     const raw = this.#text;
     const decided = this.#decided;
     if (decided === raw.length || (!last && raw.length < this.#next)) return '';
-    const known = maskSecretsPart(raw, this.#literals());
+    const known = maskSecretsPart(raw, this.literals());
     // Where a known secret may begin, it is not yet known what a pattern would find there.
     const sure = last ? raw.length : Math.max(decided, known.open);
     const found = redactPart(known.text.slice(0, sure), this.#cut ? BORDER : 0);

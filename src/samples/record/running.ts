@@ -14,15 +14,13 @@ const MAX_ROWS = 500;
 export class RunningExchanges {
   /** All exchanges that run or wait to be written. */
   readonly open = new LinkedList<Capture>();
-  readonly #run: string;
-  readonly #watchers: ReadonlySet<SampleWatcher>;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param run the name of this process in metas */
-  constructor(run: string, watchers: ReadonlySet<SampleWatcher>) {
-    this.#run = run;
-    this.#watchers = watchers;
-  }
+  constructor(
+    private readonly run: string,
+    private readonly watchers: ReadonlySet<SampleWatcher>,
+  ) {}
 
   /** Newest first; credentials are masked. */
   rows(): readonly SampleRow[] {
@@ -40,14 +38,14 @@ export class RunningExchanges {
 
   /** Tells watchers of those that still run in a moment. */
   tellSoon(): void {
-    if (this.#watchers.size === 0 || this.#timer !== undefined) return;
+    if (this.watchers.size === 0 || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       for (const capture of this.#captures()) {
         if (capture.told || capture.announced) continue;
         capture.told = true;
         const row = this.#rowOf(capture);
-        for (const watcher of this.#watchers) watcher.row(row);
+        for (const watcher of this.watchers) watcher.row(row);
       }
     }, TELL_AFTER);
     this.#timer.unref();
@@ -68,7 +66,7 @@ export class RunningExchanges {
 
   #metaOf(capture: Capture): SampleMeta {
     capture.prepare();
-    return metaText(metaOf(capture, 'open', this.#run), capture.secrets.literals).meta;
+    return metaText(metaOf(capture, 'open', this.run), capture.secrets.literals).meta;
   }
 }
 

@@ -161,13 +161,10 @@ export interface FetcherOptions extends BodyStore {
 }
 
 export class BodyFetcher {
-  readonly #options: FetcherOptions;
   readonly #limited = limitParallel(PARALLEL);
   readonly #fetching = new Map<string, Promise<void>>();
 
-  constructor(options: FetcherOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: FetcherOptions) {}
 
   /**
    * Resolves when the bodies of a sample lie in the folder.
@@ -187,13 +184,13 @@ export class BodyFetcher {
   }
 
   #isHere({ entry, edges }: SampleMeta): boolean {
-    return edges.every(({ file }) => existsSync(join(this.#options.root, entry, file)));
+    return edges.every(({ file }) => existsSync(join(this.options.root, entry, file)));
   }
 
   async #fetch(meta: SampleMeta, object: SharedBodies): Promise<void> {
-    const { root, store } = this.#options;
+    const { root, store } = this.options;
     try {
-      await fetchBodies(this.#options, root, meta, object);
+      await fetchBodies(this.options, root, meta, object);
       store.hold(
         meta,
         object.sizes.reduce((sum, size) => sum + size, 0),

@@ -184,14 +184,12 @@ export function knownSamples(root: string): KnownSamples {
 }
 
 export class LocalFolder {
-  readonly root: string;
-  readonly store: SharingStore;
   #index: SampleIndexFile | undefined;
 
-  constructor(root: string, store: SharingStore) {
-    this.root = root;
-    this.store = store;
-  }
+  constructor(
+    readonly root: string,
+    readonly store: SharingStore,
+  ) {}
 
   get index(): SampleIndexFile {
     this.#index ??= openIndex(this.root);

@@ -35,7 +35,6 @@ interface Running {
 }
 
 export class RunningElsewhere {
-  readonly #options: RunningElsewhereOptions;
   /** Tells the messages of this process from those of others. */
   readonly #name = randomBase36(12);
   readonly #own = new Map<string, SampleRow>();
@@ -47,13 +46,11 @@ export class RunningElsewhere {
   #again: ReturnType<typeof setInterval> | undefined;
   #closing: (() => void)[] = [];
 
-  constructor(options: RunningElsewhereOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RunningElsewhereOptions) {}
 
   open(): void {
     if (this.#again !== undefined) return;
-    const { cache, watch } = this.#options;
+    const { cache, watch } = this.options;
     this.#closing = [
       cache.watch(CHANNEL, (message) => this.#heard(message)),
       watch({ row: (row) => this.#row(row), gone: (ids) => this.#gone(ids) }),
@@ -148,7 +145,7 @@ export class RunningElsewhere {
   }
 
   #tell(): void {
-    const { cache, seal } = this.#options;
+    const { cache, seal } = this.options;
     const rows = [...this.#changed].flatMap((id) => this.#own.get(id) ?? []);
     const ended = [...this.#ended];
     this.#changed.clear();
@@ -161,7 +158,7 @@ export class RunningElsewhere {
 
   #heard(sealed: string | undefined): void {
     if (sealed === undefined) return;
-    const text = this.#options.seal.open(Buffer.from(sealed, 'base64'), PLACE);
+    const text = this.options.seal.open(Buffer.from(sealed, 'base64'), PLACE);
     const said = text && tryParse(Buffer.from(text).toString('utf8'));
     if (!isObject(said) || said.from === this.#name) return;
     const now = performance.now();

@@ -221,19 +221,16 @@ export interface FollowerOptions
 }
 
 export class Follower {
-  readonly #options: FollowerOptions;
   /** It was asked whether this folder was away for too long. */
   #checked = false;
   /** The list is followed from its beginning. */
   #startsOver = false;
 
-  constructor(options: FollowerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: FollowerOptions) {}
 
   /** Takes in everything that changed by now. @throws EngineAway */
   async run(): Promise<void> {
-    const { folder, table } = this.#options;
+    const { folder, table } = this.options;
     const { store } = folder;
     await this.#check();
     // What is here and not in the backup stays.
@@ -246,12 +243,12 @@ export class Follower {
         if (row.state === 'gone') gone.push(row.id);
         else if (row.meta !== null) this.#take(row, row.meta);
       }
-      if (gone.length > 0) this.#options.onRemoved(await folder.remove(gone));
+      if (gone.length > 0) this.options.onRemoved(await folder.remove(gone));
       store.position = rows.at(-1)!.seq;
     }
     if (!this.#startsOver) return;
     for (let lost = store.unseen(); lost.length > 0; lost = store.unseen()) {
-      this.#options.onRemoved(await folder.remove(lost.map(({ id }) => id)));
+      this.options.onRemoved(await folder.remove(lost.map(({ id }) => id)));
     }
     this.#startsOver = false;
   }
@@ -259,8 +256,8 @@ export class Follower {
   /** The list forgets removed samples after a while: who was away for longer compares everything. */
   async #check(): Promise<void> {
     if (this.#checked) return;
-    const { store } = this.#options.folder;
-    if (store.position > 0 && store.position < (await this.#options.table.forgotten())) {
+    const { store } = this.options.folder;
+    if (store.position > 0 && store.position < (await this.options.table.forgotten())) {
       store.startOver();
       this.#startsOver = true;
     }
@@ -273,7 +270,7 @@ export class Follower {
   }
 
   #take({ id, replica }: ListedSample, sealed: Uint8Array): void {
-    const { folder, seal, onRow, onProblem } = this.#options;
+    const { folder, seal, onRow, onProblem } = this.options;
     const meta = metaFrom(seal, id, sealed);
     if (meta === undefined) {
       onProblem(
@@ -299,15 +296,11 @@ export interface CleanerOptions {
 const CLEANED_AT_ONCE = 4;
 
 export class Cleaner {
-  readonly #options: CleanerOptions;
-
-  constructor(options: CleanerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: CleanerOptions) {}
 
   /** Nothing happens where another replica does it. @throws EngineAway */
   async run(): Promise<void> {
-    const { table, replica, retention } = this.#options;
+    const { table, replica, retention } = this.options;
     const isMine = () => table.leads(replica);
     if (!(await isMine())) return;
     await this.#removeAll(() => table.erased(), isMine);
@@ -326,7 +319,7 @@ export class Cleaner {
    */
   async eraseSpace(hash: string): Promise<number> {
     return this.#removeAll(
-      () => this.#options.table.erased(hash),
+      () => this.options.table.erased(hash),
       async () => true,
     );
   }
@@ -335,7 +328,7 @@ export class Cleaner {
     page: () => Promise<readonly string[]>,
     goesOn: () => Promise<boolean>,
   ): Promise<number> {
-    const { table, onChange } = this.#options;
+    const { table, onChange } = this.options;
     let count = 0;
     for (let ids = await page(); ids.length > 0; ids = await page()) {
       const removed = await table.remove(ids);
@@ -348,7 +341,7 @@ export class Cleaner {
   }
 
   async #clear(removed: readonly StoredObject[]): Promise<void> {
-    const { table, objects } = this.#options;
+    const { table, objects } = this.options;
     const limited = limitParallel(CLEANED_AT_ONCE);
     await Promise.all(removed.map((one) => limited(() => removeBodies(objects, one))));
     await table.checked(removed.map(({ id }) => id));

@@ -37,7 +37,6 @@ interface Upload {
 }
 
 export class Uploader {
-  readonly #options: UploaderOptions;
   readonly #limited = limitParallel(PARALLEL);
   /** The number in the local index up to which everything is uploaded, and how often that index was rebuilt. */
   #number = 0;
@@ -45,9 +44,7 @@ export class Uploader {
   #closed = false;
   #running: Promise<void> | undefined;
 
-  constructor(options: UploaderOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: UploaderOptions) {}
 
   /** Uploads everything that is finished by now. @throws EngineAway, or the refusal of the object store */
   run(): Promise<void> {
@@ -73,7 +70,7 @@ export class Uploader {
 
   /** The next samples that the shared list does not have, and the number behind them. */
   #next(): { readonly found: readonly KnownSample[]; readonly last: number } {
-    const { folder } = this.#options;
+    const { folder } = this.options;
     if (folder.index.rebuilds !== this.#rebuilds) {
       this.#rebuilds = folder.index.rebuilds;
       this.#number = 0;
@@ -89,7 +86,7 @@ export class Uploader {
   }
 
   async #upload(found: readonly KnownSample[]): Promise<void> {
-    const { folder, table } = this.#options;
+    const { folder, table } = this.options;
     await this.#step(STEPS.found);
     const uploads: Upload[] = [];
     for (const one of found) {
@@ -114,7 +111,7 @@ export class Uploader {
         if (row === undefined || row.state === 'gone') removed.push(meta.id);
         else if (row.replica !== folder.store.replica) {
           folder.store.add(meta);
-          this.#options.onProblem(
+          this.options.onProblem(
             `${meta.id} is not shared: another replica has a sample of this name`,
             row.replica,
           );
@@ -123,17 +120,17 @@ export class Uploader {
       }),
     );
     const results = await Promise.allSettled(jobs);
-    if (removed.length > 0) this.#options.onRemoved(await folder.remove(removed));
+    if (removed.length > 0) this.options.onRemoved(await folder.remove(removed));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
   /** False: the sample was removed meanwhile. */
   async #store(upload: Upload): Promise<boolean> {
-    const { folder, table, objects, seal, onListed } = this.#options;
+    const { folder, table, objects, seal, onListed } = this.options;
     const { meta, bodies } = upload;
     try {
-      await storeBodies(this.#options, folder.root, meta, bodies, (bytes) =>
+      await storeBodies(this.options, folder.root, meta, bodies, (bytes) =>
         Bun.sleep((bytes / BYTES_PER_SECOND) * 1000),
       );
     } catch (thrown) {
@@ -158,7 +155,7 @@ export class Uploader {
   }
 
   #done({ meta, bodies }: Upload): void {
-    const { folder } = this.#options;
+    const { folder } = this.options;
     folder.mark(meta, bodies);
     folder.store.add(meta);
     folder.store.hold(
@@ -168,7 +165,7 @@ export class Uploader {
   }
 
   async #step(step: number): Promise<void> {
-    await this.#options.onStep?.(step);
+    await this.options.onStep?.(step);
   }
 }
 

@@ -26,7 +26,6 @@ const PING_DEADLINE_MS = 1000;
 const FIRST_MS = 2000;
 
 export class EngineWatch {
-  readonly #options: WatchOptions;
   #status: EngineState['status'] = 'connecting';
   #since = Date.now();
   /** The same by the clock that does not jump. */
@@ -40,13 +39,11 @@ export class EngineWatch {
   #wasDown = false;
   #told: EngineState['status'] = 'connecting';
 
-  constructor(options: WatchOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: WatchOptions) {}
 
   get state(): EngineState {
     return {
-      name: this.#options.name,
+      name: this.options.name,
       status: this.#status,
       since: this.#since,
       ...(this.#wasDown &&
@@ -57,12 +54,12 @@ export class EngineWatch {
   }
 
   get #steadyMs(): number {
-    return this.#options.steadyMs ?? STEADY_MS;
+    return this.options.steadyMs ?? STEADY_MS;
   }
 
   /** @throws EngineAway at the deadline, or at once while the engine is away; else what `work` throws */
   async use<T>(deadlineMs: number, work: () => Promise<T>): Promise<T> {
-    const { name, isAway } = this.#options;
+    const { name, isAway } = this.options;
     if (this.#closed) throw new EngineAway(name, `the ${name} is closed`);
     if (this.#status === 'down') throw new EngineAway(name, this.#message!);
     this.#trips++;
@@ -87,7 +84,7 @@ export class EngineWatch {
 
   /** Connects now, and not with the first call. Never rejects. */
   async open(): Promise<void> {
-    await this.use(FIRST_MS, this.#options.ping).catch(() => {});
+    await this.use(FIRST_MS, this.options.ping).catch(() => {});
   }
 
   close(): void {
@@ -98,9 +95,9 @@ export class EngineWatch {
   async #within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
     const late = () => {
-      const trouble = this.#options.trouble?.();
+      const trouble = this.options.trouble?.();
       const why = trouble === undefined ? '' : `: ${messageOf(trouble)}`;
-      reject(new EngineAway(this.#options.name, `no answer within ${deadlineMs} ms${why}`));
+      reject(new EngineAway(this.options.name, `no answer within ${deadlineMs} ms${why}`));
     };
     // A busy process sees its timers before the answers that have arrived meanwhile: those are read first.
     const timer = setTimeout(() => setImmediate(() => setImmediate(late)), deadlineMs);
@@ -139,11 +136,11 @@ export class EngineWatch {
   #tell(): void {
     if (this.#told === this.#status) return;
     this.#told = this.#status;
-    this.#options.onChange(this.state);
+    this.options.onChange(this.state);
   }
 
   #schedule(): void {
-    const usual = this.#options.pingMs ?? PING_MS;
+    const usual = this.options.pingMs ?? PING_MS;
     const wait = Math.max(usual, Math.min(MAX_PING_MS, usual * 2 ** this.#relapses));
     this.#timer = setTimeout(() => void this.#ping(), wait);
     this.#timer.unref();
@@ -151,7 +148,7 @@ export class EngineWatch {
 
   async #ping(): Promise<void> {
     try {
-      await this.#within(PING_DEADLINE_MS, this.#options.ping());
+      await this.#within(PING_DEADLINE_MS, this.options.ping());
     } catch (thrown) {
       this.#message = messageOf(thrown);
       if (!this.#closed) this.#schedule();

@@ -56,7 +56,6 @@ export interface KeeperOptions {
 }
 
 export class Keeper {
-  readonly #options: KeeperOptions;
   readonly #segments = new Map<string, Segment>();
   /** By writer: the last entry that is in the tables. */
   readonly #through = new Map<string, number>();
@@ -66,9 +65,7 @@ export class Keeper {
   readonly #ended = new Set<string>();
   #running: Promise<void> | undefined;
 
-  constructor(options: KeeperOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: KeeperOptions) {}
 
   /** How far a writer is in the tables, as far as this keeper knows. */
   through(writer: string): number {
@@ -95,7 +92,7 @@ export class Keeper {
 
   /** Segments by writer, in order. */
   #list(): ReadonlyMap<string, readonly Segment[]> {
-    const { folder } = this.#options;
+    const { folder } = this.options;
     const writers = new Map<string, Segment[]>();
     let names: readonly string[];
     try {
@@ -132,18 +129,18 @@ export class Keeper {
       this.#ended.delete(writer);
       return;
     }
-    if (this.#options.own?.has(writer) === true && !last.closed) return;
+    if (this.options.own?.has(writer) === true && !last.closed) return;
     if (!this.#ended.has(writer)) {
-      await this.#options.tables.ended(writer);
+      await this.options.tables.ended(writer);
       this.#ended.add(writer);
     }
     if (!last.closed && (alive || !last.isQuiet())) return;
     await this.#remove(last);
-    await this.#options.tables.gone(writer);
+    await this.options.tables.gone(writer);
   }
 
   async #foldAll(writer: string, segment: Segment): Promise<void> {
-    const { at } = this.#options;
+    const { at } = this.options;
     for (;;) {
       await at?.('read');
       const { entries, end, last } = segment.read();
@@ -166,7 +163,7 @@ export class Keeper {
   async #known(writer: string): Promise<number> {
     let through = this.#through.get(writer);
     if (through === undefined || this.#unsure.has(writer)) {
-      through = await this.#options.tables.through(writer);
+      through = await this.options.tables.through(writer);
       this.#through.set(writer, through);
       this.#unsure.delete(writer);
     }
@@ -175,7 +172,7 @@ export class Keeper {
 
   /** False: the tables are elsewhere. */
   async #fold(writer: string, from: number, batch: readonly Entry[]): Promise<boolean> {
-    const { tables } = this.#options;
+    const { tables } = this.options;
     const to = batch.at(-1)!.n;
     try {
       if (!(await tables.fold(writer, from, to, batch))) return false;
@@ -206,7 +203,7 @@ export class Keeper {
       );
     }
     const [{ n, value }] = batch as readonly [Entry];
-    const { folder, tables, onRefused } = this.#options;
+    const { folder, tables, onRefused } = this.options;
     appendFileSync(join(folder, 'refused'), `${writer}\t${n}\t${JSON.stringify(value)}\n`, {
       mode: 0o600,
     });
@@ -218,14 +215,14 @@ export class Keeper {
   }
 
   #lives(writer: string, segment: Segment): boolean {
-    if (this.#options.own?.has(writer) === true) return true;
+    if (this.options.own?.has(writer) === true) return true;
     const { pid, started } = segment.head() ?? { pid: Number(writer.split('-')[0]), started: null };
     if (pid === process.pid && started === null) return false;
     return isRunning(pid, started);
   }
 
   async #remove(segment: Segment): Promise<void> {
-    await this.#options.at?.('gone');
+    await this.options.at?.('gone');
     try {
       unlinkSync(segment.path);
     } catch {
@@ -240,7 +237,6 @@ export class Keeper {
 }
 
 class Segment {
-  readonly path: string;
   /** Bytes whose entries are in the tables. */
   offset = 0;
   /** Its writer has ended in order. */
@@ -249,9 +245,7 @@ class Segment {
   last = 0;
   #head: SegmentHead | undefined;
 
-  constructor(path: string) {
-    this.path = path;
-  }
+  constructor(readonly path: string) {}
 
   /** Whole lines behind `offset`, and where they end. A line that broke off is not whole. */
   read(): { readonly entries: readonly Entry[]; readonly end: number; readonly last: number } {

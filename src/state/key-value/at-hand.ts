@@ -4,14 +4,11 @@ import { parseJson } from '../../lib/json/json.ts';
 import type { EntryLimits } from './room.ts';
 
 export class Lru<Value> {
-  readonly #limits: EntryLimits;
   /** In the order of use. */
   readonly #items = new Map<string, { readonly value: Value; bytes: number }>();
   #bytes = 0;
 
-  constructor(limits: EntryLimits) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: EntryLimits) {}
 
   get size(): number {
     return this.#items.size;
@@ -32,7 +29,7 @@ export class Lru<Value> {
   /** What is larger than all room is not kept. */
   set(key: string, value: Value, bytes: number): void {
     this.delete(key);
-    if (bytes > this.#limits.bytes) return;
+    if (bytes > this.limits.bytes) return;
     this.#items.set(key, { value, bytes });
     this.#bytes += bytes;
     this.#shrink();
@@ -64,7 +61,7 @@ export class Lru<Value> {
   }
 
   #shrink(): void {
-    const { entries, bytes } = this.#limits;
+    const { entries, bytes } = this.limits;
     for (const key of this.#items.keys()) {
       if (this.#items.size <= entries && this.#bytes <= bytes) return;
       this.delete(key);

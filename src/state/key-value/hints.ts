@@ -94,7 +94,6 @@ interface PendingHint {
 /** One call for all: what is told here goes in, what counts comes out, and each call is a sign of life. */
 export class ValkeyHints implements Hints {
   replicas = 1;
-  readonly #options: ValkeyHintsOptions;
   readonly #pending = new Map<string, PendingHint>();
   #listener: HintListener | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,14 +103,12 @@ export class ValkeyHints implements Hints {
   #again = false;
   #closed = false;
 
-  constructor(options: ValkeyHintsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ValkeyHintsOptions) {}
 
   open(listener: HintListener): void {
     this.#listener = listener;
-    this.#unwatch = this.#options.cache.watch(CHANNEL, (from) => {
-      if (from !== this.#options.replica) void this.#call();
+    this.#unwatch = this.options.cache.watch(CHANNEL, (from) => {
+      if (from !== this.options.replica) void this.#call();
     });
     void this.#call();
   }
@@ -129,7 +126,7 @@ export class ValkeyHints implements Hints {
     clearTimeout(this.#timer);
     this.#unwatch?.();
     await this.#calling;
-    const { cache, replica } = this.#options;
+    const { cache, replica } = this.options;
     await cache.run(EXCHANGE, KEYS, [replica, 0, MAX_HINTS], DEADLINE_MS).catch(() => {});
   }
 
@@ -151,12 +148,12 @@ export class ValkeyHints implements Hints {
       await this.#exchange().catch(() => {});
     }
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#call(), this.#options.pollMs ?? POLL_MS);
+    this.#timer = setTimeout(() => void this.#call(), this.options.pollMs ?? POLL_MS);
     this.#timer.unref();
   }
 
   async #exchange(): Promise<void> {
-    const { cache, replica, pollMs = POLL_MS } = this.#options;
+    const { cache, replica, pollMs = POLL_MS } = this.options;
     const now = performance.now();
     for (const [name, { until }] of this.#pending) if (until <= now) this.#pending.delete(name);
     const sent = [...this.#pending];

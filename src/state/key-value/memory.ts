@@ -17,15 +17,12 @@ export interface MemoryEntriesOptions {
 
 /** A file is opened with the first use of its room. */
 export class MemoryEntries implements EntryStore {
-  readonly #options: MemoryEntriesOptions;
   readonly #rooms: MemoryRoom<unknown>[] = [];
 
-  constructor(options: MemoryEntriesOptions = {}) {
-    this.#options = options;
-  }
+  constructor(private readonly options: MemoryEntriesOptions = {}) {}
 
   room<Entry>(kind: RoomKind<Entry>): Room<Entry> {
-    const room = new MemoryRoom(kind, this.#options);
+    const room = new MemoryRoom(kind, this.options);
     this.#rooms.push(room as unknown as MemoryRoom<unknown>);
     return new Room(room);
   }

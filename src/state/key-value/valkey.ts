@@ -307,37 +307,35 @@ class ValkeyRoom<Entry> implements RoomDriver<Entry> {
   readonly isElsewhere = true;
   /** Other replicas may have entries. */
   readonly empty = false;
-  readonly #entries: ValkeyEntries;
-  readonly #kind: Kind;
 
-  constructor(entries: ValkeyEntries, kind: Kind) {
-    this.#entries = entries;
-    this.#kind = kind;
-  }
+  constructor(
+    private readonly entries: ValkeyEntries,
+    private readonly kind: Kind,
+  ) {}
 
   /** With a group: also reads its epoch. */
   prefetch(keys: readonly string[], group: string | undefined): Promise<void> | undefined {
-    return this.#entries.prefetch(this.#kind, named(keys, group), group);
+    return this.entries.prefetch(this.kind, named(keys, group), group);
   }
 
   find(keys: readonly string[], group: string | undefined): Entry | undefined {
     for (const key of named(keys, group)) {
-      const entry = this.#entries.get(this.#kind, key, group);
+      const entry = this.entries.get(this.kind, key, group);
       if (entry !== undefined) return entry as Entry;
     }
     return undefined;
   }
 
   put(keys: readonly string[], entry: Entry, group: string | undefined, epoch: string): void {
-    this.#entries.put(this.#kind, named(keys, group), entry, group, epoch);
+    this.entries.put(this.kind, named(keys, group), entry, group, epoch);
   }
 
   epochOf(group: string): string | undefined {
-    return this.#entries.epochOf(group);
+    return this.entries.epochOf(group);
   }
 
   async settled(keys: readonly string[], group: string | undefined): Promise<void> {
-    await this.#entries.sent(BACKGROUND_MS);
+    await this.entries.sent(BACKGROUND_MS);
     const gone = keys.filter((key) => this.find([key], group) === undefined);
     if (gone.length > 0) await this.prefetch(gone, group);
   }

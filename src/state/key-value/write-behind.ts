@@ -88,7 +88,6 @@ interface Erasure {
 }
 
 export class WriteBehind implements TickTask {
-  readonly #options: WriteBehindOptions;
   /** In the order in which they came. */
   readonly #pending = new Map<string, Numbered>();
   readonly #erasures = new Map<string, Erasure>();
@@ -101,9 +100,7 @@ export class WriteBehind implements TickTask {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
-  constructor(options: WriteBehindOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: WriteBehindOptions) {}
 
   put(entry: PendingEntry): void {
     if (this.#closed) return;
@@ -135,7 +132,7 @@ export class WriteBehind implements TickTask {
   /** Whether everything that was put before is in the cache by the deadline. False at once while the cache is away. */
   sent(deadlineMs: number): Promise<boolean> {
     if (this.#pending.size === 0 && this.#inFlight.size === 0) return Promise.resolve(true);
-    if (this.#options.cache.state.status === 'down') return Promise.resolve(false);
+    if (this.options.cache.state.status === 'down') return Promise.resolve(false);
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#waiters.push({ number: this.#number, resolve });
     void this.#flush();
@@ -154,7 +151,7 @@ export class WriteBehind implements TickTask {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#flush();
-    for (const { entry } of this.#pending.values()) this.#options.onDropped(entry.room, 1);
+    for (const { entry } of this.#pending.values()) this.options.onDropped(entry.room, 1);
     this.#pending.clear();
   }
 
@@ -177,11 +174,11 @@ export class WriteBehind implements TickTask {
 
   /** The oldest goes first: what is new is asked for first. */
   #shrink(): void {
-    const { entries, bytes } = this.#options.limits;
+    const { entries, bytes } = this.options.limits;
     for (const [key, { entry }] of this.#pending) {
       if (this.#pending.size <= entries && this.#bytes <= bytes) return;
       this.#remove(key);
-      this.#options.onDropped(entry.room, 1);
+      this.options.onDropped(entry.room, 1);
     }
   }
 
@@ -227,11 +224,11 @@ export class WriteBehind implements TickTask {
     for (const [key, erasure] of this.#erasures) {
       const { keys, epoch } = erasure;
       try {
-        const { cache } = this.#options;
+        const { cache } = this.options;
         await cache.run(ERASE_GROUP, [keys.epoch, keys.members], [epoch, GROUP_MS], DEADLINE_MS);
       } catch (thrown) {
         if (thrown instanceof EngineAway) return false;
-        this.#options.onProblem(messageOf(thrown));
+        this.options.onProblem(messageOf(thrown));
       }
       if (this.#erasures.get(key) === erasure) this.#erasures.delete(key);
     }
@@ -247,7 +244,7 @@ export class WriteBehind implements TickTask {
       const written = await this.#send(batch.map(({ entry }) => entry));
       this.#inFlight = new Set();
       batch.forEach(({ entry }, i) => {
-        if (written[i] !== 'written') this.#options.onRefused(entry, written[i] === 'void');
+        if (written[i] !== 'written') this.options.onRefused(entry, written[i] === 'void');
       });
     } catch (thrown) {
       this.#inFlight = new Set();
@@ -255,8 +252,8 @@ export class WriteBehind implements TickTask {
         this.#putBack(batch);
         return false;
       }
-      for (const { entry } of batch) this.#options.onDropped(entry.room, 1);
-      this.#options.onProblem(messageOf(thrown));
+      for (const { entry } of batch) this.options.onDropped(entry.room, 1);
+      this.options.onProblem(messageOf(thrown));
     }
     this.#tellWaiters(true, batch.at(-1)!.number);
     return true;
@@ -275,7 +272,7 @@ export class WriteBehind implements TickTask {
   }
 
   async #send(batch: readonly PendingEntry[]): Promise<readonly Written[]> {
-    const { cache } = this.#options;
+    const { cache } = this.options;
     const written = new Map<PendingEntry, Written>();
     const plain = batch.filter(({ group }) => group === undefined);
     const asked: Promise<void>[] = [];

@@ -299,48 +299,44 @@ async function leftThere<Row extends ListedRow, Whole extends RowKey>(
 }
 
 class TableSide<Row extends ListedRow, Whole extends RowKey> {
-  readonly #table: MovedTable<Row, Whole>;
-  readonly #side: Side;
-  readonly #ahead: ClockAhead;
-
-  constructor(table: MovedTable<Row, Whole>, side: Side, ahead: ClockAhead) {
-    this.#table = table;
-    this.#side = side;
-    this.#ahead = ahead;
-  }
+  constructor(
+    private readonly table: MovedTable<Row, Whole>,
+    private readonly side: Side,
+    private readonly ahead: ClockAhead,
+  ) {}
 
   async count(): Promise<number> {
-    const { table } = this.#table;
-    if (!this.#side.has.has(table)) return 0;
+    const { table } = this.table;
+    if (!this.side.has.has(table)) return 0;
     const sql = `SELECT count(*) AS n FROM hopgate.${table}`;
-    const [row] = await this.#side.db.query<{ n: number }>(sql, [], LONG_MS);
+    const [row] = await this.side.db.query<{ n: number }>(sql, [], LONG_MS);
     return row!.n;
   }
 
   /** Times by the clock of this machine. */
   async *pages(): AsyncGenerator<readonly Row[]> {
-    const { table, order, listed } = this.#table;
-    if (!this.#side.has.has(table)) return;
-    const sql = `SELECT ${listed(this.#side.db)} FROM hopgate.${table} WHERE true`;
-    for await (const page of pagesOf<Row>(this.#side, sql, order)) {
+    const { table, order, listed } = this.table;
+    if (!this.side.has.has(table)) return;
+    const sql = `SELECT ${listed(this.side.db)} FROM hopgate.${table} WHERE true`;
+    for await (const page of pagesOf<Row>(this.side, sql, order)) {
       const now = Date.now();
-      yield page.map((row) => this.#timed(row, (at) => Math.min(now, at - this.#ahead.most)));
+      yield page.map((row) => this.#timed(row, (at) => Math.min(now, at - this.ahead.most)));
     }
   }
 
   #timed(row: Row, change: (time: number) => number): Row {
-    const { times = [] } = this.#table;
+    const { times = [] } = this.table;
     const changed = times.map((name) => [name, change(Number(row[name]))]);
     return { ...row, ...Object.fromEntries(changed) };
   }
 
   async read(rows: readonly Row[]): Promise<readonly Whole[]> {
-    const { read } = this.#table;
-    return read === undefined ? (rows as never as readonly Whole[]) : read(this.#side.db, rows);
+    const { read } = this.table;
+    return read === undefined ? (rows as never as readonly Whole[]) : read(this.side.db, rows);
   }
 
   have(keys: readonly RowKey[]) {
-    return this.#among(this.#side.db, this.#table.table, keys);
+    return this.#among(this.side.db, this.table.table, keys);
   }
 
   async #among(
@@ -349,11 +345,11 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
     keys: readonly RowKey[],
     fields: readonly string[] = [],
   ): Promise<ReadonlyMap<string, Readonly<Record<string, SqlValue>>>> {
-    if (table === undefined || keys.length === 0 || !this.#side.has.has(table)) return new Map();
+    if (table === undefined || keys.length === 0 || !this.side.has.has(table)) return new Map();
     const isNotes = table === 'moved_items';
     const rows = await inside.query<RowKey & Readonly<Record<string, SqlValue>>>(
       `SELECT ${['owner', 'id', ...fields].join(', ')} FROM hopgate.${table}
-         WHERE ${isNotes ? `kind = '${this.#table.name}' AND ` : ''}(owner, id) IN (VALUES ${rowPlaceholders(keys.length, 2)})`,
+         WHERE ${isNotes ? `kind = '${this.table.name}' AND ` : ''}(owner, id) IN (VALUES ${rowPlaceholders(keys.length, 2)})`,
       keys.flatMap(({ owner, id }) => [owner, id]),
       LONG_MS,
     );
@@ -363,9 +359,9 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
   /** @param rows times by the clock of this machine */
   async states(
     rows: readonly Row[],
-    inside: Pick<SqlDatabase, 'query'> = this.#side.db,
+    inside: Pick<SqlDatabase, 'query'> = this.side.db,
   ): Promise<readonly TargetState[]> {
-    const { table, compared, state, removed } = this.#table;
+    const { table, compared, state, removed } = this.table;
     const there = await this.#among(inside, table, rows, compared);
     const gone = await this.#among(inside, removed, rows);
     const moved = await this.#among(inside, 'moved_items', rows);
@@ -375,7 +371,7 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
       const theirs = there.get(key);
       if (theirs !== undefined) return state?.(row, theirs) ?? 'there';
       if (moved.has(key) || gone.has(key)) return 'removed';
-      const began = (row.began ?? 0) + this.#ahead.least;
+      const began = (row.began ?? 0) + this.ahead.least;
       const isErased = erasures.some(({ space, at }) => space === row.space && at >= began);
       return isErased ? 'erased' : 'missing';
     });
@@ -385,9 +381,9 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
     const found: { readonly space: string; readonly at: number }[] = [];
     const spaces = [...new Set(rows.flatMap(({ space }) => space ?? []))];
     if (spaces.length === 0) return found;
-    const { db, has } = this.#side;
+    const { db, has } = this.side;
     const tables = [
-      [this.#table.erased, 'space'],
+      [this.table.erased, 'space'],
       // This table is for all rooms, and in the database alone.
       [db.form === 'database' ? 'erasures' : undefined, 'name'],
     ] as const;
@@ -405,8 +401,8 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
    * @returns how many are new or changed
    */
   take(given: readonly MovedPair<Row, Whole>[], origin: string): Promise<number> {
-    const { name, sharedLocks = [], write } = this.#table;
-    const { db } = this.#side;
+    const { name, sharedLocks = [], write } = this.table;
+    const { db } = this.side;
     return db.transaction(
       async (inside) => {
         const states = await this.states(
@@ -417,7 +413,7 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
           .filter((_, at) => states[at] === 'missing')
           .map(({ listed, row }) => ({
             row,
-            listed: this.#timed(listed, (at) => at + this.#ahead.least),
+            listed: this.#timed(listed, (at) => at + this.ahead.least),
           }));
         const written = missing.length === 0 ? [] : await write(inside, missing, db);
         if (written.length === 0) return 0;
@@ -434,8 +430,8 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
 
   /** Keys that moves wrote. @param origin only those from this file, or to it */
   async *moved(origin: string): AsyncGenerator<readonly RowKey[]> {
-    if (!this.#side.has.has('moved_items')) return;
+    if (!this.side.has.has('moved_items')) return;
     const sql = "SELECT owner, id FROM hopgate.moved_items WHERE kind = $1 AND origin IN ($2, '')";
-    yield* pagesOf<RowKey>(this.#side, sql, ['owner', 'id'], [this.#table.name, origin]);
+    yield* pagesOf<RowKey>(this.side, sql, ['owner', 'id'], [this.table.name, origin]);
   }
 }

@@ -83,17 +83,15 @@ const ownTables = (sql: string): string => sql.replaceAll('hopgate.', '');
 class SqliteDatabase implements SqlDatabase {
   readonly form = 'file';
   readonly now = `CAST(unixepoch('subsec') * 1000 AS integer)`;
-  readonly #db: Database;
-  readonly #onClose: (() => void) | undefined;
   /** Statements as they were written, and as SQLite reads them. */
   readonly #texts = new Map<string, string>();
   /** Resolves with the transaction that is open: others must not get into it. */
   #open: Promise<void> | undefined;
 
-  constructor(db: Database, onClose?: () => void) {
-    this.#db = db;
-    this.#onClose = onClose;
-  }
+  constructor(
+    private readonly db: Database,
+    private readonly onClose?: () => void,
+  ) {}
 
   // Statements are handed on as `{ query }`.
   readonly query: SqlStatements['query'] = async <Row>(
@@ -116,8 +114,8 @@ class SqliteDatabase implements SqlDatabase {
   }
 
   close(): void {
-    this.#db.close();
-    this.#onClose?.();
+    this.db.close();
+    this.onClose?.();
   }
 
   async #within<T>(
@@ -126,23 +124,23 @@ class SqliteDatabase implements SqlDatabase {
     { overwrites = false, frees = false }: TransactionOptions = {},
   ): Promise<T> {
     while (this.#open !== undefined) await this.#open;
-    if (overwrites) this.#db.run('PRAGMA secure_delete = ON');
-    this.#db.run(begin);
+    if (overwrites) this.db.run('PRAGMA secure_delete = ON');
+    this.db.run(begin);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#open = promise;
     try {
       const result = await work({ query: async (sql, values = []) => this.#all(sql, values) });
-      this.#db.run('COMMIT');
+      this.db.run('COMMIT');
       // The write-ahead log still contains the rows.
-      if (overwrites) this.#db.run('PRAGMA wal_checkpoint(TRUNCATE)');
-      if (frees) this.#db.run(`PRAGMA incremental_vacuum(${FREED_PAGES})`);
+      if (overwrites) this.db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+      if (frees) this.db.run(`PRAGMA incremental_vacuum(${FREED_PAGES})`);
       return result;
     } catch (thrown) {
       // Some errors, a full disk among them, have undone everything already.
-      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+      if (this.db.inTransaction) this.db.run('ROLLBACK');
       throw thrown;
     } finally {
-      if (overwrites) this.#db.run('PRAGMA secure_delete = OFF');
+      if (overwrites) this.db.run('PRAGMA secure_delete = OFF');
       this.#open = undefined;
       resolve();
     }
@@ -155,6 +153,6 @@ class SqliteDatabase implements SqlDatabase {
       this.#texts.set(sql, text);
     }
     // As one list: thousands of arguments cost more than what is done with them.
-    return this.#db.query<Row, SqlValue[]>(text).all(values as never);
+    return this.db.query<Row, SqlValue[]>(text).all(values as never);
   }
 }

@@ -60,11 +60,7 @@ const FAILED: SpanStatus = { code: SpanStatusCode.ERROR };
 const NONE: readonly never[] = [];
 
 export class ExchangeSpans {
-  readonly #source: SpanSource;
-
-  constructor(source: SpanSource) {
-    this.#source = source;
-  }
+  constructor(private readonly source: SpanSource) {}
 
   /** Parents come first. */
   of(traced: TracedExchange): readonly ReadableSpan[] {
@@ -73,7 +69,7 @@ export class ExchangeSpans {
     const clock = Date.now() - performance.now();
     const ended = started + record.timings.total;
     const context = contextsOf(trace);
-    const span = (fields: SpanFields) => new FinishedSpan(this.#source, clock, fields);
+    const span = (fields: SpanFields) => new FinishedSpan(this.source, clock, fields);
     const spans: ReadableSpan[] = [
       span({
         name: `POST ${traced.path ?? ''}`.trimEnd(),
@@ -202,7 +198,7 @@ export class ExchangeSpans {
     const out: Attributes = {};
     for (const key in values) {
       const attribute = key as GenAiAttribute;
-      out[attributeName(attribute, this.#source.names)] = values[attribute];
+      out[attributeName(attribute, this.source.names)] = values[attribute];
     }
     return out;
   }
