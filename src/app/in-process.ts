@@ -2,7 +2,6 @@
 
 import type { Environment } from '../config/environment.ts';
 import type { SampleServices } from '../samples/in-process-gateway.ts';
-import { bisect, openSampleStore } from '../samples/index.ts';
 import type { CreateApp } from '../server/hopgate-app.ts';
 import { dispatch } from '../server/server.ts';
 import { SILENT } from '../telemetry/log.ts';
@@ -17,8 +16,6 @@ export function sampleServices(
   return {
     environment,
     protocols: CODECS,
-    samples: openSampleStore,
-    bisect,
     gateway: (options) => {
       const { app, close } = createApp({
         ...options,

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import { secretsIn } from '../config/secret.ts';
-import { openRecorder, type Recorder, type RecorderSettings } from '../samples/index.ts';
+import { openRecorder, type Recorder, type RecorderSettings } from '../samples/record/recorder.ts';
 import type { Retention } from '../samples/store/retention.ts';
 import { event, type Log } from '../telemetry/log.ts';
 

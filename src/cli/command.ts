@@ -10,7 +10,7 @@ import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Json } from '../lib/json/json.ts';
 import type { SampleServices } from '../samples/in-process-gateway.ts';
 import type { Engines } from '../state/engines/open-engines.ts';
-import type { MoveDirection, StateMove } from '../state/move/state-move.ts';
+import type { MoveDirection, StateMove } from '../state/move/paged-move.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {

@@ -5,10 +5,9 @@ import type { AuthKey } from '../config/sections/auth.ts';
 import type { SharedBudget } from '../config/sections/keys/budgets.ts';
 import { readKeySettings } from '../config/sections/keys/settings.ts';
 import type { KeyChange } from './key-records.ts';
-import type { LoadedSecret } from './loaded-keys.ts';
 import { makePrincipal } from './make-principal.ts';
 import type { Principal } from './principal.ts';
-import type { RunTimeKeys } from './run-time-keys.ts';
+import type { LoadedSecret, RunTimeKeys } from './run-time-keys.ts';
 import { isKeyText } from './secret-format.ts';
 
 /** The parts of a configuration on which keys depend. */

@@ -12,8 +12,7 @@ import {
 } from '../config/sections/keys/settings.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
-import type { ChainedEntry } from './audit-chain.ts';
-import { auditView, isoTime } from './audited-keys.ts';
+import { auditView, type ChainedEntry, isoTime } from './audit-chain.ts';
 import { hexOf, sha256 } from './directory.ts';
 import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
 import {

@@ -14,8 +14,11 @@ import {
   type ChainedEntry,
   type ChainFault,
   hashOf,
+  keyFault,
+  type LastEntry,
+  missingKey,
+  NO_SETTINGS,
 } from './audit-chain.ts';
-import { keyFault, type LastEntry, missingKey, NO_SETTINGS } from './audited-keys.ts';
 import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
 
 /** A change that was asked for with an `Idempotency-Key`: asked for again, it is not made again. */

@@ -3,11 +3,17 @@
 import { hostname } from 'node:os';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { KeyValue } from '../state/engines/engine.ts';
-import { type MovePass, pagedMove, type TargetState } from '../state/move/paged-move.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../state/move/state-move.ts';
+import {
+  type MoveComparison,
+  type MoveDirection,
+  type MovePass,
+  pagedMove,
+  type StateMove,
+  type TargetState,
+} from '../state/move/paged-move.ts';
 import { type MoveOptions, openSides, type Side } from '../state/move/table-move.ts';
 import { openSqliteToRead } from '../state/sql/sqlite.ts';
-import { auditView } from './audited-keys.ts';
+import { auditView } from './audit-chain.ts';
 import type { KeyChange, SecretRecord } from './key-records.ts';
 import { KeyStore, type PlannedChange } from './key-store.ts';
 import { KEY_FILE, KEYS_CHANNEL } from './run-time-keys.ts';

@@ -2,8 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { randomBase36 } from '../lib/text/ids.ts';
-import { type MovePass, pagedMove } from '../state/move/paged-move.ts';
-import type { StateMove } from '../state/move/state-move.ts';
+import { type MovePass, pagedMove, type StateMove } from '../state/move/paged-move.ts';
 import { type MoveOptions, openSides, pagesOf, type Side } from '../state/move/table-move.ts';
 import {
   placeholders,

@@ -6,9 +6,14 @@ import type { Bank, Drawn, Settlement } from './bank.ts';
 import { boundsAt } from './calendar.ts';
 import { Lease, type SentDraw, Session } from './lease.ts';
 import { ASK, after, type Need, type Source, unavailable } from './limit-state.ts';
-import type { LimitUsage, WindowLimit } from './limits.ts';
-import { type Clock, type LimitState, MAX_UNITS } from './limits.ts';
-import { Marks, type Reached } from './marks.ts';
+import {
+  type Clock,
+  type LimitState,
+  type LimitUsage,
+  MAX_UNITS,
+  type WindowLimit,
+} from './limits.ts';
+import { Marks, type Reached } from './notices.ts';
 
 /** A draw takes so many charges like the present one ahead, and at least this share of the window. */
 const CHARGES_AHEAD = 8;

@@ -11,8 +11,7 @@ import { DatabaseBank } from './database-bank.ts';
 import { openGuard } from './guard.ts';
 import { KeptLimits } from './kept-limits.ts';
 import type { Limits } from './limits.ts';
-import type { Reached } from './marks.ts';
-import { BudgetNotices } from './notices.ts';
+import { BudgetNotices, type Reached } from './notices.ts';
 import { ProcessLimits } from './process-limits.ts';
 import { budgetsReport, type OwnedBudget, usageReport } from './usage-report.ts';
 import {

@@ -19,7 +19,7 @@ import {
   Ticket,
   usagesOf,
 } from './limits.ts';
-import type { Reached } from './marks.ts';
+import type { Reached } from './notices.ts';
 import { RateState, SlotsState } from './rates.ts';
 
 export interface ProcessLimitsOptions {

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { Keeper } from '../state/journal/keeper.ts';
-import type { MoveComparison, StateMove } from '../state/move/state-move.ts';
+import type { MoveComparison, StateMove } from '../state/move/paged-move.ts';
 import { type MoveOptions, openSides, type Sides } from '../state/move/table-move.ts';
 import { rowPlaceholders, type SqlStatements } from '../state/sql/sql.ts';
 import { rowFrom } from './earlier-store.ts';

@@ -1,19 +1,20 @@
 /** The reports of the admin API about spend: usage over time, and the rows of single tries. */
 
 import { invalid } from '../conversation/errors.ts';
-import { usdOf } from '../lib/text/usd.ts';
-import { lostCosts, savedCosts } from './lost-caches.ts';
-import { readRowsQuery, spendCsv, spendPage } from './rows.ts';
-import type { SpendReader } from './schema.ts';
+import { usdOf, usdText } from '../lib/text/usd.ts';
+import { lostCosts, savedCosts } from './row-reports.ts';
+import { cell, readRowsQuery, spendCsv, spendPage } from './rows.ts';
+import { type SpendReader, SUM_COLUMNS } from './schema.ts';
 import {
   labelNames,
   readUsageQuery,
   totalOf,
+  type UsageGroup,
   type UsageNames,
+  type UsageQuery,
   usageBy,
   usageJson,
 } from './usage.ts';
-import { usageCsv } from './usage-csv.ts';
 
 /** What was spent, with everything that has ended here until now. */
 export interface SpendSource {
@@ -158,4 +159,32 @@ function streamOf(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
       await pieces.return(undefined);
     },
   });
+}
+
+/** RFC 4180; `cost_usd` is a plain decimal. */
+export function usageCsv(
+  { by, step }: UsageQuery,
+  groups: readonly UsageGroup[],
+  { nameOf }: UsageNames = {},
+): string {
+  const what = typeof by === 'object' ? `label.${by.label}` : by;
+  const counts = SUM_COLUMNS.filter((column) => column !== 'cost');
+  const named = by === 'key';
+  const head = [
+    ...(step === undefined ? [] : ['from']),
+    what,
+    ...(named ? ['key_name'] : []),
+    'cost_usd',
+    ...counts,
+  ];
+  const lines = groups.map(({ name, start, others, sums }) =>
+    [
+      ...(start === undefined ? [] : [new Date(start).toISOString()]),
+      cell(others ? '(others)' : name),
+      ...(named ? [cell(nameOf?.(name ?? '') ?? null)] : []),
+      usdText(sums.cost),
+      ...counts.map((column) => cell(sums[column])),
+    ].join(','),
+  );
+  return `${[head.map((title) => cell(title)).join(','), ...lines].join('\r\n')}\r\n`;
 }

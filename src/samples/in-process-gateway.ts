@@ -5,8 +5,6 @@ import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Principal } from '../keys/principal.ts';
-import type { BisectOptions, BisectReport } from './bisect/types.ts';
-import type { SampleStore } from './sample.ts';
 
 export interface InProcessGateway {
   /** Answers like the server; never rejects. */
@@ -30,12 +28,5 @@ export interface SampleServices {
   readonly environment: Environment;
   /** The three protocols, by name. */
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
-  /**
-   * The samples of a folder; `indexed`: a recorder of this process keeps the index in line. `fetch` brings bodies here
-   * that another replica recorded.
-   */
-  samples(root: string, indexed?: boolean, fetch?: SampleStore['fetch']): SampleStore;
-  /** The search for the smallest failing request. */
-  bisect(options: BisectOptions): Promise<BisectReport>;
   gateway(options: InProcessOptions): InProcessGateway;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { widthOf } from '../../src/cli/terminal.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { openRecorder } from '../../src/samples/index.ts';
+import { openRecorder } from '../../src/samples/record/recorder.ts';
 import { exchange, play, told } from '../samples/record/support.ts';
 import { createWorld, type World } from './world.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../../src/endpoints/batches/vendor-objects.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
 import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
-import type { MoveDirection } from '../../src/state/move/state-move.ts';
+import type { MoveDirection } from '../../src/state/move/paged-move.ts';
 import { tableMove } from '../../src/state/move/table-move.ts';
 import { openPostgres } from '../../src/state/sql/postgres.ts';
 import { openSqlite } from '../../src/state/sql/sqlite.ts';

@@ -18,16 +18,16 @@ import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
-import {
-  openRecorder,
-  openSampleStore,
-  type Recorder,
-  type RecorderOptions,
-} from '../../src/samples/index.ts';
 import { blankBody } from '../../src/samples/mask/blank-body.ts';
 import { BodyMask } from '../../src/samples/mask/body-mask.ts';
+import {
+  openRecorder,
+  type Recorder,
+  type RecorderOptions,
+} from '../../src/samples/record/recorder.ts';
 import { explainChanges } from '../../src/samples/replay/explain.ts';
 import type { SampleMeta } from '../../src/samples/sample.ts';
+import { openSampleStore } from '../../src/samples/store/sample-store.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from '../samples/record/support.ts';
 import { expectCpuBelow } from '../support/cpu-time.ts';
 import { expectLinear } from '../support/growth.ts';

@@ -8,7 +8,7 @@ import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { boundedError } from '../../src/conversation/error-size.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { type Json, parseJson } from '../../src/lib/json/json.ts';
-import { openRecorder } from '../../src/samples/index.ts';
+import { openRecorder } from '../../src/samples/record/recorder.ts';
 import { exchange, play, scratch, told } from '../samples/record/support.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 import { threadTime } from '../support/thread-time.ts';

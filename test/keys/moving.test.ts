@@ -10,7 +10,7 @@ import type { KeyStore } from '../../src/keys/key-store.ts';
 import { auditMove, keysMove } from '../../src/keys/move.ts';
 import { keysInDatabase, openKeyFile } from '../../src/keys/run-time-keys.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
-import type { MoveDirection } from '../../src/state/move/state-move.ts';
+import type { MoveDirection } from '../../src/state/move/paged-move.ts';
 import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 

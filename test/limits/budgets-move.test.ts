@@ -11,7 +11,7 @@ import type { Admission, WindowLimit } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import { LIMITS_SCHEMA, limitsTables } from '../../src/limits/schema.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
-import type { MoveDirection } from '../../src/state/move/state-move.ts';
+import type { MoveDirection } from '../../src/state/move/paged-move.ts';
 import { openStateFile } from '../../src/state/versioned-store.ts';
 import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
 import { LocalKeptLimits as KeptLimits } from '../support/local-limits.ts';

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Charge, Limit, Ticket, WindowLimit } from '../../src/limits/limits.ts';
-import type { Reached } from '../../src/limits/marks.ts';
+import type { Reached } from '../../src/limits/notices.ts';
 import { LocalKeptLimits as KeptLimits } from '../support/local-limits.ts';
 
 let folder: string;

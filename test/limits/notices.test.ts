@@ -1,8 +1,7 @@
 /** Warnings of budgets: logged once, sent to a webhook, tried again where that can help, and never a secret in the log. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Reached } from '../../src/limits/marks.ts';
-import { BudgetNotices, type NoticeBody } from '../../src/limits/notices.ts';
+import { BudgetNotices, type NoticeBody, type Reached } from '../../src/limits/notices.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { until } from '../support/until.ts';
 

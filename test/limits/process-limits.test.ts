@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { OwnBank, type TotalRows, type Totals } from '../../src/limits/bank.ts';
 import type { Charge, Limit, Refusal, Ticket, WindowLimit } from '../../src/limits/limits.ts';
-import type { Reached } from '../../src/limits/marks.ts';
+import type { Reached } from '../../src/limits/notices.ts';
 import { LocalLimits } from '../support/local-limits.ts';
 
 /** A clock that the test sets. */

@@ -15,7 +15,7 @@ import { fileStore, SpendStore } from '../../src/money/spend-store.ts';
 import { prune } from '../../src/money/spend-upkeep.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import type { Sql } from '../../src/state/engines/engine.ts';
-import type { MoveDirection } from '../../src/state/move/state-move.ts';
+import type { MoveDirection } from '../../src/state/move/paged-move.ts';
 import { openPostgres } from '../../src/state/sql/postgres.ts';
 import { HAS_POSTGRES, newDatabase } from '../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';

@@ -9,6 +9,7 @@ import fc from 'fast-check';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { FILE_TABLES } from '../../src/money/published-tables.ts';
 import { FileReader } from '../../src/money/reader.ts';
+import { usageCsv } from '../../src/money/reports.ts';
 import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
 import {
   ADDED,
@@ -21,7 +22,6 @@ import {
 import type { SpendRow, SpendTokens } from '../../src/money/spend.ts';
 import { fileStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy, usageJson } from '../../src/money/usage.ts';
-import { usageCsv } from '../../src/money/usage-csv.ts';
 import { putRows, spendRow } from '../support/spend-rows.ts';
 
 const DAY = 86_400_000;

@@ -6,11 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
 import type { SpendJournal } from '../../src/money/journal.ts';
-import type { SpendSource } from '../../src/money/reports.ts';
+import { type SpendSource, usageCsv } from '../../src/money/reports.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { labelsText } from '../../src/money/totals.ts';
 import { labelNames, readUsageQuery, usageBy } from '../../src/money/usage.ts';
-import { usageCsv } from '../../src/money/usage-csv.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
 import {
   HAS_BOUNCER,

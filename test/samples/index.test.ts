@@ -13,12 +13,13 @@ import {
 import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { runAtOnce } from '../../src/lib/loop/steps.ts';
-import { openRecorder, openSampleStore } from '../../src/samples/index.ts';
+import { openRecorder } from '../../src/samples/record/recorder.ts';
 import type { ExchangeOutcome } from '../../src/samples/recording.ts';
 import type { SampleFilter } from '../../src/samples/sample.ts';
 import { openIndex } from '../../src/samples/store/index-store.ts';
 import { reconcile } from '../../src/samples/store/reconcile.ts';
 import { DEFAULT_RETENTION, retain } from '../../src/samples/store/retention.ts';
+import { openSampleStore } from '../../src/samples/store/sample-store.ts';
 import { exchange, play, scratch, told } from './record/support.ts';
 
 let disk: ReturnType<typeof scratch>;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sql } from '../../src/state/engines/engine.ts';
 import type { PostgresDatabase } from '../../src/state/engines/postgres.ts';
-import type { StateMove } from '../../src/state/move/state-move.ts';
+import type { StateMove } from '../../src/state/move/paged-move.ts';
 import { type DatabaseServer, newDatabase, startPostgres } from './engines/database-servers.ts';
 
 const LONG = 20_000;

@@ -6,10 +6,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { batched } from '../../src/telemetry/batched-lines.ts';
 import { shortAgent } from '../../src/telemetry/client-name.ts';
 import { type ExchangeRecord, logExchange } from '../../src/telemetry/exchange.ts';
-import { createLog, event, type LogOptions, SILENT } from '../../src/telemetry/log.ts';
+import { batched, createLog, event, type LogOptions, SILENT } from '../../src/telemetry/log.ts';
 
 function capture(options: LogOptions = {}) {
   const lines: string[] = [];

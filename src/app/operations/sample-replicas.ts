@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
-import type { Recorder } from '../../samples/index.ts';
+import type { Recorder } from '../../samples/record/recorder.ts';
 import { RunningElsewhere } from '../../samples/replicas/running-elsewhere.ts';
 import { Sharing } from '../../samples/replicas/sharing.ts';
 import type { SampleMeta, SampleWatcher } from '../../samples/sample.ts';

@@ -11,7 +11,7 @@ import { auditMove, keysMove } from '../../keys/move.ts';
 import { budgetsMove } from '../../limits/budgets-move.ts';
 import { spendMove } from '../../money/move.ts';
 import { samplesMove } from '../../samples/replicas/move.ts';
-import type { StateMove } from '../../state/move/state-move.ts';
+import type { StateMove } from '../../state/move/paged-move.ts';
 import { tableMove } from '../../state/move/table-move.ts';
 import { vendorObjectsPath } from './vendor-objects.ts';
 

@@ -2,8 +2,7 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { usdText } from '../../lib/text/usd.ts';
-import { lostCosts } from '../../money/lost-caches.ts';
-import { requestCounts } from '../../money/requests.ts';
+import { lostCosts, requestCounts } from '../../money/row-reports.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
 import type { Sums } from '../../money/schema.ts';
 import {

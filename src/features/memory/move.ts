@@ -4,16 +4,19 @@ import { existsSync } from 'node:fs';
 import type { MemoryEvent } from '../../conversation/memory.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { ERASURES_LOCK, erasureTables, nameHash } from '../../state/erasures.ts';
-import { batchesOf, clockAhead, movedItems, originOf } from '../../state/move/moved-items.ts';
 import {
+  batchesOf,
+  clockAhead,
   leftOut,
   type MovePass,
+  movedItems,
+  originOf,
   outdatedFile,
   pagedMove,
+  type StateMove,
   sealedElsewhere,
   type TargetState,
 } from '../../state/move/paged-move.ts';
-import type { StateMove } from '../../state/move/state-move.ts';
 import {
   keyOf,
   openSides,

@@ -1,6 +1,6 @@
 /** Moves stored responses between the file of a machine and the database of all replicas. */
 
-import type { StateMove } from '../../state/move/state-move.ts';
+import type { StateMove } from '../../state/move/paged-move.ts';
 import {
   type ListedRow,
   type MovedTable,

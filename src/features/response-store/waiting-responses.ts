@@ -1,9 +1,8 @@
 /** Responses that wait in a file of this machine while the database is away. The oldest are written first. */
 
 import { existsSync, rmSync } from 'node:fs';
-import { batchesOf } from '../../state/move/moved-items.ts';
-import { openSqlite } from '../../state/sql/sqlite.ts';
-import { openSource } from '../../state/sql/sqlite-source.ts';
+import { batchesOf } from '../../state/move/paged-move.ts';
+import { openSource, openSqlite } from '../../state/sql/sqlite.ts';
 import { ResponseTables } from './response-tables.ts';
 import { RESPONSES } from './schema.ts';
 import { type ResponseRow, type RowKey, rowOf } from './stored-response.ts';

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { causeText, findCause, movedPointer } from './cause.ts';
 import { applyCut, type Cut, NOTHING_CUT } from './cut.ts';
-import { sizeOf } from './message-units.ts';
 import { type Candidate, search } from './search.ts';
 import type { BisectOptions, BisectReport, Verdict } from './types.ts';
+import { sizeOf } from './units.ts';
 
 /** Times that the whole request is sent first, to learn whether it is flaky; of a refusal, once. */
 const CALIBRATE = 3;

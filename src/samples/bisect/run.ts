@@ -1,20 +1,28 @@
 /** Bisects a recorded request: finds the smallest request that fails the same way, and stores it as a sample. */
 
-import { createHash } from 'node:crypto';
+import { appendFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Codec } from '../../codecs/codec.ts';
 import type { Config } from '../../config/config.ts';
 import type { Principal } from '../../keys/principal.ts';
-import type { JsonObject } from '../../lib/json/json.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { runAtOnce } from '../../lib/loop/steps.ts';
-import type { SampleServices } from '../in-process-gateway.ts';
+import type { InProcessGateway, SampleServices } from '../in-process-gateway.ts';
 import { checkRecorded, checkTarget } from '../replay/known-target.ts';
-import { type AnswerFailure, outcomeOf, type RequestOutcome } from '../replay/outcome.ts';
+import {
+  type AnswerFailure,
+  outcomeOf,
+  type RequestOutcome,
+  sameFailure,
+} from '../replay/outcome.ts';
+import { type SendableRequest, type SendResult, send } from '../replay/send.ts';
 import { probeConfig } from '../replay/settings.ts';
 import { bodyOf, type ReplaySource, withModel } from '../replay/source.ts';
 import type { SampleStore } from '../sample.ts';
-import { Prober } from './prober.ts';
-import { BisectProgress } from './progress.ts';
-import type { BisectReport, ProbeReport } from './types.ts';
+import { openSampleStore } from '../store/sample-store.ts';
+import { bisect, keyOf } from './minimize.ts';
+import type { BisectReport, ProbeReport, Verdict } from './types.ts';
 
 /** Requests that are sent before more are asked for. */
 export const DEFAULT_BUDGET = 20;
@@ -93,7 +101,7 @@ export async function bisection(
   if (known > 0) options.onResume?.(known);
   let report: BisectReport;
   try {
-    report = await tools.bisect({
+    report = await bisect({
       body,
       protocol: source.protocol,
       budget,
@@ -111,7 +119,7 @@ export async function bisection(
   } finally {
     await gateway.close();
   }
-  const stored = storeSamples(options, progress, report, tools);
+  const stored = storeSamples(options, progress, report);
   if (report.result !== 'partial') progress.remove();
   return { report, samples: stored, wanted: prober.wanted, other: prober.other };
 }
@@ -146,17 +154,13 @@ function bytesToSend(
 /** Statuses of a request that the vendor will never accept. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 405, 413, 415, 422]);
 
-const keyOf = (body: JsonObject) =>
-  createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);
-
 /** Stores both requests as samples, with the recordings of their probes. */
 function storeSamples(
   { store, source, as }: BisectionOptions,
   progress: BisectProgress,
   report: BisectReport,
-  tools: SampleServices,
 ): StoredSamples {
-  const probes = tools.samples(progress.samples);
+  const probes = openSampleStore(progress.samples);
   const copySample = (id: string | undefined, about: string): string | null => {
     const meta = id === undefined ? undefined : probes.find(id);
     if (meta === undefined) return null;
@@ -178,5 +182,118 @@ function storeSamples(
     };
   } finally {
     probes.close();
+  }
+}
+
+export class BisectProgress {
+  /** Verdicts of earlier runs, by the key of the candidate. */
+  readonly known: ReadonlyMap<string, readonly Verdict[]>;
+  /** Folder in which its requests are recorded. */
+  readonly samples: string;
+  readonly #folder: string;
+  readonly #path: string;
+  /** Request ids of the latest probes, by key and verdict. */
+  readonly #ids = new Map<string, string>();
+
+  /**
+   * @param folder of all bisections
+   * @param what identifies the run: body, target, whether it is repaired
+   */
+  constructor(folder: string, what: readonly unknown[], fresh: boolean) {
+    this.#folder = join(folder, keyOf(what));
+    this.#path = join(this.#folder, 'probes.jsonl');
+    this.samples = join(this.#folder, 'samples');
+    if (fresh) this.remove();
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const known = new Map<string, Verdict[]>();
+    for (const line of read(this.#path).split('\n')) {
+      // The last line of a killed run may be incomplete.
+      const probe = tryParse(line);
+      if (!isObject(probe)) continue;
+      const [key, verdict] = [String(probe.key), probe.verdict as Verdict];
+      known.set(key, [...(known.get(key) ?? []), verdict]);
+      this.#ids.set(`${key} ${verdict}`, String(probe.id));
+    }
+    this.known = known;
+  }
+
+  add(key: string, verdict: Verdict, id: string): void {
+    this.#ids.set(`${key} ${verdict}`, id);
+    appendFileSync(this.#path, `${JSON.stringify({ key, verdict, id })}\n`, { mode: 0o600 });
+  }
+
+  /** The request id of the latest probe with this verdict. */
+  idOf(key: string, verdict: Verdict): string | undefined {
+    return this.#ids.get(`${key} ${verdict}`);
+  }
+
+  /** Removes everything from the disk. */
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+export interface ProberOptions {
+  readonly gateway: InProcessGateway;
+  readonly protocol: Codec;
+  readonly like: Omit<SendableRequest, 'body'>;
+  /** The bytes to send for a candidate. */
+  readonly bytes: (body: JsonObject) => Uint8Array;
+  /** The failure to reproduce; undefined: the first one that occurs. */
+  readonly recorded: RequestOutcome | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Longest pause after a rate limit, in seconds. */
+const MAX_PAUSE = 30;
+const MAX_PAUSES = 4;
+
+export class Prober {
+  readonly #options: ProberOptions;
+  /** The latest answer. */
+  last: SendResult | undefined;
+  /** The failure to reproduce, once it is known. */
+  wanted: RequestOutcome | undefined;
+  /** A failure of another kind, the first one seen. */
+  other: RequestOutcome | undefined;
+
+  constructor(options: ProberOptions) {
+    this.#options = options;
+    this.wanted = options.recorded;
+  }
+
+  async probe(body: JsonObject): Promise<Verdict> {
+    const bytes = this.#options.bytes(body);
+    const sent = await sendWaitingOutLimits(this.#options, bytes, this.wanted?.status === 429);
+    this.last = sent;
+    if (sent.failure === undefined) return 'passes';
+    this.wanted ??= sent;
+    if (sameFailure(this.wanted, sent)) return 'same';
+    this.other ??= sent;
+    return 'other';
+  }
+}
+
+/** A rate limit says nothing about the candidate: waits and sends it again. */
+async function sendWaitingOutLimits(
+  options: ProberOptions,
+  body: Uint8Array,
+  limited: boolean,
+): Promise<SendResult> {
+  const { gateway, protocol, like, signal } = options;
+  for (let pause = 1; ; pause++) {
+    const sent = await send(gateway, protocol, { ...like, body }, signal);
+    if (limited || sent.status !== 429 || pause > MAX_PAUSES) return sent;
+    await sleep(Math.min(MAX_PAUSE, sent.retryAfter ?? 2 ** pause) * 1000, undefined, {
+      signal,
+    });
   }
 }

@@ -5,18 +5,24 @@ import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { partsOf, valueAt } from '../../lib/json/pointer.ts';
 import { ddmin } from '../../lib/text/ddmin.ts';
 import { applyCut, type Cut, isGone, leaveOut, replace } from './cut.ts';
-import { halves, type LongText, longTexts } from './long-texts.ts';
-import {
-  type CutUnit,
-  historyKey,
-  listOf,
-  type MessageUnit,
-  messageUnits,
-  withUser,
-} from './message-units.ts';
-import { blockUnits, extraUnits, fieldUnits, needsTool, toolUnits } from './part-units.ts';
-import { memberUnits } from './schema-units.ts';
 import type { Verdict } from './types.ts';
+import {
+  blockUnits,
+  type CutUnit,
+  extraUnits,
+  fieldUnits,
+  halves,
+  historyKey,
+  type LongText,
+  listOf,
+  longTexts,
+  type MessageUnit,
+  memberUnits,
+  messageUnits,
+  needsTool,
+  toolUnits,
+  withUser,
+} from './units.ts';
 
 export interface Candidate {
   readonly cut: Cut;

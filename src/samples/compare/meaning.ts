@@ -5,9 +5,19 @@ import type { Conversation, ProtocolName, Settings } from '../../conversation/ty
 import { canonicalText, type Json } from '../../lib/json/json.ts';
 import type { Change } from '../../lib/json/json-diff.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
+import { pointersIn } from '../../lib/json/pointer.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 import { pairEqual } from '../../lib/text/text-diff.ts';
+import {
+  contextOf,
+  EMPTY,
+  type ReadingParts,
+  readableBody,
+  readReply,
+  readRequest,
+} from '../decode/decode-body.ts';
 import { type PlacedRule, placedRules, rulesBehind } from '../replay/explain.ts';
+import type { SampleMeta, SampleStore } from '../sample.ts';
 import type { MeaningChange, MeaningDiff, MeaningPart } from './types.ts';
 import {
   instructions,
@@ -307,5 +317,52 @@ class RuleFinder {
   /** Rules that explained nothing so far. */
   get others(): readonly string[] {
     return [...this.#names].filter((name) => !this.#told.has(name));
+  }
+}
+
+/** Greatest depth of a node of a conversation in its body. */
+const MAX_DEPTH = 12;
+
+const isRequest = (stage: string) => stage.endsWith('request');
+
+/** Undefined where a body cannot be decoded, or one is a request and the other an answer. */
+export function* stageMeaning(
+  store: SampleStore,
+  meta: SampleMeta,
+  a: string,
+  b: string,
+  parts: ReadingParts,
+): Steps<MeaningDiff | undefined> {
+  if (isRequest(a) !== isRequest(b)) return undefined;
+  const left = yield* sideOf(store, meta, a, parts);
+  const right = yield* sideOf(store, meta, b, parts);
+  if (left === undefined || right === undefined) return undefined;
+  return yield* compareMeaning(left, right, meta.notes, !isRequest(a));
+}
+
+function* sideOf(
+  store: SampleStore,
+  meta: SampleMeta,
+  stage: string,
+  parts: ReadingParts,
+): Steps<Side | undefined> {
+  try {
+    const body = readableBody(store, meta, stage);
+    const { protocol } = body;
+    if (isRequest(stage)) {
+      const { conversation, value, problem } = yield* readRequest(body, parts);
+      if (value === undefined || (problem !== undefined && conversation === EMPTY))
+        return undefined;
+      return { protocol, conversation, places: yield* pointersIn(value, MAX_DEPTH) };
+    }
+    const context = yield* contextOf(store, meta, body, parts);
+    const { reply, problem } = yield* readReply(body, context, parts);
+    if (problem !== undefined) return undefined;
+    const turns = [{ role: 'assistant', blocks: reply.blocks }] as const;
+    const conversation = { ...EMPTY, model: reply.model, turns };
+    return { protocol, conversation, places: new Map(), finish: reply.finish };
+  } catch {
+    // A body that no codec reads is compared as JSON only.
+    return undefined;
   }
 }

@@ -1,8 +1,9 @@
 /** Decodes a recorded body with the codec of its protocol: a request as a conversation, an answer as a reply. */
 
 import type { StreamDecoder, UpstreamContext } from '../../codecs/codec.ts';
-import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
+import { asGatewayError, GatewayError, invalid } from '../../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../../conversation/events.ts';
+import { protocolOf } from '../../conversation/models/endpoint-names.ts';
 import { Notes } from '../../conversation/notes.ts';
 import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { NO_PROFILE } from '../../conversation/target.ts';
@@ -12,8 +13,7 @@ import { bodyPieces } from '../../lib/json/body-pieces.ts';
 import { type Json, parseJson } from '../../lib/json/json.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
-import type { SampleError, SampleMeta, SampleStore } from '../sample.ts';
-import { type ReadableBody, readableBody } from './readable-body.ts';
+import type { SampleError, SampleMeta, SampleStage, SampleStore } from '../sample.ts';
 
 export interface ReadingParts extends Pick<SampleServices, 'protocols'> {
   /** Repairs a raw body so that the decoder of its protocol accepts it. */
@@ -212,4 +212,54 @@ function* foldStream(
   // A cut stream may stop inside a block: its text so far is shown.
   if (open !== undefined) fold.push({ type: 'block-stop', index: open });
   return { reply: fold.reply, complete: fold.complete, problem };
+}
+
+/** Largest body that is decoded; larger ones can only be shown raw. */
+const READABLE = 8 * 2 ** 20;
+
+export interface ReadableBody {
+  readonly stageInfo: SampleStage;
+  readonly bytes: Uint8Array;
+  readonly protocol: ProtocolName;
+  readonly sse: boolean;
+}
+
+/** @throws GatewayError not_found for an unknown stage */
+export function requireStage(meta: SampleMeta, stage: string): SampleStage {
+  const stageInfo = meta.edges.find((one) => one.stage === stage);
+  if (stageInfo !== undefined) return stageInfo;
+  throw new GatewayError('not_found', `${meta.id} has no stage "${stage.slice(0, 100)}".`);
+}
+
+/** A body to decode. @throws GatewayError not_found, too_large */
+export function readableBody(store: SampleStore, meta: SampleMeta, stage: string): ReadableBody {
+  const stageInfo = requireStage(meta, stage);
+  if (stageInfo.bytes > READABLE) {
+    throw new GatewayError(
+      'too_large',
+      `This body of ${stageInfo.bytes} bytes is too large to decode: it can only be shown raw.`,
+    );
+  }
+  const atClient = stage.startsWith('client-');
+  const entry = protocolOf(meta.entry);
+  const protocol = atClient ? entry : (stageInfo.protocol ?? meta.provider_protocol ?? entry);
+  if (protocol === undefined) {
+    throw invalid(`A body of the endpoint ${meta.entry} can only be shown raw.`);
+  }
+  return {
+    stageInfo,
+    bytes: stageBytes(store, meta, stage),
+    protocol,
+    sse: stageInfo.file.endsWith('.sse'),
+  };
+}
+
+/** The body of a stage. @throws GatewayError not_found */
+export function stageBytes(store: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
+  const bytes = store.read(meta, stage);
+  if (bytes === undefined) {
+    const names = meta.edges.map((stageInfo) => stageInfo.stage).join(', ');
+    throw new GatewayError('not_found', `${meta.id} has no stage "${stage}". It has: ${names}.`);
+  }
+  return bytes;
 }

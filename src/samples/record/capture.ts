@@ -9,7 +9,6 @@ import type { Linked } from '../../lib/loop/linked-list.ts';
 import { type HashedName, nameHash } from '../../state/erasures.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
-import { round, sampleError } from '../meta-values.ts';
 import type {
   ExchangeOutcome,
   HopRecording,
@@ -19,7 +18,14 @@ import type {
   ToolRun,
 } from '../recording.ts';
 import type { SampleToolRun } from '../sample.ts';
-import { type Masking, StageBody, type StageFacts, type UnmaskedFacts } from './stage-body.ts';
+import {
+  type Masking,
+  round,
+  StageBody,
+  type StageFacts,
+  sampleError,
+  type UnmaskedFacts,
+} from './stage-body.ts';
 import type { Queued, QueuePlace } from './write-queue.ts';
 
 /**

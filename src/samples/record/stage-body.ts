@@ -1,11 +1,13 @@
 /** The body of one stage on its way to disk: chunks wait unchanged and are masked when they are written. */
 
+import type { GatewayError } from '../../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
+import { cutWords } from '../../lib/text/printable-text.ts';
 import { type BlankedContent, blankBodyInSteps } from '../mask/blank-body.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import type { Patch } from '../mask/split-mask.ts';
-import type { SampleStage } from '../sample.ts';
+import type { SampleError, SampleStage } from '../sample.ts';
 import { fileName } from '../store/sample-files.ts';
 
 /** What is known of a stage beside its bytes; it goes into the meta file. */
@@ -249,4 +251,22 @@ export class ChunkTimings {
     if (this.#times.length < 2) return '';
     return this.#times.map((ms, i) => `${Math.round(ms)}:${this.#bytes[i]}`).join(' ');
   }
+}
+
+// The recorded body holds the whole text.
+const MAX_ERROR_CHARACTERS = 16_384;
+
+/** Milliseconds to two decimals. */
+export const round = (ms: number) => Math.round(ms * 100) / 100;
+
+/** An error as a meta file holds it; long texts are cut. */
+export function sampleError(error: GatewayError): SampleError {
+  const { kind, status, code } = error;
+  const message = cutWords(error.message, MAX_ERROR_CHARACTERS);
+  return {
+    kind,
+    message,
+    status,
+    ...(code !== undefined && { code: cutWords(code, MAX_ERROR_CHARACTERS) }),
+  };
 }

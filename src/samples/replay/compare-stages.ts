@@ -4,8 +4,7 @@ import { GatewayError } from '../../conversation/errors.ts';
 import { type Json, tryParse } from '../../lib/json/json.ts';
 import { diffSteps } from '../../lib/json/json-diff.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
-import { framesOf, jsonSteps } from '../decode/decode-body.ts';
-import { stageBytes } from '../decode/readable-body.ts';
+import { framesOf, jsonSteps, stageBytes } from '../decode/decode-body.ts';
 import type { ExplainedChange, SampleMeta, SampleStore } from '../sample.ts';
 import { placedRules, rulesBehind } from './explain.ts';
 

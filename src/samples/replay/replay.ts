@@ -2,10 +2,9 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
-import { answerText } from './answer-text.ts';
 import { checkReplay, countRuns, KEEP, type ReplayOptions } from './check-replay.ts';
 import { costAt, type Prices, pricesOf } from './cost.ts';
-import { type CompleteAnswer, outcomeOf } from './outcome.ts';
+import { answerText, type CompleteAnswer, outcomeOf } from './outcome.ts';
 import {
   type Comparison,
   compareRuns,

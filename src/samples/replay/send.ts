@@ -5,8 +5,7 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { percentDecoded } from '../../lib/text/printable-text.ts';
 import type { InProcessGateway } from '../in-process-gateway.ts';
-import { answerText } from './answer-text.ts';
-import { outcomeOf, type RequestOutcome } from './outcome.ts';
+import { answerText, outcomeOf, type RequestOutcome } from './outcome.ts';
 
 export interface SendableRequest {
   readonly protocol: ProtocolName;

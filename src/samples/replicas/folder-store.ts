@@ -7,15 +7,14 @@ import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
-import { openSource } from '../../state/sql/sqlite-source.ts';
+import { openSource } from '../../state/sql/sqlite.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import { openPrivate, openStateFile } from '../../state/versioned-store.ts';
 import type { SampleMeta, SampleRow, SharedBodies } from '../sample.ts';
-import { putUnerased } from '../store/erase-space.ts';
 import { openIndex, type SampleIndexFile } from '../store/index-store.ts';
 import { rowOf } from '../store/meta.ts';
 import { readMeta, readWhole } from '../store/read-meta.ts';
-import { removeFiles } from '../store/retention.ts';
+import { putUnerased, removeFiles } from '../store/retention.ts';
 import {
   ENTRIES,
   entryFolder,

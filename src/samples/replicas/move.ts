@@ -5,15 +5,17 @@ import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import type { Objects, Sql } from '../../state/engines/engine.ts';
 import { erasureTables, isErased } from '../../state/erasures.ts';
-import { clockAhead, tablesThere } from '../../state/move/moved-items.ts';
 import {
+  clockAhead,
   leftOut,
+  type MoveDirection,
   type MovePass,
   pagedMove,
+  type StateMove,
   sealedElsewhere,
   type TargetState,
+  tablesThere,
 } from '../../state/move/paged-move.ts';
-import type { MoveDirection, StateMove } from '../../state/move/state-move.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';

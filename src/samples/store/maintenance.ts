@@ -6,11 +6,10 @@ import { join } from 'node:path';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import type { HashedName } from '../../state/erasures.ts';
 import type { SampleMeta } from '../sample.ts';
-import { eraseSpace, putUnerased } from './erase-space.ts';
 import { onIndexRebuilt, openIndex, type SampleIndexFile } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { type ReconcileOptions, reconcile } from './reconcile.ts';
-import { isFull, overdue, type Retention, retain } from './retention.ts';
+import { eraseSpace, isFull, overdue, putUnerased, type Retention, retain } from './retention.ts';
 import { ENTRIES } from './sample-files.ts';
 
 export interface MaintenanceOptions {

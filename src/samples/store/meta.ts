@@ -4,9 +4,8 @@ import { summarize } from '../../conversation/notes.ts';
 import { targetName } from '../../conversation/target.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';
 import { MetaMask, masksNothing } from '../mask/meta-mask.ts';
-import { round, sampleError } from '../meta-values.ts';
 import type { Capture } from '../record/capture.ts';
-import type { StageBody } from '../record/stage-body.ts';
+import { round, type StageBody, sampleError } from '../record/stage-body.ts';
 import {
   clientLeft,
   type SampleMeta,

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 import type { SampleMeta, SampleRow } from '../sample.ts';
-import { putUnerased } from './erase-space.ts';
 import type { SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { readMeta } from './read-meta.ts';
+import { putUnerased } from './retention.ts';
 import {
   addFile,
   changedAt,

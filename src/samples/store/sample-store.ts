@@ -6,12 +6,12 @@ import { GatewayError } from '../../conversation/errors.ts';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { runAtOnce } from '../../lib/loop/steps.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../sample.ts';
-import { eraseSpace } from './erase-space.ts';
 import { exportSample, importSample } from './export-import.ts';
 import { memoryIndex, openIndex, type SampleIndex } from './index-store.ts';
 import { rowOf } from './meta.ts';
 import { readMeta, readWhole } from './read-meta.ts';
 import { reconcile } from './reconcile.ts';
+import { eraseSpace } from './retention.ts';
 import { ENTRIES, filesOf, isId } from './sample-files.ts';
 
 /** Rows of one query of {@link SampleStore.pages}. */

@@ -1,7 +1,9 @@
-/** A move reads its source in pages, compares each page with the target, and writes the missing items. */
+/** Moves one kind of state between the files of a machine and the shared engines, page by page, each item once. */
 
-import type { EngineName } from '../engines/engine.ts';
-import type { MoveComparison, StateMove } from './state-move.ts';
+import { hostname } from 'node:os';
+import type { EngineName, Sql } from '../engines/engine.ts';
+import { nameHash } from '../erasures.ts';
+import { type Prepared, prepared } from '../sql/migrations.ts';
 
 /**
  * An item of the source in the target:
@@ -124,4 +126,108 @@ export async function outdatedFile<Key>(
   } finally {
     await there.close();
   }
+}
+
+/** `form`: the item at that time, where it can change. `origin`: the file that it came from. */
+const MIGRATIONS = [
+  `CREATE TABLE hopgate.moved_items (
+  kind text NOT NULL, owner text NOT NULL, id text NOT NULL, form text NOT NULL, origin text NOT NULL,
+  PRIMARY KEY (kind, owner, id)
+)
+CREATE INDEX moved_items_origin ON hopgate.moved_items (kind, origin, owner, id)`,
+];
+
+/** The table is there once this has resolved. */
+export const movedItems = (database: Sql): Prepared => prepared(database, 'moves', MIGRATIONS);
+
+const READ_MS = 10_000;
+
+/** Which file it is, on which machine: a hash. */
+export const originOf = (path: string): string => nameHash(`${hostname()}\n${path}`).slice(0, 32);
+
+/** These tables of the schema `hopgate`, as far as they are there. @throws EngineAway */
+export async function tablesThere(
+  database: Sql,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await database.query<{ name: string }>(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'hopgate' AND tablename = ANY($1::text[])",
+    [names],
+    READ_MS,
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Milliseconds by which the database's clock is ahead of this one's: at least, and at most. */
+export interface ClockAhead {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** @throws EngineAway */
+export async function clockAhead(database: Sql): Promise<ClockAhead> {
+  const before = Date.now();
+  const [row] = await database.query<{ now: number }>(
+    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
+    [],
+    READ_MS,
+  );
+  return { least: row!.now - Date.now(), most: row!.now - before };
+}
+
+/** Lists of at most so many items and so many bytes together; a larger item is a list of its own. */
+export function* batchesOf<Item extends { readonly bytes: number }>(
+  items: readonly Item[],
+  mostItems: number,
+  mostBytes: number,
+): Generator<readonly Item[]> {
+  let batch: Item[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    if (batch.length === mostItems || (batch.length > 0 && bytes + item.bytes > mostBytes)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(item);
+    bytes += item.bytes;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+export type MoveDirection = 'engines' | 'embedded';
+
+/** Both sides of a move, compared. */
+export interface MoveComparison {
+  /** Items of the source. */
+  readonly items: number;
+  /** Items that the target lacks, or has in an older form: a copy writes them. */
+  readonly missing: number;
+  /** Items that differ, and neither side is known to be older: a copy leaves them as they are. */
+  readonly conflicts: number;
+  /** Sentences for people. */
+  readonly notes?: readonly string[];
+}
+
+/**
+ * One kind of state. A move copies and never removes: the source stays as it is. Both sides may be in use meanwhile.
+ *
+ * Each item is copied whole or not at all, and only once, however often a copy is cut and begun again.
+ */
+export interface StateMove {
+  /** Its name for people: `keys`, `budgets` … */
+  readonly name: string;
+  /** One item of it: `key`, `window` … */
+  readonly item: string;
+  readonly engine: EngineName;
+  /** A gateway with engines copies it, too: nobody has to be reminded. */
+  readonly byItself?: boolean;
+  /** Writes nothing, neither files nor tables. Rejects where a side cannot be read. */
+  compare(): Promise<MoveComparison>;
+  /**
+   * Copies items that {@link compare} calls missing, in batches.
+   * @param onProgress how many items were gone through so far, of how many
+   * @returns how many were written
+   */
+  copy(onProgress: (done: number, all: number) => void): Promise<number>;
 }

@@ -17,16 +17,21 @@ import {
 } from '../sql/sql.ts';
 import { openSqlite, openSqliteToRead, type SqliteOptions } from '../sql/sqlite.ts';
 import { AS_IT_IS, type TextSeal } from '../text-seal.ts';
-import { batchesOf, type ClockAhead, clockAhead, movedItems, originOf } from './moved-items.ts';
 import {
+  batchesOf,
+  type ClockAhead,
+  clockAhead,
   leftOut,
+  type MoveDirection,
   type MovePass,
+  movedItems,
+  originOf,
   outdatedFile,
   pagedMove,
+  type StateMove,
   sealedElsewhere,
   type TargetState,
 } from './paged-move.ts';
-import type { MoveDirection, StateMove } from './state-move.ts';
 
 export interface MoveOptions {
   readonly database: Sql;

@@ -1,12 +1,12 @@
 /** The SQLite driver: a file of this machine, by calls that end at once. */
 
 import type { Database } from 'bun:sqlite';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bringUpToDate, type Migration, openStateFile } from '../versioned-store.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
+import { bringUpToDate, type Migration, openStateFile, openUnchanged } from '../versioned-store.ts';
 import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue, TransactionOptions } from './sql.ts';
-import { openSource } from './sqlite-source.ts';
 
 export interface SqliteOptions {
   readonly path: string;
@@ -154,5 +154,42 @@ class SqliteDatabase implements SqlDatabase {
     }
     // As one list: thousands of arguments cost more than what is done with them.
     return this.db.query<Row, SqlValue[]>(text).all(values as never);
+  }
+}
+
+/** Another process may write meanwhile. */
+const BUSY_MS = 5000;
+
+/** A file that is there, and the number of its schema. */
+export interface SourceFile {
+  readonly db: Database;
+  readonly version: number;
+}
+
+/**
+ * @param newest the newest schema that can be read
+ * @returns undefined where there is no file, or nothing in it yet
+ * @throws Error with a message for people where a newer version made the file, or it cannot be read
+ */
+export function openSource(path: string, newest: number): SourceFile | undefined {
+  if (!existsSync(path)) return undefined;
+  let db: Database | undefined;
+  try {
+    db = openUnchanged(path, BUSY_MS);
+    const { version } = db
+      .query<{ version: number }, []>('SELECT user_version AS version FROM pragma_user_version')
+      .get()!;
+    if (version > newest) {
+      throw new Error(
+        `a newer version of hopgate made it (schema ${version}, this one knows ${newest})`,
+      );
+    }
+    if (version > 0) return { db, version };
+    db.close();
+    return undefined;
+  } catch (thrown) {
+    db?.close();
+    const why = messageOf(thrown);
+    throw new Error(`${path} cannot be read: ${why}`, { cause: thrown });
   }
 }

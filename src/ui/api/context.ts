@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.ts';
 import type { RecentSamples } from '../../samples/record/recent.ts';
 import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
 import type { SampleStore, SampleWatcher } from '../../samples/sample.ts';
+import { openSampleStore } from '../../samples/store/sample-store.ts';
 import type { Recorded } from './bodies/said.ts';
 import type { Viewer } from './guard.ts';
 import { createJobs, type Jobs } from './jobs/jobs.ts';
@@ -59,8 +60,8 @@ export class ApiContext {
   /** The exchanges on disk and in memory; opened at the first use. */
   get store(): SampleStore {
     if (this.#store === undefined) {
-      const { samples, root, replicas } = this.options;
-      const disk = samples(root, true, replicas && ((meta) => replicas.fetch(meta)));
+      const { root, replicas } = this.options;
+      const disk = openSampleStore(root, true, replicas && ((meta) => replicas.fetch(meta)));
       this.#store = withRecent(disk, this.#recent, () => this.prices);
     }
     return this.#store;

@@ -4,9 +4,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { tryParse } from '../../lib/json/json.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
-import { costAt, type Prices, usageCounted } from '../../samples/replay/cost.ts';
+import { costAt, type Prices, rateTable, usageCounted } from '../../samples/replay/cost.ts';
 import { checkGlob, FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
-import { rateTable } from '../../samples/replay/rate-table.ts';
 import {
   SAMPLE_SORTS,
   type SampleFilter,

@@ -10,7 +10,7 @@ import { type Embedder, embedder } from '../../../src/features/memory/store/embe
 import { databaseMemory, embeddedMemory } from '../../../src/features/memory/store/own-memory.ts';
 import type { Sql } from '../../../src/state/engines/engine.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
-import type { MoveDirection } from '../../../src/state/move/state-move.ts';
+import type { MoveDirection } from '../../../src/state/move/paged-move.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
 import { HAS_POSTGRES } from '../../support/engines/database-servers.ts';
 import { beforeNth, countsOf, cutAt, dumpOf, filesIn, moveSetup } from '../../support/moves.ts';

@@ -10,7 +10,7 @@ import type { StoredResponse } from '../../../src/features/response-store/stored
 import type { Sql } from '../../../src/state/engines/engine.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { nameHash, ReplicaErasures } from '../../../src/state/erasures.ts';
-import type { MoveDirection } from '../../../src/state/move/state-move.ts';
+import type { MoveDirection } from '../../../src/state/move/paged-move.ts';
 import { openPostgres } from '../../../src/state/sql/postgres.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
 import { HAS_BOUNCER, HAS_POSTGRES, startBouncer } from '../../support/engines/database-servers.ts';

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRecorder, type Recorder } from '../../../src/samples/index.ts';
+import { openRecorder, type Recorder } from '../../../src/samples/record/recorder.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from './support.ts';
 
 let disk: ReturnType<typeof scratch>;

@@ -1,7 +1,11 @@
 /** The last exchanges in memory: bounds in count, bytes and rate, masking, routes, spaces, and nothing on disk. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { openRecorder, type Recorder, type RecorderOptions } from '../../../src/samples/index.ts';
+import {
+  openRecorder,
+  type Recorder,
+  type RecorderOptions,
+} from '../../../src/samples/record/recorder.ts';
 import type { Recording } from '../../../src/samples/recording.ts';
 import type { SampleRow } from '../../../src/samples/sample.ts';
 import {

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { clientGone, GatewayError } from '../../../src/conversation/errors.ts';
 import {
   openRecorder,
-  openSampleStore,
   type Recorder,
   type RecorderOptions,
-} from '../../../src/samples/index.ts';
+} from '../../../src/samples/record/recorder.ts';
 import type { SampleMeta } from '../../../src/samples/sample.ts';
 import { rowOf } from '../../../src/samples/store/meta.ts';
+import { openSampleStore } from '../../../src/samples/store/sample-store.ts';
 import { until } from '../../support/until.ts';
 import { exchange, JSON_TYPE, play, SSE_TYPE, scratch, told } from './support.ts';
 

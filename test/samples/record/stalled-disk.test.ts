@@ -3,7 +3,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { closeSync, constants, mkdirSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRecorder, type Recorder, type RecorderOptions } from '../../../src/samples/index.ts';
+import {
+  openRecorder,
+  type Recorder,
+  type RecorderOptions,
+} from '../../../src/samples/record/recorder.ts';
 import { until } from '../../support/until.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from './support.ts';
 

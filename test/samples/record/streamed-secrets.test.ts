@@ -1,7 +1,7 @@
 /** A secret that a model streams in parts is never on disk, not even while its stream runs. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { openRecorder, type Recorder } from '../../../src/samples/index.ts';
+import { openRecorder, type Recorder } from '../../../src/samples/record/recorder.ts';
 import { FORMS, HIDDEN, joinedTexts, SECRETS } from '../mask/streams.ts';
 import { bytes, exchange, SSE_TYPE, scratch, TARGET, told } from './support.ts';
 

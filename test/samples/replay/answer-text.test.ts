@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
-import { ANSWER_CHARACTERS, answerText } from '../../../src/samples/replay/answer-text.ts';
+import { ANSWER_CHARACTERS, answerText } from '../../../src/samples/replay/outcome.ts';
 
 const bytes = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));

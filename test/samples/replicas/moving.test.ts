@@ -4,14 +4,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRecorder, openSampleStore } from '../../../src/samples/index.ts';
+import { openRecorder } from '../../../src/samples/record/recorder.ts';
 import { SharingStore } from '../../../src/samples/replicas/folder-store.ts';
 import { samplesMove } from '../../../src/samples/replicas/move.ts';
 import { DEFAULT_RETENTION } from '../../../src/samples/store/retention.ts';
+import { openSampleStore } from '../../../src/samples/store/sample-store.ts';
 import type { Objects } from '../../../src/state/engines/engine.ts';
 import type { ObjectStore } from '../../../src/state/engines/objects.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
-import type { MoveDirection } from '../../../src/state/move/state-move.ts';
+import type { MoveDirection } from '../../../src/state/move/paged-move.ts';
 import { textSeal } from '../../../src/state/text-seal.ts';
 import {
   type DatabaseServer,

@@ -4,7 +4,8 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRecorder, openSampleStore, type Recorder } from '../../../src/samples/index.ts';
+import { openRecorder, type Recorder } from '../../../src/samples/record/recorder.ts';
+import { openSampleStore } from '../../../src/samples/store/sample-store.ts';
 import { exchange, JSON_TYPE, play, told } from '../record/support.ts';
 
 const folders: string[] = [];

@@ -7,9 +7,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../../../src/keys/principal.ts';
-import { openSampleStore } from '../../../src/samples/index.ts';
-import { pricesOf } from '../../../src/samples/replay/cost.ts';
-import { rateTable } from '../../../src/samples/replay/rate-table.ts';
+import { pricesOf, rateTable } from '../../../src/samples/replay/cost.ts';
 import {
   SAMPLE_SORTS,
   type SamplePercentiles,
@@ -18,6 +16,7 @@ import {
 } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
 import { sortValue } from '../../../src/samples/store/row-order.ts';
+import { openSampleStore } from '../../../src/samples/store/sample-store.ts';
 import type { StatsFigures, UiRow } from '../../../src/ui/api/api.ts';
 import { filterOfQuery, fits, priced, samplesPage } from '../../../src/ui/api/list.ts';
 import { statsFor } from '../../../src/ui/api/stats.ts';

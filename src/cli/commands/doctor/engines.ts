@@ -7,7 +7,7 @@ import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
 import { liveReplicas } from '../../../state/engines/replicas.ts';
-import type { MoveComparison, StateMove } from '../../../state/move/state-move.ts';
+import type { MoveComparison, StateMove } from '../../../state/move/paged-move.ts';
 import type { CommandServices } from '../../command.ts';
 import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';

@@ -12,6 +12,7 @@ import {
   requireSample,
 } from '../../../samples/replay/source.ts';
 import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
+import { openSampleStore } from '../../../samples/store/sample-store.ts';
 import { bodyProtocol } from '../../body-protocol.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 
@@ -56,7 +57,7 @@ async function sourcesOf(
   name: string,
   invocation: Invocation,
 ): Promise<readonly KeyedSource[]> {
-  const { io, text, deps } = invocation;
+  const { io, text } = invocation;
   const path = resolve(io.cwd, name);
   const wanted = text('stage');
   const of = async (
@@ -70,11 +71,11 @@ async function sourcesOf(
   };
   if (!existsSync(path)) return [await of(samples, name, wanted)];
   if (statSync(path).isDirectory()) {
-    return inFolder(path, invocation, (store, id) => of(store, id, wanted));
+    return inFolder(path, (store, id) => of(store, id, wanted));
   }
   const [, id, stage = ''] = SAMPLE_FILE.exec(basename(path)) ?? [];
   if (id !== undefined) {
-    const store = deps.samples(dirname(dirname(path)));
+    const store = openSampleStore(dirname(dirname(path)));
     try {
       const own = stage.endsWith('request') ? stage : undefined;
       if (store.find(id) !== undefined) return [await of(store, id, wanted ?? own)];
@@ -88,11 +89,10 @@ async function sourcesOf(
 /** All samples of a folder, oldest first: the folder of all protocols, or that of one. */
 async function inFolder(
   path: string,
-  { deps }: Invocation,
   source: (samples: SampleStore, id: string) => Promise<KeyedSource>,
 ): Promise<readonly KeyedSource[]> {
   const holdsFiles = readdirSync(path).some((file) => SAMPLE_FILE.test(file));
-  const samples = deps.samples(holdsFiles ? dirname(path) : path);
+  const samples = openSampleStore(holdsFiles ? dirname(path) : path);
   try {
     const rows = samples.list(holdsFiles ? { entry: basename(path) } : {});
     if (rows.length === 0) throw new UsageError(`There are no samples in ${path}.`);

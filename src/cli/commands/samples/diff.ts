@@ -3,7 +3,7 @@
 import type { Json } from '../../../lib/json/json.ts';
 import { runAtOnce } from '../../../lib/loop/steps.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
-import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
+import { stageMeaning } from '../../../samples/compare/meaning.ts';
 import type { MeaningDiff } from '../../../samples/compare/types.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';

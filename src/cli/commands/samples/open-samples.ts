@@ -7,6 +7,7 @@ import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import { FILTER_NAMES, parseFilter } from '../../../samples/replay/filter.ts';
 import { requireSample } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import { openSampleStore as openStore } from '../../../samples/store/sample-store.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadWithoutKeys } from '../../load-config.ts';
 import { otherHome } from '../../running-gateway.ts';
@@ -20,13 +21,13 @@ export interface OpenSamples {
 
 /** The samples of `--dir`, else of the configuration; undefined when that cannot be used. */
 export async function openSamples(invocation: Invocation): Promise<OpenSamples | undefined> {
-  const { text, io, deps } = invocation;
+  const { text, io } = invocation;
   const dir = text('dir');
   const needed = dir === undefined || text('config') !== undefined;
   const config = needed ? await loadForReading(invocation) : undefined;
   if (needed && config === undefined) return undefined;
   const folder = dir === undefined ? config!.samples.dir : expandHome(dir, io.environment.userHome);
-  return { store: storeAt(resolve(io.cwd, folder), config, deps), config };
+  return { store: storeAt(resolve(io.cwd, folder), config), config };
 }
 
 /** The configuration; a line on stderr where the gateway of this address has another home. */
@@ -41,16 +42,16 @@ async function loadForReading(invocation: Invocation): Promise<Config | undefine
 }
 
 /** The samples of `--dir`, else of a configuration that is already loaded. */
-export function openSampleStore(config: Config, { text, io, deps }: Invocation): SampleStore {
+export function openSampleStore(config: Config, { text, io }: Invocation): SampleStore {
   const dir = text('dir');
   const folder = dir === undefined ? config.samples.dir : expandHome(dir, io.environment.userHome);
-  return storeAt(resolve(io.cwd, folder), config, deps);
+  return storeAt(resolve(io.cwd, folder), config);
 }
 
 /** Another folder than the configured one is not shared with other replicas. */
-function storeAt(root: string, config: Config | undefined, deps: Invocation['deps']): SampleStore {
+function storeAt(root: string, config: Config | undefined): SampleStore {
   const isShared = config !== undefined && resolve(config.samples.dir) === root;
-  return deps.samples(root, false, isShared ? fetchFor(config, root) : undefined);
+  return openStore(root, false, isShared ? fetchFor(config, root) : undefined);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Config } from '../../../config/config.ts';
 import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { type Json, tryParse } from '../../../lib/json/json.ts';
 import { printableLines } from '../../../lib/text/printable-text.ts';
-import { stageBytes } from '../../../samples/decode/readable-body.ts';
+import { stageBytes } from '../../../samples/decode/decode-body.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
 import { costOfExchange, hopsOf, type SampleHop } from '../../../samples/replay/hops.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';

@@ -4,7 +4,7 @@ import { redactText } from '../../../lib/text/redact.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
-import type { MoveComparison, MoveDirection, StateMove } from '../../../state/move/state-move.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../../../state/move/paged-move.ts';
 import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { plural, table } from '../../terminal.ts';

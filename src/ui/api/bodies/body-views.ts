@@ -9,10 +9,12 @@ import {
   contextOf,
   eventsOf,
   framesOf,
+  readableBody,
   readReply,
   readRequest,
+  requireStage,
+  stageBytes,
 } from '../../../samples/decode/decode-body.ts';
-import { readableBody, requireStage, stageBytes } from '../../../samples/decode/readable-body.ts';
 import { plain } from '../answers.ts';
 import { offset, wholeNumber } from '../parameters.ts';
 import type { ConversationView, EventPart, EventsView, EventView } from './api-body.ts';

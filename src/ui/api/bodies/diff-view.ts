@@ -1,9 +1,9 @@
 /** `…/diff`: the changes between the bodies of two stages, with long values cut. */
 
 import type { Json } from '../../../lib/json/json.ts';
-import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
+import { stageMeaning } from '../../../samples/compare/meaning.ts';
 import type { MeaningDiff } from '../../../samples/compare/types.ts';
-import { readableBody } from '../../../samples/decode/readable-body.ts';
+import { readableBody } from '../../../samples/decode/decode-body.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange } from '../../../samples/sample.ts';
 import { textView } from './conversation-view.ts';

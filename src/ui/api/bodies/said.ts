@@ -8,10 +8,10 @@ import {
   EMPTY,
   type ReadingParts,
   type ReadReply,
+  readableBody,
   readReply,
   readRequest,
 } from '../../../samples/decode/decode-body.ts';
-import { readableBody } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 
 /** A recorded exchange: where its bodies are, and what reads them. */

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test';
 import { checkMoves } from '../../../../src/cli/commands/doctor/engines.ts';
 import { EngineAway } from '../../../../src/state/engines/engine.ts';
-import type { MoveComparison, StateMove } from '../../../../src/state/move/state-move.ts';
+import type { MoveComparison, StateMove } from '../../../../src/state/move/paged-move.ts';
 
 const move = (
   name: string,
