@@ -181,6 +181,28 @@ export interface SampleRow {
   readonly in_memory?: boolean;
 }
 
+/**
+ * How an exchange ended. `unfinished`: its process died. `left`: the client did not wait. `cut`: a stream with a good status broke off.
+ * `retried`: a later try made a failure good.
+ */
+export type End = 'running' | 'unfinished' | 'left' | 'cut' | 'failed' | 'retried' | 'fine';
+
+export function endOf(
+  row: Pick<SampleRow, 'state' | 'status' | 'error' | 'stream' | 'failed'>,
+): End {
+  const { state, status, error, stream, failed } = row;
+  if (state === 'open') return 'running';
+  if (state === 'cut') return 'unfinished';
+  if (status === CLIENT_LEFT && error === '') return 'left';
+  if (stream && status < 400 && error !== '') return 'cut';
+  if (status >= 400 || error !== '') return 'failed';
+  return failed ? 'retried' : 'fine';
+}
+
+/** The exchange brought no whole answer, and not because its client left. */
+export const isFailure = (end: End): boolean =>
+  end === 'unfinished' || end === 'cut' || end === 'failed';
+
 /** All given conditions must hold. */
 export interface SampleFilter {
   /** Milliseconds since 1970. */

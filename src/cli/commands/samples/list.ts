@@ -5,7 +5,8 @@ import { runInSlices } from '../../../lib/loop/steps.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import {
-  CLIENT_LEFT,
+  endOf,
+  isFailure,
   type SampleFilter,
   type SampleRow,
   type SampleStore,
@@ -74,9 +75,9 @@ export async function runList(
   const [first, ...lines] = fittingTable(shown, head, out.columns, NARROWER);
   out.line(out.paint('bold', first!));
   lines.forEach((line, i) => {
-    const { id, failed } = rows[i]!;
-    out.line(failed ? out.paint('red', line) : line);
-    const hit = found?.snippet(id);
+    const row = rows[i]!;
+    out.line(isFailure(endOf(row)) ? out.paint('red', line) : line);
+    const hit = found?.snippet(row.id);
     if (hit !== undefined) {
       const [before, said, after] = [hit.before, hit.hit, hit.after].map((text) =>
         printableLine(text, MAX_HIT),
@@ -180,13 +181,18 @@ async function noteHint(store: SampleStore, note: string | undefined): Promise<s
 
 const stateWord = (state: SampleRow['state']) => (state === 'cut' ? 'unfinished' : state);
 
-/** A stream that had begun with a good status says that it was cut off. */
-function errorOf({ stream, status, error, failed, state }: SampleRow): string {
-  if (error === '') {
-    if (status === CLIENT_LEFT) return 'client left';
-    return failed && state === 'done' ? 'retried' : '';
+/** The kind of the error, or what else there is to say of the end. */
+function errorOf(row: SampleRow): string {
+  switch (endOf(row)) {
+    case 'cut':
+      return `cut off (${row.error})`;
+    case 'left':
+      return 'client left';
+    case 'retried':
+      return 'retried';
+    default:
+      return row.error;
   }
-  return stream && state === 'done' && status < 400 ? `cut off (${error})` : error;
 }
 
 function cells(row: SampleRow): readonly string[] {

@@ -7,7 +7,8 @@ import { othersTurn, runInSlices, type Steps } from '../../../lib/loop/steps.ts'
 import type { Prices } from '../../../samples/replay/cost.ts';
 import { triesOf } from '../../../samples/replay/hops.ts';
 import {
-  CLIENT_LEFT,
+  endOf,
+  isFailure,
   type SampleMeta,
   type SampleRow,
   type SampleStore,
@@ -50,9 +51,6 @@ export function sessionsOf(
   return [...groups].map(([id, own]) => sessionRow(id, own));
 }
 
-const wentWrong = ({ state, status, error }: UiRow): boolean =>
-  state === 'cut' || (status >= 400 && status !== CLIENT_LEFT) || error !== '';
-
 /** Exchanges at the beginning of a session, of which one begins its conversation. */
 const MAX_BEGINNING = 5;
 
@@ -66,6 +64,7 @@ function beginningOf(rows: readonly UiRow[]): UiRow {
 /** @param rows newest first */
 function sessionRow(id: string, rows: readonly UiRow[]) {
   const first = beginningOf(rows);
+  const failures = rows.filter((row) => isFailure(endOf(row)));
   return {
     id,
     client: first.client,
@@ -78,8 +77,8 @@ function sessionRow(id: string, rows: readonly UiRow[]) {
     until: Math.max(...rows.map(({ time, total_ms }) => time + (total_ms ?? 0))),
     exchanges: rows.length,
     /** Exchanges that failed, and those that a later try made good. */
-    failed: rows.filter(wentWrong).length,
-    retried: rows.filter((row) => row.failed && !wentWrong(row)).length,
+    failed: failures.length,
+    retried: rows.filter((row) => row.failed && !failures.includes(row)).length,
     totals: totalsOf(rows),
   };
 }

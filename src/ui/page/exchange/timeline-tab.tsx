@@ -2,6 +2,7 @@
 
 import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import { endOf } from '../../../samples/sample.ts';
 import type { SampleDetail } from '../../api/api.ts';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
@@ -9,7 +10,7 @@ import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
 import { exchangeLink } from '../kit/route.ts';
 import { type Column, Table } from '../kit/table.tsx';
 import { Banner, type Child, Soft } from '../kit/ui.tsx';
-import { isCutOff, statusLabel } from '../list/status.ts';
+import { statusLabel } from '../list/status.ts';
 import type { ViewProps } from './stages.tsx';
 import { Waterfall } from './waterfall.tsx';
 
@@ -48,7 +49,7 @@ const Section = ({ title, children }: { title: string; children: Child }) => (
 function Failure({ row, meta: { error } }: SampleDetail) {
   if (error === undefined) return null;
   // What the client got: its status had gone out before.
-  const words = isCutOff(row) ? statusLabel(row) : [error.status, error.kind];
+  const words = endOf(row) === 'cut' ? statusLabel(row) : [error.status, error.kind];
   return <Banner title={words.filter(Boolean).join(' ')} text={error.message} />;
 }
 

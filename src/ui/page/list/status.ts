@@ -1,30 +1,42 @@
 /** How an exchange ended, as a word and a colour. */
 
+import { type End, endOf } from '../../../samples/sample.ts';
 import type { UiRow } from '../../api/api.ts';
 import { t } from '../kit/language.ts';
 
-/** The colour of an exchange: `warn` is a failed try that a later one made good, `left` a client that did not wait. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'open' | 'left';
 
-/** The client left before the end: {@link UiRow.status} 499 without an error. */
-const hasLeft = ({ status, error }: UiRow) => status === 499 && error === '';
+const TONES: Readonly<Record<End, Tone>> = {
+  running: 'open',
+  unfinished: 'bad',
+  left: 'left',
+  cut: 'bad',
+  failed: 'bad',
+  retried: 'warn',
+  fine: 'ok',
+};
 
+/** The colour of an exchange: `warn` also where a try failed before the client left. */
 export function toneOf(row: UiRow): Tone {
-  if (row.state === 'open') return 'open';
-  if (row.state === 'done' && hasLeft(row)) return row.failed ? 'warn' : 'left';
-  if (row.state === 'cut' || row.status >= 400 || row.error !== '') return 'bad';
-  return row.failed ? 'warn' : 'ok';
+  const end = endOf(row);
+  return end === 'left' && row.failed ? 'warn' : TONES[end];
 }
 
-/** A stream that had begun, with a status that says that all is well, and broke off. */
-export const isCutOff = ({ stream, status, error }: UiRow): boolean =>
-  stream && status < 400 && error !== '';
-
-/** `200`, `500 overloaded`, `200 cut off`, `cut`, `running`; the second part in words. */
+/** `200`, `500 overloaded`, `200 cut off`, `unfinished`, `running`; the second part in words. */
 export function statusLabel(row: UiRow): readonly [string, string] {
-  if (row.state === 'open') return ['…', t`running`];
-  if (row.state === 'cut') return [t`cut`, row.error];
-  if (hasLeft(row)) return [String(row.status), t`client left`];
-  if (isCutOff(row)) return [String(row.status), t`cut off (${row.error})`];
-  return [String(row.status || '–'), row.error || (row.failed ? t`retried` : '')];
+  const status = String(row.status || '–');
+  switch (endOf(row)) {
+    case 'running':
+      return ['…', t`running`];
+    case 'unfinished':
+      return [t`unfinished`, row.error];
+    case 'left':
+      return [status, t`client left`];
+    case 'cut':
+      return [status, t`cut off (${row.error})`];
+    case 'retried':
+      return [status, t`retried`];
+    default:
+      return [status, row.error];
+  }
 }
