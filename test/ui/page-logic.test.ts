@@ -18,7 +18,15 @@ import {
   type Tape,
   tapeOf,
 } from '../../src/ui/page/exchange/tape.ts';
-import { bytes, count, millis, percent, short, usd } from '../../src/ui/page/kit/format.ts';
+import {
+  bytes,
+  count,
+  millis,
+  percent,
+  short,
+  usd,
+  usdOfAxis,
+} from '../../src/ui/page/kit/format.ts';
 import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
 import { statusLabel, toneOf } from '../../src/ui/page/list/status.ts';
 
@@ -339,6 +347,12 @@ describe('figures', () => {
     ] as const) {
       expect(usd(amount)).toBe(text);
     }
+    expect([0.15000000000000002, 0.1, 0.05, 0].map(usdOfAxis)).toEqual([
+      '$0.15',
+      '$0.1',
+      '$0.05',
+      '$0',
+    ]);
   });
 });
 

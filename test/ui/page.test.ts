@@ -94,6 +94,32 @@ browserSuite('the page', (browser) => {
     expect(await page.locator('.meaning-change.picked').first().textContent()).toContain('tool ');
   });
 
+  test('how an exchange ended is said once: a stream that broke off has one status, what was retried is no error', async () => {
+    const chat = (stream: boolean) =>
+      setup.post('/v1/chat/completions', {
+        model: 'via-chat',
+        stream,
+        messages: [{ role: 'user', content: 'How does it end?' }],
+      });
+    setup.upstream.enqueue(
+      say('It never ends. '.repeat(20), { delivery: { cut: { at: 0.5, by: 'reset' } } }),
+    );
+    const cut = await chat(true);
+    setup.upstream.enqueue({ status: 503 }, say('It ends.'));
+    const retried = await chat(false);
+    const page = await open(`#/x/${cut}`);
+    for (const tab of ['1', '2']) {
+      await page.keyboard.press(tab);
+      const banner = page.locator('.tab-body .banner b').first();
+      await banner.waitFor();
+      expect(await banner.textContent()).toBe('200 cut off (upstream)');
+    }
+    expect(await page.locator('.facts').first().textContent()).toContain('Errorcut off (upstream)');
+    await browser.seen.open(`#/x/${retried}`);
+    await page.locator('.answer .text', { hasText: 'It ends.' }).waitFor();
+    expect(await page.locator('.facts').first().textContent()).toStartWith('Stateretried');
+  });
+
   /** The vendor has no place for its cache marks, which costs nothing. */
   async function marked(more: object): Promise<string> {
     setup.upstream.enqueue(say('Fine.'));

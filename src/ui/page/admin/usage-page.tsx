@@ -5,7 +5,7 @@ import { Chart } from '../charts/chart.tsx';
 import type { ChartData, Series } from '../charts/scale.ts';
 import { act, saveFile } from '../kit/copy.tsx';
 import { adminKey } from '../kit/fetching.ts';
-import { count, percent, several, short, usd } from '../kit/format.ts';
+import { count, percent, several, short, usd, usdOfAxis } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { adminRoute, hashOf, type Query, type Route, refine } from '../kit/route.ts';
@@ -368,6 +368,7 @@ function usageChart({ query, step, totals, over: { data } }: Found): ChartData {
       return { name, tone: others ? 'others' : `hue-${i}`, values };
     }),
     format,
+    ...(measure === 'cost' && { axis: usdOfAxis }),
     whole: measure !== 'cost',
     total: measure === 'tries' ? count(total) : format(total),
   };

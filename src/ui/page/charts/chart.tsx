@@ -129,7 +129,7 @@ function highest({ top, series, kind, times }: ChartData): number {
 const labelsAt = (data: ChartData) =>
   ticks(0, highest(data), 4)
     .filter((value) => data.whole !== true || Number.isInteger(value))
-    .map((value) => [value, data.format(value)] as const);
+    .map((value) => [value, (data.axis ?? data.format)(value)] as const);
 
 const leftOf = (data: ChartData): number =>
   Math.max(LEFT, ...labelsAt(data).map(([, text]) => text.length * CHARACTER + 10));

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { Info, Stats, StatsFigures } from '../../api/api.ts';
-import { count, millis, percent, short, usd } from '../kit/format.ts';
+import { count, millis, percent, short, usd, usdOfAxis } from '../kit/format.ts';
 import { useGet } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
@@ -209,6 +209,7 @@ function chartsOf(
       ? [
           chart(t`Cost`, 'bars', [of('USD', 'money', (bucket) => bucket.cost)], usd, {
             total: usd(all.cost),
+            axis: usdOfAxis,
           }),
         ]
       : []),

@@ -6,7 +6,15 @@ import { type AgentTag, agentParts } from '../../../conversation/agent-parts.ts'
 import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import type { BlockView, ConversationView, TextView, ToolView, TurnView } from '../../api/api.ts';
+import { endOf, type SampleError } from '../../../samples/sample.ts';
+import type {
+  BlockView,
+  ConversationView,
+  TextView,
+  ToolView,
+  TurnView,
+  UiRow,
+} from '../../api/api.ts';
 import { JsonTree } from '../kit/code.tsx';
 import { get } from '../kit/fetching.ts';
 import { bytes, count, several, worded } from '../kit/format.ts';
@@ -16,6 +24,7 @@ import { ALL_LINES, LongText } from '../kit/long-text.tsx';
 import { isNested } from '../kit/nested.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Banner, Button, type Child, Soft } from '../kit/ui.tsx';
+import { statusLabel } from '../list/status.ts';
 import { Picture, type PictureSource } from './bodies.tsx';
 
 /** Turns at the beginning and at the end of a long conversation that are shown at first. */
@@ -44,7 +53,7 @@ export const SourceContext = createContext<Source>({ id: '', stage: '' });
 export const Conversation = ({ view }: { view: ConversationView }) => (
   <div class="talk">
     <Settings all={view.settings} facts={[view.model, ...outcomeOf(view)]} />
-    <TalkProblem {...view} />
+    <Failure of={view.problem} />
     <Incomplete {...view} />
     {view.system.length > 0 && (
       <TurnBox who="system" number="–">
@@ -56,13 +65,17 @@ export const Conversation = ({ view }: { view: ConversationView }) => (
   </div>
 );
 
-export const TalkProblem = ({ problem }: Pick<ConversationView, 'problem'>) =>
-  problem === null ? null : (
-    <Banner
-      title={[problem.status, problem.kind].filter(Boolean).join(' ')}
-      text={problem.message}
-    />
-  );
+interface FailureProps {
+  readonly of: SampleError | null | undefined;
+  /** The exchange: the client of a stream that was cut off has got the status of its beginning. */
+  readonly row?: UiRow;
+}
+
+export function Failure({ of, row }: FailureProps) {
+  if (!of) return null;
+  const words = row && endOf(row) === 'cut' ? statusLabel(row) : [of.status, of.kind];
+  return <Banner title={words.filter(Boolean).join(' ')} text={of.message} />;
+}
 
 const FINISHES: Readonly<Record<string, string>> = {
   stop: t`complete`,

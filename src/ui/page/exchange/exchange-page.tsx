@@ -141,7 +141,7 @@ function factsOf(detail: SampleDetail, info: Info, statusText: string): readonly
   const running = row.state === 'open';
   const session = row.session.length > 24 ? `${row.session.slice(0, 23)}…` : row.session;
   return [
-    statusText !== '' && [running ? t`State` : t`Error`, statusText],
+    statusText !== '' && [row.error === '' ? t`State` : t`Error`, statusText],
     [t`Time`, moment(row.time)],
     [t`Protocol`, `${protocolName(row.entry)}${meta.stream === true ? t`, streamed` : ''}`],
     row.hops > 0 && [

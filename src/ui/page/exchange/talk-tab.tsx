@@ -13,13 +13,13 @@ import { picturesOf } from './bodies.tsx';
 import {
   Blocks,
   CONVERSATION,
+  Failure,
   Folded,
   Incomplete,
   outcomeOf,
   Settings,
   type Source,
   SourceContext,
-  TalkProblem,
   Tools,
   Turn,
   Turns,
@@ -188,7 +188,7 @@ function Answer({ view, row }: { view: ConversationView; row: UiRow }) {
       <Heading title={t`Answered`}>
         <Soft>{facts.join(' · ')}</Soft>
       </Heading>
-      <TalkProblem {...view} />
+      <Failure of={view.problem} row={row} />
       {row.state !== 'open' && <Incomplete {...view} />}
       <div class="said answer">
         <Blocks blocks={view.turns.flatMap((turn) => turn.blocks)} at={0} />

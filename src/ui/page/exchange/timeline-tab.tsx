@@ -2,15 +2,14 @@
 
 import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
-import { endOf } from '../../../samples/sample.ts';
 import type { SampleDetail } from '../../api/api.ts';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { NoteTag, useCheap, useMeaning } from '../kit/notes.tsx';
 import { exchangeLink } from '../kit/route.ts';
 import { type Column, Table } from '../kit/table.tsx';
-import { Banner, type Child, Soft } from '../kit/ui.tsx';
-import { statusLabel } from '../list/status.ts';
+import { type Child, Soft } from '../kit/ui.tsx';
+import { Failure } from './conversation.tsx';
 import type { ViewProps } from './stages.tsx';
 import { Waterfall } from './waterfall.tsx';
 
@@ -18,7 +17,7 @@ export function TimelineTab({ detail }: ViewProps) {
   const { meta } = detail;
   return (
     <div class="timeline-tab">
-      <Failure {...detail} />
+      <Failure of={meta.error} row={detail.row} />
       <Section title={t`Timeline`}>
         <Waterfall detail={detail} />
       </Section>
@@ -45,13 +44,6 @@ const Section = ({ title, children }: { title: string; children: Child }) => (
     {children}
   </section>
 );
-
-function Failure({ row, meta: { error } }: SampleDetail) {
-  if (error === undefined) return null;
-  // What the client got: its status had gone out before.
-  const words = endOf(row) === 'cut' ? statusLabel(row) : [error.status, error.kind];
-  return <Banner title={words.filter(Boolean).join(' ')} text={error.message} />;
-}
 
 const PARTS = [
   ['input', t`Input`],

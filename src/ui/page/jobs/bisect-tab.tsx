@@ -8,8 +8,8 @@ import { JsonTree } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
 import { Field } from '../kit/form.tsx';
 import { bytes, count, percent } from '../kit/format.ts';
-import { said, t } from '../kit/language.ts';
-import { exchangeLink } from '../kit/route.ts';
+import { rich, said, t } from '../kit/language.ts';
+import { exchangeLink, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Legend, Soft } from '../kit/ui.tsx';
 import { JobTab } from './job-tab.tsx';
@@ -23,7 +23,8 @@ export function BisectTab(props: ViewProps) {
       {...props}
       kind="bisect"
       label={t`Bisect`}
-      lead={t`Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual.`}
+      lead={rich`Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual. 
+        ${<a href={hashOf({ name: 'list', query: { made: 'bisect' } })}>{t`What bisections have found`}</a>}`}
       asks
       instead={
         fine

@@ -37,7 +37,7 @@ interface JobTabProps {
   readonly route: ExchangeRoute;
   readonly kind: JobView['kind'];
   readonly label: string;
-  readonly lead?: string;
+  readonly lead?: Child;
   readonly children: Child;
   request(choice: Choice, form: FormData): ReplayRequest | BisectRequest;
   /** Many requests: a person is asked before they are sent. */

@@ -84,6 +84,9 @@ export function usd(amount: number | null): string {
   return `${sign}$${size.toFixed(size < 0.1 ? 4 : size < 100 ? 2 : 0)}`;
 }
 
+/** `$0.15`, `$0.05`: an amount of an axis, which is round. */
+export const usdOfAxis = (amount: number): string => `$${Number(amount.toPrecision(3))}`;
+
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;

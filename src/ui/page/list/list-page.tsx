@@ -102,8 +102,8 @@ function Nothing({ info, query }: { info: Info; query: Query }) {
     );
   }
   const { mode, by_route, recent } = info.samples;
-  // Nothing is recorded, and nothing is held in memory either.
-  if (mode === 'off' && !by_route && recent === null) return <RecordingOff />;
+  // An exchange that does not fail is neither recorded nor held in memory.
+  if (mode !== 'all' && !by_route && recent === null) return <Unrecorded mode={mode} />;
   return <FirstRequest info={info} />;
 }
 
@@ -122,10 +122,10 @@ function valuesOf(rows: readonly UiRow[]): Readonly<Record<string, readonly stri
   };
 }
 
-const RecordingOff = () => (
-  <Blank title={t`Recording is off`}>
+const Unrecorded = ({ mode }: Pick<Info['samples'], 'mode'>) => (
+  <Blank title={mode === 'off' ? t`Recording is off` : t`No failures so far`}>
     <p>{t`Exchanges appear here once the gateway records them. Put this into its configuration:`}</p>
-    <Snippet text={'samples:\n  mode: all        # or: errors'} />
+    <Snippet text={'samples:\n  mode: all'} />
     <p>
       {rich`A running gateway applies this by itself; reload this page afterwards. Samples stay on the gateway’s machine, and credentials are never written. 
       ${<DocLink to="configuration#samples">{t`All settings`}</DocLink>}`}
@@ -142,17 +142,6 @@ function FirstRequest({ info }: { info: Info }) {
   });
   const key = info.auth ? ' \\\n  -H "authorization: Bearer $HOPGATE_KEY"' : '';
   const line = `curl -N ${location.origin}/v1/chat/completions \\\n  -H 'content-type: application/json'${key} \\\n  -d '${body}'`;
-  if (info.samples.mode === 'errors' && info.samples.recent === null) {
-    return (
-      <Blank title={t`No failures so far`}>
-        <p>{t`Only exchanges that fail are recorded (samples.mode: errors). They appear here at once.`}</p>
-        <p>{t`To see successful exchanges as well, put this into the configuration. They stay on the gateway’s machine, and credentials are never written:`}</p>
-        <Snippet text={'samples:\n  mode: all'} />
-        <p>{t`Then send a request:`}</p>
-        <Snippet text={line} />
-      </Blank>
-    );
-  }
   return (
     <Blank title={t`Waiting for the first exchange`}>
       <p>{t`Send one, and it appears here at once:`}</p>
