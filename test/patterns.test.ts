@@ -24,6 +24,7 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
     "one value of the operator's file; hostile files have growth tests",
   ],
   ['src/conversation/refusal/refusal.ts', 'at most 300 characters behind each beginning'],
+  ['src/conversation/refusal/refused-media.ts', 'the first 4000 characters, of a refusal'],
   ['src/conversation/refusal/refused-settings.ts', 'the first 4096 characters, of a refusal'],
   ['src/manual/markdown.ts', 'the manual, which is part of the program'],
   ['src/manual/sections.ts', 'the manual, which is part of the program'],
