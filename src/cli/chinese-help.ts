@@ -41,13 +41,16 @@ export function inChinese(command: CommandSpec): CommandSpec {
       })),
     }),
     ...(command.options && { options: optionsIn(command.options, chinese.options ?? {}) }),
-    examples: command.examples.map(({ line, summary }, at) => ({
-      line,
-      summary: chinese.examples[at] ?? summary,
-    })),
-    exits: command.exits.map(([code, meaning], at) => [code, chinese.exits[at] ?? meaning]),
+    examples: translated(command.examples, chinese.examples),
+    exits: translated(command.exits, chinese.exits),
   };
 }
+
+/** The texts of a table in Chinese, which stand in the same order. */
+const translated = (english: Readonly<Record<string, string>>, chinese: readonly string[]) =>
+  Object.fromEntries(
+    Object.entries(english).map(([name, text], at) => [name, chinese[at] ?? text]),
+  );
 
 /** The variables of POSIX, the strongest first. */
 const LANGUAGE = ['LC_ALL', 'LC_MESSAGES', 'LANG'];

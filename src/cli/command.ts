@@ -41,11 +41,6 @@ export interface ArgumentSpec {
   readonly offers?: 'samples' | 'stages';
 }
 
-export interface ExampleSpec {
-  readonly line: string;
-  readonly summary: string;
-}
-
 export type CommandGroup = 'debug' | 'admin';
 
 /** Groups of commands, with the purpose of each. */
@@ -69,9 +64,10 @@ export interface CommandSpec {
   readonly arguments?: readonly ArgumentSpec[];
   /** Besides the common ones. */
   readonly options?: readonly OptionSpec[];
-  readonly examples: readonly ExampleSpec[];
+  /** Command lines, with what they do. */
+  readonly examples: Readonly<Record<string, string>>;
   /** Exit codes besides 2 (wrong usage) and what they mean. */
-  readonly exits: readonly (readonly [code: number, meaning: string])[];
+  readonly exits: Readonly<Record<number, string>>;
   readonly run: (invocation: Invocation) => Promise<number>;
 }
 

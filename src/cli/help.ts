@@ -200,19 +200,11 @@ export function commandHelp(
       optionText(option, words),
     ]),
   );
-  if (command.examples.length > 0) {
-    terminal.line();
-    terminal.line(paint('bold', words.examples));
-    for (const { line, summary } of command.examples) {
-      terminal.line(`  ${paint('cyan', line)}`);
-      for (const text of wrap(summary, width, 6)) terminal.line(text);
-    }
+  terminal.line();
+  terminal.line(paint('bold', words.examples));
+  for (const [line, summary] of Object.entries(command.examples)) {
+    terminal.line(`  ${paint('cyan', line)}`);
+    for (const text of wrap(summary, width, 6)) terminal.line(text);
   }
-  section(
-    terminal,
-    words.exitCodes,
-    [...command.exits, [2, words.wrongUsage] as const]
-      .toSorted(([one], [other]) => one - other)
-      .map(([code, meaning]) => [String(code), meaning]),
-  );
+  section(terminal, words.exitCodes, Object.entries({ ...command.exits, 2: words.wrongUsage }));
 }

@@ -136,22 +136,29 @@ export function fittingTable(
   return [];
 }
 
+/** The columns of a table by their titles, with the cell of a row in each. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>;
+
 /**
  * Prints a {@link fittingTable} under a bold head.
- * @param style of the line of a row, by its number; undefined: as it is
+ * @param style of the line of a row; undefined: as it is
+ * @param below what is printed below the line of a row
  */
-export function printTable(
+export function printTable<Row>(
   out: Terminal,
-  rows: readonly (readonly string[])[],
-  head: readonly string[],
+  rows: readonly Row[],
+  columns: Columns<Row>,
   narrowing: Narrowing,
-  style: (row: number) => Style | undefined = () => undefined,
+  style: (row: Row) => Style | undefined = () => undefined,
+  below: (row: Row) => void = () => {},
 ): void {
-  const [first, ...lines] = fittingTable(rows, head, out.columns, narrowing);
+  const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)));
+  const [first, ...lines] = fittingTable(cells, Object.keys(columns), out.columns, narrowing);
   out.line(out.paint('bold', first!));
-  lines.forEach((line, row) => {
+  rows.forEach((row, at) => {
     const own = style(row);
-    out.line(own === undefined ? line : out.paint(own, line));
+    out.line(own === undefined ? lines[at]! : out.paint(own, lines[at]!));
+    below(row);
   });
 }
 

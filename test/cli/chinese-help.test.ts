@@ -45,8 +45,8 @@ describe('every text of the help is there in Chinese', () => {
       chinese.summary,
       ...chinese.description,
       ...(chinese.arguments ?? []).map(({ summary }) => summary),
-      ...chinese.examples.map(({ summary }) => summary),
-      ...chinese.exits.map(([, meaning]) => meaning),
+      ...Object.values(chinese.examples),
+      ...Object.values(chinese.exits),
     ];
     expect(others.filter((text) => !HAN.test(text))).toEqual([]);
     expect(optionsLeft(chinese.options ?? [], command.options ?? [])).toEqual([]);

@@ -24,20 +24,15 @@ export const AUDIT: CommandSpec = {
     URL_OPTION,
     jsonOption(),
   ],
-  examples: [
-    { line: 'hopgate audit verify', summary: 'Prints the number of entries and the last hash.' },
-    {
-      line: 'hopgate audit verify --file ~/.hopgate/state/keys.db',
-      summary: 'Verifies what was written before the move to shared engines.',
-    },
-  ],
-  exits: [
-    [0, 'the log is intact'],
-    [
-      1,
-      'an entry was changed, removed or moved, a key was changed without one, or the log could not be read',
-    ],
-  ],
+  examples: {
+    'hopgate audit verify': 'Prints the number of entries and the last hash.',
+    'hopgate audit verify --file ~/.hopgate/state/keys.db':
+      'Verifies what was written before the move to shared engines.',
+  },
+  exits: {
+    0: 'the log is intact',
+    1: 'an entry was changed, removed or moved, a key was changed without one, or the log could not be read',
+  },
   run: runAudit,
 };
 

@@ -15,20 +15,12 @@ export const CHECK: CommandSpec = {
     'Each problem is printed as FILE:LINE:COLUMN, with a suggestion if there is one. --schema prints the JSON Schema of the file, for editors.',
   ],
   options: [jsonOption(), { name: 'schema', summary: 'print the JSON Schema of hopgate.yaml' }],
-  examples: [
-    {
-      line: 'hopgate check --config ./hopgate.yaml',
-      summary: 'Checks a file before you use it.',
-    },
-    {
-      line: 'hopgate check --schema > hopgate.schema.json',
-      summary: 'Writes the schema, for completion in an editor.',
-    },
-  ],
-  exits: [
-    [0, 'the configuration can be used'],
-    [1, 'it cannot'],
-  ],
+  examples: {
+    'hopgate check --config ./hopgate.yaml': 'Checks a file before you use it.',
+    'hopgate check --schema > hopgate.schema.json':
+      'Writes the schema, for completion in an editor.',
+  },
+  exits: { 0: 'the configuration can be used', 1: 'it cannot' },
   run: runCheck,
 };
 

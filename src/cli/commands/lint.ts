@@ -50,21 +50,13 @@ export const LINT: CommandSpec = {
     },
     jsonOption(),
   ],
-  examples: [
-    { line: 'hopgate lint request.json', summary: 'Checks one request.' },
-    {
-      line: 'hopgate lint answer.sse --as messages --stream --json',
-      summary: 'Checks one recorded stream, for scripts.',
-    },
-    {
-      line: 'hopgate lint request.json --vendor glm',
-      summary: 'Would GLM accept it, too?',
-    },
-  ],
-  exits: [
-    [0, 'no findings, or only warnings'],
-    [1, 'there are findings'],
-  ],
+  examples: {
+    'hopgate lint request.json': 'Checks one request.',
+    'hopgate lint answer.sse --as messages --stream --json':
+      'Checks one recorded stream, for scripts.',
+    'hopgate lint request.json --vendor glm': 'Would GLM accept it, too?',
+  },
+  exits: { 0: 'no findings, or only warnings', 1: 'there are findings' },
   run: runLint,
 };
 

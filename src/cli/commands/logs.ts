@@ -30,17 +30,11 @@ export const LOGS: CommandSpec = {
     { name: 'system', summary: "the system service, if there is also a user's service" },
     jsonOption('print the lines as they were written'),
   ],
-  examples: [
-    { line: 'hopgate logs --follow', summary: "Follows the service's log." },
-    {
-      line: 'docker logs hopgate 2>&1 | hopgate logs -',
-      summary: 'Prints the log of a container.',
-    },
-  ],
-  exits: [
-    [0, 'printed'],
-    [1, 'there is no service, or the log cannot be read'],
-  ],
+  examples: {
+    'hopgate logs --follow': "Follows the service's log.",
+    'docker logs hopgate 2>&1 | hopgate logs -': 'Prints the log of a container.',
+  },
+  exits: { 0: 'printed', 1: 'there is no service, or the log cannot be read' },
   run: runLogs,
 };
 

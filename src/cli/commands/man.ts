@@ -16,10 +16,10 @@ export const MAN: CommandSpec = {
   group: 'admin',
   summary: 'print the manual page',
   description: ['Prints everything that --help says about every command, in the format of man.'],
-  examples: [
-    { line: 'hopgate man > hopgate.1', summary: 'Writes a file; "man ./hopgate.1" shows it.' },
-  ],
-  exits: [[0, 'printed']],
+  examples: {
+    'hopgate man > hopgate.1': 'Writes a file; "man ./hopgate.1" shows it.',
+  },
+  exits: { 0: 'printed' },
   run: runMan,
 };
 
@@ -65,7 +65,7 @@ function command(spec: CommandSpec): string[] {
     ...paragraphs(description),
     ...words,
     ...options.flatMap(option),
-    ...examples.flatMap(({ line, summary: says }) => [
+    ...Object.entries(examples).flatMap(([line, says]) => [
       '.PP',
       escaped(says),
       '.PP',
@@ -77,47 +77,47 @@ function command(spec: CommandSpec): string[] {
     ]),
     '.PP',
     escaped(
-      `Exit status of ${name}: ${exits.map(([code, means]) => `${code} ${means}`).join('; ')}.`,
+      `Exit status of ${name}: ${Object.entries(exits)
+        .map(([code, means]) => `${code} ${means}`)
+        .join('; ')}.`,
     ),
   ];
 }
 
-const ENVIRONMENT: readonly (readonly [name: string, words: string])[] = [
-  ['HOPGATE_CONFIG', 'the configuration file, if --config does not name one'],
-  ['HOPGATE_HOME', 'the folder for state; ~/.hopgate when unset'],
-  ['OPENAI_API_KEY, ANTHROPIC_API_KEY, ...', 'keys of vendors, found without a configuration'],
-  ['NO_COLOR, FORCE_COLOR', 'colours off, colours on'],
-];
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  HOPGATE_CONFIG: 'the configuration file, if --config does not name one',
+  HOPGATE_HOME: 'the folder for state; ~/.hopgate when unset',
+  'OPENAI_API_KEY, ANTHROPIC_API_KEY, ...': 'keys of vendors, found without a configuration',
+  'NO_COLOR, FORCE_COLOR': 'colours off, colours on',
+};
 
-const FILES: readonly (readonly [name: string, words: string])[] = [
-  ['~/.config/hopgate/hopgate.yaml', "a user's configuration"],
-  ['/etc/hopgate/hopgate.yaml', 'the configuration of the machine'],
-  ['/etc/hopgate/hopgate.env', 'variables for the system service, one NAME=value per line'],
-  ['~/.hopgate, /var/lib/hopgate', 'state, of a user and of the system service'],
-];
+const FILES: Readonly<Record<string, string>> = {
+  '~/.config/hopgate/hopgate.yaml': "a user's configuration",
+  '/etc/hopgate/hopgate.yaml': 'the configuration of the machine',
+  '/etc/hopgate/hopgate.env': 'variables for the system service, one NAME=value per line',
+  '~/.hopgate, /var/lib/hopgate': 'state, of a user and of the system service',
+};
 
-const SIGNALS: readonly (readonly [name: string, words: string])[] = [
-  [
-    'SIGTERM, SIGINT',
+const SIGNALS: Readonly<Record<string, string>> = {
+  'SIGTERM, SIGINT':
     'accept no new connections, let open streams finish, then exit; a second one exits immediately',
-  ],
-  ['SIGHUP', 'load the configuration again; a terminal that closes sends it, and ends nothing'],
-  ['SIGUSR2', 'start the program that is now on disk on the same port, then exit as with SIGTERM'],
-];
+  SIGHUP: 'load the configuration again; a terminal that closes sends it, and ends nothing',
+  SIGUSR2: 'start the program that is now on disk on the same port, then exit as with SIGTERM',
+};
 
-const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
-  ['hopgate', 'Serves on 127.0.0.1:5520 with the keys and servers that it finds.'],
-  ['hopgate init', 'Writes a configuration by answering a few questions.'],
-  ['hopgate check --config ./hopgate.yaml', 'Shows what is wrong with a file, and where.'],
-  ['hopgate setup claude', 'Points Claude Code at the gateway; --revert undoes that.'],
-  ['hopgate models --explain claude-sonnet-5-5', 'Shows where a model name goes, and why.'],
-  ['hopgate status', 'Shows whether the gateway is running and which targets are available.'],
-  ['hopgate logs --follow', 'Prints the log of the service as it is written.'],
-  ['hopgate samples --status failed --since 1d', 'Lists what went wrong since yesterday.'],
-  ['hopgate samples show ID client-request', 'Prints a recorded request.'],
-  ['hopgate samples diff ID', 'Prints what the gateway changed in it, and by which rule.'],
-  ['hopgate replay ID --to glm/glm-4.6', 'Sends it again, to another model.'],
-];
+const EXAMPLES: Readonly<Record<string, string>> = {
+  hopgate: 'Serves on 127.0.0.1:5520 with the keys and servers that it finds.',
+  'hopgate init': 'Writes a configuration by answering a few questions.',
+  'hopgate check --config ./hopgate.yaml': 'Shows what is wrong with a file, and where.',
+  'hopgate setup claude': 'Points Claude Code at the gateway; --revert undoes that.',
+  'hopgate models --explain claude-sonnet-5-5': 'Shows where a model name goes, and why.',
+  'hopgate status': 'Shows whether the gateway is running and which targets are available.',
+  'hopgate logs --follow': 'Prints the log of the service as it is written.',
+  'hopgate samples --status failed --since 1d': 'Lists what went wrong since yesterday.',
+  'hopgate samples show ID client-request': 'Prints a recorded request.',
+  'hopgate samples diff ID': 'Prints what the gateway changed in it, and by which rule.',
+  'hopgate replay ID --to glm/glm-4.6': 'Sends it again, to another model.',
+};
 
 /** The page for man(1), section 1. `release`: the version for its footer. */
 export function manPage(commands: readonly CommandSpec[], release: string): string {
@@ -148,13 +148,13 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
     '.SH COMMANDS',
     ...commands.flatMap(command),
     '.SH ENVIRONMENT',
-    ...ENVIRONMENT.flatMap(([name, words]) => term(bold(name), words)),
+    ...Object.entries(ENVIRONMENT).flatMap(([name, words]) => term(bold(name), words)),
     '.SH FILES',
-    ...FILES.flatMap(([name, words]) => term(italic(name), words)),
+    ...Object.entries(FILES).flatMap(([name, words]) => term(italic(name), words)),
     '.SH SIGNALS',
-    ...SIGNALS.flatMap(([name, words]) => term(bold(name), words)),
+    ...Object.entries(SIGNALS).flatMap(([name, words]) => term(bold(name), words)),
     '.SH EXAMPLES',
-    ...EXAMPLES.flatMap(([line, words]) => ['.TP', bold(line), escaped(words)]),
+    ...Object.entries(EXAMPLES).flatMap(([line, words]) => ['.TP', bold(line), escaped(words)]),
     '.SH EXIT STATUS',
     'Every command exits with 0 on success, 2 on wrong usage, and 70 on a failure inside hopgate.',
     'Other codes are listed with each command.',

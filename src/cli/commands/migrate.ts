@@ -20,14 +20,11 @@ export const MIGRATE: CommandSpec = {
     'A file in a newer format than this hopgate knows is refused, here and by every other command.',
   ],
   options: [{ name: 'dry-run', short: 'n', summary: 'only show what would change' }],
-  examples: [
-    { line: 'hopgate migrate --dry-run', summary: 'Shows what would change.' },
-    { line: 'hopgate migrate', summary: 'Rewrites the file.' },
-  ],
-  exits: [
-    [0, 'written, or nothing to do'],
-    [1, 'not written, or the file has problems'],
-  ],
+  examples: {
+    'hopgate migrate --dry-run': 'Shows what would change.',
+    'hopgate migrate': 'Rewrites the file.',
+  },
+  exits: { 0: 'written, or nothing to do', 1: 'not written, or the file has problems' },
   run: (invocation) => runMigrate(invocation),
 };
 

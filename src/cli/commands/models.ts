@@ -35,7 +35,7 @@ import {
 } from '../command.ts';
 import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
-import { printTable } from '../terminal.ts';
+import { type Columns, printTable } from '../terminal.ts';
 import { writeWhole } from '../whole-file.ts';
 
 export const MODELS: CommandSpec = {
@@ -72,25 +72,17 @@ export const MODELS: CommandSpec = {
     },
     jsonOption(),
   ],
-  examples: [
-    { line: 'hopgate models', summary: 'Prints a table.' },
-    {
-      line: 'hopgate models --explain claude-sonnet-5-5',
-      summary: 'Shows where a model name goes.',
-    },
-    {
-      line: 'hopgate models update ./models.jsonl',
-      summary: 'Takes over newer facts of models, if a release has signed them.',
-    },
-    {
-      line: 'hopgate models --explain @request.json',
-      summary: 'Shows where a recorded request goes.',
-    },
-  ],
-  exits: [
-    [0, 'printed'],
-    [1, 'the configuration cannot be used, no target takes the request, or the file is refused'],
-  ],
+  examples: {
+    'hopgate models': 'Prints a table.',
+    'hopgate models --explain claude-sonnet-5-5': 'Shows where a model name goes.',
+    'hopgate models update ./models.jsonl':
+      'Takes over newer facts of models, if a release has signed them.',
+    'hopgate models --explain @request.json': 'Shows where a recorded request goes.',
+  },
+  exits: {
+    0: 'printed',
+    1: 'the configuration cannot be used, no target takes the request, or the file is refused',
+  },
   run: runModels,
 };
 
@@ -134,14 +126,13 @@ async function runModels(invocation: Invocation): Promise<number> {
     out.line(JSON.stringify({ models: list }, null, 2));
     return 0;
   }
-  const rows = items.map(({ id, provider, kind, target }) => [
-    id,
-    target === undefined ? provider : `${target.provider}/${target.model}`,
-    target?.protocol ?? '',
-    NAMED_BY[kind],
-  ]);
-  const names = ['MODEL', 'GOES TO', 'PROTOCOL', 'NAMED BY'];
-  printTable(out, rows, names, { spare: ['PROTOCOL', 'NAMED BY'] });
+  const columns: Columns<(typeof items)[number]> = {
+    MODEL: ({ id }) => id,
+    'GOES TO': ({ provider, target }) => (target ? `${target.provider}/${target.model}` : provider),
+    PROTOCOL: ({ target }) => target?.protocol ?? '',
+    'NAMED BY': ({ kind }) => NAMED_BY[kind],
+  };
+  printTable(out, items, columns, { spare: ['PROTOCOL', 'NAMED BY'] });
   if (open.length > 0) {
     out.line();
     out.line(out.paint('dim', 'Also by pattern:'));

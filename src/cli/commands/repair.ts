@@ -45,13 +45,11 @@ export const REPAIR: CommandSpec = {
     },
     { name: 'jsonl', summary: 'one JSON body per line (the only format)' },
   ],
-  examples: [
-    {
-      line: 'hopgate repair --to anthropic-messages --jsonl < bodies.jsonl',
-      summary: 'Repairs what Anthropic would refuse.',
-    },
-  ],
-  exits: [[0, 'every line was processed']],
+  examples: {
+    'hopgate repair --to anthropic-messages --jsonl < bodies.jsonl':
+      'Repairs what Anthropic would refuse.',
+  },
+  exits: { 0: 'every line was processed' },
   run: runRepair,
 };
 

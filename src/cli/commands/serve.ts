@@ -77,21 +77,15 @@ export const SERVE: CommandSpec = {
       choices: ['auto', 'json', 'pretty'],
     },
   ],
-  examples: [
-    {
-      line: 'hopgate',
-      summary: 'Serves on 127.0.0.1:5520 with the API keys of the environment.',
-    },
-    {
-      line: 'hopgate serve --config ./hopgate.yaml --port 0',
-      summary: 'Uses your own file and any free port.',
-    },
-  ],
-  exits: [
-    [0, 'stopped on request'],
-    [1, 'the configuration cannot be used, or the port is taken'],
-    [130, 'a second signal ended it immediately'],
-  ],
+  examples: {
+    hopgate: 'Serves on 127.0.0.1:5520 with the API keys of the environment.',
+    'hopgate serve --config ./hopgate.yaml --port 0': 'Uses your own file and any free port.',
+  },
+  exits: {
+    0: 'stopped on request',
+    1: 'the configuration cannot be used, or the port is taken',
+    130: 'a second signal ended it immediately',
+  },
   run: runServe,
 };
 

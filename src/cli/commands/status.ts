@@ -8,7 +8,7 @@ import { describeSource, loadWithoutKeys } from '../load-config.ts';
 import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
-import { printTable, wrap } from '../terminal.ts';
+import { type Columns, printTable, wrap } from '../terminal.ts';
 import { runningExchanges } from './samples/running.ts';
 import { millis } from './samples/units.ts';
 
@@ -19,14 +19,14 @@ export const STATUS: CommandSpec = {
     'Asks the gateway at the configured address. It lists the exchanges that run, the targets used since the gateway started and, with shared engines, their state and all live replicas. A target that cools down is not used until the time shown, because its vendor refused, failed or limited requests.',
   ],
   options: [jsonOption()],
-  examples: [
-    { line: 'hopgate status', summary: 'Shows whether the gateway is running and healthy.' },
-  ],
-  exits: [
-    [0, 'it is running and takes requests'],
-    [1, 'the configuration cannot be used, or another program answers there'],
-    [3, 'it is not running, or takes no requests at the moment'],
-  ],
+  examples: {
+    'hopgate status': 'Shows whether the gateway is running and healthy.',
+  },
+  exits: {
+    0: 'it is running and takes requests',
+    1: 'the configuration cannot be used, or another program answers there',
+    3: 'it is not running, or takes no requests at the moment',
+  },
   run: runStatus,
 };
 
@@ -153,31 +153,18 @@ function print(
   out.line(`  manual         ${url}/docs`);
   if (engines.length > 0) {
     out.line();
-    const rows = engines.map((one) => [one.engine, one.state, one.since, one.message ?? '']);
-    const head = ['ENGINE', 'STATE', 'SINCE', 'REASON'];
-    printTable(out, rows, head, { spare: ['SINCE'] }, (row) =>
-      engines[row]!.state === 'down' ? 'red' : undefined,
+    printTable(out, engines, ENGINES, { spare: ['SINCE'] }, ({ state }) =>
+      state === 'down' ? 'red' : undefined,
     );
   }
   if (replicas.length > 0) {
     out.line();
-    const rows = replicas.map(({ host, port, pid, version, config, started }) => [
-      port === undefined ? host : `${host}:${port}`,
-      pid === undefined ? '' : String(pid),
-      version,
-      config,
-      started.replace(/\.\d+Z$/, 'Z'),
-    ]);
-    const head = ['REPLICA', 'PID', 'VERSION', 'CONFIGURATION', 'STARTED'];
-    printTable(out, rows, head, { spare: ['STARTED', 'CONFIGURATION'] });
+    printTable(out, replicas, REPLICAS, { spare: ['STARTED', 'CONFIGURATION'] });
   }
   if (exchanges.length > 0) {
     out.line();
-    const rows = exchanges
-      .toSorted((a, b) => b.running_ms - a.running_ms)
-      .slice(0, MAX_RUNNING)
-      .map((one) => [one.id, one.model, one.target, millis(one.running_ms)]);
-    printTable(out, rows, ['RUNNING', 'MODEL', 'TARGET', 'FOR'], { spare: ['MODEL'] });
+    const rows = exchanges.toSorted((a, b) => b.running_ms - a.running_ms).slice(0, MAX_RUNNING);
+    printTable(out, rows, RUNNING, { spare: ['MODEL'] });
     const more = exchanges.length - rows.length;
     if (more > 0) out.line(`and ${more} more: hopgate samples --status open`);
   }
@@ -189,15 +176,37 @@ function print(
   out.line();
   const why = new Map(rests.map(({ target, rests: all }) => [target, all.join('; ')]));
   const words: Readonly<Record<string, string>> = { no_model: 'no such model at its vendor' };
-  const rows = targets.map(({ target, state }) => [
-    target,
-    words[state] ?? state,
-    why.get(target) ?? '',
-  ]);
-  printTable(out, rows, ['TARGET', 'STATE', 'COOLDOWN'], { spare: [] }, (row) =>
-    targets[row]!.state === 'serving' ? undefined : 'yellow',
+  const columns: Columns<(typeof targets)[number]> = {
+    TARGET: ({ target }) => target,
+    STATE: ({ state }) => words[state] ?? state,
+    COOLDOWN: ({ target }) => why.get(target) ?? '',
+  };
+  printTable(out, targets, columns, { spare: [] }, ({ state }) =>
+    state === 'serving' ? undefined : 'yellow',
   );
 }
+
+const ENGINES: Columns<StatusEngine> = {
+  ENGINE: ({ engine }) => engine,
+  STATE: ({ state }) => state,
+  SINCE: ({ since }) => since,
+  REASON: ({ message = '' }) => message,
+};
+
+const REPLICAS: Columns<StatusReplica> = {
+  REPLICA: ({ host, port }) => (port === undefined ? host : `${host}:${port}`),
+  PID: ({ pid = '' }) => String(pid),
+  VERSION: ({ version }) => version,
+  CONFIGURATION: ({ config }) => config,
+  STARTED: ({ started }) => started.replace(/\.\d+Z$/, 'Z'),
+};
+
+const RUNNING: Columns<Status['exchanges'][number]> = {
+  RUNNING: ({ id }) => id,
+  MODEL: ({ model }) => model,
+  TARGET: ({ target }) => target,
+  FOR: (one) => millis(one.running_ms),
+};
 
 const replicasIn = (value: Json | undefined): readonly StatusReplica[] =>
   objects(value).map((one) => {

@@ -16,14 +16,11 @@ export const UI: CommandSpec = {
     'To reach the page of a gateway on another machine, use a tunnel: ssh -L 5520:127.0.0.1:5520 SERVER.',
   ],
   options: [{ name: 'print', summary: 'only print the address' }],
-  examples: [
-    { line: 'hopgate ui', summary: 'Opens the page.' },
-    { line: 'hopgate ui --print', summary: 'Prints only the address, for a script.' },
-  ],
-  exits: [
-    [0, 'opened or printed'],
-    [1, 'no gateway answers, or the configuration cannot be used'],
-  ],
+  examples: {
+    'hopgate ui': 'Opens the page.',
+    'hopgate ui --print': 'Prints only the address, for a script.',
+  },
+  exits: { 0: 'opened or printed', 1: 'no gateway answers, or the configuration cannot be used' },
   run: (invocation) => openPage(invocation, '/ui'),
 };
 
@@ -35,7 +32,9 @@ export const DOCS: CommandSpec = {
     "Prints the manual's address and opens it in a browser if there is one. The running gateway serves the manual of its own version; it needs no key.",
   ],
   options: [{ name: 'print', summary: 'only print the address' }],
-  examples: [{ line: 'hopgate docs', summary: 'Opens the manual.' }],
+  examples: {
+    'hopgate docs': 'Opens the manual.',
+  },
   exits: UI.exits,
   run: (invocation) => openPage(invocation, '/docs'),
 };

@@ -46,21 +46,16 @@ export const USAGE: CommandSpec = {
     { name: 'csv', summary: 'print single requests to vendors as CSV' },
     jsonOption(),
   ],
-  examples: [
-    { line: 'hopgate usage', summary: 'The last 30 days, by key.' },
-    {
-      line: 'hopgate usage --by label.team --since 7d --step day',
-      summary: 'The last week, by team and day.',
-    },
-    {
-      line: 'hopgate usage --since 24h --csv > spend.csv',
-      summary: 'Every request to a vendor in the last 24 hours, as CSV.',
-    },
-  ],
-  exits: [
-    [0, 'shown, even if there is nothing'],
-    [1, 'the configuration, the file or the database cannot be read'],
-  ],
+  examples: {
+    'hopgate usage': 'The last 30 days, by key.',
+    'hopgate usage --by label.team --since 7d --step day': 'The last week, by team and day.',
+    'hopgate usage --since 24h --csv > spend.csv':
+      'Every request to a vendor in the last 24 hours, as CSV.',
+  },
+  exits: {
+    0: 'shown, even if there is nothing',
+    1: 'the configuration, the file or the database cannot be read',
+  },
   run: runUsage,
 };
 

@@ -33,8 +33,10 @@ export const VERSION: CommandSpec = {
     'Prints the version, the commit (in a build), the version of Bun, and the platform.',
   ],
   options: [jsonOption()],
-  examples: [{ line: 'hopgate version --json', summary: 'For scripts and bug reports.' }],
-  exits: [[0, 'always']],
+  examples: {
+    'hopgate version --json': 'For scripts and bug reports.',
+  },
+  exits: { 0: 'always' },
   run: runVersion,
 };
 

@@ -59,22 +59,17 @@ export const BISECT: CommandSpec = {
     SAMPLES_DIR,
     jsonOption(),
   ],
-  examples: [
-    { line: 'hopgate bisect s7i9w6', summary: 'What in this request makes the vendor fail?' },
-    {
-      line: 'hopgate bisect s7i9w6 --stage provider-request --budget 40',
-      summary: 'Bisects the request as the vendor got it, with at most 40 probes.',
-    },
-    {
-      line: 'hopgate bisect ./request.json --to glm/glm-4.7',
-      summary: 'Bisects a request in a file.',
-    },
-  ],
-  exits: [
-    [0, 'found'],
-    [1, 'it does not fail (any more), you did not answer yes, or the configuration cannot be used'],
-    [3, 'the budget was used up before anything was found'],
-  ],
+  examples: {
+    'hopgate bisect s7i9w6': 'What in this request makes the vendor fail?',
+    'hopgate bisect s7i9w6 --stage provider-request --budget 40':
+      'Bisects the request as the vendor got it, with at most 40 probes.',
+    'hopgate bisect ./request.json --to glm/glm-4.7': 'Bisects a request in a file.',
+  },
+  exits: {
+    0: 'found',
+    1: 'it does not fail (any more), you did not answer yes, or the configuration cannot be used',
+    3: 'the budget was used up before anything was found',
+  },
   run: runBisect,
 };
 

@@ -20,17 +20,13 @@ export const COMPLETIONS: CommandSpec = {
   arguments: [
     { name: 'shell', summary: 'which one', required: true, choices: Object.keys(SCRIPTS) },
   ],
-  examples: [
-    {
-      line: 'hopgate completions bash > ~/.local/share/bash-completion/completions/hopgate',
-      summary: 'Installs completions for bash; "source" loads them into the current shell.',
-    },
-    {
-      line: 'hopgate completions fish > ~/.config/fish/completions/hopgate.fish',
-      summary: 'Installs completions for fish.',
-    },
-  ],
-  exits: [[0, 'printed']],
+  examples: {
+    'hopgate completions bash > ~/.local/share/bash-completion/completions/hopgate':
+      'Installs completions for bash; "source" loads them into the current shell.',
+    'hopgate completions fish > ~/.config/fish/completions/hopgate.fish':
+      'Installs completions for fish.',
+  },
+  exits: { 0: 'printed' },
   run: runCompletions,
 };
 

@@ -42,17 +42,12 @@ export const DEMO: CommandSpec = {
     },
     { name: 'script', summary: 'stop after the script, without asking you to join' },
   ],
-  examples: [
-    { line: 'hopgate demo group-chat', summary: 'Watch them talk, then join in.' },
-    {
-      line: 'hopgate demo group-chat --lang zh --model deepseek/deepseek-v4-flash',
-      summary: 'The same in Chinese, with a real model.',
-    },
-  ],
-  exits: [
-    [0, 'done'],
-    [1, 'the model could not answer, or the configuration cannot be used'],
-  ],
+  examples: {
+    'hopgate demo group-chat': 'Watch them talk, then join in.',
+    'hopgate demo group-chat --lang zh --model deepseek/deepseek-v4-flash':
+      'The same in Chinese, with a real model.',
+  },
+  exits: { 0: 'done', 1: 'the model could not answer, or the configuration cannot be used' },
   run: runDemo,
 };
 

@@ -48,17 +48,11 @@ export const DOCTOR: CommandSpec = {
     },
     jsonOption(),
   ],
-  examples: [
-    { line: 'hopgate doctor', summary: 'Tests everything.' },
-    {
-      line: 'hopgate doctor --provider glm --model glm-4.7',
-      summary: 'Tests one model of one provider.',
-    },
-  ],
-  exits: [
-    [0, 'everything passed'],
-    [1, 'something failed'],
-  ],
+  examples: {
+    'hopgate doctor': 'Tests everything.',
+    'hopgate doctor --provider glm --model glm-4.7': 'Tests one model of one provider.',
+  },
+  exits: { 0: 'everything passed', 1: 'something failed' },
   run: runDoctor,
 };
 

@@ -44,17 +44,12 @@ export const INIT: CommandSpec = {
     },
     { name: 'auth', summary: 'generate a key that clients must send' },
   ],
-  examples: [
-    { line: 'hopgate init', summary: 'Asks questions and writes ~/.config/hopgate/hopgate.yaml.' },
-    {
-      line: 'hopgate init --yes --providers glm,deepseek --config ./hopgate.yaml',
-      summary: 'For scripts: two vendors, and your own file.',
-    },
-  ],
-  exits: [
-    [0, 'written'],
-    [1, 'not written: the file exists, or you cancelled'],
-  ],
+  examples: {
+    'hopgate init': 'Asks questions and writes ~/.config/hopgate/hopgate.yaml.',
+    'hopgate init --yes --providers glm,deepseek --config ./hopgate.yaml':
+      'For scripts: two vendors, and your own file.',
+  },
+  exits: { 0: 'written', 1: 'not written: the file exists, or you cancelled' },
   run: runInit,
 };
 

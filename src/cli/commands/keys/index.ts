@@ -10,7 +10,7 @@ import {
   type OptionSpec,
   UsageError,
 } from '../../command.ts';
-import { printTable } from '../../terminal.ts';
+import { type Columns, printTable } from '../../terminal.ts';
 import { type KeysAccess, KeysProblem, openKeysAccess } from './keys-access.ts';
 
 const LISTS = ['models', 'tools', 'routes', 'spaces'] as const;
@@ -163,21 +163,13 @@ export const KEYS: CommandSpec = {
     URL_OPTION,
     jsonOption(),
   ],
-  examples: [
-    {
-      line: 'hopgate keys create ci --labels team=web --budgets 20/day',
-      summary: 'Creates a key and prints it.',
-    },
-    { line: 'hopgate keys list', summary: 'Prints a table.' },
-    {
-      line: 'hopgate keys rotate ID --grace 3600',
-      summary: 'Gives the key a new secret; the old one works for another hour.',
-    },
-  ],
-  exits: [
-    [0, 'done'],
-    [1, 'refused, or the gateway, file or database could not be used'],
-  ],
+  examples: {
+    'hopgate keys create ci --labels team=web --budgets 20/day': 'Creates a key and prints it.',
+    'hopgate keys list': 'Prints a table.',
+    'hopgate keys rotate ID --grace 3600':
+      'Gives the key a new secret; the old one works for another hour.',
+  },
+  exits: { 0: 'done', 1: 'refused, or the gateway, file or database could not be used' },
   run: runKeys,
 };
 
@@ -255,26 +247,25 @@ function printList(keys: readonly JsonObject[], { out, err, flag }: Invocation):
     err.line('No key was made yet: hopgate keys create NAME');
     return;
   }
-  const rows = keys.map((key) => [
-    String(key.id),
-    String(key.name),
-    stateOf(key),
-    isObject(key.labels)
-      ? Object.entries(key.labels)
-          .map(([name, value]) => `${name}=${String(value)}`)
-          .join(',')
-      : '',
-    Array.isArray(key.models) ? key.models.join(',') : '*',
-    limitsOf(key),
-    budgetsOf(key),
-    String(key.expires ?? ''),
-  ]);
-  const head = ['ID', 'NAME', 'STATE', 'LABELS', 'MODELS', 'LIMITS', 'BUDGETS', 'EXPIRES'];
-  printTable(out, rows, head, {
+  printTable(out, keys, COLUMNS, {
     spare: ['MODELS', 'LABELS', 'LIMITS', 'EXPIRES', 'BUDGETS'],
     cut: { MODELS: 12, LABELS: 12, NAME: 16 },
   });
 }
+
+const COLUMNS: Columns<JsonObject> = {
+  ID: ({ id }) => String(id),
+  NAME: ({ name }) => String(name),
+  STATE: (key) => stateOf(key),
+  LABELS: ({ labels }) =>
+    Object.entries(isObject(labels) ? labels : {})
+      .map(([name, value]) => `${name}=${String(value)}`)
+      .join(','),
+  MODELS: ({ models }) => (Array.isArray(models) ? models.join(',') : '*'),
+  LIMITS: (key) => limitsOf(key),
+  BUDGETS: (key) => budgetsOf(key),
+  EXPIRES: ({ expires }) => String(expires ?? ''),
+};
 
 const LIMIT_UNITS: Readonly<Record<string, string>> = {
   requests_per_minute: ' requests/min',

@@ -66,28 +66,18 @@ export const REPLAY: CommandSpec = {
     SAMPLES_DIR,
     jsonOption(),
   ],
-  examples: [
-    {
-      line: 'hopgate replay --last 5 --where status=5xx',
-      summary: 'Do the last five failures still fail?',
-    },
-    {
-      line: 'hopgate replay s7i9w6 --to glm/glm-4.6 --repeat 10',
-      summary: 'Does another model accept it?',
-    },
-    {
-      line: 'hopgate replay s7i9w6 --to glm/glm-4.6,deepseek/deepseek-v4-flash --edit temperature=0',
-      summary: 'What do two models answer, and what does each cost?',
-    },
-    {
-      line: 'hopgate replay s7i9w6 --repeat 20 --compare repair=on repair=off',
-      summary: 'Do the repairs help, or was it luck?',
-    },
-  ],
-  exits: [
-    [0, 'sent; the table shows the results'],
-    [1, 'the configuration cannot be used, or you did not answer yes'],
-  ],
+  examples: {
+    'hopgate replay --last 5 --where status=5xx': 'Do the last five failures still fail?',
+    'hopgate replay s7i9w6 --to glm/glm-4.6 --repeat 10': 'Does another model accept it?',
+    'hopgate replay s7i9w6 --to glm/glm-4.6,deepseek/deepseek-v4-flash --edit temperature=0':
+      'What do two models answer, and what does each cost?',
+    'hopgate replay s7i9w6 --repeat 20 --compare repair=on repair=off':
+      'Do the repairs help, or was it luck?',
+  },
+  exits: {
+    0: 'sent; the table shows the results',
+    1: 'the configuration cannot be used, or you did not answer yes',
+  },
   run: runReplay,
 };
 

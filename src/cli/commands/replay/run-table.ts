@@ -7,7 +7,7 @@ import {
   type ReplayedRequest,
   SIGNIFICANT,
 } from '../../../samples/replay/runs.ts';
-import { printTable, type Terminal } from '../../terminal.ts';
+import { type Columns, printTable, type Terminal } from '../../terminal.ts';
 import { wordLines } from '../../word-lines.ts';
 import { millis, percent, usd } from '../samples/units.ts';
 
@@ -22,38 +22,25 @@ export function printRuns(
   full: boolean,
 ): void {
   const compared = settings.length > 1;
-  const head = [
-    'SAMPLE',
-    ...(compared ? ['SETTING'] : []),
-    'BEFORE',
-    'STATUS',
-    'ERROR',
-    'PROMPT',
-    'OUTPUT',
-    'COST',
-    'FIRST',
-    'TIME',
-    'TARGET',
-  ];
-  const rows = runs.map(({ source, setting, sent, before, cost }) => [
-    source,
-    ...(compared ? [setting] : []),
-    before === undefined ? '' : resultText(before),
-    String(sent.status),
-    (sent.failure?.message ?? '').replace(/\s+/g, ' '),
-    String(sent.promptTokens ?? ''),
-    String(sent.outputTokens ?? ''),
-    cost === null ? '' : usd(cost),
-    millis(sent.firstByte),
-    millis(sent.total),
-    sent.target,
-  ]);
+  const columns: Columns<ReplayedRequest> = {
+    SAMPLE: ({ source }) => source,
+    ...(compared && { SETTING: ({ setting }: ReplayedRequest) => setting }),
+    BEFORE: ({ before }) => (before === undefined ? '' : resultText(before)),
+    STATUS: ({ sent }) => String(sent.status),
+    ERROR: ({ sent }) => (sent.failure?.message ?? '').replace(/\s+/g, ' '),
+    PROMPT: ({ sent }) => String(sent.promptTokens ?? ''),
+    OUTPUT: ({ sent }) => String(sent.outputTokens ?? ''),
+    COST: ({ cost }) => (cost === null ? '' : usd(cost)),
+    FIRST: ({ sent }) => millis(sent.firstByte),
+    TIME: ({ sent }) => millis(sent.total),
+    TARGET: ({ sent }) => sent.target,
+  };
   const narrowing = {
     spare: ['FIRST', 'PROMPT', 'OUTPUT', 'COST', 'ERROR'],
     cut: { ERROR: 16, TARGET: 16 },
   };
-  printTable(out, rows, head, narrowing, (row) =>
-    runs[row]!.sent.failure === undefined ? undefined : 'red',
+  printTable(out, runs, columns, narrowing, ({ sent }) =>
+    sent.failure === undefined ? undefined : 'red',
   );
   const onlyOnce = settings.every(({ failed, passed }) => failed + passed < 2);
   const onlyTargets = compared && runs.length === settings.length;

@@ -105,44 +105,20 @@ export const SAMPLES: CommandSpec = {
     SAMPLES_DIR,
     jsonOption(),
   ],
-  examples: [
-    {
-      line: 'hopgate samples --status failed --since 1d',
-      summary: 'Lists what has failed since yesterday.',
-    },
-    {
-      line: 'hopgate samples --search "permission denied"',
-      summary: 'Lists the exchanges that said this, with the place.',
-    },
-    {
-      line: 'hopgate samples sessions',
-      summary: 'Lists conversations and what they cost.',
-    },
-    {
-      line: 'hopgate samples show s7i9w6',
-      summary: 'Shows one exchange: its hops, sizes, times and notes.',
-    },
-    {
-      line: 'hopgate samples show s7i9w6 client-request --full',
-      summary: 'Prints the request as the client sent it.',
-    },
-    {
-      line: 'hopgate samples show s7i9w6 provider-request | jq .messages[-1]',
-      summary: 'Prints the last message that the vendor got.',
-    },
-    {
-      line: 'hopgate samples diff s7i9w6',
-      summary: 'Shows what the gateway changed in the request, and why.',
-    },
-    {
-      line: 'hopgate samples export s7i9w6 --redact -o report.json',
-      summary: 'Writes one file for a bug report.',
-    },
-  ],
-  exits: [
-    [0, 'printed, even if nothing matches'],
-    [1, 'the configuration or a file cannot be used'],
-  ],
+  examples: {
+    'hopgate samples --status failed --since 1d': 'Lists what has failed since yesterday.',
+    'hopgate samples --search "permission denied"':
+      'Lists the exchanges that said this, with the place.',
+    'hopgate samples sessions': 'Lists conversations and what they cost.',
+    'hopgate samples show s7i9w6': 'Shows one exchange: its hops, sizes, times and notes.',
+    'hopgate samples show s7i9w6 client-request --full':
+      'Prints the request as the client sent it.',
+    'hopgate samples show s7i9w6 provider-request | jq .messages[-1]':
+      'Prints the last message that the vendor got.',
+    'hopgate samples diff s7i9w6': 'Shows what the gateway changed in the request, and why.',
+    'hopgate samples export s7i9w6 --redact -o report.json': 'Writes one file for a bug report.',
+  },
+  exits: { 0: 'printed, even if nothing matches', 1: 'the configuration or a file cannot be used' },
   run: runSamples,
 };
 

@@ -15,7 +15,7 @@ import { sentIn } from '../../../ui/api/bodies/said.ts';
 import { type Found, TextSearch } from '../../../ui/api/search/text-search.ts';
 import { askedIn as asked, firstWords } from '../../../ui/api/stories.ts';
 import type { Invocation } from '../../command.ts';
-import { fittingTable, plural, prose } from '../../terminal.ts';
+import { type Columns, plural, printTable, prose } from '../../terminal.ts';
 import { filterOf, filtersGiven, readingParts } from './open-samples.ts';
 import { runningExchanges } from './running.ts';
 import { bytes, clock, millis } from './units.ts';
@@ -54,39 +54,21 @@ export async function runList(
     for (const line of prose(nothingFound(store.root, filter, config), err)) err.line(line);
     return 0;
   }
-  const head = [
-    'TIME',
-    'ID',
-    'STATUS',
-    'ERROR',
-    'MODEL',
-    'TARGET',
-    'CLIENT',
-    'IN',
-    'CACHED',
-    'OUT',
-    'TOTAL',
-    'SIZE',
-    'NOTES',
-    'ASKED',
-  ];
-  const shown: string[][] = [];
-  for (const row of rows) shown.push([...cells(row), await askedIn(store, row, invocation)]);
-  const [first, ...lines] = fittingTable(shown, head, out.columns, NARROWER);
-  out.line(out.paint('bold', first!));
-  lines.forEach((line, i) => {
-    const row = rows[i]!;
-    out.line(isFailure(endOf(row)) ? out.paint('red', line) : line);
-    const hit = found?.snippet(row.id);
-    if (hit !== undefined) {
-      const [before, said, after] = [hit.before, hit.hit, hit.after].map((text) =>
-        printableLine(text, MAX_HIT),
-      );
-      out.line(`    ${before}${out.paint('bold', said!)}${after}`);
-    }
+  const shown: ShownRow[] = [];
+  for (const row of rows) shown.push({ ...row, asked: await askedIn(store, row, invocation) });
+  const style = (row: ShownRow) => (isFailure(endOf(row)) ? 'red' : undefined);
+  printTable(out, shown, COLUMNS, NARROWER, style, ({ id }) => {
+    const hit = found?.snippet(id);
+    if (hit === undefined) return;
+    const [before, said, after] = [hit.before, hit.hit, hit.after].map((text) =>
+      printableLine(text, MAX_HIT),
+    );
+    out.line(`    ${before}${out.paint('bold', said!)}${after}`);
   });
   return 0;
 }
+
+type ShownRow = SampleRow & { readonly asked: string };
 
 /** Rows whose bodies are read for what was asked: each takes a millisecond or more. */
 async function askedIn(store: SampleStore, row: SampleRow, { deps }: Invocation): Promise<string> {
@@ -195,21 +177,24 @@ function errorOf(row: SampleRow): string {
   }
 }
 
-function cells(row: SampleRow): readonly string[] {
-  const status = row.state === 'done' ? String(row.status || '–') : stateWord(row.state);
-  return [
-    clock(row.time),
-    row.id,
-    row.made_by === '' ? status : `${status} (${row.made_by})`,
-    errorOf(row),
-    row.model,
-    row.target,
-    row.client,
-    row.input_tokens === null ? '' : String(row.input_tokens),
-    row.cached_tokens === null ? '' : String(row.cached_tokens),
-    row.output_tokens === null ? '' : String(row.output_tokens),
-    millis(row.total_ms),
-    bytes(row.bytes),
-    row.notes,
-  ];
+function statusOf({ state, status, made_by }: SampleRow): string {
+  const word = state === 'done' ? String(status || '–') : stateWord(state);
+  return made_by === '' ? word : `${word} (${made_by})`;
 }
+
+const COLUMNS: Columns<ShownRow> = {
+  TIME: ({ time }) => clock(time),
+  ID: ({ id }) => id,
+  STATUS: statusOf,
+  ERROR: errorOf,
+  MODEL: ({ model }) => model,
+  TARGET: ({ target }) => target,
+  CLIENT: ({ client }) => client,
+  IN: (row) => String(row.input_tokens ?? ''),
+  CACHED: (row) => String(row.cached_tokens ?? ''),
+  OUT: (row) => String(row.output_tokens ?? ''),
+  TOTAL: (row) => millis(row.total_ms),
+  SIZE: (row) => bytes(row.bytes),
+  NOTES: ({ notes }) => notes,
+  ASKED: (row) => row.asked,
+};

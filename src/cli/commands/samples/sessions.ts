@@ -6,22 +6,23 @@ import type { SampleStore } from '../../../samples/sample.ts';
 import type { SessionRow } from '../../../ui/api/api.ts';
 import { sessionsOf } from '../../../ui/api/sessions/session-routes.ts';
 import type { Invocation } from '../../command.ts';
-import { printTable } from '../../terminal.ts';
+import { type Columns, printTable } from '../../terminal.ts';
 import { clock, percent, usd } from './units.ts';
 
-const HEAD = [
-  'LAST',
-  'SESSION',
-  'CLIENT',
-  'KEY',
-  'MODELS',
-  'EXCHANGES',
-  'FAILED',
-  'IN',
-  'CACHED',
-  'OUT',
-  'COST',
-];
+const COLUMNS: Columns<SessionRow> = {
+  LAST: ({ until }) => clock(until),
+  SESSION: ({ id }) => id,
+  CLIENT: ({ client }) => client,
+  KEY: ({ key }) => key,
+  MODELS: ({ models }) => models.join(', '),
+  EXCHANGES: ({ exchanges }) => String(exchanges),
+  FAILED: ({ failed }) => (failed === 0 ? '' : String(failed)),
+  IN: ({ totals }) => String(totals.input_tokens),
+  CACHED: ({ totals: { input_tokens: input, cached_tokens: cached } }) =>
+    input === 0 ? '' : percent(cached / input),
+  OUT: ({ totals }) => String(totals.output_tokens),
+  COST: ({ totals: { cost } }) => (cost === null ? '' : usd(cost)),
+};
 
 const NARROWER = {
   spare: ['KEY', 'OUT', 'CLIENT', 'IN', 'FAILED', 'MODELS'],
@@ -46,23 +47,6 @@ export async function runSessions(
     err.line(`No exchange in ${store.root} names a session.`);
     return 0;
   }
-  printTable(out, sessions.map(cells), HEAD, NARROWER);
+  printTable(out, sessions, COLUMNS, NARROWER);
   return 0;
-}
-
-function cells({ id, client, key, models, until, exchanges, failed, totals }: SessionRow) {
-  const { input_tokens: input, cached_tokens: cached, output_tokens: output, cost } = totals;
-  return [
-    clock(until),
-    id,
-    client,
-    key,
-    models.join(', '),
-    String(exchanges),
-    failed === 0 ? '' : String(failed),
-    String(input),
-    input === 0 ? '' : percent(cached / input),
-    String(output),
-    cost === null ? '' : usd(cost),
-  ];
 }

@@ -9,7 +9,7 @@ import { pricesOf } from '../../../samples/replay/cost.ts';
 import { costOfExchange, hopsOf, type SampleHop } from '../../../samples/replay/hops.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
-import { plural, printTable } from '../../terminal.ts';
+import { type Columns, plural, printTable } from '../../terminal.ts';
 import { sampleNamed } from './open-samples.ts';
 import { bytes, clock, millis, bytes as sizeText, usd } from './units.ts';
 
@@ -40,13 +40,10 @@ export async function runShow(
   out.line(out.paint('bold', meta.id));
   for (const [name, value] of facts(meta, cost)) out.line(`  ${name.padEnd(9)} ${value}`);
   out.line();
-  const rows = meta.edges.map((edge) => row(edge));
-  const head = ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE'];
   const narrowing = { spare: ['AT', 'WHERE', 'SIZE'], cut: { WHERE: 16 } };
-  printTable(out, rows, head, narrowing, (row) => {
-    const { error, status = 0 } = meta.edges[row]!;
-    return error !== undefined || status >= 400 ? 'red' : undefined;
-  });
+  printTable(out, meta.edges, COLUMNS, narrowing, ({ error, status = 0 }) =>
+    error !== undefined || status >= 400 ? 'red' : undefined,
+  );
   for (const { name, hop, at, ms, error } of meta.tools ?? []) {
     const when = hop === undefined ? 'before hop 1' : `after hop ${hop}`;
     const began = at === undefined ? '' : `, at ${millis(at)}`;
@@ -110,17 +107,14 @@ function tokensText(usage: Usage): string {
   return `${totalInput(usage)} in${cached}, ${totalOutput(usage)} out`;
 }
 
-function row(edge: SampleStage): readonly string[] {
-  const took = edge.at === undefined || edge.until === undefined ? undefined : edge.until - edge.at;
-  return [
-    millis(edge.at),
-    edge.stage + (edge.cut === true ? ' (cut)' : ''),
-    edge.made === true ? 'none' : String(edge.status ?? ''),
-    bytes(edge.bytes),
-    millis(took),
-    edge.error?.message ?? edge.url ?? '',
-  ];
-}
+const COLUMNS: Columns<SampleStage> = {
+  AT: ({ at }) => millis(at),
+  STAGE: ({ stage, cut }) => stage + (cut === true ? ' (cut)' : ''),
+  STATUS: ({ made, status }) => (made === true ? 'none' : String(status ?? '')),
+  SIZE: (edge) => bytes(edge.bytes),
+  TOOK: ({ at, until }) => millis(at === undefined || until === undefined ? undefined : until - at),
+  WHERE: ({ error, url = '' }) => error?.message ?? url,
+};
 
 /** The longest string on a terminal without --full. */
 const MAX_CHARS = 300;

@@ -57,16 +57,16 @@ export const SERVICE: CommandSpec = {
     },
     { name: 'follow', short: 'f', summary: 'logs: keep printing new lines' },
   ],
-  examples: [
-    { line: 'hopgate service install --dry-run', summary: 'Shows what would be done.' },
-    { line: 'hopgate service install', summary: 'Installs and starts the service.' },
-    { line: 'hopgate service logs --follow', summary: 'Follows its log.' },
-  ],
-  exits: [
-    [0, 'done, or nothing to do'],
-    [1, 'not done; the message says why'],
-    [3, 'status: it is not running'],
-  ],
+  examples: {
+    'hopgate service install --dry-run': 'Shows what would be done.',
+    'hopgate service install': 'Installs and starts the service.',
+    'hopgate service logs --follow': 'Follows its log.',
+  },
+  exits: {
+    0: 'done, or nothing to do',
+    1: 'not done; the message says why',
+    3: 'status: it is not running',
+  },
   run: runService,
 };
 

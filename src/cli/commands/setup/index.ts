@@ -122,18 +122,12 @@ export const SETUP: CommandSpec = {
     { name: 'revert', summary: 'restore the previous settings' },
     YES,
   ],
-  examples: [
-    { line: 'hopgate setup claude', summary: 'Configures Claude Code to use this gateway.' },
-    {
-      line: 'hopgate setup codex --model glm-4.7 --yes',
-      summary: 'Configures Codex with one model, without asking.',
-    },
-    { line: 'hopgate setup claude --revert', summary: 'Restores the settings from before.' },
-  ],
-  exits: [
-    [0, 'written, or nothing to do'],
-    [1, 'not written'],
-  ],
+  examples: {
+    'hopgate setup claude': 'Configures Claude Code to use this gateway.',
+    'hopgate setup codex --model glm-4.7 --yes': 'Configures Codex with one model, without asking.',
+    'hopgate setup claude --revert': 'Restores the settings from before.',
+  },
+  exits: { 0: 'written, or nothing to do', 1: 'not written' },
   run: runSetup,
 };
 

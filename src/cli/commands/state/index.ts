@@ -40,16 +40,16 @@ export const STATE: CommandSpec = {
     },
     jsonOption(),
   ],
-  examples: [
-    { line: 'hopgate state move --to engines --dry-run', summary: 'Shows what would be copied.' },
-    { line: 'hopgate state move --to engines', summary: 'Copies it and compares both sides.' },
-    { line: 'hopgate state move --to embedded', summary: 'Copies the state back to this machine.' },
-  ],
-  exits: [
-    [0, 'all is on both sides; with --dry-run: both sides could be read'],
-    [1, 'something could not be read or written, or is not on the other side'],
-    [INTERRUPTED, 'it was stopped with Ctrl-C; run again, it continues'],
-  ],
+  examples: {
+    'hopgate state move --to engines --dry-run': 'Shows what would be copied.',
+    'hopgate state move --to engines': 'Copies it and compares both sides.',
+    'hopgate state move --to embedded': 'Copies the state back to this machine.',
+  },
+  exits: {
+    0: 'all is on both sides; with --dry-run: both sides could be read',
+    1: 'something could not be read or written, or is not on the other side',
+    [INTERRUPTED]: 'it was stopped with Ctrl-C; run again, it continues',
+  },
   run: runState,
 };
 
