@@ -24,7 +24,6 @@ export const CHECK: CommandSpec = {
   run: runCheck,
 };
 
-/** Exit 0 when the configuration can be used, 1 when not. */
 async function runCheck(invocation: Invocation): Promise<number> {
   const { flag, out } = invocation;
   if (flag('schema')) {

@@ -60,7 +60,6 @@ export const LINT: CommandSpec = {
   run: runLint,
 };
 
-/** Exit 0 without findings (warnings are none), 1 with findings, 2 (a UsageError) when the input cannot be read. */
 async function runLint(invocation: Invocation): Promise<number> {
   const { text, flag } = invocation;
   const bytes = await read(invocation);

@@ -96,7 +96,6 @@ const NAMED_BY = {
   vendor: 'list of the vendor',
 };
 
-/** Exit 0; 1 when the configuration cannot be used or, with --explain, nothing takes the request. */
 async function runModels(invocation: Invocation): Promise<number> {
   const [action, source] = invocation.arguments;
   if (action === 'update') return await updateModels(invocation, source);
@@ -233,7 +232,6 @@ function parseNamedRequest(
   return body;
 }
 
-/** The protocol that a body is most likely written in. */
 function protocolOf(body: NamedRequest): ProtocolName {
   if (typeof body === 'string') return 'openai-chat';
   if ('input' in body) return 'openai-responses';
@@ -254,7 +252,6 @@ const TIMEOUT_MS = 30_000;
 /** The address of the newest release of the file. */
 const NEWEST = new URL('models.jsonl', manifest.homepage).href;
 
-/** Exit 0 when the file is in force now, 1 when it was refused. */
 async function updateModels(invocation: Invocation, source: string = NEWEST): Promise<number> {
   const { out, err, flag, io } = invocation;
   const { home } = io.environment;

@@ -89,7 +89,6 @@ export const SERVE: CommandSpec = {
   run: runServe,
 };
 
-/** Exit 1 with the problems on stderr when the configuration cannot be used. */
 async function runServe(invocation: Invocation): Promise<number> {
   const result = await loadForCommand(invocation);
   reportProblems(invocation, result);

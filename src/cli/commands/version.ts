@@ -40,7 +40,6 @@ export const VERSION: CommandSpec = {
   run: runVersion,
 };
 
-/** Prints the version on one line, or as JSON. */
 async function runVersion({ flag, out }: Invocation): Promise<number> {
   if (flag('json')) {
     out.line(JSON.stringify(version, null, 2));

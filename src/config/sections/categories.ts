@@ -1,5 +1,6 @@
 /** The section `categories`: how the built-in classifier tells kinds of requests apart. */
 
+import { words } from '../../lib/text/words.ts';
 import { closed, count, list, type ProgramForm, text } from '../file/schema.ts';
 
 export const CATEGORIES = [
@@ -23,24 +24,12 @@ export const categories = closed('Settings of the classifier behind `when: { cat
   coding_tools: list(
     text('A glob.'),
     'Names of tools that only an agent that edits code has; case does not matter.',
-  ).byDefault([
-    'edit',
-    'multiedit',
-    'notebook*edit',
-    'write',
-    'editor',
-    'apply_patch',
-    'exec_command',
-    'edit_file',
-    'write_file',
-    'create_file',
-    'write_to_file',
-    'replace',
-    'replace_in_file',
-    'search_replace',
-    'str_replace*',
-    'insert_edit_into_file',
-  ]),
+  ).byDefault(
+    words(`
+      edit multiedit notebook*edit write editor apply_patch exec_command edit_file write_file
+      create_file write_to_file replace replace_in_file search_replace str_replace* insert_edit_into_file
+    `),
+  ),
 });
 
 export type CategorySettings = ProgramForm<typeof categories>;

@@ -4,6 +4,7 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { pointerOf } from '../../lib/json/pointer.ts';
 import { objects } from '../../lib/json/typed-reads.ts';
+import { wordSet } from '../../lib/text/words.ts';
 import { type Cut, isGone } from './cut.ts';
 
 /** Places that can only be left out together. */
@@ -193,20 +194,9 @@ function callOf(block: Json, member: string): string | undefined {
   return String(block.type).endsWith('tool_use') ? String(block.id) : undefined;
 }
 
-const KEPT = new Set([
-  'role',
-  'content',
-  'type',
-  'id',
-  'call_id',
-  'tool_calls',
-  'tool_call_id',
-  'name',
-  'arguments',
-  'output',
-  'input',
-  'status',
-]);
+const KEPT = wordSet(`
+  role content type id call_id tool_calls tool_call_id name arguments output input status
+`);
 
 /** Optional members of messages and their parts: cache marks, reasoning, vendor fields. */
 export function extraUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly CutUnit[] {
@@ -237,11 +227,11 @@ const isBody = (name: string) =>
   );
 
 /** Members without which a tool, a format or an object schema is none. */
-const FIXED = new Set([
-  ...['type', 'name', 'function', 'functionDeclarations', 'function_declarations'],
-  ...['parameters', 'parametersJsonSchema', 'parameters_json_schema', 'input_schema'],
-  ...['properties', 'schema', 'json_schema', 'format', 'role', 'content', 'parts', 'text'],
-]);
+const FIXED = wordSet(`
+  type name function functionDeclarations function_declarations parameters parametersJsonSchema
+  parameters_json_schema input_schema properties schema json_schema format role content parts
+  text
+`);
 /** Members that hold schemas by names, which nothing but the schema itself needs. */
 const NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions']);
 
@@ -303,16 +293,9 @@ export interface LongText {
 /** Shorter texts explain nothing and would cost a request. */
 const MIN = 80;
 
-const TEXTS = new Set([
-  'content',
-  'text',
-  'output',
-  'thinking',
-  'reasoning_content',
-  'description',
-  'instructions',
-  'system',
-]);
+const TEXTS = wordSet(`
+  content text output thinking reasoning_content description instructions system
+`);
 const HISTORY_ROOTS = new Set(['messages', 'input', 'system', 'instructions', 'tools']);
 
 /** Remaining long texts and arguments, the longest first. */

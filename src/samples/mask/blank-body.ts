@@ -1,76 +1,27 @@
 /** Blanks the texts and images of a body in place: structure and length stay, the content is gone. */
 
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
+import { wordSet } from '../../lib/text/words.ts';
 
-/** Members whose strings are texts of people or models, at any depth. */
-const TEXTS = new Set([
-  'text',
-  'content',
-  'arguments',
-  'output',
-  'output_text',
-  'partial_json',
-  'thinking',
-  'reasoning',
-  'reasoning_content',
-  'refusal',
-  'instructions',
-  'system',
-  'description',
-  'server_description',
-  'delta',
-  'input',
-  'query',
-  'title',
-  'cited_text',
-  'prompt',
-  'signature',
-  'encrypted_content',
-  'filename',
-  'stdout',
-  'stderr',
-  'logs',
-  'diff',
-  'command',
-  'commands',
-  'queries',
-  'document_title',
-  'transcript',
-  'lines',
-  'tool_plan',
-  'failed_generation',
-  'stringValue',
-  'webSearchQueries',
-  'renderedContent',
-  'retrievedUrl',
-  'citations',
-  'thoughtSignature',
-  'thought_signature',
-  'encrypted_index',
-  // Beside `logprobs`: the text once more.
-  'token',
-  'tokens',
-  'bytes',
-]);
+/** Members whose strings are texts of people or models, at any depth; the last three say them again beside `logprobs`. */
+const TEXTS = wordSet(`
+  text content arguments output output_text partial_json thinking reasoning reasoning_content
+  refusal instructions system description server_description delta input query title cited_text
+  prompt signature encrypted_content filename stdout stderr logs diff command commands queries
+  document_title transcript lines tool_plan failed_generation stringValue webSearchQueries
+  renderedContent retrievedUrl citations thoughtSignature thought_signature encrypted_index
+  token tokens bytes
+`);
 /**
  * Members that hold a text, or a name, which is one word: a program or an error's code, a summary or the kind that is
  * asked for, an address or a kind of source.
  */
 const TEXTS_OR_NAMES = new Set(['code', 'summary', 'source']);
 /** Members that hold images or files, as base64 or as URLs. */
-const MEDIA = new Set([
-  'data',
-  'url',
-  'image_url',
-  'file_data',
-  'b64_json',
-  'file_url',
-  'fileUri',
-  'file_uri',
-  'uri',
-  'document_url',
-  'partial_image_b64',
-]);
+const MEDIA = wordSet(`
+  data url image_url file_data b64_json file_url fileUri file_uri uri document_url
+  partial_image_b64
+`);
 
 /** Kinds of content that can be blanked. */
 export type BlankedContent = 'texts' | 'images';

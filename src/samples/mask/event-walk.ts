@@ -1,22 +1,15 @@
 /** Finds the pieces of texts in the events of a stream, byte by byte as they come, without parsing them. */
 
-/** Members in which streams send texts and arguments in pieces. */
-const PIECES = [
-  'content',
-  'text',
-  'delta',
-  'arguments',
-  'partial_json',
-  'thinking',
-  'reasoning_content',
-  'reasoning',
-  'input',
-  'refusal',
-  // Gemini's arguments in pieces, OpenRouter's summaries of reasoning, and what is said in audio.
-  'stringValue',
-  'summary',
-  'transcript',
-];
+import { words } from '../../lib/text/words.ts';
+
+/**
+ * Members in which streams send texts and arguments in pieces. `stringValue`: Gemini's arguments; `summary`: OpenRouter's
+ * summaries of reasoning; `transcript`: what is said in audio.
+ */
+const PIECES = words(`
+  content text delta arguments partial_json thinking reasoning_content reasoning input refusal
+  stringValue summary transcript
+`);
 /** The same by their lengths: most names of a stream are others, and no string is made of them. */
 const BY_LENGTH: readonly (readonly string[])[] = Array.from({ length: 32 }, (_, length) =>
   PIECES.filter((name) => name.length === length),

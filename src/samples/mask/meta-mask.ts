@@ -3,25 +3,15 @@
 import { put } from '../../lib/json/json-members.ts';
 import { redactText } from '../../lib/text/redact.ts';
 import { maskSecrets } from '../../lib/text/secret-spellings.ts';
+import { wordSet } from '../../lib/text/words.ts';
 import type { SampleMeta } from '../sample.ts';
 import { latin1Of, maskText } from './body-mask.ts';
 import { countMasked } from './text-mask.ts';
 
 /** Members by which samples are found and read: a client cannot hide them by naming its secret the same. */
-const OWN = new Set([
-  'id',
-  'entry',
-  'state',
-  'run',
-  'provider_protocol',
-  'owner',
-  'stage',
-  'file',
-  'protocol',
-  'pace',
-  'kind',
-  'redacted',
-]);
+const OWN = wordSet(`
+  id entry state run provider_protocol owner stage file protocol pace kind redacted
+`);
 
 /** A memory space whose name must be masked is stored as its digest, so that it can still be erased. */
 export const hashedSpace = (space: string) =>

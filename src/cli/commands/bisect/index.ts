@@ -73,7 +73,6 @@ export const BISECT: CommandSpec = {
   run: runBisect,
 };
 
-/** Exit 0 when a cause was found; 1 when it does not fail, 3 when the search was ended early without one. */
 async function runBisect(invocation: Invocation): Promise<number> {
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;

@@ -60,7 +60,6 @@ function branch(command: CommandSpec): string {
 
 const GROUPS = Object.keys(COMMAND_GROUPS).join('|');
 
-/** The script that `hopgate completions bash` prints. */
 export function bashCompletion(commands: readonly CommandSpec[]): string {
   const names = commands.map(({ name }) => name);
   return `# Completion of hopgate for bash, made by "hopgate completions bash".

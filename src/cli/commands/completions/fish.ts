@@ -49,7 +49,6 @@ const takers = (command: CommandSpec) =>
     .flatMap(({ name, short }) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])])
     .join(' ');
 
-/** The script that `hopgate completions fish` prints. */
 export function fishCompletion(commands: readonly CommandSpec[]): string {
   const first = commands[0]!;
   const names = commands.map(({ name }) => name);

@@ -46,7 +46,6 @@ function branch(command: CommandSpec): string {
   return `    ${command.name})\n      _arguments -s -S${specs.join('')}\n      ;;`;
 }
 
-/** The script that `hopgate completions zsh` prints. */
 export function zshCompletion(commands: readonly CommandSpec[]): string {
   const lines = (words: readonly (readonly [string, string])[]) =>
     words.map(([name, summary]) => `    ${quoted(`${name}:${escaped(summary)}`)}`).join('\n');

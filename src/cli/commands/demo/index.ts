@@ -51,7 +51,6 @@ export const DEMO: CommandSpec = {
   run: runDemo,
 };
 
-/** Exit 0; 1 when the model could not answer or the configuration cannot be used. */
 async function runDemo(invocation: Invocation): Promise<number> {
   const { io, deps, err } = invocation;
   const model = invocation.text('model') ?? 'demo';

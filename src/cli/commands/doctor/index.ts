@@ -56,7 +56,6 @@ export const DOCTOR: CommandSpec = {
   run: runDoctor,
 };
 
-/** Exit 0 when nothing failed (warnings may stand), else 1. */
 async function runDoctor(invocation: Invocation): Promise<number> {
   const findings = await examine(invocation);
   const ok = findings.every(({ status }) => status !== 'fail');

@@ -53,7 +53,6 @@ export const INIT: CommandSpec = {
   run: runInit,
 };
 
-/** Exit 0 written, 1 refused. */
 async function runInit(invocation: Invocation): Promise<number> {
   const { flag, text, io, out, err } = invocation;
   const standard = text('config') ?? io.environment.configPath ?? userConfig(io.environment);

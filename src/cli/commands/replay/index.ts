@@ -81,7 +81,6 @@ export const REPLAY: CommandSpec = {
   run: runReplay,
 };
 
-/** Exit 0; 1 when the configuration cannot be used. */
 async function runReplay(invocation: Invocation): Promise<number> {
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;

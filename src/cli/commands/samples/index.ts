@@ -122,7 +122,6 @@ export const SAMPLES: CommandSpec = {
   run: runSamples,
 };
 
-/** Exit 0; 1 when the configuration or a file cannot be used. */
 async function runSamples(invocation: Invocation): Promise<number> {
   const [action = 'list', ...rest] = invocation.arguments;
   if (!Object.hasOwn(ACTIONS, action)) throw new UsageError(`There is no "samples ${action}".`);

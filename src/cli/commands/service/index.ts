@@ -70,7 +70,6 @@ export const SERVICE: CommandSpec = {
   run: runService,
 };
 
-/** Exit 0 when done, or when there was nothing to do, else 1; `status` and `logs` end as the manager's command does. */
 async function runService(invocation: Invocation): Promise<number> {
   const { flag, text, err, io } = invocation;
   const root = text('root') === undefined ? undefined : resolve(io.cwd, text('root')!);
@@ -276,7 +275,6 @@ export type Step =
 const runSteps = (commands: readonly (readonly string[])[], mayFail = false): readonly Step[] =>
   commands.map((command) => ({ kind: 'run', command, mayFail }));
 
-/** Prints what would be done. */
 function printSteps({ out }: Invocation, steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.kind === 'run') out.line(`would run     ${step.command.join(' ')}`);

@@ -131,7 +131,6 @@ export const SETUP: CommandSpec = {
   run: runSetup,
 };
 
-/** Exit 0 done (or nothing to do), 1 refused or failed. */
 async function runSetup(invocation: Invocation): Promise<number> {
   const { flag, err, io } = invocation;
   const client = CLIENTS.find(({ name }) => name === invocation.arguments[0])!;
