@@ -2,7 +2,7 @@
 
 import type { Environment } from '../config/environment.ts';
 import texts from './chinese-help.json' with { type: 'json' };
-import { COMMON_OPTIONS, type CommandSpec, type OptionSpec } from './command.ts';
+import { COMMON_OPTIONS, type CommandSpec, type OptionSpec, type Options } from './command.ts';
 import type { HelpWords } from './help.ts';
 
 interface ChineseCommand {
@@ -20,8 +20,10 @@ type ChineseOptions = Readonly<Record<string, Partial<Pick<OptionSpec, 'summary'
 
 export const CHINESE: HelpWords = texts.words;
 
-const optionsIn = (options: readonly OptionSpec[], chinese: ChineseOptions): OptionSpec[] =>
-  options.map((option) => ({ ...option, ...chinese[option.name] }));
+const optionsIn = (options: Options, chinese: ChineseOptions): Options =>
+  Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [name, { ...option, ...chinese[name] }]),
+  );
 
 export const CHINESE_COMMON = optionsIn(COMMON_OPTIONS, texts.common);
 

@@ -14,8 +14,6 @@ import type { MoveDirection, StateMove } from '../state/move/paged-move.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {
-  /** Without dashes: `config`. */
-  readonly name: string;
   /** One letter. */
   readonly short?: string;
   /** Older names that still work; help and completions do not show them. */
@@ -29,6 +27,16 @@ export interface OptionSpec {
   /** A whole number in this range. */
   readonly range?: readonly [least: number, most: number];
 }
+
+/** By their names, without dashes. */
+export type Options = Readonly<Record<string, OptionSpec>>;
+
+export interface NamedOption extends OptionSpec {
+  readonly name: string;
+}
+
+export const named = (options: Options = {}): readonly NamedOption[] =>
+  Object.entries(options).map(([name, option]) => ({ name, ...option }));
 
 export interface ArgumentSpec {
   readonly name: string;
@@ -63,7 +71,7 @@ export interface CommandSpec {
   readonly description: readonly string[];
   readonly arguments?: readonly ArgumentSpec[];
   /** Besides the common ones. */
-  readonly options?: readonly OptionSpec[];
+  readonly options?: Options;
   /** Command lines, with what they do. */
   readonly examples: Readonly<Record<string, string>>;
   /** Exit codes besides 2 (wrong usage) and what they mean. */
@@ -168,26 +176,26 @@ export interface Pairing {
 }
 
 /** Options that every command takes. */
-export const COMMON_OPTIONS: readonly OptionSpec[] = [
-  {
-    name: 'config',
+export const COMMON_OPTIONS: Options = {
+  config: {
     short: 'c',
     value: 'FILE',
     summary: 'configuration file',
     default: '$HOPGATE_CONFIG, ~/.config/hopgate/hopgate.yaml, /etc/hopgate/hopgate.yaml',
   },
-  { name: 'no-color', summary: 'no colours, as NO_COLOR=1 does' },
-  { name: 'help', short: 'h', summary: 'show this help' },
-];
+  'no-color': { summary: 'no colours, as NO_COLOR=1 does' },
+  help: { short: 'h', summary: 'show this help' },
+};
+
+/** All options of a command, its own first. */
+export const optionsOf = ({ options }: CommandSpec): readonly NamedOption[] =>
+  named({ ...options, ...COMMON_OPTIONS });
 
 /** Wrong usage: a message for people, printed with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const jsonOption = (summary = 'print JSON, for scripts'): OptionSpec => ({
-  name: 'json',
-  summary,
-});
+export const JSON_OPTION: OptionSpec = { summary: 'print JSON, for scripts' };
 
-export const YES: OptionSpec = { name: 'yes', short: 'y', summary: 'do not ask' };
+export const YES: OptionSpec = { short: 'y', summary: 'do not ask' };

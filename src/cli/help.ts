@@ -5,12 +5,14 @@ import {
   COMMON_OPTIONS,
   type CommandGroup,
   type CommandSpec,
+  type NamedOption,
+  named,
   type OptionSpec,
 } from './command.ts';
 import { definitions, type Terminal, wrap } from './terminal.ts';
 
 /** An option as it is typed: `-c, --config FILE`. */
-function optionUsage({ name, short, value }: OptionSpec): string {
+function optionUsage({ name, short, value }: NamedOption): string {
   const dashes = short === undefined ? `    --${name}` : `-${short}, --${name}`;
   return value === undefined ? dashes : `${dashes} ${value}`;
 }
@@ -157,7 +159,7 @@ export function generalHelp(
     20,
   );
   section(terminal, words.everyCommand, [
-    ...common.map((option) => [optionUsage(option), optionText(option, words)] as const),
+    ...named(common).map((option) => [optionUsage(option), optionText(option, words)] as const),
     ['-V, --version', words.version],
   ]);
   section(
@@ -195,7 +197,7 @@ export function commandHelp(
   section(
     terminal,
     words.options,
-    [...(command.options ?? []), ...common].map((option) => [
+    named({ ...command.options, ...common }).map((option) => [
       optionUsage(option),
       optionText(option, words),
     ]),

@@ -4,11 +4,11 @@ import { parseArgs } from 'node:util';
 import { suggest } from '../lib/text/did-you-mean.ts';
 import {
   COMMAND_GROUPS,
-  COMMON_OPTIONS,
   type CommandGroup,
   type CommandSpec,
   isGroup,
   type OptionSpec,
+  optionsOf,
   UsageError,
 } from './command.ts';
 
@@ -19,8 +19,6 @@ export interface ParsedLine {
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
   readonly arguments: readonly string[];
 }
-
-const optionsOf = (command: CommandSpec) => [...(command.options ?? []), ...COMMON_OPTIONS];
 
 const hint = (typed: string, names: readonly string[], show = (name: string) => name) => {
   const name = suggest(typed, names);

@@ -1,7 +1,7 @@
 /** The command line itself: what is run, what is refused and how it is said. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { COMMAND_GROUPS } from '../../src/cli/command.ts';
+import { COMMAND_GROUPS, named } from '../../src/cli/command.ts';
 import { SCRIPTS } from '../../src/cli/commands/completions/index.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { commandHelp } from '../../src/cli/help.ts';
@@ -78,12 +78,12 @@ describe('help', () => {
     expect((await world.run(['debgu'])).err).toContain('Did you mean "debug"?');
   });
 
-  for (const { name, options = [], examples, exits } of COMMANDS) {
+  for (const { name, options = {}, examples, exits } of COMMANDS) {
     test(`${name}: every option, an example and the exit codes, within 100 columns`, async () => {
       const { code, out } = await world.run([name, '--help']);
       expect(code).toBe(0);
-      for (const option of [...options, { name: 'config' }, { name: 'help' }]) {
-        expect(out).toContain(`--${option.name}`);
+      for (const option of [...Object.keys(options), 'config', 'help']) {
+        expect(out).toContain(`--${option}`);
       }
       const lines = Object.keys(examples);
       expect(lines.length).toBeGreaterThan(0);
@@ -104,7 +104,7 @@ describe('help', () => {
 
   test('an older name of an option still works, and no help shows it', () => {
     const older = COMMANDS.flatMap((command) =>
-      (command.options ?? []).flatMap((option) =>
+      named(command.options).flatMap((option) =>
         (option.aliases ?? []).map((alias) => ({ command, option, alias })),
       ),
     );
@@ -131,8 +131,8 @@ describe('help', () => {
   });
 
   test('no command takes one letter for two options', () => {
-    for (const { options = [] } of COMMANDS) {
-      const letters = ['c', 'h', ...options.flatMap(({ short }) => short ?? [])];
+    for (const { options } of COMMANDS) {
+      const letters = ['c', 'h', ...named(options).flatMap(({ short }) => short ?? [])];
       expect(new Set(letters).size).toBe(letters.length);
     }
   });

@@ -3,7 +3,7 @@
 import type { AuditReport } from '../../keys/key-store.ts';
 import { keyFileToRead } from '../../keys/move.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../command.ts';
 import { URL_OPTION, withAccess } from './keys/index.ts';
 
 export const AUDIT: CommandSpec = {
@@ -15,15 +15,14 @@ export const AUDIT: CommandSpec = {
     'The hash it prints covers all entries so far. Keep a copy elsewhere to detect later whether the whole log was replaced.',
   ],
   arguments: [{ name: 'action', summary: 'what to do', choices: ['verify'], required: true }],
-  options: [
-    {
-      name: 'file',
+  options: {
+    file: {
       value: 'PATH',
       summary: 'the key file of a machine whose keys were moved, such as state/keys.db',
     },
-    URL_OPTION,
-    jsonOption(),
-  ],
+    url: URL_OPTION,
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate audit verify': 'Prints the number of entries and the last hash.',
     'hopgate audit verify --file ~/.hopgate/state/keys.db':

@@ -4,7 +4,7 @@ import type { LoadResult } from '../../config/load.ts';
 import { modelWarnings } from '../../config/models/ended-models.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
 import { openFileWithKeys, problemOfServing } from '../../config/servable.ts';
-import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION } from '../command.ts';
 import { describeSource, fileOf, loadForCommand, reportProblems } from '../load-config.ts';
 import { plural } from '../terminal.ts';
 
@@ -14,7 +14,10 @@ export const CHECK: CommandSpec = {
   description: [
     'Each problem is printed as FILE:LINE:COLUMN, with a suggestion if there is one. --schema prints the JSON Schema of the file, for editors.',
   ],
-  options: [jsonOption(), { name: 'schema', summary: 'print the JSON Schema of hopgate.yaml' }],
+  options: {
+    json: JSON_OPTION,
+    schema: { summary: 'print the JSON Schema of hopgate.yaml' },
+  },
   examples: {
     'hopgate check --config ./hopgate.yaml': 'Checks a file before you use it.',
     'hopgate check --schema > hopgate.schema.json':

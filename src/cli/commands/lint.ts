@@ -11,7 +11,7 @@ import { memberOf } from '../../lib/json/json-members.ts';
 import { profileFor } from '../../routing/index.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../command.ts';
 import { plural, wrap } from '../terminal.ts';
 
 export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
@@ -31,25 +31,23 @@ export const LINT: CommandSpec = {
     "In a stream, a place begins with the event's number, counted from 0.",
   ],
   arguments: [{ name: 'file', summary: 'the file to read; stdin if left out or -' }],
-  options: [
-    {
-      name: 'as',
+  options: {
+    as: {
       value: 'PROTOCOL',
       summary: 'the protocol',
       choices: [...PROTOCOL_NAMES, ...Object.keys(SHORT_NAMES)],
       default: 'recognised by its fields',
     },
-    { name: 'stream', summary: 'the input is a stream' },
-    { name: 'vendor', value: 'PROFILE', summary: 'also report what this vendor refuses' },
-    {
-      name: 'model',
+    stream: { summary: 'the input is a stream' },
+    vendor: { value: 'PROFILE', summary: 'also report what this vendor refuses' },
+    model: {
       short: 'm',
       value: 'NAME',
       summary: 'with --vendor: the model',
       default: 'that of the body',
     },
-    jsonOption(),
-  ],
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate lint request.json': 'Checks one request.',
     'hopgate lint answer.sse --as messages --stream --json':

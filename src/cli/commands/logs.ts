@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { prettyLine } from '../../telemetry/pretty-line.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { programPath } from '../run-program.ts';
 import { type Installation, installationFor, thisMachine } from './service/installation.ts';
 
@@ -16,20 +16,19 @@ export const LOGS: CommandSpec = {
     'With FILE, prints the JSON log lines of that file; "-" reads standard input.',
   ],
   arguments: [{ name: 'file', summary: 'a file with JSON log lines, or -' }],
-  options: [
-    { name: 'follow', short: 'f', summary: 'keep printing new lines; service only' },
-    {
-      name: 'lines',
+  options: {
+    follow: { short: 'f', summary: 'keep printing new lines; service only' },
+    lines: {
       short: 'n',
       value: 'N',
       summary: 'how many lines to show from the end; service only',
       default: '50',
       range: [1, 1_000_000],
     },
-    { name: 'user', summary: "the user's service, if there is also a system service" },
-    { name: 'system', summary: "the system service, if there is also a user's service" },
-    jsonOption('print the lines as they were written'),
-  ],
+    user: { summary: "the user's service, if there is also a system service" },
+    system: { summary: "the system service, if there is also a user's service" },
+    json: { summary: 'print the lines as they were written' },
+  },
   examples: {
     'hopgate logs --follow': "Follows the service's log.",
     'docker logs hopgate 2>&1 | hopgate logs -': 'Prints the log of a container.',

@@ -6,7 +6,8 @@ import {
   type CommandGroup,
   type CommandSpec,
   type Invocation,
-  type OptionSpec,
+  type NamedOption,
+  named,
 } from '../command.ts';
 import { optionText, usage } from '../help.ts';
 import { version } from './version.ts';
@@ -46,14 +47,14 @@ const italic = (text: string) => `\\fI${escaped(text)}\\fR`;
 const paragraphs = (texts: readonly string[]) => texts.flatMap((text) => ['.PP', escaped(text)]);
 const term = (head: string, words: string) => ['.TP', head, escaped(words)];
 
-function option(spec: OptionSpec): string[] {
+function option(spec: NamedOption): string[] {
   const short = spec.short === undefined ? '' : `${bold(`-${spec.short}`)}, `;
   const value = spec.value === undefined ? '' : ` ${italic(spec.value)}`;
   return term(`${short}${bold(`--${spec.name}`)}${value}`, optionText(spec));
 }
 
 function command(spec: CommandSpec): string[] {
-  const { name, summary, description, options = [], examples, exits } = spec;
+  const { name, summary, description, options, examples, exits } = spec;
   const words = (spec.arguments ?? []).flatMap((argument) => {
     const choices =
       argument.choices === undefined ? '' : ` (one of ${argument.choices.join(', ')})`;
@@ -64,7 +65,7 @@ function command(spec: CommandSpec): string[] {
     escaped(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`),
     ...paragraphs(description),
     ...words,
-    ...options.flatMap(option),
+    ...named(options).flatMap(option),
     ...Object.entries(examples).flatMap(([line, says]) => [
       '.PP',
       escaped(says),
@@ -143,7 +144,7 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
     '.PP',
     'Commands also work without the name of their group.',
     '.SH OPTIONS OF EVERY COMMAND',
-    ...COMMON_OPTIONS.flatMap(option),
+    ...named(COMMON_OPTIONS).flatMap(option),
     ...term(`${bold('-V')}, ${bold('--version')}`, 'same as "hopgate version"'),
     '.SH COMMANDS',
     ...commands.flatMap(command),

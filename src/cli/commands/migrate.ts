@@ -19,7 +19,9 @@ export const MIGRATE: CommandSpec = {
     'hopgate still reads files in an older format, and check and serve say so. This command rewrites the file in the current format. Comments are kept, and the old file is saved beside it as hopgate.yaml.v1.bak.',
     'A file in a newer format than this hopgate knows is refused, here and by every other command.',
   ],
-  options: [{ name: 'dry-run', short: 'n', summary: 'only show what would change' }],
+  options: {
+    'dry-run': { short: 'n', summary: 'only show what would change' },
+  },
   examples: {
     'hopgate migrate --dry-run': 'Shows what would change.',
     'hopgate migrate': 'Rewrites the file.',

@@ -30,7 +30,7 @@ import {
   type CommandServices,
   type CommandSpec,
   type Invocation,
-  jsonOption,
+  JSON_OPTION,
   UsageError,
 } from '../command.ts';
 import { loadToLook } from '../load-config.ts';
@@ -57,21 +57,17 @@ export const MODELS: CommandSpec = {
       summary: 'for update: a file or a URL; left out: the newest of the project, over the network',
     },
   ],
-  options: [
-    { name: 'explain', value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
-    {
-      name: 'protocol',
+  options: {
+    explain: { value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
+    protocol: {
       value: 'NAME',
       summary: "with --explain: the client's protocol",
       choices: PROTOCOL_NAMES,
       default: 'guessed from the body',
     },
-    {
-      name: 'offline',
-      summary: 'use only the configuration; contact no vendor and no running gateway',
-    },
-    jsonOption(),
-  ],
+    offline: { summary: 'use only the configuration; contact no vendor and no running gateway' },
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate models': 'Prints a table.',
     'hopgate models --explain claude-sonnet-5-5': 'Shows where a model name goes.',

@@ -29,22 +29,16 @@ export const REPAIR: CommandSpec = {
     'Reads request bodies from stdin, one per line, and writes {"body":…,"notes":[…]} for each: what the gateway would send, and what it changed. A body that needs no repair is returned unchanged; a line that is not a request becomes {"error":…}.',
     'Bodies are assumed to use the protocol of --to. A body that can only be in another protocol is converted.',
   ],
-  options: [
-    {
-      name: 'to',
-      value: 'PROTOCOL',
-      summary: 'the API to repair for',
-      choices: PROTOCOL_NAMES,
-    },
-    { name: 'profile', value: 'NAME', summary: 'the vendor to repair for', default: 'none' },
-    {
-      name: 'from',
+  options: {
+    to: { value: 'PROTOCOL', summary: 'the API to repair for', choices: PROTOCOL_NAMES },
+    profile: { value: 'NAME', summary: 'the vendor to repair for', default: 'none' },
+    from: {
       value: 'PROFILE',
       summary: 'the vendor whose answers are in the history; other vendors refuse its signatures',
       default: 'recognised by the signatures',
     },
-    { name: 'jsonl', summary: 'one JSON body per line (the only format)' },
-  ],
+    jsonl: { summary: 'one JSON body per line (the only format)' },
+  },
   examples: {
     'hopgate repair --to anthropic-messages --jsonl < bodies.jsonl':
       'Repairs what Anthropic would refuse.',

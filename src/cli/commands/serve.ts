@@ -35,48 +35,42 @@ export const SERVE: CommandSpec = {
     'Listens on the configured address and prints one line to stdout when it is ready: "hopgate listening on http://HOST:PORT". Logs go to stderr.',
     'SIGTERM and SIGINT let open streams finish, SIGHUP loads the configuration again. A terminal that closes sends SIGHUP, so the gateway continues.',
   ],
-  options: [
-    {
-      name: 'port',
+  options: {
+    port: {
       short: 'p',
       value: 'N',
       summary: 'port to listen on; 0 picks a free one',
       default: 'from the configuration, else 5520',
       range: [0, 65_535],
     },
-    {
-      name: 'host',
+    host: {
       value: 'ADDRESS',
       summary: 'address to listen on',
       default: 'from the configuration, else 127.0.0.1',
     },
-    {
-      name: 'drain',
+    drain: {
       value: 'SECONDS',
       summary: 'how long to wait for open streams when stopping',
       default: 'limits.drain of the configuration, else 30',
       range: [0, 86_400],
     },
-    {
-      name: 'workers',
+    workers: {
       value: 'N',
       summary: 'processes that share the port',
       default: 'workers of the configuration, else 1',
       range: [1, 64],
     },
-    {
-      name: 'log-level',
+    'log-level': {
       value: 'LEVEL',
       summary: 'what is logged',
       choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
     },
-    {
-      name: 'log-format',
+    'log-format': {
       value: 'FORMAT',
       summary: 'how it is logged; auto: pretty on a terminal, else JSON lines',
       choices: ['auto', 'json', 'pretty'],
     },
-  ],
+  },
   examples: {
     hopgate: 'Serves on 127.0.0.1:5520 with the API keys of the environment.',
     'hopgate serve --config ./hopgate.yaml --port 0': 'Uses your own file and any free port.',

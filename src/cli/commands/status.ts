@@ -3,7 +3,7 @@
 import { isObject, type Json } from '../../lib/json/json.ts';
 import { objects } from '../../lib/json/typed-reads.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
-import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION } from '../command.ts';
 import { describeSource, loadWithoutKeys } from '../load-config.ts';
 import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
@@ -18,7 +18,9 @@ export const STATUS: CommandSpec = {
   description: [
     'Asks the gateway at the configured address. It lists the exchanges that run, the targets used since the gateway started and, with shared engines, their state and all live replicas. A target that cools down is not used until the time shown, because its vendor refused, failed or limited requests.',
   ],
-  options: [jsonOption()],
+  options: {
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate status': 'Shows whether the gateway is running and healthy.',
   },

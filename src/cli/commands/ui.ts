@@ -15,7 +15,9 @@ export const UI: CommandSpec = {
     "Prints the page's address and opens it in a browser if there is one. The gateway must be running.",
     'To reach the page of a gateway on another machine, use a tunnel: ssh -L 5520:127.0.0.1:5520 SERVER.',
   ],
-  options: [{ name: 'print', summary: 'only print the address' }],
+  options: {
+    print: { summary: 'only print the address' },
+  },
   examples: {
     'hopgate ui': 'Opens the page.',
     'hopgate ui --print': 'Prints only the address, for a script.',
@@ -31,7 +33,9 @@ export const DOCS: CommandSpec = {
   description: [
     "Prints the manual's address and opens it in a browser if there is one. The running gateway serves the manual of its own version; it needs no key.",
   ],
-  options: [{ name: 'print', summary: 'only print the address' }],
+  options: {
+    print: { summary: 'only print the address' },
+  },
   examples: {
     'hopgate docs': 'Opens the manual.',
   },

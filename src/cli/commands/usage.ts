@@ -14,7 +14,7 @@ import {
   usageBy,
   usageJson,
 } from '../../money/usage.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../command.ts';
 import { openSpend } from '../spend-to-read.ts';
 import { fittingTable } from '../terminal.ts';
 
@@ -27,25 +27,15 @@ export const USAGE: CommandSpec = {
     'READ % is the share of the prompts that came from the caches of vendors. LOST USD is what prompts cost more because a cache no longer had what the last request of their session, less than five minutes before, had left there; only clients that send a session id are counted.',
     '--csv prints every single request to a vendor instead, one row each.',
   ],
-  options: [
-    {
-      name: 'by',
-      value: 'WHAT',
-      summary: 'key, model, target, session or label.NAME',
-      default: 'key',
-    },
-    {
-      name: 'since',
-      value: 'TIME',
-      summary: 'a period such as 24h or 30d, or a time',
-      default: '30d',
-    },
-    { name: 'until', value: 'TIME', summary: 'the end, in the same form', default: 'now' },
-    { name: 'step', value: 'STEP', summary: 'one row for each', choices: ['hour', 'day', 'month'] },
-    { name: 'key', value: 'ID', summary: 'only this key' },
-    { name: 'csv', summary: 'print single requests to vendors as CSV' },
-    jsonOption(),
-  ],
+  options: {
+    by: { value: 'WHAT', summary: 'key, model, target, session or label.NAME', default: 'key' },
+    since: { value: 'TIME', summary: 'a period such as 24h or 30d, or a time', default: '30d' },
+    until: { value: 'TIME', summary: 'the end, in the same form', default: 'now' },
+    step: { value: 'STEP', summary: 'one row for each', choices: ['hour', 'day', 'month'] },
+    key: { value: 'ID', summary: 'only this key' },
+    csv: { summary: 'print single requests to vendors as CSV' },
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate usage': 'The last 30 days, by key.',
     'hopgate usage --by label.team --since 7d --step day': 'The last week, by team and day.',

@@ -1,7 +1,7 @@
 /** `hopgate version`: the version, commit, runtime and platform of this program. */
 
 import manifest from '../../../package.json' with { type: 'json' };
-import { type CommandSpec, type Invocation, jsonOption } from '../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION } from '../command.ts';
 
 declare const HOPGATE_VERSION: string | undefined;
 declare const HOPGATE_COMMIT: string | undefined;
@@ -32,7 +32,9 @@ export const VERSION: CommandSpec = {
   description: [
     'Prints the version, the commit (in a build), the version of Bun, and the platform.',
   ],
-  options: [jsonOption()],
+  options: {
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate version --json': 'For scripts and bug reports.',
   },

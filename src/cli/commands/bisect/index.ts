@@ -16,7 +16,7 @@ import { outcomeOf } from '../../../samples/replay/outcome.ts';
 import { planBisection } from '../../../samples/replay/plan.ts';
 import type { ReplaySource } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import type { Terminal } from '../../terminal.ts';
 import { sourceNamed } from '../replay/source.ts';
@@ -41,24 +41,23 @@ export const BISECT: CommandSpec = {
       offers: 'samples',
     },
   ],
-  options: [
-    {
-      name: 'budget',
+  options: {
+    budget: {
       value: 'N',
       summary: 'send at most this many requests, and do not ask for more',
       default: '20',
       range: [1, 100_000],
     },
-    TO,
-    STAGE,
-    NO_REPAIR,
-    YES,
-    { name: 'full', summary: 'print the smallest request in full, even if it is large' },
-    { name: 'fresh', summary: 'start over instead of continuing an earlier run' },
-    BODY_PROTOCOL,
-    SAMPLES_DIR,
-    jsonOption(),
-  ],
+    to: TO,
+    stage: STAGE,
+    'no-repair': NO_REPAIR,
+    yes: YES,
+    full: { summary: 'print the smallest request in full, even if it is large' },
+    fresh: { summary: 'start over instead of continuing an earlier run' },
+    protocol: BODY_PROTOCOL,
+    dir: SAMPLES_DIR,
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate bisect s7i9w6': 'What in this request makes the vendor fail?',
     'hopgate bisect s7i9w6 --stage provider-request --budget 40':

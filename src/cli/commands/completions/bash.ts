@@ -4,7 +4,8 @@ import {
   type ArgumentSpec,
   COMMAND_GROUPS,
   type CommandSpec,
-  type OptionSpec,
+  type NamedOption,
+  optionsOf,
 } from '../../command.ts';
 import {
   firstWords,
@@ -12,7 +13,6 @@ import {
   LIST_IDS,
   type Offer,
   offerFor,
-  optionsOf,
   quoted,
   spellings,
 } from './offers.ts';
@@ -24,7 +24,7 @@ const offer = (what: Offer): string => {
   return what.kind === 'folders' ? '_hopgate_paths -d' : ':';
 };
 
-const valued = (command: CommandSpec): readonly OptionSpec[] =>
+const valued = (command: CommandSpec): readonly NamedOption[] =>
   optionsOf(command).filter(({ value }) => value !== undefined);
 
 function values(command: CommandSpec): string {

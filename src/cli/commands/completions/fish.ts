@@ -1,15 +1,7 @@
 /** The fish completion: one `complete` line for each thing that can be typed. */
 
-import type { CommandSpec, OptionSpec } from '../../command.ts';
-import {
-  firstWords,
-  groupsOf,
-  LIST_IDS,
-  type Offer,
-  offerFor,
-  optionsOf,
-  quoted,
-} from './offers.ts';
+import { type CommandSpec, type NamedOption, optionsOf } from '../../command.ts';
+import { firstWords, groupsOf, LIST_IDS, type Offer, offerFor, quoted } from './offers.ts';
 
 const fishQuoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
@@ -22,7 +14,7 @@ const offered = (what: Offer): string => {
 
 const line = (condition: string, rest: string) => `complete -c hopgate -n ${condition}${rest}`;
 
-function option(condition: string, spec: OptionSpec): string {
+function option(condition: string, spec: NamedOption): string {
   const short = spec.short === undefined ? '' : ` -s ${spec.short}`;
   const value = spec.value === undefined ? '' : offered(offerFor(spec));
   return line(condition, `${short} -l ${spec.name}${value} -d ${fishQuoted(spec.summary)}`);

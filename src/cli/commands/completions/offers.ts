@@ -3,16 +3,9 @@
 import {
   type ArgumentSpec,
   COMMAND_GROUPS,
-  COMMON_OPTIONS,
   type CommandSpec,
-  type OptionSpec,
+  type NamedOption,
 } from '../../command.ts';
-
-/** All options of a command, its own first. */
-export const optionsOf = (command: CommandSpec): readonly OptionSpec[] => [
-  ...(command.options ?? []),
-  ...COMMON_OPTIONS,
-];
 
 /** The first word of a command line, and what it does: commands outside groups, the groups, help. */
 export const firstWords = (
@@ -56,7 +49,7 @@ const STAGES: readonly string[] = [
 export const LIST_IDS = 'samples list --ids --limit 200';
 
 /** The offer for an argument, or for the value of an option that takes one. */
-export function offerFor(spec: OptionSpec | ArgumentSpec): Offer {
+export function offerFor(spec: NamedOption | ArgumentSpec): Offer {
   if (spec.choices !== undefined) return { kind: 'words', words: spec.choices };
   if ('offers' in spec && spec.offers !== undefined) {
     return spec.offers === 'stages' ? { kind: 'words', words: STAGES } : { kind: 'samples' };
@@ -68,7 +61,7 @@ export function offerFor(spec: OptionSpec | ArgumentSpec): Offer {
 }
 
 /** `--port` and, where there is one, `-p`. */
-export const spellings = ({ name, short }: OptionSpec): readonly string[] =>
+export const spellings = ({ name, short }: NamedOption): readonly string[] =>
   short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
 
 /** A text in single quotes, for the three shells alike. */

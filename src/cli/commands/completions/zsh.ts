@@ -1,13 +1,12 @@
 /** The zsh completion: a function for `_arguments`, to be found in fpath or to be sourced. */
 
-import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
+import { type ArgumentSpec, type CommandSpec, type NamedOption, optionsOf } from '../../command.ts';
 import {
   firstWords,
   groupsOf,
   LIST_IDS,
   type Offer,
   offerFor,
-  optionsOf,
   quoted,
   spellings,
 } from './offers.ts';
@@ -22,7 +21,7 @@ const action = (what: Offer): string => {
   return what.kind === 'folders' ? '_files -/' : ' ';
 };
 
-function option(spec: OptionSpec): readonly string[] {
+function option(spec: NamedOption): readonly string[] {
   const all = spellings(spec);
   return all.map((spelling) => {
     const excludes = all.length > 1 ? `(${all.join(' ')})` : '';

@@ -25,23 +25,21 @@ export const DEMO: CommandSpec = {
     'Needs no configuration, key or network: the built-in model plays all three characters. With --model, a model of your configuration plays them. Nothing is kept; the memory is in a temporary folder.',
   ],
   arguments: [{ name: 'which', summary: 'what to play', choices: ['group-chat'] }],
-  options: [
-    {
-      name: 'model',
+  options: {
+    model: {
       short: 'm',
       value: 'NAME',
       summary: 'the model to use, from your configuration',
       default: 'the built-in demo model',
     },
-    {
-      name: 'lang',
+    lang: {
       value: 'LANGUAGE',
       summary: 'the language they speak',
       choices: ['zh', 'en'],
       default: 'zh where $LANG says so, else en',
     },
-    { name: 'script', summary: 'stop after the script, without asking you to join' },
-  ],
+    script: { summary: 'stop after the script, without asking you to join' },
+  },
   examples: {
     'hopgate demo group-chat': 'Watch them talk, then join in.',
     'hopgate demo group-chat --lang zh --model deepseek/deepseek-v4-flash':

@@ -6,7 +6,7 @@ import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
 import { problemOfServing } from '../../../config/servable.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../../command.ts';
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { plural, wrap } from '../../terminal.ts';
 import { version } from '../version.ts';
@@ -29,25 +29,23 @@ export const DOCTOR: CommandSpec = {
   description: [
     'Checks the configuration, this machine, the engines, MCP servers and HTTP tools (none of their tools is run), and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
   ],
-  options: [
-    { name: 'provider', value: 'NAME', summary: 'only this provider' },
-    {
-      name: 'model',
+  options: {
+    provider: { value: 'NAME', summary: 'only this provider' },
+    model: {
       short: 'm',
       value: 'NAME',
       summary: 'try this model',
       default: 'the first that the provider names',
     },
-    { name: 'no-completion', summary: 'do not request an answer' },
-    {
-      name: 'timeout',
+    'no-completion': { summary: 'do not request an answer' },
+    timeout: {
       value: 'SECONDS',
       summary: 'how long to wait for each request',
       default: '20',
       range: [1, 600],
     },
-    jsonOption(),
-  ],
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate doctor': 'Tests everything.',
     'hopgate doctor --provider glm --model glm-4.7': 'Tests one model of one provider.',

@@ -32,18 +32,13 @@ export const INIT: CommandSpec = {
   description: [
     'Vendors whose keys are in the environment are preselected. The file refers to the keys of vendors by their variables; it holds only the key of --auth. An existing file is not overwritten without --force.',
   ],
-  options: [
-    { ...YES, summary: 'ask no questions; use the keys and servers that are found' },
-    { name: 'force', summary: 'overwrite an existing file' },
-    { name: 'providers', value: 'NAMES', summary: 'vendors, separated by commas' },
-    {
-      name: 'listen',
-      value: 'HOST:PORT',
-      summary: 'address and port',
-      default: '127.0.0.1:5520',
-    },
-    { name: 'auth', summary: 'generate a key that clients must send' },
-  ],
+  options: {
+    yes: { ...YES, summary: 'ask no questions; use the keys and servers that are found' },
+    force: { summary: 'overwrite an existing file' },
+    providers: { value: 'NAMES', summary: 'vendors, separated by commas' },
+    listen: { value: 'HOST:PORT', summary: 'address and port', default: '127.0.0.1:5520' },
+    auth: { summary: 'generate a key that clients must send' },
+  },
   examples: {
     'hopgate init': 'Asks questions and writes ~/.config/hopgate/hopgate.yaml.',
     'hopgate init --yes --providers glm,deepseek --config ./hopgate.yaml':

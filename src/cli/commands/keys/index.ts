@@ -6,8 +6,9 @@ import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import {
   type CommandSpec,
   type Invocation,
-  jsonOption,
+  JSON_OPTION,
   type OptionSpec,
+  type Options,
   UsageError,
 } from '../../command.ts';
 import { type Columns, printTable } from '../../terminal.ts';
@@ -21,23 +22,21 @@ const LIMITS: Readonly<Record<LimitName, string>> = {
 };
 const optionOf = (limit: string) => limit.replaceAll('_', '-');
 
-const KEY_OPTIONS: readonly OptionSpec[] = [
-  { name: 'labels', value: 'NAME=VALUE,…', summary: 'labels, which budgets use to select keys' },
-  { name: 'models', value: 'GLOB,…', summary: 'models the key may use' },
-  { name: 'tools', value: 'GLOB,…', summary: 'server tools the key may use' },
-  { name: 'routes', value: 'GLOB,…', summary: 'routes the key may use' },
-  { name: 'spaces', value: 'GLOB,…', summary: 'memory spaces the key may use' },
-  { name: 'expires', value: 'TIME', summary: 'a date, or a time with its time zone' },
-  ...Object.entries(LIMITS).map(
-    ([limit, summary]): OptionSpec => ({
-      name: optionOf(limit),
-      value: 'N',
-      summary,
-      range: [1, Number.MAX_SAFE_INTEGER],
-    }),
+const KEY_OPTIONS: Options = {
+  labels: { value: 'NAME=VALUE,…', summary: 'labels, which budgets use to select keys' },
+  models: { value: 'GLOB,…', summary: 'models the key may use' },
+  tools: { value: 'GLOB,…', summary: 'server tools the key may use' },
+  routes: { value: 'GLOB,…', summary: 'routes the key may use' },
+  spaces: { value: 'GLOB,…', summary: 'memory spaces the key may use' },
+  expires: { value: 'TIME', summary: 'a date, or a time with its time zone' },
+  ...Object.fromEntries(
+    Object.entries(LIMITS).map(([limit, summary]): [string, OptionSpec] => [
+      optionOf(limit),
+      { value: 'N', summary, range: [1, Number.MAX_SAFE_INTEGER] },
+    ]),
   ),
-  { name: 'budgets', value: 'USD/PERIOD,…', summary: 'amounts of money: 20/day,200/month' },
-];
+  budgets: { value: 'USD/PERIOD,…', summary: 'amounts of money: 20/day,200/month' },
+};
 
 /** The members that options give; what is left out stays. @throws UsageError */
 function settingsOf({ text, number }: Invocation): JsonObject {
@@ -128,7 +127,6 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 };
 
 export const URL_OPTION: OptionSpec = {
-  name: 'url',
   value: 'URL',
   summary: 'the gateway to ask, with HOPGATE_ADMIN_KEY',
   default: 'the address in the configuration',
@@ -150,19 +148,18 @@ export const KEYS: CommandSpec = {
       many: true,
     },
   ],
-  options: [
+  options: {
     ...KEY_OPTIONS,
-    {
-      name: 'grace',
+    grace: {
       value: 'SECONDS',
       summary: 'rotate: seconds for which the old secret still works',
       default: '86400',
       range: [0, 90 * 24 * 3600],
     },
-    { name: 'revoked', summary: 'list: include revoked keys' },
-    URL_OPTION,
-    jsonOption(),
-  ],
+    revoked: { summary: 'list: include revoked keys' },
+    url: URL_OPTION,
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate keys create ci --labels team=web --budgets 20/day': 'Creates a key and prints it.',
     'hopgate keys list': 'Prints a table.',

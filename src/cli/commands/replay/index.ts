@@ -8,7 +8,7 @@ import { planReplay } from '../../../samples/replay/plan.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
 import type { RequestEdit } from '../../../samples/replay/types.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
@@ -32,40 +32,30 @@ export const REPLAY: CommandSpec = {
       offers: 'samples',
     },
   ],
-  options: [
-    { name: 'last', value: 'N', summary: 'the newest N samples', range: [1, 10_000] },
-    {
-      name: 'where',
-      value: 'CONDITIONS',
-      summary: 'with --last: "status=5xx model=glm* note=… since=2h"',
-    },
-    { ...TO, summary: 'the target; several, separated by commas, are compared' },
-    {
-      name: 'edit',
+  options: {
+    last: { value: 'N', summary: 'the newest N samples', range: [1, 10_000] },
+    where: { value: 'CONDITIONS', summary: 'with --last: "status=5xx model=glm* note=… since=2h"' },
+    to: { ...TO, summary: 'the target; several, separated by commas, are compared' },
+    edit: {
       value: 'MEMBER=VALUE',
       summary:
         'change the request first: temperature=0, model=…, "messages[0].content=…"; more may follow',
     },
-    { name: 'full', summary: 'print all answers in full, even if there are several' },
-    YES,
-    {
-      name: 'repeat',
+    full: { summary: 'print all answers in full, even if there are several' },
+    yes: YES,
+    repeat: {
       value: 'N',
       summary: 'how many times to send each request',
       default: '1',
       range: [1, 1000],
     },
-    {
-      name: 'compare',
-      value: 'SETTING',
-      summary: 'compare this setting with the next one',
-    },
-    STAGE,
-    NO_REPAIR,
-    BODY_PROTOCOL,
-    SAMPLES_DIR,
-    jsonOption(),
-  ],
+    compare: { value: 'SETTING', summary: 'compare this setting with the next one' },
+    stage: STAGE,
+    'no-repair': NO_REPAIR,
+    protocol: BODY_PROTOCOL,
+    dir: SAMPLES_DIR,
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate replay --last 5 --where status=5xx': 'Do the last five failures still fail?',
     'hopgate replay s7i9w6 --to glm/glm-4.6 --repeat 10': 'Does another model accept it?',

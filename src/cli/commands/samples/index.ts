@@ -2,7 +2,7 @@
 
 import { ENDPOINT_NAMES } from '../../../conversation/models/endpoint-names.ts';
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../../command.ts';
 import { runDiff } from './diff.ts';
 import { exportSamples, importSamples } from './export-import.ts';
 import { runList } from './list.ts';
@@ -43,68 +43,52 @@ export const SAMPLES: CommandSpec = {
       offers: 'stages',
     },
   ],
-  options: [
-    { name: 'since', value: 'TIME', summary: 'only newer than this: 30m, 2h, 7d, or a date' },
-    { name: 'until', value: 'TIME', summary: 'only older than this' },
-    {
-      name: 'status',
+  options: {
+    since: { value: 'TIME', summary: 'only newer than this: 30m, 2h, 7d, or a date' },
+    until: { value: 'TIME', summary: 'only older than this' },
+    status: {
       value: 'STATUS',
       summary:
         '500, 5xx, ok, failed, cut (the answer broke off), unfinished (the recording process died), open, or several with commas',
     },
-    {
-      name: 'model',
+    model: {
       short: 'm',
       value: 'NAME',
       summary: 'part of the name of the model or target; * and ? as in globs',
     },
-    {
-      name: 'search',
+    search: {
       value: 'TEXT',
       summary: 'list: exchanges that said all these words; quotes hold words together',
     },
-    { name: 'note', value: 'NAME', summary: 'changed by the rule of this name' },
-    {
-      name: 'session',
-      value: 'ID',
-      summary: "the client's conversation, or the beginning of its name",
-    },
-    {
-      name: 'protocol',
+    note: { value: 'NAME', summary: 'changed by the rule of this name' },
+    session: { value: 'ID', summary: "the client's conversation, or the beginning of its name" },
+    protocol: {
       aliases: ['entry'],
       value: 'NAME',
       summary: "the client's protocol, or another endpoint",
       choices: [...PROTOCOL_NAMES, ...ENDPOINT_NAMES],
     },
-    {
-      name: 'made',
+    made: {
       value: 'BY',
       summary: 'traffic: from clients; bisect: stored by hopgate bisect',
       choices: ['traffic', 'bisect'],
     },
-    { name: 'error', value: 'KIND', summary: 'kind of error: rate_limit, upstream, timeout, …' },
-    {
-      name: 'limit',
+    error: { value: 'KIND', summary: 'kind of error: rate_limit, upstream, timeout, …' },
+    limit: {
       short: 'n',
       value: 'N',
       summary: 'at most this many',
       default: '50',
       range: [1, 1_000_000],
     },
-    { name: 'full', summary: 'show, diff: print long values in full on a terminal, too' },
-    { name: 'raw', summary: 'diff: compare the JSON, even between two protocols' },
-    { name: 'ids', summary: 'list: print only ids, one per line' },
-    { name: 'redact', summary: 'export: blank texts and images, lengths and structure kept' },
-    {
-      name: 'output',
-      short: 'o',
-      value: 'FILE',
-      summary: 'export: write there',
-      default: 'stdout',
-    },
-    SAMPLES_DIR,
-    jsonOption(),
-  ],
+    full: { summary: 'show, diff: print long values in full on a terminal, too' },
+    raw: { summary: 'diff: compare the JSON, even between two protocols' },
+    ids: { summary: 'list: print only ids, one per line' },
+    redact: { summary: 'export: blank texts and images, lengths and structure kept' },
+    output: { short: 'o', value: 'FILE', summary: 'export: write there', default: 'stdout' },
+    dir: SAMPLES_DIR,
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate samples --status failed --since 1d': 'Lists what has failed since yesterday.',
     'hopgate samples --search "permission denied"':

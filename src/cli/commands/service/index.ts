@@ -36,27 +36,25 @@ export const SERVICE: CommandSpec = {
     'As root it manages the system service, otherwise the service of the current user.',
   ],
   arguments: [{ name: 'action', summary: 'what to do', required: true, choices: ACTIONS }],
-  options: [
-    { name: 'user', summary: 'a service for this user, started at login' },
-    { name: 'system', summary: 'a system service, started at boot, under an account of its own' },
-    { name: 'dry-run', short: 'n', summary: 'only show what would be written and run' },
-    { name: 'no-start', summary: 'install: enable it, but do not start it now' },
-    { name: 'force', summary: 'overwrite the file even if you have edited it' },
-    {
-      name: 'root',
+  options: {
+    user: { summary: 'a service for this user, started at login' },
+    system: { summary: 'a system service, started at boot, under an account of its own' },
+    'dry-run': { short: 'n', summary: 'only show what would be written and run' },
+    'no-start': { summary: 'install: enable it, but do not start it now' },
+    force: { summary: 'overwrite the file even if you have edited it' },
+    root: {
       value: 'DIR',
       summary:
         'install, uninstall: use this folder as the root and start nothing; for building images',
     },
-    {
-      name: 'lines',
+    lines: {
       value: 'N',
       summary: 'logs: how many lines to show from the end',
       default: '50',
       range: [1, 1_000_000],
     },
-    { name: 'follow', short: 'f', summary: 'logs: keep printing new lines' },
-  ],
+    follow: { short: 'f', summary: 'logs: keep printing new lines' },
+  },
   examples: {
     'hopgate service install --dry-run': 'Shows what would be done.',
     'hopgate service install': 'Installs and starts the service.',

@@ -3,7 +3,7 @@
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
-import { type CommandSpec, type Invocation, jsonOption, YES } from '../../command.ts';
+import { type CommandSpec, type Invocation, YES } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
 import { loadToLook } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
@@ -91,37 +91,34 @@ export const SETUP: CommandSpec = {
   arguments: [
     { name: 'client', summary: 'the client to configure', required: true, choices: CLIENT_NAMES },
   ],
-  options: [
-    {
-      name: 'model',
+  options: {
+    model: {
       short: 'm',
       value: 'NAME',
       summary: 'the model to use',
       default:
         'claude, claude-desktop: none if a route takes claude-*; otherwise the first of the configuration',
     },
-    { name: 'small-model', value: 'NAME', summary: 'claude: the model for small side jobs' },
-    {
-      name: 'context',
+    'small-model': { value: 'NAME', summary: 'claude: the model for small side jobs' },
+    context: {
       value: 'N',
       summary: "the model's context window in tokens, if hopgate does not know it",
       range: [1000, 100_000_000],
     },
-    {
-      name: 'protocol',
+    protocol: {
       value: 'NAME',
       summary: 'the protocol to use, for clients that speak several',
       choices: PROTOCOL_NAMES,
       default: 'opencode, kilo: openai-chat; the others: openai-responses',
     },
-    { name: 'url', value: 'URL', summary: "the gateway's URL, if it is on another machine" },
-    { name: 'key', value: 'KEY', summary: 'the key to send', default: 'the first of auth.keys' },
-    { name: 'show', summary: 'only show what would be written' },
-    { name: 'dry-run', summary: 'the same as --show' },
-    jsonOption('with --show: print JSON'),
-    { name: 'revert', summary: 'restore the previous settings' },
-    YES,
-  ],
+    url: { value: 'URL', summary: "the gateway's URL, if it is on another machine" },
+    key: { value: 'KEY', summary: 'the key to send', default: 'the first of auth.keys' },
+    show: { summary: 'only show what would be written' },
+    'dry-run': { summary: 'the same as --show' },
+    json: { summary: 'with --show: print JSON' },
+    revert: { summary: 'restore the previous settings' },
+    yes: YES,
+  },
   examples: {
     'hopgate setup claude': 'Configures Claude Code to use this gateway.',
     'hopgate setup codex --model glm-4.7 --yes': 'Configures Codex with one model, without asking.',

@@ -5,7 +5,7 @@ import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../../../state/move/paged-move.ts';
-import { type CommandSpec, type Invocation, jsonOption, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { plural, table } from '../../terminal.ts';
 
@@ -25,21 +25,16 @@ export const STATE: CommandSpec = {
     'Several machines can move to the same engines: each adds what it has.',
   ],
   arguments: [{ name: 'action', summary: 'what to do', choices: ['move'], required: true }],
-  options: [
-    {
-      name: 'to',
+  options: {
+    to: {
       value: 'SIDE',
       summary: 'where to: the engines of the configuration, or the files of this machine',
       choices: DIRECTIONS,
     },
-    { name: 'dry-run', short: 'n', summary: 'only compare both sides' },
-    {
-      name: 'only',
-      value: 'KINDS',
-      summary: 'move only these, separated by commas, such as keys,budgets',
-    },
-    jsonOption(),
-  ],
+    'dry-run': { short: 'n', summary: 'only compare both sides' },
+    only: { value: 'KINDS', summary: 'move only these, separated by commas, such as keys,budgets' },
+    json: JSON_OPTION,
+  },
   examples: {
     'hopgate state move --to engines --dry-run': 'Shows what would be copied.',
     'hopgate state move --to engines': 'Copies it and compares both sides.',

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { COMMAND_GROUPS, COMMON_OPTIONS } from '../../../../src/cli/command.ts';
+import { COMMAND_GROUPS, optionsOf } from '../../../../src/cli/command.ts';
 import { CLIENT_NAMES } from '../../../../src/cli/commands/setup/client-names.ts';
 import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { createWorld, type World } from '../../world.ts';
@@ -65,9 +65,7 @@ const names = [
 const inGroup = (group: string) =>
   COMMANDS.filter((command) => command.group === group).map(({ name }) => name);
 const optionNames = (name: string) =>
-  [...(COMMANDS.find((command) => command.name === name)!.options ?? []), ...COMMON_OPTIONS].map(
-    (option) => `--${option.name}`,
-  );
+  optionsOf(COMMANDS.find((command) => command.name === name)!).map((option) => `--${option.name}`);
 
 /** A line to complete, and what must be offered: exactly these. */
 const CASES: readonly (readonly [line: string, offers: readonly string[]])[] = [
@@ -189,10 +187,10 @@ describe.skipIf(!man)(`man${man ? '' : ' [SKIPPED: no man with groff on this mac
       MANWIDTH: '120',
       MANPAGER: 'cat',
     });
-    for (const { name, options = [], examples, summary } of COMMANDS) {
+    for (const { name, options = {}, examples, summary } of COMMANDS) {
       expect(text).toContain(`hopgate ${name}`);
       expect(text.replace(/\s+/g, ' ').replaceAll('‐ ', '')).toContain(summary);
-      for (const option of options) expect(text).toContain(`--${option.name}`);
+      for (const option of Object.keys(options)) expect(text).toContain(`--${option}`);
       for (const line of Object.keys(examples)) expect(text).toContain(line);
     }
   });
