@@ -10,7 +10,6 @@ import { wrap } from './terminal.ts';
 
 const quoted = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", `'\\''`)}'`;
 
-/** A model name that the configuration serves in this protocol. */
 function modelToTry(config: Config, protocol: ProtocolName): string {
   const names = modelNames(config);
   return names.find((name) => isServed(config, name, protocol)) ?? 'MODEL';

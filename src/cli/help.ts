@@ -70,7 +70,6 @@ const ENGLISH: HelpWords = {
   groups: COMMAND_GROUPS,
 };
 
-/** Commands that the general help shows first. */
 const FIRST_STEPS = ['hopgate', 'hopgate init', 'hopgate setup claude', 'hopgate doctor'];
 
 /** The summary of an option or argument, with its choices and its default. */

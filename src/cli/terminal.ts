@@ -198,7 +198,6 @@ export const cutWith = (text: string, columns: number, mark: string): string =>
 export const prose = (text: string, { columns, width }: Terminal): string[] =>
   text.split('\n').flatMap((line) => (columns === undefined ? [line] : wrap(line, width)));
 
-/** The beginning of a text, of so many columns. */
 function cutTo(text: string, columns: number): string {
   let out = '';
   for (const char of text) {

@@ -93,12 +93,10 @@ export interface KeyChangesOptions {
 
 /** Every method rejects with GatewayError: invalid_request, not_found, conflict, or overloaded where the store cannot be used. */
 export class KeyChanges {
-  readonly #options: KeyChangesOptions;
   readonly #now: () => number;
   readonly #issued = new Map<string, IssuedSecret>();
 
-  constructor(options: KeyChangesOptions) {
-    this.#options = options;
+  constructor(private readonly options: KeyChangesOptions) {
     this.#now = options.now ?? Date.now;
   }
 
@@ -191,7 +189,7 @@ export class KeyChanges {
       blocked: boolean;
     } & FileKeySettings;
     const findings = { problems: [], warnings: [] };
-    const routes = new Set(this.#options.routes());
+    const routes = new Set(this.options.routes());
     readKeySettings(settings, { id: 'hk_', name, path: [] }, routes, findings);
     throwIfAny(findings.problems);
     return { name, blocked, settings };
@@ -258,14 +256,14 @@ export class KeyChanges {
 
   async #change(id: string, plan: ChangePlan, mark?: RequestMark): Promise<ChangedKey> {
     const changed = await this.#read((store) => store.change(id, plan, mark));
-    await this.#options.place.changed();
+    await this.options.place.changed();
     return changed;
   }
 
   async #read<T>(work: (store: KeyStore) => Promise<T>): Promise<T> {
     let store: KeyStore | undefined;
     try {
-      store = this.#options.place.store;
+      store = this.options.place.store;
       return await work(store);
     } catch (thrown) {
       if (thrown instanceof GatewayError) throw thrown;

@@ -108,7 +108,6 @@ export interface LeasesOptions {
 }
 
 export class Leases implements Source, TickTask {
-  readonly #options: LeasesOptions;
   readonly #bank: Bank;
   readonly #marks: Marks;
   readonly #isHere: boolean;
@@ -128,8 +127,7 @@ export class Leases implements Source, TickTask {
   #exact = false;
   #closed = false;
 
-  constructor(options: LeasesOptions) {
-    this.#options = options;
+  constructor(private readonly options: LeasesOptions) {
     this.#bank = options.bank;
     this.#marks = new Marks(options.bank, options.onReached);
     this.#isHere = options.bank.distance === 'here';
@@ -137,7 +135,7 @@ export class Leases implements Source, TickTask {
   }
 
   get session(): Session {
-    const { clock, process } = this.#options;
+    const { clock, process } = this.options;
     const session = this.#session;
     if (session !== undefined && (this.#isHere || session.isValid(clock))) return session;
     if (session !== undefined) {
@@ -149,7 +147,7 @@ export class Leases implements Source, TickTask {
   }
 
   #times(): { readonly wall: number; readonly now: number } {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     return { wall: clock.wall(), now: clock.monotonic() };
   }
 
@@ -249,7 +247,7 @@ export class Leases implements Source, TickTask {
       this.#tellSoon(this.#toTell(session));
       return;
     }
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     if (this.#freeIdle(session).size > 0 || this.#needsRenewal(session, now)) this.#run();
     for (const former of this.#former) {
       const done = this.#draw(former, new Map(), former.isEmpty);
@@ -257,7 +255,6 @@ export class Leases implements Source, TickTask {
     }
   }
 
-  /** In slices, so that requests come in between. */
   #tellSoon(leases: readonly Lease[]): void {
     this.#tell(leases.slice(0, MAX_LEASES));
     if (leases.length > MAX_LEASES) setImmediate(() => this.#tellSoon(leases.slice(MAX_LEASES)));
@@ -561,7 +558,7 @@ export class Leases implements Source, TickTask {
       session.validWall = wall + this.#validMs;
       session.validMonotonic = now + this.#validMs;
     }
-    const heardAt = this.#options.clock.monotonic();
+    const heardAt = this.options.clock.monotonic();
     leases.forEach((lease, i) => {
       lease.granted(grants[i]!, heardAt);
       this.#marks.spent(lease);
@@ -571,7 +568,7 @@ export class Leases implements Source, TickTask {
   /** A request was refused for which the window is large enough: it is used up. */
   reportRefused(state: LimitState): void {
     if (state instanceof Window)
-      this.#marks.report(state.at(this.#options.clock.wall()), state.limit.amount);
+      this.#marks.report(state.at(this.options.clock.wall()), state.limit.amount);
   }
 
   close(): void | Promise<void> {

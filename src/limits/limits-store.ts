@@ -32,7 +32,6 @@ export interface LimitsStoreOptions {
 
 /** Never throws: where the file cannot be used, the caller goes on with what it has in memory. */
 export class LimitsStore implements Totals {
-  readonly #options: LimitsStoreOptions;
   readonly #holder = Math.floor(Math.random() * 2 ** 52);
   #db: Database | undefined;
   /** Which file it is, as of {@link fileAt}. */
@@ -43,8 +42,7 @@ export class LimitsStore implements Totals {
   #readsRates = true;
   readonly #opened: { readonly wall: number; readonly monotonic: number };
 
-  constructor(options: LimitsStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: LimitsStoreOptions) {
     const { clock } = options;
     this.#opened = { wall: clock.wall(), monotonic: clock.monotonic() };
   }
@@ -69,7 +67,7 @@ export class LimitsStore implements Totals {
   }
 
   rate(id: string): { readonly debt: number; readonly passed: number } | undefined {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     if (!this.#readsRates) return undefined;
     if (clock.monotonic() - this.#opened.monotonic > RATES_READ_MS) this.#readsRates = false;
     const row = this.#use(
@@ -86,7 +84,7 @@ export class LimitsStore implements Totals {
   /** Writes down how rates stand; debts as the engine counts them. */
   saveRates(rates: readonly { readonly id: string; readonly debt: number }[]): void {
     if (rates.length === 0) return;
-    const at = this.#options.clock.wall();
+    const at = this.options.clock.wall();
     this.#use(undefined, (db) => {
       const write = db.query('INSERT OR REPLACE INTO rates (law, debt, at) VALUES (?, ?, ?)');
       db.transaction(() => {
@@ -97,7 +95,7 @@ export class LimitsStore implements Totals {
 
   /** In a process that hands over: the slots that it still holds. */
   saveSlots(slots: readonly { readonly id: string; readonly held: number }[]): void {
-    const until = this.#options.clock.wall() + SLOTS_MS;
+    const until = this.options.clock.wall() + SLOTS_MS;
     this.#use(undefined, (db) => {
       db.transaction(() => {
         db.query('DELETE FROM slots WHERE holder = ?').run(this.#holder);
@@ -109,7 +107,7 @@ export class LimitsStore implements Totals {
 
   /** The slots of processes that hand over to this one, by limit; undefined: not known now. */
   slotsOfOthers(): ReadonlyMap<string, number> | undefined {
-    const now = this.#options.clock.wall();
+    const now = this.options.clock.wall();
     return this.#use(
       undefined,
       (db) => {
@@ -140,7 +138,7 @@ export class LimitsStore implements Totals {
    * set back. A clock that is set forth deletes nothing.
    */
   clean(): void {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const passed = clock.monotonic() - this.#opened.monotonic;
     const now = Math.min(clock.wall(), this.#opened.wall + passed);
     this.#use(undefined, (db) => {
@@ -162,7 +160,7 @@ export class LimitsStore implements Totals {
 
   /** @param writes false: its success says nothing of whether the file can be written again */
   #use<T>(otherwise: T, work: (db: Database) => T, writes = true): T {
-    const { path, clock, onProblem } = this.#options;
+    const { path, clock, onProblem } = this.options;
     const now = clock.monotonic();
     if (this.#closed || now < this.#awayUntil) return otherwise;
     try {
@@ -189,7 +187,7 @@ export class LimitsStore implements Totals {
   #leaveRemoved(): void {
     this.#db?.close();
     this.#db = undefined;
-    this.#options.onProblem(REMOVED);
+    this.options.onProblem(REMOVED);
   }
 
   #startAnew(path: string, thrown: unknown): void {

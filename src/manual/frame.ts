@@ -65,7 +65,6 @@ export interface Framed {
   readonly query?: string;
 }
 
-/** The sections of a page, for the list at its side. */
 function sectionList(page: Page): string {
   const items = sectionsOf(page, 2)
     .filter(({ anchor }) => anchor !== '')
@@ -84,7 +83,6 @@ function contents(language: Language, open: Page | undefined): string {
   }).join('\n');
 }
 
-/** Links to the pages before and after this one in the contents. */
 function neighbours(page: Page): string {
   const texts = TEXTS[page.language];
   const all = GROUPS.flatMap(({ pages }) => inLanguage(pages, page.language));

@@ -89,7 +89,6 @@ function unique(id: string, anchors: Set<string>): string {
   return name;
 }
 
-/** The words of rendered HTML. */
 const textOf = (html: string): string => unescapeHtml(html.replace(/<[^>]*>/g, ''));
 
 function codeBlock(code: string, language: string): string {

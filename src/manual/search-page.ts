@@ -60,7 +60,6 @@ export function missingBody(name: string, root: string, language: Language): str
   return found.includes('<ol') ? `${head}\n${found.replace(/(<\/?)h1>/g, '$1h2>')}` : head;
 }
 
-/** The text around the first match, with all matches marked. */
 function excerpt(text: string, words: readonly string[]): string {
   const plain = text.replace(/\s+/g, ' ');
   const found = matchRanges(plain, words);

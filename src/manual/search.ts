@@ -149,7 +149,6 @@ function aboutness(asked: ReadonlySet<string>, { section, heading, topics }: Ent
   return Math.max(topic, section.anchor === '' ? part : part * HEADING);
 }
 
-/** Other words for those of a query. */
 function related(query: string): string {
   const asked = terms(query);
   return SYNONYMS.filter((group) =>

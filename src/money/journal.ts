@@ -65,7 +65,6 @@ export interface SpendJournalOptions {
 }
 
 export class SpendJournal {
-  readonly #options: SpendJournalOptions;
   readonly #momentMs: number;
   readonly #journal: Journal;
   readonly #keeper: KeeperHandle;
@@ -82,8 +81,7 @@ export class SpendJournal {
   #lost = 0;
   #closed: Promise<void> | undefined;
 
-  constructor(options: SpendJournalOptions) {
-    this.#options = options;
+  constructor(private readonly options: SpendJournalOptions) {
     this.#momentMs = options.momentMs ?? MOMENT_MS;
     const { folder, onProblem, onRecovered } = options;
     this.#journal = new Journal({
@@ -106,7 +104,7 @@ export class SpendJournal {
 
   /** Takes in what earlier processes left, in the background. */
   open(): void {
-    const { mayHoldEntries, isWorker = false, estimate, reader } = this.#options;
+    const { mayHoldEntries, isWorker = false, estimate, reader } = this.options;
     if (!mayHoldEntries || this.#closed !== undefined) return;
     if (!isWorker) void this.#keeper.look();
     // There may be no tables yet.
@@ -156,7 +154,7 @@ export class SpendJournal {
   /** Reads with everything that has ended. @throws SQLiteError, or GatewayError where the shared database is away */
   async read<T>(question: (reader: SpendReader) => T | Promise<T>): Promise<T> {
     await this.flush();
-    return question(this.#options.reader);
+    return question(this.options.reader);
   }
 
   /** Takes all in, and ends; what cannot be taken in waits for the next process. */
@@ -174,9 +172,9 @@ export class SpendJournal {
     this.#journal.close();
     clearTimeout(this.#looking);
     // It may not have begun yet.
-    if (this.waiting > 0 && this.#options.isWorker !== true) void this.#keeper.look();
+    if (this.waiting > 0 && this.options.isWorker !== true) void this.#keeper.look();
     await this.#keeper.close(END_PATIENCE_MS);
-    this.#options.reader.close?.();
+    this.options.reader.close?.();
   }
 
   #append(entry: SpendEntry): number {
@@ -192,7 +190,7 @@ export class SpendJournal {
     this.#looking = undefined;
     this.#journal.rewriteIfRemoved();
     this.#writeLearned();
-    if (this.#options.isWorker !== true) void this.#keeper.look();
+    if (this.options.isWorker !== true) void this.#keeper.look();
   };
 
   #age(): void {
@@ -255,7 +253,7 @@ export class SpendJournal {
     const now = performance.now();
     if (now - this.#learnedWritten < LEARNED_EVERY_MS) return;
     this.#learnedWritten = now;
-    const { estimate } = this.#options;
+    const { estimate } = this.options;
     for (;;) {
       const learned = estimate?.takeChanged(LEARNED_AT_ONCE) ?? [];
       if (learned.length > 0) this.#append({ learned });

@@ -5,7 +5,15 @@ import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { othersTurn } from '../lib/loop/steps.ts';
 import { withoutTrailing } from '../lib/text/trim-end.ts';
 import { usdText } from '../lib/text/usd.ts';
-import { ADDED, ROW_FILTERS, type RowsQuery, type SpendReader, type StoredRow } from './schema.ts';
+import {
+  ADDED,
+  type Column,
+  columnsWith,
+  ROW_FILTERS,
+  type RowsQuery,
+  type SpendReader,
+  type StoredRow,
+} from './schema.ts';
 import { limitOf, timeOf } from './usage.ts';
 
 const USUAL_ROWS = 100;
@@ -231,7 +239,7 @@ const rowJson = (row: StoredRow): JsonObject => ({
   cost_nano_usd: row.cost,
   price: row.price_text === null ? null : (tryParse(row.price_text) ?? null),
   trace_id: row.trace,
-  ...Object.fromEntries(ADDED.map(({ name }) => [name, addedValue(row, name)])),
+  ...Object.fromEntries(ADDED.map(({ name }) => [name, storedValue(row, name)])),
   ...(row.replica !== undefined && { replica: row.replica }),
 });
 
@@ -239,39 +247,27 @@ type Cell = string | number | null;
 
 type CsvColumn = readonly [name: string, value: (row: StoredRow) => Cell];
 
+/** Columns that have another name or form than in the tables. */
+const IN_CSV: Readonly<Partial<Record<Column['name'], CsvColumn>>> = {
+  time: ['time', ({ time }) => new Date(time).toISOString()],
+  labels: ['labels', (row) => row.labels_text],
+  estimated: ['estimated', ({ estimated }) => (estimated === 1 ? 'true' : 'false')],
+  cost: ['cost_nano_usd', ({ cost }) => cost],
+  price: ['price', (row) => row.price_text],
+  trace: ['trace_id', ({ trace }) => trace],
+};
+
+const csvColumn = ({ name }: Column): CsvColumn =>
+  IN_CSV[name] ?? [name, (row) => storedValue(row, name)];
+
 const CSV_COLUMNS: readonly CsvColumn[] = [
   ['id', ({ id }) => id],
-  ['time', ({ time }) => new Date(time).toISOString()],
-  ['request', ({ request }) => request],
-  ['key', ({ key }) => key],
-  ['labels', (row) => row.labels_text],
-  ['session', ({ session }) => session],
-  ['client', ({ client }) => client],
-  ['model', ({ model }) => model],
-  ['target', ({ target }) => target],
-  ['upstream_key', (row) => row.upstream_key],
-  ['hop', ({ hop }) => hop],
-  ['attempt', ({ attempt }) => attempt],
-  ['status', ({ status }) => status],
-  ['ended', ({ ended }) => ended],
-  ['input', ({ input }) => input],
-  ['output', ({ output }) => output],
-  ['cache_read', (row) => row.cache_read],
-  ['cache_write', (row) => row.cache_write],
-  ['cache_write_1h', (row) => row.cache_write_1h],
-  ['reasoning', ({ reasoning }) => reasoning],
-  ['searches', ({ searches }) => searches],
-  ['estimated', ({ estimated }) => (estimated === 1 ? 'true' : 'false')],
-  ['cost_nano_usd', ({ cost }) => cost],
-  ['price', (row) => row.price_text],
-  ['trace_id', ({ trace }) => trace],
+  ...columnsWith([]).map(csvColumn),
 ];
-
 // Behind all others: tables that read a column by its place go on.
-const ADDED_COLUMNS = ADDED.map(({ name }): CsvColumn => [name, (row) => addedValue(row, name)]);
+const ADDED_COLUMNS = ADDED.map(csvColumn);
 
-/** Of a column that came after the others. */
-function addedValue(row: StoredRow, name: string): Cell {
+function storedValue(row: StoredRow, name: string): Cell {
   return (row as unknown as Readonly<Record<string, Cell>>)[name] ?? null;
 }
 

@@ -96,7 +96,6 @@ const PAGE = 500;
 const KEPT_DAYS = 400;
 
 export class ReplicaErasures {
-  readonly #options: ReplicaErasuresOptions;
   readonly #listeners = new Set<ErasureListener>();
   /** {@link erasureTables} */
   readonly prepared: Prepared;
@@ -106,8 +105,7 @@ export class ReplicaErasures {
   /** What this process noted: who called has erased it here. */
   readonly #own = new Set<number>();
 
-  constructor(options: ReplicaErasuresOptions) {
-    this.#options = options;
+  constructor(private readonly options: ReplicaErasuresOptions) {
     this.prepared = erasureTables(options.database);
     this.#position = readPosition(options.positionPath);
     this.#following = new Repeating({
@@ -128,7 +126,7 @@ export class ReplicaErasures {
 
   /** Begins to follow the table, in the background. */
   follow(): void {
-    this.#unwatch ??= this.#options.cache?.watch(CHANNEL, () => this.#following.wake());
+    this.#unwatch ??= this.options.cache?.watch(CHANNEL, () => this.#following.wake());
     this.#following.wake();
   }
 
@@ -138,7 +136,7 @@ export class ReplicaErasures {
    * @throws EngineAway
    */
   async note(name: string): Promise<Erasure> {
-    const { database } = this.#options;
+    const { database } = this.options;
     await this.prepared();
     const [row] = await database.transaction(async (inside) => {
       await inside.query(`SELECT pg_advisory_xact_lock(${ERASURES_LOCK})`, []);
@@ -160,7 +158,7 @@ export class ReplicaErasures {
 
   /** Tells the other replicas that there is something new; they learn of it without that, too. */
   hint(): void {
-    this.#options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
+    this.options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
   }
 
   /** Resolves when nothing is erased any more. */
@@ -173,7 +171,7 @@ export class ReplicaErasures {
   async #beginAnewIfRestored(): Promise<void> {
     const { seq, at } = this.#position;
     if (seq === 0) return;
-    const [row] = await this.#options.database.query<{ restored: boolean }>(
+    const [row] = await this.options.database.query<{ restored: boolean }>(
       `SELECT ${isBehind('hopgate.erasures_seq', '$1::bigint')}
          OR EXISTS (SELECT 1 FROM hopgate.erasures WHERE seq = $1::bigint AND at <> $2::float8) AS restored`,
       [seq, at],
@@ -185,7 +183,7 @@ export class ReplicaErasures {
   }
 
   async #follow(): Promise<void> {
-    const { database, positionPath } = this.#options;
+    const { database, positionPath } = this.options;
     await this.prepared();
     await this.#beginAnewIfRestored();
     for (;;) {

@@ -69,7 +69,6 @@ function refuseNewer(path: string, from: number, to: number): void {
   );
 }
 
-/** The path of the backup of an older version. */
 const backupOf = (path: string, version: number) => `${path}.v${version}.backup`;
 
 /**

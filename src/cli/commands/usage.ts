@@ -117,7 +117,6 @@ async function runUsage(invocation: Invocation): Promise<number> {
 const COUNTS =
   'REQUESTS,ATTEMPTS,INPUT,CACHED,READ %,OUTPUT,COST USD,LOST USD,UNPRICED,ESTIMATED'.split(',');
 
-/** How much of the prompts came from vendors' caches. */
 function shareRead(sums: Sums): string {
   const all = sums.input + sums.cache_read + sums.cache_write;
   return all === 0 ? '–' : String(Math.round((100 * sums.cache_read) / all));

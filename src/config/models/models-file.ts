@@ -73,15 +73,13 @@ const ID = '{"id":"';
 
 export class ModelsFile {
   readonly date: string;
-  readonly #text: string;
   readonly #vendors = new Map<string, Section>();
   readonly #known = new Map<number, KnownModel>();
   #rules: Map<string, ModelRule[]> | undefined;
   #names: Map<string, Place> | undefined;
 
   /** @param text as `model-schema.ts` accepts it */
-  constructor(text: string) {
-    this.#text = text;
+  constructor(private readonly text: string) {
     this.date = (JSON.parse(text.slice(0, text.indexOf('\n'))) as { date: string }).date;
     for (let at = text.indexOf(VENDOR); at >= 0; ) {
       const name = at + VENDOR.length;
@@ -101,7 +99,7 @@ export class ModelsFile {
 
   #readRules(): Map<string, ModelRule[]> {
     const rules = new Map<string, ModelRule[]>();
-    const text = this.#text;
+    const text = this.text;
     for (let at = text.indexOf('\n') + 1; text.startsWith(RULE, at); ) {
       const end = text.indexOf('\n', at);
       const line = JSON.parse(text.slice(at, end)) as { rule: string; for: string; facts: Facts };
@@ -130,7 +128,7 @@ export class ModelsFile {
   /** Some model of the vendor has searches that cost nothing. */
   hasFreeSearches(vendor: string): boolean {
     const { start = 0, end = 0 } = this.#vendors.get(vendor) ?? {};
-    const at = this.#text.indexOf('"free_searches"', start);
+    const at = this.text.indexOf('"free_searches"', start);
     return at >= 0 && at < end;
   }
 
@@ -206,7 +204,7 @@ export class ModelsFile {
   }
 
   #idsOf({ start, end }: Section): Map<string, number> {
-    const text = this.#text;
+    const text = this.text;
     const ids = new Map<string, number>();
     for (let at = start; at < end; at = text.indexOf('\n', at) + 1) {
       const from = at + ID.length;
@@ -218,7 +216,7 @@ export class ModelsFile {
   #model(at: number): KnownModel {
     let known = this.#known.get(at);
     if (known === undefined) {
-      known = modelOf(JSON.parse(this.#text.slice(at, this.#text.indexOf('\n', at))) as Line);
+      known = modelOf(JSON.parse(this.text.slice(at, this.text.indexOf('\n', at))) as Line);
       this.#known.set(at, known);
     }
     return known;

@@ -85,7 +85,6 @@ function tidy(body: JsonObject): JsonObject {
   return messagesTidied(Object.fromEntries(kept));
 }
 
-/** Leaves out messages whose parts are all left out. */
 function messagesTidied(body: JsonObject): JsonObject {
   const { messages } = body;
   if (!Array.isArray(messages)) return body;

@@ -22,12 +22,12 @@ import { bodyOf, type ReplaySource, withModel } from '../replay/source.ts';
 import type { SampleStore } from '../sample.ts';
 import { openSampleStore } from '../store/sample-store.ts';
 import { bisect, keyOf } from './minimize.ts';
-import type { BisectReport, ProbeReport, Verdict } from './types.ts';
+import type { BisectOptions, BisectReport, Verdict } from './types.ts';
 
 /** Requests that are sent before more are asked for. */
 export const DEFAULT_BUDGET = 20;
 
-export interface BisectionOptions {
+export interface BisectionOptions extends Pick<BisectOptions, 'budget' | 'more' | 'onProbe'> {
   readonly config: Config;
   readonly source: ReplaySource;
   /** Where both requests are stored as samples. */
@@ -35,15 +35,10 @@ export interface BisectionOptions {
   /** One target, `provider/model`; left out: the target of the request. */
   readonly to?: string;
   readonly repair: boolean;
-  /** Requests that may be sent. */
-  readonly budget: number;
-  /** Asked when the budget is spent: how many more may be sent. */
-  readonly more?: (spent: number) => Promise<number>;
   /** Ignore the verdicts of an earlier run. */
   readonly fresh?: boolean;
   /** Called before the first probe with the number of known verdicts of an earlier run. */
   readonly onResume?: (known: number) => void;
-  readonly onProbe?: (probe: ProbeReport) => void;
   /** Ends the search early: the smallest request so far is the result. */
   readonly signal: AbortSignal;
   /** The key that requests are sent as; it owns the samples. */
@@ -154,7 +149,6 @@ function bytesToSend(
 /** Statuses of a request that the vendor will never accept. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 404, 405, 413, 415, 422]);
 
-/** Stores both requests as samples, with the recordings of their probes. */
 function storeSamples(
   { store, source, as }: BisectionOptions,
   progress: BisectProgress,
@@ -257,7 +251,6 @@ const MAX_PAUSE = 30;
 const MAX_PAUSES = 4;
 
 export class Prober {
-  readonly #options: ProberOptions;
   /** The latest answer. */
   last: SendResult | undefined;
   /** The failure to reproduce, once it is known. */
@@ -265,14 +258,13 @@ export class Prober {
   /** A failure of another kind, the first one seen. */
   other: RequestOutcome | undefined;
 
-  constructor(options: ProberOptions) {
-    this.#options = options;
+  constructor(private readonly options: ProberOptions) {
     this.wanted = options.recorded;
   }
 
   async probe(body: JsonObject): Promise<Verdict> {
-    const bytes = this.#options.bytes(body);
-    const sent = await sendWaitingOutLimits(this.#options, bytes, this.wanted?.status === 429);
+    const bytes = this.options.bytes(body);
+    const sent = await sendWaitingOutLimits(this.options, bytes, this.wanted?.status === 429);
     this.last = sent;
     if (sent.failure === undefined) return 'passes';
     this.wanted ??= sent;

@@ -190,7 +190,6 @@ function* textPhase(subject: Subject, start: Cut): Search {
   return cutTo(yield* minimized(subject, units, cutTo, 'texts'));
 }
 
-/** Enters the schemas of what is left, level by level. */
 function* schemaPhase(subject: Subject, start: Cut): Search {
   let cut = start;
   for (let depth = 0; depth < MAX_DEPTH; depth++) {
@@ -201,7 +200,6 @@ function* schemaPhase(subject: Subject, start: Cut): Search {
   return cut;
 }
 
-/** Halves the texts that matter, the longest first. */
 function* halfPhase({ body, protocol }: Subject, start: Cut): Search {
   let cut = start;
   for (const { pointer, value } of longTexts(body, cut, protocol)) {

@@ -17,7 +17,6 @@ const TEXTS = wordSet(`
  * asked for, an address or a kind of source.
  */
 const TEXTS_OR_NAMES = new Set(['code', 'summary', 'source']);
-/** Members that hold images or files, as base64 or as URLs. */
 const MEDIA = wordSet(`
   data url image_url file_data b64_json file_url fileUri file_uri uri document_url
   partial_image_b64

@@ -66,7 +66,6 @@ export interface RecentOptions {
 export class RecentExchanges implements RecentSamples {
   readonly limits: RecentLimits;
   readonly #entries = new Map<string, Entry>();
-  readonly #options: RecentOptions;
   readonly #hooks: CaptureHooks;
   #held = 0;
   #second = Number.NEGATIVE_INFINITY;
@@ -74,9 +73,8 @@ export class RecentExchanges implements RecentSamples {
   /** Entries that watchers have not seen yet. */
   readonly #untold = new Set<Entry>();
 
-  constructor(options: RecentOptions) {
+  constructor(private readonly options: RecentOptions) {
     this.limits = { ...RECENT_LIMITS, ...options.limits };
-    this.#options = options;
     const { hooks } = options;
     this.#hooks = {
       get literals() {
@@ -104,7 +102,7 @@ export class RecentExchanges implements RecentSamples {
 
   /** Takes over a finished exchange that the recorder collected and does not keep; false: it is not taken. */
   take(capture: Capture): boolean {
-    if (!this.#options.holds(capture.outcome?.route) || !this.#admits()) return false;
+    if (!this.options.holds(capture.outcome?.route) || !this.#admits()) return false;
     for (const stage of capture.stages) stage.keepFirst(this.limits.body);
     this.#add(capture, capture.size);
     const entry = this.#entries.get(capture.id);
@@ -194,20 +192,20 @@ export class RecentExchanges implements RecentSamples {
     this.#untold.delete(entry);
     this.#held -= entry.held;
     capture.drop();
-    for (const watcher of this.#options.watchers) watcher.gone([capture.id]);
+    for (const watcher of this.options.watchers) watcher.gone([capture.id]);
   }
 
   #routed(capture: Capture, route: string | undefined): void {
     const entry = this.#entries.get(capture.id);
     if (entry === undefined) return;
-    if (!this.#options.holds(route)) this.#remove(entry);
+    if (!this.options.holds(route)) this.#remove(entry);
     else this.#tell(entry);
   }
 
   #ended(capture: Capture): void {
     const entry = this.#entries.get(capture.id);
     if (entry === undefined) return;
-    if (!this.#options.holds(capture.outcome?.route)) this.#remove(entry);
+    if (!this.options.holds(capture.outcome?.route)) this.#remove(entry);
     else this.#finish(entry);
   }
 
@@ -219,7 +217,7 @@ export class RecentExchanges implements RecentSamples {
 
   /** Tells watchers after this turn of the event loop: no answer waits for a list. */
   #tell(entry: Entry): void {
-    if (this.#options.watchers.size === 0) return;
+    if (this.options.watchers.size === 0) return;
     if (this.#untold.size === 0) setImmediate(() => this.#tellAll());
     this.#untold.add(entry);
   }
@@ -229,7 +227,7 @@ export class RecentExchanges implements RecentSamples {
     this.#untold.clear();
     for (const entry of entries) {
       const row = this.#rowOf(entry);
-      for (const watcher of this.#options.watchers) watcher.row(row);
+      for (const watcher of this.options.watchers) watcher.row(row);
     }
   }
 
@@ -255,7 +253,7 @@ export class RecentExchanges implements RecentSamples {
   #metaOf({ capture }: Entry): SampleMeta {
     capture.prepare();
     const state = capture.outcome === undefined ? 'open' : 'done';
-    return metaText(metaOf(capture, state, this.#options.run), capture.secrets.literals).meta;
+    return metaText(metaOf(capture, state, this.options.run), capture.secrets.literals).meta;
   }
 }
 

@@ -189,7 +189,6 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const isIdle = () => !anyRouteIs('all') && !anyRouteIs('errors');
   let idle = isIdle();
 
-  /** Drops an exchange; what is on disk already is removed in its turn. */
   const discard = (capture: Capture) => {
     // Of one with files, the end of their removal is told.
     if (capture.told && !capture.announced && !capture.dropped) notifyRemoved([capture.id]);
@@ -275,7 +274,6 @@ export function openRecorder(options: RecorderOptions): Recorder {
     for (const go of readers) go();
   };
 
-  /** Writes what a capture holds, or removes a dropped one. */
   const writeHeld = async (capture: Capture, least: number): Promise<void> => {
     // It was queued again while its last write was under way.
     if (!capture.listed) return;

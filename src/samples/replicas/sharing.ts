@@ -38,7 +38,6 @@ const LAST_MS = 5000;
 const LOCAL_BYTES = 2 ** 30;
 
 export class Sharing {
-  readonly #options: SharingOptions;
   readonly #folder: LocalFolder;
   readonly #table: SampleList;
   readonly #uploader: Uploader;
@@ -57,9 +56,8 @@ export class Sharing {
   #lastProblem = '';
 
   /** Opens what this folder knows of the others. @throws SQLiteError */
-  constructor(options: SharingOptions) {
+  constructor(private readonly options: SharingOptions) {
     const { root, database, objects, seal, erasures, retention, onStep } = options;
-    this.#options = options;
     const store = new SharingStore(root);
     const folder = new LocalFolder(root, store);
     const table = new SampleList(database, erasures);
@@ -106,7 +104,7 @@ export class Sharing {
 
   /** Begins, in the background. */
   open(): void {
-    this.#unwatch ??= this.#options.cache?.watch(CHANNEL, () => this.#loops.follow.wake());
+    this.#unwatch ??= this.options.cache?.watch(CHANNEL, () => this.#loops.follow.wake());
     for (const loop of Object.values(this.#loops)) loop.wake();
   }
 
@@ -205,13 +203,13 @@ export class Sharing {
   }
 
   #hint(): void {
-    this.#options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
+    this.options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
   }
 
   #problem(what: string, cause: unknown): void {
     if (this.#lastProblem === what) return;
     this.#lastProblem = what;
-    this.#options.warn(`${what} (${cause instanceof Error ? cause.message : cause})`);
+    this.options.warn(`${what} (${cause instanceof Error ? cause.message : cause})`);
   }
 }
 

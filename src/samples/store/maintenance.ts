@@ -36,7 +36,6 @@ const ROOM_MS = 50;
 const ERASE_TRIES = 3;
 
 export class StoreMaintenance {
-  readonly #options: MaintenanceOptions;
   readonly #leave: () => void;
   readonly #erasures = new Set<Promise<unknown>>();
   #file: SampleIndexFile | undefined;
@@ -48,8 +47,7 @@ export class StoreMaintenance {
   /** Until then, or until rows are added, there is room. */
   #roomUntil = 0;
 
-  constructor(options: MaintenanceOptions) {
-    this.#options = options;
+  constructor(private readonly options: MaintenanceOptions) {
     this.#leave = onIndexRebuilt(options.root, (cause) => {
       options.onProblem('the index was damaged or removed; it is rebuilt from the files', cause);
       this.reconcile();
@@ -58,7 +56,7 @@ export class StoreMaintenance {
 
   /** Puts finished exchanges into the index, and begins to remove what is over the limits. */
   put(metas: readonly SampleMeta[]): void {
-    const { root, onRemoved, onProblem } = this.#options;
+    const { root, onRemoved, onProblem } = this.options;
     this.#roomUntil = 0;
     try {
       const rows = metas.map((meta) => rowOf(meta));
@@ -75,7 +73,7 @@ export class StoreMaintenance {
     const index = this.#file;
     if (index === undefined || performance.now() < this.#roomUntil) return;
     try {
-      while (!this.#closed && isFull(index, this.#options.retention())) {
+      while (!this.#closed && isFull(index, this.options.retention())) {
         this.#tidy();
         if (this.#tidying === undefined) return;
         await Bun.sleep(LOOK_AFTER);
@@ -88,7 +86,7 @@ export class StoreMaintenance {
 
   /** Brings the index in line with the files, in the background. */
   reconcile(): void {
-    const { root, own, onProblem } = this.#options;
+    const { root, own, onProblem } = this.options;
     if (this.#closed || this.#matching !== undefined || !existsSync(root)) return;
     this.#matching = this.#reconcile({ own, mark: true })
       .then(() => this.#tidy())
@@ -103,7 +101,7 @@ export class StoreMaintenance {
    * @throws what the file system throws
    */
   async eraseSpace(space: string | HashedName, until?: number): Promise<readonly string[]> {
-    if (!existsSync(this.#options.root)) return [];
+    if (!existsSync(this.options.root)) return [];
     const erasing = this.#eraseSpace(space, until);
     this.#erasures.add(erasing);
     try {
@@ -127,13 +125,13 @@ export class StoreMaintenance {
   }
 
   get #index(): SampleIndexFile {
-    this.#file ??= openIndex(this.#options.root);
+    this.#file ??= openIndex(this.options.root);
     return this.#file;
   }
 
   /** Begins to remove samples over the limits, unless a removal is under way. */
   #tidy(): void {
-    const { root, retention, now, onRemoved, onProblem } = this.#options;
+    const { root, retention, now, onRemoved, onProblem } = this.options;
     if (this.#closed || this.#tidying !== undefined || now() < this.#stuckUntil) return;
     const index = this.#index;
     if (overdue(index, retention(), now(), 1).length === 0) return;
@@ -158,7 +156,7 @@ export class StoreMaintenance {
   }
 
   async #reconcile(options: ReconcileOptions, stopped = () => this.#closed): Promise<void> {
-    const { root } = this.#options;
+    const { root } = this.options;
     const index = this.#index;
     const names = new Map<string, readonly string[]>();
     for (const entry of ENTRIES) {
@@ -168,7 +166,7 @@ export class StoreMaintenance {
   }
 
   async #eraseSpace(space: string | HashedName, until?: number): Promise<readonly string[]> {
-    const { root, own, now } = this.#options;
+    const { root, own, now } = this.options;
     const gone: string[] = [];
     for (let tries = 0; tries < ERASE_TRIES; tries++) {
       const index = this.#index;
@@ -177,7 +175,7 @@ export class StoreMaintenance {
       gone.push(...((await runInSlices(eraseSpace(index, root, space, now(), until))) ?? []));
       if (index.rebuilds === rebuilds) break;
     }
-    this.#options.onRemoved(gone, false);
+    this.options.onRemoved(gone, false);
     return gone;
   }
 }

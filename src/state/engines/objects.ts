@@ -179,7 +179,6 @@ function refuseToConnect(thrown: unknown): never {
   throw new Error(`the object store cannot be reached (${code})`, { cause: thrown });
 }
 
-/** The objects of a list in XML. */
 function contentsOf(xml: string): readonly ObjectInfo[] {
   return xml
     .split('<Contents>')

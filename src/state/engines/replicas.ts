@@ -66,15 +66,13 @@ export interface ReplicasOptions {
 }
 
 export class Replicas {
-  readonly #options: ReplicasOptions;
   readonly #prepared: Prepared;
   #others: readonly Replica[] = [];
   #differs = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #beating: Promise<void> | undefined;
 
-  constructor(options: ReplicasOptions) {
-    this.#options = options;
+  constructor(private readonly options: ReplicasOptions) {
     this.#prepared = prepared(options.database, 'replicas', MIGRATIONS);
   }
 
@@ -83,7 +81,7 @@ export class Replicas {
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(
       () => void this.heartbeat(),
-      this.#options.heartbeatMs ?? HEARTBEAT_MS,
+      this.options.heartbeatMs ?? HEARTBEAT_MS,
     );
     this.#timer.unref();
     void this.heartbeat();
@@ -91,7 +89,7 @@ export class Replicas {
 
   /** This one first, then the others as of the last heartbeat, the oldest first. */
   get all(): readonly Replica[] {
-    return [{ ...this.#options.own(), silentMs: 0 }, ...this.#others];
+    return [{ ...this.options.own(), silentMs: 0 }, ...this.#others];
   }
 
   /** Never rejects: while the database is away, the others are those of before. */
@@ -108,14 +106,14 @@ export class Replicas {
     clearInterval(this.#timer);
     this.#timer = undefined;
     await this.#beating;
-    const { database, own } = this.#options;
+    const { database, own } = this.options;
     await database
       .query('DELETE FROM hopgate.replicas WHERE id = $1', [own().id], DEADLINE_MS)
       .catch(() => {});
   }
 
   async #beat(): Promise<void> {
-    const { database, own, liveMs = LIVE_MS } = this.#options;
+    const { database, own, liveMs = LIVE_MS } = this.options;
     const { id, host, version, config, started, port = null, pid = null } = own();
     try {
       await this.#prepared();
@@ -130,7 +128,7 @@ export class Replicas {
     const usual = usualConfig(this.all.filter((one) => one.version === version));
     const differs = config !== usual;
     if (differs && !this.#differs) {
-      this.#options.onDiffers(this.#others.filter((one) => one.config === usual));
+      this.options.onDiffers(this.#others.filter((one) => one.config === usual));
     }
     this.#differs = differs;
   }

@@ -232,7 +232,6 @@ async function connect(
   return client;
 }
 
-/** The pause before the next attempt to connect. */
 const pauseMs = (times: number) => Math.min(1000, 50 * 2 ** Math.min(times, 5));
 
 const CLOSED = 'the server closes the connection before it answers (does it want TLS?)';

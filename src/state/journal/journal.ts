@@ -54,7 +54,6 @@ export const CLOSED = '{"closed":true}';
 export class Journal {
   /** Tells this process from all others, those before it with the same number too. */
   readonly writer = `${process.pid}-${randomBase36(12)}`;
-  readonly #options: JournalOptions;
   readonly #head: string;
   readonly #flush = () => this.flush();
   readonly #onExit = () => this.flush();
@@ -70,8 +69,7 @@ export class Journal {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
-  constructor(options: JournalOptions) {
-    this.#options = options;
+  constructor(private readonly options: JournalOptions) {
     const head: SegmentHead = { pid: process.pid, started: startOf(process.pid) ?? null };
     this.#head = `0\t${JSON.stringify(head)}\n`;
     process.on('exit', this.#onExit);
@@ -92,7 +90,7 @@ export class Journal {
    * @returns its number; 0: there is no room, neither on disk nor in memory, and it is lost
    */
   append(payload: string): number {
-    if (this.#pending.length > (this.#options.maxWaiting ?? MAX_WAITING)) return 0;
+    if (this.#pending.length > (this.options.maxWaiting ?? MAX_WAITING)) return 0;
     const n = ++this.#n;
     this.#pending += `${n}\t${payload}\n`;
     if (!this.#scheduled) {
@@ -115,7 +113,7 @@ export class Journal {
     if (!this.#problem) return;
     this.#problem = false;
     clearTimeout(this.#retry);
-    this.#options.onRecovered();
+    this.options.onRecovered();
   }
 
   /** Others see that this process lives, although it has nothing to write. */
@@ -141,7 +139,7 @@ export class Journal {
     this.#pending = held.toString() + this.#pending;
     if (!this.#problem) {
       this.#problem = true;
-      this.#options.onProblem(`${this.#options.folder}: a file was removed while it was in use`);
+      this.options.onProblem(`${this.options.folder}: a file was removed while it was in use`);
     }
     this.#retryAt = 0;
     this.flush();
@@ -177,7 +175,7 @@ export class Journal {
     this.#pending = '';
     this.#size += bytes;
     this.#segments.at(-1)!.bytes = this.#size;
-    if (this.#size < (this.#options.segmentBytes ?? SEGMENT_BYTES)) return;
+    if (this.#size < (this.options.segmentBytes ?? SEGMENT_BYTES)) return;
     closeSync(fd);
     this.#fd = undefined;
   }
@@ -186,11 +184,11 @@ export class Journal {
   #next(): number {
     this.#segments = this.#segments.filter(({ path }) => existsSync(path));
     const waiting = this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (waiting >= (this.#options.maxBytes ?? MAX_BYTES)) {
+    if (waiting >= (this.options.maxBytes ?? MAX_BYTES)) {
       throw new Error(`${Math.round(waiting / 2 ** 20)} MB wait for the database already`);
     }
-    mkdirSync(this.#options.folder, { recursive: true, mode: 0o700 });
-    const path = join(this.#options.folder, segmentName(this.writer, this.#segmentNumber++));
+    mkdirSync(this.options.folder, { recursive: true, mode: 0o700 });
+    const path = join(this.options.folder, segmentName(this.writer, this.#segmentNumber++));
     const fd = openSync(path, 'a+', 0o600);
     this.#fd = fd;
     this.#segments.push({ path, bytes: 0 });
@@ -220,7 +218,7 @@ export class Journal {
     if (this.#problem) return;
     this.#problem = true;
     const why = messageOf(thrown);
-    this.#options.onProblem(`${this.#options.folder}: ${why}`);
+    this.options.onProblem(`${this.options.folder}: ${why}`);
   }
 }
 

@@ -90,7 +90,6 @@ export class Keeper {
     for (const [writer, segments] of writers) await this.#keep(writer, segments);
   }
 
-  /** Segments by writer, in order. */
   #list(): ReadonlyMap<string, readonly Segment[]> {
     const { folder } = this.options;
     const writers = new Map<string, Segment[]>();

@@ -76,7 +76,6 @@ const groupKeys = (group: string): GroupKeys => ({
 
 /** No method throws, and no promise rejects: without the cache, what is here is all there is. */
 export class ValkeyEntries implements EntryStore {
-  readonly #options: ValkeyEntriesOptions;
   readonly #local: PackedEntries;
   readonly #writes: WriteBehind;
   readonly #groups = new Map<string, Group>();
@@ -85,8 +84,7 @@ export class ValkeyEntries implements EntryStore {
   #next: Batch | undefined;
   #reported = '';
 
-  constructor(options: ValkeyEntriesOptions) {
-    this.#options = options;
+  constructor(private readonly options: ValkeyEntriesOptions) {
     this.#local = new PackedEntries(options.local ?? LOCAL);
     this.#writes = new WriteBehind({
       cache: options.cache,
@@ -175,7 +173,7 @@ export class ValkeyEntries implements EntryStore {
       const full = fullKey(kind, key);
       this.#local.set(full, bytes);
       if (epoch.startsWith(HERE)) continue;
-      if (bytes.length > MAX_ENTRY) this.#options.onDropped?.(kind.name, 1);
+      if (bytes.length > MAX_ENTRY) this.options.onDropped?.(kind.name, 1);
       else this.#writes.put(this.#pending(full, kind, bytes, group, epoch));
     }
   }
@@ -199,7 +197,7 @@ export class ValkeyEntries implements EntryStore {
     return {
       key,
       room: kind.name,
-      value: () => this.#options.seal.seal(bytes, key),
+      value: () => this.options.seal.seal(bytes, key),
       size: bytes.length,
       ttlMs: kind.ttlMs,
       onlyIfAbsent: kind.keep === 'first',
@@ -222,7 +220,7 @@ export class ValkeyEntries implements EntryStore {
     const epochs = [...groups];
     const began = performance.now();
     for (const key of keys) this.#underWay.set(key, done);
-    const { cache } = this.#options;
+    const { cache } = this.options;
     try {
       const all = [...epochs.map((group) => groupKeys(group).epoch), ...keys];
       const values = await cache.getMany(all, READ_MS);
@@ -245,7 +243,7 @@ export class ValkeyEntries implements EntryStore {
   async #learn(group: string, value: Uint8Array | undefined, began: number): Promise<void> {
     let epoch = value && Buffer.from(value).toString('latin1');
     epoch ??= String(
-      await this.#options.cache.run(
+      await this.options.cache.run(
         EPOCH,
         [groupKeys(group).epoch],
         [crypto.randomUUID(), GROUP_MS],
@@ -269,7 +267,7 @@ export class ValkeyEntries implements EntryStore {
     // What was put here meanwhile is newer, or is going to be told apart by the cache.
     if (this.#writes.has(key)) return false;
     const sealed = value && grouped ? Buffer.from(Buffer.from(value).toString(), 'base64') : value;
-    const bytes = sealed && this.#options.seal.open(sealed, key);
+    const bytes = sealed && this.options.seal.open(sealed, key);
     const head = bytes && headOf(bytes);
     if (bytes === undefined || head === undefined) return false;
     this.#local.set(key, bytes);
@@ -280,7 +278,7 @@ export class ValkeyEntries implements EntryStore {
     const byTime = Map.groupBy(used, ([, { ttlMs }]) => ttlMs);
     for (const [ttlMs, entries] of byTime) {
       const keys = entries.slice(0, 1000).map(([key]) => key);
-      await this.#options.cache.run(KEEP, keys, [ttlMs], BACKGROUND_MS).catch(() => {});
+      await this.options.cache.run(KEEP, keys, [ttlMs], BACKGROUND_MS).catch(() => {});
     }
   }
 
@@ -295,7 +293,7 @@ export class ValkeyEntries implements EntryStore {
   #problem(message: string): void {
     if (this.#reported === message) return;
     this.#reported = message;
-    this.#options.onProblem?.(message);
+    this.options.onProblem?.(message);
   }
 }
 

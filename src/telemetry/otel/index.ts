@@ -264,13 +264,11 @@ interface Identity {
 }
 
 export class RegistryProducer implements MetricProducer {
-  readonly #options: ProducerOptions;
   readonly #startTime: HrTime;
   /** The families that have another name in OTLP, by their name in the registry. */
   readonly #renamed: ReadonlyMap<string, Identity>;
 
-  constructor(options: ProducerOptions) {
-    this.#options = options;
+  constructor(private readonly options: ProducerOptions) {
     this.#startTime = hrTime(Date.now() - process.uptime() * 1000);
     this.#renamed = new Map(
       Object.values(GEN_AI_METRICS).map((metric) => [
@@ -288,7 +286,7 @@ export class RegistryProducer implements MetricProducer {
   }
 
   collect(): Promise<CollectionResult> {
-    const { resource, scope, families } = this.#options;
+    const { resource, scope, families } = this.options;
     const endTime = hrTime(Date.now());
     const metrics = new Map<string, MetricData>();
     for (const family of families()) {
@@ -312,7 +310,7 @@ export class RegistryProducer implements MetricProducer {
     const attributes: Attributes = { ...identity.attributes };
     family.labels.forEach((label, i) => {
       const known = GEN_AI_LABELS[label];
-      const name = known === undefined ? label : attributeName(known, this.#options.names);
+      const name = known === undefined ? label : attributeName(known, this.options.names);
       attributes[name] = labels[i];
     });
     const times = { startTime: this.#startTime, endTime, attributes };

@@ -187,7 +187,6 @@ function toolLine(out: Terminal): ToolLine {
   };
 }
 
-/** A line cut to a width; wide characters take two columns. */
 function fitted(line: string, width: number): string {
   if (widthOf(line) <= width) return line;
   let room = width - 1;

@@ -133,7 +133,6 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   ];
 }
 
-/** The models of a provider that routes and aliases name. */
 function targetsOf({ routes, aliases }: Config, provider: string): readonly string[] {
   const all = [
     ...routes.flatMap(({ to }) => to.map(({ target }) => target)),

@@ -181,7 +181,6 @@ function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, abou
 
 const MAX_SHOWN = 12;
 
-/** The models of the vendor's list that the provider's patterns match. */
 function servedModels(
   { models }: ProviderConfig,
   listed: readonly string[] | undefined,

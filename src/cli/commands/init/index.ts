@@ -134,7 +134,6 @@ function providersWithKeys({ io }: Invocation): readonly ProviderAnswer[] {
 /** The most models of a local server that are named in the file. */
 const MAX_NAMED = 20;
 
-/** The vendors with keys, and the model servers that answer on this machine. */
 async function detectProviders(invocation: Invocation): Promise<readonly ProviderAnswer[]> {
   const { io } = invocation;
   const servers = await probe((url, init) => io.fetch(url, init));

@@ -64,7 +64,6 @@ export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess
     : onDatabase(config);
 }
 
-/** Entries that one request asks for. */
 const PAGE = 1000;
 /** Milliseconds in which the cache must take the hint. */
 const HINT_MS = 2000;

@@ -149,7 +149,6 @@ async function install(
 
 const programOf = ({ deps }: Invocation): readonly string[] => deps.program ?? [process.execPath];
 
-/** Why the service cannot be installed here; undefined: it can. */
 function whyNot(
   invocation: Invocation,
   scope: Scope,
@@ -175,7 +174,6 @@ function whyNot(
   return undefined;
 }
 
-/** The text of the unit or of the property list. */
 function fileText(
   { manager, log }: Installation,
   service: Parameters<typeof systemdUnit>[0],

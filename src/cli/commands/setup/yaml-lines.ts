@@ -28,7 +28,6 @@ function membersOf(text: string): JsonObject {
 const pairOf = (root: YAMLMap | undefined, key: string): Pair | undefined =>
   root?.items.find((pair) => isScalar(pair.key) && pair.key.value === key);
 
-/** The lines of a member of the root. */
 function linesOfPair(text: string, pair: Pair): LineRange {
   const key = rangeOf(pair.key);
   const value = rangeOf(pair.value);
