@@ -5,6 +5,7 @@ import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { othersTurn } from '../lib/loop/steps.ts';
 import { withoutTrailing } from '../lib/text/trim-end.ts';
 import { usdText } from '../lib/text/usd.ts';
+import { words } from '../lib/text/words.ts';
 import {
   ADDED,
   type Column,
@@ -273,19 +274,10 @@ function storedValue(row: StoredRow, name: string): Cell {
 
 const COST_USD: CsvColumn = ['cost_usd', ({ cost }) => (cost === null ? null : usdText(cost))];
 
-const PRICE_FACTS = [
-  ...['source', 'model', 'effective_from', 'above', 'service_tier'],
-  ...[
-    'input',
-    'output',
-    'cached',
-    'cache_write',
-    'cache_write_1h',
-    'reasoning',
-    'search',
-    'request',
-  ],
-];
+const PRICE_FACTS = words(`
+  source model effective_from above service_tier input output cached cache_write cache_write_1h
+  reasoning search request
+`);
 
 /** What `price` says, one column each: `price_input`, … */
 function priceColumns(): readonly CsvColumn[] {

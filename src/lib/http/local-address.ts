@@ -1,24 +1,14 @@
 /** Which host names and addresses mean this machine (loopback) or its own network. */
 
-import { type AddressBytes, inBlock, parseAddress, parseBlock } from './public-address.ts';
-
-const blocks = (...list: readonly string[]) => list.map((text) => parseBlock(text)!);
+import { type AddressBytes, blocks, inBlock, parseAddress } from './public-address.ts';
 
 // IPv4 addresses are also written as IPv6: ::ffff:127.0.0.1 (RFC 4291, section 2.5.5.2).
-const LOOPBACK = blocks('127.0.0.0/8', '::1', '::ffff:127.0.0.0/104');
+const LOOPBACK = blocks('127.0.0.0/8 ::1 ::ffff:127.0.0.0/104');
 // RFC 1918, RFC 4193 (unique local) and link-local addresses.
-const PRIVATE = blocks(
-  '10.0.0.0/8',
-  '172.16.0.0/12',
-  '192.168.0.0/16',
-  '169.254.0.0/16',
-  '::ffff:10.0.0.0/104',
-  '::ffff:172.16.0.0/108',
-  '::ffff:192.168.0.0/112',
-  '::ffff:169.254.0.0/112',
-  'fc00::/7',
-  'fe80::/10',
-);
+const PRIVATE = blocks(`
+  10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 ::ffff:10.0.0.0/104
+  ::ffff:172.16.0.0/108 ::ffff:192.168.0.0/112 ::ffff:169.254.0.0/112 fc00::/7 fe80::/10
+`);
 
 const isIn = (address: AddressBytes, list: typeof LOOPBACK) =>
   list.some((block) => inBlock(address, block));

@@ -1,6 +1,7 @@
 /** Decides which network addresses are public, and where a URL from an untrusted source may lead: pure functions. */
 
 import { withoutTrailing } from '../text/trim-end.ts';
+import { words } from '../text/words.ts';
 
 /** An address: 4 or 16 bytes. */
 export type AddressBytes = readonly number[];
@@ -87,32 +88,20 @@ export function inBlock(bytes: AddressBytes, block: AddressBlock): boolean {
   return true;
 }
 
-const blocks = (...list: readonly string[]) => list.map((text) => parseBlock(text)!);
+/** The blocks of addresses in a text. */
+export const blocks = (text: string) => words(text).map((one) => parseBlock(one)!);
 
 // https://www.iana.org/assignments/iana-ipv4-special-registry: everything not globally reachable, and
 // multicast, the class behind it, and the address at which one cloud serves its machines' secrets.
-const NOT_PUBLIC_4 = blocks(
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '168.63.129.16',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-);
+const NOT_PUBLIC_4 = blocks(`
+  0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16 169.254.0.0/16 172.16.0.0/12
+  192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24
+  203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
+`);
 // https://www.iana.org/assignments/iana-ipv6-special-registry. Global unicast is 2000::/3; nothing
 // outside is public but what stands for an IPv4 address.
 const UNICAST_6 = blocks('2000::/3');
-const NOT_PUBLIC_6 = blocks('2001::/23', '2001:db8::/32', '3fff::/20');
+const NOT_PUBLIC_6 = blocks('2001::/23 2001:db8::/32 3fff::/20');
 const MAPPED = parseBlock('::ffff:0:0/96')!;
 const NAT64 = parseBlock('64:ff9b::/96')!;
 const SIX_TO_FOUR = parseBlock('2002::/16')!;

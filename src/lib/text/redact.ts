@@ -11,25 +11,14 @@ import {
   type Span,
   ZHIPU,
 } from './credential-kinds.ts';
+import { wordSet } from './words.ts';
 
 /** Headers whose whole value is a credential, in lower case. */
-const SECRET_HEADERS: ReadonlySet<string> = new Set([
-  'authorization',
-  'proxy-authorization',
-  'x-api-key',
-  'api-key',
-  'apikey',
-  'x-goog-api-key',
-  'x-auth-token',
-  'x-auth-key',
-  'x-access-token',
-  'x-amz-security-token',
-  'x-subscription-token',
-  'cf-aig-authorization',
-  'cf-access-client-secret',
-  'cookie',
-  'set-cookie',
-]);
+const SECRET_HEADERS = wordSet(`
+  authorization proxy-authorization x-api-key api-key apikey x-goog-api-key x-auth-token
+  x-auth-key x-access-token x-amz-security-token x-subscription-token cf-aig-authorization
+  cf-access-client-secret cookie set-cookie
+`);
 
 /** Is the whole value of this header a credential? The name in any case. */
 export function isSecretHeader(name: string): boolean {

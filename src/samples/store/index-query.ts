@@ -2,6 +2,7 @@
 
 import type { Steps } from '../../lib/loop/steps.ts';
 import { globTest, isGlob } from '../../lib/text/glob.ts';
+import { words } from '../../lib/text/words.ts';
 import { MAX_NANO_USD } from '../../money/cost.ts';
 import type { FittingNames, SampleFilter } from '../sample.ts';
 import { sortSql } from './row-order.ts';
@@ -184,17 +185,7 @@ const COST = `CASE WHEN input_tokens IS NULL THEN NULL ELSE min(${MAX_NANO_USD},
   + max(0, coalesce(cache_write_tokens, 0) - coalesce(cache_write_1h_tokens, 0)) * rates.write
   + min(coalesce(cache_write_tokens, 0), coalesce(cache_write_1h_tokens, 0)) * rates.write_1h
   + coalesce(output_tokens, 0) * rates.output + rates.request + 999) / 1000 AS INTEGER)) / 1e9 END`;
-const RATES = [
-  'target',
-  'above',
-  'up_to',
-  'input',
-  'cached',
-  'write',
-  'write_1h',
-  'output',
-  'request',
-]
+const RATES = words('target above up_to input cached write write_1h output request')
   .map((name) => `value ->> '${name}' AS ${name === 'target' ? 'priced' : name}`)
   .join(', ');
 

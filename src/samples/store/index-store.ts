@@ -5,6 +5,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
+import { words } from '../../lib/text/words.ts';
 import { HashedName, nameHash } from '../../state/erasures.ts';
 import { fileAt, isDamage, openPrivate } from '../../state/versioned-store.ts';
 import { hashedSpace } from '../mask/meta-mask.ts';
@@ -35,35 +36,11 @@ INSERT OR IGNORE INTO totals VALUES (0, 0, 0), (1, 0, 0);
 ${TEXT_SCHEMA}
 PRAGMA user_version = ${VERSION};
 `;
-const COLUMNS = [
-  'id',
-  'entry',
-  'state',
-  'time',
-  'model',
-  'target',
-  'status',
-  'error',
-  'failed',
-  'stream',
-  'tries',
-  'hops',
-  'notes',
-  'input_tokens',
-  'output_tokens',
-  'cached_tokens',
-  'cache_write_tokens',
-  'cache_write_1h_tokens',
-  'reasoning_tokens',
-  'first_byte_ms',
-  'total_ms',
-  'session',
-  'owner',
-  'client',
-  'made_by',
-  'bytes',
-  'memory_space',
-] as const;
+const COLUMNS = words(`
+  id entry state time model target status error failed stream tries hops notes input_tokens
+  output_tokens cached_tokens cache_write_tokens cache_write_1h_tokens reasoning_tokens
+  first_byte_ms total_ms session owner client made_by bytes memory_space
+`) as readonly (keyof SampleRow)[];
 const ROW = COLUMNS.join(', ');
 /** Columns that may be missing in a row. */
 const EMPTY: Readonly<Record<string, string>> = { memory_space: '', client: '', made_by: '' };
