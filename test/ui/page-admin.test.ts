@@ -176,7 +176,7 @@ browserSuite('the pages for administrators', (browser) => {
     await openPage('#/usage');
     const row = page.locator('tbody tr').first();
     await row.waitFor();
-    expect(await row.locator('td[data-label="Cost"]').textContent()).toBe('$0.002');
+    expect(await row.locator('td[data-label="Cost"]').textContent()).toBe('$0.0020');
     expect(await page.locator('thead th').first().textContent()).toBe('Model');
     const places = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     expect(await places.allTextContents()).toEqual([
@@ -331,7 +331,7 @@ browserSuite('the pages for administrators', (browser) => {
     const row = page.locator('tbody tr').filter({ hasText: 'web-team' });
     await row.waitFor();
     // Two tries of 1000 tokens in at 1 and 500 out at 2 USD per million.
-    expect(await row.locator('td[data-label="Spent"]').textContent()).toBe('$0.004');
+    expect(await row.locator('td[data-label="Spent"]').textContent()).toBe('$0.0040');
     expect(await row.locator('td[data-label="For"]').textContent()).toContain('team: web');
     expect(await row.getAttribute('data-tone')).toBe('warn');
     expect(await row.locator('.mark-line').count()).toBe(2);
@@ -340,7 +340,7 @@ browserSuite('the pages for administrators', (browser) => {
     await page.keyboard.press('u');
     await page.locator('.usage-chart rect.mark').first().waitFor();
     const fixed = page.locator('tbody tr').filter({ hasText: 'fixed' });
-    expect(await fixed.locator('td[data-label="Cost"]').textContent()).toBe('$0.004');
+    expect(await fixed.locator('td[data-label="Cost"]').textContent()).toBe('$0.0040');
     await page.getByRole('button', { name: 'team (label)' }).click();
     await page.getByRole('rowheader', { name: 'web' }).waitFor();
     await page.getByRole('button', { name: 'Target' }).click();

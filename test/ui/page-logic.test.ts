@@ -21,6 +21,7 @@ import {
 import {
   bytes,
   count,
+  fromNow,
   millis,
   percent,
   short,
@@ -347,6 +348,15 @@ describe('figures', () => {
     ] as const) {
       expect(usd(amount)).toBe(text);
     }
+    const now = Date.parse('2026-11-22T10:00:00');
+    const away = (days: number) => fromNow(now + days * 864e5, now);
+    expect([-3, 2, 90, 1130, -400].map(away)).toEqual([
+      '3 days ago',
+      'in 2 days',
+      'in 90 days',
+      '2029-12-26',
+      '2025-10-18',
+    ]);
     expect([0.15000000000000002, 0.1, 0.05, 0].map(usdOfAxis)).toEqual([
       '$0.15',
       '$0.1',

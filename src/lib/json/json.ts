@@ -11,6 +11,10 @@ export function isObject(value: unknown): value is JsonObject {
   return !('rawJSON' in value && isRawJSON(value));
 }
 
+/** An object or a list; a number that is kept as it was written is neither. */
+export const isNested = (value: unknown): value is Json & object =>
+  Array.isArray(value) || isObject(value);
+
 // Numbers that a double cannot hold: 16 digits and more. Everything else survives parse → stringify
 // in value, so the (2.5 × slower) exact path runs only where it is needed.
 const LONG_NUMBER = /\d{16}/;

@@ -1,9 +1,8 @@
 /** Aligns two JSON values line by line: changes side by side, equal parts folded. */
 
-import type { Json } from '../../../lib/json/json.ts';
+import { isNested, type Json } from '../../../lib/json/json.ts';
 import { pointerOf } from '../../../lib/json/pointer.ts';
 import type { ChangeView } from '../../api/api.ts';
-import { isNested } from '../kit/nested.ts';
 
 export type Mark = 'same' | 'added' | 'removed' | 'changed';
 

@@ -1,12 +1,11 @@
 /** A diff as lines side by side, with the rules of the changes beside them. */
 
 import { useState } from 'preact/hooks';
-import type { Json } from '../../../lib/json/json.ts';
+import { isNested, type Json } from '../../../lib/json/json.ts';
 import { diffText } from '../../../lib/text/text-diff.ts';
 import { Leaf } from '../kit/code.tsx';
 import { count } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
-import { isNested } from '../kit/nested.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button } from '../kit/ui.tsx';
 import type { Cell, DiffRow } from './diff-rows.ts';

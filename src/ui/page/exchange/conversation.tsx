@@ -5,7 +5,7 @@ import { useContext, useState } from 'preact/hooks';
 import { type AgentTag, agentParts } from '../../../conversation/agent-parts.ts';
 import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
-import { type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { isNested, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { endOf, type SampleError } from '../../../samples/sample.ts';
 import type {
   BlockView,
@@ -21,7 +21,6 @@ import { bytes, count, several, worded } from '../kit/format.ts';
 import { hasWord } from '../kit/highlight.ts';
 import { t } from '../kit/language.ts';
 import { ALL_LINES, LongText } from '../kit/long-text.tsx';
-import { isNested } from '../kit/nested.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Banner, Button, type Child, Soft } from '../kit/ui.tsx';
 import { statusLabel } from '../list/status.ts';

@@ -8,7 +8,7 @@ import { highlight } from '../kit/highlight.ts';
 import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { refine } from '../kit/route.ts';
-import { Banner, type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
+import { type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
 import { picturesOf } from './bodies.tsx';
 import {
   Blocks,
@@ -77,7 +77,10 @@ export function TalkTab({ detail, route }: ViewProps) {
           {!answered.recorded && (
             <>
               <Heading title={t`Answered`} />
-              {!running && <Missing problem={meta.error?.message} />}
+              {!running && meta.error === undefined && (
+                <p class="soft">{t`The answer was not recorded.`}</p>
+              )}
+              {!running && <Failure of={meta.error} row={row} />}
             </>
           )}
           {running && (
@@ -120,13 +123,6 @@ const Heading = ({ title, children }: { title: string; children?: Child }) => (
   </header>
 );
 
-const Missing = ({ problem }: { problem: string | undefined }) =>
-  problem === undefined ? (
-    <p class="soft">{t`The answer was not recorded.`}</p>
-  ) : (
-    <Banner text={problem} />
-  );
-
 function Question(view: ConversationView) {
   const from = newFrom(view.turns);
   const earlier = view.turns.slice(0, from);
@@ -139,7 +135,7 @@ function Question(view: ConversationView) {
       <Heading title={t`Asked`}>
         <Soft>{view.model}</Soft>
       </Heading>
-      {view.problem !== null && <Missing problem={view.problem.message} />}
+      <Failure of={view.problem} />
       <Settings all={view.settings} />
       {view.system.length > 0 && (
         <Folded title={t`System prompt`} about={t`${count(system)} characters`}>

@@ -1,11 +1,10 @@
 /** Code views: a JSON tree with folding, one value of it, and raw text. What is folded is drawn when it is opened. */
 
 import { useState } from 'preact/hooks';
-import type { Json } from '../../../lib/json/json.ts';
+import { isNested, type Json } from '../../../lib/json/json.ts';
 import { pointerOf } from '../../../lib/json/pointer.ts';
 import { count } from './format.ts';
 import { t } from './language.ts';
-import { isNested } from './nested.ts';
 import { Button } from './ui.tsx';
 
 const MEMBERS_ON_PAGE = 100;

@@ -110,9 +110,10 @@ export const minuteOf = (time: number): string => `${day(time)} ${clock(time).sl
 /** `2026-11-22T14:03`, as a field for a local time has it. */
 export const localTime = (time: number): string => minuteOf(time).replace(' ', 'T');
 
-/** `5 min ago`, `in 3 h`, `just now`. */
+/** `5 min ago`, `in 3 h`, `just now`; the date of what is more than 90 days away. */
 export function fromNow(time: number, now = Date.now()): string {
   const ms = time - now;
+  if (Math.abs(ms) > 90 * DAY) return day(time);
   if (Math.abs(ms) < 5000) return t`just now`;
   return ms > 0 ? t`in ${lasting(ms)}` : t`${lasting(-ms)} ago`;
 }

@@ -207,7 +207,11 @@ const storyCell = ({ row, story, hit }: RowContext): VNode =>
     row.session !== '' && sessionAnchor(row.session),
     hit !== undefined && found(hit),
     hit === undefined && story?.asked && <span class="asked">{story.asked}</span>,
-    hit === undefined && story?.answered && <span class="answered">{story.answered}</span>,
+    hit === undefined && story?.answered && (
+      <span class="answered" data-calls={story.answered.startsWith('→') ? '' : undefined}>
+        {story.answered}
+      </span>
+    ),
   );
 
 const sessionAnchor = (session: string) => (
