@@ -17,6 +17,7 @@ import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
  * - `shape`: an order of turns, a place of images or a form of ids that the vendor does not accept; `facts` are the profile
  *   facts that say so
  * - `media`: images, files or recordings that the vendor or the model does not take
+ * - `too-long`: texts, or inputs of calls, of more characters than `most`
  * - `fields`: fields that the vendor does not know
  * - `setting`: a setting, or its value, that the vendor or the model does not take
  */
@@ -33,6 +34,7 @@ export type HistoryRefusal =
   | { readonly kind: 'shape'; readonly facts: Partial<Profile> }
   | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] }
   | MediaRefusal
+  | { readonly kind: 'too-long'; readonly of: 'input' | 'text'; readonly most: number }
   | SettingRefusal;
 
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
@@ -119,6 +121,10 @@ const PAIRING = [
   /expected toolresult blocks at|number of toolresult blocks at .{1,60} exceeds/,
 ];
 
+// https://github.com/openai/codex/issues/13270
+const TOO_LONG =
+  /invalid (?:\S{0,120}[.\]])?(arguments|input|output|content|text): string too long\. expected a string with maximum length (\d{4,9})/;
+
 /** Anthropic, Bedrock, and LiteLLM before either. */
 const TOOLS_MISSING =
   /must define tools|toolconfig field must be defined|tool calling without tools= param/;
@@ -165,6 +171,11 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   }
   if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
   if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };
+  const [, member, most] = TOO_LONG.exec(words) ?? [];
+  if (member !== undefined) {
+    const of = member === 'arguments' || member === 'input' ? 'input' : 'text';
+    return { kind: 'too-long', of, most: Number(most) };
+  }
   const marks = refusedMarks(words);
   if (marks !== undefined) return marks;
   const paths = refusedFields(error.message);

@@ -90,7 +90,10 @@ const UNREADABLE: readonly (readonly [RegExp, MediaRefusal['media']])[] = [
     /image file is truncated|(?:invalid|corrupt|corrupted|malformed|truncated|unrecognized|unreadable) (?:base64 )?image|image .{0,120}has an invalid format/,
     IMAGE,
   ],
-  [/must be a base64 encoded image|only base64 data urls are supported/, IMAGE],
+  [
+    /image_url\. expected a valid url|must be a base64 encoded image|only base64 data urls are supported/,
+    IMAGE,
+  ],
   [/图片.{0,8}(?:解析|格式)|图片(?:损坏|无法)/, IMAGE],
 ];
 
@@ -131,9 +134,13 @@ export const refusesImages = (error: GatewayError): boolean => {
 };
 
 const PLACE =
-  /messages[.[](\d{1,6})\]?\.content[.[](\d{1,6})\]?(?:\.tool_result\.content\.(\d{1,6}))?/;
+  /(?:messages|input)[.[](\d{1,6})\]?\.content[.[](\d{1,6})\]?(?:\.tool_result\.content\.(\d{1,6}))?/;
+/** Of Responses, where a result is an item by itself. */
+const IN_OUTPUT = /input\[(\d{1,6})\]\.output\[(\d{1,6})\]/;
 
 function placeIn(words: string): MediaPlace | undefined {
+  const [, item, part] = IN_OUTPUT.exec(words) ?? [];
+  if (item !== undefined && part !== undefined) return { message: +item, block: 0, inner: +part };
   const [, message, block, inner] = PLACE.exec(words) ?? [];
   if (message === undefined || block === undefined) return undefined;
   return { message: +message, block: +block, inner: inner === undefined ? undefined : +inner };

@@ -5,6 +5,7 @@ import type { GatewayError } from '../../conversation/errors.ts';
 import { historyRefusal } from '../../conversation/refusal/refusal.ts';
 import type { Conversation, FunctionTool } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
+import { withShorterTexts } from './long-texts.ts';
 import { withoutMedia } from './media.ts';
 import { withoutPairs } from './pairs.ts';
 import { withoutThinking, withPlaceholders, withUncheckedSignatures } from './thinking.ts';
@@ -51,6 +52,8 @@ function withoutRefused(
       return withoutPairs(conversation, error.message, stripped);
     case 'tools-missing':
       return withCalledTools(conversation, (name) => notes.add('tools_declared', '/tools', name));
+    case 'too-long':
+      return withShorterTexts(conversation, refusal, stripped);
     case 'media':
       // A model without images: vision describes them, or vendor fit and the codec mention them.
       return refusal.facts === undefined

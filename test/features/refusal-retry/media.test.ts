@@ -83,6 +83,13 @@ const SENTENCES: readonly Sentence[] = [
     means: { media: FILE, at: at(4, 1) },
     source: `${CLAUDE_CODE}/19013`,
   },
+  {
+    words:
+      "Invalid 'input[284].output[1].image_url'. Expected a valid URL, but got a value with an invalid format.",
+    code: 'invalid_value',
+    means: { media: IMAGE, at: at(284, 0, 1) },
+    source: 'https://github.com/openai/codex/issues/33011',
+  },
   { words: 'Could not process PDF', means: { media: FILE } },
   {
     status: 413,

@@ -437,6 +437,17 @@ const ROWS: readonly Row[] = [
     { param: 'input' },
   ],
   [
+    'OpenAI, https://github.com/openai/codex/issues/33011',
+    "[ApiIdParam] [input[13].id] [invalid_id_prefix] Invalid 'input[13].id': 'review_rollout_user'. Expected an ID that begins with 'msg'.",
+    { paths: 'input.*.id', once: true },
+  ],
+  [
+    'OpenAI, https://github.com/openai/codex/issues/39133',
+    "Invalid 'input[1943].id': string too long. Expected a string with maximum length 64, but got a string with length 74 instead.",
+    { paths: 'input.*.id', once: true },
+    { param: 'input[1943].id', code: 'string_above_max_length' },
+  ],
+  [
     'Anthropic, https://github.com/farion1231/cc-switch/issues/991',
     "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: 'enabled', 'disabled'",
     { facts: { adaptiveThinking: false } },
