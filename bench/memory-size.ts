@@ -8,7 +8,7 @@ import type { NewMemoryEvent } from '../src/conversation/memory.ts';
 import { DEFAULT_LIMITS } from '../src/features/memory/event.ts';
 import { type Embedder, embeddedMemory } from '../src/features/memory/index.ts';
 import { MemoryStore } from '../src/features/memory/store/memory-store.ts';
-import { inFile } from '../src/features/memory/store/memory-tables.ts';
+import { inFile } from '../src/features/memory/store/own-memory.ts';
 import { Vectors } from '../src/features/memory/store/vectors.ts';
 import { EVENTS, QUESTIONS } from '../test/features/memory/recall-set.ts';
 import { threadTime } from '../test/support/thread-time.ts';

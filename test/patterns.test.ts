@@ -68,8 +68,11 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
   ],
   ['src/features/memory/ranking/dates.ts', 8, 'words side by side; numbers of few digits'],
   ['src/features/memory/ranking/question.ts', 1, 'words side by side, one word between them'],
-  ['src/features/memory/ranking/stop-words.ts', 1, 'words side by side, without repetition'],
-  ['src/features/memory/ranking/terms.ts', 2, 'sets of characters that exclude each other'],
+  [
+    'src/features/memory/ranking/terms.ts',
+    3,
+    'sets of characters that exclude each other; words side by side, without repetition',
+  ],
   [
     'src/features/server-tools/tools/web-fetch/html-tokens.ts',
     1,

@@ -4,7 +4,7 @@ import { describe, test } from 'bun:test';
 import type { Tool } from '../../src/conversation/types.ts';
 import { EVERYTHING } from '../../src/features/leaked-calls/grammars.ts';
 import { FAMILIES } from '../../src/features/leaked-calls/index.ts';
-import { NativeCall } from '../../src/features/leaked-calls/native-call.ts';
+import { NativeCall } from '../../src/features/leaked-calls/native-calls.ts';
 import { quotationsIn } from '../../src/features/leaked-calls/scan/quotations.ts';
 import { toolIndex } from '../../src/features/leaked-calls/tool-index.ts';
 import {

@@ -7,9 +7,9 @@ import { readEvents, readLines, readRecall } from '../../src/features/memory/api
 import type { EventStore } from '../../src/features/memory/backend.ts';
 import { DEFAULT_LIMITS } from '../../src/features/memory/event.ts';
 import { isRequest } from '../../src/features/memory/ranking/event-kinds.ts';
+import { formsOf } from '../../src/features/memory/ranking/known-terms.ts';
 import { inflectedTerms } from '../../src/features/memory/ranking/languages.ts';
 import { queryTerms, termsOf } from '../../src/features/memory/ranking/terms.ts';
-import { formsOf } from '../../src/features/memory/ranking/word-forms.ts';
 import { stem } from '../../src/lib/text/stem.ts';
 import { alone, memories } from '../features/memory/support.ts';
 import { expectLinear } from '../support/growth.ts';

@@ -11,7 +11,7 @@ import {
   referredItems,
   resolveReferences,
 } from '../../src/features/response-store/index.ts';
-import { responseStream } from '../../src/features/response-store/response-stream.ts';
+import { responseStream } from '../../src/features/response-store/response-views.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { expectLinear } from '../support/growth.ts';
 

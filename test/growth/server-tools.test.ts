@@ -3,14 +3,17 @@
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../src/conversation/types.ts';
-import { CitationMarks } from '../../src/features/server-tools/citations/citation-marks.ts';
-import { renderHits } from '../../src/features/server-tools/citations/render-hits.ts';
-import { readSource, Sources } from '../../src/features/server-tools/citations/sources.ts';
+import { CitationMarks } from '../../src/features/server-tools/citations/cited-text.ts';
+import {
+  readSource,
+  renderHits,
+  Sources,
+} from '../../src/features/server-tools/citations/sources.ts';
 import { restoreHistory } from '../../src/features/server-tools/history.ts';
 import { callKey, HOPS, textKeys } from '../../src/features/server-tools/hop-ledger.ts';
 import { latestUserText, offerFor } from '../../src/features/server-tools/offer.ts';
 import { toolRegistry } from '../../src/features/server-tools/registry.ts';
-import { buildRequest } from '../../src/features/server-tools/tools/http/request.ts';
+import { buildRequest } from '../../src/features/server-tools/tools/http/index.ts';
 import {
   isAllowed,
   mcpOutcome,

@@ -17,7 +17,7 @@ import {
   responseNotFound,
   retrieve,
 } from '../../features/response-store/index.ts';
-import { responseStream } from '../../features/response-store/response-stream.ts';
+import { responseStream } from '../../features/response-store/response-views.ts';
 import type { Exchange, Gateway } from '../../gateway/types.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { type AskedJob, settledStream, settleJob } from './settle-job.ts';

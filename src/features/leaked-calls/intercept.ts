@@ -14,7 +14,7 @@ import type { Interceptor } from '../feature.ts';
 import type { RecoveredCall } from './build-calls.ts';
 import { callKey, NativeCalls, type NativeOutput, type NativeRules } from './native-calls.ts';
 import type { Channel, Leak } from './scan/call-run.ts';
-import type { ScanRules, ScanVerdict } from './scan/scan-rules.ts';
+import type { ScanRules, ScanVerdict } from './scan/openings.ts';
 import { TextScanner } from './scan/text-scanner.ts';
 
 export interface InterceptRules {

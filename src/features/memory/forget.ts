@@ -4,8 +4,8 @@ import { GatewayError } from '../../conversation/errors.ts';
 import type { MemoryEvent } from '../../conversation/memory.ts';
 import type { MemoryBackend } from './backend.ts';
 import { indexedText, shortened } from './event.ts';
+import { formsOf } from './ranking/known-terms.ts';
 import { queryTerms, termsOf } from './ranking/terms.ts';
-import { formsOf } from './ranking/word-forms.ts';
 
 /** Events that are looked at for the words of a text. */
 const MAX_FOUND = 100;

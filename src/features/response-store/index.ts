@@ -4,15 +4,14 @@ import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { nameHash } from '../../state/erasures.ts';
-import { type ItemPageQuery, pageOf } from './item-pages.ts';
 import { type Chain, isVendorReference, type ResponseReads } from './response-reads.ts';
 import type { ResponseStore } from './response-store.ts';
+import { type ItemPageQuery, pageOf } from './response-views.ts';
 import { type Due, dueOf, type StoredResponse, withDue, withoutDue } from './stored-response.ts';
 
-export { isOwnId } from './found-responses.ts';
-export type { ItemPageQuery } from './item-pages.ts';
-export { isVendorReference, type ResponseReads } from './response-reads.ts';
+export { isOwnId, isVendorReference, type ResponseReads } from './response-reads.ts';
 export { ResponseStore, type ResponseStoreOptions } from './response-store.ts';
+export type { ItemPageQuery } from './response-views.ts';
 export { RESPONSES } from './schema.ts';
 export {
   type Due,

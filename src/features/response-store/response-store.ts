@@ -9,10 +9,9 @@ import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
 import type { SqlDatabase } from '../../state/sql/sql.ts';
 import { AS_IT_IS, type TextSeal } from '../../state/text-seal.ts';
-import { FoundResponses } from './found-responses.ts';
 import { type CachedRows, ResponseCache } from './response-cache.ts';
-import { ResponseQueue } from './response-queue.ts';
-import { ResponseReads, responsesAway } from './response-reads.ts';
+import { ResponseQueue, WaitingResponses } from './response-queue.ts';
+import { FoundResponses, ResponseReads, responsesAway } from './response-reads.ts';
 import { type Named, ResponseTables } from './response-tables.ts';
 import { ResponseThreads } from './response-threads.ts';
 import {
@@ -26,7 +25,6 @@ import {
   type RowKey,
   type StoredResponse,
 } from './stored-response.ts';
-import { WaitingResponses } from './waiting-responses.ts';
 
 /** Ids that a request names. */
 export interface NamedResponses {

@@ -9,8 +9,7 @@ import { MINT } from './citations/sources.ts';
 import { runForcedCalls, runNestedSearch, withPreface } from './early-calls.ts';
 import { historyKeys, restoreHistory } from './history.ts';
 import { HopInterceptor } from './hop-interceptor.ts';
-import { inject } from './inject.ts';
-import { type Declared, EMPTY_OFFER, isNative, latestUserText } from './offer.ts';
+import { type Declared, EMPTY_OFFER, inject, isNative, latestUserText } from './offer.ts';
 import { type ServerToolOptions, Session } from './session.ts';
 
 const MINTED = needles(MINT);

@@ -1,10 +1,9 @@
 /** Recall from captured chats: facts are found despite the questions about them and the replies. */
 
 import { describe, expect, test } from 'bun:test';
-import { isRequest, kindOf } from '../../../src/features/memory/ranking/event-kinds.ts';
-import { isFiller } from '../../../src/features/memory/ranking/fillers.ts';
+import { isFiller, isRequest, kindOf } from '../../../src/features/memory/ranking/event-kinds.ts';
+import { formsOf } from '../../../src/features/memory/ranking/known-terms.ts';
 import { kindWeight } from '../../../src/features/memory/ranking/rank.ts';
-import { formsOf } from '../../../src/features/memory/ranking/word-forms.ts';
 import { FORMS, memories } from './support.ts';
 
 /** A fact in its original wording, a question for it, and the questions and answers about it in between. */

@@ -2,10 +2,10 @@
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { readExternalEvents } from '../../../src/features/memory/external-events.ts';
 import {
   type ExternalOptions,
   externalMemory,
+  readExternalEvents,
 } from '../../../src/features/memory/external-memory.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 import { watched } from './support.ts';

@@ -1,7 +1,7 @@
 /** Tools that come and go: available while their server runs, and never in place of built-in ones. */
 
 import { describe, expect, test } from 'bun:test';
-import { liveRegistry } from '../../../src/features/server-tools/live-registry.ts';
+import { liveRegistry } from '../../../src/features/server-tools/registry.ts';
 import type { ServerTool } from '../../../src/features/server-tools/tool.ts';
 
 const tool = (name: string, text = name): ServerTool => ({

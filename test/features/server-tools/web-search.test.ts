@@ -7,7 +7,6 @@ import {
   answerCodexSearch,
   readCodexSearch,
 } from '../../../src/features/server-tools/tools/web-search/codex-search.ts';
-import { memoryIndex } from '../../../src/features/server-tools/tools/web-search/docs-index.ts';
 import {
   filterHits,
   liesUnder,
@@ -18,7 +17,10 @@ import {
   modelResults,
   searchConversation,
 } from '../../../src/features/server-tools/tools/web-search/model-search.ts';
-import type { EngineServices } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
+import {
+  type EngineServices,
+  memoryIndex,
+} from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
 import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json } from '../../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';

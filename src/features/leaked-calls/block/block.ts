@@ -1,6 +1,6 @@
 /** Reads one leaked block from its opener on, in any grammar. Incremental; reads each character once. */
 
-import type { Lexicon } from '../grammar.ts';
+import type { Lexicon } from '../grammars.ts';
 import {
   readGemma,
   readJson,

@@ -1,6 +1,6 @@
 /** Reads one piece of markup at a position, or tells that more text is needed. */
 
-import { keyOf, type Lexicon, type MarkupNotation, type MarkupWord } from '../grammar.ts';
+import { keyOf, type Lexicon, type MarkupNotation, type MarkupWord } from '../grammars.ts';
 
 export interface Lexeme {
   readonly word: MarkupWord;

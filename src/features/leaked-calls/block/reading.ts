@@ -1,8 +1,7 @@
 /** The state of a block while it is read, and helpers that its readers share. */
 
 import type { ArgumentPair, RawCall, TreeNode } from '../build-calls.ts';
-import type { Lexicon } from '../grammar.ts';
-import type { Search } from '../scan/search.ts';
+import type { Lexicon } from '../grammars.ts';
 import type { BracketScan } from '../values/json-scan.ts';
 import type { Repairs } from '../values/repair-json.ts';
 import { type Lexeme, lex } from './lex.ts';
@@ -169,4 +168,14 @@ const standsAlone = (opener: Opener): boolean =>
 export function giveUp(b: BlockReading): false {
   settle(b, 'fail');
   return false;
+}
+
+/**
+ * What the search for leaks in one reply may cost, some 20 ms of the event loop: a place where one could begin
+ * costs 1, a block that is read more than a hundred. No model answers with thousands of calls; a reply that does
+ * is about markup, and its rest stays text.
+ */
+export class Search {
+  /** Below 0 no more is looked for. */
+  left = 131_072;
 }

@@ -1,7 +1,9 @@
 /** A run of leaked calls: markup followed so far only by markup, and what may follow it. */
 
-import type { RecoveredCall } from '../build-calls.ts';
+import type { LeakBlock } from '../block/block.ts';
+import { buildCalls, type RecoveredCall } from '../build-calls.ts';
 import type { CodeMask } from './code-mask.ts';
+import type { ScanRules } from './openings.ts';
 
 export type Channel = 'text' | 'reasoning';
 
@@ -128,4 +130,23 @@ export function isBlank(text: string, from: number, end: number): boolean {
     if (code < 0xa0 || text[at]!.trim() !== '') return false;
   }
   return true;
+}
+
+/** `unreadable`: it may be a call, but reading it would cost too much. */
+export function leakIn(
+  block: LeakBlock,
+  { tools, repairs }: ScanRules,
+  channel: Channel,
+): { readonly leak: Leak; readonly unreadable: boolean } {
+  const { refused } = repairs;
+  const { calls: found, family, unreadable: isBroken } = block.reading;
+  const calls = found.flatMap((call) => buildCalls(call, tools, repairs));
+  const unreadable = repairs.refused > refused || isBroken;
+  const leak: Leak = {
+    ...leakOf(family, channel, block.truncated),
+    calls,
+    outcome: calls.length > 0 ? 'recovered' : 'removed',
+    unknown: found.find(({ name }) => name && !tools.resolve(name))?.name,
+  };
+  return { leak, unreadable };
 }

@@ -1,10 +1,12 @@
-/** Decides whether a leak begins at a position of a text. */
+/** Decides whether a leak begins at a position of a text, also where the reply breaks off. */
 
 import type { Opener } from '../block/block.ts';
 import { attribute, type Lexeme, lex } from '../block/lex.ts';
-import type { Lexicon } from '../grammar.ts';
+import type { Search } from '../block/reading.ts';
+import type { Lexicon } from '../grammars.ts';
 import type { ToolIndex } from '../tool-index.ts';
 import { JSON_OPENINGS, matchOpening } from '../values/calls-in-json.ts';
+import type { Repairs } from '../values/repair-json.ts';
 import type { CodeMask } from './code-mask.ts';
 import type { TextOut } from './text-out.ts';
 
@@ -179,4 +181,45 @@ export function standsAmongWords(mask: CodeMask, out: TextOut): boolean {
   if (mask.lineStart) return mask.indented && (out.spoken || !out.isBlank);
   if (mask.previous !== 0x20 && mask.previous !== 0x09) return false;
   return SENTENCE_CONTINUES.test(out.words.trimEnd().slice(-2));
+}
+
+/**
+ * `same`: all held text may pass unchanged; `held`: it has to wait; `changed`: the segments replace it;
+ * `open` (from `finish` only): the text ends with calls, and what follows in the reply decides whether they
+ * are real; see `TextScanner.decide`.
+ */
+export type ScanVerdict = 'same' | 'held' | 'changed' | 'open';
+
+export interface ScanRules extends OpeningRules {
+  /** All words of the active families; `lexicon` holds those that may begin a leak. */
+  readonly all: Lexicon;
+  /** The text is thinking until `</think>`, because the opening tag was in the prompt. */
+  readonly unopened: boolean;
+  readonly repairs: Repairs;
+  readonly search: Search;
+  /** Does the request contain this markup word for word? */
+  isQuotation(markup: string): boolean;
+}
+
+/** Is an opener at the end of the reply a leak that was cut off, rather than text that mentions it? */
+export function isLoneOpener(opener: Opener, raw: string): boolean {
+  if (opener.type !== 'tag') return false;
+  if (opener.lexeme.word.notation === 'bare') return raw.includes('to=functions.');
+  return opener.lexeme.word.notation !== 'plain' || opener.lineStart;
+}
+
+/** Is this end of the reply the beginning of an opener? */
+export function beginsOpener(pending: string, lineStart: boolean): boolean {
+  if (!/^[<[\]]/.test(pending)) return false;
+  if (/^<\/?[|｜]/.test(pending)) return pending.length >= 4 && !/^<[|｜](?:im|e)/.test(pending);
+  // A whole tag without a name is text.
+  return pending.length >= 7 && lineStart && !/^<\w+>\s*$/.test(pending);
+}
+
+/** The family of an opener that was cut off. */
+export function familyOf(pending: string): string {
+  if (pending.includes('DSML')) return 'dsml';
+  if (pending.startsWith(']')) return 'minimax-m3';
+  if (pending.startsWith('[')) return 'mistral';
+  return /[｜▁]/.test(pending) ? 'deepseek' : 'unknown';
 }

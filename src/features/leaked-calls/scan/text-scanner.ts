@@ -1,23 +1,30 @@
 /** Finds leaks in one streamed text block, and decides which text passes, waits or is replaced. */
 
 import { type BlockState, LeakBlock, type Opener } from '../block/block.ts';
-import { leakIn } from '../block/block-leak.ts';
 import type { Lexeme } from '../block/lex.ts';
-import { beginsOpener, familyOf, isLoneOpener } from './broken-off.ts';
 import {
   CallRun,
   type Channel,
   isBlank,
   isCall,
   type Leak,
+  leakIn,
   leakOf,
   leftInText,
   MAX_HELD,
   type RunPiece,
 } from './call-run.ts';
 import { CodeMask, LEAKY_CHARACTERS } from './code-mask.ts';
-import { type OpeningMatch, openingAt, standsAmongWords } from './openings.ts';
-import type { ScanRules, ScanVerdict } from './scan-rules.ts';
+import {
+  beginsOpener,
+  familyOf,
+  isLoneOpener,
+  type OpeningMatch,
+  openingAt,
+  type ScanRules,
+  type ScanVerdict,
+  standsAmongWords,
+} from './openings.ts';
 import { endsInSpace, TextOut, type TextSegment } from './text-out.ts';
 
 /** A reply with more false starts is about markup, so the search stops. */

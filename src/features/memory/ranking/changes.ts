@@ -2,7 +2,7 @@
 
 import { stem } from '../../../lib/text/stem.ts';
 import { countingIn, type Digest, hashAt, termHash } from './digest.ts';
-import { STOP_WORDS } from './stop-words.ts';
+import { STOP_WORDS } from './terms.ts';
 
 /** Words of questions, each with the words that announce a change of the answer. */
 const TOPICS: readonly (readonly [asked: string, told: string])[] = [

@@ -1,8 +1,7 @@
 /** Questions in languages other than English and Chinese: their empty words, and other forms of their words by usual endings. */
 
 import { stem } from '../../../lib/text/stem.ts';
-import { STOP_WORDS } from './stop-words.ts';
-import { folded, plainWords } from './terms.ts';
+import { folded, plainWords, STOP_WORDS } from './terms.ts';
 
 /** Words and endings are as the index holds them, without accents: ё is е, й is и. */
 interface Language {

@@ -1,13 +1,11 @@
 /** The one ranking of both stores: candidates of a question, weighed by their digests, their surroundings and their kind. */
 
 import { hasOne, isTopic, type QuestionTerms, raiseChanges } from './changes.ts';
-import { contextOf } from './context.ts';
-import type { Digest } from './digest.ts';
-import { termHash } from './digest.ts';
+import { countingIn, type Digest, termHash } from './digest.ts';
+import type { EventKind } from './event-kinds.ts';
 import type { KnownTerms } from './known-terms.ts';
 import type { Question } from './question.ts';
-import { scoreOf, termShares, type WeighedTerm, worthOf } from './ranking.ts';
-import { termsOf } from './terms.ts';
+import { isSingleCharacter, termsOf } from './terms.ts';
 
 /** Candidates whose terms are weighed. */
 export const POOL = 128;
@@ -295,4 +293,169 @@ function select(
       row,
       score: Math.round(score * 10_000) / 10_000,
     }));
+}
+
+/** Something that can be ranked. */
+export interface Rankable {
+  readonly time: number;
+  readonly importance: number;
+}
+
+// BM25 with the usual K. B is low because the length of chat messages says little about their value.
+const K = 1.2;
+const B = 0.4;
+/** The weight of a single character of an unspaced script, which says less than a pair or a word. */
+export const SINGLE_CHARACTER = 0.4;
+
+/** Events that a smaller space counts as, since it says little about how rare a term is. */
+export const MIN_EVENTS = 50;
+
+/** The rarity of a term in its space, above 0. */
+export function rarityOf(having: number, events: number): number {
+  const all = Math.max(MIN_EVENTS, events);
+  return Math.log(1 + (all - having + 0.5) / (having + 0.5));
+}
+
+/** The largest weight of a term. */
+export const worthOf = (term: string, having: number, events: number): number =>
+  (isSingleCharacter(term) ? SINGLE_CHARACTER : 1) * rarityOf(having, events);
+
+/** A term of a question as texts are weighed by it. */
+export interface WeighedTerm {
+  readonly term: string;
+  /** Hashes of the forms in which the space has it. */
+  readonly hashes: readonly number[];
+  readonly worth: number;
+  /** The share of the space's events that hold it. */
+  readonly share: number;
+  /** The question does not have it itself: it tells of a change of what is asked for. */
+  readonly isHint: boolean;
+}
+
+/**
+ * BM25 of texts for each term of a question, as shares of the maximum for any text: together 0 to 1.
+ * @param averageLength of the space's texts
+ */
+export function termShares(
+  terms: readonly WeighedTerm[],
+  averageLength: number,
+): (digest: Digest) => Float64Array {
+  const countsOf = countingIn(terms.map(({ hashes }) => hashes));
+  let most = 0;
+  for (const { worth, isHint } of terms) if (!isHint) most += worth * (K + 1);
+  return (digest) => {
+    const shares = countsOf(digest);
+    const norm = K * (1 - B + (B * digest.length) / Math.max(1, averageLength));
+    for (let at = 0; at < terms.length; at++) {
+      const often = shares[at]!;
+      if (often === 0) continue;
+      shares[at] = most === 0 ? 0 : (terms[at]!.worth * often * (K + 1)) / (often + norm) / most;
+    }
+    return shares;
+  };
+}
+
+/** Milliseconds after which the freshness of an event has halved. */
+const HALF_LIFE = 30 * 86_400_000;
+
+/**
+ * relevance × (0.75 + 0.15 × importance + 0.10 × 2^(−age / 30 days)). Importance and freshness make up
+ * at most a quarter of a score, so they decide only between events of similar relevance.
+ */
+export function scoreOf(relevance: number, { time, importance }: Rankable, now: number): number {
+  const fresh = 2 ** (-Math.max(0, now - time) / HALF_LIFE);
+  return relevance * (0.75 + 0.15 * importance + 0.1 * fresh);
+}
+
+/** An event among its neighbours. */
+export interface Placed {
+  readonly time: number;
+  /** Shares of the question's terms, as of `termShares`. */
+  readonly shares: Float64Array;
+  /** Their sum, and what its vector adds. */
+  readonly own: number;
+  readonly kind: EventKind;
+  readonly source: string;
+  /** Places of the events right before and after it; undefined where they are unknown or there are none. */
+  readonly before: number | undefined;
+  readonly after: number | undefined;
+}
+
+/** Milliseconds between neighbours that belong together, and between events of one talk. */
+const NEIGHBOUR_MS = 10 * 60_000;
+const TALK_MS = 60 * 60_000;
+/** Share of a neighbour's relevance that is added, counted above a share of the best relevance. */
+const BEFORE = 0.4;
+const AFTER = 0.1;
+const MIN_SHARE = 0.3;
+/** Share of a conversation's joint relevance that is added, counted above a share of its best event's. */
+const TALK = 0.4;
+const TALK_ALONE = 0.5;
+/** The share of either that stays where one source speaks alone: an answer is somebody else's. */
+const ALONE = 0.5;
+/** Events on each side. */
+const TALK_EVENTS = 2;
+/** A term that more of the events hold says nothing of a talk. */
+const TALK_TERMS = 0.1;
+
+/** Events of the very same time were brought in together, and are no talk. */
+function isNear({ time }: Placed, other: Placed, ms: number): boolean {
+  const apart = Math.abs(time - other.time);
+  return apart > 0 && apart <= ms;
+}
+
+/** The added relevance of each event. @param events in the order of time */
+export function contextOf(
+  events: readonly Placed[],
+  terms: readonly WeighedTerm[],
+): readonly number[] {
+  const least = MIN_SHARE * Math.max(0, ...events.map(({ own }) => own));
+  const counted = terms.flatMap(({ share }, term) => (share <= TALK_TERMS ? [term] : []));
+  const alone = events.map(({ shares }) => counted.reduce((sum, term) => sum + shares[term]!, 0));
+  return events.map((event, at) =>
+    // A question is not the answer to the one before it.
+    event.kind === 'request'
+      ? 0
+      : BEFORE * lent(event, events[event.before ?? -1], least) +
+        AFTER * lent(event, events[event.after ?? -1], least) +
+        TALK * talkAround(events, at, { counted, alone }),
+  );
+}
+
+/** Relevance that an event gains from one right beside it. */
+function lent(event: Placed, other: Placed | undefined, least: number): number {
+  if (other === undefined || other.own <= least || other.kind === 'filler') return 0;
+  if (!isNear(event, other, NEIGHBOUR_MS)) return 0;
+  return (other.source === event.source ? ALONE : 1) * (other.own - least);
+}
+
+/**
+ * @param counted places of terms
+ * @param alone what each event holds of them
+ */
+function talkAround(
+  events: readonly Placed[],
+  at: number,
+  { counted, alone }: { readonly counted: readonly number[]; readonly alone: readonly number[] },
+): number {
+  let first = at;
+  let last = at;
+  const near = (one: number, next: number) =>
+    events[next] !== undefined && isNear(events[one]!, events[next]!, TALK_MS);
+  while (first > at - TALK_EVENTS && near(first, first - 1)) first--;
+  while (last < at + TALK_EVENTS && near(last, last + 1)) last++;
+  if (first === last) return 0;
+  let best = 0;
+  let isOneAlone = true;
+  for (let one = first; one <= last; one++) {
+    best = Math.max(best, alone[one]!);
+    if (events[one]!.source !== events[at]!.source) isOneAlone = false;
+  }
+  let together = 0;
+  for (const term of counted) {
+    let most = 0;
+    for (let one = first; one <= last; one++) most = Math.max(most, events[one]!.shares[term]!);
+    together += most;
+  }
+  return (isOneAlone ? ALONE : 1) * Math.max(0, together - TALK_ALONE * best);
 }

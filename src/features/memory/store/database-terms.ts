@@ -2,8 +2,14 @@
 
 import type { SqlDatabase, SqlStatements } from '../../../state/sql/sql.ts';
 import { knownTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
-import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
-import { MIN_EVENTS, SINGLE_CHARACTER } from '../ranking/ranking.ts';
+import {
+  type Beside,
+  MIN_EVENTS,
+  OF_A_TIME,
+  POOL,
+  SINGLE_CHARACTER,
+  WITH_NEIGHBOURS,
+} from '../ranking/rank.ts';
 import { isSingleCharacter } from '../ranking/terms.ts';
 import { CLOCK_NOW, type DatabaseClock } from './database-clock.ts';
 import { formsOf } from './schema.ts';

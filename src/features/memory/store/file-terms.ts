@@ -3,8 +3,7 @@
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import type { SqlDatabase, SqlStatements } from '../../../state/sql/sql.ts';
 import { knownTerms, type LookedUp, MAX_ROWS_READ } from '../ranking/known-terms.ts';
-import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS } from '../ranking/rank.ts';
-import { worthOf } from '../ranking/ranking.ts';
+import { type Beside, OF_A_TIME, POOL, WITH_NEIGHBOURS, worthOf } from '../ranking/rank.ts';
 import { formsOf } from './schema.ts';
 import type { Asking, ErasedSpace, FoundRow, FoundRows, TermsIndex } from './terms-index.ts';
 

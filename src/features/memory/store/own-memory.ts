@@ -1,14 +1,18 @@
 /** The memory that hopgate keeps itself: in a file of this machine, or in the Postgres of all replicas. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
 import { nameHash } from '../../../state/erasures.ts';
+import { prepared } from '../../../state/sql/migrations.ts';
+import { openPostgres } from '../../../state/sql/postgres.ts';
+import type { SqlDatabase } from '../../../state/sql/sql.ts';
+import { openSqlite } from '../../../state/sql/sqlite.ts';
 import type { TextSeal } from '../../../state/text-seal.ts';
-import { isDamage } from '../../../state/versioned-store.ts';
+import { fileAt, isDamage, setAside } from '../../../state/versioned-store.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
 import { CaptureQueue } from '../capture-queue.ts';
 import {
@@ -18,16 +22,16 @@ import {
   clampedEvents,
   DEFAULT_RECALL,
   eventTurn,
+  indexedText,
   type MemoryLimits,
   shortened,
 } from '../event.ts';
-import { inSteps } from './add-in-steps.ts';
 import { type BackFill, backFill } from './back-fill.ts';
 import type { Embedder } from './embedder.ts';
 import { type CapturedEvent, MemoryStore } from './memory-store.ts';
-import { inDatabase, inFile, type MemoryTables } from './memory-tables.ts';
 import { recallFrom } from './recall.ts';
-import { withId } from './sealed-events.ts';
+import { MEMORY_SCHEMA } from './schema.ts';
+import { UNSEALED, withId } from './sealed-events.ts';
 import { Vectors } from './vectors.ts';
 
 export interface OwnMemoryOptions {
@@ -145,14 +149,14 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
         throw overloaded('The memory cannot be reached; try again.', thrown);
       }
       observer.problem(messageOf(thrown));
-      if (inUse !== undefined && isDamage(thrown)) await setAside(inUse, thrown);
+      if (inUse !== undefined && isDamage(thrown)) await closeDamaged(inUse, thrown);
       throw BUSY.test(String((thrown as { code?: unknown }).code))
         ? overloaded('The memory is busy; try again.', thrown)
         : new GatewayError('internal', 'The memory cannot be used.', { cause: thrown });
     }
   }
   /** Moves a damaged file away without deleting it; the next use creates a new one. */
-  async function setAside({ store, backFiller }: Opened, cause: unknown): Promise<void> {
+  async function closeDamaged({ store, backFiller }: Opened, cause: unknown): Promise<void> {
     if ((await opening)?.store !== store) return;
     opening = undefined;
     void backFiller?.close();
@@ -314,4 +318,93 @@ async function sweepUp(store: MemoryStore): Promise<void> {
     if (!(await terms.flush())) return;
     await Bun.sleep(50);
   }
+}
+
+export interface MemoryTables {
+  readonly isFile: boolean;
+  /** @throws SQLiteError, or an Error where a newer version made the file */
+  open(): { readonly db: SqlDatabase; readonly seal: TextSeal };
+  /** A damaged file, which is closed, is moved away. */
+  setAside(cause: unknown): void;
+}
+
+/** Milliseconds in which the tables of a database must be ready. */
+const PREPARE_MS = 2000;
+
+/** @param path made 0600, its directory 0700 */
+export function inFile(path: string): MemoryTables {
+  let file = 0;
+  return {
+    isFile: true,
+    open() {
+      const db = openSqlite(MEMORY_SCHEMA, { path, shrinks: true });
+      file = fileAt(path);
+      return { db, seal: UNSEALED };
+    },
+    setAside: (cause) => setAside(path, file, cause),
+  };
+}
+
+export function inDatabase(database: Sql, seal: TextSeal): MemoryTables {
+  const { room, postgres } = MEMORY_SCHEMA;
+  const prepare = prepared(database, room, postgres);
+  const db = openPostgres(database, MEMORY_SCHEMA, () => inTime(prepare()));
+  return { isFile: false, open: () => ({ db, seal }), setAside() {} };
+}
+
+/** Waits for the work for a while; work that takes longer serves the next call. @throws EngineAway */
+async function inTime(work: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const away = () => reject(new EngineAway('database', `no tables within ${PREPARE_MS} ms`));
+    timer = setTimeout(away, PREPARE_MS);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type Added = readonly (readonly [MemoryEvent, boolean])[];
+
+/** Characters that are added in one step: all of them are indexed. */
+const STEP_CHARACTERS = 4000;
+/** Characters that an event counts as beside its own: each takes time. */
+const EVENT_CHARACTERS = 100;
+
+/** Adds the events; where a step fails, the events of the steps before it are removed. */
+export async function inSteps(
+  events: readonly CheckedEvent[],
+  add: (step: readonly CheckedEvent[]) => Promise<Added>,
+  remove: (id: string) => Promise<unknown>,
+): Promise<Added> {
+  const added: (readonly [MemoryEvent, boolean])[] = [];
+  try {
+    for (const step of stepsOf(events)) {
+      if (added.length > 0) await othersTurn();
+      added.push(...(await add(step)));
+    }
+  } catch (thrown) {
+    for (const [{ id }, isNew] of added) if (isNew) await remove(id);
+    throw thrown;
+  }
+  return added;
+}
+
+/** Lists of at most {@link STEP_CHARACTERS}, in order; a longer event is a list of its own. */
+function* stepsOf(all: readonly CheckedEvent[]): Generator<readonly CheckedEvent[]> {
+  let step: CheckedEvent[] = [];
+  let size = 0;
+  for (const one of all) {
+    const characters = EVENT_CHARACTERS + indexedText(one).length;
+    size += characters;
+    if (size > STEP_CHARACTERS && step.length > 0) {
+      yield step;
+      step = [];
+      size = characters;
+    }
+    step.push(one);
+  }
+  if (step.length > 0) yield step;
 }

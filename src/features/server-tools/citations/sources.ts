@@ -91,3 +91,31 @@ export class Sources {
     }
   }
 }
+
+export interface RenderedSearch {
+  readonly query: string;
+  /** The engine's own answer. */
+  readonly summary?: string;
+  readonly sources: readonly NumberedSource[];
+  /** The client reads citations: the model is asked to mark its sources. */
+  readonly cite?: boolean;
+}
+
+/** JSON with numbered results; `[n]` in an answer cites result n. */
+export function renderHits({ query, summary, sources, cite = false }: RenderedSearch): string {
+  const results = sources.map(
+    ({ n, title, url, text, published }): Json => ({
+      n,
+      title,
+      url,
+      ...(text ? { snippet: text } : {}),
+      ...(published ? { published } : {}),
+    }),
+  );
+  return JSON.stringify({
+    query,
+    ...(summary ? { summary } : {}),
+    results,
+    ...(cite ? { note: 'Cite a result as [n] after what it supports.' } : {}),
+  });
+}

@@ -1,7 +1,7 @@
 /** What an event gains from those around it. */
 
 import { expect, test } from 'bun:test';
-import { contextOf, type Placed } from '../../../../src/features/memory/ranking/context.ts';
+import { contextOf, type Placed } from '../../../../src/features/memory/ranking/rank.ts';
 
 const TERM = { term: 'boat', hashes: [1], worth: 1, share: 0.01, isHint: false };
 const MINUTE = 60_000;

@@ -1,9 +1,8 @@
 /** Forms of one word find each other; words that only look alike do not. */
 
 import { expect, test } from 'bun:test';
-import { findingTerms } from '../../../../src/features/memory/ranking/known-terms.ts';
+import { findingTerms, formsOf } from '../../../../src/features/memory/ranking/known-terms.ts';
 import { queryTerms, termsOf } from '../../../../src/features/memory/ranking/terms.ts';
-import { formsOf } from '../../../../src/features/memory/ranking/word-forms.ts';
 
 const finds = (question: string, text: string) => {
   const { counts } = termsOf(text);

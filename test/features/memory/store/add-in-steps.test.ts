@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import type { CheckedEvent } from '../../../../src/features/memory/event.ts';
-import { inSteps } from '../../../../src/features/memory/store/add-in-steps.ts';
+import { inSteps } from '../../../../src/features/memory/store/own-memory.ts';
 
 const event = (more: Partial<CheckedEvent>): CheckedEvent => ({
   time: 0,

@@ -9,7 +9,7 @@ import { type CheckedEvent, DEFAULT_LIMITS } from '../../../../src/features/memo
 import { lookedUpTerms } from '../../../../src/features/memory/ranking/known-terms.ts';
 import { readQuestion } from '../../../../src/features/memory/ranking/question.ts';
 import { MemoryStore } from '../../../../src/features/memory/store/memory-store.ts';
-import { inFile } from '../../../../src/features/memory/store/memory-tables.ts';
+import { inFile } from '../../../../src/features/memory/store/own-memory.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hopgate-sweep-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import {
   CitationMarks,
   type CitedTextPiece,
-} from '../../../../src/features/server-tools/citations/citation-marks.ts';
+} from '../../../../src/features/server-tools/citations/cited-text.ts';
 
 const SOURCES = [1, 2, 3].map((n) => ({ n, url: `https://s.example/${n}`, title: `S${n}` }));
 const source = (n: number) => SOURCES.find((one) => one.n === n);

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { liveRegistry } from '../../../../src/features/server-tools/live-registry.ts';
+import { liveRegistry } from '../../../../src/features/server-tools/registry.ts';
 import { httpTool } from '../../../../src/features/server-tools/tools/http/index.ts';
 import { type Dial, openSession } from '../../../../src/features/server-tools/tools/mcp/dial.ts';
 import { mcpTools } from '../../../../src/features/server-tools/tools/mcp/index.ts';

@@ -2,17 +2,19 @@
 
 import { readEntities } from '../../../../lib/http/html-entities.ts';
 import {
+  type Attributes,
   absoluteUrl,
   BLOCKS,
   BOILERPLATE,
   CONTAINERS,
+  type HtmlToken,
+  HtmlTokens,
   IMPLIED_ENDS,
   isHidden,
   OPTIONAL_END,
   SCOPE_LIMITS,
   VOID,
-} from './html-elements.ts';
-import { type Attributes, type HtmlToken, HtmlTokens } from './html-tokens.ts';
+} from './html-tokens.ts';
 import { type InlineMark, MarkdownWriter } from './markdown-writer.ts';
 
 export interface MarkdownPage {

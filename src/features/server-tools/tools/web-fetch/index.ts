@@ -16,8 +16,13 @@ import {
   ToolError,
   type ToolOutcome,
 } from '../../tool.ts';
-import { type FetchedPage, webFetchBlock, webFetchResult } from './messages-result.ts';
-import { acceptType, pageText } from './page-text.ts';
+import {
+  acceptType,
+  type FetchedPage,
+  pageText,
+  webFetchBlock,
+  webFetchResult,
+} from './page-text.ts';
 
 export interface WebFetchOptions
   extends Pick<PublicFetch, 'timeoutMs' | 'maxBytes' | 'maxRedirects' | 'resolve' | 'ca'> {

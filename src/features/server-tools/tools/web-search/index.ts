@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../../../lib/json/json.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
-import { renderHits } from '../../citations/render-hits.ts';
+import { renderHits } from '../../citations/sources.ts';
 import {
   failedOutcome,
   type InjectMode,

@@ -2,10 +2,10 @@
 
 import type { Payer } from '../../../../conversation/account/payer.ts';
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
+import { fullText, searchWords } from '../../../../lib/text/full-text.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { ToolError } from '../../tool.ts';
-import { fetchWithin } from '../fetch-within.ts';
-import { type DocsIndex, searchDocs } from './docs-index.ts';
+import { fetchWithin } from '../configured-tool.ts';
 import { type HttpEngine, refusalError, type SearchQuery, type SearchResults } from './engine.ts';
 import { brave } from './engines/brave.ts';
 import { duckduckgo } from './engines/duckduckgo.ts';
@@ -138,3 +138,42 @@ export const HTTP_ENGINES: readonly HttpEngine[] = [
   zhipu,
   duckduckgo,
 ];
+
+export interface DocsPage {
+  readonly url: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** Anything that finds pages: the manual, {@link memoryIndex}, or a database. */
+export interface DocsIndex {
+  search(query: string, count: number): readonly DocsPage[] | Promise<readonly DocsPage[]>;
+}
+
+export async function searchDocs(
+  index: DocsIndex,
+  { query, count }: SearchQuery,
+): Promise<SearchResults> {
+  const words = searchWords(query);
+  const found = await index.search(query, count);
+  const hits = found.map(({ url, title, text }) => ({
+    url,
+    title,
+    snippet: passage(text, words),
+  }));
+  return { hits };
+}
+
+/** An index in memory over a fixed set of pages. */
+export const memoryIndex = (pages: readonly DocsPage[]): DocsIndex => fullText(pages);
+
+const PASSAGE = 600;
+
+/** The part of the text around the first word of the query that it contains. */
+function passage(text: string, words: readonly string[]): string {
+  const lower = text.toLowerCase();
+  const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);
+  const start = places.length === 0 ? 0 : Math.max(0, Math.min(...places) - 80);
+  const piece = text.slice(start, start + PASSAGE).trim();
+  return `${start > 0 ? '…' : ''}${piece}${start + PASSAGE < text.length ? '…' : ''}`;
+}

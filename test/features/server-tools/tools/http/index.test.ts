@@ -4,13 +4,11 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { type ToolContext, ToolError } from '../../../../../src/features/server-tools/tool.ts';
 import {
+  buildRequest,
   type HttpToolOptions,
   httpTool,
-} from '../../../../../src/features/server-tools/tools/http/index.ts';
-import {
-  buildRequest,
   schemaForModel,
-} from '../../../../../src/features/server-tools/tools/http/request.ts';
+} from '../../../../../src/features/server-tools/tools/http/index.ts';
 import type { Json, JsonObject } from '../../../../../src/lib/json/json.ts';
 import { expectCpuBelow } from '../../../../support/cpu-time.ts';
 

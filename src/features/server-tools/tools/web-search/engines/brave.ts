@@ -1,8 +1,16 @@
 /** Brave Search, whose descriptions contain markup. */
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
-import { get, type HttpEngine, withSites } from '../engine.ts';
-import { firstText, objectOf, plainText, searchHit, textsOf } from '../fields.ts';
+import {
+  firstText,
+  get,
+  type HttpEngine,
+  objectOf,
+  plainText,
+  searchHit,
+  textsOf,
+  withSites,
+} from '../engine.ts';
 
 const FRESHNESS = { day: 'pd', week: 'pw', month: 'pm', year: 'py' } as const;
 

@@ -1,8 +1,7 @@
 /** DuckDuckGo's HTML page: needs no key, guarantees nothing, answers 202 when it throttles. */
 
 import { HtmlTokens } from '../../web-fetch/html-tokens.ts';
-import { get, type HttpEngine, withSites } from '../engine.ts';
-import { plainText, searchHit } from '../fields.ts';
+import { get, type HttpEngine, plainText, searchHit, withSites } from '../engine.ts';
 
 const TIME = { day: 'd', week: 'w', month: 'm', year: 'y' } as const;
 const AGENT =

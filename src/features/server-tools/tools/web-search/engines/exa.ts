@@ -1,8 +1,15 @@
 /** Exa: search by meaning. Requests highlights, which are short. */
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
-import { type HttpEngine, post, since } from '../engine.ts';
-import { firstText, objectOf, searchHit, textsOf } from '../fields.ts';
+import {
+  firstText,
+  type HttpEngine,
+  objectOf,
+  post,
+  searchHit,
+  since,
+  textsOf,
+} from '../engine.ts';
 
 const SNIPPET = 1000;
 

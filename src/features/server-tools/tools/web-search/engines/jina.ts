@@ -2,8 +2,7 @@
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { ToolError } from '../../../tool.ts';
-import { type HttpEngine, post, withSites } from '../engine.ts';
-import { firstText, objectOf, searchHit } from '../fields.ts';
+import { firstText, type HttpEngine, objectOf, post, searchHit, withSites } from '../engine.ts';
 
 const SNIPPET = 1000;
 

@@ -3,8 +3,16 @@
 import type { Json } from '../../../../../lib/json/json.ts';
 import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { ToolError } from '../../../tool.ts';
-import { get, type HttpEngine, withSites } from '../engine.ts';
-import { firstText, objectOf, plainText, searchHit, textsOf } from '../fields.ts';
+import {
+  firstText,
+  get,
+  type HttpEngine,
+  objectOf,
+  plainText,
+  searchHit,
+  textsOf,
+  withSites,
+} from '../engine.ts';
 
 export const searxng: HttpEngine = {
   type: 'searxng',

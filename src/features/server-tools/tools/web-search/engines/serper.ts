@@ -1,8 +1,7 @@
 /** Serper: Google's results by API. */
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
-import { type HttpEngine, post, withSites } from '../engine.ts';
-import { firstText, objectOf, searchHit } from '../fields.ts';
+import { firstText, type HttpEngine, objectOf, post, searchHit, withSites } from '../engine.ts';
 
 const TIME = { day: 'qdr:d', week: 'qdr:w', month: 'qdr:m', year: 'qdr:y' } as const;
 

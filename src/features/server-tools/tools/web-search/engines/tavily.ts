@@ -1,8 +1,7 @@
 /** Tavily: a search made for models, with its own answer on request. */
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
-import { type HttpEngine, post } from '../engine.ts';
-import { firstText, objectOf, searchHit } from '../fields.ts';
+import { firstText, type HttpEngine, objectOf, post, searchHit } from '../engine.ts';
 
 export const tavily: HttpEngine = {
   type: 'tavily',
