@@ -139,7 +139,7 @@ try {
 
   // The vectors are put in as the back-fill would, without its pauses.
   const store = new MemoryStore({ ...inFile(path).open(), limits: DEFAULT_LIMITS, dedupeMs: 0 });
-  const work = new Vectors(store).work();
+  const work = new Vectors(store);
   for (let behind = 0; ; ) {
     const unseen = await work.next(embedder.name, behind, 1000);
     if (unseen.events.length === 0) break;

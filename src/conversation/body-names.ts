@@ -9,6 +9,7 @@ import {
   tryParse,
 } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
+import { wordSet } from '../lib/text/word-set.ts';
 import { type GatewayError, invalid } from './errors.ts';
 
 export type Members = ReadonlyMap<string, Member> & { readonly repeated?: string | undefined };
@@ -17,51 +18,20 @@ export type Members = ReadonlyMap<string, Member> & { readonly repeated?: string
  * Names that this gateway acts on. Parsers in Go accept any letter case of a name (https://pkg.go.dev/encoding/json#Unmarshal),
  * so `Model` is another model there, and `N` another number of answers.
  */
-const NAMES = [
-  'background',
-  'best_of',
-  'cachedContent',
-  'cached_content',
-  'container',
-  'conversation',
-  'fallbacks',
-  'functions',
-  'generationConfig',
-  'generation_config',
-  'hopgate',
-  'max_completion_tokens',
-  'max_output_tokens',
-  'max_tokens',
-  'mcp_servers',
-  'model',
-  'models',
-  'n',
-  'plugins',
-  'preset',
-  'previous_response_id',
-  'prompt',
-  'service_tier',
-  'stream',
-  'stream_options',
-  'tool_choice',
-  'toolConfig',
-  'tools',
-  'web_search_options',
-];
-const SPELLED: ReadonlyMap<string, string> = new Map(NAMES.map((name) => [folded(name), name]));
+const NAMES = wordSet(`
+  background best_of cachedContent cached_content container conversation fallbacks functions
+  generationConfig generation_config hopgate max_completion_tokens max_output_tokens max_tokens mcp_servers
+  model models n plugins preset previous_response_id prompt service_tier stream stream_options tool_choice
+  toolConfig tools web_search_options`);
+const SPELLED: ReadonlyMap<string, string> = new Map(
+  Array.from(NAMES, (name) => [folded(name), name]),
+);
 /** Most names have none of these; beyond ASCII are the long s and the Kelvin sign. */
 const UNUSUAL = /[A-Z\u0080-\uffff]/;
 const CAPITAL = /[A-Z]/g;
 
 /** The conversation itself: nothing in it is limited by name, and it is long. */
-const CONVERSATION: ReadonlySet<string> = new Set([
-  'contents',
-  'input',
-  'messages',
-  'system',
-  'systemInstruction',
-  'system_instruction',
-]);
+const CONVERSATION = wordSet('contents input messages system systemInstruction system_instruction');
 
 /** Without letter case, as Go compares: through upper case, which the long s and the Kelvin sign share with s and k. */
 function folded(name: string): string {

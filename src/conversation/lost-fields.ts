@@ -1,21 +1,13 @@
 /** Adds notes for fields of one protocol that the target's protocol has no field for. */
 
 import { isObject } from '../lib/json/json.ts';
+import { wordSet } from '../lib/text/word-set.ts';
 import type { Notes } from './notes.ts';
 import type { FunctionTool, Settings, Turn } from './types.ts';
 
 // Fields that the conversation model carries, that go into the description (screen size), or that get a note elsewhere.
-const KEPT_FIELDS: ReadonlySet<string> = new Set([
-  'type',
-  'name',
-  'description',
-  'input_schema',
-  'strict',
-  'cache_control',
-  'defer_loading',
-  'display_width_px',
-  'display_height_px',
-]);
+const KEPT_FIELDS = wordSet(`
+  type name description input_schema strict cache_control defer_loading display_width_px display_height_px`);
 
 /**
  * Notes the fields of a tool that are lost: `defer_loading` of any protocol (the tool is loaded at once), and

@@ -6,6 +6,7 @@
 import { asBuffer, containsAny, needles } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
+import { wordSet } from '../lib/text/word-set.ts';
 import { GatewayError } from './errors.ts';
 import type { Conversation } from './types.ts';
 
@@ -128,14 +129,7 @@ export const mayIssueVendorIds = (json: string): boolean =>
   ISSUED.some((mark) => json.includes(mark));
 
 /** Parts of an answer whose members the client or the model names. */
-const OTHERS: ReadonlySet<string> = new Set([
-  'arguments',
-  'input',
-  'input_schema',
-  'metadata',
-  'parameters',
-  'schema',
-]);
+const OTHERS = wordSet('arguments input input_schema metadata parameters schema');
 
 /**
  * All that an answer of Chat, Responses or Messages gives out: whole, or an event of a stream. The files of a search

@@ -1,13 +1,17 @@
 /** Recovers tool calls that a model wrote into its answer as text, for every provider and protocol. */
 
-import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
-import { type Feature, type Interceptor, lazyInterceptor } from '../feature.ts';
+import {
+  type Feature,
+  type FeatureContext,
+  type Interceptor,
+  lazyInterceptor,
+} from '../feature.ts';
 import { Search } from './block/reading.ts';
 import { EVERYTHING, FAMILIES, type Lexicon, lexicon } from './grammars.ts';
-import { leakInterceptor } from './intercept.ts';
+import { LeakInterceptor } from './intercept.ts';
 import type { ScanRules } from './scan/openings.ts';
 import { quotationsIn } from './scan/quotations.ts';
 import { TextScanner } from './scan/text-scanner.ts';
@@ -98,7 +102,8 @@ export function leakedCalls(
     name: 'leaked-calls',
     mayApply: (body, { client, target }) =>
       everyBody || everyAnswer || client !== target.protocol || mentionsTools(body),
-    intercept(sent, { client, target, notes }) {
+    intercept(sent, context) {
+      const { client, target } = context;
       const { leakFamilies } = target.profile;
       if (leakFamilies?.length === 0) return undefined;
       // Without tools nothing can be called, but models imitate the calls of a history.
@@ -109,29 +114,19 @@ export function leakedCalls(
       if (grammar.families.size === 0) return undefined;
       return lazyInterceptor(
         (texts) => !grammar.families.has(UNOPENED_THINKING) && texts.every(TextScanner.isPlain),
-        () => scanInterceptor({ sent, target, notes, sought, grammar, report }),
+        () => scanInterceptor(sent, context, sought, grammar, report),
       );
     },
   };
 }
 
-interface ScannedAnswer {
-  readonly sent: Conversation;
-  readonly target: Target;
-  readonly notes: Notes;
-  readonly sought: Sought;
-  readonly grammar: Grammar;
-  readonly report: (leak: LeakReport) => void;
-}
-
-function scanInterceptor({
-  sent,
-  target,
-  notes,
-  sought,
-  grammar,
-  report,
-}: ScannedAnswer): Interceptor {
+function scanInterceptor(
+  sent: Conversation,
+  { target, notes }: FeatureContext,
+  sought: Sought,
+  grammar: Grammar,
+  report: (leak: LeakReport) => void,
+): Interceptor {
   const callable = sent.settings.toolChoice?.type !== 'none';
   const all = toolIndex(sent.tools);
   const tools = callable ? all : NO_TOOLS;
@@ -149,7 +144,7 @@ function scanInterceptor({
     pythonic: plain && grammar.families.has('pythonic'),
     unopened: grammar.families.has(UNOPENED_THINKING),
   };
-  return leakInterceptor({
+  return new LeakInterceptor({
     text: { ...rules, lexicon: grammar.text },
     reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
     native: { tools: all, all: EVERYTHING, repairs, provider: target.provider },

@@ -57,12 +57,8 @@ interface FoundLeak extends Leak {
   readonly stays: boolean;
 }
 
-/** An interceptor for one hop. Recovered calls are emitted before the finish. */
-export function leakInterceptor(rules: InterceptRules): Interceptor {
-  return new LeakInterceptor(rules);
-}
-
-class LeakInterceptor implements Interceptor, FastInterceptor {
+/** For one hop. Recovered calls are emitted before the finish. */
+export class LeakInterceptor implements Interceptor, FastInterceptor {
   readonly #rules: InterceptRules;
   readonly #native: NativeCalls;
   #scanner: TextScanner | undefined;

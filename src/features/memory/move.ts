@@ -77,9 +77,8 @@ async function passOver(
   const { least } = await clockAhead(options.database);
   const sides = await sidesOf(options, writes);
   const file = sides.file && new MemorySide({ side: sides.file, seal: UNSEALED, limits, ahead: 0 });
-  const engines = new MemorySide({
-    ...{ side: sides.database, seal: options.seal, limits, ahead: least },
-  });
+  const { seal } = options;
+  const engines = new MemorySide({ side: sides.database, seal, limits, ahead: least });
   const [source, target] = toEngines ? [file, engines] : [engines, file];
   if (writes) await target?.prepare();
   return {
@@ -192,8 +191,8 @@ class MemorySide {
     return this.#options.side.has.has(table);
   }
 
-  prepare(): Promise<void> {
-    return this.#store.terms.prepare();
+  prepare(): Promise<void> | undefined {
+    return this.#store.terms.prepare?.();
   }
 
   async count(): Promise<number> {
@@ -316,13 +315,12 @@ class MemorySide {
       ['memory_erasures', 'space'],
       ['erasures', 'name'],
     ] as const;
-    const parts = tables.flatMap(([table, name]) =>
-      this.#has(table)
-        ? [
-            `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${forms.isOneOf(name, '$1', 'text')}`,
-          ]
-        : [],
-    );
+    const parts = tables
+      .filter(([table]) => this.#has(table))
+      .map(([table, name]) => {
+        const isOne = forms.isOneOf(name, '$1', 'text');
+        return `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${isOne}`;
+      });
     const last = new Map<string, number>();
     if (parts.length === 0) return last;
     const hashes = [...new Set(page.map(({ space }) => space))].map(nameHash);

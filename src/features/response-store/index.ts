@@ -34,21 +34,14 @@ export function previousNotFound(id: string): GatewayError {
   });
 }
 
-/** OpenAI's answer to a `conversation` it does not know: a 404. */
-export function conversationNotFound(id: string): GatewayError {
-  return new GatewayError('not_found', `Conversation with id '${id}' not found.`, {
-    param: 'conversation',
-    retryable: false,
-  });
-}
+/** OpenAI's answer to an id in a path, and to a `conversation` or an item, that it does not know: a 404. */
+const notFound = (what: string, id: string, param: string): GatewayError =>
+  new GatewayError('not_found', `${what} with id '${id}' not found.`, { param, retryable: false });
 
-/** OpenAI's answer to a response id it does not know in a path: a 404. */
-export function responseNotFound(id: string): GatewayError {
-  return new GatewayError('not_found', `Response with id '${id}' not found.`, {
-    param: 'id',
-    retryable: false,
-  });
-}
+export const conversationNotFound = (id: string): GatewayError =>
+  notFound('Conversation', id, 'conversation');
+
+export const responseNotFound = (id: string): GatewayError => notFound('Response', id, 'id');
 
 /**
  * The items before this request's own input: the conversation up to the response that it continues,
@@ -99,14 +92,6 @@ export interface ReferenceContext {
   readonly guarded?: boolean;
 }
 
-/** OpenAI's answer to an item that it does not know: a 404. */
-function itemNotFound(id: string, param: string): GatewayError {
-  return new GatewayError('not_found', `Item with id '${id}' not found.`, {
-    param,
-    retryable: false,
-  });
-}
-
 /** The ids of items that an input refers to without their content, by index. */
 function namedItems(input: Json | undefined, guarded: boolean): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
@@ -146,7 +131,7 @@ export function resolveReferences(
         replaced = true;
         return [];
       }
-      throw itemNotFound(id, `input[${i}]`);
+      throw notFound('Item', id, `input[${i}]`);
     }
     if (!isReference(item) || (keeper !== undefined && found.keeper === keeper)) return [item];
     replaced = true;

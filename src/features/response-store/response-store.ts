@@ -3,6 +3,7 @@
  * Responses are written after their requests, and wait in a file while the database is away.
  */
 
+import { within } from '../../lib/loop/abort.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
 import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
@@ -25,15 +26,6 @@ import {
   type RowKey,
   type StoredResponse,
 } from './stored-response.ts';
-
-/** Ids that a request names. */
-export interface NamedResponses {
-  readonly responses?: readonly string[];
-  /** Also the responses that these continue. */
-  readonly chains?: boolean;
-  /** Output items. */
-  readonly items?: readonly string[];
-}
 
 export interface ResponseStoreOptions {
   /** Left out: in memory alone. May throw where a file cannot be used: then responses are in memory, too. */
@@ -170,19 +162,7 @@ export class ResponseStore {
   sent(): Promise<void> | undefined {
     const sending = this.#sent;
     this.#sent = undefined;
-    return sending && this.#inTime(sending);
-  }
-
-  async #inTime(sending: Promise<void>): Promise<void> {
-    let late: ReturnType<typeof setTimeout> | undefined;
-    const patience = new Promise<void>((resolve) => {
-      late = setTimeout(() => {
-        this.#options.onLate?.();
-        resolve();
-      }, SENT_MS);
-    });
-    await Promise.race([sending, patience]);
-    clearTimeout(late);
+    return sending && within(SENT_MS, sending, () => this.#options.onLate?.());
   }
 
   /**
@@ -191,7 +171,7 @@ export class ResponseStore {
    * @param lenient a response that cannot be looked up now counts as unknown
    */
   async fetch(
-    { responses = [], chains = false, items = [] }: NamedResponses,
+    { responses = [], chains = false, items = [] }: Partial<Named>,
     owner: string,
     lenient = false,
   ): Promise<ResponseReads> {

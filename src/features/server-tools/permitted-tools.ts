@@ -5,6 +5,7 @@ import type { Conversation, HostedTool, ProtocolName } from '../../conversation/
 import type { Policy } from '../../keys/principal.ts';
 import { isObject, type Json } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
+import { wordSet } from '../../lib/text/word-set.ts';
 import type { ToolRegistry } from './registry.ts';
 import type { ServerTool } from './tool.ts';
 
@@ -19,15 +20,9 @@ export function checkTool(policy: Policy, name: string, param = 'tools'): void {
 }
 
 /** Declared like tools of a vendor, but the client runs them, or they only look among the tools that it declared. */
-const OF_CLIENTS: ReadonlySet<string> = new Set([
-  'apply_patch',
-  'computer',
-  'computerUse',
-  'computer_use',
-  'computer_use_preview',
-  'local_shell',
-  'tool_search',
-]);
+const OF_CLIENTS = wordSet(
+  'apply_patch computer computerUse computer_use computer_use_preview local_shell tool_search',
+);
 
 function runsElsewhere({ name, options }: HostedTool): boolean {
   if (OF_CLIENTS.has(name)) return false;
@@ -88,10 +83,7 @@ const TOOL_FIELDS: Partial<
 };
 
 export function permittedTools(registry: ToolRegistry, policy: Policy): ToolRegistry {
-  return policy.everyTool ? registry : limitedTools(registry, policy);
-}
-
-function limitedTools(registry: ToolRegistry, policy: Policy): ToolRegistry {
+  if (policy.everyTool) return registry;
   const ifAllowed = (tool: ServerTool | undefined) =>
     tool !== undefined && policy.allowsTool(tool.name) ? tool : undefined;
   return {

@@ -45,15 +45,8 @@ export function toolRegistry(tools: readonly ServerTool[]): ToolRegistry {
   };
 }
 
-/** A source of tools that cannot be listed beforehand. */
-export interface ToolSource {
-  /** The tools known now; the same list object as long as nothing changed. */
-  readonly tools: readonly ServerTool[];
-  /** It has not been started yet, so its tools are unknown. */
-  readonly starting: boolean;
-  /** As {@link ToolRegistry.ready}. */
-  ready(signal: AbortSignal, userText?: () => string): Promise<void>;
-}
+/** A source of tools that cannot be listed beforehand; `tools` is the same object as long as nothing changed. */
+export type ToolSource = Required<Pick<ToolRegistry, 'tools' | 'starting' | 'ready'>>;
 
 /**
  * The program's own tools, then those that the source knows at the moment. A tool of the source whose

@@ -52,14 +52,8 @@ export async function runRound(
     const hasMessages = (original?.turns.length ?? 0) > 0;
     options.log('chat.process.raw.cloned', { endpoint: ENDPOINTS[options.client], hasMessages });
   }
-  const leftMs = session.leftMs();
-  const results = await runServerCalls(session, calls, {
-    signal,
-    emit,
-    hop,
-    leftMs,
-    original,
-  });
+  const more = { signal, emit, hop, leftMs: session.leftMs(), original };
+  const results = await runServerCalls(session, calls, more);
   if (session.leftMs() <= 0) session.exhausted = true;
   const turns: Turn[] = [{ role: 'assistant', blocks }];
   if (results.length > 0) turns.push({ role: 'user', blocks: results });
@@ -84,19 +78,14 @@ export async function runServerCalls(
   const { signal, emit, hop, leftMs, original } = more;
   checkAborted(signal);
   const outcomes = runCalls(calls, {
+    ...options,
     parallel: options.limits.parallel ?? 4,
     uses: session.uses,
     declaredCalls: session.declaredCalls(original),
     signal,
     leftMs,
     conversation: original,
-    client: options.client,
-    owner: options.owner,
-    payer: options.payer,
-    log: options.log,
     hop,
-    onRun: options.onRun,
-    secrets: options.secrets,
   });
   const results: ToolResultBlock[] = [];
   for (let at = 0; at < calls.length; at++) {

@@ -181,13 +181,6 @@ function report(
   log('servertool.run', { tool: name, ok, durationMs: Math.round(ms), ...outcome.log });
   const result = typeof payload === 'string' ? payload : JSON.stringify(payload);
   const error = isObject(payload) && typeof payload.message === 'string' ? payload.message : result;
-  onRun?.({
-    name,
-    hop,
-    arguments: input,
-    ...(ok ? { result } : { error }),
-    started,
-    ms,
-  });
+  onRun?.({ name, hop, arguments: input, ...(ok ? { result } : { error }), started, ms });
   return { outcome, ms };
 }

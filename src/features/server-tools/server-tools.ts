@@ -71,15 +71,8 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
     if (cached !== undefined) return cached;
     const { sources } = session;
     const { owner } = options;
-    const restored = restoreHistory(turns, {
-      ledger,
-      owner,
-      registry,
-      target,
-      declared,
-      sources,
-      notes,
-    });
+    const given = { ledger, owner, registry, target, declared, sources, notes };
+    const restored = restoreHistory(turns, given);
     byNatives.set(natives, restored);
     return restored;
   }
@@ -179,16 +172,8 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
         (tool) => tool.type === 'hosted' && isNative(tool.name, target, sent),
       );
       if (hop === 1 && offer.tools.length === 0 && lead.length === 0 && !mayPause) return undefined;
-      const last = session.isLast(hop);
-      return new HopInterceptor({
-        session,
-        offer,
-        base,
-        sent,
-        hop,
-        last,
-        lead: hop === 1 ? lead : [],
-      });
+      const given = { session, offer, base, sent, hop, lead: hop === 1 ? lead : [] };
+      return new HopInterceptor({ ...given, last: session.isLast(hop) });
     },
   };
 }

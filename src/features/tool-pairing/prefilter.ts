@@ -4,6 +4,7 @@ import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { isSpace, valueBehindKey } from '../../lib/json/scan-values.ts';
+import { wordSet } from '../../lib/text/word-set.ts';
 
 /**
  * Strings that occur in every body of the protocol that may need repair, with the quotes of keys and values.
@@ -38,31 +39,9 @@ const [CONTENT, PARTS, TEXT, SYSTEM, ROLE, TYPE] = needles(
 ) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer];
 
 /** Values of `"type"` that need no repair on Messages. Any other may be a block that the API refuses. */
-const HARMLESS = new Set([
-  'text',
-  'image',
-  'document',
-  'base64',
-  'url',
-  'file',
-  'ephemeral',
-  'custom',
-  'auto',
-  'any',
-  'tool',
-  'none',
-  'enabled',
-  'adaptive',
-  'disabled',
-  'json_schema',
-  'object',
-  'array',
-  'string',
-  'number',
-  'integer',
-  'boolean',
-  'null',
-]);
+const HARMLESS = wordSet(`
+  text image document base64 url file ephemeral custom auto any tool none enabled adaptive disabled
+  json_schema object array string number integer boolean null`);
 
 /** False only if the repair would change nothing in this body. */
 export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {

@@ -1,6 +1,7 @@
 /** Recognises records of executed tools (`rcc.tool.v1` and similar) and reduces them to a short text. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { wordSet } from '../../lib/text/word-set.ts';
 
 /** The version mark of such records; also used to find their remains in text. */
 export const ENVELOPE_MARK = 'rcc.tool.v1';
@@ -13,22 +14,9 @@ export interface ToolOutcome {
 
 // A record without the version mark is recognised only if it has no other keys, so that data which
 // merely contains an exit code is left alone.
-const RESULT_KEYS: ReadonlySet<string> = new Set([
-  'success',
-  'exit_code',
-  'exitCode',
-  'duration_seconds',
-  'duration_ms',
-  'wall_time_seconds',
-  'timed_out',
-  'truncated',
-  'signal',
-  'stdout',
-  'stderr',
-  'output',
-  'error',
-  'metadata',
-]);
+const RESULT_KEYS = wordSet(`
+  success exit_code exitCode duration_seconds duration_ms wall_time_seconds timed_out truncated
+  signal stdout stderr output error metadata`);
 export const RECORD_KEYS = ['version', 'tool', 'arguments', 'executed', 'result', 'meta'] as const;
 const IN_RECORDS: ReadonlySet<string> = new Set(RECORD_KEYS);
 

@@ -1,7 +1,7 @@
 /** A second try beside a slow first one: the first that begins to answer is the answer, the other is cancelled. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { Abort } from '../../lib/loop/abort.ts';
+import { Abort, within } from '../../lib/loop/abort.ts';
 import type { FailedOutcome, Succeeded } from '../types.ts';
 import type { TryAt } from './attempt-place.ts';
 
@@ -54,15 +54,12 @@ export async function hedged<A extends Succeeded>(options: HedgeOptions<A>): Pro
 }
 
 /** Is it over within so many milliseconds? */
-async function isOver(ended: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, ms, false);
-  });
-  const over = await Promise.race([ended.then(() => true), late]);
-  clearTimeout(timer);
-  return over;
-}
+const isOver = (ended: Promise<unknown>, ms: number): Promise<boolean> =>
+  within(
+    ms,
+    ended.then(() => true),
+    () => false,
+  );
 
 function cancel<A extends Succeeded>(
   { abort, ended }: RunningTry<A>,

@@ -25,6 +25,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { isObject, tryParse } from '../../lib/json/json.ts';
+import { within } from '../../lib/loop/abort.ts';
 import {
   attributeName,
   GEN_AI_LABELS,
@@ -109,13 +110,8 @@ export function startOpenTelemetry(options: OpenTelemetryOptions): OpenTelemetry
       for (const span of spans.of(traced)) processor.onEnd(span);
     },
     async close() {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MS);
-      });
       const closed = Promise.allSettled([processor?.shutdown(), meters?.shutdown()]);
-      await Promise.race([closed, late]);
-      clearTimeout(timer);
+      await within(CLOSE_MS, closed, () => {});
     },
   };
 }

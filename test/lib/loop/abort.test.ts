@@ -1,7 +1,7 @@
 /** Which listeners of an abort are called, how often, and through which of the two interfaces. */
 
 import { describe, expect, test } from 'bun:test';
-import { Abort } from '../../../src/lib/loop/abort.ts';
+import { Abort, within } from '../../../src/lib/loop/abort.ts';
 
 const listening = () => {
   const told: unknown[] = [];
@@ -99,5 +99,28 @@ describe('a signal that is followed soon', () => {
     client.terminate();
     expect(await left.promise).toBe(true);
     await server.stop(true);
+  });
+});
+
+describe('within a time', () => {
+  const early = () => Bun.sleep(1).then(() => 'work');
+  const never = () => new Promise<string>(() => {});
+  const failing = () => Promise.reject<string>(new Error('broken'));
+  const rows: [name: string, work: () => Promise<string>, ms: number, settled: unknown][] = [
+    ['work that is done is given', early, 60_000, 'work'],
+    ['work that fails has failed', failing, 60_000, new Error('broken')],
+    ['work that takes longer is given up', never, 1, 'late'],
+  ];
+  test.each(rows)('%s', async (_name, work, ms, settled) => {
+    expect(await within(ms, work(), () => 'late').catch((e: unknown) => e)).toEqual(settled);
+  });
+
+  test('giving up may fail', async () => {
+    const refuse = () => {
+      throw new Error('too late');
+    };
+    expect(await within(1, never(), refuse).catch((e: unknown) => e)).toEqual(
+      new Error('too late'),
+    );
   });
 });

@@ -1,13 +1,14 @@
 /** Checks of the shared engines: version, rights, clock, latency, what the cache evicts, and the replicas that run. */
 
 import { type Config, configFingerprint } from '../../../config/config.ts';
+import { within } from '../../../lib/loop/abort.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway, type Sql } from '../../../state/engines/engine.ts';
 import { openEngines } from '../../../state/engines/open-engines.ts';
 import { liveReplicas } from '../../../state/engines/replicas.ts';
-import type { MoveComparison, StateMove } from '../../../state/move/paged-move.ts';
+import type { StateMove } from '../../../state/move/paged-move.ts';
 import type { CommandServices } from '../../command.ts';
 import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
@@ -126,7 +127,7 @@ export async function checkMoves(
   let items = 0;
   for (const move of moves) {
     try {
-      const compared = await within(end - performance.now(), move.compare());
+      const compared = await within(end - performance.now(), move.compare(), () => undefined);
       if (compared === undefined) late.push(move.name);
       else if (compared.missing > 0) missing.push(plural(compared.missing, move.item));
       items += compared?.items ?? 0;
@@ -149,24 +150,6 @@ export async function checkMoves(
     found.push(finding(ABOUT, 'skip', what, COMPARE));
   }
   return found;
-}
-
-/** Undefined: it takes longer. */
-async function within(
-  ms: number,
-  work: Promise<MoveComparison>,
-): Promise<MoveComparison | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  // A failure after the time limit must not be an unhandled rejection.
-  work.catch(() => {});
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, ms), undefined);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** `a, b and c`. */

@@ -45,37 +45,36 @@ export function lex(text: string, at: number, lexicon: Lexicon): LexResult {
       return lexM3(text, at, lexicon);
     case SQUARE_OPEN:
       return lexSquare(text, at, lexicon);
-    case 0x25c1: // ◁think▷
-      return lexKimiThink(text, at, lexicon);
     default:
-      return lexBare(text, at, lexicon);
+      return lexFixed(text, at, lexicon);
   }
 }
 
-function lexBare(text: string, at: number, { words }: Lexicon): LexResult {
-  for (const key of ['commentary to=', 'assistantcommentary to=']) {
-    const word = words.get(keyOf('bare', key));
+/** Marks with a fixed text: headers of Harmony without their tokens, and Kimi's thinking. */
+const FIXED: readonly (readonly [mark: string, key: string, closing: boolean])[] = [
+  ['commentary to=', keyOf('bare', 'commentary to='), false],
+  ['assistantcommentary to=', keyOf('bare', 'assistantcommentary to='), false],
+  ['◁think▷', keyOf('plain', 'think'), false],
+  ['◁/think▷', keyOf('plain', 'think'), true],
+];
+
+function lexFixed(text: string, at: number, { words }: Lexicon): LexResult {
+  for (const [mark, key, closing] of FIXED) {
+    const word = words.get(key);
     if (word === undefined) continue;
-    const found = text.startsWith(key, at);
-    if (found) return { word, closing: false, attributes: '', empty: false, end: at + key.length };
-    const rest = text.length - at;
-    if (rest < key.length && key.startsWith(text.slice(at))) return 'partial';
-  }
-  return undefined;
-}
-
-function lexKimiThink(text: string, at: number, { words }: Lexicon): LexResult {
-  const word = words.get(keyOf('plain', 'think'));
-  if (word === undefined) return undefined;
-  for (const mark of ['◁think▷', '◁/think▷']) {
-    if (text.startsWith(mark, at)) {
-      const closing = mark.includes('/');
-      return { word, closing, attributes: '', empty: false, end: at + mark.length };
-    }
+    if (text.startsWith(mark, at)) return bareLexeme(word, closing, at + mark.length);
     if (text.length - at < mark.length && mark.startsWith(text.slice(at))) return 'partial';
   }
   return undefined;
 }
+
+const bareLexeme = (word: MarkupWord, closing: boolean, end: number): Lexeme => ({
+  word,
+  closing,
+  attributes: '',
+  empty: false,
+  end,
+});
 
 function lexSquare(text: string, at: number, { words, prefixes }: Lexicon): LexResult {
   let i = at + 1;
@@ -88,13 +87,7 @@ function lexSquare(text: string, at: number, { words, prefixes }: Lexicon): LexR
   if (i === text.length) return prefixes.has(key) ? 'partial' : undefined;
   const word = words.get(key);
   if (word === undefined || text.charCodeAt(i) !== SQUARE_CLOSE) return undefined;
-  return {
-    word,
-    closing: closing || word.closes === true,
-    attributes: '',
-    empty: false,
-    end: i + 1,
-  };
+  return bareLexeme(word, closing || word.closes === true, i + 1);
 }
 
 function lexM3(text: string, at: number, lexicon: Lexicon): LexResult {
@@ -193,7 +186,7 @@ function lexHalf(text: string, i: number, bars: number, name: string, lexicon: L
   if (closing && !isBar(text.charCodeAt(i))) return undefined;
   if (end === text.length) return 'partial';
   if (text.charCodeAt(end) !== GREATER) return undefined;
-  return { word, closing, attributes: '', empty: false, end: end + 1 };
+  return bareLexeme(word, closing, end + 1);
 }
 
 /** Any other tag with M3's mark is an argument's (or a nested member's) key. */
@@ -219,7 +212,7 @@ function lexTagEnd(
     }
     if (i === text.length) return i - at > MAX_TAG ? undefined : 'partial';
     if (bars === 0 || text.charCodeAt(i) !== GREATER) return undefined;
-    return { word, closing, attributes: '', empty: false, end: i + 1 };
+    return bareLexeme(word, closing, i + 1);
   }
   const code = text.charCodeAt(i);
   if (code !== GREATER && code !== 0x3d && code !== SLASH && !isSpace(code) && !isBar(code)) {

@@ -13,13 +13,6 @@ import { type BlockReading, finishCall, lexHere, settle, skipSpace } from './rea
 /** Markup that may follow JSON and never occurs inside it. */
 const ENDS_JSON: ReadonlySet<string> = new Set(['call', 'wrap', 'box', 'stop']);
 
-const NO_CALL: RawCall = {
-  name: undefined,
-  family: '',
-  input: { type: 'value', value: undefined },
-  malformed: true,
-};
-
 export function startJson(b: BlockReading): void {
   b.scan = new BracketScan();
   b.parts = [];
@@ -65,7 +58,7 @@ function jsonEnds(b: BlockReading, text: string): void {
     return;
   }
   b.committed = true;
-  b.calls.push(...(calls ?? [{ ...NO_CALL, family: b.family }]));
+  b.calls.push(...(calls ?? [valueCall(b, undefined, undefined)]));
   if (opener.type === 'json') {
     b.state = 'tail';
     if (opener.kind === 'envelope') settle(b, 'done');
@@ -146,12 +139,17 @@ export function recoverUnclosedGemma(b: BlockReading): void {
 }
 
 function gemmaCall(b: BlockReading, value: Json | undefined): void {
-  const { name } = b.call!;
+  b.calls.push(valueCall(b, b.call!.name, value));
   b.call = undefined;
   b.state = 'outer';
-  const malformed = value === undefined;
-  b.calls.push({ name, family: b.family, input: { type: 'value', value }, malformed });
 }
+
+/** A call with these arguments; without any it is malformed. */
+const valueCall = (
+  { family }: BlockReading,
+  name: string | undefined,
+  value: Json | undefined,
+): RawCall => ({ name, family, input: { type: 'value', value }, malformed: value === undefined });
 
 export function readPython(b: BlockReading): boolean {
   if (b.scan === undefined) {
@@ -184,15 +182,9 @@ export function readPython(b: BlockReading): boolean {
   const json = jsonValue(text);
   const calls =
     json === undefined
-      ? pythonCalls(text)?.map(({ name, arguments: value }) => ({ name, value }))
-      : undefined;
-  const raw = calls?.map(({ name, value }) => ({
-    name,
-    family: b.family,
-    input: { type: 'value' as const, value },
-    malformed: false,
-  }));
-  b.calls.push(...(raw ?? callsInJson(json, b.family) ?? []));
+      ? pythonCalls(text)?.map(({ name, arguments: value }) => valueCall(b, name, value))
+      : callsInJson(json, b.family);
+  b.calls.push(...(calls ?? []));
   if (b.calls.length === 0) settle(b, 'fail');
   else b.state = b.opener.type === 'python' ? 'tail' : 'outer';
   return true;

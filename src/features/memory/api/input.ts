@@ -164,14 +164,12 @@ export function readRecall(body: Uint8Array): RecallQuery {
   if (time_zone !== undefined && !isTimeZone(time_zone)) {
     throw invalid("'time_zone' must be an IANA time zone, e.g. Europe/Berlin.", 'time_zone');
   }
-  const from = timeOf(since === undefined ? undefined : String(since), 'since');
-  const to = timeOf(until === undefined ? undefined : String(until), 'until');
   return {
     ...given,
-    ...(max_tokens !== undefined && { maxTokens: max_tokens }),
-    ...(from !== undefined && { since: from }),
-    ...(to !== undefined && { until: to }),
-    ...(time_zone !== undefined && { timeZone: time_zone }),
+    maxTokens: max_tokens,
+    since: timeOf(since, 'since'),
+    until: timeOf(until, 'until'),
+    timeZone: time_zone,
   };
 }
 
@@ -215,9 +213,10 @@ export function readSpaces(search: URLSearchParams): { after: string; limit: num
   return { after: search.get('after') ?? '', limit: pageLimit(search) };
 }
 
-function timeOf(given: string | undefined, name: string): number | undefined {
+function timeOf(given: string | number | undefined, name: string): number | undefined {
   if (given === undefined) return undefined;
-  const time = /^\d+$/.test(given) ? Number(given) : Date.parse(given);
+  const text = String(given);
+  const time = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
   if (!Number.isSafeInteger(time)) {
     throw invalid(`'${name}' is neither milliseconds since 1970 nor an ISO 8601 time.`, name);
   }

@@ -3,24 +3,10 @@
 import type { TSchema } from '@sinclair/typebox';
 import * as schemas from './schemas.ts';
 
-const SCHEMAS: readonly TSchema[] = [
-  schemas.newEvent,
-  schemas.newEvents,
-  schemas.eventChange,
-  schemas.spaceList,
-  schemas.event,
-  schemas.added,
-  schemas.imported,
-  schemas.accepted,
-  schemas.eventList,
-  schemas.recall,
-  schemas.recalled,
-  schemas.forget,
-  schemas.forgotten,
-  schemas.deleted,
-  schemas.erased,
-  schemas.failure,
-];
+/** Those with a name. */
+const SCHEMAS = Object.values(schemas).filter(
+  (one): one is Exclude<typeof one, number> => typeof one === 'object',
+);
 
 const ref = (schema: TSchema) => ({ $ref: `#/components/schemas/${schema.$id}` });
 const json = (schema: TSchema, ...more: TSchema[]) => ({
@@ -45,12 +31,9 @@ const failures = (...statuses: number[]) =>
   Object.fromEntries(
     statuses.map((status) => [status, answer(FAILURES[status]!, schemas.failure)]),
   );
-const query = (name: string, description: string, schema: object) => ({
-  name,
-  in: 'query',
-  description,
-  schema,
-});
+const query = (name: string, description: string, schema: object) => {
+  return { name, in: 'query', description, schema };
+};
 const pageLimit = (description: string) =>
   query('limit', description, { type: 'integer', minimum: 1, maximum: 1000, default: 100 });
 const time = { oneOf: [{ type: 'integer' }, { type: 'string', format: 'date-time' }] };
@@ -62,12 +45,8 @@ const space = {
   description: 'The name of the space, percent-encoded. A space exists from its first event on.',
   schema: { type: 'string', minLength: 1, maxLength: 200 },
 };
-const event = {
-  name: 'id',
-  in: 'path',
-  required: true,
-  schema: { type: 'string' },
-};
+const event = { name: 'id', in: 'path', required: true, schema: { type: 'string' } };
+const lines = { 'application/x-ndjson': { schema: { type: 'string' } } };
 
 const PATHS = {
   '/v1/memory': {
@@ -88,10 +67,7 @@ const PATHS = {
       summary: 'Adds one event or several (all or none), or imports JSON lines.',
       requestBody: {
         required: true,
-        content: {
-          ...json(schemas.newEvent, schemas.newEvents),
-          'application/x-ndjson': { schema: { type: 'string' } },
-        },
+        content: { ...json(schemas.newEvent, schemas.newEvents), ...lines },
       },
       responses: {
         200: answer(
@@ -172,10 +148,7 @@ const PATHS = {
       summary:
         'Returns all events as JSON lines, oldest first; adding them again restores the space.',
       responses: {
-        200: {
-          description: 'One event per line.',
-          content: { 'application/x-ndjson': { schema: { type: 'string' } } },
-        },
+        200: { description: 'One event per line.', content: lines },
         ...failures(401, 403, 404, 501),
       },
     },

@@ -1,8 +1,17 @@
 /** The TypeBox schemas of the memory API, used to check bodies and to build the OpenAPI document. */
 
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 
-const closed = { additionalProperties: false } as const;
+/** An object without other fields. */
+const closed = <T extends TProperties>(fields: T, description?: string): TObject<T> =>
+  Type.Object(fields, { additionalProperties: false, ...(description && { description }) });
+
+/** The same under a name of its own in the document. */
+const named = <T extends TProperties>($id: string, fields: T, description?: string): TObject<T> =>
+  Type.Object(fields, { additionalProperties: false, $id, ...(description && { description }) });
+
+const orNull = <T extends TSchema>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description });
 
 const text = Type.String({ minLength: 1, description: 'The text to remember.' });
 const source = Type.String({ description: 'Who said it or where it comes from.' });
@@ -15,28 +24,25 @@ const importance = Type.Number({
 const time = Type.Union([Type.Number({ minimum: 0 }), Type.String()]);
 const id = Type.String({ pattern: '^mem_[0-9a-z]{1,64}$' });
 
-export const newEvent = Type.Object(
-  {
-    text,
-    time: Type.Optional({
-      ...time,
-      description: 'When it happened: milliseconds since 1970, or ISO 8601. Default: now.',
-    }),
-    source: Type.Optional(source),
-    tags: Type.Optional(tags),
-    importance: Type.Optional({ ...importance, default: 0.5 }),
-    id: Type.Optional({
-      ...id,
-      description:
-        'The id of an exported event. An event that the space already has stays unchanged.',
-    }),
-  },
-  { ...closed, $id: 'NewEvent' },
-);
+export const newEvent = named('NewEvent', {
+  text,
+  time: Type.Optional({
+    ...time,
+    description: 'When it happened: milliseconds since 1970, or ISO 8601. Default: now.',
+  }),
+  source: Type.Optional(source),
+  tags: Type.Optional(tags),
+  importance: Type.Optional({ ...importance, default: 0.5 }),
+  id: Type.Optional({
+    ...id,
+    description:
+      'The id of an exported event. An event that the space already has stays unchanged.',
+  }),
+});
 export type NewEventBody = Static<typeof newEvent>;
 
 export const eventChange = Type.Partial(Type.Omit(newEvent, ['id']), {
-  ...closed,
+  additionalProperties: false,
   $id: 'EventChange',
   description: 'The fields that change; the others stay.',
 });
@@ -44,10 +50,9 @@ export const eventChange = Type.Partial(Type.Omit(newEvent, ['id']), {
 /** Events of one JSON body at most; an import has no such limit. */
 export const MAX_EVENTS = 1000;
 
-export const newEvents = Type.Object(
-  { events: Type.Array(newEvent, { minItems: 1, maxItems: MAX_EVENTS }) },
-  { ...closed, $id: 'NewEvents' },
-);
+export const newEvents = named('NewEvents', {
+  events: Type.Array(newEvent, { minItems: 1, maxItems: MAX_EVENTS }),
+});
 
 const storedEvent = {
   id,
@@ -57,113 +62,82 @@ const storedEvent = {
   tags,
   importance,
 };
-export const event = Type.Object(storedEvent, { ...closed, $id: 'Event' });
+export const event = named('Event', storedEvent);
 
-export const added = Type.Object(
-  { events: Type.Array(event) },
-  { ...closed, $id: 'Added', description: 'In the order given.' },
-);
-export const imported = Type.Object(
-  {
-    added: Type.Integer({ description: 'New events.' }),
-    known: Type.Integer({ description: 'Events whose id the space already had.' }),
-  },
-  { ...closed, $id: 'Imported' },
-);
-export const accepted = Type.Object(
-  { accepted: Type.Integer({ description: 'Events passed on to the external store.' }) },
-  { ...closed, $id: 'Accepted' },
-);
+export const added = named('Added', { events: Type.Array(event) }, 'In the order given.');
+export const imported = named('Imported', {
+  added: Type.Integer({ description: 'New events.' }),
+  known: Type.Integer({ description: 'Events whose id the space already had.' }),
+});
+export const accepted = named('Accepted', {
+  accepted: Type.Integer({ description: 'Events passed on to the external store.' }),
+});
 
-export const eventList = Type.Object(
+export const eventList = named('EventList', {
+  events: Type.Array(event),
+  next_cursor: orNull(Type.String(), 'The cursor of the next page; null on the last page.'),
+});
+
+const spaceCount = closed({
+  space: Type.String(),
+  events: Type.Integer(),
+  waiting: Type.Optional(
+    Type.Integer({ description: 'With memory.embeddings: events without a vector yet.' }),
+  ),
+});
+const embeddings = closed(
   {
-    events: Type.Array(event),
-    next_cursor: Type.Union([Type.String(), Type.Null()], {
-      description: 'The cursor of the next page; null on the last page.',
+    refused: Type.Integer({
+      description: 'Texts that the endpoint refused since the start; words find them.',
     }),
+    failure: Type.Union([closed({ time: Type.String(), message: Type.String() }), Type.Null()]),
   },
-  { ...closed, $id: 'EventList' },
+  'With memory.embeddings: how the making of vectors goes.',
 );
+export const spaceList = named('SpaceList', {
+  spaces: Type.Array(spaceCount, {
+    description: 'The spaces that the key may use, sorted by name.',
+  }),
+  next_after: orNull(
+    Type.String(),
+    'The last name of this page, for the next one; null on the last page.',
+  ),
+  embeddings: Type.Optional(embeddings),
+});
 
-export const spaceList = Type.Object(
-  {
-    spaces: Type.Array(
-      Type.Object(
-        {
-          space: Type.String(),
-          events: Type.Integer(),
-          waiting: Type.Optional(
-            Type.Integer({ description: 'With memory.embeddings: events without a vector yet.' }),
-          ),
-        },
-        closed,
-      ),
-      { description: 'The spaces that the key may use, sorted by name.' },
-    ),
-    next_after: Type.Union([Type.String(), Type.Null()], {
-      description: 'The last name of this page, for the next one; null on the last page.',
-    }),
-    embeddings: Type.Optional(
-      Type.Object(
-        {
-          refused: Type.Integer({
-            description: 'Texts that the endpoint refused since the start; words find them.',
-          }),
-          failure: Type.Union([
-            Type.Object({ time: Type.String(), message: Type.String() }, closed),
-            Type.Null(),
-          ]),
-        },
-        { ...closed, description: 'With memory.embeddings: how the making of vectors goes.' },
-      ),
-    ),
-  },
-  { ...closed, $id: 'SpaceList' },
-);
 export const MAX_RECALLED = 100;
 
-export const recall = Type.Object(
-  {
-    query: Type.String({ minLength: 1, description: 'A question or any text.' }),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RECALLED, default: 10 })),
-    max_tokens: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description:
-          'Tokens, estimated, of all events together: long texts are cut to passages around what is asked for. Default: whole texts.',
-      }),
-    ),
-    since: Type.Optional({ ...time, description: 'Only events from this time on.' }),
-    until: Type.Optional({ ...time, description: 'Only events before this time.' }),
-    time_zone: Type.Optional(
-      Type.String({
-        description: 'The IANA time zone in which "yesterday" is a day. Default: UTC.',
-      }),
-    ),
-  },
-  { ...closed, $id: 'Recall' },
-);
+export const recall = named('Recall', {
+  query: Type.String({ minLength: 1, description: 'A question or any text.' }),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RECALLED, default: 10 })),
+  max_tokens: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description:
+        'Tokens, estimated, of all events together: long texts are cut to passages around what is asked for. Default: whole texts.',
+    }),
+  ),
+  since: Type.Optional({ ...time, description: 'Only events from this time on.' }),
+  until: Type.Optional({ ...time, description: 'Only events before this time.' }),
+  time_zone: Type.Optional(
+    Type.String({ description: 'The IANA time zone in which "yesterday" is a day. Default: UTC.' }),
+  ),
+});
 export type RecallBody = Static<typeof recall>;
-export const recalled = Type.Object(
-  {
-    events: Type.Array(
-      Type.Object(
-        {
-          ...storedEvent,
-          score: Type.Number({ description: 'Higher is better; comparable within one response.' }),
-          excerpt: Type.Optional(
-            Type.Literal(true, { description: 'The text is a passage of a longer one.' }),
-          ),
-        },
-        closed,
-      ),
-      { description: 'Best first.' },
-    ),
-  },
-  { ...closed, $id: 'Recalled' },
-);
 
-export const forget = Type.Object(
+const recalledEvent = closed({
+  ...storedEvent,
+  score: Type.Number({ description: 'Higher is better; comparable within one response.' }),
+  excerpt: Type.Optional(
+    Type.Literal(true, { description: 'The text is a passage of a longer one.' }),
+  ),
+});
+export const recalled = named('Recalled', {
+  events: Type.Array(recalledEvent, { description: 'Best first.' }),
+});
+
+export const forget = named(
+  'Forget',
   {
     ids: Type.Optional(
       Type.Array(Type.String(), { maxItems: 1000, description: 'Ids of events.' }),
@@ -178,38 +152,30 @@ export const forget = Type.Object(
       Type.Boolean({ description: 'Only list what would be forgotten.', default: false }),
     ),
   },
-  { ...closed, $id: 'Forget', description: 'By `ids` or by `query`.' },
+  'By `ids` or by `query`.',
 );
-export const forgotten = Type.Object(
-  {
-    forgotten: Type.Integer({ description: 'Removed events; 0 for a dry run.' }),
-    events: Type.Array(event, { description: 'Those that `query` found.' }),
-  },
-  { ...closed, $id: 'Forgotten' },
-);
+export const forgotten = named('Forgotten', {
+  forgotten: Type.Integer({ description: 'Removed events; 0 for a dry run.' }),
+  events: Type.Array(event, { description: 'Those that `query` found.' }),
+});
 
-export const deleted = Type.Object(
-  { id, deleted: Type.Literal(true) },
-  { ...closed, $id: 'Deleted' },
-);
-export const erased = Type.Object(
-  {
-    space: Type.String(),
-    erased: Type.Literal(true),
-    events: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Removed events; null where the external store does not report them.',
-    }),
-    samples: Type.Integer({ description: 'Recorded exchanges of this space that were removed.' }),
-  },
-  { ...closed, $id: 'Erased' },
-);
+export const deleted = named('Deleted', { id, deleted: Type.Literal(true) });
+export const erased = named('Erased', {
+  space: Type.String(),
+  erased: Type.Literal(true),
+  events: orNull(
+    Type.Integer(),
+    'Removed events; null where the external store does not report them.',
+  ),
+  samples: Type.Integer({ description: 'Recorded exchanges of this space that were removed.' }),
+});
 
 export const failure = Type.Object(
   {
     error: Type.Object({
       message: Type.String(),
       type: Type.String(),
-      param: Type.Union([Type.String(), Type.Null()], { description: 'The wrong field.' }),
+      param: orNull(Type.String(), 'The wrong field.'),
       code: Type.Union([Type.String(), Type.Null()]),
     }),
   },

@@ -15,20 +15,7 @@ export interface NamedTimes {
 const DAY = 86_400_000;
 const MONTHS =
   'jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?';
-const MONTH_NAMES = [
-  'jan',
-  'feb',
-  'mar',
-  'apr',
-  'may',
-  'jun',
-  'jul',
-  'aug',
-  'sep',
-  'oct',
-  'nov',
-  'dec',
-];
+const MONTH_NAMES = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
 const WEEKDAYS = 'sunday|monday|tuesday|wednesday|thursday|friday|saturday';
 const COUNTS = 'a|an|one|two|three|four|five|six|seven|\\d{1,2}';
 const CHINESE_DIGITS = '〇一二三四五六七八九';

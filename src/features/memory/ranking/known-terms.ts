@@ -1,6 +1,7 @@
 /** Which terms of a question a space knows, in which forms, and how many of its events hold them. */
 
 import { stem } from '../../../lib/text/stem.ts';
+import { wordSet } from '../../../lib/text/word-set.ts';
 import type { Question } from './question.ts';
 import { isSingleCharacter } from './terms.ts';
 
@@ -78,23 +79,12 @@ for (const group of GROUPS.split(/[|\n]/)) {
 const synonymsOf = (term: string): readonly string[] => SYNONYMS.get(term) ?? [];
 
 // Irregular plurals, without those that are also another word (lives, leaves).
-const PLURALS: Readonly<Record<string, string>> = {
-  children: 'child',
-  men: 'man',
-  women: 'woman',
-  people: 'person',
-  feet: 'foot',
-  teeth: 'tooth',
-  geese: 'goose',
-  mice: 'mouse',
-  wive: 'wife',
-  knive: 'knife',
-  wolve: 'wolf',
-  shelve: 'shelf',
-  loave: 'loaf',
-  thieve: 'thief',
-  halve: 'half',
-};
+const PLURALS: ReadonlyMap<string, string> = new Map(
+  `children child|men man|women woman|people person|feet foot|teeth tooth|geese goose|mice mouse
+wive wife|knive knife|wolve wolf|shelve shelf|loave loaf|thieve thief|halve half`
+    .split(/[|\n]/)
+    .map((pair) => pair.split(' ') as [many: string, one: string]),
+);
 // Forms of irregular verbs, without those that are also another word (found, felt for the cloth, rose, lay).
 const VERBS =
   `arise arose arisen|become became|begin began begun|bend bent|bleed bled|break broke broken|breed bred
@@ -110,16 +100,10 @@ throw threw thrown|understand understood|wake woke woken|wear wore worn|weep wep
     .split(/[|\n]/)
     .map((forms) => forms.trim().split(' ').map(stem));
 const VERB_FORMS = new Map(VERBS.flatMap((forms) => forms.map((form) => [form, forms] as const)));
-const SINGULARS = new Map(Object.entries(PLURALS).map(([many, one]) => [one, many]));
+const SINGULARS = new Map([...PLURALS].map(([many, one]) => [one, many]));
 const ENGLISH = /^[a-z]{3,}$/;
 /** Words that only look like a form of another word. */
-const THEMSELVES: ReadonlySet<string> = new Set([
-  'organism',
-  'fabric',
-  'arctic',
-  'attic',
-  'currenci',
-]);
+const THEMSELVES = wordSet('organism fabric arctic attic currenci');
 
 /**
  * The common root of a word's forms. The rules come from the steps of Porter's stemmer that {@link stem}
@@ -130,7 +114,7 @@ const THEMSELVES: ReadonlySet<string> = new Set([
  */
 function rootOf(term: string): string {
   if (!ENGLISH.test(term) || THEMSELVES.has(term)) return term;
-  const plural = Object.hasOwn(PLURALS, term) ? PLURALS[term]! : term;
+  const plural = PLURALS.get(term) ?? term;
   if (/[ae]nci$/.test(plural) && plural.length > 6) return `${plural.slice(0, -2)}t`;
   if (/(?:x|ch|sh)e$/.test(plural)) return plural.slice(0, -1);
   if (plural.length > 5 && plural.endsWith('oe')) return plural.slice(0, -1);

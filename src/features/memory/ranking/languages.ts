@@ -1,6 +1,7 @@
 /** Questions in languages other than English and Chinese: their empty words, and other forms of their words by usual endings. */
 
 import { stem } from '../../../lib/text/stem.ts';
+import { wordSet } from '../../../lib/text/word-set.ts';
 import { folded, plainWords, STOP_WORDS } from './terms.ts';
 
 /** Words and endings are as the index holds them, without accents: ё is е, й is и. */
@@ -15,7 +16,6 @@ interface Language {
   readonly prefix?: string;
 }
 
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 /** Groups of endings; `-` stands for no ending. */
 const groups = (...texts: string[]) =>
   texts.map((text) =>
@@ -29,7 +29,7 @@ const LANGUAGES: readonly Language[] = [
   {
     letters: /[ßäöü]/,
     empty:
-      words(`aber alle alles als also am an auch auf aus bei beim bin bis bist da damit dann das dass dein deine
+      wordSet(`aber alle alles als also am an auch auf aus bei beim bin bis bist da damit dann das dass dein deine
       dem den denn der des dich die dir doch du durch ein eine einem einen einer eines er es etwas euch fur gegen
       gewesen hab habe haben hast hat hatte hatten ich ihm ihn ihr ihre ihrem ihren ihrer im in ins ist ja jetzt kann
       mal man mehr mein meine meinem meinen mich mir mit musste mussten nach nicht noch nur ob oder schon sehr sein
@@ -42,7 +42,7 @@ const LANGUAGES: readonly Language[] = [
   {
     letters: /[ñ¿¡]/,
     empty:
-      words(`a al algo algun alguna alguno alguien ante como con cual cuales cuando cuanta cuantas cuanto cuantos de
+      wordSet(`a al algo algun alguna alguno alguien ante como con cual cuales cuando cuanta cuantas cuanto cuantos de
       debe del desde donde dos e el ella ellas ellos en entre era eran eres es esa ese eso esta estaba estaban estan
       estar estas este esto estoy fue fueron ha haber habia han has hasta hay he hemos la las le les lo los mas me mi
       mis mucho muy ni no nos nuestra nuestro o os para pero por porque puede pueden que queria querian quien quienes
@@ -58,7 +58,7 @@ const LANGUAGES: readonly Language[] = [
   {
     letters: /[èêëîïœùûÿ]/,
     empty:
-      words(`a ai as au aux avait avaient avec avez avoir avons c ce cela celle celui ces cet cette chez comme comment
+      wordSet(`a ai as au aux avait avaient avec avez avoir avons c ce cela celle celui ces cet cette chez comme comment
       combien d dans de des devait devaient doit du elle elles en est et etaient etait ete etre eu eux fait ici il ils
       j je l la le les leur leurs lequel laquelle lui m ma mais me meme mes moi mon n ne nos notre nous on ont ou par pas
       peut peuvent plus pour pourquoi qu quand que quel quelle quelles quels qui quoi s sa sans se ses si son sont suis
@@ -73,7 +73,7 @@ const LANGUAGES: readonly Language[] = [
   {
     letters: /[ãõ]/,
     empty:
-      words(`a ao aos as ate cada com como da das de dela dele deles do dos e ela elas ele eles em entre era eram essa
+      wordSet(`a ao aos as ate cada com como da das de dela dele deles do dos e ela elas ele eles em entre era eram essa
       esse esta estao estar estava estavam este eu foi foram ha isso isto ja lhe lhes lo mais mas me mesmo meu meus minha
       minhas muito na nao nas nem no nos nossa nosso num numa o onde os ou para pela pelo por porque pode podem qual quais
       quando quanta quantas quanto quantos que quem queria queriam quer querem se sem ser seu seus si so sobre sua suas sao
@@ -89,7 +89,7 @@ const LANGUAGES: readonly Language[] = [
   {
     letters: /[\u0400-\u04ff]/,
     empty:
-      words(`а без бы был была были было быть в вам вас во вот все всех вы где да для до должен должна должны его ее еи
+      wordSet(`а без бы был была были было быть в вам вас во вот все всех вы где да для до должен должна должны его ее еи
       ему если есть еще же за зачем и из или им их к как какая какие каких какого какои каком какому какую кем ко когда
       которая которого которои которые которыи кого ком кому кто куда ли мне мог могла могли можно мои мои моя мы на над
       нам нас наш наша не него нее неи нет ни ним них но ну о об он она они от откуда по под почему при про с сам свои

@@ -295,12 +295,6 @@ function select(
     }));
 }
 
-/** Something that can be ranked. */
-export interface Rankable {
-  readonly time: number;
-  readonly importance: number;
-}
-
 // BM25 with the usual K. B is low because the length of chat messages says little about their value.
 const K = 1.2;
 const B = 0.4;
@@ -362,7 +356,11 @@ const HALF_LIFE = 30 * 86_400_000;
  * relevance × (0.75 + 0.15 × importance + 0.10 × 2^(−age / 30 days)). Importance and freshness make up
  * at most a quarter of a score, so they decide only between events of similar relevance.
  */
-export function scoreOf(relevance: number, { time, importance }: Rankable, now: number): number {
+export function scoreOf(
+  relevance: number,
+  { time, importance }: Pick<Candidate, 'time' | 'importance'>,
+  now: number,
+): number {
   const fresh = 2 ** (-Math.max(0, now - time) / HALF_LIFE);
   return relevance * (0.75 + 0.15 * importance + 0.1 * fresh);
 }

@@ -122,22 +122,18 @@ interface FindAnswer {
     | null;
 }
 
-export interface DatabaseTermsOptions {
-  readonly db: SqlDatabase;
-  readonly sealed: SealedEvents;
-  readonly clock: DatabaseClock;
-}
-
 export class DatabaseTerms implements TermsIndex {
   readonly together = 200;
   readonly column = 'terms';
-  readonly #options: DatabaseTermsOptions;
+  readonly #db: SqlDatabase;
+  readonly #sealed: SealedEvents;
+  readonly #clock: DatabaseClock;
 
-  constructor(options: DatabaseTermsOptions) {
-    this.#options = options;
+  constructor(db: SqlDatabase, sealed: SealedEvents, clock: DatabaseClock) {
+    this.#db = db;
+    this.#sealed = sealed;
+    this.#clock = clock;
   }
-
-  async prepare(): Promise<void> {}
 
   stored(space: number, term: string): string {
     return `${space}:${term}`;
@@ -168,10 +164,7 @@ export class DatabaseTerms implements TermsIndex {
     );
   }
 
-  async added(): Promise<void> {}
-
   async find({ space, question, lookedUp, near }: Asking): Promise<FoundRows | undefined> {
-    const { db, sealed, clock } = this.#options;
     const { times, within } = question;
     const blinded = new Map<string, string>();
     const forms: [form: string, term: number, worth: number][] = [];
@@ -180,12 +173,12 @@ export class DatabaseTerms implements TermsIndex {
       at++;
       const factor = isSingleCharacter(term) ? SINGLE_CHARACTER : 1;
       for (const form of finding) {
-        if (!blinded.has(form)) blinded.set(form, sealed.term(space, form));
+        if (!blinded.has(form)) blinded.set(form, this.#sealed.term(space, form));
         forms.push([blinded.get(form)!, at, factor]);
       }
     }
     const column = (at: 0 | 1 | 2) => JSON.stringify(forms.map((one) => one[at]));
-    const [answer] = await db.query<FindAnswer>(
+    const [answer] = await this.#db.query<FindAnswer>(
       FIND,
       [
         ...[space, column(0), column(1), column(2), MAX_ROWS_READ, POOL, WITH_NEIGHBOURS],
@@ -197,7 +190,7 @@ export class DatabaseTerms implements TermsIndex {
       READ_MS,
     );
     if (answer === undefined) return undefined;
-    clock.measured(answer.clock);
+    this.#clock.measured(answer.clock);
     const counts = new Map(answer.counts);
     return {
       ...answer,
@@ -233,18 +226,5 @@ export class DatabaseTerms implements TermsIndex {
       await inside.query('DELETE FROM hopgate.memory_spaces WHERE id = $1', [id]);
     }
     return true;
-  }
-
-  // The database does this by itself.
-  async tidy(): Promise<boolean> {
-    return false;
-  }
-
-  async vacuum(): Promise<boolean> {
-    return false;
-  }
-
-  async flush(): Promise<boolean> {
-    return false;
   }
 }

@@ -81,7 +81,7 @@ export class MemoryStore {
     } else {
       const clock = new DatabaseClock();
       this.clock = clock;
-      this.terms = new DatabaseTerms({ db, sealed: this.sealed, clock });
+      this.terms = new DatabaseTerms(db, this.sealed, clock);
     }
   }
 
@@ -153,7 +153,7 @@ export class MemoryStore {
       await this.#lock(write.inside, spaces);
       return work(write);
     }, options);
-    await this.terms.added();
+    await this.terms.added?.();
     return result;
   }
 

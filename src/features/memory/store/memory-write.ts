@@ -11,10 +11,9 @@ import {
   shareIsFull,
   spaceIsFull,
 } from '../event.ts';
-import { CLOCK_NOW, type DatabaseClock } from './database-clock.ts';
-import type { SqlForms } from './schema.ts';
-import type { ReadEvent, SealedEvents, StoredEvent } from './sealed-events.ts';
-import type { TermsIndex } from './terms-index.ts';
+import { CLOCK_NOW } from './database-clock.ts';
+import type { MemoryStore } from './memory-store.ts';
+import type { ReadEvent, StoredEvent } from './sealed-events.ts';
 
 export type WriteKind = 'capture' | 'add' | 'change';
 export type WriteOutcome = 'stored' | 'duplicate' | 'full' | 'erased';
@@ -27,17 +26,6 @@ export interface Group {
   readonly owner: string | undefined;
   readonly turn: EventTurn | undefined;
   readonly events: readonly StoredEvent[];
-}
-
-/** The tables that are written, as their store has them. */
-export interface WrittenTables {
-  readonly forms: SqlForms;
-  readonly sealed: SealedEvents;
-  readonly terms: TermsIndex;
-  /** Undefined: a file, whose clock is that of this process. */
-  readonly clock: DatabaseClock | undefined;
-  readonly limits: MemoryLimits;
-  readonly dedupeMs: number;
 }
 
 interface SpaceRow {
@@ -66,7 +54,7 @@ const addTo = (sums: Map<string, number>, name: string, amount: number) =>
 export class MemoryWrite {
   /** For further statements of the same transaction. */
   readonly inside: SqlStatements;
-  readonly #tables: WrittenTables;
+  readonly #tables: MemoryStore;
   readonly #spaces = new Map<string, SpaceRow>();
   /** Bytes of all texts of all spaces without what this transaction changed, and what it changed. */
   #total = 0;
@@ -74,7 +62,7 @@ export class MemoryWrite {
   /** Bytes of texts by owner. */
   #shares = new Map<string, number>();
 
-  constructor(inside: SqlStatements, tables: WrittenTables) {
+  constructor(inside: SqlStatements, tables: MemoryStore) {
     this.inside = inside;
     this.#tables = tables;
   }

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import { within } from '../../../lib/loop/abort.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
@@ -97,7 +98,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
   async function open(): Promise<Opened> {
     const store = new MemoryStore({ ...tables.open(), limits, dedupeMs });
     try {
-      await store.terms.prepare();
+      await store.terms.prepare?.();
     } catch (thrown) {
       store.db.close();
       throw thrown;
@@ -110,7 +111,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     const backFiller =
       embedder &&
       backFill({
-        work: vectors.work(),
+        work: vectors,
         embedder,
         onFailure: (thrown) => {
           if (!(thrown instanceof EngineAway)) observer.embeddingsFailed(messageOf(thrown));
@@ -310,12 +311,12 @@ async function sweepUp(store: MemoryStore): Promise<void> {
   const pause = () => (isFile ? othersTurn() : Bun.sleep(SWEEP_PAUSE));
   for (let isSwept = false; !isSwept; isSwept = await store.isSwept()) {
     while (await store.sweep()) await pause();
-    for (let first = true; await terms.tidy(first); first = false) await pause();
+    for (let first = true; await terms.tidy?.(first); first = false) await pause();
     await pause();
   }
-  while (await terms.vacuum()) await pause();
+  while (await terms.vacuum?.()) await pause();
   for (let tries = 0; tries < 20; tries++) {
-    if (!(await terms.flush())) return;
+    if (!(await terms.flush?.())) return;
     await Bun.sleep(50);
   }
 }
@@ -348,22 +349,12 @@ export function inFile(path: string): MemoryTables {
 export function inDatabase(database: Sql, seal: TextSeal): MemoryTables {
   const { room, postgres } = MEMORY_SCHEMA;
   const prepare = prepared(database, room, postgres);
-  const db = openPostgres(database, MEMORY_SCHEMA, () => inTime(prepare()));
+  const late = () => {
+    throw new EngineAway('database', `no tables within ${PREPARE_MS} ms`);
+  };
+  // Work that takes longer serves the next call.
+  const db = openPostgres(database, MEMORY_SCHEMA, () => within(PREPARE_MS, prepare(), late));
   return { isFile: false, open: () => ({ db, seal }), setAside() {} };
-}
-
-/** Waits for the work for a while; work that takes longer serves the next call. @throws EngineAway */
-async function inTime(work: Promise<void>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const away = () => reject(new EngineAway('database', `no tables within ${PREPARE_MS} ms`));
-    timer = setTimeout(away, PREPARE_MS);
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 type Added = readonly (readonly [MemoryEvent, boolean])[];

@@ -38,7 +38,7 @@ export interface ErasedSpace {
 
 export interface TermsIndex {
   /** Called before the first use. */
-  prepare(): Promise<void>;
+  prepare?(): Promise<void>;
   /** Events that one statement writes. */
   readonly together: number;
   /** The column of an event's row that holds its terms, where there is one. */
@@ -50,7 +50,7 @@ export interface TermsIndex {
   /** Called before the rows are deleted. */
   remove(inside: SqlStatements, rows: readonly number[]): Promise<void>;
   /** Called after a transaction that added. */
-  added(): Promise<void>;
+  added?(): Promise<void>;
   /** Undefined: there is no such space. */
   find(asking: Asking): Promise<FoundRows | undefined>;
   /**
@@ -63,10 +63,11 @@ export interface TermsIndex {
     space: ErasedSpace,
     drop: (rows: readonly number[]) => Promise<void>,
   ): Promise<boolean>;
+  // What Postgres does by itself.
   /** One step of removing every trace of what was removed. False: nothing is left to do. */
-  tidy(first: boolean): Promise<boolean>;
+  tidy?(first: boolean): Promise<boolean>;
   /** One step of giving free pages back. False: there are none. */
-  vacuum(): Promise<boolean>;
+  vacuum?(): Promise<boolean>;
   /** True: another process is reading, so the last traces are still there. */
-  flush(): Promise<boolean>;
+  flush?(): Promise<boolean>;
 }

@@ -60,7 +60,7 @@ export async function putVectors(
   await inside.query(`DELETE FROM hopgate.memory_claims WHERE ${isOne}`, rows);
 }
 
-export class Vectors {
+export class Vectors implements BackFillWork {
   readonly #store: MemoryStore;
   readonly #cache = new SignCache();
   /** The id of each space when it was read last. */
@@ -104,15 +104,7 @@ export class Vectors {
     if (id !== undefined) this.#cache.drop((key) => key.startsWith(`${id} `));
   }
 
-  /** Each process makes vectors; no event is leased to two of them. */
-  work(): BackFillWork {
-    return {
-      next: (model, behind, count) => this.#next(model, behind, count),
-      put: (model, vectors) => this.#put(model, vectors),
-    };
-  }
-
-  async #put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void> {
+  async put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void> {
     const { db, forms } = this.#store;
     const names = await db.query<{ name: string }>(
       `SELECT DISTINCT s.name FROM hopgate.memory_events e JOIN hopgate.memory_spaces s
@@ -136,7 +128,7 @@ export class Vectors {
     );
   }
 
-  async #next(model: string, behind: number, count: number): Promise<NextEvents> {
+  async next(model: string, behind: number, count: number): Promise<NextEvents> {
     for (let from = behind; ; ) {
       const { events, reached, more, others } = await this.#claim(model, from, count);
       if (events.length === 0 && more) {

@@ -1,6 +1,11 @@
 /** Repairs parts and contents of a Gemini history that the API refuses wherever they stand. */
 
-import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import {
+  editNode,
+  isClientCall,
+  isClientResult,
+  mapUnchanged,
+} from '../../../conversation/edit.ts';
 import type { Block, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { RepairCounts } from '../rules.ts';
@@ -31,11 +36,8 @@ function isEmpty(block: Block): boolean {
   return !isObject(value) || Object.keys(value).length <= 1;
 }
 
-const isResult = (block: Block): block is ToolResultBlock =>
-  block.type === 'tool-result' && block.by !== 'provider';
-
 const answers = (turn: Turn | undefined): boolean =>
-  turn?.role === 'user' && turn.blocks.some(isResult);
+  turn?.role === 'user' && turn.blocks.some(isClientResult);
 
 /** Neighbouring contents with results as one; the same list if there are none. */
 function joinedResults(turns: readonly Turn[], note: (what: string) => void): readonly Turn[] {
@@ -61,18 +63,17 @@ function inOrder(turns: readonly Turn[], note: (what: string) => void): readonly
     if (turn.role === 'assistant') {
       places = new Map();
       for (const block of turn.blocks) {
-        if (block.type === 'tool-call' && block.by !== 'provider')
-          places.set(block.id, places.size);
+        if (isClientCall(block)) places.set(block.id, places.size);
       }
       return turn;
     }
     const placeOf = ({ callId }: ToolResultBlock) => places.get(callId) ?? Number.MAX_SAFE_INTEGER;
-    const results = turn.blocks.filter(isResult);
+    const results = turn.blocks.filter(isClientResult);
     const sorted = results.toSorted((a, b) => placeOf(a) - placeOf(b));
     if (sorted.every((block, i) => block === results[i])) return turn;
     moved = true;
     let next = 0;
-    const blocks = turn.blocks.map((block) => (isResult(block) ? sorted[next++]! : block));
+    const blocks = turn.blocks.map((block) => (isClientResult(block) ? sorted[next++]! : block));
     return editNode(turn, { blocks });
   });
   if (moved) note('results in the order of their calls');

@@ -3,6 +3,7 @@
 import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { wordSet } from '../../../lib/text/word-set.ts';
 import { isBlank, legalName } from '../replacements.ts';
 import type { RepairCounts } from '../rules.ts';
 import { type SealContext, sealHolds } from './thinking.ts';
@@ -12,21 +13,12 @@ import { type SealContext, sealHolds } from './thinking.ts';
  * (@anthropic-ai/sdk 1.12: `BetaContentBlockParam`). Others are refused: "Input tag 'X' found using
  * 'type' does not match any of the expected tags".
  */
-const KNOWN_TYPES = new Set([
-  'image',
-  'document',
-  'search_result',
-  'container_upload',
-  'compaction',
-  'tool_addition',
-  'tool_removal',
-  'mcp_tool_listing',
-  'fallback',
-  'billing_header',
-]);
+const KNOWN_TYPES = wordSet(`
+  image document search_result container_upload compaction tool_addition tool_removal mcp_tool_listing
+  fallback billing_header`);
 
 /** The same inside a tool result: "… expected tags: 'document', 'image', 'search_result', 'text', 'tool_reference'". */
-const KNOWN_TYPES_IN_RESULTS = new Set(['image', 'document', 'search_result', 'tool_reference']);
+const KNOWN_TYPES_IN_RESULTS = wordSet('image document search_result tool_reference');
 
 // tool_use.name in a history; in declarations the limit is 128.
 const NAME = /^[a-zA-Z0-9_-]{1,200}$/;

@@ -12,6 +12,7 @@ import {
 } from 'google-auth-library';
 import type { GoogleCredentials } from '../../../config/vendors/google-credentials.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { within } from '../../../lib/loop/abort.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import type { Transport } from '../../transport.ts';
 import type { Lease } from '../renewed.ts';
@@ -130,17 +131,10 @@ function accountOf(credentials: Parameters<typeof libraryToken>[0]): string {
   return credentials.account ?? 'a federated identity';
 }
 
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), DEADLINE_MS);
+const inTime = <T>(work: Promise<T>): Promise<T> =>
+  within(DEADLINE_MS, work, () => {
+    throw new Error('no answer in time');
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /** The library's errors hold the answer. */
 const answerOf = (thrown: unknown): { readonly status?: unknown; readonly data?: Json } =>

@@ -4,6 +4,7 @@ import { readUpTo } from '../../../../lib/http/read-up-to.ts';
 import { retryHint } from '../../../../lib/http/safe-fetch.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../../lib/json/json.ts';
 import { violation } from '../../../../lib/json/json-schema.ts';
+import { wordSet } from '../../../../lib/text/word-set.ts';
 import {
   failedOutcome,
   OUTCOME_UNKNOWN,
@@ -32,15 +33,8 @@ export interface HttpToolOptions {
 }
 
 /** What `fetch` reports when there was no connection on which a request could go out. */
-const NOT_CONNECTED: ReadonlySet<string> = new Set([
-  'ConnectionRefused',
-  'ECONNREFUSED',
-  'FailedToOpenSocket',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
+const NOT_CONNECTED = wordSet(`
+  ConnectionRefused ECONNREFUSED FailedToOpenSocket ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH`);
 /**
  * Methods that may be sent again when it is not known what the first request did.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2

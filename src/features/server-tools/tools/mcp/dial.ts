@@ -3,7 +3,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
 import { unlessAborted } from '../../../../lib/loop/abort.ts';
-import { type Revealable, revealed } from '../configured-tool.ts';
+import { fetchWithin, type Revealable, revealed } from '../configured-tool.ts';
 import { type McpTool, readTools } from './result.ts';
 import { GuardedStdio } from './stdio.ts';
 
@@ -109,21 +109,9 @@ async function stdioOf(
   });
 }
 
-/** Follows redirects within the same origin only: headers with keys must not reach another host. */
-async function sameOrigin(input: string | URL, init?: RequestInit): Promise<Response> {
-  let url = new URL(input);
-  for (let hop = 0; ; hop++) {
-    const response = await fetch(url.href, { ...init, redirect: 'manual' });
-    const location = [301, 302, 307, 308].includes(response.status)
-      ? response.headers.get('location')
-      : null;
-    if (location === null) return response;
-    await response.body?.cancel();
-    const next = new URL(location, url);
-    if (next.origin !== url.origin || hop >= 3) throw new Error('it redirects to another host');
-    url = next;
-  }
-}
+/** Headers with keys must not reach another host. */
+const sameOrigin = (input: string | URL, init: RequestInit = {}): Promise<Response> =>
+  fetchWithin('it', new URL(input), init);
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Milliseconds for a server to take note of the end of its session. */

@@ -1,5 +1,7 @@
 /** MCP servers as a source of server tools: each of their tools becomes `mcp__<server>__<tool>`. */
 
+import { within } from '../../../../lib/loop/abort.ts';
+import type { ToolSource } from '../../registry.ts';
 import type { ServerTool, ToolLog } from '../../tool.ts';
 import { offeredFor } from '../configured-tool.ts';
 import { type Dial, dialer, type McpServerOptions } from './dial.ts';
@@ -24,17 +26,11 @@ export interface McpToolsOptions {
   readonly dial?: Dial;
 }
 
-export interface McpTools {
-  /** The tools known now; the same list object as long as nothing changed. Empty before `ready`. */
-  readonly tools: readonly ServerTool[];
-  /** Some servers have not been started yet, so their tools are unknown. */
-  readonly starting: boolean;
-  /**
-   * Starts the servers that are not running (no server starts before this). Waits for those that start
-   * for the first time, for a limited time. It does not wait for restarts, nor for servers whose
-   * keywords are not in the user's latest text. Never rejects: a server that fails has no tools yet.
-   */
-  ready(signal: AbortSignal, userText?: () => string): Promise<void>;
+/**
+ * No server starts before the first `ready`. It waits only for servers that start for the first time and whose keywords
+ * are in the user's latest text, for a limited time, and never rejects: a server that fails has no tools yet.
+ */
+export interface McpTools extends ToolSource {
   /** Ends every server. */
   close(): Promise<void>;
 }
@@ -85,23 +81,12 @@ export function mcpTools(options: McpToolsOptions): McpTools {
       deadline ??= performance.now() + (options.startWaitMs ?? START_WAIT_MS);
       const rest = deadline - performance.now();
       // The start continues after this wait; a later request finds it done.
-      if (rest > 0) await settledWithin(rest, Promise.all(first));
+      if (rest > 0) await within(rest, Promise.all(first), () => {});
     },
     async close() {
       await Promise.allSettled(servers.map(({ running }) => running.close()));
     },
   };
-}
-
-/** Resolves when the work is settled or the time is over. */
-function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    void work.finally(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 function serverTool(server: McpToolsServer, running: McpServer, tool: McpTool): ServerTool {

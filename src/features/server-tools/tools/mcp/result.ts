@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { MediaBlock } from '../../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
+import { anyExactGlob } from '../../../../lib/text/glob.ts';
 import type { ToolOutcome } from '../../tool.ts';
 
 /** A tool as its server declares it. */
@@ -68,34 +69,9 @@ export function readTools(
   });
 }
 
-/** Does the name match one of the globs (`*`, `?`)? */
-export function isAllowed(name: string, globs: readonly string[] | undefined): boolean {
-  if (globs === undefined) return true;
-  return globs.some((glob) => matchesGlob(name, glob));
-}
-
-/** `*` matches any characters, `?` one; case matters. Takes at most name × glob steps. */
-function matchesGlob(name: string, glob: string): boolean {
-  let at = 0;
-  let place = 0;
-  let star = -1;
-  let from = 0;
-  while (at < name.length) {
-    const wanted = glob[place];
-    if (wanted === '*') {
-      star = place++;
-      from = at;
-    } else if (wanted === '?' || wanted === name[at]) {
-      place++;
-      at++;
-    } else if (star >= 0) {
-      place = star + 1;
-      at = ++from;
-    } else return false;
-  }
-  while (glob[place] === '*') place++;
-  return place === glob.length;
-}
+/** Does the name match one of the globs, where there are any? Case matters. */
+export const isAllowed = (name: string, globs: readonly string[] | undefined): boolean =>
+  globs === undefined || anyExactGlob(globs)(name);
 
 /**
  * The outcome of a `tools/call` result.

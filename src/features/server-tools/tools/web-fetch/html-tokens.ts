@@ -1,6 +1,7 @@
 /** Splits HTML into tags and text, in linear time; and what elements mean for the text of a page. */
 
 import { readEntities } from '../../../../lib/http/html-entities.ts';
+import { wordSet } from '../../../../lib/text/word-set.ts';
 
 export type Attributes = ReadonlyMap<string, string>;
 
@@ -13,16 +14,7 @@ export type HtmlToken =
   | { readonly type: 'close'; readonly name: string };
 
 /** Elements whose content is plain text up to their end tag. */
-const RAW = new Set([
-  'script',
-  'style',
-  'textarea',
-  'title',
-  'xmp',
-  'iframe',
-  'noembed',
-  'noframes',
-]);
+const RAW = wordSet('script style textarea title xmp iframe noembed noframes');
 /** Text comes in pieces of this length, so that no single step takes long. */
 const PIECE = 16_384;
 /** Attributes of an element that are read, and characters of a name. */
@@ -166,86 +158,40 @@ export class HtmlTokens {
 }
 
 /** Elements without content of the page: hidden ones and the site's boilerplate. */
-export const BOILERPLATE = new Set([
-  ...['noscript', 'template', 'svg', 'canvas', 'object', 'nav', 'footer', 'aside', 'dialog'],
-  ...['button', 'select', 'math'],
-]);
-const BOILERPLATE_ROLES = new Set(['navigation', 'banner', 'contentinfo', 'search', 'dialog']);
-export const VOID = new Set([
-  ...['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'param'],
-  ...['source', 'track', 'wbr'],
-]);
-export const BLOCKS = new Set([
-  ...[
-    'address',
-    'article',
-    'blockquote',
-    'body',
-    'caption',
-    'center',
-    'dd',
-    'details',
-    'div',
-    'dl',
-  ],
-  ...['dt', 'fieldset', 'figcaption', 'figure', 'form', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'head'],
-  ...['header', 'hgroup', 'html', 'legend', 'li', 'main', 'menu', 'ol', 'option', 'p', 'pre'],
-  ...['section', 'summary', 'table', 'tbody', 'td', 'tfoot', 'th', 'thead', 'tr', 'ul', 'footer'],
-]);
+export const BOILERPLATE = wordSet(
+  'noscript template svg canvas object nav footer aside dialog button select math',
+);
+const BOILERPLATE_ROLES = wordSet('navigation banner contentinfo search dialog');
+export const VOID = wordSet('area base br col embed hr img input link meta param source track wbr');
+export const BLOCKS = wordSet(`
+  address article blockquote body caption center dd details div dl dt fieldset figcaption figure footer form
+  h1 h2 h3 h4 h5 h6 head header hgroup html legend li main menu ol option p pre section summary
+  table tbody td tfoot th thead tr ul`);
+type ImpliedEnds = readonly [ended: readonly string[], walls: readonly string[]];
+const CELLS: ImpliedEnds = [
+  ['td', 'th'],
+  ['tr', 'table'],
+];
+const SECTIONS: ImpliedEnds = [['tbody', 'thead', 'tfoot'], ['table']];
 /** By the name of a start tag: the open elements that it ends, and the elements that stop the search for them. */
-export const IMPLIED_ENDS: Readonly<
-  Record<string, readonly [readonly string[], readonly string[]]>
-> = {
+export const IMPLIED_ENDS: Readonly<Record<string, ImpliedEnds>> = {
   li: [['li'], ['ul', 'ol', 'menu']],
   dt: [['dt', 'dd'], ['dl']],
   dd: [['dt', 'dd'], ['dl']],
   tr: [['tr'], ['table']],
-  td: [
-    ['td', 'th'],
-    ['tr', 'table'],
-  ],
-  th: [
-    ['td', 'th'],
-    ['tr', 'table'],
-  ],
-  tbody: [['tbody', 'thead', 'tfoot'], ['table']],
-  thead: [['tbody', 'thead', 'tfoot'], ['table']],
-  tfoot: [['tbody', 'thead', 'tfoot'], ['table']],
+  td: CELLS,
+  th: CELLS,
+  tbody: SECTIONS,
+  thead: SECTIONS,
+  tfoot: SECTIONS,
 };
 /** An end tag inside one of these ends no element outside of it. */
-export const SCOPE_LIMITS = new Set(['td', 'th', 'li', 'dd', 'table']);
-export const OPTIONAL_END = new Set([
-  'p',
-  'li',
-  'dt',
-  'dd',
-  'tr',
-  'td',
-  'th',
-  'tbody',
-  'thead',
-  'option',
-]);
+export const SCOPE_LIMITS = wordSet('td th li dd table');
+export const OPTIONAL_END = wordSet('p li dt dd tr td th tbody thead option');
 /** The end tags of these end every element that is open inside. */
-export const CONTAINERS = new Set([
-  'table',
-  'tr',
-  'tbody',
-  'thead',
-  'tfoot',
-  'td',
-  'th',
-  'ul',
-  'ol',
-  'menu',
-  'dl',
-  'main',
-  'article',
-  'body',
-  'html',
-  'li',
-  'dd',
-]);
+export const CONTAINERS = wordSet(
+  'table tr tbody thead tfoot td th ul ol menu dl main article body html li dd',
+);
 
 const MAX_ADDRESS = 4096;
 

@@ -1,6 +1,6 @@
 /** The server tool `web_search`: tries engines in order until one finds something. */
 
-import type { JsonObject } from '../../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../../lib/json/json.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { renderHits } from '../../citations/sources.ts';
 import {
@@ -98,9 +98,6 @@ function readQuery(args: JsonObject, { options }: ToolContext, most: number): Se
     now: new Date().toISOString(),
   };
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const inFilters = ({ filters }: JsonObject, key: string) =>
   isObject(filters) ? filters[key] : undefined;

@@ -23,17 +23,10 @@ export type AskSearchModel = (
   payer: Payer | undefined,
 ) => Promise<ModelAnswer>;
 
-const RANGE = { day: 'day', week: 'week', month: 'month', year: 'year' } as const;
-
-export function searchPrompt({
-  query,
-  recency,
-  count,
-  allowedDomains,
-  blockedDomains,
-}: SearchQuery) {
+export function searchPrompt(search: SearchQuery): string {
+  const { query, recency, count, allowedDomains, blockedDomains } = search;
   const rules = [
-    recency === undefined ? '' : `Only what was published within the last ${RANGE[recency]}.`,
+    recency === undefined ? '' : `Only what was published within the last ${recency}.`,
     allowedDomains?.length ? `Only pages of: ${allowedDomains.join(', ')}.` : '',
     blockedDomains?.length ? `No pages of: ${blockedDomains.join(', ')}.` : '',
   ].filter((rule) => rule !== '');

@@ -1,6 +1,7 @@
 /** Makes a configured search engine ready to use: HTTP, a model, or local pages. */
 
 import type { Payer } from '../../../../conversation/account/payer.ts';
+import { readUpTo } from '../../../../lib/http/read-up-to.ts';
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
 import { fullText, searchWords } from '../../../../lib/text/full-text.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
@@ -115,17 +116,10 @@ async function searchHttp(
   return engine.read(body, query);
 }
 
-async function boundedText(response: Response): Promise<string> {
-  if (response.body === null) return '';
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MAX_RESPONSE_BYTES)
-      throw new ToolError('The answer of the search engine is too large.');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+async function boundedText({ body }: Response): Promise<string> {
+  const { bytes, truncated } = await readUpTo(body, MAX_RESPONSE_BYTES);
+  if (truncated) throw new ToolError('The answer of the search engine is too large.');
+  return Buffer.from(bytes).toString();
 }
 
 export const HTTP_ENGINES: readonly HttpEngine[] = [
