@@ -11,10 +11,10 @@ import { limitCacheMarks } from './messages/cache-marks.ts';
 import { fillEmpty, trimPrefill } from './messages/empty-turns.ts';
 import { fitThinking, placeThinking } from './messages/thinking.ts';
 import { dropLoneReasoning } from './openai/responses-items.ts';
-import { noCounts, paired } from './paired.ts';
+import { paired } from './paired.ts';
 import { mayNeedRepair } from './prefilter.ts';
 import { isBlank, NO_CONTENT } from './replacements.ts';
-import { type PairingRules, type RepairCounts, rulesFor } from './rules.ts';
+import { noCounts, type Repair, rulesFor } from './rules.ts';
 
 export { repairBody } from './body-repair/index.ts';
 
@@ -50,13 +50,11 @@ function* repairSteps(
   madeBy?: string,
 ): Steps<Conversation> {
   const rules = rulesFor(conversation, target);
-  const counts = noCounts();
-  const unchecked = target.profile.anySignature === true;
-  const sealContext = { provider: target.provider, madeBy, unchecked };
-  const sound = yield* paired(conversation, target, rules, sealContext, notes, counts);
+  const repair = { rules, target, madeBy, notes, counts: noCounts() };
+  const sound = yield* paired(conversation, repair);
   yield;
-  const finished = yield* finish(sound, rules, unchecked, notes, counts);
-  noteCounts(counts, notes);
+  const finished = yield* finish(sound, repair);
+  noteCounts(repair);
   const silent = rules.sameProtocol ? finished.turns.length === 0 : finished.turns.every(isSilent);
   if (!silent || conversation.turns.length === 0) return finished;
   // Nothing is left to send, and no API accepts an empty history.
@@ -66,13 +64,8 @@ function* repairSteps(
 }
 
 /** After pairing: repairs what depends on final positions. */
-function* finish(
-  conversation: Conversation,
-  rules: PairingRules,
-  unchecked: boolean,
-  notes: Notes,
-  counts: RepairCounts,
-): Steps<Conversation> {
+function* finish(conversation: Conversation, repair: Repair): Steps<Conversation> {
+  const { rules, notes, counts } = repair;
   const isWhole = rules.protocol === 'openai-chat' || rules.protocol === 'google-gemini';
   if (!rules.sameProtocol || isWhole) return conversation;
   if (rules.protocol === 'openai-responses') {
@@ -87,7 +80,7 @@ function* finish(
   // Before fitThinking, because the added text may come first in the last turn; and after it, because it removes blocks.
   const whole = withParts(conversation, { turns: fillEmpty(placed, rules, blank) });
   yield;
-  const fitted = fitThinking(whole, rules, unchecked, notes, counts);
+  const fitted = fitThinking(whole, repair);
   yield;
   const filled = fillEmpty(fitted.turns, rules, blank);
   const trimmed = trimPrefill(filled, () => notes.add('trailing_space_removed', '/messages'));
@@ -100,7 +93,7 @@ const isSilent = (turn: Turn): boolean =>
     (block) => block.type === 'reasoning' || (block.type === 'text' && isBlank(block.text)),
   );
 
-function noteCounts(counts: RepairCounts, notes: Notes): void {
+function noteCounts({ counts, notes }: Repair): void {
   const { blank, thinking, foreign, cache, renamed } = counts;
   if (thinking > 0) notes.add(`stripped_${thinking}_thinking_blocks`, '/messages');
   if (foreign > 0) notes.add(`removed_${foreign}_vendor_blocks`, '/messages');

@@ -1,99 +1,91 @@
 /** Repairs what a turn needs wherever it stands, and pairs calls with results; of a history that was let through before, only what came since. */
 
-import { withParts } from '../../conversation/edit.ts';
+import { instructionsAsUser, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { Notes } from '../../conversation/notes.ts';
-import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
-import { clean } from './clean.ts';
-import type { SealContext } from './messages/thinking.ts';
+import { cleanContents } from './google/contents.ts';
+import { cleanSystem, cleanTurn } from './messages/blocks.ts';
 import { parsableInputs } from './openai/call-inputs.ts';
+import { cleanChat } from './openai/chat-messages.ts';
+import { cleanItems } from './openai/responses-items.ts';
 import { newIds } from './pairs/call-ids.ts';
 import { type CallTable, indexCalls } from './pairs/index-calls.ts';
 import { runsOf } from './pairs/runs.ts';
 import { settleServerTools } from './pairs/server-tools.ts';
 import { splitRoles } from './pairs/split-roles.ts';
 import { writeBack } from './pairs/write-back.ts';
-import { isContinued, mustPair, type PairingRules, type RepairCounts } from './rules.ts';
+import { isContinued, mustPair, noCounts, type Repair, type RepairCounts } from './rules.ts';
 import { keepSettled, unsettledTurns } from './settled-prefix.ts';
-
-export const noCounts = (): RepairCounts => ({
-  blank: 0,
-  thinking: 0,
-  foreign: 0,
-  cache: 0,
-  renamed: 0,
-});
 
 const isNothing = ({ blank, thinking, foreign, cache }: RepairCounts): boolean =>
   blank + thinking + foreign + cache === 0;
 
 /** The same conversation if nothing was wrong. */
-export function* paired(
-  conversation: Conversation,
-  target: Target,
-  rules: PairingRules,
-  sealContext: SealContext,
-  notes: Notes,
-  counts: RepairCounts,
-): Steps<Conversation> {
-  const turns = unsettledTurns(conversation, target, sealContext.madeBy);
+export function* paired(conversation: Conversation, repair: Repair): Steps<Conversation> {
+  const { target, madeBy, notes, counts } = repair;
+  const turns = unsettledTurns(conversation, target, madeBy);
   const isSound =
-    turns !== undefined &&
-    (yield* passesUnchanged(withParts(conversation, { turns }), rules, sealContext));
+    turns !== undefined && (yield* passesUnchanged(withParts(conversation, { turns }), repair));
   const noted = notes.size;
-  const out = isSound ? conversation : yield* pair(conversation, rules, sealContext, notes, counts);
+  const out = isSound ? conversation : yield* pair(conversation, repair);
   if (out === conversation && notes.size === noted && isNothing(counts)) {
-    keepSettled(conversation, target, sealContext.madeBy);
+    keepSettled(conversation, target, madeBy);
   }
   return out;
 }
 
-function* passesUnchanged(
-  conversation: Conversation,
-  rules: PairingRules,
-  sealContext: SealContext,
-): Steps<boolean> {
+function* passesUnchanged(conversation: Conversation, repair: Repair): Steps<boolean> {
   const notes = new Notes();
   const counts = noCounts();
-  const out = yield* pair(conversation, rules, sealContext, notes, counts);
+  const out = yield* pair(conversation, { ...repair, notes, counts });
   return out === conversation && notes.size === 0 && isNothing(counts);
 }
 
-function* pair(
-  conversation: Conversation,
-  rules: PairingRules,
-  sealContext: SealContext,
-  notes: Notes,
-  counts: RepairCounts,
-): Steps<Conversation> {
-  const cleaned = clean(conversation, rules, sealContext, notes, counts);
+function* pair(conversation: Conversation, repair: Repair): Steps<Conversation> {
+  const { rules, notes } = repair;
+  const cleaned = clean(conversation, repair);
   yield;
-  const matched = yield* pairUp(cleaned, conversation, rules, notes, counts);
+  const matched = yield* pairUp(cleaned, conversation, repair);
   yield;
+  // The Messages codec writes objects itself.
+  if (rules.protocol === 'anthropic-messages') return matched;
   // After pairing, which turns some of the vendor's calls into the client's.
-  return withParsableInputs(matched, rules, notes);
+  return withParts(matched, { turns: parsableInputs(matched.turns, rules.where, notes) });
 }
 
-/** Makes the arguments of calls parsable. The Messages codec writes objects itself. */
-function withParsableInputs(
-  conversation: Conversation,
-  rules: PairingRules,
-  notes: Notes,
-): Conversation {
-  if (rules.protocol === 'anthropic-messages') return conversation;
-  return withParts(conversation, {
-    turns: parsableInputs(conversation.turns, rules.where, notes),
-  });
+/** The conversation without blocks and messages that are refused at any position; the same reference if there are none. */
+function clean(conversation: Conversation, repair: Repair): Conversation {
+  const { rules, notes, counts } = repair;
+  const { turns } = conversation;
+  if (!rules.sameProtocol) return conversation;
+  switch (rules.protocol) {
+    case 'anthropic-messages': {
+      // Before pairing: user text separates calls from their results, asides do not.
+      const spoken = rules.asidesAllowed ? turns : instructionsAsUser(turns, notes);
+      return withParts(conversation, {
+        system: cleanSystem(conversation.system, counts),
+        turns: mapUnchanged(spoken, (turn) => cleanTurn(turn, repair)),
+      });
+    }
+    case 'openai-chat': {
+      const note = (at: number) => notes.add('message_shape_repaired', `/messages/${at}`);
+      return withParts(conversation, { turns: cleanChat(turns, note) });
+    }
+    case 'openai-responses':
+      return withParts(conversation, { turns: cleanItems(conversation, notes) });
+    case 'google-gemini': {
+      const note = (what: string) => notes.add('message_shape_repaired', '/contents', what);
+      return withParts(conversation, { turns: cleanContents(turns, counts, note) });
+    }
+  }
 }
 
 /** Pairs calls with results: index and write-back. */
 function* pairUp(
   conversation: Conversation,
   original: Conversation,
-  rules: PairingRules,
-  notes: Notes,
-  counts: RepairCounts,
+  { rules, notes, counts }: Repair,
 ): Steps<Conversation> {
   const split = splitRoles(conversation.turns, counts);
   if (!split.some(holdsTools)) return withParts(conversation, { turns: split });

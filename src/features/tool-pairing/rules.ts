@@ -1,5 +1,6 @@
 /** Requirements of each protocol for a history with tools, as data. */
 
+import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import { MESSAGES_CALL_ID } from '../../conversation/tools/call-ids.ts';
 import type {
@@ -106,12 +107,18 @@ function protocolRules(conversation: Conversation, target: Target): PairingRules
 }
 
 /** Counts of removed parts of one request; each becomes one note. */
-export interface RepairCounts {
-  blank: number;
-  thinking: number;
-  foreign: number;
-  cache: number;
-  renamed: number;
+export const noCounts = () => ({ blank: 0, thinking: 0, foreign: 0, cache: 0, renamed: 0 });
+
+export type RepairCounts = ReturnType<typeof noCounts>;
+
+/** One repair of a history: its rules, for whom it is, and what it did. */
+export interface Repair {
+  readonly rules: PairingRules;
+  readonly target: Target;
+  /** The provider that made the seals of the history, if known. */
+  readonly madeBy: string | undefined;
+  readonly notes: Notes;
+  readonly counts: RepairCounts;
 }
 
 /**

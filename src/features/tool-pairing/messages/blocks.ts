@@ -5,8 +5,8 @@ import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../convers
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { wordSet } from '../../../lib/text/word-set.ts';
 import { isBlank, legalName } from '../replacements.ts';
-import type { RepairCounts } from '../rules.ts';
-import { type SealContext, sealHolds } from './thinking.ts';
+import type { Repair, RepairCounts } from '../rules.ts';
+import { sealHolds } from './thinking.ts';
 
 /**
  * Block types that the conversation model does not know but the API does
@@ -24,8 +24,8 @@ const KNOWN_TYPES_IN_RESULTS = wordSet('image document search_result tool_refere
 const NAME = /^[a-zA-Z0-9_-]{1,200}$/;
 
 /** The turn with blocks that the API accepts; the same reference if it accepts them all. */
-export function cleanTurn(turn: Turn, sealContext: SealContext, counts: RepairCounts): Turn {
-  return mapBlocks(turn, (block) => cleanBlock(block, sealContext, counts));
+export function cleanTurn(turn: Turn, repair: Repair): Turn {
+  return mapBlocks(turn, (block) => cleanBlock(block, repair));
 }
 
 /** Instructions without blank text. */
@@ -37,18 +37,15 @@ export function cleanSystem(blocks: readonly Block[], counts: RepairCounts): rea
   });
 }
 
-function cleanBlock(
-  block: Block,
-  sealContext: SealContext,
-  counts: RepairCounts,
-): Block | undefined {
+function cleanBlock(block: Block, repair: Repair): Block | undefined {
+  const { counts } = repair;
   switch (block.type) {
     case 'text':
       if (!isBlank(block.text)) return block;
       counts.blank++;
       return undefined;
     case 'reasoning':
-      if (!sealHolds(block, sealContext)) {
+      if (!sealHolds(block, repair)) {
         counts.thinking++;
         return undefined;
       }

@@ -1,7 +1,6 @@
 /** Thinking in Messages histories: plausible signatures, positions of blocks, and when thinking must be turned off. */
 
 import { editNode, withParts } from '../../../conversation/edit.ts';
-import type { Notes } from '../../../conversation/notes.ts';
 import type {
   Block,
   Conversation,
@@ -11,7 +10,7 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { isAside, runsOf } from '../pairs/runs.ts';
-import type { PairingRules, RepairCounts } from '../rules.ts';
+import type { PairingRules, Repair, RepairCounts } from '../rules.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const HEX = /^(?:[0-9a-f]+|[0-9A-F]+)$/;
@@ -31,22 +30,12 @@ export function isPlausibleSeal(value: string): boolean {
   return !PRINTABLE.test(Buffer.from(value.slice(0, 64), 'base64').toString('latin1'));
 }
 
-/** The receiver of seals, and their maker if the block does not name it. */
-export interface SealContext {
-  readonly provider: string;
-  readonly madeBy: string | undefined;
-  /** The vendor does not check signatures, so any signature in its protocol is sent. */
-  readonly unchecked: boolean;
-}
-
 /** May this block go out to this provider under its own seal? */
-export function sealHolds(block: ReasoningBlock, sealContext: SealContext): boolean {
-  const { sealed } = block;
-  const { provider, madeBy } = sealContext;
+export function sealHolds({ sealed }: ReasoningBlock, { target, madeBy }: Repair): boolean {
   if (sealed === undefined || sealed.protocol !== 'anthropic-messages') return false;
   const maker = sealed.provider ?? madeBy;
-  if (maker !== undefined && maker !== provider) return false;
-  if (sealContext.unchecked) return true;
+  if (maker !== undefined && maker !== target.provider) return false;
+  if (target.profile.anySignature === true) return true;
   // Redacted thinking may be short.
   if (sealed.kind === 'redacted') return BASE64.test(sealed.value);
   return isPlausibleSeal(sealed.value);
@@ -78,13 +67,11 @@ export function placeThinking(turn: Turn, counts: RepairCounts): Turn {
  */
 export function fitThinking(
   conversation: Conversation,
-  rules: PairingRules,
-  unchecked: boolean,
-  notes: Notes,
-  counts: RepairCounts,
+  { rules, target, notes, counts }: Repair,
 ): Conversation {
   const { turns, settings } = conversation;
   const { reasoning } = settings;
+  const unchecked = target.profile.anySignature === true;
   const budgeted = reasoning?.enabled === true && reasoning.adaptive !== true && !unchecked;
   const off = reasoning?.enabled !== true;
   if (!budgeted && !off) return conversation;

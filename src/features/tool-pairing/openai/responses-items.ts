@@ -3,7 +3,7 @@
 import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Block, Conversation, Turn, Wire } from '../../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { legalName } from '../replacements.ts';
 
@@ -36,19 +36,14 @@ const typeOf = (item: JsonObject): string =>
   typeof item.type === 'string' ? item.type : 'message';
 
 /** Makes each turn an item that the API accepts; pairing is done elsewhere. */
-export function cleanItems(
-  conversation: Conversation,
-  turns: readonly Turn[],
-  notes: Notes,
-): readonly Turn[] {
-  const value = conversation.origin?.value ?? {};
+export function cleanItems({ origin, turns }: Conversation, notes: Notes): readonly Turn[] {
   const seen = new Set<string>();
-  const out = mapUnchanged(turns, (turn, at) => {
+  return mapUnchanged(turns, (turn, at) => {
     const item = wireOf(turn);
     if (item === undefined) return turn;
     if (item.type === 'item_reference') {
       // "Items are not persisted when `store` is set to false."
-      if (value.store !== false) return turn;
+      if (origin?.value.store !== false) return turn;
       notes.add('item_reference_dropped', `/input/${at}`, String(item.id));
       return undefined;
     }
@@ -70,7 +65,6 @@ export function cleanItems(
     notes.add('item_id_dropped', `/input/${at}`, String(id));
     return withoutId(shaped);
   });
-  return out;
 }
 
 /** Assistant messages accept only `output_text` and `refusal`; input text is refused there. */
@@ -108,28 +102,25 @@ function withTextArguments(turn: Turn): Turn {
 
 /** Removes the item's id, which is always optional in an input. */
 function withoutId(turn: Turn): Turn {
-  const strip = (wire: Wire | undefined): { wire: Wire } | undefined =>
-    wire === undefined ? undefined : { wire: { ...wire, value: withoutIdMember(wire.value) } };
-  const stripResidue = (wire: Wire | undefined): { residue: Wire } | undefined =>
-    wire === undefined ? undefined : { residue: { ...wire, value: withoutIdMember(wire.value) } };
   const isWholeItem = (block: Block): boolean =>
     block.type === 'tool-call' || block.type === 'tool-result' || block.type === 'reasoning';
+  const blocks = turn.blocks.map((block) => (isWholeItem(block) ? withoutOwnId(block) : block));
+  return { ...withoutOwnId(turn), blocks };
+}
+
+function withoutOwnId<T extends Turn | Block>(node: T): T {
+  const { wire, residue } = node;
   return {
-    ...turn,
-    ...strip(turn.wire),
-    ...stripResidue(turn.residue),
-    blocks: turn.blocks.map((block) =>
-      isWholeItem(block)
-        ? ({ ...block, ...strip(block.wire), ...stripResidue(block.residue) } as Block)
-        : block,
-    ),
+    ...node,
+    ...(wire && { wire: withoutIdMember(wire) }),
+    ...(residue && { residue: withoutIdMember(residue) }),
   };
 }
 
-function withoutIdMember(value: Json): Json {
-  if (!isObject(value)) return value;
-  const { id: _, ...rest } = value;
-  return rest;
+function withoutIdMember(wire: Wire): Wire {
+  if (!isObject(wire.value)) return wire;
+  const { id: _, ...value } = wire.value;
+  return { ...wire, value };
 }
 
 /** An item made by the model, which may follow reasoning. */
