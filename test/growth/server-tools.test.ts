@@ -10,7 +10,7 @@ import {
   Sources,
 } from '../../src/features/server-tools/citations/sources.ts';
 import { restoreHistory } from '../../src/features/server-tools/history.ts';
-import { callKey, HOPS, textKeys } from '../../src/features/server-tools/hop-ledger.ts';
+import { answerKeys, HOPS } from '../../src/features/server-tools/hop-ledger.ts';
 import { latestUserText, offerFor } from '../../src/features/server-tools/offer.ts';
 import { toolRegistry } from '../../src/features/server-tools/registry.ts';
 import { buildRequest } from '../../src/features/server-tools/tools/http/index.ts';
@@ -87,7 +87,11 @@ describe('user text', () => {
 describe('keys of answers', () => {
   for (const [name, input] of Object.entries(TEXTS)) {
     test(name, async () => {
-      const run = (text: string) => [callKey('', text, text, text), textKeys('', text, text)];
+      const run = (text: string) => {
+        const before: Turn = { role: 'user', blocks: [{ type: 'text', text }] };
+        answerKeys('', { clientIds: [text], shownIds: [], text }, before);
+        answerKeys('', { clientIds: [], shownIds: [text], text }, before);
+      };
       await expectLinear({ name, input, run, most: MAX });
     });
   }

@@ -2,15 +2,15 @@
 
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
+import { callKey, textKeys } from '../../src/conversation/session/answer-keys.ts';
 import type { Turn } from '../../src/conversation/types.ts';
 import { answerCollector } from '../../src/features/reasoning-memory/answer-collector.ts';
-import { callKey, textBefore, textKeys } from '../../src/features/reasoning-memory/keys.ts';
-import { restore } from '../../src/features/reasoning-memory/restore.ts';
+import { restore, textBefore } from '../../src/features/reasoning-memory/restore.ts';
 import { ANSWERS, type AnswerPiece } from '../../src/features/reasoning-memory/session-ledger.ts';
 import { memoryRoom } from '../support/entries.ts';
 import { expectLinear } from '../support/growth.ts';
 
-const SCOPE = { owner: '', provider: 'vendor' };
+const SCOPE = '\0vendor';
 const TARGET = {
   provider: 'vendor',
   model: 'm',

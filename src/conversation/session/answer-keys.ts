@@ -1,9 +1,9 @@
 /** By what an answer is recognised in a later request: ids of calls that are random, and texts without white space. */
 
 /** An answer of at least so many characters is recognised by its text alone. */
-export const MIN_DISTINCTIVE = 80;
+const MIN_DISTINCTIVE = 80;
 
-export const keyHash = (text: string): string =>
+const keyHash = (text: string): string =>
   new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 40);
 
 /** Clients trim, join and re-wrap white space, so it is ignored. */
@@ -16,8 +16,28 @@ const RANDOM_RUN = 16;
 /** An id is also random if it has this many digits in a row. */
 const RANDOM_DIGITS = 12;
 
+/**
+ * The key of a call. Some vendors number their calls (`call_0`, `functions.Bash:0`); such an id identifies a
+ * call only together with the text around it.
+ * @param scope whose answers are recognised
+ */
+export const callKey = (scope: string, id: string, around: () => string): string =>
+  keyHash(`call\0${scope}\0${id}${isRandom(id) ? '' : `\0${around()}`}`);
+
+/**
+ * Keys of an answer by its text. A short answer ("Done.") is recognised only together with the text before
+ * it; a long one also alone, since clients may edit earlier turns. None for an empty answer.
+ */
+export function textKeys(scope: string, answer: string, before: () => string): readonly string[] {
+  const text = withoutSpace(answer);
+  if (text === '') return [];
+  const head = `said\0${scope}\0${text}`;
+  const exact = keyHash(`${head}\0${before()}`);
+  return text.length < MIN_DISTINCTIVE ? [exact] : [exact, keyHash(head)];
+}
+
 /** Does the id alone identify a call? Reads the beginning of the id once. */
-export function isRandom(id: string): boolean {
+function isRandom(id: string): boolean {
   let run = 0;
   let digits = 0;
   let hasDigit = false;

@@ -1,5 +1,6 @@
 /** Remembers the reasoning and signatures of answers, and adds them to later requests if the client leaves them out. */
 
+import { callKey, textKeys } from '../../conversation/session/answer-keys.ts';
 import type { Target } from '../../conversation/target.ts';
 import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
@@ -12,9 +13,8 @@ import {
   readAhead,
 } from '../feature.ts';
 import { answerCollector, type CollectedAnswer } from './answer-collector.ts';
-import { callKey, textBefore, textKeys } from './keys.ts';
 import { isReplayed, replayRules } from './replay-rules.ts';
-import { historyKeys, restore } from './restore.ts';
+import { historyKeys, restore, scopeOf, textBefore } from './restore.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
 export { ANSWERS, type LedgerEntry, type SessionLedger } from './session-ledger.ts';
@@ -61,7 +61,7 @@ class ReasoningMemory implements Feature {
     if (!mayLoseReasoning(client, target)) return conversation;
     this.#seen = { by: context, turns: conversation.turns };
     if (this.#ledger.empty) return conversation;
-    const scope = { owner: this.#owner, provider: target.provider };
+    const scope = scopeOf(this.#owner, target);
     return restore(conversation, { ledger: this.#ledger, scope, target, notes });
   }
 
@@ -99,7 +99,7 @@ class ReadingAhead extends ReasoningMemory {
     const { provider } = target;
     if (!mayLoseReasoning(client, target) || this.#providers.has(provider)) return undefined;
     this.#providers.add(provider);
-    const scope = { owner: this.#owner, provider };
+    const scope = scopeOf(this.#owner, target);
     return readAhead(this.#ahead, conversation, context, (turns) =>
       historyKeys(turns, conversation, { scope, target }),
     );
@@ -132,7 +132,7 @@ function storeAnswer(
     return piece.type === 'reasoning' && isReplayed(piece.block, target, rules, ids.length > 0);
   });
   if (!useful) return;
-  const scope = { owner, provider };
+  const scope = scopeOf(owner, target);
   const keys =
     ids.length > 0
       ? ids.map((id) => callKey(scope, id, before))

@@ -8,6 +8,7 @@ import {
   withParts,
 } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
+import { callKey, textKeys, withoutSpace } from '../../conversation/session/answer-keys.ts';
 import type { Target } from '../../conversation/target.ts';
 import type {
   Block,
@@ -17,14 +18,14 @@ import type {
   ToolCallBlock,
   Turn,
 } from '../../conversation/types.ts';
-import { callKey, type KeyScope, textBefore, textKeys, textOf } from './keys.ts';
 import { isGenuine, isReplayed, type ReplayRules, replayRules, sameMaker } from './replay-rules.ts';
 import type { LedgerEntry, SessionLedger } from './session-ledger.ts';
 import { withTextSeals } from './text-seals.ts';
 
 export interface RestoreContext {
   readonly ledger: SessionLedger;
-  readonly scope: KeyScope;
+  /** Of {@link scopeOf}. */
+  readonly scope: string;
   readonly target: Target;
   readonly notes: Notes;
 }
@@ -191,6 +192,36 @@ const sameReasoning = (a: Block, b: Block): boolean =>
   b.type === 'reasoning' &&
   a.text === b.text &&
   a.sealed?.value === b.sealed?.value;
+
+/** Whose answers are recognised: those of one owner ('' without auth) by one provider. */
+export const scopeOf = (owner: string, { provider }: Target): string => `${owner}\0${provider}`;
+
+/** Characters that are used from either end of the text before an answer, since results can be megabytes. */
+const END_LENGTH = 300;
+
+/** The text of the two turns before index `at`, shortened to both ends of each. */
+export function textBefore(turns: readonly Turn[], at: number): string {
+  return `${ends(turns[at - 1])}\0${ends(turns[at - 2])}`;
+}
+
+function ends(turn: Turn | undefined): string {
+  const text = textOf(turn, true).trim();
+  return withoutSpace(
+    text.length <= 2 * END_LENGTH ? text : text.slice(0, END_LENGTH) + text.slice(-END_LENGTH),
+  );
+}
+
+/** The text of a turn; with `results`, also the text of tool results. */
+function textOf(turn: Turn | undefined, results = false): string {
+  let text = '';
+  for (const block of turn?.blocks ?? []) {
+    if (block.type === 'text') text += block.text;
+    else if (results && block.type === 'tool-result') {
+      for (const part of block.content) if (part.type === 'text') text += part.text;
+    }
+  }
+  return text;
+}
 
 /** The keys by which an answer is looked up; undefined: it is not. */
 function keysOf(

@@ -19,7 +19,7 @@ import {
   renderHits,
   type Sources,
 } from './citations/sources.ts';
-import { callKey, type HopEntry, type HopLedger, textKeys, textOf } from './hop-ledger.ts';
+import { answerKeys, type HopEntry, type HopLedger, textOf } from './hop-ledger.ts';
 import { type Declared, isNative } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
 import { isShownId } from './shown-calls.ts';
@@ -111,10 +111,7 @@ function keysOf(run: readonly Turn[], before: Turn | undefined, owner: string): 
       if (block.type === 'tool-call') (block.by === 'client' ? clientIds : shownIds).push(block.id);
     }
   }
-  const textBefore = textOf(before);
-  const ids = [...clientIds, ...shownIds].map((id) => callKey(owner, id, text, textBefore));
-  const keys = clientIds.length > 0 ? ids : [...ids, ...textKeys(owner, text, textBefore)];
-  return { keys, clientIds };
+  return { keys: answerKeys(owner, { clientIds, shownIds, text }, before), clientIds };
 }
 
 function findEntry(

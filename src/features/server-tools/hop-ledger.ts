@@ -1,11 +1,6 @@
 /** The hop ledger: the hops of an answer that the client never saw, stored for the client's next request. */
 
-import {
-  isRandom,
-  keyHash,
-  MIN_DISTINCTIVE,
-  withoutSpace,
-} from '../../conversation/session/answer-keys.ts';
+import { callKey, textKeys, withoutSpace } from '../../conversation/session/answer-keys.ts';
 import type { Turn } from '../../conversation/types.ts';
 import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
 import type { Entries, RoomKind } from '../../state/key-value/room.ts';
@@ -50,26 +45,25 @@ export const TURNS: RoomKind<HopEntry> = {
   memory: { entries: 1000, bytes: Number.POSITIVE_INFINITY },
 };
 
-/**
- * The key of a call that the client saw, its own or a shown one. Some vendors number their calls
- * (`call_0`, `functions.Bash:0`): such an id identifies a call only together with the text around it.
- * @param text the visible text of the answer
- * @param textBefore the text of the turn before it
- */
-export function callKey(owner: string, id: string, text: string, textBefore: string): string {
-  const context = isRandom(id) ? '' : `\0${withoutSpace(text)}\0${withoutSpace(textBefore)}`;
-  return keyHash(`call\0${owner}\0${id}${context}`);
+/** What the client saw of an answer. */
+interface SeenAnswer {
+  /** Ids of the client's own calls. */
+  readonly clientIds: readonly string[];
+  /** Ids of the calls that it was shown. */
+  readonly shownIds: readonly string[];
+  readonly text: string;
 }
 
-/**
- * The keys of an answer by its visible text. A short one ("Done.") is recognised only together with the
- * text before it; a long one also by itself, since clients edit earlier turns.
- */
-export function textKeys(owner: string, text: string, textBefore: string): readonly string[] {
-  const bare = withoutSpace(text);
-  if (bare === '') return [];
-  const exact = keyHash(`said\0${owner}\0${bare}\0${withoutSpace(textBefore)}`);
-  return bare.length < MIN_DISTINCTIVE ? [exact] : [exact, keyHash(`said\0${owner}\0${bare}`)];
+/** The keys of an answer, in the order in which they are looked up. */
+export function answerKeys(
+  owner: string,
+  { clientIds, shownIds, text }: SeenAnswer,
+  turnBefore: Turn | undefined,
+): readonly string[] {
+  const before = () => withoutSpace(textOf(turnBefore));
+  const around = () => `${withoutSpace(text)}\0${before()}`;
+  const byCall = [...clientIds, ...shownIds].map((id) => callKey(owner, id, around));
+  return clientIds.length > 0 ? byCall : [...byCall, ...textKeys(owner, text, before)];
 }
 
 /** The text of a turn, tool results included. */

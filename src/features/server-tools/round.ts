@@ -11,7 +11,7 @@ import type {
   Turn,
 } from '../../conversation/types.ts';
 import { tryParse } from '../../lib/json/json.ts';
-import { callKey, textKeys, textOf } from './hop-ledger.ts';
+import { answerKeys } from './hop-ledger.ts';
 import { type FinishedCall, runCalls, type ServerCall } from './run-calls.ts';
 import type { Session } from './session.ts';
 import { newShownId, shownCallEvents, shownResultEvents } from './shown-calls.ts';
@@ -179,18 +179,12 @@ export function nextConversation(session: Session, base: Conversation): Conversa
 export function storeAnswer(session: Session): void {
   const { base, addedTurns, options } = session;
   if (base === undefined || addedTurns.length === 0) return;
-  const { owner } = options;
-  const { clientText, clientCallIds } = session;
-  const textBefore = textOf(base.turns.at(-1));
-  const byCall = [...clientCallIds, ...session.shownCallIds].map((id) =>
-    callKey(owner, id, clientText, textBefore),
-  );
-  const byText = clientCallIds.length > 0 ? [] : textKeys(owner, clientText, textBefore);
-  const keys = [...byCall, ...byText];
+  const { clientText: text, clientCallIds: clientIds, shownCallIds: shownIds } = session;
+  const keys = answerKeys(options.owner, { clientIds, shownIds, text }, base.turns.at(-1));
   if (keys.length === 0) return;
   options.ledger.put(keys, {
     turns: addedTurns,
     sources: session.sources.all,
-    clientCalls: clientCallIds,
+    clientCalls: clientIds,
   });
 }

@@ -4,7 +4,8 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { callKey, HOPS, type HopLedger } from '../../../src/features/server-tools/hop-ledger.ts';
+import { callKey } from '../../../src/conversation/session/answer-keys.ts';
+import { HOPS, type HopLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { memoryRoom } from '../../support/entries.ts';
 import { exchange, expectLegal, fakeSearch, fakeTool, target } from './script.ts';
@@ -171,7 +172,7 @@ describe('a turn with server calls and client calls', () => {
       hops: [{ say: [search('s1'), bash('')] }],
     });
     const id = /"id":"(call_[0-9a-f]{24})"/.exec(response.sse)?.[1];
-    expect(ledger.find([callKey('', id ?? '', '', '')])?.clientCalls).toEqual([id!]);
+    expect(ledger.find([callKey('', id ?? '', () => '')])?.clientCalls).toEqual([id!]);
   });
 });
 
