@@ -9,7 +9,7 @@ import {
   tryParse,
 } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { wordSet } from '../lib/text/word-set.ts';
+import { wordSet } from '../lib/text/words.ts';
 import { type GatewayError, invalid } from './errors.ts';
 
 export type Members = ReadonlyMap<string, Member> & { readonly repeated?: string | undefined };

@@ -25,7 +25,6 @@ export function* cacheMarksOf(blocks: readonly Block[]): Generator<CacheMark> {
   }
 }
 
-/** All marks of a conversation: tools, instructions, turns. */
 export function* cacheMarks({ tools, system, turns }: Conversation): Generator<CacheMark> {
   for (const tool of tools) {
     const mark = cacheMarkOf(tool);

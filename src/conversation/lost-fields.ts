@@ -1,7 +1,7 @@
 /** Adds notes for fields of one protocol that the target's protocol has no field for. */
 
 import { isObject } from '../lib/json/json.ts';
-import { wordSet } from '../lib/text/word-set.ts';
+import { wordSet } from '../lib/text/words.ts';
 import type { Notes } from './notes.ts';
 import type { FunctionTool, Settings, Turn } from './types.ts';
 

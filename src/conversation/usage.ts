@@ -44,7 +44,6 @@ export function totalOutput(usage: Usage): number {
 /** The average of JSON in vendors' tokenizers; for estimates where nothing has been counted. */
 export const BYTES_PER_TOKEN = 4;
 
-/** Estimates the tokens of a body from its bytes. */
 export const estimatedTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN);
 
 const DIGITS = /^\d{1,15}$/;

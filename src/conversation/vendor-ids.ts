@@ -6,7 +6,7 @@
 import { asBuffer, containsAny, needles } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { wordSet } from '../lib/text/word-set.ts';
+import { wordSet } from '../lib/text/words.ts';
 import { GatewayError } from './errors.ts';
 import type { Conversation } from './types.ts';
 

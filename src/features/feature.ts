@@ -12,7 +12,6 @@ import type { Prefetch } from '../state/key-value/room.ts';
 
 export interface FeatureContext {
   readonly target: Target;
-  /** The protocol that the client speaks. */
   readonly client: ProtocolName;
   readonly notes: Notes;
   /** 1 for the client's own request, 2 and more for the hops that follow it. */

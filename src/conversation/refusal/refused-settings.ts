@@ -1,11 +1,11 @@
 /** Reads from a vendor's error which setting it refuses and what it takes instead: an output cap, efforts, sampling, tool choices. */
 
+import { wordSet } from '../../lib/text/words.ts';
 import type { GatewayError } from '../errors.ts';
 import { EFFORTS, type Effort } from '../models/efforts.ts';
 import type { Profile } from '../target.ts';
 import type { FieldPath } from './refused-fields.ts';
 
-/** What a refusal of a setting teaches. */
 export interface SettingRefusal {
   readonly kind: 'setting';
   /** Which one: each is mended once for a request. */
@@ -231,24 +231,14 @@ function camelCase(name: string): string {
 }
 
 const REASONING: Setting = { facts: { reasoningParam: 'none' } };
+const REASONING_NAMES = wordSet(`
+  reasoningeffort reasoning.effort reasoning.enabled enablethinking thinkingbudget thinkingconfig
+  thinkinglevel thinking.type thinking.budgettokens includereasoning`);
 const STOPS: Setting = { facts: { maxStops: 0 } };
 
 /** Settings that may be left out, by their name without separators. */
 const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
-  ...[
-    'reasoningeffort',
-    'reasoning.effort',
-    'reasoning.enabled',
-    'enablethinking',
-    'thinkingbudget',
-  ].map((name) => [name, REASONING] as const),
-  ...[
-    'thinkingconfig',
-    'thinkinglevel',
-    'thinking.type',
-    'thinking.budgettokens',
-    'includereasoning',
-  ].map((name) => [name, REASONING] as const),
+  ...Array.from(REASONING_NAMES, (name) => [name, REASONING] as const),
   ['reasoning', { ...REASONING, word: true }],
   ['thinking', { ...REASONING, word: true }],
   ['think', { ...REASONING, word: true }],

@@ -28,7 +28,6 @@ const COMPLETE: ReadonlySet<FinishReason> = new Set(['stop', 'stop-sequence', 'l
  */
 export function capture(options: CaptureOptions): Feature {
   const began = preciseNow();
-  /** Texts of the earlier hops. */
   let earlierTexts: readonly string[] = [];
   return {
     name: 'memory-capture',

@@ -55,6 +55,5 @@ export function textsOf(locale: Locale, ...over: readonly (Partial<Texts> | unde
   return Object.assign({}, TEXTS[locale], ...over);
 }
 
-/** `recall_limit` with its number. */
 export const limitText = (texts: Texts, max: number): string =>
   texts.recall_limit.replaceAll('{max}', String(max));

@@ -13,8 +13,9 @@ import { prefixedId } from '../../lib/text/ids.ts';
 import type { Interceptor } from '../feature.ts';
 import type { RecoveredCall } from './build-calls.ts';
 import { callKey, NativeCalls, type NativeOutput, type NativeRules } from './native-calls.ts';
-import type { Channel, Leak } from './scan/call-run.ts';
+import type { Leak } from './scan/call-run.ts';
 import type { ScanRules, ScanVerdict } from './scan/openings.ts';
+import type { Channel } from './scan/text-out.ts';
 import { TextScanner } from './scan/text-scanner.ts';
 
 export interface InterceptRules {

@@ -38,7 +38,6 @@ export const DEFAULT_IMPORTANCE = 0.5;
 /** Characters of a space's name, a source and a tag. */
 export const NAME_LENGTH = 200;
 const ID = /^mem_[0-9a-z]{1,64}$/;
-/** Whether it can be the id of an event. */
 export const isEventId = (id: string): boolean => ID.test(id);
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f]/;

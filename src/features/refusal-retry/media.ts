@@ -6,7 +6,6 @@ import type { Block, Conversation, MediaBlock } from '../../conversation/types.t
 import { imageHeader } from '../../lib/bytes/image-header.ts';
 import type { NoteStripped } from './thinking.ts';
 
-/** A media block and where it stands. */
 interface Found extends MediaPlace {
   readonly media: MediaBlock;
 }

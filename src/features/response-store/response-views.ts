@@ -1,4 +1,4 @@
-/** What `GET` gives of a stored response: pages of its input items, each with an id, and the response as a stream. */
+/** Pages of a stored response's input items, each with an id, and the response as a stream. */
 
 import { createHash } from 'node:crypto';
 import { invalid } from '../../conversation/errors.ts';

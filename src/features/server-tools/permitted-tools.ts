@@ -5,7 +5,7 @@ import type { Conversation, HostedTool, ProtocolName } from '../../conversation/
 import type { Policy } from '../../keys/principal.ts';
 import { isObject, type Json } from '../../lib/json/json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
-import { wordSet } from '../../lib/text/word-set.ts';
+import { wordSet } from '../../lib/text/words.ts';
 import type { ToolRegistry } from './registry.ts';
 import type { ServerTool } from './tool.ts';
 

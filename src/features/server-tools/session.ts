@@ -25,7 +25,6 @@ export interface ServerToolLimits {
 export interface ServerToolOptions {
   readonly registry: ToolRegistry;
   readonly ledger: HopLedger;
-  /** The protocol that the client speaks. */
   readonly client: ProtocolName;
   /** The owner of the request, '' without auth. No owner ever gets another's stored answers. */
   readonly owner: string;
@@ -36,7 +35,6 @@ export interface ServerToolOptions {
   readonly forced?: readonly ForcedCall[];
   /** The client's stream shows every run as a `tool-event`. */
   readonly events?: boolean;
-  /** Called for every tool that was run. */
   readonly onRun?: (run: ToolRun) => void;
   /** The credentials of the configuration, in every spelling: they are masked in results. */
   readonly secrets?: readonly string[];

@@ -35,7 +35,6 @@ export interface ToolContext {
   readonly wantsCitations?: boolean;
   /** The client's conversation, where it is at hand. Read only. */
   readonly conversation?: Conversation;
-  /** The protocol that the client speaks. */
   readonly client?: ProtocolName;
   /** The name of the gateway key, '' without auth. */
   readonly owner?: string;

@@ -4,7 +4,7 @@ import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { isSpace, valueBehindKey } from '../../lib/json/scan-values.ts';
-import { wordSet } from '../../lib/text/word-set.ts';
+import { wordSet } from '../../lib/text/words.ts';
 
 /**
  * Strings that occur in every body of the protocol that may need repair, with the quotes of keys and values.

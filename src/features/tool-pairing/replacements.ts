@@ -46,7 +46,6 @@ export function strayAsText(result: ToolResultBlock): readonly Block[] {
   return [{ type: 'text', text: `${head}: ${text}`.trimEnd() }, ...media];
 }
 
-/** A block of a result as text. */
 export function blockText(block: Block): string {
   switch (block.type) {
     case 'text':

@@ -1,7 +1,7 @@
 /** Recognises records of executed tools (`rcc.tool.v1` and similar) and reduces them to a short text. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
-import { wordSet } from '../../lib/text/word-set.ts';
+import { wordSet } from '../../lib/text/words.ts';
 
 /** The version mark of such records; also used to find their remains in text. */
 export const ENVELOPE_MARK = 'rcc.tool.v1';

@@ -37,7 +37,6 @@ export function imageKey(block: MediaBlock): string | undefined {
   return key;
 }
 
-/** The keys of all images of a history. */
 export const imageKeys = (turns: readonly Turn[]): readonly string[] => {
   const keysIn = (blocks: readonly Block[]): readonly string[] =>
     blocks.flatMap((block) => {

@@ -1,6 +1,7 @@
 /** Checks single blocks of a Messages history: type, fields, and the role of their message. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import type { Report } from '../../lint.ts';
 import { isKnownField } from '../request/known-fields.ts';
 
@@ -9,23 +10,11 @@ const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;
 
 /** Block types by the role of their message. The API knows no other types. */
 const USERS = new Set(['image', 'document', 'search_result', 'tool_result', 'container_upload']);
-const ASSISTANTS = new Set([
-  'thinking',
-  'redacted_thinking',
-  'tool_use',
-  'server_tool_use',
-  'mcp_tool_use',
-  'mcp_tool_result',
-  'mcp_tool_listing',
-  'web_search_tool_result',
-  'web_fetch_tool_result',
-  'code_execution_tool_result',
-  'bash_code_execution_tool_result',
-  'text_editor_code_execution_tool_result',
-  'tool_search_tool_result',
-  'advisor_tool_result',
-  'fallback',
-]);
+const ASSISTANTS = wordSet(`
+  thinking redacted_thinking tool_use server_tool_use mcp_tool_use mcp_tool_result
+  mcp_tool_listing web_search_tool_result web_fetch_tool_result code_execution_tool_result
+  bash_code_execution_tool_result text_editor_code_execution_tool_result tool_search_tool_result
+  advisor_tool_result fallback`);
 const EITHER = new Set(['text', 'compaction', 'tool_addition', 'tool_removal']);
 const NESTED = ['document', 'image', 'search_result', 'text', 'tool_reference'];
 

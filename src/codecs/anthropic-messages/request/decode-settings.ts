@@ -8,27 +8,13 @@ import type {
   ToolChoice,
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import { number, ownWire, text } from '../wire.ts';
 
 /** Top-level keys that are decoded; all others go to `settings.rest`. */
-const KNOWN = new Set([
-  'model',
-  'messages',
-  'system',
-  'tools',
-  'max_tokens',
-  'stream',
-  'temperature',
-  'top_p',
-  'top_k',
-  'stop_sequences',
-  'tool_choice',
-  'thinking',
-  'output_config',
-  'output_format',
-  'metadata',
-  'service_tier',
-]);
+const KNOWN = wordSet(`
+  model messages system tools max_tokens stream temperature top_p top_k stop_sequences
+  tool_choice thinking output_config output_format metadata service_tier`);
 
 /** The object without undefined members. */
 function present<T extends object>(value: T): T {

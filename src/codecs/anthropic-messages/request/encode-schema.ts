@@ -9,6 +9,7 @@ import {
 import { soundSchema } from '../../../conversation/tools/sound-schema.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 
 /**
  * The input schema of a tool: an object with properties at the root. Anthropic refuses anyOf, oneOf and allOf
@@ -40,18 +41,8 @@ const REFUSED = new Set([
   'not',
 ]);
 
-const FORMATS = new Set([
-  'date-time',
-  'time',
-  'date',
-  'duration',
-  'email',
-  'hostname',
-  'uri',
-  'ipv4',
-  'ipv6',
-  'uuid',
-]);
+const FORMATS = wordSet(`
+  date-time time date duration email hostname uri ipv4 ipv6 uuid`);
 
 /** Keywords whose value maps names to schemas. */
 const MAPS = new Set(['properties', '$defs', 'definitions', 'patternProperties']);

@@ -4,6 +4,7 @@ import { mapUnchanged } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 
 // @anthropic-ai/sdk 1.12: BetaMessageParam and BetaContentBlockParam, without `type` and `cache_control`.
 const CALL = ['id', 'input', 'name', 'caller'];
@@ -37,35 +38,10 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Fields that streams, other protocols and clients leave in histories. None of them is a field of this API. */
-const LEFTOVERS = new Set([
-  'annotations',
-  'audio',
-  'created',
-  'created_at',
-  'delta',
-  'finish_reason',
-  'function_call',
-  'id',
-  'index',
-  'logprobs',
-  'model',
-  'name',
-  'object',
-  'partial_json',
-  'reasoning',
-  'reasoning_content',
-  'reasoning_details',
-  'refusal',
-  'status',
-  'stop_reason',
-  'stop_sequence',
-  'thinking_signature',
-  'timestamp',
-  'tool_call_id',
-  'tool_calls',
-  'usage',
-  'uuid',
-]);
+const LEFTOVERS = wordSet(`
+  annotations audio created created_at delta finish_reason function_call id index logprobs model
+  name object partial_json reasoning reasoning_content reasoning_details refusal status
+  stop_reason stop_sequence thinking_signature timestamp tool_call_id tool_calls usage uuid`);
 
 /** Does the API know this field of a block of this type? All fields of unlisted types count as known. */
 export function isKnownField(type: string, key: string): boolean {

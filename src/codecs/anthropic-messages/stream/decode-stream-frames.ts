@@ -3,6 +3,7 @@
 import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../../lib/json/json.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { replyRest } from '../reply/decode-reply.ts';
 import { decodeFinish, decodeStopDetails } from '../reply/finish-reason.ts';
@@ -71,15 +72,9 @@ export function withoutType({ type: _, ...rest }: JsonObject): JsonObject {
   return rest;
 }
 
-const COUNTS = new Set([
-  'input_tokens',
-  'output_tokens',
-  'cache_creation_input_tokens',
-  'cache_read_input_tokens',
-  'cache_creation',
-  'output_tokens_details',
-  'server_tool_use',
-]);
+const COUNTS = wordSet(`
+  input_tokens output_tokens cache_creation_input_tokens cache_read_input_tokens cache_creation
+  output_tokens_details server_tool_use`);
 
 /**
  * The other fields of a message_delta (container, context_management, usage iterations, …), for clients of the

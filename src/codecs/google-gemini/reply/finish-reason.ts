@@ -4,6 +4,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { FinishDetails, FinishEvent, FinishReason } from '../../../conversation/events.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import { compact, field, object, PROTOCOL, text } from '../wire.ts';
 
 /** https://ai.google.dev/api/generate-content#FinishReason */
@@ -24,14 +25,9 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 };
 
 /** Reasons that report a failure of the model: another try may succeed. */
-const FAILURES: ReadonlySet<string> = new Set([
-  'MALFORMED_FUNCTION_CALL',
-  'UNEXPECTED_TOOL_CALL',
-  'TOO_MANY_TOOL_CALLS',
-  'MALFORMED_RESPONSE',
-  'OTHER',
-  'IMAGE_OTHER',
-]);
+const FAILURES = wordSet(`
+  MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE OTHER
+  IMAGE_OTHER`);
 
 /** The error that a finish reason reports; undefined for others. */
 export function finishFailure(reason: string, message?: string): GatewayError | undefined {

@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import { list, object, text } from '../wire.ts';
 
 /** No schema that a vendor takes is deeper; a deeper part is left open. */
@@ -18,14 +19,8 @@ const OWN_KEYS: Readonly<Record<string, string>> = {
   property_ordering: 'propertyOrdering',
 };
 /** Counts, which proto3 JSON writes as strings. */
-const COUNTS = new Set([
-  'maxItems',
-  'minItems',
-  'maxLength',
-  'minLength',
-  'maxProperties',
-  'minProperties',
-]);
+const COUNTS = wordSet(`
+  maxItems minItems maxLength minLength maxProperties minProperties`);
 /** Members of Google's schemas without a meaning in JSON Schema. */
 const NO_KEYWORDS = new Set(['nullable', 'propertyOrdering', 'example']);
 
@@ -75,21 +70,9 @@ const sub = (value: Json, depth: number): Json =>
   isObject(value) ? jsonSchemaOf(value, depth + 1) : value;
 
 /** Keywords of Google's `Schema`, without those that are handled one by one. */
-const KEPT = new Set([
-  'title',
-  'description',
-  'minItems',
-  'maxItems',
-  'minimum',
-  'maximum',
-  'minLength',
-  'maxLength',
-  'minProperties',
-  'maxProperties',
-  'pattern',
-  'default',
-  'propertyOrdering',
-]);
+const KEPT = wordSet(`
+  title description minItems maxItems minimum maximum minLength maxLength minProperties
+  maxProperties pattern default propertyOrdering`);
 const FORMATS: Readonly<Record<string, readonly string[]>> = {
   string: ['enum', 'date-time'],
   number: ['float', 'double'],

@@ -2,19 +2,12 @@
 
 import { isObject } from '../../../lib/json/json.ts';
 import { JsonTemplate } from '../../../lib/json/json-template.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import { list, object } from '../wire.ts';
 
 /** Members whose value is ignored. All others must be empty in a chunk that is learned. */
-const CHUNK_NOISE: ReadonlySet<string> = new Set([
-  'id',
-  'created',
-  'model',
-  'system_fingerprint',
-  'service_tier',
-  'provider',
-  'obfuscation',
-  'p',
-]);
+const CHUNK_NOISE = wordSet(`
+  id created model system_fingerprint service_tier provider obfuscation p`);
 const CHUNK_OBJECT = 'chat.completion.chunk';
 
 export const textTemplate = (): JsonTemplate =>

@@ -4,8 +4,7 @@ import type { LeakBlock } from '../block/block.ts';
 import { buildCalls, type RecoveredCall } from '../build-calls.ts';
 import type { CodeMask } from './code-mask.ts';
 import type { ScanRules } from './openings.ts';
-
-export type Channel = 'text' | 'reasoning';
+import type { Channel } from './text-out.ts';
 
 export interface Leak {
   readonly family: string;
@@ -121,16 +120,6 @@ export function leftInText(leak: Leak, why?: Leak['why']): Leak {
 /** Is the leak a complete call of any tool, known or unknown? */
 export const isCall = ({ calls, unknown, truncated }: Leak): boolean =>
   calls.length > 0 || (unknown !== undefined && !truncated);
-
-/** Is there only white space from `from` to `end`? */
-export function isBlank(text: string, from: number, end: number): boolean {
-  for (let at = from; at < end; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x20 || (code >= 0x09 && code <= 0x0d)) continue;
-    if (code < 0xa0 || text[at]!.trim() !== '') return false;
-  }
-  return true;
-}
 
 /** `unreadable`: it may be a call, but reading it would cost too much. */
 export function leakIn(

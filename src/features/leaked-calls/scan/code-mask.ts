@@ -40,7 +40,6 @@ enum Lead {
   Marker,
   /** A row of a table. */
   Row,
-  /** Words. */
   Words,
 }
 
@@ -220,7 +219,6 @@ export class CodeMask {
     this.#lead = Lead.Words;
   }
 
-  /** The rest of the line is quoted. */
   quoteLine(): void {
     this.#blockQuote = true;
   }

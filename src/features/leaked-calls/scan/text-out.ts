@@ -1,6 +1,6 @@
 /** Output text of one block: text that waits, and segments that replace what came. */
 
-import { type Channel, isBlank } from './call-run.ts';
+export type Channel = 'text' | 'reasoning';
 
 /** Text that replaces held text. */
 export interface TextSegment {
@@ -10,6 +10,16 @@ export interface TextSegment {
 
 /** Longer text does not wait because of its trailing white space. */
 const MAX_SPACE = 1000;
+
+/** Is there only white space from `from` to `end`? */
+export function isBlank(text: string, from: number, end: number): boolean {
+  for (let at = from; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x20 || (code >= 0x09 && code <= 0x0d)) continue;
+    if (code < 0xa0 || text[at]!.trim() !== '') return false;
+  }
+  return true;
+}
 
 /** Does the text end in white space that has to wait for what follows? */
 export function endsInSpace(text: string): boolean {

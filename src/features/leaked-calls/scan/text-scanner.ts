@@ -4,8 +4,6 @@ import { type BlockState, LeakBlock, type Opener } from '../block/block.ts';
 import type { Lexeme } from '../block/lex.ts';
 import {
   CallRun,
-  type Channel,
-  isBlank,
   isCall,
   type Leak,
   leakIn,
@@ -25,7 +23,7 @@ import {
   type ScanVerdict,
   standsAmongWords,
 } from './openings.ts';
-import { endsInSpace, TextOut, type TextSegment } from './text-out.ts';
+import { type Channel, endsInSpace, isBlank, TextOut, type TextSegment } from './text-out.ts';
 
 /** A reply with more false starts is about markup, so the search stops. */
 const MAX_FAILURES = 64;

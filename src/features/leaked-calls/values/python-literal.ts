@@ -158,7 +158,6 @@ export class LiteralReader {
   }
 }
 
-/** The value of a Python literal; undefined if the text is none. */
 export function pythonLiteral(text: string): Json | undefined {
   return readWhole(new LiteralReader(text), (reader) => reader.value());
 }

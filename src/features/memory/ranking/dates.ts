@@ -67,7 +67,6 @@ function chineseNumber(said: string): number {
 const optional = (said: string | undefined, read: (said: string) => number = Number) =>
   said === undefined ? undefined : read(said);
 const ago = (days: number, length = 1): DayRange => ({ from: -days, to: -days + length });
-/** Days since Monday. */
 const sinceMonday = ({ weekday }: Calendar): number => (weekday + 6) % 7;
 const weekBefore = (today: Calendar, weeks: number): DayRange => {
   const from = -sinceMonday(today) - 7 * weeks;

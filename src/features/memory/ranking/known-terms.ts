@@ -1,7 +1,7 @@
 /** Which terms of a question a space knows, in which forms, and how many of its events hold them. */
 
 import { stem } from '../../../lib/text/stem.ts';
-import { wordSet } from '../../../lib/text/word-set.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import type { Question } from './question.ts';
 import { isSingleCharacter } from './terms.ts';
 

@@ -1,7 +1,7 @@
 /** Questions in languages other than English and Chinese: their empty words, and other forms of their words by usual endings. */
 
 import { stem } from '../../../lib/text/stem.ts';
-import { wordSet } from '../../../lib/text/word-set.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import { folded, plainWords, STOP_WORDS } from './terms.ts';
 
 /** Words and endings are as the index holds them, without accents: ё is е, й is и. */

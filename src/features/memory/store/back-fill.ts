@@ -4,6 +4,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import type { VectorsStatus } from '../backend.ts';
 import type { Embedder } from './embedder.ts';
+import type { EventWithoutVector, Vectors } from './vectors.ts';
 
 export interface BackFill {
   /** Starts a pass, since there may be events without a vector. */
@@ -12,30 +13,9 @@ export interface BackFill {
   close(): Promise<void>;
 }
 
-export interface EventWithoutVector {
-  readonly row: number;
-  readonly text: string;
-  readonly source: string;
-}
-
-export interface NextEvents {
-  readonly events: readonly EventWithoutVector[];
-  /** The row up to which nothing is left once these have their vectors. */
-  readonly behind: number;
-  /** Milliseconds after which to look again, and from where on, since others work on some events. */
-  readonly again?: { readonly after: number; readonly behind: number };
-}
-
-/** The events that still need vectors. */
-export interface BackFillWork {
-  /** Leases the next events after a row. */
-  next(model: string, behind: number, count: number): Promise<NextEvents>;
-  /** Stores vectors by row; undefined: the model gave none. Rows that no longer exist are skipped. */
-  put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void>;
-}
-
 export interface BackFillOptions {
-  readonly work: BackFillWork;
+  /** The events that still need vectors. */
+  readonly work: Pick<Vectors, 'next' | 'put'>;
   readonly embedder: Embedder;
   /** Called for a failure; the batch is tried again later. */
   readonly onFailure: (thrown: unknown) => void;
@@ -45,7 +25,6 @@ export interface BackFillOptions {
 }
 
 const BATCH = 32;
-export const LEASE_MS = 60_000;
 const MAX_PAUSE = 600_000;
 /** Statuses for texts that the endpoint will never accept. */
 const REFUSED = new Set([400, 413, 422]);

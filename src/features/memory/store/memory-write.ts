@@ -11,9 +11,10 @@ import {
   shareIsFull,
   spaceIsFull,
 } from '../event.ts';
-import { CLOCK_NOW } from './database-clock.ts';
-import type { MemoryStore } from './memory-store.ts';
-import type { ReadEvent, StoredEvent } from './sealed-events.ts';
+import { CLOCK_NOW, type DatabaseClock } from './database-clock.ts';
+import type { SqlForms } from './schema.ts';
+import type { ReadEvent, SealedEvents, StoredEvent } from './sealed-events.ts';
+import type { TermsIndex } from './terms-index.ts';
 
 export type WriteKind = 'capture' | 'add' | 'change';
 export type WriteOutcome = 'stored' | 'duplicate' | 'full' | 'erased';
@@ -26,6 +27,17 @@ export interface Group {
   readonly owner: string | undefined;
   readonly turn: EventTurn | undefined;
   readonly events: readonly StoredEvent[];
+}
+
+/** The tables that are written, as their store has them. */
+interface WrittenTables {
+  readonly forms: SqlForms;
+  readonly sealed: SealedEvents;
+  readonly terms: TermsIndex;
+  /** Undefined: a file, whose clock is that of this process. */
+  readonly clock: DatabaseClock | undefined;
+  readonly limits: MemoryLimits;
+  readonly dedupeMs: number;
 }
 
 interface SpaceRow {
@@ -54,7 +66,7 @@ const addTo = (sums: Map<string, number>, name: string, amount: number) =>
 export class MemoryWrite {
   /** For further statements of the same transaction. */
   readonly inside: SqlStatements;
-  readonly #tables: MemoryStore;
+  readonly #tables: WrittenTables;
   readonly #spaces = new Map<string, SpaceRow>();
   /** Bytes of all texts of all spaces without what this transaction changed, and what it changed. */
   #total = 0;
@@ -62,7 +74,7 @@ export class MemoryWrite {
   /** Bytes of texts by owner. */
   #shares = new Map<string, number>();
 
-  constructor(inside: SqlStatements, tables: MemoryStore) {
+  constructor(inside: SqlStatements, tables: WrittenTables) {
     this.inside = inside;
     this.#tables = tables;
   }
@@ -277,7 +289,6 @@ export class MemoryWrite {
     return sum('bytes');
   }
 
-  /** Removes events of a space by their rows. */
   async remove(space: number, rows: readonly number[]): Promise<void> {
     await this.#tables.terms.remove(this.inside, rows);
     await this.removeRows(space, rows);

@@ -3,7 +3,6 @@
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { rowPlaceholders, type SqlStatements, type SqlValue } from '../../../state/sql/sql.ts';
 import type { Nearest } from '../ranking/rank.ts';
-import { type BackFillWork, LEASE_MS, type NextEvents } from './back-fill.ts';
 import type { MemoryStore } from './memory-store.ts';
 import { cosine, fewestDifferences, quantized, signs, signWords } from './vector-math.ts';
 
@@ -60,7 +59,23 @@ export async function putVectors(
   await inside.query(`DELETE FROM hopgate.memory_claims WHERE ${isOne}`, rows);
 }
 
-export class Vectors implements BackFillWork {
+export interface EventWithoutVector {
+  readonly row: number;
+  readonly text: string;
+  readonly source: string;
+}
+
+interface NextEvents {
+  readonly events: readonly EventWithoutVector[];
+  /** The row up to which nothing is left once these have their vectors. */
+  readonly behind: number;
+  /** Milliseconds after which to look again, and from where on, since others work on some events. */
+  readonly again?: { readonly after: number; readonly behind: number };
+}
+
+const LEASE_MS = 60_000;
+
+export class Vectors {
   readonly #store: MemoryStore;
   readonly #cache = new SignCache();
   /** The id of each space when it was read last. */
@@ -97,13 +112,13 @@ export class Vectors implements BackFillWork {
     return { space: id, nearest: nearest(stored, query, count) };
   }
 
-  /** Drops what is cached of a space. */
   drop(space: string): void {
     const id = this.#spaces.get(space);
     this.#spaces.delete(space);
     if (id !== undefined) this.#cache.drop((key) => key.startsWith(`${id} `));
   }
 
+  /** Stores vectors by row; undefined: the model gave none. Rows that no longer exist are skipped. */
   async put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void> {
     const { db, forms } = this.#store;
     const names = await db.query<{ name: string }>(
@@ -128,6 +143,7 @@ export class Vectors implements BackFillWork {
     );
   }
 
+  /** Leases the next events after a row. */
   async next(model: string, behind: number, count: number): Promise<NextEvents> {
     for (let from = behind; ; ) {
       const { events, reached, more, others } = await this.#claim(model, from, count);

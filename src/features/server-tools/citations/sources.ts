@@ -3,7 +3,6 @@
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { CitableSource } from '../tool.ts';
 
-/** A source with its number for the model. */
 export interface NumberedSource extends CitableSource {
   readonly n: number;
 }

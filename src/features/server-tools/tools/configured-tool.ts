@@ -1,4 +1,4 @@
-/** What services share that the operator has named: when their tools are offered, their credentials, and their redirects. */
+/** Services that the operator has named: when their tools are offered, their credentials, and their redirects. */
 
 import { type ServerTool, ToolError } from '../tool.ts';
 

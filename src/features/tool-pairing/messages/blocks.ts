@@ -3,7 +3,7 @@
 import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { wordSet } from '../../../lib/text/word-set.ts';
+import { wordSet } from '../../../lib/text/words.ts';
 import { isBlank, legalName } from '../replacements.ts';
 import type { Repair, RepairCounts } from '../rules.ts';
 import { sealHolds } from './thinking.ts';

@@ -10,7 +10,6 @@ import type { CallTable, IndexedCall, IndexedResult } from './index-calls.ts';
 import { isAside, RUNS_A_STEP, type TurnRun } from './runs.ts';
 import { newTurn } from './split-roles.ts';
 
-/** The input of one write-back. */
 export interface WriteBackPlan {
   readonly turns: readonly Turn[];
   readonly runs: readonly TurnRun[];

@@ -4,7 +4,7 @@ import { readUpTo } from '../../../../lib/http/read-up-to.ts';
 import { retryHint } from '../../../../lib/http/safe-fetch.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../../lib/json/json.ts';
 import { violation } from '../../../../lib/json/json-schema.ts';
-import { wordSet } from '../../../../lib/text/word-set.ts';
+import { wordSet } from '../../../../lib/text/words.ts';
 import {
   failedOutcome,
   OUTCOME_UNKNOWN,
@@ -210,7 +210,6 @@ const PLACEHOLDER = /\{(\+?)([^{}]*)\}/g;
 const invalidArguments = (message: string) =>
   new ToolError(message, { code: 'invalid_tool_input' });
 
-/** Property schemas by name. */
 function propertiesOf(schema: JsonObject): Readonly<Record<string, JsonObject>> {
   if (!isObject(schema.properties)) return {};
   return Object.fromEntries(

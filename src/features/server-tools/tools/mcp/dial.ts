@@ -34,7 +34,6 @@ export interface McpSession {
 export interface McpListeners {
   /** The session is over, from either side. */
   onClose(): void;
-  /** The server's list of tools has changed. */
   onToolsChanged(): void;
   /** The server's list contains an entry that is not a valid tool. */
   onToolSkipped(tool: string, why: string): void;

@@ -1,7 +1,7 @@
 /** Splits HTML into tags and text, in linear time; and what elements mean for the text of a page. */
 
 import { readEntities } from '../../../../lib/http/html-entities.ts';
-import { wordSet } from '../../../../lib/text/word-set.ts';
+import { wordSet } from '../../../../lib/text/words.ts';
 
 export type Attributes = ReadonlyMap<string, string>;
 
@@ -48,7 +48,6 @@ export class HtmlTokens {
     return this.#at;
   }
 
-  /** The next token; undefined at the end. */
   next(): HtmlToken | undefined {
     while (this.#at < this.#html.length) {
       TAG_HERE.lastIndex = this.#at;

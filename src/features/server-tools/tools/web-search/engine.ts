@@ -125,7 +125,6 @@ export function withSites({
   return [query, group, ...refused].filter((part) => part !== '').join(' ');
 }
 
-/** The error for a status with which an engine refused. */
 export function refusalError(engine: HttpEngine, status: number, hasKey: boolean): ToolError {
   const { type } = engine;
   if (status === 429 || status === 432 || status === 202) {
