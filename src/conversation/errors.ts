@@ -1,42 +1,29 @@
 /** The error type of the whole gateway. Each codec writes it in its protocol. */
 
-export type ErrorKind =
-  | 'invalid_request'
-  | 'authentication'
-  | 'permission'
-  | 'not_found'
-  | 'too_large'
-  | 'context_overflow'
-  | 'rate_limit'
-  | 'quota'
-  | 'billing'
-  /** A budget of this gateway is used up. The vendor's are quota and billing. */
-  | 'budget'
-  | 'overloaded'
-  | 'timeout'
-  | 'conflict'
-  | 'content_filter'
-  | 'upstream'
-  | 'internal';
-
-const STATUS: Readonly<Record<ErrorKind, number>> = {
+/** Kinds of errors, each with its usual status. */
+const STATUS = {
   invalid_request: 400,
   authentication: 401,
-  billing: 402,
   permission: 403,
   not_found: 404,
-  conflict: 409,
   too_large: 413,
   context_overflow: 400,
   rate_limit: 429,
   quota: 429,
+  billing: 402,
+  /** A budget of this gateway is used up. The vendor's are quota and billing. */
   budget: 429,
   overloaded: 503,
   timeout: 504,
+  conflict: 409,
   content_filter: 400,
   upstream: 502,
   internal: 500,
 };
+
+export type ErrorKind = keyof typeof STATUS;
+
+export const ERROR_KINDS = Object.keys(STATUS) as readonly ErrorKind[];
 
 export interface ErrorDetails {
   /** HTTP status; the kind's own when left out. */

@@ -1,5 +1,6 @@
 /** The facts of a vendor profile as the file may state them; a test checks that the keys are those of `Profile`. */
 
+import { ERROR_KINDS } from '../../conversation/errors.ts';
 import { EFFORTS } from '../../conversation/models/efforts.ts';
 import {
   flag as boolean,
@@ -20,24 +21,8 @@ const least = (minimum: number, description: string) => integer(description, min
 
 const TOOL_CHOICES = ['auto', 'none', 'required', 'tool'] as const;
 
-/** Meanings of an error, as the program names them. */
-const ERROR_KINDS = [
-  'invalid_request',
-  'authentication',
-  'permission',
-  'not_found',
-  'too_large',
-  'context_overflow',
-  'rate_limit',
-  'quota',
-  'billing',
-  'overloaded',
-  'timeout',
-  'conflict',
-  'content_filter',
-  'upstream',
-  'internal',
-] as const;
+/** What a vendor's error can mean: all but what only this gateway says. */
+const MEANINGS = ERROR_KINDS.filter((kind) => kind !== 'budget');
 
 const range = (description: string) =>
   closed(description, {
@@ -47,7 +32,7 @@ const range = (description: string) =>
 
 const meaning = (kind: string, description: string) =>
   closed(description, {
-    kind: choice(ERROR_KINDS, kind),
+    kind: choice(MEANINGS, kind),
     retryable: flag('Whether the same request can succeed a moment later.'),
   });
 
