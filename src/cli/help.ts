@@ -17,31 +17,7 @@ function optionUsage({ name, short, value }: NamedOption): string {
   return value === undefined ? dashes : `${dashes} ${value}`;
 }
 
-export interface HelpWords {
-  readonly title: string;
-  readonly about: string;
-  readonly noCommand: string;
-  readonly more: string;
-  readonly usage: string;
-  readonly commands: string;
-  readonly moreCommands: string;
-  readonly everyCommand: string;
-  readonly version: string;
-  readonly firstSteps: string;
-  readonly steps: readonly string[];
-  readonly arguments: string;
-  readonly options: string;
-  readonly oneOf: string;
-  readonly default: string;
-  /** Before, between and after details. */
-  readonly details: readonly string[];
-  readonly examples: string;
-  readonly exitCodes: string;
-  readonly wrongUsage: string;
-  readonly groups: Readonly<Record<CommandGroup, string>>;
-}
-
-const ENGLISH: HelpWords = {
+const ENGLISH = {
   title: 'one gateway between coding agents or chat apps and any LLM vendor',
   about:
     'Speaks OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Google Gemini on both sides. Without a configuration it uses the API keys of the environment.',
@@ -63,12 +39,15 @@ const ENGLISH: HelpWords = {
   options: 'Options',
   oneOf: 'one of ',
   default: 'default: ',
+  /** Before, between and after details. */
   details: [' (', '; ', ')'],
   examples: 'Examples',
   exitCodes: 'Exit codes',
   wrongUsage: 'wrong usage',
   groups: COMMAND_GROUPS,
 };
+
+export type HelpWords = typeof ENGLISH;
 
 const FIRST_STEPS = ['hopgate', 'hopgate init', 'hopgate setup claude', 'hopgate doctor'];
 
