@@ -4,7 +4,7 @@ import type { AwsClient } from 'aws4fetch';
 import type { ObjectsAddress } from '../../config/sections/engines.ts';
 import { readEntities } from '../../lib/http/html-entities.ts';
 import type { EngineFinding, EngineState, ObjectInfo, Objects } from './engine.ts';
-import { clockFinding, latencyFinding } from './findings.ts';
+import { clockFinding, finding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
 
 const PING_MS = 1000;
@@ -109,11 +109,8 @@ export class ObjectStore implements Objects {
       const where = `${bucket}/${prefix}`;
       return [
         same && listed
-          ? {
-              status: 'ok',
-              message: `objects in ${where} can be written, read, listed and removed`,
-            }
-          : { status: 'fail', message: `an object in ${where} was written and is not there` },
+          ? finding('ok', `objects in ${where} can be written, read, listed and removed`)
+          : finding('fail', `an object in ${where} was written and is not there`),
         ...(Number.isNaN(skew) ? [] : [clockFinding(skew, 1000)]),
         latencyFinding(times),
       ];

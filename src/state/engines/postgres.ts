@@ -12,7 +12,7 @@ import {
   type SqlTransaction,
   type SqlValue,
 } from './engine.ts';
-import { clockFinding, latencyFinding } from './findings.ts';
+import { clockFinding, finding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
 
 const CONNECT_MS = 2000;
@@ -121,15 +121,7 @@ export class PostgresDatabase implements Sql {
         return [
           versionFinding(facts!),
           rightsFinding(facts!),
-          ...(facts!.standby || facts!.readonly
-            ? [
-                {
-                  status: 'fail' as const,
-                  message: 'the server only reads',
-                  hint: 'Connect to the primary (target_session_attrs=read-write).',
-                },
-              ]
-            : []),
+          ...(facts!.standby || facts!.readonly ? [ONLY_READS] : []),
           clockFinding(skew, 0),
           latencyFinding(times),
         ];
@@ -337,21 +329,27 @@ const FACTS = `SELECT current_setting('server_version') AS version,
     THEN has_database_privilege(current_database(), 'CREATE')
     ELSE has_schema_privilege('hopgate', 'CREATE, USAGE') END AS rights`;
 
+const ONLY_READS = finding(
+  'fail',
+  'the server only reads',
+  'Connect to the primary (target_session_attrs=read-write).',
+);
+
 const OLDEST = 130_000;
 
 function versionFinding({ version, number }: Facts): EngineFinding {
   const message = `Postgres ${version}`;
   return number >= OLDEST
-    ? { status: 'ok', message }
-    : { status: 'fail', message, hint: 'Use Postgres 13 or newer.' };
+    ? finding('ok', message)
+    : finding('fail', message, 'Use Postgres 13 or newer.');
 }
 
 function rightsFinding({ rights }: Facts): EngineFinding {
   return rights
-    ? { status: 'ok', message: 'this user may make tables in the schema hopgate' }
-    : {
-        status: 'fail',
-        message: 'this user may not make tables in the schema hopgate',
-        hint: 'As an administrator: CREATE SCHEMA hopgate AUTHORIZATION <user>;',
-      };
+    ? finding('ok', 'this user may make tables in the schema hopgate')
+    : finding(
+        'fail',
+        'this user may not make tables in the schema hopgate',
+        'As an administrator: CREATE SCHEMA hopgate AUTHORIZATION <user>;',
+      );
 }

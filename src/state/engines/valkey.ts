@@ -5,7 +5,7 @@ import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'iovalkey';
 import type { CacheAddress } from '../../config/sections/engines.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import type { CacheEntry, EngineFinding, EngineState, KeyValue, Script } from './engine.ts';
-import { clockFinding, latencyFinding } from './findings.ts';
+import { clockFinding, finding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
 
 const CONNECT_MS = 1000;
@@ -289,8 +289,8 @@ export function versionFinding(facts: ReadonlyMap<string, string>): EngineFindin
   const version = valkey ?? facts.get('redis_version') ?? 'unknown';
   const message = `${valkey === undefined ? 'Redis' : 'Valkey'} ${version}`;
   return Number.parseInt(version, 10) >= OLDEST_MAJOR
-    ? { status: 'ok', message }
-    : { status: 'fail', message, hint: `Use Valkey, or Redis ${OLDEST_MAJOR} or newer.` };
+    ? finding('ok', message)
+    : finding('fail', message, `Use Valkey, or Redis ${OLDEST_MAJOR} or newer.`);
 }
 
 /** Redis adds which script it was, by its digest; of no use to anyone who reads it. */
@@ -316,14 +316,11 @@ export async function rightsFinding(client: Client): Promise<EngineFinding> {
   const key = `{hopgate}:doctor:${crypto.randomUUID()}`;
   try {
     await client.eval(WRITE, 1, key);
-    return { status: 'ok', message: 'scripts may read and write keys {hopgate}:*' };
+    return finding('ok', 'scripts may read and write keys {hopgate}:*');
   } catch (thrown) {
     const why = withoutPlace(thrown);
-    return {
-      status: 'fail',
-      message: `a script cannot write: ${why}`,
-      hint: REMEDIES[why.split(' ', 1)[0]!] ?? ALLOW,
-    };
+    const hint = REMEDIES[why.split(' ', 1)[0]!] ?? ALLOW;
+    return finding('fail', `a script cannot write: ${why}`, hint);
   }
 }
 
@@ -332,16 +329,12 @@ export function evictionFinding(facts: ReadonlyMap<string, string>): EngineFindi
   const message = `evicts by ${policy}`;
   const hint = 'Set maxmemory-policy to volatile-lru.';
   if (policy === 'noeviction') {
-    return { status: 'warn', message: `${message}: a full cache refuses writes`, hint };
+    return finding('warn', `${message}: a full cache refuses writes`, hint);
   }
   const keepsCounts = policy.startsWith('volatile-') && policy !== 'volatile-ttl';
   return keepsCounts
-    ? { status: 'ok', message }
-    : {
-        status: 'warn',
-        message: `${message}: counts of limits may vanish`,
-        hint,
-      };
+    ? finding('ok', message)
+    : finding('warn', `${message}: counts of limits may vanish`, hint);
 }
 
 /** When snapshots are made, '' for never; undefined: this user may not know. */
@@ -368,20 +361,19 @@ export function persistenceFinding(
   const failed = (name: string) => (facts.get(name) ?? 'ok') !== 'ok';
   const hasFile = facts.get('aof_enabled') === '1';
   if (hasFile && (failed('aof_last_write_status') || failed('aof_last_bgrewrite_status'))) {
-    return { status: 'warn', message: 'cannot write its append-only file', hint: LOOK };
+    return finding('warn', 'cannot write its append-only file', LOOK);
   }
   if (failed('rdb_last_bgsave_status')) {
-    return { status: 'warn', message: 'its last snapshot failed', hint: LOOK };
+    return finding('warn', 'its last snapshot failed', LOOK);
   }
-  if (hasFile) return { status: 'ok', message: 'keeps what it holds over a restart' };
+  if (hasFile) return finding('ok', 'keeps what it holds over a restart');
   if (rule === undefined) {
-    return { status: 'ok', message: 'has no append-only file: a restart may lose what is new' };
+    return finding('ok', 'has no append-only file: a restart may lose what is new');
   }
-  return {
-    status: 'ok',
-    message:
-      rule === ''
-        ? 'keeps nothing over a restart: limits then begin anew, and running sessions lose hidden state'
-        : 'keeps what it holds over a restart, up to its last snapshot',
-  };
+  return finding(
+    'ok',
+    rule === ''
+      ? 'keeps nothing over a restart: limits then begin anew, and running sessions lose hidden state'
+      : 'keeps what it holds over a restart, up to its last snapshot',
+  );
 }
