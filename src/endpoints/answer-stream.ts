@@ -23,6 +23,8 @@ export interface AnswerStreamOptions {
   readonly fail: (error: GatewayError) => string;
   /** Sees every chunk that comes. */
   readonly onRead: (chunk: Uint8Array) => void;
+  /** The body has come to its end. @throws GatewayError where that was its middle */
+  readonly checkEnd: () => void;
   /** Sees every chunk that is written. */
   readonly onChunk: (chunk: Uint8Array) => void;
   /** Aborts with the exchange. */
@@ -70,6 +72,7 @@ class AnswerStream implements ChunkSink, AbortGuard {
       if (this.#broken === undefined) await source.pipe(this);
       for (let i = 0; i < filters.length; i++) await this.#forward(filters[i]!.end(), i + 1);
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
+      if (!this.#over) this.#options.checkEnd();
     } catch (thrown) {
       if (this.#over) return;
       const error = cutBy(this.#options.signal) ?? asGatewayError(thrown);

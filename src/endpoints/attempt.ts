@@ -10,6 +10,7 @@ import { readRefusal } from '../gateway/read-refusal.ts';
 import { bodyAskingForUsage } from '../gateway/tries/asked-usage.ts';
 import { endFailedTry, endOf } from '../gateway/tries/try-account.ts';
 import type { FailedOutcome } from '../gateway/types.ts';
+import { withoutMembers } from '../lib/json/body-members.ts';
 import { Abort, type AbortGuard } from '../lib/loop/abort.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import type { HopRecording } from '../samples/recording.ts';
@@ -22,7 +23,7 @@ import { beginAnswer } from './begin-answer.ts';
 import { type Endpoint, whyNot } from './endpoint.ts';
 import { withoutMedia } from './media.ts';
 
-import type { AnswerOutcome, RunningEndpoint } from './types.ts';
+import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
 export async function attempt(
@@ -30,6 +31,7 @@ export async function attempt(
   routed: RoutedTarget,
   lease: Lease,
   number: number,
+  refusals: readonly GatewayError[] = [],
 ): Promise<AnswerOutcome | FailedOutcome> {
   const { exchange, endpoint, request, services, session, summary, secrets } = running;
   const { protocol } = exchange;
@@ -48,7 +50,7 @@ export async function attempt(
   let isSent = false;
   try {
     if (abort.aborted) throw departure(exchange.signal);
-    const { body, recorded: shown, hides } = await sentBody(running, target, notes);
+    const { body, recorded: shown, hides } = await sentBody(running, target, notes, refusals);
     call = await upstream.acquire(abort, lease, session);
     paid = await (request.beginTry === undefined
       ? running.account?.beginTry(startOf(running, target, call.key.label, number))
@@ -124,7 +126,8 @@ export async function attempt(
       secrets,
       paid,
       hides,
-      isFile: endpoint.isFile,
+      endpoint,
+      wantsBase64: request.wantsBase64 === true,
     });
   } catch (thrown) {
     abort.unfollow();
@@ -166,8 +169,18 @@ async function sentBody(
   { account, endpoint, request, exchange }: RunningEndpoint,
   target: Target,
   notes: Notes,
+  refusals: readonly GatewayError[],
 ): Promise<SentBody> {
   const body = await request.bodyFor(target);
+  if (request.isDefaultModel === true) {
+    notes.add('parameter_defaulted', 'model', request.model);
+  }
+  const isRefused = refusals.some((refusal) => refusesBase64(request, refusal));
+  if (isRefused && body instanceof Uint8Array) {
+    notes.add('parameter_dropped', 'encoding_format', 'the vendor refuses it');
+    const left = withoutMembers(body, ENCODING);
+    return { body: left, recorded: () => withoutMedia(left), hides: undefined };
+  }
   const plain = { body, recorded: () => request.recorded(target.model), hides: undefined };
   // Of these endpoints, completions alone have the option; other streams report usage in any case.
   const asks = endpoint.name === 'completions' ? exchange.protocol.usageIsAsked : undefined;
@@ -177,6 +190,18 @@ async function sentBody(
   if (asked === undefined) return plain;
   return { body: asked, recorded: () => withoutMedia(asked), hides: asks };
 }
+
+const ENCODING: ReadonlySet<string> = new Set(['encoding_format']);
+
+/** SDKs ask for base64 by default, and not every vendor takes the parameter. Without it, the vectors come as lists. */
+export const refusesBase64 = (
+  { wantsBase64 }: Pick<EndpointRequest, 'wantsBase64'>,
+  { kind, fromUpstream, param, message }: GatewayError,
+): boolean =>
+  wantsBase64 === true &&
+  fromUpstream &&
+  kind === 'invalid_request' &&
+  /encoding_?format|base64/i.test(`${param} ${message}`);
 
 /** Only completions generate tokens. What is in a form (audio, images) is not counted in tokens beforehand. */
 export function startOf(

@@ -3,9 +3,9 @@
 import type { AskedUsage, Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Target } from '../conversation/target.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { UpstreamBody } from '../gateway/stream/upstream-body.ts';
+import { SseParser } from '../lib/bytes/sse.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
@@ -14,9 +14,12 @@ import type { HopRecording } from '../samples/recording.ts';
 import { TargetError } from '../upstream/target-error.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { Upstream, UpstreamCall } from '../upstream/upstream.ts';
-import { vendorError } from '../upstream/vendor-error.ts';
-import { eventFilters } from './event-filters.ts';
+import { maskedError, vendorError } from '../upstream/vendor-error.ts';
+import { EmbeddingFilter, holdsLists } from './embedding-filter.ts';
+import type { Endpoint } from './endpoint.ts';
+import { type ChunkFilter, eventFilters } from './event-filters.ts';
 import { MediaTap } from './media.ts';
+import { StreamEnd } from './stream-end.ts';
 import type { AnswerOutcome } from './types.ts';
 import { UsageScan } from './usage.ts';
 
@@ -36,7 +39,9 @@ export interface ArrivedAnswer {
   readonly paid: AnswerOutcome['paid'];
   /** Usage that the client does not get. */
   readonly hides: AskedUsage | undefined;
-  readonly isFile?: boolean | undefined;
+  readonly endpoint: Endpoint;
+  /** As {@link EndpointRequest.wantsBase64}. */
+  readonly wantsBase64: boolean;
 }
 
 /** @throws GatewayError if the answer breaks off, is empty, or is an error in disguise */
@@ -52,30 +57,44 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     recording: recorded && withoutMedia(recorded, headers),
   });
   const type = headers.get('content-type') ?? '';
-  const isText = arrived.isFile !== true && /json|^text\/(?!event-stream)/i.test(type);
+  const { endpoint, protocol } = arrived;
+  const isFile = endpoint.isFile === true;
+  const isStream = !isFile && type.includes('event-stream');
+  const isText = !isFile && !isStream && /json|^text\//i.test(type);
+  const opening = isStream ? new StreamOpening(protocol, secrets) : undefined;
   const first: Uint8Array[] = [];
   let size = 0;
   try {
     let over = false;
-    while (!over && size < (isText ? WHOLE_BYTES : 1)) {
+    while (!over && (opening === undefined ? size < (isText ? WHOLE_BYTES : 1) : opening.isOpen)) {
       const more = await source.read();
       over = more === undefined;
       for (const chunk of more ?? []) {
         size += chunk.length;
         if (chunk.length > 0) first.push(chunk);
+        opening?.push(chunk);
       }
     }
-    if (over && arrived.isFile !== true) {
-      const { answer, protocol } = arrived;
-      checkWhole({ target, protocol, answer, body: Buffer.concat(first), secrets });
-    }
+    if (opening?.error !== undefined) throw vendorError(target.profile, opening.error);
+    const end = isStream ? new StreamEnd(endpoint, protocol) : undefined;
     const usage = new UsageScan();
-    if (over) for (const chunk of first) usage.push(chunk);
-    const rest = over ? undefined : source;
-    const isStream = !over && type.includes('event-stream');
-    const filters = isStream ? eventFilters(upstream, secrets, arrived.hides) : [];
+    if (over) {
+      if (!isFile) checkWhole(arrived, Buffer.concat(first));
+      for (const chunk of first) {
+        usage.push(chunk);
+        end?.push(chunk);
+      }
+      if (end?.isCut === true) throw cutOff(target.provider);
+    }
+    const filters: ChunkFilter[] = [];
+    if (isStream) filters.push(...eventFilters(upstream, secrets, arrived.hides));
+    if (arrived.wantsBase64 && first[0] !== undefined && holdsLists(Buffer.concat(first))) {
+      notes.add('parameter_mapped', 'encoding_format', 'the vendor gave lists: base64 made here');
+      filters.push(new EmbeddingFilter());
+    }
     const head = { status, headers, target, notes, upstreamKey: call.key.label };
-    return { kind: 'answer', ...head, first, source: rest, usage, paid, filters };
+    const rest = over ? undefined : source;
+    return { kind: 'answer', ...head, first, source: rest, usage, end, paid, filters };
   } catch (thrown) {
     source.giveUp(asGatewayError(thrown));
     throw thrown;
@@ -96,21 +115,55 @@ function withoutMedia(recorded: HopRecording, headers: UpstreamAnswer['headers']
   };
 }
 
-interface WholeAnswer {
-  readonly target: Target;
-  readonly protocol: Codec;
-  readonly answer: Pick<UpstreamAnswer, 'status' | 'headers'>;
-  readonly body: Buffer;
-  readonly secrets: readonly string[];
+/** The stream of a vendor ended in its middle. */
+export const cutOff = (provider: string): GatewayError =>
+  new GatewayError(
+    'upstream',
+    `The connection to provider ${provider} ended before the answer was complete.`,
+  );
+
+/** A frame that says that nothing comes is short; images are not. */
+const OPENING_BYTES = 16 * 1024;
+
+/** Looks at the first frame: it may be an error, which then costs one try. A comment keeps the client's connection. */
+class StreamOpening {
+  error: GatewayError | undefined;
+  isOpen = true;
+  readonly #parser = new SseParser();
+  readonly #protocol: Codec;
+  readonly #secrets: readonly string[];
+  #bytes = 0;
+
+  constructor(protocol: Codec, secrets: readonly string[]) {
+    this.#protocol = protocol;
+    this.#secrets = secrets;
+  }
+
+  push(chunk: Uint8Array): void {
+    if (!this.isOpen) return;
+    this.#bytes += chunk.length;
+    const frames = this.#bytes > OPENING_BYTES ? [] : this.#parser.push(chunk);
+    const [said] = frames;
+    this.isOpen = said === undefined && this.#bytes <= OPENING_BYTES;
+    const failed = said && this.#protocol.digestStream([said]).error;
+    this.error = failed && maskedError(failed, this.#secrets);
+  }
 }
 
-/** @throws GatewayError for an empty answer, a web page, broken JSON, and an error with a status of success */
-function checkWhole({ target, protocol, answer, body, secrets }: WholeAnswer): void {
-  const { provider, profile } = target;
+/** Members of which an answer has one, however it wraps it. */
+const CONTENT = ['data', 'results', 'text', 'choices', 'output', 'segments'];
+
+/**
+ * @throws GatewayError for an empty answer, a web page, broken JSON, an error with a status of success, and no vector
+ */
+function checkWhole(
+  { routed, protocol, answer, secrets, endpoint }: ArrivedAnswer,
+  body: Buffer,
+): void {
+  const { provider, profile } = routed.target;
   const type = answer.headers.get('content-type') ?? '';
-  if (body.length === 0 && answer.status !== 204) {
-    throw new TargetError('once', 'upstream', `Provider ${provider} sent an empty answer.`);
-  }
+  const mayBeEmpty = endpoint.mayBeEmpty === true && !/json|event-stream/i.test(type);
+  if (body.length === 0 && answer.status !== 204 && !mayBeEmpty) throw emptyAnswer(provider);
   if (/^text\/html\b/i.test(type)) {
     throw new GatewayError('upstream', `Provider ${provider} answered with a web page.`);
   }
@@ -120,6 +173,17 @@ function checkWhole({ target, protocol, answer, body, secrets }: WholeAnswer): v
   if (value === undefined) {
     throw new GatewayError('upstream', `Provider ${provider} sent JSON that cannot be read.`);
   }
-  if (!isObject(value) || !isObject(value.error)) return;
-  throw vendorError(profile, protocol.decodeError(502, text, answer.headers));
+  if (!isObject(value)) return;
+  const has = (name: string) => value[name] !== undefined && value[name] !== null;
+  if (value.error || !CONTENT.some(has)) {
+    const said = protocol.digestReply(value).error;
+    if (said !== undefined) throw vendorError(profile, said);
+  }
+  const { data } = value;
+  if (endpoint.name === 'embeddings' && Array.isArray(data) && data.length === 0) {
+    throw emptyAnswer(provider);
+  }
 }
+
+const emptyAnswer = (provider: string): TargetError =>
+  new TargetError('once', 'upstream', `Provider ${provider} sent an empty answer.`);

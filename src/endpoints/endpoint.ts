@@ -7,8 +7,14 @@ export interface Endpoint {
   readonly name: EndpointName;
   /** Behind `/v1`, and behind the base URL of a provider. */
   readonly path: string;
+  /** The model of a request that names none, as at OpenAI; left out: it must name one. */
+  readonly defaultModel?: string;
+  /** Other paths by which clients know it. */
+  readonly otherPaths?: readonly string[];
   /** Its answer is no text and no numbers about texts: without usage, nothing says how much was made. */
   readonly media?: boolean;
+  /** Its answer is a text that may be empty: nobody speaks in a recording. */
+  readonly mayBeEmpty?: boolean;
   /** Its answer is a file of any kind, forwarded as it is. */
   readonly isFile?: boolean;
   /** Why a provider cannot have it, in words behind "Provider "; undefined: it may. Left out: as {@link whyNot}. */
@@ -25,12 +31,14 @@ export function whyNot({ name, protocol, baseUrl }: RoutedTarget['provider']): s
 export const ENDPOINTS: readonly Endpoint[] = [
   { name: 'embeddings', path: '/embeddings' },
   { name: 'completions', path: '/completions' },
-  { name: 'rerank', path: '/rerank' },
-  { name: 'moderations', path: '/moderations' },
+  // Cohere's clients have the second one.
+  { name: 'rerank', path: '/rerank', otherPaths: ['/v2/rerank'] },
+  // https://platform.openai.com/docs/api-reference/moderations/create
+  { name: 'moderations', path: '/moderations', defaultModel: 'omni-moderation-latest' },
   { name: 'images-generations', path: '/images/generations', media: true },
   { name: 'images-edits', path: '/images/edits', media: true },
   { name: 'images-variations', path: '/images/variations', media: true },
   { name: 'audio-speech', path: '/audio/speech', media: true },
-  { name: 'audio-transcriptions', path: '/audio/transcriptions', media: true },
-  { name: 'audio-translations', path: '/audio/translations', media: true },
+  { name: 'audio-transcriptions', path: '/audio/transcriptions', media: true, mayBeEmpty: true },
+  { name: 'audio-translations', path: '/audio/translations', media: true, mayBeEmpty: true },
 ];

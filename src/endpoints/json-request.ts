@@ -9,6 +9,7 @@ import { checkNames } from '../conversation/body-names.ts';
 import { invalid } from '../conversation/errors.ts';
 import { checkedModel, decodeJson, notAnObject } from '../gateway/client-request.ts';
 import { asBuffer, splice } from '../lib/bytes/bytes.ts';
+import { withFirstMembers } from '../lib/json/body-members.ts';
 import { isObject, type Json, type Member, type Members, topLevel } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import {
@@ -25,8 +26,14 @@ import type { EndpointRequest } from './types.ts';
 /** A body up to this size is parsed whole, which shows every mistake in it. */
 const PARSED_BYTES = 2 * 1024 * 1024;
 
-/** @throws GatewayError invalid_request that names the field: no JSON, no object, no model */
-export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
+/**
+ * @param defaultModel of a request that names none; left out: it must name one
+ * @throws GatewayError invalid_request that names the field: no JSON, no object, no model
+ */
+export async function jsonRequest(
+  bytes: Uint8Array,
+  defaultModel?: string,
+): Promise<EndpointRequest> {
   let members: Members | 'blank' | undefined;
   let parsed: Json | undefined;
   if (bytes.length <= PARSED_BYTES) {
@@ -43,7 +50,8 @@ export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
     const member = members.get(key);
     return member && decodeJson(bytes.subarray(member.valueStart, member.valueEnd));
   };
-  const model = valueAt('model');
+  const named = valueAt('model') ?? undefined;
+  const model = named ?? defaultModel;
   if (typeof model !== 'string' || model === '') {
     throw invalid("Missing or invalid required parameter: 'model'.", 'model');
   }
@@ -54,7 +62,12 @@ export async function jsonRequest(bytes: Uint8Array): Promise<EndpointRequest> {
         Object.fromEntries(ALLOWING.map((name) => [name, valueAt(name)])),
         countItems(asBuffer(bytes), members.get('prompt')?.valueStart),
       );
-  return new JsonRequest(bytes, checkedModel(model), stream, allowed, members.get('model')!);
+  // Elsewhere than with floats the letters stand for other numbers.
+  const wantsBase64 =
+    valueAt('encoding_format') === 'base64' && (valueAt('output_dtype') ?? 'float') === 'float';
+  const isDefaultModel = named === undefined;
+  const known = { model: checkedModel(model), isDefaultModel, stream, allowed, wantsBase64 };
+  return new JsonRequest(bytes, known, members.get('model'));
 }
 
 /** More than any vendor takes at once. */
@@ -77,26 +90,33 @@ function countItems(bytes: Buffer, start = -1): number {
   return Math.max(1, count);
 }
 
+type KnownParts = Required<
+  Pick<EndpointRequest, 'model' | 'isDefaultModel' | 'stream' | 'allowed' | 'wantsBase64'>
+>;
+
 class JsonRequest implements EndpointRequest {
   readonly model: string;
+  readonly isDefaultModel: boolean;
   readonly stream: boolean;
   readonly allowed: AllowedOutput;
+  readonly wantsBase64: boolean;
   readonly contentType = 'application/json';
   readonly spent = false;
   readonly #bytes: Uint8Array;
-  readonly #member: Member;
+  /** Where the model's name stands; undefined: nowhere. */
+  readonly #member: Member | undefined;
 
   constructor(
     bytes: Uint8Array,
-    model: string,
-    stream: boolean,
-    allowed: AllowedOutput,
-    member: Member,
+    { model, isDefaultModel, stream, allowed, wantsBase64 }: KnownParts,
+    member: Member | undefined,
   ) {
     this.#bytes = bytes;
     this.model = model;
+    this.isDefaultModel = isDefaultModel;
     this.stream = stream;
     this.allowed = allowed;
+    this.wantsBase64 = wantsBase64;
     this.#member = member;
   }
 
@@ -105,9 +125,11 @@ class JsonRequest implements EndpointRequest {
   }
 
   bodyFor({ model }: { readonly model: string }): Uint8Array {
-    if (model === this.model) return this.#bytes;
+    if (model === this.model && !this.isDefaultModel) return this.#bytes;
+    const name = JSON.stringify(model);
+    if (this.#member === undefined) return withFirstMembers(this.#bytes, `"model":${name}`);
     const { valueStart, valueEnd } = this.#member;
-    return splice(this.#bytes, valueStart, valueEnd, JSON.stringify(model));
+    return splice(this.#bytes, valueStart, valueEnd, name);
   }
 
   recorded(model: string): Uint8Array {

@@ -64,7 +64,7 @@ export function createEndpoints(options: EndpointOptions): ServeEndpoint {
     try {
       // What a form takes while it comes is limited by the key's exchanges at a time.
       if (form !== undefined) account = await accountOf(exchange, FORM, options.accounts);
-      request = await (form?.read() ?? jsonRequest(exchange.body));
+      request = await (form?.read() ?? jsonRequest(exchange.body, endpoint.defaultModel));
       summary = begin(request.recorded(request.model));
       summary.received(request);
       if (form === undefined) account = await accountOf(exchange, request, options.accounts);

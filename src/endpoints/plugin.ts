@@ -21,7 +21,8 @@ export function endpointsPlugin({ serveEndpoint, serveOperation }: EndpointsPlug
   const app = new Elysia({ name: 'endpoints' });
   for (const endpoint of ENDPOINTS) {
     const serve = ({ request }: RequestContext) => serveEndpoint(request, endpoint);
-    app.post(`/v1${endpoint.path}`, serve, RAW).post(endpoint.path, serve, RAW);
+    const { path, otherPaths = [] } = endpoint;
+    for (const own of [`/v1${path}`, path, ...otherPaths]) app.post(own, serve, RAW);
   }
   for (const operation of OPERATIONS) {
     const { method, path } = operation;

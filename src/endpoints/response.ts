@@ -5,7 +5,10 @@ import { departure, type GatewayError } from '../conversation/errors.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
 import { endOf } from '../gateway/tries/try-account.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
+import { maskedError } from '../upstream/vendor-error.ts';
 import { answerStream } from './answer-stream.ts';
+import { cutOff } from './begin-answer.ts';
+import type { ChunkFilter } from './event-filters.ts';
 import { MediaTap } from './media.ts';
 import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 
@@ -15,6 +18,7 @@ export function answerResponse(
   onStream: (open: boolean) => void,
 ): Response {
   const { status, target, notes, first, source, usage, filters, paid } = answer;
+  const streamEnd = answer.end;
   const { recording } = summary;
   const headers = forwardedHeaders(answer.headers, secrets);
   ownHeaders(headers, { requestId: exchange.id, target, notes });
@@ -40,15 +44,14 @@ export function answerResponse(
   };
   summary.firstByte();
   if (source === undefined) {
-    for (const chunk of first) {
-      bytes += chunk.length;
-      tap?.chunk(chunk);
-    }
-    endTry('done');
+    const body = filtered(first, filters);
+    for (const chunk of first) bytes += chunk.length;
+    tap?.chunk(body);
+    const said = streamEnd?.error;
+    endTry(said === undefined ? 'done' : 'error');
     const { signal } = exchange;
-    end(signal.aborted ? departure(signal) : undefined);
+    end(signal.aborted ? departure(signal) : said && maskedError(said, secrets));
     summary.addHeaders(headers, true);
-    const body = Buffer.concat(first);
     return new Response(status === 204 ? null : body, { status, headers: nativeHeaders(headers) });
   }
   const isStream = (headers.get('content-type') ?? '').includes('event-stream');
@@ -68,15 +71,32 @@ export function answerResponse(
     onRead(chunk) {
       bytes += chunk.length;
       usage.push(chunk);
+      streamEnd?.push(chunk);
+    },
+    checkEnd() {
+      if (streamEnd?.isCut === true) throw cutOff(target.provider);
     },
     onChunk: (chunk) => tap?.chunk(chunk),
     outlives: () => paid?.outlives?.() === true,
-    onEnd(error, isRead) {
+    onEnd(thrown, isRead) {
       onStream(false);
+      // A vendor's own error event has gone out as it came: no failure here, but no success either.
+      const said = streamEnd?.error;
+      const error = thrown ?? (said && maskedError(said, secrets));
       if (!isRead) endTry(error === undefined ? 'done' : endOf(error));
       end(error);
     },
     onRest: () => endTry('client_gone'),
   });
   return new Response(body, { status, headers: nativeHeaders(headers) });
+}
+
+/** A whole body through its filters. */
+function filtered(chunks: readonly Uint8Array[], filters: readonly ChunkFilter[]): Buffer {
+  let body: Uint8Array = Buffer.concat(chunks);
+  for (const filter of filters) {
+    const parts = [filter.push(body), filter.end()];
+    body = Buffer.concat(parts.filter((part) => part !== undefined));
+  }
+  return body as Buffer;
 }

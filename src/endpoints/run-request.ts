@@ -14,7 +14,7 @@ import {
   targetsForNamed,
 } from '../routing/index.ts';
 import { secretsOf } from '../upstream/secrets.ts';
-import { attempt } from './attempt.ts';
+import { attempt, refusesBase64 } from './attempt.ts';
 import { answerResponse } from './response.ts';
 import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from './types.ts';
 
@@ -64,7 +64,7 @@ export async function answered(
     : answerResponse(running, outcome, options.onStream);
 }
 
-/** The tries at these targets; a request that no protocol describes is neither hedged nor mended. */
+/** The tries at these targets; a request that no protocol describes is not hedged. */
 export function triedAt(
   running: RunningEndpoint,
   targets: readonly RoutedTarget[],
@@ -78,11 +78,11 @@ export function triedAt(
       session,
       upstream: services.upstream,
       room: services.room,
-      attempt: (routed, lease, number) => attempt(running, routed, lease, number),
+      attempt: (routed, lease, number, refusal) => attempt(running, routed, lease, number, refusal),
       mayHedge: false,
       onHedge: () => {},
       discard: () => {},
-      canRepair: () => false,
+      canRepair: (refusal) => refusesBase64(running.request, refusal),
       onRetry,
       onOutcome: (outcome, tries) => summary.hopEnded(outcome, tries),
     },

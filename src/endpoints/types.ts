@@ -14,14 +14,19 @@ import type { RoutedTarget } from '../routing/index.ts';
 import type { RequestStream } from '../upstream/transport.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { ChunkFilter } from './event-filters.ts';
+import type { StreamEnd } from './stream-end.ts';
 import type { UsageScan } from './usage.ts';
 
 /** What a client asks of an endpoint, whether its body is JSON or a form. */
 export interface EndpointRequest {
   /** As the client spelled it. */
   readonly model: string;
+  /** The client named none. */
+  readonly isDefaultModel?: boolean;
   /** The client asked for a stream. */
   readonly stream: boolean;
+  /** Vectors of floats are wanted as base64. */
+  readonly wantsBase64?: boolean;
   /** Undefined for forms, which set no limit of tokens. */
   readonly allowed?: AllowedOutput;
   /** Bytes of the body, as far as they are known when the targets are chosen. */
@@ -79,7 +84,9 @@ export interface AnswerOutcome {
   /** The rest; undefined: `first` is all. */
   readonly source: UpstreamBody | undefined;
   readonly usage: UsageScan;
-  /** Through which the rest goes out, in this order. */
+  /** Of an event stream: whether it has come to its end. */
+  readonly end: StreamEnd | undefined;
+  /** Through which the body goes out, in this order. */
   readonly filters: readonly ChunkFilter[];
   /** On which the try goes; ended with the answer. */
   readonly paid: TryAccount | undefined;

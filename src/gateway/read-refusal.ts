@@ -19,6 +19,7 @@ import {
   redirected,
   vendorError,
   wrongAddress,
+  wrongMethod,
 } from '../upstream/vendor-error.ts';
 import { decoded } from './response-body.ts';
 import type { Attempt, FailedOutcome } from './types.ts';
@@ -59,7 +60,9 @@ export async function readRefusal(
     ? redirected(target.provider, status)
     : status === 404 && (typeof parsed !== 'object' || parsed === null)
       ? wrongAddress(target.provider)
-      : vendorError(target.profile, vendors);
+      : status === 405
+        ? wrongMethod(target.provider)
+        : vendorError(target.profile, vendors);
   recorded?.end(meaning);
   onText?.(text);
   const remedy = remedyForStatus(status, meaning, headers);
@@ -71,7 +74,9 @@ export async function readRefusal(
   const resetAfter = status === 429 ? resetAfterOf(headers) : undefined;
   const failure: FailedOutcome = { kind: 'failed', error, remedy, target, notes, resetAfter };
   // A redirect stays here: a client that followed it would send its key and its request to that place.
-  const same = protocol === request.protocol && error === vendors && isObject(parsed);
+  // SDKs look for the object `error`; of other forms they show the status alone.
+  const isOwn = isObject(parsed) && isObject(parsed.error);
+  const same = protocol === request.protocol && error === vendors && isOwn;
   if (!same || !hasKnownWords(request.protocol, error)) return failure;
   const own = text === sent ? bytes : new TextEncoder().encode(text);
   return { ...failure, raw: { status, headers, body: own } };

@@ -99,16 +99,20 @@ function fits(known: readonly string[], parts: readonly string[]): boolean {
 }
 
 const OPENAI =
-  /^\/(?:openai\/(?:deployments\/[^/]+\/)?)?(?:v1\/)?(?:assistants|audio|batches|chat|completions|conversations|embeddings|evals|fine_tuning|images|moderations|realtime|rerank|responses|threads|uploads|vector_stores|videos)(?:\/|$)/;
+  /^\/(?:openai\/(?:deployments\/[^/]+\/)?)?(?:v1\/)?(?:assistants|audio|batches|chat|chatkit|completions|containers|conversations|embeddings|evals|fine_tuning|images|moderations|realtime|rerank|responses|threads|uploads|vector_stores|videos)(?:\/|$)/;
 const ANTHROPIC = /^\/(?:v1\/)?(?:messages|complete)(?:\/|$)/;
 
-// Google's versions and Vertex' resources; a method stands behind a colon.
-const GOOGLE =
-  /^\/(?:v1beta1?|v1alpha)(?:\/|$)|^\/v1\/projects(?:\/|$)|^\/v1\/models\/[^?#]*:[a-zA-Z]+$/;
+// Google's versions and Vertex' resources.
+const GOOGLE = /^\/(?:upload\/)?(?:v1beta1?|v1alpha)(?:\/|$)|^\/v1\/projects(?:\/|$)/;
+/** Behind the colon stands what is to be done; in what is only read, it is a part of the name (`qwen3:latest`). */
+const GOOGLE_METHOD = /^\/v1\/models\/[^?#]*:[a-zA-Z]+$/;
 
 /** Whose API a path is part of; undefined where several have it, or none. */
-export function apiOf(path: string): 'openai' | 'anthropic' | 'google' | undefined {
-  if (GOOGLE.test(path)) return 'google';
+export function apiOf(
+  path: string,
+  method = 'POST',
+): 'openai' | 'anthropic' | 'google' | undefined {
+  if (GOOGLE.test(path) || (method === 'POST' && GOOGLE_METHOD.test(path))) return 'google';
   if (ANTHROPIC.test(path)) return 'anthropic';
   return OPENAI.test(path) ? 'openai' : undefined;
 }

@@ -48,7 +48,7 @@ export class ErrorResponses {
   /** The codec for errors and models: by the path, else by the client's headers. */
   codecOf(request: Request): Codec {
     const { fallback, anthropic, google } = this.#options;
-    const api = apiOf(pathOf(request.url));
+    const api = apiOf(pathOf(request.url), request.method);
     if (api !== undefined) return { openai: fallback, anthropic, google }[api];
     const { headers } = request;
     if (headers.has('x-goog-api-key')) return google;

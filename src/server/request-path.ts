@@ -26,12 +26,15 @@ export interface MendedPath {
   readonly deployment?: string;
 }
 
-/** Azure's paths: `/openai/deployments/MODEL/…`, `/openai/v1/…`, and the latter with an `api-version` instead of `v1`. */
-const AZURE = /^\/(?:v1\/)?openai\/(?:deployments\/([^/]+)\/|v1\/)?/;
+/**
+ * Azure's paths: `/openai/deployments/MODEL/…`, `/openai/v1/…`, and the latter with an `api-version` instead of `v1`; and
+ * Gemini's for clients of OpenAI, `/v1beta/openai/…` (https://ai.google.dev/gemini-api/docs/openai).
+ */
+const AZURE = /^\/(?:v1(?:beta)?\/)?openai\/(?:deployments\/([^/]+)\/|v1\/)?/;
 
 /**
  * What is meant where a base URL was written with one slash or `/v1` too many: `//v1/models`, `/v1/v1/models`; and
- * where a client of Azure asks (learn.microsoft.com/azure/ai-foundry/openai/reference). Undefined: the path has
+ * where a client of Azure asks (learn.microsoft.com/azure/ai-foundry/openai/reference), or one of Gemini by OpenAI's API. Undefined: the path has
  * neither.
  */
 export function mendedPath(path: string): MendedPath | undefined {

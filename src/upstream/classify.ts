@@ -43,7 +43,8 @@ export function remedyForStatus(
   headers: ReadonlyHeaders,
 ): Remedy {
   if (error instanceof TargetError) return error.remedy;
-  if (isRedirect(status)) return 'next-target';
+  // Not implemented: so it stays (llama.cpp without `--embeddings`).
+  if (isRedirect(status) || status === 501) return 'next-target';
   const remedy = REMEDIES[error.kind];
   const forbidden = headers.get('x-should-retry') === 'false' || error.retryable === false;
   return remedy === 'again' && forbidden && status < 500 ? 'never' : remedy;

@@ -121,6 +121,15 @@ export const wrongAddress = (provider: string): GatewayError =>
     { retryable: false },
   );
 
+/** The method is this gateway's: what takes another one is no endpoint of an API. */
+export const wrongMethod = (provider: string): GatewayError =>
+  new TargetError(
+    'next-target',
+    'upstream',
+    `Provider ${provider} does not take requests at this address (405). Its base_url is probably wrong, or it has no such endpoint.`,
+    { retryable: false },
+  );
+
 /** The error without these secrets in any of its fields; the very error where it holds none. */
 export function maskedError(error: GatewayError, literals: readonly string[]): GatewayError {
   const { message, code, param, details } = error;

@@ -1,12 +1,14 @@
 /** Files and batches through the whole gateway, with the official SDKs: whose they are, where they go, what they cost. */
 
 import { Database } from 'bun:sqlite';
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI, { toFile } from 'openai';
+import { VendorObjects } from '../../src/endpoints/batches/vendor-objects.ts';
+import { FormSpool } from '../../src/endpoints/form/spool.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 import { type BatchVendor, startBatchVendor } from './batch-vendor.ts';
@@ -254,6 +256,36 @@ describe.each(Object.entries(APIS))('batches of %s', (_, api) => {
     expect(new Set(settled.map(({ request }) => request)).size).toBe(1);
     expect(sum(settled, 'cost')).toBe(COST.small + 2 * COST.big);
     expect([sum(settled, 'input'), sum(settled, 'output')]).toEqual([2700, 300]);
+  });
+
+  test('a process that is killed while it reads results leaves the amount to the next reader', async () => {
+    const all = await start();
+    const { gateway } = all;
+    const { id } = await api.make(gateway, ALICE, `${api.name}/small`);
+    api.vendor(all).end(api.answer);
+    await api.get(gateway, id);
+    const order: string[] = [];
+    const { read } = FormSpool.prototype;
+    const { takeDue } = VendorObjects.prototype;
+    const reads = spyOn(FormSpool.prototype, 'read').mockImplementation(async function* (
+      this: FormSpool,
+      ...range
+    ) {
+      yield* read.apply(this, range);
+      order.push('read');
+    });
+    const takes = spyOn(VendorObjects.prototype, 'takeDue').mockImplementation(function (
+      this: VendorObjects,
+      ...of
+    ) {
+      order.push('taken');
+      return takeDue.apply(this, of);
+    });
+    await api.results(gateway, id);
+    reads.mockRestore();
+    takes.mockRestore();
+    expect(order.slice(0, 2)).toEqual(['read', 'taken']);
+    expect(await rows(gateway, 2)).toHaveLength(2);
   });
 
   test('a budget gets back what its answers cost less than was reserved', async () => {

@@ -328,7 +328,7 @@ describe('bad input', () => {
   const cases: readonly [string, string, string | Uint8Array, string, number, string | null][] = [
     ['no JSON', '/v1/embeddings', '{', 'application/json', 400, null],
     ['no object', '/v1/embeddings', '[]', 'application/json', 400, null],
-    ['no model', '/v1/moderations', '{"input":"x"}', 'application/json', 400, 'model'],
+    ['no model', '/v1/embeddings', '{"input":"x"}', 'application/json', 400, 'model'],
     ['a model that is no text', '/v1/rerank', '{"model":1}', 'application/json', 400, 'model'],
     ['a form without model', '/v1/images/edits', formBytes([file('x')]), FORM_TYPE, 400, 'model'],
     [

@@ -70,8 +70,46 @@ const raw = (text: string) => Buffer.from(text.replaceAll('BOUNDARY', BOUNDARY))
 const head = (lines: string) => raw(`--BOUNDARY\r\n${lines}\r\n\r\nm\r\n--BOUNDARY--\r\n`);
 const DISPOSITION = 'content-disposition: form-data; name="model"';
 
+/** How clients write the same form. */
+const CLIENTS: Record<string, (part: string, file: string) => string> = {
+  'OkHttp, with a length': (part, file) =>
+    `--B\r\nContent-Disposition: form-data; name="model"\r\nContent-Length: 1\r\n\r\n${part}\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\nContent-Length: ${file.length}\r\n\r\n${file}\r\n--B--\r\n`,
+  '.NET, without quotation marks': (part, file) =>
+    `--B\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Disposition: form-data; name=model\r\n\r\n${part}\r\n--B\r\nContent-Disposition: form-data; name=file; filename=a.wav; filename*=utf-8''a.wav\r\n\r\n${file}\r\n--B--\r\n`,
+  'Dart, with an encoding': (part, file) =>
+    `--B\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-transfer-encoding: binary\r\ncontent-disposition: form-data; name="model"\r\n\r\n${part}\r\n--B\r\ncontent-type: application/octet-stream\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\n${file}\r\n--B--\r\n`,
+  'Apache, with 8bit': (part, file) =>
+    `--B\r\nContent-Disposition: form-data; name="model"\r\nContent-Type: text/plain; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n\r\n${part}\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: binary\r\n\r\n${file}\r\n--B--\r\n`,
+  'urllib3, with a name in UTF-8': (part, file) =>
+    `--B\r\nContent-Disposition: form-data; name="model"\r\n\r\n${part}\r\n--B\r\nContent-Disposition: form-data; name="file"; filename*=utf-8''%E4%BD%A0.wav\r\n\r\n${file}\r\n--B--\r\n`,
+  'Swift by hand, with a line end in front': (part, file) =>
+    `\r\n--B\r\nContent-Disposition: form-data; name="model"\r\n\r\n${part}\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n${file}\r\n--B--\r\n`,
+  'a template, with blank lines behind it': (part, file) =>
+    `--B\r\nContent-Disposition: form-data; name="model"\r\n\r\n${part}\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n${file}\r\n--B--\r\n\r\n\r\n`,
+};
+
+test.each(Object.keys(CLIENTS))('a form as %s writes it', (client) => {
+  const form = Buffer.from(CLIENTS[client]!('m', 'RIFF\r\n--'), 'latin1');
+  for (const { cut } of [whole, bytewise]) {
+    const parser = new FormParser('B');
+    for (const chunk of cut(form)) parser.push(chunk);
+    parser.end();
+    expect(parser.model).toBe('m');
+    expect(form.toString('latin1', parser.modelStart, parser.modelEnd)).toBe('m');
+    expect(parser.fields.map(({ name, bytes }) => [name, bytes])).toEqual([
+      ['model', 1],
+      ['file', 8],
+    ]);
+  }
+});
+
 describe('a malformed form names the field', () => {
   test.each<[string, Buffer, string]>([
+    ['two line ends before it', Buffer.concat([Buffer.from('\r\n\r\n'), FORM]), 'body'],
+    ['half a line end before it', Buffer.concat([Buffer.from('\r'), FORM]), 'body'],
+    ['a bare line feed before it', Buffer.concat([Buffer.from('\n'), FORM]), 'body'],
+    ['half a line end behind it', Buffer.concat([FORM, Buffer.from('\r')]), 'empty'],
+    ['words behind a blank line', Buffer.concat([FORM, Buffer.from('\r\nx')]), 'empty'],
     ['no model', formBytes([file('x')]), 'model'],
     ['no field', raw('--BOUNDARY--\r\n'), 'model'],
     ['an empty model', formBytes([{ name: 'model', value: '' }]), 'model'],

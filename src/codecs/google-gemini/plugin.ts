@@ -51,7 +51,7 @@ function notServed(method: string): GatewayError {
   const words =
     method === ''
       ? 'The path names no method: use …/models/MODEL:generateContent, :streamGenerateContent or :countTokens.'
-      : `The method ${method.slice(0, 100)} is not served here; there are generateContent, streamGenerateContent and countTokens.`;
+      : `The method ${method.slice(0, 100)} is not served here; there are generateContent, streamGenerateContent and countTokens.${/embed/i.test(method) ? ' Vectors are made at POST /v1/embeddings.' : ''}`;
   return new GatewayError('not_found', words, { code: 'unknown_path', retryable: false });
 }
 

@@ -8,7 +8,8 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/j
 import { usageOf } from '../usage.ts';
 import type { DueTry, VendorApi, VendorObject } from './vendor-objects.ts';
 
-interface Used {
+/** Of one request. */
+export interface Used {
   readonly usage: Usage;
   /** As the answer names it. */
   readonly model: string | undefined;

@@ -33,7 +33,7 @@ import { triedAt } from '../run-request.ts';
 import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from '../types.ts';
 import { UsageScan } from '../usage.ts';
 import { type FoundRequest, linesOf, messagesBatch, RequestSums } from './batch-requests.ts';
-import { BatchSettlement, usedIn } from './batch-results.ts';
+import { BatchSettlement, type Used, usedIn } from './batch-results.ts';
 import { BatchTries } from './batch-tries.ts';
 import { listPage, ownResultsUrl, readPage } from './client-pages.ts';
 import { FileForm } from './file-form.ts';
@@ -400,9 +400,11 @@ class Run {
     const objects = this.#objects;
     const account = this.#account;
     if (account === undefined || batch.due === undefined) return;
+    const { protocol } = this.#exchange;
+    // Before anything is taken: a process that is killed while it reads leaves the amount to the next reader.
+    const used = results === undefined ? [] : await this.#read(batch, results);
     const due = await objects.takeDue(batch.owner, batch.id);
     if (due === undefined) return;
-    const { protocol } = this.#exchange;
     let settlement: BatchSettlement;
     try {
       settlement = await BatchSettlement.begin(batch, protocol.name, due, account);
@@ -410,17 +412,22 @@ class Run {
       await objects.giveBackDue(batch.owner, batch.id);
       throw thrown;
     }
-    const lines =
-      results === undefined ? [] : linesOf(results.read(0, results.size), Number.MAX_SAFE_INTEGER);
-    for await (const line of lines) {
+    for (const one of used) settlement.add(one);
+    settlement.end();
+  }
+
+  /** What the requests of a batch have used; ids in their answers belong to its owner. */
+  async #read(batch: VendorObject, results: FormSpool): Promise<readonly Used[]> {
+    const all: Used[] = [];
+    for await (const line of linesOf(results.read(0, results.size), Number.MAX_SAFE_INTEGER)) {
       const text = line.toString();
-      const used = usedIn(text, this.#api, protocol);
-      if (used !== undefined) settlement.add(used);
+      const used = usedIn(text, this.#api, this.#exchange.protocol);
+      if (used !== undefined) all.push(used);
       if (!mayIssueVendorIds(text)) continue;
       const issued = [...vendorIdsIssued(tryParse(text)).keys()];
       if (issued.length > 0) this.#options.learnIds(batch.owner, issued, batch.provider);
     }
-    settlement.end();
+    return all;
   }
 
   /** The vendor has shown an object: the files of its results are this client's, too. */

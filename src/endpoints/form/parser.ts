@@ -76,8 +76,8 @@ export function boundaryOf(contentType: string): string {
 
 /**
  * A parser of `multipart/form-data` (RFC 7578) that is stricter than it need be: of a form that two parsers could
- * read in two ways the vendor might take another model than this gateway. So there is nothing before the first
- * boundary or behind the last one, no line ends in a bare LF, no header is folded or repeated, and `model` is there
+ * read in two ways the vendor might take another model than this gateway. So there is nothing but line ends before the
+ * first boundary and behind the last one, no line ends in a bare LF, no header is folded or repeated, and `model` is there
  * once. Memory and time per byte are bounded. Errors are `invalid_request` and name the field.
  */
 export class FormParser {
@@ -98,6 +98,8 @@ export class FormParser {
   /** The line that is read, of the opening or of headers. */
   readonly #line = Buffer.allocUnsafe(HEADER_BYTES);
   #lineBytes = 0;
+  /** Bytes of a line end before the first boundary. */
+  #opened = 0;
   /** Bytes of this field's headers so far. */
   #headerBytes = 0;
   #headers = new Map<string, string>();
@@ -126,7 +128,8 @@ export class FormParser {
   /** The form is over. @throws GatewayError invalid_request where it is incomplete, or has no `model` */
   end(): void {
     // The line end behind the last boundary is often left out.
-    const over = this.#state === 'done' || (this.#state === 'last-line' && this.#lineBytes === 0);
+    const isBehind = this.#state === 'done' || this.#state === 'last-line';
+    const over = isBehind && this.#lineBytes === 0;
     if (!over) {
       const name = this.#field?.name ?? this.fields.at(-1)?.name;
       throw name === undefined
@@ -151,10 +154,12 @@ export class FormParser {
         this.#readHeader(byte, position);
         return;
       case 'last-line':
+      case 'done':
+        // Blank lines may follow.
         this.#line[this.#lineBytes++] = byte;
         if (this.#lineBytes === 1 && byte === CR) return;
         if (this.#lineBytes === 2 && byte === LF) {
-          this.#state = 'done';
+          this.#lineEnds('done');
           return;
         }
         throw this.#trailing();
@@ -171,7 +176,12 @@ export class FormParser {
   }
 
   #readOpening(byte: number): void {
-    if (byte !== this.#opening[this.#lineBytes]) {
+    // Some write the line end that stands before every boundary before the first one, too.
+    if (this.#lineBytes === 0 && byte === (this.#opened === 0 ? CR : LF) && this.#opened < 2) {
+      this.#opened++;
+      return;
+    }
+    if (this.#opened === 1 || byte !== this.#opening[this.#lineBytes]) {
       throw invalid("The form does not begin with the boundary of its 'content-type'.", 'body');
     }
     this.#lineBytes++;

@@ -110,7 +110,7 @@ export const openai: Vendor = {
     {
       source: 'https://platform.openai.com/docs/guides/error-codes',
       content_filter: [
-        /content_policy|rejected (?:as a result of|by) our safety system/i,
+        /content_policy|moderation_blocked|rejected (?:as a result of|by) (?:our|the) safety system/i,
         /prompt was flagged as potentially violating/i,
         /\b(?:cyber|bio)_policy\b|misalignment_policy_violation|flagged for possible cybersecurity risk/i,
       ],
