@@ -2,10 +2,14 @@
 
 import {
   chmodSync,
+  closeSync,
   existsSync,
+  fstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
   readlinkSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -28,6 +32,32 @@ export function readText(file: string): string | undefined {
     throw new Error(`${file} is not UTF-8 text`);
   }
 }
+
+/** No request or answer that is worth a look is larger. */
+export const MAX_NAMED_BYTES = 512 * 1024 * 1024;
+
+/** The bytes of a file that a person names, which may be a device without an end. @throws Error where there are more */
+export function readNamed(path: string, maxBytes = MAX_NAMED_BYTES): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const known = fstatSync(file).size;
+    let bytes = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(known, CHUNK_BYTES)) + 1);
+    let length = 0;
+    for (;;) {
+      const read = readSync(file, bytes, length, bytes.length - length, null);
+      length += read;
+      if (length > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`);
+      if (read === 0) return bytes.subarray(0, length);
+      if (length === bytes.length) {
+        bytes = Buffer.concat([bytes], Math.min(2 * length, maxBytes + 1));
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+const CHUNK_BYTES = 64 * 1024;
 
 /** Linux follows as many. */
 const MAX_LINKS = 40;

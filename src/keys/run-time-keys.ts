@@ -5,6 +5,7 @@ import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway, type KeyValue, type Sql } from '../state/engines/engine.ts';
 import { openPostgres } from '../state/sql/postgres.ts';
 import { openSqlite } from '../state/sql/sqlite.ts';
+import { fileAt, REMOVED } from '../state/versioned-store.ts';
 import type { KeyChange } from './key-records.ts';
 import { KeySnapshotStore } from './key-snapshot-store.ts';
 import { BEGINNING, KeyStore, type News, type Position } from './key-store.ts';
@@ -47,18 +48,36 @@ export const openKeyFile = (path: string): KeyStore =>
 export const keysInDatabase = (database: Sql): KeyStore =>
   new KeyStore(openPostgres(database, KEYS_SCHEMA));
 
-/** The file of this machine, made with the first key. */
-export function fileSource(path: string): KeySource {
+/**
+ * The file of this machine, made with the first key.
+ * @param warn told that the file was removed; the keys of it that are in memory stay valid until a key is made
+ */
+export function fileSource(path: string, warn: (message: string) => void = () => {}): KeySource {
   let store: KeyStore | undefined;
+  let file = 0;
+  /** SQLite goes on in a removed file, which is lost with the process. */
+  const leaveRemoved = (): void => {
+    if (store === undefined || fileAt(path) === file) return;
+    store.close();
+    store = undefined;
+    warn(`${path}: ${REMOVED}`);
+  };
   const opened = (): KeyStore => {
-    store ??= openKeyFile(path);
+    leaveRemoved();
+    if (store === undefined) {
+      store = openKeyFile(path);
+      file = fileAt(path);
+    }
     return store;
   };
   return {
     form: 'file',
     lookMs: 0,
     isAway: false,
-    found: () => (store === undefined && !existsSync(path) ? undefined : opened()),
+    found() {
+      leaveRemoved();
+      return store === undefined && !existsSync(path) ? undefined : opened();
+    },
     opened,
     close() {
       store?.close();

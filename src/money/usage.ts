@@ -323,24 +323,36 @@ async function addSessions(
   const { from, to, step, limit } = query;
   const rests = new Rests();
   const names = JSON.stringify(named ?? (await dearestSessions(reader, query, limit)));
-  const days = `start = $from${keyCondition(query)}`;
   const bucket = bucketOf(step, reader.names);
-  const select = `${bucket} AS bucket, ${SUMS} FROM ${reader.names.sessionTotals} WHERE ${days}`;
+  const select = `${bucket} AS bucket, ${SUMS} FROM ${reader.names.sessionTotals} WHERE ${WITHIN}${keyCondition(query)}`;
   const sql = `SELECT session AS name, ${select} AND session IN ${reader.names.names} GROUP BY session, bucket HAVING sum(tries) <> 0`;
   const all = `SELECT ${select} GROUP BY bucket`;
-  for (let day = from; day < to; day += DAY_MS) {
-    const values = { from: day, ...keyValues(query) };
+  for (const span of spansOf(reader, query)) {
+    const values = { ...span, ...keyValues(query) };
     const rows = await reader.all<Summed>(sql, { ...values, names });
     for (const row of rows) groups.add(String(row.name), row.bucket, row);
     await rests.rest();
     if (named === undefined) continue;
     // A session without a name is in no row: this is what is left beside the named ones.
-    const [rest] = await reader.all<Summed>(all, values);
-    if (rest === undefined) continue;
-    for (const row of rows) for (const column of SUM_COLUMNS) rest[column] -= row[column];
-    if (rest.tries > 0) groups.add(null, rest.bucket, rest);
+    const left = new Map<number, Summed>();
+    for (const row of await reader.all<Summed>(all, values)) left.set(row.bucket, { ...row });
+    for (const row of rows) {
+      const rest = left.get(row.bucket);
+      if (rest !== undefined) for (const column of SUM_COLUMNS) rest[column] -= row[column];
+    }
+    for (const rest of left.values()) if (rest.tries > 0) groups.add(null, rest.bucket, rest);
     await rests.rest();
   }
+}
+
+const WITHIN = 'start >= $from AND start < $to';
+
+/** Day by day where a long answer holds up others; a database elsewhere is asked once. */
+function spansOf({ remote }: SpendReader, { from, to }: UsageQuery) {
+  if (remote === true) return [{ from, to }];
+  const days: { from: number; to: number }[] = [];
+  for (let day = from; day < to; day += DAY_MS) days.push({ from: day, to: day + DAY_MS });
+  return days;
 }
 
 async function dearestSessions(
@@ -351,14 +363,15 @@ async function dearestSessions(
   const rests = new Rests();
   type Candidate = { readonly name: string; readonly cost: number; readonly tries: number };
   const candidates = new Map<string, { cost: number; tries: number }>();
-  const sql = `SELECT session AS name, ${sum('cost')} AS cost, ${sum('tries')} AS tries FROM ${reader.names.sessionTotals} WHERE start = $from${keyCondition(query)} GROUP BY session ORDER BY 2 DESC, 3 DESC LIMIT $most`;
+  const days = `SELECT session AS name, ${sum('cost')} AS cost, ${sum('tries')} AS tries,
+      row_number() OVER (PARTITION BY start ORDER BY sum(cost) DESC, sum(tries) DESC) AS place
+    FROM ${reader.names.sessionTotals} WHERE ${WITHIN}${keyCondition(query)} GROUP BY session, start`;
+  const sql = `SELECT name, ${sum('cost')} AS cost, ${sum('tries')} AS tries FROM (${days}) AS days
+    WHERE place <= $most GROUP BY name ORDER BY 2 DESC, 3 DESC LIMIT $limit`;
   const most = Math.max(limit, SESSIONS_OF_A_DAY);
-  for (let from = query.from; from < query.to; from += DAY_MS) {
-    for (const { name, cost, tries } of await reader.all<Candidate>(sql, {
-      from,
-      most,
-      ...keyValues(query),
-    })) {
+  for (const span of spansOf(reader, query)) {
+    const values = { ...span, most, limit: most, ...keyValues(query) };
+    for (const { name, cost, tries } of await reader.all<Candidate>(sql, values)) {
       const known = candidates.get(name);
       if (known === undefined) candidates.set(name, { cost, tries });
       else {

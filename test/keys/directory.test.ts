@@ -30,7 +30,7 @@ function newPath(): string {
 
 function keysAt(path: string, more: Record<string, unknown> = {}) {
   const warnings: string[] = [];
-  const source = fileSource(path);
+  const source = fileSource(path, (message) => warnings.push(message));
   const runTime = new RunTimeKeys({ source, warn: (message) => warnings.push(message) });
   opened.push(runTime);
   const config = configWith({ auth: { admin_keys: ['an-admin-key-1'] }, ...more });
@@ -46,6 +46,22 @@ function keysAt(path: string, more: Record<string, unknown> = {}) {
 
 const request = { actor: 'admin:test' };
 const idOf = (found: unknown) => (found as Principal).id ?? found;
+
+test('a file that is removed is told once; its keys work until one is made, which is kept', async () => {
+  const path = newPath();
+  const { changes, find, runTime, warnings } = keysAt(path);
+  const { key, view } = await changes.create({ name: 'old' }, request);
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+  await runTime.refresh();
+  await runTime.refresh();
+  expect(warnings).toEqual([`${path}: the file was removed while it was in use`]);
+  expect(await find(key)).toMatchObject({ id: view.id });
+  const { key: made } = await changes.create({ name: 'new' }, request);
+  const restarted = keysAt(path);
+  expect(await restarted.find(made)).toMatchObject({ policy: expect.anything() });
+  expect(await restarted.find(key)).toBe('unknown');
+  expect(warnings).toHaveLength(1);
+});
 
 describe('a key made at run time', () => {
   test('is found at once where it was made, with what it may use', async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
 import type { SpendJournal } from '../../src/money/journal.ts';
 import { type SpendSource, usageCsv } from '../../src/money/reports.ts';
+import { DATABASE_NAMES, type SpendReader } from '../../src/money/schema.ts';
 import type { SpendRow } from '../../src/money/spend.ts';
 import { labelsText } from '../../src/money/totals.ts';
 import { labelNames, readUsageQuery, usageBy } from '../../src/money/usage.ts';
@@ -209,3 +210,33 @@ test.each([
 ])('%p is refused', (parameters, text) => {
   expect(() => queryOf(parameters as unknown as Record<string, string>)).toThrow(text);
 });
+
+test.each([undefined, 5])(
+  'a database elsewhere is asked once for sessions of many days, top: %p',
+  async (top) => {
+    const asked: string[] = [];
+    const reader: SpendReader = {
+      names: DATABASE_NAMES,
+      remote: true,
+      all(sql) {
+        asked.push(sql);
+        return [];
+      },
+    };
+    const days = async (count: number) => {
+      asked.length = 0;
+      const from = count * DAY_MS;
+      await usageBy(reader, {
+        by: 'session',
+        from: 0,
+        to: from,
+        step: top && 'day',
+        key: undefined,
+        limit: 10,
+        top,
+      });
+      return asked.length;
+    };
+    expect(await days(400)).toBe(await days(1));
+  },
+);

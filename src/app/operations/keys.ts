@@ -21,7 +21,7 @@ export function keyServices(
   const warn = (message: string) => event(log, 'keys.problem', { message }, 'warn');
   const path = (name: string) => join(home, 'state', name);
   if (database === undefined) {
-    const source = fileSource(path('keys.db'));
+    const source = fileSource(path('keys.db'), warn);
     return { keys: new RunTimeKeys({ source, warn }), report: () => undefined };
   }
   const keys: RunTimeKeys = new RunTimeKeys({

@@ -26,6 +26,7 @@ export function openResponses(options: OpenResponsesOptions): ResponseStore {
     return new ResponseStore({
       database: () => openSqlite(RESPONSES, { path, shrinks: true }),
       name: path,
+      path,
       others: workers,
       warn,
     });

@@ -1,6 +1,5 @@
 /** `hopgate lint`: what a vendor or a client would refuse of a request body or a recorded stream. */
 
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Finding, Linter } from '../../codecs/lint.ts';
 import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
@@ -13,6 +12,7 @@ import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
 import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../command.ts';
 import { plural, wrap } from '../terminal.ts';
+import { readNamed } from '../whole-file.ts';
 
 export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
   messages: 'anthropic-messages',
@@ -87,7 +87,7 @@ async function read({ arguments: [file], io }: Invocation): Promise<Uint8Array> 
     bytes = Buffer.concat(chunks);
   } else {
     try {
-      bytes = readFileSync(resolve(io.cwd, file));
+      bytes = readNamed(resolve(io.cwd, file));
     } catch {
       throw new UsageError(`"${file}" cannot be read.`);
     }

@@ -1,6 +1,6 @@
 /** `hopgate models`: lists models and their targets; with --explain, says which rule routes a request and why. */
 
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import manifest from '../../../package.json' with { type: 'json' };
 import { followModels, homeModelsPath, modelsDate } from '../../config/models/model-facts.ts';
@@ -36,7 +36,7 @@ import {
 import { loadToLook } from '../load-config.ts';
 import { restingTargets } from '../resting-targets.ts';
 import { type Columns, printTable } from '../terminal.ts';
-import { writeWhole } from '../whole-file.ts';
+import { readNamed, writeWhole } from '../whole-file.ts';
 
 export const MODELS: CommandSpec = {
   name: 'models',
@@ -217,7 +217,9 @@ function parseNamedRequest(
   let text = request.trim();
   if (text.startsWith('@')) {
     try {
-      text = readFileSync(resolve(cwd, text.slice(1)), 'utf8').trim();
+      text = readNamed(resolve(cwd, text.slice(1)))
+        .toString()
+        .trim();
     } catch {
       throw new UsageError(`"${text.slice(1)}" cannot be read.`);
     }
@@ -287,9 +289,7 @@ async function updateModels(invocation: Invocation, source: string = NEWEST): Pr
 
 async function textOf(source: string, { io }: Invocation): Promise<string> {
   if (!/^https?:\/\//.test(source)) {
-    const bytes = readFileSync(resolve(io.cwd, source));
-    if (bytes.length > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`);
-    return bytes.toString();
+    return readNamed(resolve(io.cwd, source), MAX_BYTES).toString();
   }
   const response = await io.fetch(source, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (!response.ok) throw new Error(`the answer has status ${response.status}`);

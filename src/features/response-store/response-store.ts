@@ -10,6 +10,7 @@ import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
 import type { SqlDatabase } from '../../state/sql/sql.ts';
 import { AS_IT_IS, type TextSeal } from '../../state/text-seal.ts';
+import { fileAt, REMOVED } from '../../state/versioned-store.ts';
 import { type CachedRows, ResponseCache } from './response-cache.ts';
 import { ResponseQueue, WaitingResponses } from './response-queue.ts';
 import { FoundResponses, ResponseReads, responsesAway } from './response-reads.ts';
@@ -32,6 +33,8 @@ export interface ResponseStoreOptions {
   readonly database?: () => SqlDatabase;
   /** For messages. */
   readonly name?: string;
+  /** The file of the database; left out: it is elsewhere. */
+  readonly path?: string;
   /** Others read and write the same database, and find at once what an answer has ended with. */
   readonly others?: boolean;
   readonly cache?: KeyValue | undefined;
@@ -88,6 +91,8 @@ export class ResponseStore {
   #openDatabase: (() => SqlDatabase) | undefined;
   #openAt = 0;
   #opened: ResponseTables | undefined;
+  /** As of {@link fileAt}. */
+  #file = 0;
   readonly #waiting: WaitingResponses;
   readonly #threads = new ResponseThreads();
   /** Conversations that were continued and not written since. */
@@ -326,12 +331,22 @@ export class ResponseStore {
     }
   }
 
+  /** SQLite goes on in a removed file, which is lost with the process. */
+  #leaveRemoved(): void {
+    const { path } = this.#options;
+    if (path === undefined || this.#opened === undefined || fileAt(path) === this.#file) return;
+    this.#opened.close();
+    this.#opened = undefined;
+    this.#options.warn?.(`response store: ${path}: ${REMOVED}`);
+  }
+
   /** The database; undefined: responses are in memory. */
   #tables(): ResponseTables | undefined {
     const isDue = this.#openDatabase !== undefined && performance.now() >= this.#openAt;
     if (this.#opened !== undefined || !isDue || this.#closed) return this.#opened;
     try {
       this.#opened = new ResponseTables(this.#openDatabase!());
+      this.#file = fileAt(this.#options.path ?? '');
     } catch (thrown) {
       this.#failed(`cannot open ${this.#options.name ?? 'the database'}`, thrown);
       // Another process holds it: that ends.
@@ -438,6 +453,7 @@ export class ResponseStore {
     if (this.#closed) return;
     this.#flushAt = Number.POSITIVE_INFINITY;
     this.#isBehind = true;
+    this.#leaveRemoved();
     const tables = this.#tables();
     if (tables === undefined) {
       this.#queue.pack();

@@ -61,6 +61,16 @@ test('a file is taken over, and commands answer by it', async () => {
   expect(cataloguePrice('openai', 'gpt-9')).toMatchObject({ input: 7 });
 });
 
+test.each([
+  [['models', 'update', '/dev/zero'], 'it has more than 5242880 bytes'],
+  [['lint', '/dev/zero'], 'cannot be read'],
+  [['models', '--explain', '@/dev/zero'], 'cannot be read'],
+])('a device without an end is not read to it: %j', async (words, why) => {
+  const { code, err } = await world.run(words);
+  expect(code).not.toBe(0);
+  expect(err).toContain(why);
+});
+
 test('a URL is fetched, and nothing is fetched unless asked', async () => {
   const asked: string[] = [];
   world.fetch = (async (url: string) => {

@@ -74,6 +74,22 @@ test('rows survive closing and opening, and only the owner may read the file', a
   expect(await itemText(second, 'msg_resp_a')).toBe('to resp_a');
 });
 
+test('a file that is removed is told, and what comes is in a new one', async () => {
+  const path = newPath();
+  const warnings: string[] = [];
+  const store = open(path, { path, warn: (message) => warnings.push(message) });
+  store.put(storedRow('resp_a'));
+  await store.flush();
+  for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
+  store.put(storedRow('resp_b'));
+  await store.flush();
+  expect(warnings).toEqual([`response store: ${path}: the file was removed while it was in use`]);
+  expect(idsIn(path)).toEqual(['resp_b']);
+  store.put(storedRow('resp_c'));
+  await store.flush();
+  expect(warnings).toHaveLength(1);
+});
+
 test('a write reaches the file by itself, without flush', async () => {
   const path = newPath();
   open(path, { flushMs: 10 }).put(storedRow('resp_a'));

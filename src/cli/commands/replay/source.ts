@@ -1,6 +1,6 @@
 /** Finds the requests that arguments name: samples, their files and folders, or a file with any request body. */
 
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
@@ -15,6 +15,7 @@ import type { ExportedSample, SampleStore } from '../../../samples/sample.ts';
 import { openSampleStore } from '../../../samples/store/sample-store.ts';
 import { bodyProtocol } from '../../body-protocol.ts';
 import { type Invocation, UsageError } from '../../command.ts';
+import { readNamed } from '../../whole-file.ts';
 
 /**
  * Everything that the arguments name, each request once: a shell's `*` may name all files of a sample.
@@ -105,7 +106,7 @@ async function inFolder(
 }
 
 function fromFile(path: string, name: string, { text }: Invocation): ReplaySource {
-  const value = tryParse(readFileSync(path, 'utf8'));
+  const value = tryParse(readNamed(path).toString());
   if (!isObject(value)) throw new UsageError(`${name} is no JSON object.`);
   if (value.hopgate_sample === 1) {
     return fromExported(value as unknown as ExportedSample, text('stage'));
@@ -114,7 +115,7 @@ function fromFile(path: string, name: string, { text }: Invocation): ReplaySourc
     name: basename(path),
     protocol:
       (text('protocol') as ProtocolName | undefined) ?? bodyProtocol(value) ?? 'openai-chat',
-    body: readFileSync(path),
+    body: readNamed(path),
     headers: new Headers(),
     search: '',
     direct: false,
