@@ -34,7 +34,7 @@ export function readText(file: string): string | undefined {
 }
 
 /** No request or answer that is worth a look is larger. */
-export const MAX_NAMED_BYTES = 512 * 1024 * 1024;
+const MAX_NAMED_BYTES = 512 * 1024 * 1024;
 
 /** The bytes of a file that a person names, which may be a device without an end. @throws Error where there are more */
 export function readNamed(path: string, maxBytes = MAX_NAMED_BYTES): Buffer {

@@ -11,6 +11,22 @@ export const SHARED_FIELDS: readonly string[] = [
   'prompt_cache_options',
 ];
 
+/** Characters of a safety identifier and of a cache key. OpenAI recommends hashes (platform.openai.com/docs/api-reference/responses/create). */
+const MAX_IDENTIFIER = 64;
+
+/** An identifier within OpenAI's limit: one that is too long is its hash, so that the same one stays the same. */
+export function shortIdentifier(text: string, field: string, notes: Notes): string {
+  if (text.length <= MAX_IDENTIFIER) return text;
+  notes.add('parameter_mapped', field, 'too long: its hash');
+  return new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, MAX_IDENTIFIER);
+}
+
+/** The value of a {@link SHARED_FIELDS} that the other protocol takes. */
+export const sharedField = (field: string, value: Json | undefined, notes: Notes) =>
+  field === 'safety_identifier' && typeof value === 'string'
+    ? shortIdentifier(value, field, notes)
+    : value;
+
 // Longer ones are refused: `Invalid 'user': string too long`.
 const MAX_USER = 64;
 

@@ -320,7 +320,7 @@ async function addSessions(
   named: readonly (string | null)[] | undefined,
   groups: Groups,
 ): Promise<void> {
-  const { from, to, step, limit } = query;
+  const { step, limit } = query;
   const rests = new Rests();
   const names = JSON.stringify(named ?? (await dearestSessions(reader, query, limit)));
   const bucket = bucketOf(step, reader.names);

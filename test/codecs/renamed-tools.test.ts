@@ -40,13 +40,17 @@ const BODIES: Readonly<Record<ProtocolName, (tools: readonly string[]) => unknow
   }),
 };
 
-function sent(client: ProtocolName, protocol: ProtocolName) {
+function sent(
+  client: ProtocolName,
+  protocol: ProtocolName,
+  tools: readonly string[] = [PLAIN, LONG, DOTTED],
+) {
   const notes = new Notes();
   const target: Target = { provider: 'up', model: 'm', protocol, profile: { name: 'none' } };
-  const asked = CODECS[client].decodeRequest(BODIES[client]([PLAIN, LONG, DOTTED]) as Json);
+  const asked = CODECS[client].decodeRequest(BODIES[client](tools) as Json);
   const text = JSON.stringify(CODECS[protocol].encodeRequest(asked, target, notes));
   const renamed = notes.all.filter(({ name }) => name === 'tool_renamed');
-  return { text, told: renamed.map(({ what }) => what ?? '') };
+  return { text, notes: notes.all, told: renamed.map(({ what }) => what ?? '') };
 }
 
 describe.each(NAMES)('a client of %s', (client) => {
@@ -66,4 +70,28 @@ describe.each(NAMES)('a client of %s', (client) => {
     for (const name of [PLAIN, LONG, DOTTED]) expect(text).toContain(`"${name}"`);
     expect(told).toEqual([]);
   });
+});
+
+describe('a tool that is declared twice', () => {
+  const pairs = NAMES.flatMap((client) => NAMES.map((protocol) => [client, protocol] as const));
+
+  test.each(pairs.filter(([client, protocol]) => client !== protocol))(
+    'from %s goes out once onto %s, whose vendors refuse the second one',
+    (client, protocol) => {
+      const { text, notes } = sent(client, protocol, [PLAIN, 'other', PLAIN, PLAIN]);
+      expect(text.split(`"${PLAIN}"`)).toHaveLength(2);
+      expect(text).toContain('"other"');
+      const told = notes.filter(({ name }) => name === 'tool_dropped');
+      expect(told.map(({ what }) => what)).toEqual(Array(2).fill(`${PLAIN} is declared twice`));
+    },
+  );
+
+  test.each(NAMES.filter((name) => name !== 'anthropic-messages'))(
+    'stays as it is within %s',
+    (protocol) => {
+      const { text, notes } = sent(protocol, protocol, [PLAIN, PLAIN]);
+      expect(text.split(`"${PLAIN}"`)).toHaveLength(3);
+      expect(notes).toEqual([]);
+    },
+  );
 });

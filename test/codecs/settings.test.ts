@@ -82,3 +82,29 @@ test('labels of Gemini reach Chat as metadata, and no note says that they were d
   expect(body.metadata).toEqual({ team: 'web' });
   expect(notes.all).toEqual([]);
 });
+
+test.each([
+  ['openai-chat', 'openai-responses', { messages: [{ role: 'user', content: 'a' }] }],
+  ['openai-responses', 'openai-chat', { input: 'a' }],
+] as const)(
+  'a safety identifier longer than OpenAI takes is its hash: %s onto %s',
+  (from, to, body) => {
+    const encoded = (identifier: string) => {
+      const notes = new Notes();
+      const target = { provider: 'v', model: 'm', protocol: to, profile: NO_PROFILE };
+      const asked = CODECS[from].decodeRequest({
+        model: 'm',
+        ...body,
+        safety_identifier: identifier,
+      });
+      const { safety_identifier: sent } = CODECS[to].encodeRequest(asked, target, notes);
+      return [sent, notes.all.map(({ name }) => name)];
+    };
+    expect(encoded('x'.repeat(64))).toEqual(['x'.repeat(64), []]);
+    const [sent, noted] = encoded('x'.repeat(65));
+    expect(sent).toMatch(/^[0-9a-f]{64}$/);
+    expect(noted).toEqual(['parameter_mapped']);
+    expect(encoded('x'.repeat(65))[0]).toBe(sent!);
+    expect(encoded('y'.repeat(65))[0]).not.toBe(sent!);
+  },
+);

@@ -491,6 +491,27 @@ test('an id in the results of a batch belongs to the key of the batch', async ()
   expect(anthropic.asked.length).toBeGreaterThan(before);
 });
 
+test('a file that the code tool of a vendor made is read by the key whose answer named it, and by no other', async () => {
+  const all = await start();
+  const { gateway, anthropic } = all;
+  const { id } = await APIS.anthropic.make(gateway);
+  const output = { type: 'bash_code_execution_output', file_id: 'file_made' };
+  const result = { type: 'bash_code_execution_result', content: [output] };
+  const block = { type: 'bash_code_execution_tool_result', tool_use_id: 's', content: result };
+  anthropic.end((request) => ({ ...messagesAnswer(request), content: [block] }));
+  await APIS.anthropic.results(gateway, id);
+  const asked = () => anthropic.asked.filter((line) => line.includes('file_made'));
+  for (const does of ['download', 'retrieveMetadata', 'delete'] as const) {
+    expect(await statusOf(anthropicOf(gateway, BOB).beta.files[does]('file_made'))).toBe(404);
+    expect(asked()).toEqual([]);
+  }
+  await until(async () => {
+    await statusOf(anthropicOf(gateway).beta.files.download('file_made'));
+    return asked().length > 0;
+  });
+  expect(asked()[0]).toStartWith('GET /v1/files/file_made/content ');
+});
+
 describe('files', () => {
   test("OpenAI's: kept for whoever uploads them, with the model in the query where several providers could", async () => {
     const { gateway, openai } = await start();

@@ -131,3 +131,22 @@ function brokenMember(args: string): Json | undefined {
 
 const inputOf = (value: Json | undefined): string | undefined =>
   isObject(value) && typeof value.input === 'string' ? value.input : undefined;
+
+/**
+ * Was a tool declared under this name before? Anthropic ("Tool names must be unique"), Gemini ("Duplicate function
+ * declaration found") and DeepSeek refuse the second one; OpenAI's clients may send it. Notes it.
+ * @param seen names so far
+ */
+export function declaredBefore(
+  name: string,
+  seen: Set<string>,
+  where: string,
+  notes: Notes,
+): boolean {
+  if (!seen.has(name)) {
+    seen.add(name);
+    return false;
+  }
+  notes.add('tool_dropped', where, `${name} is declared twice`);
+  return true;
+}

@@ -454,6 +454,10 @@ class Run {
   async #object(): Promise<VendorObject> {
     const { id, operation } = this.#asked;
     const found = await this.#objects.get(this.#exchange.owner, id);
+    // Made by a vendor's code tool: an answer has given out its id.
+    if (found?.kind === 'issued' && operation.kind === 'file') {
+      return { ...found, kind: 'file', api: this.#api };
+    }
     if (found === undefined || found.kind !== operation.kind || found.api !== this.#api) {
       throw notMadeHere(operation.kind, id);
     }

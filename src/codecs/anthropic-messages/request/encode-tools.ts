@@ -5,6 +5,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Target } from '../../../conversation/target.ts';
 import {
+  declaredBefore,
   FREEFORM_SCHEMA,
   noteRenamed,
   type ToolNames,
@@ -28,11 +29,7 @@ export function encodeTools(
     const encoded = ownWire(tool) ?? encodeTool(tool, `/tools/${i}`, names, target, notes);
     if (encoded === undefined) continue;
     const name = isObject(encoded) ? text(encoded.name) : undefined;
-    if (name !== undefined && seen.has(name)) {
-      notes.add('tool_dropped', `/tools/${i}`, `${name} is declared twice`);
-      continue;
-    }
-    if (name !== undefined) seen.add(name);
+    if (name !== undefined && declaredBefore(name, seen, `/tools/${i}`, notes)) continue;
     out.push(encoded);
   }
   return out;

@@ -8,6 +8,7 @@ import type { Target } from '../../../conversation/target.ts';
 import { soundSchema } from '../../../conversation/tools/sound-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
+  declaredBefore,
   FREEFORM_SCHEMA,
   noteRenamed,
 } from '../../../conversation/tools/tool-names.ts';
@@ -59,13 +60,16 @@ function toolList(conversation: Conversation, target: Target, notes: Notes): Jso
     notes.add('cache_control_dropped', '/tools');
   }
   const functions: JsonObject[] = [];
+  const seen = new Set<string>();
   const hosted: JsonObject[] = [];
   const dropped = new Set<HostedTool>();
   for (const tool of tools) {
     const where = `/tools/${tool.name}`;
     if (tool.type !== 'hosted') {
       const declared = encodeFunction(tool, conversation, target, notes, where);
-      if (declared !== undefined) functions.push(declared);
+      if (declared === undefined) continue;
+      const name = text(declared.name) ?? '';
+      if (isOwn(tool) || !declaredBefore(name, seen, where, notes)) functions.push(declared);
       continue;
     }
     const own = ownWire(tool);

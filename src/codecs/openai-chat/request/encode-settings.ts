@@ -3,7 +3,7 @@
 import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import { effortOfBudget } from '../../../conversation/models/efforts.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
+import { acceptedUser, SHARED_FIELDS, sharedField } from '../../../conversation/openai-fields.ts';
 import type { Profile, Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type {
@@ -71,8 +71,9 @@ function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Note
   for (const key in settings.rest) {
     // Clients write null for a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
-    if (openai && SHARED_FIELDS.includes(key)) body[key] = settings.rest[key];
-    else notes.add('parameter_dropped', key);
+    if (openai && SHARED_FIELDS.includes(key)) {
+      body[key] = sharedField(key, settings.rest[key], notes);
+    } else notes.add('parameter_dropped', key);
   }
 }
 

@@ -7,6 +7,7 @@ import type { Profile } from '../../../conversation/target.ts';
 import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
+  declaredBefore,
   FREEFORM_SCHEMA,
   noteRenamed,
   toolNames,
@@ -44,6 +45,7 @@ export function encodeTools(
 ): EncodedTools {
   const names = toolNames(tools, NAME_LIMIT);
   const out: JsonObject[] = [];
+  const seen = new Set<string>();
   let searchOptions: JsonObject | undefined;
   for (const tool of tools) {
     if (!allowed(tool)) continue;
@@ -63,14 +65,16 @@ export function encodeTools(
     }
     const own = ownWire(tool);
     if (isObject(own)) {
+      seen.add(tool.name);
       out.push(own.type === undefined && own.function === undefined ? fromLegacy(own) : own);
       continue;
     }
+    const name = names.flat(tool.name, tool.namespace);
+    if (!isOwn(tool) && declaredBefore(name, seen, where, notes)) continue;
     if (tool.type === 'function' && !isOwn(tool)) {
       noteLostToolFields(tool, notes, where);
       if (tool.cache !== undefined) notes.add('cache_control_dropped', where);
     }
-    const name = names.flat(tool.name, tool.namespace);
     noteRenamed(tool, name, where, notes);
     out.push(
       tool.type === 'custom'

@@ -1,7 +1,12 @@
 /** Encodes settings as top-level fields: only changed ones in a body of the same protocol, all for other clients. */
 
 import { noteLostSettings } from '../../../conversation/lost-fields.ts';
-import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
+import {
+  acceptedUser,
+  SHARED_FIELDS,
+  sharedField,
+  shortIdentifier,
+} from '../../../conversation/openai-fields.ts';
 import type {
   Conversation,
   OutputFormat,
@@ -130,25 +135,17 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
   // A client of another protocol does not expect the vendor to store the conversation.
   body.store = settings.store ?? false;
   if (settings.cacheKey !== undefined)
-    body.prompt_cache_key = encodeCacheKey(settings.cacheKey, context);
+    body.prompt_cache_key = shortIdentifier(settings.cacheKey, 'prompt_cache_key', context.notes);
   encodeIdentity(body, settings, chat, context);
 
   noteLostSettings(settings, notes, (name) => TAKEN.has(name));
   for (const key in settings.rest) {
     // Clients write null for a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
-    if (chat && SHARED_FIELDS.includes(key)) body[key] = settings.rest[key];
-    else notes.add('parameter_dropped', key);
+    if (chat && SHARED_FIELDS.includes(key)) {
+      body[key] = sharedField(key, settings.rest[key], notes);
+    } else notes.add('parameter_dropped', key);
   }
-}
-
-const CACHE_KEY_LIMIT = 64;
-
-/** The cache key within the API's limit. The same key for the same session. */
-function encodeCacheKey(key: string, context: ItemContext): string {
-  if (key.length <= CACHE_KEY_LIMIT) return key;
-  context.notes.add('parameter_mapped', 'prompt_cache_key', 'too long: its hash');
-  return new Bun.CryptoHasher('sha256').update(key).digest('hex').slice(0, CACHE_KEY_LIMIT);
 }
 
 /** Metadata, user and service tier. Metadata and tiers mean something else in Messages. */

@@ -7,6 +7,7 @@ import type { Profile } from '../../../conversation/target.ts';
 import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
+  declaredBefore,
   noteRenamed,
   type ToolNames,
 } from '../../../conversation/tools/tool-names.ts';
@@ -32,6 +33,7 @@ export function encodeTools(
   const groups = own ? objects(conversation.origin?.value.tools) : [];
   const declaredInItems = own ? loadedOnly(conversation, groups) : undefined;
   const out: JsonObject[] = [];
+  const seen = new Set<string>();
   const openGroups = new Map<string, JsonObject[]>();
   const groupsByName = new Map<Json | undefined, JsonObject>();
   for (const group of groups) {
@@ -41,6 +43,10 @@ export function encodeTools(
   for (const tool of conversation.tools) {
     if (declaredInItems?.has(toolKey(tool))) continue;
     const declared = ownWire(tool);
+    if (!own && tool.type !== 'hosted') {
+      const name = names.flat(tool.name, tool.namespace);
+      if (declaredBefore(name, seen, `tools.${tool.name}`, notes)) continue;
+    }
     const value = isObject(declared) ? declared : encodeTool(tool, names, own, profile, notes);
     if (value === undefined) continue;
     const namespace = own && tool.type !== 'hosted' ? tool.namespace : undefined;
