@@ -22,7 +22,7 @@ import {
   topLevel,
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
-import { holdsMoreValues, PLAIN_VALUES } from '../lib/json/many-values.ts';
+import { holdsMoreValues, PLAIN_VALUES, TEXTS } from '../lib/json/many-values.ts';
 import { wholeCharacters } from '../lib/json/whole-characters.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
@@ -128,7 +128,7 @@ export async function checkValues(
   }
   if (bytes <= LARGE || !(await runInSlices(holdsMoreValues(parts, MAX_VALUES)))) return;
   throw invalid(
-    `The request body holds more than ${MAX_VALUES} members, objects, lists and numbers of 16 digits, or more than ${PLAIN_VALUES * MAX_VALUES} values, all levels together.`,
+    `The request body holds more than ${MAX_VALUES} members, objects, lists and numbers of 16 digits, more than ${TEXTS * MAX_VALUES} texts, or more than ${PLAIN_VALUES * MAX_VALUES} values, all levels together.`,
   );
 }
 

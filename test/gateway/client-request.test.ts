@@ -141,6 +141,7 @@ describe('a body that holds too much to parse in one go is refused before that',
   test.each([
     ['at the top', names(MANY)],
     ['in one object', `"metadata":{${names(MANY)}}`],
+    ['in different texts', `"x":[${Array.from({ length: 700_000 }, (_, i) => `"t${i}"`).join()}]`],
     ['in many lists', `"x":[${'[],'.repeat(1_000_000)}0]`],
     ['behind a text', `"user":"\\\\",${names(MANY)}`],
   ])('%s', async (_, more) => {

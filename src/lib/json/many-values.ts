@@ -14,15 +14,20 @@ const LONG_NUMBER = 16;
 /** So many plain values, which stand between commas, take as long to parse as one member. */
 export const PLAIN_VALUES = 10;
 
+/** So many texts, names included: each that is new to the parser costs most of what a name does. */
+export const TEXTS = 2;
+
 /**
- * Are there more members, objects, lists and numbers of 16 digits in it than this, all levels together, or ten times as
- * many values? A parser makes each of them in one go: a million names take a second, as short as they are. Linear; a
+ * Are there more members, objects, lists and numbers of 16 digits in it than this, all levels together, twice as many
+ * texts, or ten times as many values? A parser makes each of them in one go: a million names take a second, as short as they are. Linear; a
  * text that is no JSON gets some answer.
  * @param parts each begins outside of a string
  */
 export function* holdsMoreValues(parts: readonly Buffer[], most: number): Steps<boolean> {
   const mostPlain = PLAIN_VALUES * most;
+  const mostTexts = TEXTS * most;
   let count = 0;
+  let texts = 0;
   let commas = 0;
   let left = STEP;
   for (const bytes of parts) {
@@ -46,8 +51,10 @@ export function* holdsMoreValues(parts: readonly Buffer[], most: number): Steps<
         continue;
       }
       digits = 0;
-      if (byte === QUOTE) inString = true;
-      else if (byte === COMMA) {
+      if (byte === QUOTE) {
+        inString = true;
+        if (++texts > mostTexts) return true;
+      } else if (byte === COMMA) {
         if (++commas > mostPlain) return true;
       } else if (byte === COLON || byte === BRACE_OPEN || byte === BRACKET_OPEN) {
         if (++count > most) return true;
