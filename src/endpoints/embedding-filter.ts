@@ -2,7 +2,6 @@
 
 import { asBuffer, Pieces } from '../lib/bytes/bytes.ts';
 import { tryParse } from '../lib/json/json.ts';
-import type { ChunkFilter } from './event-filters.ts';
 
 const KEY = Buffer.from('"embedding"');
 const BRACKET_OPEN = 0x5b;
@@ -25,7 +24,7 @@ export const holdsLists = (beginning: Uint8Array): boolean => {
  * (https://platform.openai.com/docs/api-reference/embeddings/create); everything else stays byte for byte. The key
  * cannot stand within a text, whose quotation marks are escaped.
  */
-export class EmbeddingFilter implements ChunkFilter {
+export class EmbeddingFilter {
   /** Bytes that wait: the end of a chunk that may begin a key, or a list so far. */
   #held = new Pieces();
   #inList = false;

@@ -14,7 +14,7 @@ const GOES_ON =
   /^event:\s{0,4}[a-z_.]{1,60}\.(?:delta|partial_image)|"type"\s{0,4}:\s{0,4}"[a-z_.]{1,60}\.(?:delta|partial_image)"/;
 const FAILED =
   /^event:\s{0,4}error|^data:\s{0,4}\{\s{0,9}"(?:error"\s{0,4}:\s{0,4}["{]|type"\s{0,4}:\s{0,4}"error")/m;
-/** Every vendor of completions sends one of these. */
+/** Every vendor of completions in OpenAI's form sends one of these. */
 const FINISHED = /^data:\s{0,4}\[DONE\]|"finish_reason"\s{0,4}:\s{0,4}"/;
 
 /** Sees every chunk of a stream; keeps the beginnings of its last lines. */
@@ -61,7 +61,9 @@ export class StreamEnd {
   get isCut(): boolean {
     this.#closeLine();
     if (this.#failed !== undefined) return false;
-    return this.#isText ? !this.#finished : GOES_ON.test(this.#last);
+    // Servers have completions in a form of their own, too, whose end this is none of.
+    const isOpen = this.#isText && !this.#finished && this.#last.includes('"choices"');
+    return isOpen || GOES_ON.test(this.#last);
   }
 
   /** The vendor's own error, which its client has got. */

@@ -423,6 +423,10 @@ const STREAMS: Record<string, Ended> = {
     path: '/completions',
     frames: [data(WORD), data({ choices: [{ text: '', finish_reason: 'stop' }] })],
   },
+  "llama.cpp's own completions": {
+    path: '/completions',
+    frames: [data({ content: 'a', stop: false }), data({ content: '', stop: true })],
+  },
   'completions with lines of Windows': {
     path: '/completions',
     frames: [data(WORD).replaceAll('\n', '\r\n'), 'data: [DONE]\r\n\r\n'],
