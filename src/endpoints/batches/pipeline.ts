@@ -107,6 +107,9 @@ interface Creation {
   readonly upstreamKey?: string | undefined;
 }
 
+/** Twice what a batch of any vendor has: what one tells beyond that is kept in no memory. */
+const MAX_RESULTS = 200_000;
+
 class Run {
   readonly summary: ExchangeSummaryBuilder;
   readonly #exchange: Exchange;
@@ -422,7 +425,7 @@ class Run {
     for await (const line of linesOf(results.read(0, results.size), Number.MAX_SAFE_INTEGER)) {
       const text = line.toString();
       const used = usedIn(text, this.#api, this.#exchange.protocol);
-      if (used !== undefined) all.push(used);
+      if (used !== undefined && all.length < MAX_RESULTS) all.push(used);
       if (!mayIssueVendorIds(text)) continue;
       const issued = [...vendorIdsIssued(tryParse(text)).keys()];
       if (issued.length > 0) this.#options.learnIds(batch.owner, issued, batch.provider);
