@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { binary } from '../test/support/gateway-process.ts';
 import { runChecks } from './check.ts';
 import { type Outcome, readJunit, withRunErrors, withSecondRun } from './junit.ts';
 import { openScratch } from './scratch.ts';
@@ -64,8 +65,12 @@ async function runTests(which: readonly string[], workers: number): Promise<Outc
 }
 
 const scratch = await openScratch();
+const which = process.argv.slice(2);
+// Built once beside the checks: files that start at the same time would each build it. A failure fails their tests.
+const building = which.length === 0 ? binary().catch(() => {}) : undefined;
 const checks = await runChecks();
-const first = await runTests(process.argv.slice(2), WORKERS);
+await building;
+const first = await runTests(which, WORKERS);
 // A file that fails beside others on a busy machine runs once more on its own; what fails again has failed.
 const files = [...new Set(first.failures.map(({ file }) => file).filter((file) => file !== ''))];
 const again = files.length > 0 && files.length <= MAX_FILES_AGAIN;

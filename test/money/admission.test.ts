@@ -33,7 +33,7 @@ function startVendor(holds = false) {
         id: 'x',
         object: 'chat.completion',
         model: 'm',
-        data: [],
+        data: [{ object: 'embedding', index: 0, embedding: [0.5] }],
         text: 'x',
         input_tokens: 5,
         totalTokens: 5,
