@@ -153,7 +153,7 @@ const isMadeByCode = ({ type }: JsonObject): boolean =>
 /** Those of the ids that other owners have here, and this one has not. Rejects where that cannot be found out. */
 export type ForeignIds = (owner: string, ids: readonly string[]) => Promise<readonly string[]>;
 
-/** A 404, so that nobody learns that another key has this id. */
+/** A 404: one key must not learn which ids another key has. */
 export const notMadeHere = (kind: VendorIdKind | 'batch', id: string): GatewayError =>
   new GatewayError(
     'not_found',

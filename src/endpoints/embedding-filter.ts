@@ -8,7 +8,7 @@ const BRACKET_OPEN = 0x5b;
 const BRACKET_CLOSE = 0x5d;
 const COLON = 0x3a;
 const BLANK = 0x20;
-/** White space around the colon; more is no vector that anybody writes. */
+/** Bytes of white space around the colon. With more, the list goes on as it came. */
 const MAX_BLANKS = 64;
 /** A list that is longer goes on as it came. */
 const MAX_VECTOR_BYTES = 4 * 1024 * 1024;

@@ -13,7 +13,7 @@ export interface Endpoint {
   readonly otherPaths?: readonly string[];
   /** Its answer is no text and no numbers about texts: without usage, nothing says how much was made. */
   readonly media?: boolean;
-  /** Its answer is a text that may be empty: nobody speaks in a recording. */
+  /** Its answer is a text that may be empty, such as the transcript of silence. */
   readonly mayBeEmpty?: boolean;
   /** Its answer is a file of any kind, forwarded as it is. */
   readonly isFile?: boolean;

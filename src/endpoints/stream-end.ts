@@ -61,7 +61,7 @@ export class StreamEnd {
   get isCut(): boolean {
     this.#closeLine();
     if (this.#failed !== undefined) return false;
-    // Servers have completions in a form of their own, too, whose end this is none of.
+    // Some servers have another form, whose end is not known here.
     const isOpen = this.#isText && !this.#finished && this.#last.includes('"choices"');
     return isOpen || GOES_ON.test(this.#last);
   }
@@ -69,7 +69,8 @@ export class StreamEnd {
   /** The vendor's own error, which its client has got. */
   get error(): GatewayError | undefined {
     if (this.#failed === undefined) return undefined;
-    const data = this.#failed.slice(this.#failed.indexOf('data:') + 5).trim();
+    const line = this.#failed.slice(this.#failed.indexOf('data:') + 5);
+    const data = Buffer.from(line, 'latin1').toString().trim();
     const event = this.#failed.startsWith('event:') ? 'error' : '';
     const bytes = new Uint8Array();
     return this.#protocol.digestStream([{ event, data, bytes, from: 0, to: 0 }]).error;

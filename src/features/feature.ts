@@ -86,7 +86,7 @@ export interface Feature {
   ): Promise<void> | undefined;
   /**
    * Would this pass, given this refusal of a target's (`context.refusals`), change the request so that it may be
-   * taken? Then it is sent once more. Left out: no. Refusals of the history are always answered once.
+   * taken? Then it is sent once more. Left out: no. Refusals of the history always lead to another try.
    */
   repairsRefusal?(refusal: GatewayError): boolean;
   /** Pure and idempotent; the same reference when there is nothing to do. */

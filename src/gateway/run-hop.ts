@@ -2,7 +2,7 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
-import { mayLeaveOut, refusedMedia } from '../conversation/refusal/refused-media.ts';
+import { mayLeaveOut } from '../conversation/refusal/refusal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
@@ -206,17 +206,10 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   }
 
   canRepair(refusal: GatewayError, routed: RoutedTarget, asked: FailedOutcome['target']): boolean {
-    if (this.#mayAct(refusal) && canLearnFrom(refusal, routed, asked)) return true;
+    const conversation = () => this.#hop.conversation ?? this.#running.request.conversation;
+    if (mayLeaveOut(refusal, conversation) && canLearnFrom(refusal, routed, asked)) return true;
     const features = this.#running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
-  }
-
-  #mayAct(refusal: GatewayError): boolean {
-    const media = refusedMedia(refusal);
-    return (
-      media === undefined ||
-      mayLeaveOut(this.#hop.conversation ?? this.#running.request.conversation, media)
-    );
   }
 
   onRetry(failed: FailedOutcome): void {

@@ -43,7 +43,7 @@ export function remedyForStatus(
   headers: ReadonlyHeaders,
 ): Remedy {
   if (error instanceof TargetError) return error.remedy;
-  // Not implemented: so it stays (llama.cpp without `--embeddings`).
+  // Asking a server again does not help: it lacks the function (501: llama.cpp without `--embeddings`).
   if (isRedirect(status) || status === 501) return 'next-target';
   const remedy = REMEDIES[error.kind];
   const forbidden = headers.get('x-should-retry') === 'false' || error.retryable === false;

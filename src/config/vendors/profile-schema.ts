@@ -21,7 +21,7 @@ const least = (minimum: number, description: string) => integer(description, min
 
 const TOOL_CHOICES = ['auto', 'none', 'required', 'tool'] as const;
 
-/** What a vendor's error can mean: all but what only this gateway says. */
+/** Budgets are this gateway's own: no vendor's error means one. */
 const MEANINGS = ERROR_KINDS.filter((kind) => kind !== 'budget');
 
 const range = (description: string) =>

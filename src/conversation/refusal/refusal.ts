@@ -2,8 +2,9 @@
 
 import type { GatewayError } from '../errors.ts';
 import type { Profile, Target } from '../target.ts';
+import type { Conversation } from '../types.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
-import { type MediaRefusal, refusedMedia } from './refused-media.ts';
+import { hasRefusedMedia, type MediaRefusal, refusedMedia } from './refused-media.ts';
 import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
 
 /**
@@ -223,14 +224,27 @@ export function canActOn(target: Target, error: GatewayError): boolean {
   return taught(target, lesson) !== target;
 }
 
-/** Characters of a sentence by which it is known again. */
+/** Characters of a message that tell it from others. */
 const MAX_FAULT = 500;
 
-/** What a refusal is about: each such fault is mended once for a request. Of a history, a vendor names one after the other. */
+/** The key of a fault. A request is mended once for each; a vendor names the faults of a history one by one. */
 export function faultOf(error: GatewayError): string {
   const refusal = historyRefusal(error);
   if (refusal?.kind === 'setting') return refusal.setting;
   return refusal?.kind === 'fields' ? 'fields' : `history: ${error.message.slice(0, MAX_FAULT)}`;
+}
+
+/**
+ * May what the refusal names be left out of this request? Of a question that comes alone no content is: its program can
+ * act on the error. In a session every later request would fail by it.
+ * @param conversation is asked for only where content is at stake
+ */
+export function mayLeaveOut(error: GatewayError, conversation: () => Conversation): boolean {
+  const refusal = historyRefusal(error);
+  if (refusal?.kind !== 'media' && refusal?.kind !== 'too-long') return true;
+  const asked = conversation();
+  const isSession = asked.tools.length > 0 || asked.turns.some(({ role }) => role === 'assistant');
+  return isSession && (refusal.kind === 'too-long' || hasRefusedMedia(asked, refusal));
 }
 
 /** The target with the facts that its refusals show, for the tries that act on them. */

@@ -11,34 +11,34 @@ export interface MediaPlace {
   readonly inner: number | undefined;
 }
 
+/**
+ * - `bytes`: a file has at most so many, as base64
+ * - `longer-side`: pixels, at most; `shorter-side`: pixels, it must have more
+ * - `pages`: a document has at most so many
+ * - `count`: a request has at most so many files
+ */
+export interface MediaLimit {
+  readonly of: 'bytes' | 'longer-side' | 'shorter-side' | 'pages' | 'count';
+  readonly most: number;
+}
+
 export interface MediaRefusal {
   readonly kind: 'media';
   readonly media: readonly MediaBlock['media'][];
   readonly at?: MediaPlace | undefined;
-  /**
-   * What a vendor says that it takes: bytes of the base64 text of one, pixels of its longer side, more pixels than so many of its shorter side,
-   * pages, or so many of them in one request.
-   */
-  readonly limit?:
-    | {
-        readonly of: 'bytes' | 'longer-side' | 'shorter-side' | 'pages' | 'count';
-        readonly most: number;
-      }
-    | undefined;
+  readonly limit?: MediaLimit | undefined;
   /** The request is too large as a whole: the last ones stay. */
   readonly older?: boolean;
   /** Facts that also hold for later requests. */
   readonly facts?: Partial<Profile>;
 }
 
-type Limit = NonNullable<MediaRefusal['limit']>['of'];
-
 const IMAGE = ['image'] as const;
 const FILE = ['document'] as const;
 const ANY = ['image', 'document', 'audio'] as const;
 
-/** Sentences that tell a limit: its number is the last group that matched. */
-const LIMITS: readonly (readonly [RegExp, Limit, MediaRefusal['media']])[] = [
+/** Sentences that tell a limit: the group is its number. */
+const LIMITS: readonly (readonly [RegExp, MediaLimit['of'], MediaRefusal['media']])[] = [
   [/image exceeds \d{1,3} ?mb maximum: \d{1,12} bytes > (\d{1,12}) bytes/, 'bytes', IMAGE],
   [/exceeded limit on max bytes per data-uri item ?: ?(\d{1,12})/, 'bytes', ANY],
   [/image dimensions exceed max allowed size\b.{0,40}: (\d{1,6}) pixels/, 'longer-side', IMAGE],
@@ -97,11 +97,11 @@ const UNREADABLE: readonly (readonly [RegExp, MediaRefusal['media']])[] = [
   [/图片.{0,8}(?:解析|格式)|图片(?:损坏|无法)/, IMAGE],
 ];
 
-/** The whole request is too large: with images, they are most of it. */
+/** The whole request has too many bytes: with images, they are most of it. */
 const WHOLE =
   /request_too_large|request exceeds the maximum|exceeded limit on max bytes to request body|payload size exceeds|(?:request|payload|body)(?: entity)? (?:is )?too large/;
 
-/** Models without images. Sentences about a form of theirs (a format, an address, a role) say nothing of the model. */
+/** The request has images that it may not have. */
 const UNSEEN = [
   /(?:image|vision|multimodal|multi-modal)s?(?:_url)?\b.{0,60}\b(?:not supported|unsupported|not support|only supported by)/,
   /(?:does not|doesnt|do not|cannot|not able to) (?:support|accept|handle|process|read|take) .{0,40}(?:image|vision|multimodal)/,
@@ -111,24 +111,31 @@ const UNSEEN = [
   /at most 0 images?/,
   /invalid content type\. image_url/,
 ];
-const OF_A_FORM = /format|mime|media.type|\burls?\b|\bsize|large|role|detail|animated|\btool/;
+/**
+ * The model takes no images, whatever the request. Only a message that says so and adds no condition teaches it: others
+ * are about a format, an address, a role, or how many.
+ */
+const BLIND =
+  /(?:\bimage inputs? (?:is|are) not supported|model does not support (?:image inputs?|images?|vision))(?= ?(?:$|[-.,;:!(]|by this|for this))|no endpoints found that support image input|unknown variant image_url|not a (?:multimodal|vision) model|at most 0 images?|image_url is only supported by certain models/;
 
 /** How many characters of an error message are read. */
 const READ = 4000;
 const QUOTES = /[`'"“”‘’]/g;
 
+const plain = (text: string): string => text.slice(0, READ).replace(QUOTES, '').toLowerCase();
+
 const wordsOf = ({ message, code }: GatewayError): string =>
-  `${message.slice(0, READ)} ${code ?? ''}`.replace(QUOTES, '').toLowerCase();
+  `${plain(message)} ${plain(code ?? '')}`;
 
-/** Statuses with which vendors refuse what they were sent. llama.cpp and vLLM answer 500, OpenRouter 404. */
-const MAY_REFUSE: ReadonlySet<number> = new Set([400, 404, 413, 415, 422, 500]);
+/** Statuses with which vendors refuse what they were sent. llama.cpp answers 500 or 501, vLLM 500, OpenRouter 404. */
+const MAY_REFUSE: ReadonlySet<number> = new Set([400, 404, 413, 415, 422, 500, 501]);
 
-const mayRefuse = ({ fromUpstream, status, kind }: GatewayError): boolean =>
-  fromUpstream && MAY_REFUSE.has(status) && kind !== 'content_filter';
+/** Statuses that say something of the key or of the moment, never of the request. */
+const NOT_THE_REQUEST: ReadonlySet<number> = new Set([401, 403, 429]);
 
 /** Does the vendor say that this model accepts no images? */
 export const refusesImages = (error: GatewayError): boolean => {
-  if (!mayRefuse(error)) return false;
+  if (!error.fromUpstream || NOT_THE_REQUEST.has(error.status)) return false;
   const words = wordsOf(error);
   return UNSEEN.some((pattern) => pattern.test(words));
 };
@@ -148,7 +155,8 @@ function placeIn(words: string): MediaPlace | undefined {
 
 /** The refusal of media in an error answer. Sources: test/features/refusal-retry/media.test.ts. */
 export function refusedMedia(error: GatewayError): MediaRefusal | undefined {
-  if (!mayRefuse(error)) return undefined;
+  const { fromUpstream, status, kind } = error;
+  if (!fromUpstream || !MAY_REFUSE.has(status) || kind === 'content_filter') return undefined;
   const words = wordsOf(error);
   const at = placeIn(words);
   for (const [pattern, of, media] of LIMITS) {
@@ -158,27 +166,25 @@ export function refusedMedia(error: GatewayError): MediaRefusal | undefined {
   for (const [pattern, media] of UNREADABLE) {
     if (pattern.test(words)) return { kind: 'media', media, at };
   }
-  if (WHOLE.test(words)) return { kind: 'media', media: ANY, older: true };
-  if (!UNSEEN.some((pattern) => pattern.test(words))) return undefined;
-  if (OF_A_FORM.test(words.replaceAll('image_url', ''))) return { kind: 'media', media: IMAGE, at };
-  return { kind: 'media', media: IMAGE, facts: { images: false } };
+  // Groq: Request too large for model … on tokens per minute (TPM)
+  if (WHOLE.test(words) && !words.includes('token')) {
+    return { kind: 'media', media: ANY, older: true };
+  }
+  if (BLIND.test(plain(error.message).trim()))
+    return { kind: 'media', media: IMAGE, facts: { images: false } };
+  return UNSEEN.some((pattern) => pattern.test(words))
+    ? { kind: 'media', media: IMAGE, at }
+    : undefined;
 }
 
-/**
- * May media be left out for this refusal? Not where a question comes alone: its program can act on the error. In a
- * session every later request would fail by it.
- */
-export function mayLeaveOut(
-  { turns, tools }: Conversation,
-  { media, older }: MediaRefusal,
-): boolean {
-  if (tools.length === 0 && !turns.some(({ role }) => role === 'assistant')) return false;
+/** Does the request have what would be left out for this refusal? */
+export function hasRefusedMedia({ turns }: Conversation, { media, older }: MediaRefusal): boolean {
   const holding = turns.filter(({ blocks }) => blocks.some((block) => holdsMedia(block, media)));
   return holding.length > (older === true ? 1 : 0);
 }
 
 /** Is this such a block, or a result that holds one? */
-export const holdsMedia = (block: Block, media: MediaRefusal['media']): boolean =>
+const holdsMedia = (block: Block, media: MediaRefusal['media']): boolean =>
   block.type === 'tool-result'
     ? block.content.some((inner) => holdsMedia(inner, media))
     : block.type === 'media' && media.includes(block.media);

@@ -107,7 +107,7 @@ interface Creation {
   readonly upstreamKey?: string | undefined;
 }
 
-/** Twice what a batch of any vendor has: what one tells beyond that is kept in no memory. */
+/** Twice the requests that any vendor takes in a batch; more results are not believed. */
 const MAX_RESULTS = 200_000;
 
 class Run {
@@ -419,7 +419,7 @@ class Run {
     settlement.end();
   }
 
-  /** What the requests of a batch have used; ids in their answers belong to its owner. */
+  /** Reads the usage of each request, and learns whose the ids in the answers are. */
   async #read(batch: VendorObject, results: FormSpool): Promise<readonly Used[]> {
     const all: Used[] = [];
     for await (const line of linesOf(results.read(0, results.size), Number.MAX_SAFE_INTEGER)) {

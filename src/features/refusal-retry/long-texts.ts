@@ -10,7 +10,7 @@ export interface TooLong {
   readonly most: number;
 }
 
-/** Of a longer text the beginning stays, of a longer input only how long it was: half of a JSON is none. */
+/** A text keeps its beginning. The input of a call is replaced, because half of a JSON text cannot be parsed. */
 export function withShorterTexts(
   conversation: Conversation,
   { of, most }: TooLong,

@@ -1,7 +1,11 @@
 /** Leaves out images, files and recordings that a vendor has refused. */
 
 import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
-import type { MediaPlace, MediaRefusal } from '../../conversation/refusal/refused-media.ts';
+import type {
+  MediaLimit,
+  MediaPlace,
+  MediaRefusal,
+} from '../../conversation/refusal/refused-media.ts';
 import type { Block, Conversation, MediaBlock } from '../../conversation/types.ts';
 import { imageHeader } from '../../lib/bytes/image-header.ts';
 import type { NoteStripped } from './thinking.ts';
@@ -85,7 +89,7 @@ const isAt = (one: Found, at: MediaPlace): boolean =>
   one.block === at.block &&
   (at.inner === undefined || one.inner === at.inner);
 
-function isOver({ source }: MediaBlock, limit: NonNullable<MediaRefusal['limit']>): boolean {
+function isOver({ source }: MediaBlock, limit: MediaLimit): boolean {
   if (source.type !== 'base64') return false;
   if (limit.of === 'bytes') return source.data.length > limit.most;
   if (limit.of === 'pages') return pagesOf(source.data) > limit.most;

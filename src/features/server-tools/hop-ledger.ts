@@ -45,7 +45,6 @@ export const TURNS: RoomKind<HopEntry> = {
   memory: { entries: 1000, bytes: Number.POSITIVE_INFINITY },
 };
 
-/** What the client saw of an answer. */
 interface SeenAnswer {
   /** Ids of the client's own calls. */
   readonly clientIds: readonly string[];

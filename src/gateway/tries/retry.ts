@@ -49,8 +49,8 @@ const MAX_MENDS = 4;
 /**
  * Tries until something answers. Gives the answer, or the failure that says most: the first one that says
  * that the request is too large (a client can act on it), else the last one; a vendor's refusal of the request
- * itself ends it at once. A refusal of the history or of a setting is answered once, by the same target with
- * what the refusal names taken out. A target that cools down or has no room is passed over as long as another one does not.
+ * itself ends it at once. The same target is asked again without what its refusal of the history or of a setting names,
+ * once for each fault. A target that cools down or has no room is passed over as long as another one does not.
  * @param equals so many of the first share the sessions: the next one is tried first if it is much faster
  */
 export async function retry<A extends Succeeded>(
@@ -99,6 +99,8 @@ export async function retry<A extends Succeeded>(
       if (
         answeredBy === routed &&
         !hop.signal.aborted &&
+        // Another target may take the whole.
+        !(error.kind === 'too_large' && left.length > 0) &&
         hop.canRepair(error, routed, answer.target)
       ) {
         const fault = `${targetName(routed.target)} ${faultOf(error)}`;

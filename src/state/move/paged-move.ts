@@ -220,7 +220,7 @@ export interface StateMove {
   /** One item of it: `key`, `window` … */
   readonly item: string;
   readonly engine: EngineName;
-  /** A gateway with engines copies it, too: nobody has to be reminded. */
+  /** A gateway with engines copies it at its start, so no command has to be run for it. */
   readonly byItself?: boolean;
   /** Writes nothing, neither files nor tables. Rejects where a side cannot be read. */
   compare(): Promise<MoveComparison>;

@@ -61,6 +61,7 @@ const output = (text: string) => ({
   output: text,
 });
 const user = { role: 'user', content: 'go on' };
+const BEFORE = { role: 'assistant', content: 'Yes?' };
 
 describe('what is too long for a vendor', () => {
   test('arguments become an object that says how long they were: they stay JSON', async () => {
@@ -92,9 +93,14 @@ describe('what is too long for a vendor', () => {
 
   test.each([
     ['an output', 'input[1].output', [call('{}'), output('y'.repeat(2 * MOST)), user], 1],
-    ['a message', 'input[0].content', [{ role: 'user', content: 'z'.repeat(2 * MOST) }], 0],
+    ['a message', 'input[1].content', [BEFORE, { role: 'user', content: 'z'.repeat(2 * MOST) }], 1],
     // No half of an emoji is left at the cut.
-    ['an emoji', 'input[0].content', [{ role: 'user', content: '\u{1f600}'.repeat(MOST) }], 0],
+    [
+      'an emoji',
+      'input[1].content',
+      [BEFORE, { role: 'user', content: '\u{1f600}'.repeat(MOST) }],
+      1,
+    ],
   ] as const)('%s keeps its beginning', async (_, place, input, at) => {
     const { status, items } = await sentAfter(refuse(place, 2 * MOST), input);
     expect(status).toBe(200);
@@ -102,6 +108,13 @@ describe('what is too long for a vendor', () => {
     expect(text.length).toBeLessThanOrEqual(MOST);
     expect(text.isWellFormed()).toBe(true);
     expect(text).toContain('[cut: ');
+  });
+
+  test('a question that comes alone gets the vendor’s error, and is not cut', async () => {
+    const input = [{ role: 'user', content: 'z'.repeat(2 * MOST) }];
+    const { status, items } = await sentAfter(refuse('input[0].content', 2 * MOST), input);
+    expect(status).toBe(400);
+    expect(items).toEqual([]);
   });
 
   test('what is not longer stays as it is', async () => {

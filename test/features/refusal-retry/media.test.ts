@@ -176,7 +176,20 @@ const SENTENCES: readonly Sentence[] = [
     words: 'No endpoints found that support image input',
     means: { media: IMAGE, facts: { images: false } },
   },
+  {
+    words: 'This model does not support image inputs',
+    code: 'invalid_request_error',
+    means: { media: IMAGE, facts: { images: false } },
+  },
+  // What is said of a form, a place or a number teaches nothing about the model.
   { words: 'image format image/bmp is not supported', means: { media: IMAGE } },
+  {
+    words: 'This model does not support image inputs in system messages',
+    means: { media: IMAGE },
+  },
+  { words: 'This model does not support images larger than 20 MB', means: { media: IMAGE } },
+  { words: 'Image input is not supported when stream is true', means: { media: IMAGE } },
+  { words: 'Multiple images are not supported', means: { media: IMAGE } },
 ];
 
 const errorOf = ({ status = 400, words, code }: Sentence) =>
@@ -196,6 +209,7 @@ describe('sentences by which a vendor refuses images and files', () => {
     ['messages.3.content.0: unexpected `tool_use_id` found in `tool_result` blocks', 400],
     ['prompt is too long: 250000 tokens > 200000 maximum', 400],
     ['max_tokens: 90000 > 8192', 400],
+    ['Request too large for model `llama` on tokens per minute (TPM): Limit 6000', 413],
     ['Invalid schema for function describe_image: image is not of type object', 400],
     ['Could not process image', 401],
     ['Could not process image', 429],
@@ -450,6 +464,20 @@ describe('what is left out of the next try', () => {
     expect(status).toBe(400);
     expect(text).toContain(words);
     expect(gateway.sent).toHaveLength(1);
+  });
+
+  test('a target that takes a whole request is asked before anything is left out of it', async () => {
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse('Request exceeds the maximum size', 413), fine],
+      FEATURES,
+      'routes: [{ to: [up/m, up/wide] }]',
+    );
+    const { status } = await gateway.ask('anthropic-messages', session(image(GOOD), image(GOOD)));
+    expect(status).toBe(200);
+    expect(gateway.sent).toHaveLength(2);
+    expect((gateway.sent[1] as { model: string }).model).toBe('wide');
+    expect(shown(gateway.sent[1])).toEqual(['image/png', 'image/png']);
   });
 
   test('a refusal of an image that the request does not have is the client’s answer', async () => {

@@ -63,7 +63,7 @@ export interface TermsIndex {
     space: ErasedSpace,
     drop: (rows: readonly number[]) => Promise<void>,
   ): Promise<boolean>;
-  // What Postgres does by itself.
+  // Postgres cleans up by itself, so its index lacks the three.
   /** One step of removing every trace of what was removed. False: nothing is left to do. */
   tidy?(first: boolean): Promise<boolean>;
   /** One step of giving free pages back. False: there are none. */
