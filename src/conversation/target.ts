@@ -38,6 +38,8 @@ export interface Profile {
    * the body fields that belong to them, with the note `parameter_dropped`. Default: all.
    */
   readonly betas?: readonly string[];
+  /** Messages: beta flags (globs) of these that the vendor does not take after all. Default: none. */
+  readonly refusedBetas?: readonly string[];
   /** Messages: fields of betas that the vendor takes without the flag, by path (`output_config.effort`). */
   readonly betaFields?: readonly string[];
   /** Messages: beta flags that the vendor calls by another name: renamed with the note `parameter_mapped`. */

@@ -50,17 +50,21 @@ interface BetaRules {
 const known = new WeakMap<Profile, BetaRules>();
 
 function rulesOf(profile: Profile): BetaRules | undefined {
-  const { betas, betaFields = [], dropParams } = profile;
+  const { betas, betaFields = [], refusedBetas = [], dropParams } = profile;
   const dropped = dropParams?.includes(SAFEGUARDS.field) === true;
-  if (betas === undefined && !dropped) return undefined;
+  if (betas === undefined && refusedBetas.length === 0 && !dropped) return undefined;
   let rules = known.get(profile);
   if (rules !== undefined) return rules;
   const tests = (betas ?? ['*']).map(globTest);
+  const refused = refusedBetas.map(globTest);
   const takes = (flag: string) =>
-    tests.some((test) => test(flag)) && !(dropped && flag === SAFEGUARDS.flag);
+    tests.some((test) => test(flag)) &&
+    !refused.some((test) => test(flag)) &&
+    !(dropped && flag === SAFEGUARDS.flag);
   // Either may be a name or a family of names.
   const isTaken = (family: string) =>
-    betas === undefined || betas.some(globTest(family)) || takes(family);
+    !refusedBetas.some(globTest(family)) &&
+    (betas === undefined || betas.some(globTest(family)) || takes(family));
   const fields = BETA_FIELDS.filter(
     ([path, flags]) => !betaFields.includes(path) && !flags.some(isTaken),
   ).map(([path]) => path.split('.'));

@@ -50,7 +50,7 @@ export function shapeBytes(
   { model, profile }: Pick<Target, 'model' | 'profile'>,
   notes: Notes,
 ): Uint8Array | ByteList {
-  const { dropParams, renameParams, betas } = profile;
+  const { dropParams, renameParams, betas = profile.refusedBetas } = profile;
   const hasRules = dropParams !== undefined || renameParams !== undefined || betas !== undefined;
   if (!hasRules || !mayNeedShape(request, profile)) return request.bytesFor(model);
   const { value, history, protocol } = request;

@@ -56,6 +56,7 @@ export const profileFacts = {
   betas: texts(
     'Messages: beta flags (globs) that the vendor takes; others are dropped, with the fields that belong to them.',
   ),
+  refusedBetas: texts('Messages: beta flags (globs) that the vendor does not take.'),
   betaFields: texts('Messages: fields of betas that the vendor takes without the flag, by path.'),
   renameBetas: named(
     string(),

@@ -90,6 +90,8 @@ const THINKING = [
   /contains any thinking blocks, the first block must be/,
   /final block in an assistant message cannot be thinking/,
   /invalid_encrypted_content|encrypted[ _]content\b.{0,300}could not be (?:verified|decrypted|parsed)/,
+  // https://github.com/anomalyco/opencode/issues/49116
+  /encrypted_content was not issued to this caller/,
   /of type reasoning was provided without its required/,
   /was provided without its required reasoning item/,
   /item with id rs_\w{1,100} not found/,
@@ -146,7 +148,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   if (!fromUpstream) return undefined;
   if (error.kind === 'context_overflow') return refusedSetting(error);
   const isBadRequest = status === 400 || status === 422 || status === 500;
-  const message = `${error.message.slice(0, MAX_READ)} ${error.code ?? ''}`;
+  const message = `${error.message.slice(0, MAX_READ)} ${error.code ?? ''} ${sentence(error.param)}`;
   const words = message.replace(QUOTES, '').toLowerCase();
   const facts = isBadRequest ? SHAPES.find(([pattern]) => pattern.test(words))?.[1] : undefined;
   if (facts !== undefined) return { kind: 'shape', facts };
@@ -183,12 +185,22 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   return paths.length > 0 ? { kind: 'fields', paths } : refusedSetting(error);
 }
 
+/** MiMo says "Param Incorrect", and what is wrong in `param`. */
+const sentence = (param = ''): string => (param.includes(' ') ? param.slice(0, MAX_READ) : '');
+
 /** What a refusal teaches about the target, beyond this one request or only for it. */
 interface Lesson {
   readonly facts: Partial<Profile>;
   readonly paths: readonly FieldPath[];
   readonly once: boolean;
 }
+
+/** What asks for it by this name in Messages checks no signatures. */
+const WANTS_REASONING = {
+  reasoningReplay: 'all',
+  thinkingDefault: 'on',
+  anySignature: true,
+} as const;
 
 function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
   switch (refusal?.kind) {
@@ -197,6 +209,8 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
       return refusal.facts && { facts: refusal.facts, paths: [], once: false };
     case 'shape':
       return { facts: refusal.facts, paths: [], once: true };
+    case 'thinking-missing':
+      return { facts: WANTS_REASONING, paths: [], once: false };
     case 'fields':
       return { facts: {}, paths: refusal.paths, once: false };
     case 'setting':
@@ -210,6 +224,13 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
   }
 }
 
+/** Kinds whose remedy changes the history itself, whatever is known of the target. */
+const CHANGES_HISTORY: ReadonlySet<HistoryRefusal['kind']> = new Set([
+  'thinking',
+  'thinking-missing',
+  'media',
+]);
+
 /**
  * Would acting on the refusal change the request? Not if it names nothing, and not if the target is known to be so
  * already.
@@ -218,9 +239,7 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
 export function canActOn(target: Target, error: GatewayError): boolean {
   const refusal = historyRefusal(error);
   const lesson = lessonOf(refusal);
-  // Thinking and media can be taken out, too.
-  const isCut = refusal?.kind === 'thinking' || refusal?.kind === 'media';
-  if (lesson === undefined || isCut) return refusal !== undefined;
+  if (lesson === undefined || CHANGES_HISTORY.has(refusal!.kind)) return refusal !== undefined;
   return taught(target, lesson) !== target;
 }
 
@@ -268,7 +287,9 @@ const MAX_FIELDS = 64;
 
 function taught(target: Target, { facts, paths }: Lesson): Target {
   const known = target.profile as unknown as Readonly<Record<string, unknown>>;
-  const news = Object.entries(facts).filter(([fact, value]) => !isKnown(fact, known[fact], value));
+  const news = Object.entries(facts)
+    .map(([fact, value]) => [fact, GROWING.has(fact) ? joined(known[fact], value) : value] as const)
+    .filter(([fact, value]) => !isKnown(fact, known[fact], value));
   const fields = target.refusedFields ?? [];
   const seen = new Set(fields.map((path) => path.join('.')));
   const added = paths.filter((path) => !seen.has(path.join('.')));
@@ -279,13 +300,20 @@ function taught(target: Target, { facts, paths }: Lesson): Target {
   return { ...target, profile, refusedFields: [...fields, ...added].slice(0, MAX_FIELDS) };
 }
 
-/** A cap only sinks; a list of stops only becomes shorter. */
-const isKnown = (fact: string, known: unknown, value: unknown): boolean =>
-  (fact === 'maxOutput' || fact === 'maxStops') &&
-  typeof known === 'number' &&
-  typeof value === 'number'
-    ? known <= value
-    : Bun.deepEquals(known, value);
+/** Facts whose lists grow. */
+const GROWING: ReadonlySet<string> = new Set(['refusedBetas']);
+
+const joined = (known: unknown, more: unknown): readonly unknown[] => [
+  ...new Set([known ?? [], more].flat()),
+];
+
+/** A cap only sinks; a list of stops only becomes shorter; a model that always reasons does so by default, too. */
+function isKnown(fact: string, known: unknown, value: unknown): boolean {
+  if (fact === 'thinkingDefault' && known === 'always' && value === 'on') return true;
+  const sinks = fact === 'maxOutput' || fact === 'maxStops';
+  if (sinks && typeof known === 'number' && typeof value === 'number') return known <= value;
+  return Bun.deepEquals(known, value);
+}
 
 /** Refusals of a single mark, not of marks in general: on thinking or empty text, too many, a long lifetime after a short one. */
 const ONE_MARK =

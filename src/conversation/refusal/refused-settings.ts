@@ -171,9 +171,9 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /unknown variant developer|developer is not one of|role\b.{0,30}\bdoes not support developer/,
     { setting: 'developer role', facts: { developerRole: false } },
   ],
-  // Moonshot, Mistral.
+  // Moonshot, DeepSeek, Mistral.
   [
-    /role assistant must not be empty|assistant message must have either content or tool_calls/,
+    /role assistant must not be empty|assistant message must have either content or tool_calls|content or tool_calls (?:must be set|should be non-empty)/,
     { setting: 'empty replies', facts: { emptyReplies: false } },
   ],
   // Anthropic, OpenAI, DeepSeek, Moonshot.
@@ -339,6 +339,19 @@ function renamedCap(words: string, param: string | undefined): SettingRefusal | 
   return { kind: 'setting', setting: refused, facts: { maxTokensParam: other } };
 }
 
+// Vertex AI and Anthropic: Unexpected value(s) `a`, `b` for the `anthropic-beta` header.
+const REFUSED_BETAS = /unexpected value\(s\) (.{1,2000}?) for the anthropic-beta header/;
+
+/** Betas that a vendor of Messages does not know. Bedrock names none of them, and knows this one with every model. */
+function betasIn(words: string): Partial<Profile> | undefined {
+  const named = REFUSED_BETAS.exec(words)?.[1];
+  if (named !== undefined) return { refusedBetas: named.split(/[, ]+/).slice(0, MAX_BETAS) };
+  // https://github.com/anthropics/claude-code/issues/49370
+  return /\binvalid beta flag\b/.test(words) ? { betas: ['interleaved-thinking-*'] } : undefined;
+}
+
+const MAX_BETAS = 64;
+
 /**
  * The setting that an error refuses; undefined if it is about something else. Only what an answer does without is
  * ever taken out: no message, no tool, no model.
@@ -373,6 +386,8 @@ export function refusedSetting(error: GatewayError): SettingRefusal | undefined 
   }
   const cap = renamedCap(words, param);
   if (cap !== undefined) return cap;
+  const betas = betasIn(words);
+  if (betas !== undefined) return { kind: 'setting', setting: 'anthropic-beta', facts: betas };
   const efforts = effortsIn(words, param);
   if (efforts !== undefined) return { kind: 'setting', setting: 'effort', facts: { efforts } };
   const stops = MAX_STOPS.exec(words)?.[1];

@@ -45,7 +45,10 @@ function withoutRefused(
       return withParts(bare, { settings: { ...settings, reasoning: { enabled: false } } });
     }
     case 'thinking-missing':
-      return withPlaceholders(conversation, own ? refusal.message : undefined, stripped);
+      // In Messages thinking has a signature, which vendor fit gives it.
+      return target.protocol === 'anthropic-messages'
+        ? conversation
+        : withPlaceholders(conversation, own ? refusal.message : undefined, stripped);
     case 'call-signature':
       return withUncheckedSignatures(conversation, target, stripped);
     case 'pairing':

@@ -62,7 +62,10 @@ export function withoutThinking(
   return withParts(conversation, { turns: remaining });
 }
 
-/** Adds placeholder reasoning to the named assistant turn, or to every one that has calls and no reasoning. */
+/**
+ * Adds placeholder reasoning to the named assistant turn, or to every one that has none: DeepSeek refuses a text before
+ * the calls of a turn, too (github.com/experientiallabs/experiential/pull/890).
+ */
 export function withPlaceholders(
   conversation: Conversation,
   message: number | undefined,
@@ -76,12 +79,10 @@ export function withPlaceholders(
   const named = message !== undefined && lacks(turns[message]);
   // Responses: reasoning is a separate item before the one that lacks it.
   const items = origin?.protocol === 'openai-responses';
-  const withCalls = turns.some((turn) => lacks(turn) && turn.blocks.some(isClientCall));
   let count = 0;
   const filled = mapUnchanged(turns, (turn, i): Turn | readonly Turn[] => {
     // The vendor reports only the first such message, so the others are filled too.
-    const affected = named || !withCalls || turn.blocks.some(isClientCall);
-    if (!lacks(turn) || !affected) return turn;
+    if (!lacks(turn)) return turn;
     const placeholder = { type: 'reasoning', text: REASONING_PLACEHOLDER } as const;
     if (items) {
       if (turns[i - 1]?.blocks.some((block) => block.type === 'reasoning')) return turn;

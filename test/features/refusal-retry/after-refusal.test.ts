@@ -164,7 +164,14 @@ describe('signatures of thinking', () => {
     expect(JSON.stringify(second.messages)).not.toContain('thinking');
   });
 
-  test('encrypted reasoning that cannot be verified is removed', async () => {
+  test.each([
+    ['The encrypted content gAAA... could not be verified.', 'invalid_encrypted_content'],
+    // https://github.com/anomalyco/opencode/issues/49116
+    [
+      'Error from provider (Console): Upstream request failed: [invalid_request_error] reasoning `encrypted_content` was not issued to this caller',
+      null,
+    ],
+  ])('encrypted reasoning that cannot be verified is removed: %s', async (message, code) => {
     const call = { type: 'function_call', call_id: 'call_1', name: 'read', arguments: '{}' };
     const body = {
       model: 'm',
@@ -179,10 +186,10 @@ describe('signatures of thinking', () => {
       status: 400,
       json: {
         error: {
-          message: 'The encrypted content gAAA... could not be verified.',
+          message,
           type: 'invalid_request_error',
           param: null,
-          code: 'invalid_encrypted_content',
+          code,
         },
       },
     };

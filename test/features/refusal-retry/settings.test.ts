@@ -421,6 +421,28 @@ const ROWS: readonly Row[] = [
     { param: 'messages[0].role' },
   ],
   [
+    'Kimi Code, https://github.com/MoonshotAI/kimi-code/issues/2852; DeepSeek',
+    'Invalid assistant message: content or tool_calls must be set',
+    { facts: { emptyReplies: false } },
+  ],
+  [
+    'Mistral, https://github.com/OpenHands/OpenHands/issues/10869',
+    "At least one content or tool_calls should be non-empty. Got content='' and tool_calls=[]",
+    { facts: { emptyReplies: false } },
+  ],
+  [
+    'Vertex AI, https://github.com/QuantumNous/new-api/issues/2975',
+    'Unexpected value(s) `prompt-caching-scope-2026-01-05`, `structured-outputs-2025-12-15` for the `anthropic-beta` header. Please consult our documentation at docs.anthropic.com or try again without the header.',
+    {
+      facts: { refusedBetas: ['prompt-caching-scope-2026-01-05', 'structured-outputs-2025-12-15'] },
+    },
+  ],
+  [
+    'Bedrock, https://github.com/anthropics/claude-code/issues/49370',
+    'invalid beta flag',
+    { facts: { betas: ['interleaved-thinking-*'] } },
+  ],
+  [
     'Moonshot, https://github.com/AstrBotDevs/AstrBot/issues/7200',
     "Invalid request: the message at position 8 with role 'assistant' must not be empty",
     { facts: { emptyReplies: false } },
