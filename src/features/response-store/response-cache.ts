@@ -84,6 +84,13 @@ for i = 1, #KEYS do redis.call('SET', KEYS[i], '${GONE}', 'PX', ARGV[1]) end
 return #KEYS
 `);
 
+const FORGET = script(`
+for i = 1, #KEYS do
+  if redis.call('GETRANGE', KEYS[i], 0, 0) ~= '${GONE}' then redis.call('DEL', KEYS[i]) end
+end
+return #KEYS
+`);
+
 const ERASE = script(`
 local at = redis.call('GET', KEYS[1])
 if not at or tonumber(at) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
@@ -129,6 +136,12 @@ export class ResponseCache {
     const keys = [ENTRY + hash, ...itemIds.map((item) => ITEM + hashOf(owner, item))];
     await this.#cache.run(WRITE, keys, [CACHED_MS, value, hash, space ?? '-', began], WRITE_MS);
     return true;
+  }
+
+  /** The database has newer ones. @throws EngineAway */
+  async forget(rows: readonly RowKey[]): Promise<void> {
+    const keys = rows.map(({ owner, id }) => ENTRY + hashOf(owner, id));
+    await this.#cache.run(FORGET, keys, [], WRITE_MS);
   }
 
   /** @throws EngineAway */

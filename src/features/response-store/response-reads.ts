@@ -3,6 +3,7 @@
 import { GatewayError } from '../../conversation/errors.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
+import { isRequestId } from '../../lib/text/ids.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { CachedRows } from './response-cache.ts';
 import type { ResponseQueue } from './response-queue.ts';
@@ -207,8 +208,9 @@ interface Lookup {
   readonly isErased: (row: FoundResponse) => boolean;
 }
 
-/** Did a gateway make this id: of the time and a random part? A vendor's has another form. */
-export const isOwnId = (id: string): boolean => /^resp_\d{13}_[0-9a-z]{6}$/.test(id);
+/** Did a gateway make this id, of that of its request? A vendor's has another form. */
+export const isOwnId = (id: string): boolean =>
+  id.startsWith('resp_') && isRequestId(id.replace('resp_', 'req_'));
 
 /** Only the items are read of a response that is a link of a chain and not named itself. */
 const isWhole = (row: FoundResponse): boolean =>

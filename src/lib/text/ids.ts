@@ -47,6 +47,8 @@ export function requestId(now = Date.now()): string {
   return lastStem + pair() + pair() + pair() + pair() + pair();
 }
 
+export const isRequestId = (text: string): boolean => /^req_\d{13}_[0-9a-z]{10}$/.test(text);
+
 /** `<prefix><24 hex digits>`, e.g. `call_…`, `msg_…`, `toolu_…`. */
 export function prefixedId(prefix: string): string {
   return prefix + Buffer.from(crypto.getRandomValues(new Uint8Array(12))).toString('hex');

@@ -5,12 +5,15 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ClientContext } from '../../../src/codecs/codec.ts';
+import { responseIdentity } from '../../../src/codecs/openai-responses/reply/response-object.ts';
 import type {
   ResponseStore,
   ResponseStoreOptions,
   StoredResponse,
 } from '../../../src/features/response-store/index.ts';
 import { parseJson } from '../../../src/lib/json/json.ts';
+import { requestId } from '../../../src/lib/text/ids.ts';
 import { nameHash } from '../../../src/state/erasures.ts';
 import { oldFile } from '../../support/old-responses.ts';
 import { conversation, fileStore, itemText, say, storedRow } from '../../support/stored-rows.ts';
@@ -45,6 +48,12 @@ const idsIn = (path: string): unknown[] => {
   db.close();
   return rows.map(({ id }) => id);
 };
+
+/** As the codec makes it where the vendor gives none. */
+function ownId(): string {
+  const context = { requestId: requestId(), request: { model: 'm' } };
+  return responseIdentity(undefined, context as unknown as ClientContext).id;
+}
 
 /** A program that uses the store in the file as a gateway does. */
 function program(path: string, options: string, body: string) {
@@ -147,6 +156,19 @@ test('beside other processes, what was sent survives a kill, and they find it', 
   await child.exited;
   expect(await conversation(other, 'resp_b')).toHaveLength(4);
 });
+
+test.each([
+  ['of this gateway without keys', ownId(), ''],
+  ['of any form with a key', 'resp_a', 'ci'],
+])(
+  'an id %s, which the process before has still to write, is found by its successor',
+  async (_, id, owner) => {
+    const path = newPath();
+    const [before, successor] = [open(path), open(path)];
+    before.put(storedRow(id, undefined, { owner }));
+    expect(await get(successor, id, owner)).toMatchObject({ id });
+  },
+);
 
 test('two processes write the same file and neither loses a row', async () => {
   const path = newPath();

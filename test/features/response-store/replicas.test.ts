@@ -233,6 +233,35 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     await Promise.all([one.database.close(), one.cache?.close()]);
   });
 
+  test('of two changes, the cache that hears of the first one late does not keep it', async () => {
+    const line = await startFaultProxy(cache.port);
+    const [slow, other] = [await start({ cache: line.port }), await start()];
+    const a = newId();
+    await put(other, storedRow(a, undefined, { model: '0' }));
+    await written(a);
+    const model = async ({ store }: Replica) =>
+      (await store.fetch({ responses: [a] }, '')).get(a, '')?.model;
+    expect(await model(slow)).toBe('0');
+    const next = ({ store }: Replica) =>
+      store.change(a, '', (row) => ({ ...row, model: `${Number(row.model) + 1}` }));
+    line.delayMs = 90;
+    const first = next(slow);
+    await until(async () => {
+      const [row] = await reader.query<{ model: string }>(
+        'SELECT model FROM hopgate.responses WHERE id = $1',
+        [a],
+        1000,
+      );
+      return row?.model === '1';
+    });
+    expect(await next(other)).toBe(true);
+    expect(await first).toBe(true);
+    // Answers of the line come late, too.
+    await Bun.sleep(200);
+    expect(await model(other)).toBe('2');
+    line.close();
+  });
+
   test('a queue without room drops the oldest, and counts them', async () => {
     const one = await start({ limits: { rows: 20, memoryRows: 10 } });
     const ids = Array.from({ length: 64 }, newId);
