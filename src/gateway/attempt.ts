@@ -79,6 +79,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
         : headers,
       owner: exchange.owner,
       sameProtocol: same,
+      session: options.session,
       beta: prepared.beta,
       stream: request.stream,
       abort,

@@ -7,7 +7,9 @@ import type { ProtocolName } from '../conversation/protocol-names.ts';
 import { LOOP_MARK } from '../lib/http/loop-mark.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
+import { sessionHeaderAt } from '../vendors/index.ts';
 import { networkTo, type PoolOptions } from './pool.ts';
+import { sessionName } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import { readFirst } from './transport.ts';
 
@@ -32,7 +34,7 @@ const MAX_KEYS = 3;
 
 /** A request's headers for this provider, its key included. */
 export function vendorHeaders(
-  { auth, headers, protocol }: ProviderConfig,
+  { auth, baseUrl, headers, protocol }: ProviderConfig,
   key: Secret | undefined,
 ): Headers {
   const out = new Headers({ accept: 'application/json', 'content-type': 'application/json' });
@@ -42,6 +44,8 @@ export function vendorHeaders(
     const bearer = auth === 'bearer';
     out.set(bearer ? 'authorization' : auth, bearer ? `Bearer ${value}` : value);
   }
+  const session = sessionHeaderAt(baseUrl);
+  if (session !== undefined) out.set(session, sessionName(0));
   for (const [name, value] of Object.entries(headers)) out.set(name, value.reveal());
   return out;
 }

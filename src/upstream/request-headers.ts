@@ -97,6 +97,9 @@ export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
   return headers;
 }
 
+/** What a vendor hears of a conversation. @param hash of its session; 0: a request of the gateway's own */
+export const sessionName = (hash: number): string => `ses_${hash.toString(16).padStart(8, '0')}`;
+
 /**
  * The context of the trace, to be sent beside the headers: a span of the exchange's own where it has a trace, else what
  * the client sent. `baggage` goes on as it came. Undefined where there is none.

@@ -6,6 +6,7 @@ import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../lib/loop/idle-timer.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
+import { sessionHeaderAt } from '../vendors/index.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { connectionError } from './connection-error.ts';
 import { Hedging } from './health/hedging.ts';
@@ -15,6 +16,7 @@ import type { Platform } from './platform/platform.ts';
 import {
   forwardedSearch,
   ownRepetition,
+  sessionName,
   traceHeaders,
   UpstreamHeaders,
   withMore,
@@ -45,6 +47,8 @@ export interface SendOptions {
   /** As {@link UpstreamRequest.owner}; left out: the gateway itself asks. */
   readonly owner?: string | undefined;
   readonly sameProtocol: boolean;
+  /** The conversation that the request belongs to; left out: one of its own. */
+  readonly session?: Session | undefined;
   /** A flag of `anthropic-beta` that a field of the body needs. */
   readonly beta?: string | undefined;
   readonly stream: boolean;
@@ -148,6 +152,7 @@ export class Upstream {
   readonly #query: string;
   readonly #headers: UpstreamHeaders;
   readonly #gatewayId: string | undefined;
+  readonly #sessionHeader: string | undefined;
   #lastPath = '';
   #lastUrl = '';
 
@@ -177,6 +182,7 @@ export class Upstream {
     this.#transport = transport;
     this.#platform = platform;
     this.#gatewayId = gatewayId;
+    this.#sessionHeader = sessionHeaderAt(config.baseUrl);
     this.#headers = new UpstreamHeaders(config.forwardHeaders);
     this.#slots = last === undefined ? new ConcurrencyLimit(concurrency) : last.#slots;
     this.shareAmong(replicas?.() ?? 1);
@@ -251,11 +257,14 @@ export class Upstream {
       extra: config.headers,
       gatewayId: this.#gatewayId,
     });
-    const ownHeaders = withBeta(
-      config.traceHeaders ? traceHeaders(options.trace, options.clientHeaders) : undefined,
-      headers,
-      options.beta,
-    );
+    const traced = config.traceHeaders
+      ? traceHeaders(options.trace, options.clientHeaders)
+      : undefined;
+    const named =
+      this.#sessionHeader === undefined
+        ? traced
+        : withSession(traced, headers, this.#sessionHeader, options.session);
+    const ownHeaders = withBeta(named, headers, options.beta);
     const { body } = options;
     const request: UpstreamRequest = {
       url,
@@ -322,6 +331,19 @@ function endTooLong({ name, timeouts }: ProviderConfig, abort: Abort): void {
       `Provider ${name} was not done after ${seconds} s (timeouts.total).`,
     ),
   );
+}
+
+/** The headers of this try with the name of its conversation, which clients of the vendor's own give themselves. */
+function withSession(
+  own: FlatHeaders | undefined,
+  headers: ReadonlyHeaders,
+  name: string,
+  session: Session | undefined,
+): FlatHeaders | undefined {
+  if (headers.get(name) !== null) return own;
+  const all = own ?? new FlatHeaders();
+  all.set(name, sessionName(session?.hash ?? 0));
+  return all;
 }
 
 /** The headers of this try with a flag that its body needs, beside those that it has. */

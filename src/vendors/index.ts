@@ -104,6 +104,13 @@ export const regionAt = (baseUrl: string): string | undefined =>
     ? hostOf(new URL(baseUrl).hostname, ({ region }) => region !== undefined)?.region
     : undefined;
 
+/** The header by which the vendor at an address knows a conversation; undefined: it has none. */
+export const sessionHeaderAt = (baseUrl: string): string | undefined =>
+  URL.canParse(baseUrl)
+    ? hostOf(new URL(baseUrl).hostname, ({ sessionHeader }) => sessionHeader !== undefined)
+        ?.sessionHeader
+    : undefined;
+
 /** The vendor's name in OpenTelemetry's conventions, by the host of its base URL; undefined: it has none. */
 export function telemetryVendor(host: string): string | undefined {
   const own = VENDORS.find(

@@ -75,6 +75,8 @@ export interface Host {
   readonly telemetry?: string;
   /** Where it processes requests, as prices of models name it; `global`: anywhere. Left out: it does not tell. */
   readonly region?: string;
+  /** The header that names a conversation, by which its requests find the same cache; some refuse requests without it. */
+  readonly sessionHeader?: string;
 }
 
 /** Facts about a vendor, or about some of its models. A key is dropped only if the vendor refuses it, not if it ignores it. */

@@ -46,9 +46,12 @@ export interface ScriptedGateway {
     body: unknown,
     signal?: AbortSignal,
     onText?: (text: string) => void,
+    headers?: Record<string, string>,
   ): Promise<Answered>;
   /** Bodies that the upstream was sent. */
   readonly sent: unknown[];
+  /** Their headers. */
+  readonly sentHeaders: Headers[];
   readonly summaries: Summary[];
 }
 
@@ -67,6 +70,7 @@ export function scriptedGateway(
   {
     name = 'up',
     profile = 'none',
+    baseUrl = 'http://up.test',
     models = '["*"]',
     principal = WITHOUT_KEY,
     slots = new ConcurrencyLimit(0),
@@ -74,6 +78,7 @@ export function scriptedGateway(
   }: {
     readonly name?: string;
     readonly profile?: string;
+    readonly baseUrl?: string;
     /** YAML. */
     readonly models?: string;
     readonly principal?: Principal;
@@ -82,7 +87,7 @@ export function scriptedGateway(
   } = {},
 ): ScriptedGateway {
   const loaded = parseConfig(
-    `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ${models}, profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
+    `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "${baseUrl}", models: ${models}, profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
     'test.yaml',
     environmentFrom({}, '/nowhere'),
   );
@@ -90,7 +95,9 @@ export function scriptedGateway(
   const table = routingTable(loaded.config);
   const sent: unknown[] = [];
   const summaries: Summary[] = [];
-  const transport: Transport = async ({ body }) => {
+  const sentHeaders: Headers[] = [];
+  const transport: Transport = async ({ body, headers, ownHeaders }) => {
+    sentHeaders.push(new Headers(Object.fromEntries([...headers, ...(ownHeaders ?? [])])));
     sent.push(JSON.parse(new TextDecoder().decode(body as Uint8Array)));
     const next = script.shift();
     if (next === undefined) throw new Error('the script has no further answer');
@@ -116,13 +123,14 @@ export function scriptedGateway(
   });
   return {
     sent,
+    sentHeaders,
     summaries,
-    async ask(protocol, body, signal = new AbortController().signal, onText) {
+    async ask(protocol, body, signal = new AbortController().signal, onText, headers = {}) {
       const response = await gateway({
         id: 'req_1790000000000_abcdef',
         protocol: CODECS[protocol],
         body: new TextEncoder().encode(JSON.stringify(body)),
-        headers: new Headers(),
+        headers: new Headers(headers),
         sessionId: '',
         search: '',
         signal,

@@ -11,6 +11,8 @@ const HEADERS = [
   'x-session-id',
   'conversation_id',
   'x-conversation-id',
+  'x-opencode-session',
+  'x-session-affinity',
 ] as const;
 
 // Claude Code puts its session into the metadata of Messages: `user_<hash>_account_<id>_session_<uuid>`;

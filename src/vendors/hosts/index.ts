@@ -20,7 +20,27 @@ const BY_ADDRESS: readonly Vendor[] = [
     hosts: [{ host: '*.perplexity.ai', catalogue: 'perplexity', telemetry: 'perplexity' }],
   },
   { name: 'Cerebras', hosts: [{ host: 'api.cerebras.ai', catalogue: 'cerebras' }] },
-  { name: 'Fireworks', hosts: [{ host: 'api.fireworks.ai', catalogue: 'fireworks-ai' }] },
+  {
+    name: 'Fireworks',
+    // https://docs.fireworks.ai/guides/prompt-caching
+    hosts: [
+      {
+        host: 'api.fireworks.ai',
+        catalogue: 'fireworks-ai',
+        sessionHeader: 'x-session-affinity',
+      },
+    ],
+  },
+  {
+    name: 'Cloudflare Workers AI',
+    // https://developers.cloudflare.com/workers-ai/features/prompt-caching
+    hosts: [{ host: 'api.cloudflare.com', sessionHeader: 'x-session-affinity' }],
+  },
+  {
+    name: 'OpenCode Zen and Go',
+    // 400 MissingSessionID without it (https://opencode.ai/docs/go/#where-can-i-use-it)
+    hosts: [{ host: 'opencode.ai', sessionHeader: 'x-opencode-session' }],
+  },
   { name: 'DeepInfra', hosts: [{ host: 'api.deepinfra.com', catalogue: 'deepinfra' }] },
   { name: 'ModelScope', hosts: [{ host: 'api-inference.modelscope.cn', catalogue: 'modelscope' }] },
   { name: 'watsonx', hosts: [{ host: '*.ibm.com', telemetry: 'ibm.watsonx.ai' }] },

@@ -16,6 +16,8 @@ export const xai: Vendor = {
       discovered: true,
     }),
   },
+  // https://docs.x.ai/developers/advanced-api-usage/prompt-caching/maximizing-cache-hits
+  hosts: [{ host: 'api.x.ai', sessionHeader: 'x-grok-conv-id' }],
   profiles: {
     xai: {
       reasoningField: 'reasoning_content',
