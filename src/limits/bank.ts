@@ -61,6 +61,10 @@ export interface Bank {
   readonly distance: 'here' | 'near' | 'far';
   /** Milliseconds for which leases are valid after each draw. */
   readonly sessionMs: number;
+  /** Milliseconds by which its clock, which begins the periods, is ahead of this machine's. Left out: it is the same. */
+  readonly aheadMs?: number;
+  /** Before the first draw: its clock is known, or it is away. Never rejects. */
+  ready?(): Promise<void>;
   /** One trip. @throws EngineAway, or its own error */
   draw(draw: Draw): Drawn | Promise<Drawn>;
   /** Whether this mark of a window is reached for the first time, over all sessions. */

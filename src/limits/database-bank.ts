@@ -22,6 +22,13 @@ const SESSION_MS = 60_000;
 const MAX_IDLE_MS = 500;
 /** One in so many draws of a session deletes rows that are over. */
 const CLEAN_DRAWS = 100;
+/** Clocks that differ by less count as the same. */
+const CLOCK_MS = 1000;
+const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)';
+
+interface Clock {
+  readonly now: number;
+}
 
 interface SessionRow {
   readonly id: string;
@@ -57,6 +64,8 @@ export interface DatabaseBankOptions {
   /** For tests. */
   readonly sessionMs?: number | undefined;
   readonly deadlineMs?: number;
+  /** Of this machine. */
+  readonly wall?: () => number;
 }
 
 export class DatabaseBank implements Bank {
@@ -65,12 +74,38 @@ export class DatabaseBank implements Bank {
   readonly #database: Sql;
   readonly #deadlineMs: number;
   readonly #prepared: Prepared;
+  readonly #wall: () => number;
+  #aheadMs: number | undefined;
 
-  constructor({ database, sessionMs = SESSION_MS, deadlineMs = DRAW_MS }: DatabaseBankOptions) {
+  constructor(options: DatabaseBankOptions) {
+    const { database, sessionMs = SESSION_MS, deadlineMs = DRAW_MS, wall = Date.now } = options;
     this.#database = database;
     this.sessionMs = sessionMs;
     this.#deadlineMs = deadlineMs;
+    this.#wall = wall;
     this.#prepared = limitsTables(database);
+  }
+
+  get aheadMs(): number {
+    return this.#aheadMs ?? 0;
+  }
+
+  async ready(): Promise<void> {
+    if (this.#aheadMs !== undefined) return;
+    const sent = this.#wall();
+    const read = this.#database.query<Clock>(`SELECT ${NOW}::float8 AS now`, [], this.#deadlineMs);
+    await read.then(
+      ([row]) => this.#compare(row!.now, sent),
+      () => {},
+    );
+  }
+
+  /** @param sent when the question for this time of the database was sent; its answer came just now */
+  #compare(now: number, sent: number): void {
+    const [least, most] = [now - this.#wall(), now - sent];
+    const { aheadMs } = this;
+    const isAsKnown = aheadMs >= least - CLOCK_MS && aheadMs <= most + CLOCK_MS;
+    this.#aheadMs = isAsKnown ? aheadMs : Math.round((least + most) / 2);
   }
 
   async draw(draw: Draw): Promise<Drawn> {
@@ -97,10 +132,12 @@ export class DatabaseBank implements Bank {
     const { session, number, settled, wanted, closes } = draw;
     const windows = [...new Map([...settled, ...wanted].map((one) => [keyOf(one), one])).values()];
     const read = () => readWindows(inside, session, windows);
-    const [, sessions, found] = await Promise.all([
+    const sent = this.#wall();
+    const [clock, sessions, found] = await Promise.all([
       // Draws are few and short: one after the other needs no order of locks.
-      inside.query(
-        "SELECT set_config('idle_in_transaction_session_timeout', $1, true), pg_advisory_xact_lock($2)",
+      inside.query<Clock>(
+        `SELECT set_config('idle_in_transaction_session_timeout', $1, true), pg_advisory_xact_lock($2),
+           ${NOW}::float8 AS now`,
         [`${MAX_IDLE_MS}`, WINDOWS_LOCK],
       ),
       inside.query<SessionRow>(
@@ -110,6 +147,7 @@ export class DatabaseBank implements Bank {
       ),
       read(),
     ]);
+    this.#compare(clock[0]!.now, sent);
     const own = sessions.find(({ id }) => id === session);
     if (own?.seq === number) return own.answer;
     if (own !== undefined && own.seq > number)
@@ -243,8 +281,6 @@ const giveBackAll = (inside: SqlReader, session: string) => [
   ),
   inside.query('DELETE FROM hopgate.leases WHERE session = $1', [session]),
 ];
-
-const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)';
 
 const clean = (inside: SqlReader, session: string) => [
   inside.query(`DELETE FROM hopgate.windows WHERE keep_until < ${NOW}`, []),

@@ -91,6 +91,12 @@ export class Window implements LimitState {
   }
 }
 
+interface Times {
+  readonly wall: number;
+  /** Monotonic. */
+  readonly now: number;
+}
+
 /** A request that waits for a draw. */
 interface Waiting {
   readonly needs: readonly Need[];
@@ -146,7 +152,7 @@ export class Leases implements Source, TickTask {
     return this.#session;
   }
 
-  #times(): { readonly wall: number; readonly now: number } {
+  #times(): Times {
     const { clock } = this.options;
     return { wall: clock.wall(), now: clock.monotonic() };
   }
@@ -223,8 +229,9 @@ export class Leases implements Source, TickTask {
         this.#run();
       });
     }
-    void this.#drawFor(this.session, [needs]);
-    this.#decide(needs);
+    const times = this.#times();
+    void this.#drawFor(this.session, [needs], times);
+    this.#decide(needs, times.wall);
   }
 
   look(states: readonly LimitState[]): void | Promise<void> {
@@ -384,11 +391,14 @@ export class Leases implements Source, TickTask {
   }
 
   async #runAll(): Promise<void> {
+    await this.#bank.ready?.();
     const { session } = this;
     const waiting = this.#waiting.splice(0);
+    const times = this.#times();
     const isAnswered = await this.#drawFor(
       session,
       waiting.map(({ needs }) => needs),
+      times,
     );
     if (isAnswered && session.over) {
       // Its time was over: a new session draws for them.
@@ -401,7 +411,7 @@ export class Leases implements Source, TickTask {
         reject(unavailable('budgets'));
         continue;
       }
-      for (const lease of this.#decide(needs)) refusing.add(lease);
+      for (const lease of this.#decide(needs, times.wall)) refusing.add(lease);
       resolve();
     }
     // Processes that each hold a part of what is left would all refuse.
@@ -413,8 +423,11 @@ export class Leases implements Source, TickTask {
   }
 
   /** One draw for several requests. */
-  #drawFor(session: Session, requests: readonly (readonly Need[])[]): boolean | Promise<boolean> {
-    const { wall, now } = this.#times();
+  #drawFor(
+    session: Session,
+    requests: readonly (readonly Need[])[],
+    { wall, now }: Times,
+  ): boolean | Promise<boolean> {
     const wanting = new Map<Lease, number>();
     for (const { state, amount } of requests.flat()) {
       const lease = (state as Window).at(wall);
@@ -437,11 +450,12 @@ export class Leases implements Source, TickTask {
   }
 
   /**
-   * After a draw: refuses needs that cannot be admitted now.
+   * After a draw: refuses needs that cannot be admitted.
+   * @param wall when it was made: a period that began meanwhile has nothing yet
    * @returns leases that do not have enough
    */
-  #decide(needs: readonly Need[]): readonly Lease[] {
-    const { wall, now } = this.#times();
+  #decide(needs: readonly Need[], wall: number): readonly Lease[] {
+    const { now } = this.#times();
     const lacking: Lease[] = [];
     for (const need of needs) {
       const window = need.state as Window;

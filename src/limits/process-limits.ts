@@ -59,7 +59,12 @@ export class ProcessLimits implements Limits {
   #closed = false;
 
   constructor(options: ProcessLimitsOptions = {}) {
-    const { clock = SYSTEM_CLOCK, bank = new OwnBank(), process = 'own', onReached } = options;
+    const { clock: own = SYSTEM_CLOCK, process = 'own', onReached } = options;
+    const bank: Bank = options.bank ?? new OwnBank();
+    const clock: Clock = {
+      wall: () => own.wall() + (bank.aheadMs ?? 0),
+      monotonic: () => own.monotonic(),
+    };
     this.#options = options;
     this.#bank = bank;
     this.clock = clock;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
 import { DatabaseBank } from '../../src/limits/database-bank.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/limit-state.ts';
-import type { Admission, Clock, Ticket, WindowLimit } from '../../src/limits/limits.ts';
+import type { Admission, Clock, LimitUsage, Ticket, WindowLimit } from '../../src/limits/limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 import type { Sql, SqlTransaction } from '../../src/state/engines/engine.ts';
 import { PostgresDatabase } from '../../src/state/engines/postgres.ts';
@@ -17,6 +17,7 @@ import { startFaultProxy } from '../support/engines/fault-proxy.ts';
 import { until } from '../support/until.ts';
 
 const LONG = 10_000;
+const DAY_MS = 86_400_000;
 
 describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
   let server: DatabaseServer;
@@ -46,7 +47,7 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     const url = `postgres://hopgate@127.0.0.1:${port}/postgres`;
     const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
     const windows = new ProcessLimits({
-      bank: new DatabaseBank({ database, sessionMs }),
+      bank: new DatabaseBank({ database, sessionMs, wall: () => clock.wall() }),
       process: crypto.randomUUID(),
       clock,
       onReached: ({ mark }) => reached.push(mark),
@@ -92,6 +93,28 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     });
     ticketOf(await one.windows.admit([{ limit, amount: 60 }])).settle([60]);
     expect((await one.windows.admit([{ limit, amount: 1 }])).admitted).toBe(false);
+  });
+
+  test('a period is the same for machines whose clocks differ by many periods', async () => {
+    const skewed = (ms: number) =>
+      replica({ clock: { wall: () => Date.now() + ms, monotonic: () => performance.now() } });
+    const replicas = [skewed(0), skewed(-400 * DAY_MS), skewed(400 * DAY_MS)];
+    const limit = budget(10);
+    let admitted = 0;
+    // Rows that are over are deleted with every hundredth draw.
+    for (let round = 0; round < 120; round++) {
+      for (const { windows } of replicas) {
+        const admission = await windows.admit([{ limit, amount: 1 }]);
+        if (!admission.admitted) continue;
+        admission.settle([1]);
+        admitted++;
+      }
+      await Promise.all(replicas.map(({ windows }) => windows.usage([limit])));
+    }
+    expect(admitted).toBe(10);
+    const [{ resetAt }] = (await replicas[1]!.windows.usage([limit])) as [LimitUsage];
+    expect(resetAt).toBeGreaterThan(Date.now());
+    expect(resetAt).toBeLessThan(Date.now() + 32 * DAY_MS);
   });
 
   test('replicas together reserve no more than the amount, and the last unit can be used', async () => {
