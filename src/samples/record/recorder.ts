@@ -5,7 +5,7 @@ import type { BlankedContent } from '../mask/blank-body.ts';
 import { knownLiterals } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
 import { clientLeft, type SampleMeta, type SampleWatcher } from '../sample.ts';
-import { StoreMaintenance } from '../store/maintenance.ts';
+import { type MaintenanceOptions, StoreMaintenance } from '../store/maintenance.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
 import { runName } from '../store/read-meta.ts';
 import { markCut } from '../store/reconcile.ts';
@@ -47,6 +47,8 @@ export interface RecorderOptions {
   readonly warn?: (message: string, cause?: unknown) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
+  /** For tests. */
+  readonly statfs?: MaintenanceOptions['statfs'];
 }
 
 /** What a reload of the configuration may change. */
@@ -151,6 +153,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     own: run,
     retention: () => retention,
     now,
+    statfs: options.statfs,
     onRemoved: (ids, purged) => {
       if (purged) {
         count.purged += ids.length;

@@ -1,7 +1,7 @@
 /** Maintains the samples of a recorder in the background: index, limits and erased memory spaces. */
 
-import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { existsSync, type StatsFs } from 'node:fs';
+import { readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import type { HashedName } from '../../state/erasures.ts';
@@ -22,6 +22,8 @@ export interface MaintenanceOptions {
   /** Called with ids of removed samples; `purged`: because of a limit. */
   readonly onRemoved: (ids: readonly string[], purged: boolean) => void;
   readonly onProblem: (what: string, cause: unknown) => void;
+  /** For tests. */
+  readonly statfs?: ((path: string) => Promise<StatsFs>) | undefined;
 }
 
 /** One step of retention. */
@@ -32,6 +34,9 @@ const RETRY_AFTER = 30_000;
 const LOOK_AFTER = 5;
 /** The same where there was room: other processes add to the index, too. */
 const ROOM_MS = 50;
+/** The last room of a disk is for money, keys and limits: so much, or on a small disk this share of it. */
+const RESERVE = { bytes: 64 * 2 ** 20, files: 1000, share: 0.05 };
+const DISK_MS = 1000;
 /** An erasure starts over when the index is rebuilt during it. */
 const ERASE_TRIES = 3;
 
@@ -46,6 +51,8 @@ export class StoreMaintenance {
   #closed = false;
   /** Until then, or until rows are added, there is room. */
   #roomUntil = 0;
+  #diskUntil = 0;
+  #hasDisk = true;
 
   constructor(private readonly options: MaintenanceOptions) {
     this.#leave = onIndexRebuilt(options.root, (cause) => {
@@ -68,8 +75,10 @@ export class StoreMaintenance {
     }
   }
 
-  /** Resolves once the limits are exceeded by at most a tenth. */
+  /** Resolves once the limits are exceeded by at most a tenth. @throws Error while the disk is nearly full */
   async waitForRoom(): Promise<void> {
+    if (performance.now() >= this.#diskUntil) await this.#lookAtDisk();
+    if (!this.#hasDisk) throw new Error('the disk is nearly full');
     const index = this.#file;
     if (index === undefined || performance.now() < this.#roomUntil) return;
     try {
@@ -82,6 +91,13 @@ export class StoreMaintenance {
     } catch {
       // Problems with the index are reported where it is written.
     }
+  }
+
+  async #lookAtDisk(): Promise<void> {
+    this.#diskUntil = performance.now() + DISK_MS;
+    const { root, statfs: look = statfs } = this.options;
+    // Without the folder, writing makes it, or says what is wrong.
+    this.#hasDisk = await look(root).then(leavesReserve, () => true);
   }
 
   /** Brings the index in line with the files, in the background. */
@@ -178,4 +194,13 @@ export class StoreMaintenance {
     this.options.onRemoved(gone, false);
     return gone;
   }
+}
+
+/** A file system that counts no files has 0 of them in all. */
+function leavesReserve({ blocks, bavail, bsize, files, ffree }: StatsFs): boolean {
+  const { bytes, files: entries, share } = RESERVE;
+  return (
+    bavail * bsize >= Math.min(bytes, blocks * bsize * share) &&
+    ffree >= Math.min(entries, files * share)
+  );
 }
