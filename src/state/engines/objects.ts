@@ -14,15 +14,22 @@ const STEP_MS = 2000;
 /** The store refused; its status and code. */
 class ObjectsRefusal extends Error {
   override readonly name = 'ObjectsRefusal';
-  readonly status: number;
 
-  constructor(status: number, code: string) {
+  constructor(
+    private readonly method: string,
+    readonly status: number,
+    code: string,
+  ) {
     super(`HTTP ${status}${code === '' ? '' : ` ${code}`}`);
-    this.status = status;
+  }
+
+  /** Every call would be refused until the configuration or the store is mended: one that only reads is of no use. */
+  get isForAll(): boolean {
+    const { method, status, message } = this;
+    return status >= 500 || (method === 'PUT' && status === 403) || UNUSABLE.test(message);
   }
 }
 
-/** What refuses every call until the configuration or the store is mended. */
 const UNUSABLE =
   / (NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed)$/;
 
@@ -36,10 +43,7 @@ export class ObjectStore implements Objects {
     this.#watch = new EngineWatch({
       name: 'objects',
       ping: () => this.#list('', '', PING_MS),
-      isAway: (thrown) =>
-        !(thrown instanceof ObjectsRefusal) ||
-        thrown.status >= 500 ||
-        UNUSABLE.test(thrown.message),
+      isAway: (thrown) => !(thrown instanceof ObjectsRefusal) || thrown.isForAll,
       onChange,
     });
   }
@@ -165,7 +169,7 @@ export class ObjectStore implements Objects {
       .catch(refuseToConnect);
     if (answer.ok) return answer;
     const code = /<Code>([^<]{1,100})<\/Code>/.exec(await answer.text())?.[1] ?? '';
-    throw new ObjectsRefusal(answer.status, code);
+    throw new ObjectsRefusal(method, answer.status, code);
   }
 }
 

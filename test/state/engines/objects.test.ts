@@ -34,6 +34,35 @@ test('a store where nothing listens is named with the code, and asks nobody abou
   await store.close();
 });
 
+test('a store that lets this key read and not write is away, and names the refusal', async () => {
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch({ method, url }) {
+      if (method === 'GET' && url.includes('list-type')) return new Response('<Result/>');
+      return new Response('<Error><Code>AccessDenied</Code></Error>', { status: 403 });
+    },
+  });
+  const address = {
+    bucket: 'b',
+    prefix: '',
+    endpoint: `http://127.0.0.1:${server.port}`,
+    region: 'us-east-1',
+    accessKeyId: 'key',
+    secretAccessKey: new Secret('secret'),
+  };
+  const store = new ObjectStore(address, () => {});
+  // Some stores say so of one object that is not there.
+  const read = await store.get('a', undefined, LONG).catch((error) => error);
+  expect(read).toMatchObject({ name: 'ObjectsRefusal', status: 403 });
+  expect(store.state.status).toBe('up');
+  const written = await store.put('a', new Uint8Array(), LONG).catch((error) => error);
+  expect(written).toBeInstanceOf(EngineAway);
+  expect(store.state).toMatchObject({ status: 'down', message: 'HTTP 403 AccessDenied' });
+  await store.close();
+  await server.stop(true);
+});
+
 describe.skipIf(!HAS_OBJECTS)('a store that speaks S3', () => {
   let server: ObjectServer;
   const address = (prefix: string, bucket = server.bucket): ObjectsAddress => ({
