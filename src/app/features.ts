@@ -10,6 +10,7 @@ import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
 import { permittedTools } from '../features/server-tools/index.ts';
+import { clientToolNames, vendorToolNames } from '../features/tool-names/index.ts';
 import { toolPairing } from '../features/tool-pairing/index.ts';
 import { toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
@@ -109,6 +110,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? compaction : undefined),
     () => uniqueCallIds,
     leakedCalls.feature,
+    () => clientToolNames,
     ({ chat }) => chat?.before,
     (setup) => {
       const feature = serverToolsOf(setup, serverTools);
@@ -131,6 +133,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     ({ ledgers: { short, restored } }) =>
       shortened ?? toolResults({ limit: textLimit, ledger: short, restored }),
     () => fitted,
+    () => vendorToolNames,
     ({ exchange }) => new PromptCache(exchange, tails),
     () => new ForcedChoice(),
     ({ chat }) => chat?.after,

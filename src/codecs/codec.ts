@@ -49,6 +49,11 @@ export interface StreamDecoder {
    * arguments come interleaved. Left out: never.
    */
   readonly holds?: boolean;
+  /**
+   * The decisive part of the protocol's ending was seen: only its formal rest, or usage, may follow. Left out: such a
+   * part is the `end` event itself.
+   */
+  readonly isFinished?: boolean;
   /** Shortcuts for plain text; left out: every frame goes through `push`. */
   readonly fast?: FastDecoder;
 }

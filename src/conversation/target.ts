@@ -68,12 +68,18 @@ export interface Profile {
   readonly samplingWhileThinking?: boolean;
   /** Chat: usage in streams is requested with `stream_options.include_usage`. Default true. */
   readonly streamUsage?: boolean;
+  /** `always`: the vendor takes streamed requests only; `never`: none. The client gets the form it asked for. Default: both. */
+  readonly streams?: 'always' | 'never';
   /** Accepts `parallel_tool_calls` / `disable_parallel_tool_use`. Default true. */
   readonly parallelToolsParam?: boolean;
   /** Chat: accepts function tools while the model reasons. Default true. */
   readonly chatToolsWhileThinking?: boolean;
   /** Accepts `strict` on function tools. Default true. */
   readonly strictTools?: boolean;
+  /** Refuses a tool that is declared twice. Default false; a conversion of protocols declares it once in any case. */
+  readonly uniqueTools?: boolean;
+  /** Tool names have at most so many characters, of `[a-zA-Z0-9_-]`, and begin with a letter or `_`. Default: any. */
+  readonly maxToolName?: number;
   /** Chat, Responses: accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema. Default true. */
   readonly rootUnions?: boolean;
   /**
@@ -92,6 +98,8 @@ export interface Profile {
   // Roles and content.
   /** Chat: knows the role `developer`. Default false: it is sent as `system`. */
   readonly developerRole?: boolean;
+  /** Accepts instructions. Default true: otherwise they stand before the first user text. */
+  readonly instructions?: boolean;
   /**
    * Accepts instructions after the first message. Default: true on Chat; false on Messages (`role: "system"`
    * inside `messages`). Otherwise they are sent as user text.

@@ -65,7 +65,8 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       const begun = payer.beginTry(start);
       account = begun instanceof Promise ? await begun : begun;
     }
-    const kind = request.stream ? 'stream' : 'whole';
+    const { stream = request.stream } = prepared;
+    const kind = stream ? 'stream' : 'whole';
     const address = protocol.addressed?.(prepared.body, target.model, kind);
     const same = protocol === request.protocol;
     const { headers } = exchange;
@@ -81,7 +82,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       sameProtocol: same,
       session: options.session,
       beta: prepared.beta,
-      stream: request.stream,
+      stream,
       abort,
       onSend: recorder?.onSend,
       trace: exchange.trace,

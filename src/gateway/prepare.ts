@@ -208,7 +208,8 @@ function written(
   const { thinking } = shaped;
   const beta =
     isObject(thinking) && thinking.block_binding !== undefined ? BINDING_BETA : undefined;
-  return { body, interceptors, watch, context: upstream, previous, beta };
+  const stream = shaped.stream === true;
+  return { body, stream, interceptors, watch, context: upstream, previous, beta };
 }
 
 const namesOf = new WeakMap<readonly FieldPath[], readonly Buffer[]>();

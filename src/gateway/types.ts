@@ -116,6 +116,8 @@ export interface Prepared {
   /** A flag of `anthropic-beta` that a field of the body needs. */
   readonly beta?: string | undefined;
   readonly body: SentRequest['body'];
+  /** Is a stream asked for? Left out: as the client did. */
+  readonly stream?: boolean;
   readonly interceptors: readonly Interceptor[];
   readonly watch?: AnswerWatch | undefined;
   readonly context: UpstreamContext;

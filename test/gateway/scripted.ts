@@ -30,7 +30,13 @@ export const PROTOCOLS: Readonly<Record<SuiteProtocol, Codec>> = {
  * its first words, or a connection error.
  */
 export type Scripted =
-  | { readonly sse: readonly string[]; readonly cut?: boolean; readonly type?: string }
+  | {
+      readonly sse: readonly string[];
+      readonly cut?: boolean;
+      readonly type?: string;
+      /** The connection stays open behind it. */
+      readonly open?: boolean;
+    }
   | { readonly json: unknown; readonly status?: number; readonly headers?: Record<string, string> }
   | { readonly stalls: string; readonly status: number }
   | { readonly refuse: string };
@@ -96,12 +102,12 @@ export function scriptedGateway(
   const sent: unknown[] = [];
   const summaries: Summary[] = [];
   const sentHeaders: Headers[] = [];
-  const transport: Transport = async ({ body, headers, ownHeaders }) => {
+  const transport: Transport = async ({ body, headers, ownHeaders, abort }) => {
     sentHeaders.push(new Headers(Object.fromEntries([...headers, ...(ownHeaders ?? [])])));
     sent.push(JSON.parse(new TextDecoder().decode(body as Uint8Array)));
     const next = script.shift();
     if (next === undefined) throw new Error('the script has no further answer');
-    return answerOf(answer(next));
+    return answerOf(answer(next, abort.signal));
   };
   const upstreams = new Map<string, Upstream>();
   const gateway = createGateway({
@@ -147,7 +153,7 @@ export function scriptedGateway(
   };
 }
 
-function answer(scripted: Scripted): Response {
+function answer(scripted: Scripted, signal: AbortSignal): Response {
   if ('refuse' in scripted) throw Object.assign(new Error('no'), { code: scripted.refuse });
   if ('json' in scripted) {
     return Response.json(scripted.json, {
@@ -166,7 +172,10 @@ function answer(scripted: Scripted): Response {
     async pull(controller) {
       const chunk = chunks.shift();
       if (chunk !== undefined) controller.enqueue(chunk);
-      else if (scripted.cut) controller.error(new Error('reset by peer'));
+      else if (scripted.open) {
+        signal.addEventListener('abort', () => controller.error(signal.reason));
+        await new Promise(() => {});
+      } else if (scripted.cut) controller.error(new Error('reset by peer'));
       else controller.close();
     },
   });

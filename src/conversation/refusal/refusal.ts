@@ -48,6 +48,11 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
     /first message must use the user role|first (?:message|turn) must be (?:a |from the )?user/,
     { userFirst: true },
   ],
+  // Templates of Gemma 2; OpenAI's first reasoning models.
+  [
+    /system role (?:is )?not supported|does not support system with this model|(?:does not|doesnt) support (?:the )?system (?:role|messages?|prompts?)/,
+    { instructions: false },
+  ],
   [/no user query found in messages/, { needsUserTurn: true }],
   [
     /roles must alternate|requests alternate between user and model|alternate between user and assistant/,

@@ -100,6 +100,25 @@ const WINDOWS: readonly {
   },
 ];
 
+/** Asked before the caps: one of the sentences names a cap that holds without a stream. */
+const STREAMS: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind' | 'setting'>])[] = [
+  // Fireworks: Requests with max_tokens > 4096 must have stream=true
+  [/must have stream ?= ?true/, { facts: { streams: 'always' }, once: true }],
+  [
+    /enable[_ ]thinking\b.{0,40}(?:for non-streaming|when stream=false|非流式)|only supports? (?:the )?stream(?:ing)?\b|enable the stream parameter|stream must be (?:set to )?true|streaming is required|(?:requires|must use) streaming|non-?stream(?:ing)? (?:\w{1,12} ){0,2}(?:is|are) not supported/,
+    { facts: { streams: 'always' } },
+  ],
+  // OpenAI, until the organization is verified; Bedrock, for requests with tools.
+  [
+    /must be verified to stream|tool use in streaming mode/,
+    { facts: { streams: 'never' }, once: true },
+  ],
+  [
+    /stream does not support true|(?:does not|doesnt) support streaming\b|streaming is not (?:supported|available)|(?:unsupported|unknown|unrecognized)[^.]{0,40}: ?stream\b(?!_)/,
+    { facts: { streams: 'never' } },
+  ],
+];
+
 const FORCED = ['auto', 'none'] as const;
 
 /** Sentences that say by themselves what the target takes. */
@@ -176,6 +195,16 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /role assistant must not be empty|assistant message must have either content or tool_calls|content or tool_calls (?:must be set|should be non-empty)/,
     { setting: 'empty replies', facts: { emptyReplies: false } },
   ],
+  // Anthropic, DeepSeek; Google: Duplicate function declaration found: read
+  [
+    /tool names must be unique|duplicate function declaration/,
+    { setting: 'tools twice', facts: { uniqueTools: true } },
+  ],
+  // Google: Developer instruction is not enabled for models/gemma-3-27b-it
+  [
+    /(?:developer|system) instructions? (?:is|are) not (?:enabled|supported)/,
+    { setting: 'instructions', facts: { instructions: false } },
+  ],
   // Anthropic, OpenAI, DeepSeek, Moonshot.
   [
     /input_schema: json schema is invalid|input_schema does not support|invalid schema for function |is not a valid moonshot flavored json schema/,
@@ -213,6 +242,19 @@ interface Setting {
   readonly paths?: readonly FieldPath[];
   /** An ordinary word, too: counts only where the message quotes it or calls it a parameter. */
   readonly word?: true;
+}
+
+/** OpenAI, Anthropic, Bedrock; Zhipu's relays, Google, Mistral, Moonshot. */
+const TOOL_NAMES = [
+  /\b(?:tools?|functions?|tool_?calls?|tool_?use|tool_?spec|tool_reference|input)\b\S{0,80}name\b.{0,40}(?:string too long|should have at most \d|should match pattern|does not match pattern|must satisfy regular expression|must have length less than)/,
+  /tool name too long|工具名称过长|invalid function name\. must|function name (?:is invalid, must|was .{1,300} but must be)/,
+];
+const NAME_LIMIT = /(?:at most|maximum length(?: of)?|less than or equal to|\{1,?) ?(\d{2,3})\b/;
+
+function toolNameLimit(words: string): SettingRefusal | undefined {
+  if (!TOOL_NAMES.some((pattern) => pattern.test(words))) return undefined;
+  const limit = Number(NAME_LIMIT.exec(words)?.[1] ?? 64);
+  return { kind: 'setting', setting: 'tool names', facts: { maxToolName: limit } };
 }
 
 /** The fields of a sampling setting in all protocols. */
@@ -372,10 +414,8 @@ export function refusedSetting(error: GatewayError): SettingRefusal | undefined 
     return { kind: 'setting', setting: 'window', facts: { maxOutput: left }, once: true };
   }
   if (kind === 'context_overflow') return undefined;
-  // Fireworks: Requests with max_tokens > 4096 must have stream=true
-  const whole = /max_tokens > (\d+) must have stream/.exec(words)?.[1];
-  if (whole !== undefined) {
-    return { kind: 'setting', setting: 'cap', facts: { maxOutput: Number(whole) }, once: true };
+  for (const [pattern, refusal] of STREAMS) {
+    if (pattern.test(words)) return { kind: 'setting', setting: 'stream', ...refusal };
   }
   for (const [pattern, below = 0] of CAPS) {
     const limit = pattern.exec(words)?.[1];
@@ -394,6 +434,8 @@ export function refusedSetting(error: GatewayError): SettingRefusal | undefined 
   if (stops !== undefined) {
     return { kind: 'setting', setting: 'stop', facts: { maxStops: Number(stops) } };
   }
+  const named = toolNameLimit(words);
+  if (named !== undefined) return named;
   for (const [pattern, refusal] of SENTENCES) {
     if (pattern.test(words)) return { kind: 'setting', ...refusal };
   }

@@ -7,14 +7,14 @@ import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { fitCallIds } from './call-ids.ts';
 import { fitMedia } from './media.ts';
-import { fitFormat, fitParameters } from './parameters.ts';
+import { fitFormat, fitParameters, fitStream } from './parameters.ts';
 import { mayNeedFit } from './prefilter.ts';
 import { fitBoundThinking, fitChatTools, fitReasoning } from './reasoning.ts';
 import { fitReplay } from './replay.ts';
 import type { FitContext, FitRule } from './rule.ts';
 import { fitSpelling } from './spelling.ts';
 import { fitChoice, fitTools } from './tools.ts';
-import { fitChatTemplate, fitNeighbours, fitTurns } from './turn-order.ts';
+import { fitChatTemplate, fitInstructions, fitNeighbours, fitTurns } from './turn-order.ts';
 
 // Reasoning is decided first: tool choice, parameters and replay depend on it. Spelling is last: any
 // change before it makes the codec write the body anyway.
@@ -23,9 +23,11 @@ const RULES: readonly FitRule[] = [
   fitChatTools,
   fitChoice,
   fitParameters,
+  fitStream,
   fitFormat,
   fitTools,
   fitMedia,
+  fitInstructions,
   fitChatTemplate,
   fitTurns,
   fitNeighbours,

@@ -6,6 +6,15 @@ import type { OutputFormat, Settings } from '../../conversation/types.ts';
 import { willReason } from './reasoning.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
+/** Asks in the only form that the vendor takes; what comes is given to the client in the form that it asked for. */
+export const fitStream: FitRule = (conversation, { profile: { streams }, notes }) => {
+  const { settings } = conversation;
+  const stream = streams === undefined ? settings.stream : streams === 'always';
+  if (stream === settings.stream) return conversation;
+  notes.add('parameter_mapped', 'stream', stream ? 'asked as a stream' : 'asked as a whole');
+  return withParts(conversation, { settings: { ...settings, stream, streamUsage: stream } });
+};
+
 /** Each sampling setting's name on the wire, and the value that has no effect. */
 const SAMPLING = {
   temperature: ['temperature', 1],

@@ -95,7 +95,8 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   }
   addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
   addIf(profile.strictTools === false, '"strict"');
-  addIf(profile.looseSchemas === false, '"tools"', '"functions"');
+  addIf(profile.looseSchemas === false || profile.uniqueTools === true, '"tools"', '"functions"');
+  addIf(profile.instructions === false, '"system', '"developer"', '"instructions"');
   addIf(profile.streamUsage === false, '"stream_options"');
   return [...new Set(found)];
 }
@@ -133,6 +134,7 @@ export function mayNeedFit(
 ): boolean {
   if (client !== protocol) return true;
   const { facts, cap } = needlesOf(profile, protocol);
+  if (profile.streams !== undefined) return true;
   if (profile.needsUserTurn === true && !body.includes(USER)) return true;
   if (containsAny(body, facts)) return true;
   const { maxOutput } = profile;

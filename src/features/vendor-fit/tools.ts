@@ -1,9 +1,11 @@
 /** Fits tool declarations and the tool choice to what the vendor accepts. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import type { Notes } from '../../conversation/notes.ts';
 import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
 import { plainRoot, toolSchema } from '../../conversation/tools/root-schema.ts';
-import type { ToolChoice } from '../../conversation/types.ts';
+import { declaredBefore } from '../../conversation/tools/tool-names.ts';
+import type { Tool, ToolChoice } from '../../conversation/types.ts';
 import { canBeOff, willReason } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
 
@@ -15,6 +17,7 @@ import type { FitRule } from './rule.ts';
 export const fitTools: FitRule = (conversation, { profile, protocol, sameProtocol, notes }) => {
   if (!sameProtocol) return conversation;
   let { tools, settings } = conversation;
+  if (profile.uniqueTools === true) tools = declaredOnce(tools, notes);
   if (profile.rootUnions === false || profile.looseSchemas === false) {
     const fitted = profile.looseSchemas === false ? toolSchema : plainRoot;
     tools = mapUnchanged(tools, (tool) => {
@@ -39,6 +42,15 @@ export const fitTools: FitRule = (conversation, { profile, protocol, sameProtoco
   }
   return withParts(conversation, { tools, settings });
 };
+
+function declaredOnce(tools: readonly Tool[], notes: Notes): readonly Tool[] {
+  const seen = new Set<string>();
+  return mapUnchanged(tools, (tool) =>
+    tool.type !== 'hosted' && declaredBefore(tool.name, seen, `/tools/${tool.name}`, notes)
+      ? undefined
+      : tool,
+  );
+}
 
 /**
  * Replaces a refused tool choice with the nearest one that the vendor accepts. If only reasoning rules

@@ -17,6 +17,28 @@ const isInstruction = ({ role }: Turn) => role === 'system' || role === 'develop
 const hasUserContent = (turn: Turn | undefined): boolean =>
   turn?.role === 'user' && turn.blocks.some((block) => !isClientResult(block));
 
+/** Instructions that the model knows no place for stand before the first user text, later ones where they stood. */
+export const fitInstructions: FitRule = (conversation, { profile, notes }) => {
+  if (profile.instructions !== false) return conversation;
+  const lead = conversation.turns.findIndex((turn) => !isInstruction(turn));
+  const count = lead < 0 ? conversation.turns.length : lead;
+  const leading = conversation.turns.slice(0, count).flatMap(({ blocks }) => blocks);
+  const said = [...conversation.system, ...leading];
+  const turns = mapUnchanged(
+    conversation.turns.slice(count),
+    (turn): Turn => (isInstruction(turn) ? { role: 'user', blocks: turn.blocks } : turn),
+  );
+  if (said.length === 0 && !conversation.turns.some(isInstruction)) return conversation;
+  notes.add('content_bridged', 'system', 'instructions as user text');
+  if (said.length === 0) return withParts(conversation, { turns });
+  const [first, ...rest] = turns;
+  const joins = first !== undefined && hasUserContent(first) && !first.blocks.some(isClientResult);
+  const start: readonly Turn[] = joins
+    ? [editNode(first, { blocks: [...said, ...first.blocks] }), ...rest]
+    : [{ role: 'user', blocks: said }, ...turns];
+  return withParts(conversation, { system: [], turns: start });
+};
+
 /** Only on Chat, where servers run the model's own chat template over the messages. */
 export const fitChatTemplate: FitRule = (conversation, context) => {
   const { profile, protocol } = context;

@@ -12,7 +12,7 @@ import type { ExchangeFeatures, StreamOutcome } from '../types.ts';
 import type { ByteSink } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
-import { MAX_LEFTOVER_BYTES } from './upstream-body.ts';
+import { END_SILENCE_MS, MAX_LEFTOVER_BYTES } from './upstream-body.ts';
 
 /** Milliseconds in which a busy client reads the error event: the reset discards what is still unread. */
 export const RESET_AFTER_MS = 100;
@@ -78,6 +78,10 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   #over = false;
   /** The end of the answer has not been written yet: it waits for what must be known before. */
   #endWaits = false;
+  /** Bytes of the answer when the vendor's silence was last looked at. */
+  #bytesSeen = -1;
+  /** The answer is whole, and its vendor says nothing more and does not close the connection. */
+  #restIsSilence = false;
   /** How the try ends once the client has left: `done` if the whole answer had come by then. */
   #left: 'client_gone' | 'done' = 'client_gone';
 
@@ -92,6 +96,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
     this.#sink = sink;
     const keep = startIdleTimer(keepAliveMs, () => this.#ping(), this);
     this.#keepAlive = keep;
+    const silence = startIdleTimer(END_SILENCE_MS, () => this.#endInSilence());
     try {
       // The client has waited for as long as it may go without a sign of life.
       if (coming instanceof Promise) this.#ping();
@@ -143,7 +148,18 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
       sink.close();
     } finally {
       keep.stop();
+      silence.stop();
     }
+  }
+
+  /** Some vendors and proxies leave the connection open behind the last event, for which many clients wait. */
+  #endInSilence(): void {
+    const { source, pipeline } = this.#answer ?? {};
+    const isSilent = this.#bytes === this.#bytesSeen && !this.#blocked && !this.#endWaits;
+    this.#bytesSeen = this.#bytes;
+    if (!isSilent || source === undefined || pipeline?.isFinished !== true) return;
+    this.#restIsSilence = true;
+    source.cancel();
   }
 
   #ping(): void {
@@ -254,8 +270,9 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
     try {
       if (this.#broken === undefined) await source.pipe(this);
     } catch (thrown) {
-      this.#broken ??= { thrown };
+      if (!this.#restIsSilence) this.#broken ??= { thrown };
     }
+    this.#restIsSilence = false;
     if (pipeline.error !== undefined && !same) return pipeline.error;
     try {
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;

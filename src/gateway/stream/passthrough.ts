@@ -262,6 +262,14 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return !this.empty && this.error === undefined && this.allowsKeepAlive && this.digest.complete;
   }
 
+  get isFinished(): boolean {
+    // More may come: what is read now is not the digest of the end.
+    this.#digest = undefined;
+    const { isWhole } = this;
+    this.#digest = undefined;
+    return isWhole;
+  }
+
   get allowsKeepAlive(): boolean {
     const last = this.#last;
     if (last === undefined) return true;

@@ -28,6 +28,9 @@ export abstract class PipelineDecorator<Inner extends StreamPipeline> implements
   get isWhole() {
     return this.inner.isWhole;
   }
+  get isFinished() {
+    return this.inner.isFinished;
+  }
   get allowsKeepAlive() {
     return this.inner.allowsKeepAlive;
   }

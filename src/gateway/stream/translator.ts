@@ -280,6 +280,10 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     return this.endGiven && this.error === undefined;
   }
 
+  get isFinished(): boolean {
+    return this.ended || this.#decoder.isFinished === true;
+  }
+
   // Frames leave whole.
   get allowsKeepAlive(): boolean {
     return true;

@@ -13,6 +13,9 @@ import { BodyTooLarge, type ChunkSink, type ResponseBody } from '../../upstream/
 const MAX_LEFTOVER_MS = 5000;
 export const MAX_LEFTOVER_BYTES = 1024 * 1024;
 
+/** Behind a whole answer a vendor closes its connection at once; usage may come a moment after the last words. */
+export const END_SILENCE_MS = 2000;
+
 type Batch = readonly Uint8Array[] | undefined;
 type Peeked = { readonly batch: Batch } | { readonly thrown: unknown };
 

@@ -5,6 +5,7 @@ import type { Reply, StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
 import { Pieces } from '../../lib/bytes/bytes.ts';
+import { startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
 import { TargetError, tooMuch } from '../../upstream/target-error.ts';
 import { asksForJob } from '../client-request.ts';
@@ -13,6 +14,7 @@ import { AnswerProgress } from '../stream/answer-progress.ts';
 import { boundsOf, translateWhole } from '../stream/choose-pipeline.ts';
 import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
 import { firstNonBlank, QuietLimit } from '../stream/quiet-bytes.ts';
+import { END_SILENCE_MS } from '../stream/upstream-body.ts';
 import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { asAsked, encodedReply, foreignJson, wholeReply } from './whole-reply.ts';
@@ -173,8 +175,37 @@ export function wholeBody(reading: Reading): Uint8Array | Promise<Uint8Array> {
 
 async function bodyOfUnknownLength(reading: Reading): Promise<Uint8Array> {
   const { source } = reading;
-  const bounds = boundsOf(reading);
   const pieces = new Pieces();
+  let seen = -1;
+  let isOver = false;
+  const silence = startIdleTimer(END_SILENCE_MS, () => {
+    isOver = pieces.size === seen && isWholeAnswer(reading, pieces.joined());
+    seen = pieces.size;
+    if (isOver) source.cancel();
+  });
+  try {
+    return await readAll(reading, pieces);
+  } catch (thrown) {
+    if (isOver) return pieces.joined();
+    throw thrown;
+  } finally {
+    silence.stop();
+  }
+}
+
+/** Is nothing more to come, although the vendor leaves its connection open? */
+function isWholeAnswer(reading: Reading, bytes: Uint8Array): boolean {
+  try {
+    const type = reading.common.headers.get('content-type') ?? '';
+    return bytes.length > 0 && wholeReply(reading, bytes, type).digest.complete;
+  } catch {
+    return false;
+  }
+}
+
+async function readAll(reading: Reading, pieces: Pieces): Promise<Uint8Array> {
+  const { source } = reading;
+  const bounds = boundsOf(reading);
   let quiet: QuietLimit | undefined = new QuietLimit(bounds);
   for (;;) {
     const more = await source.read();

@@ -26,13 +26,15 @@ export const deepseek: Vendor = {
       maxStops: 16,
       jsonSchema: false,
       developerRole: false,
+      // github.com/decolua/9router/pull/3333
+      uniqueTools: true,
       thinkingToolChoices: ['auto', 'none'],
       reasoningField: 'reasoning_content',
       reasoningParam: 'thinking',
       thinkingDefault: 'off',
       ...TEXT_ONLY,
     },
-    'deepseek-anthropic': { ...MESSAGES_FORM, ...TEXT_ONLY },
+    'deepseek-anthropic': { ...MESSAGES_FORM, ...TEXT_ONLY, uniqueTools: true },
   },
   words: [
     {

@@ -28,9 +28,132 @@ const efforts = (...list: readonly string[]) => ({
 });
 const NO_REASONING = { facts: { reasoningParam: 'none' } } as const;
 const SCHEMAS = { facts: { looseSchemas: false, rootUnions: false } } as const;
+const ONLY_STREAMS = { facts: { streams: 'always' } } as const;
+const names = (maxToolName: number) => ({ facts: { maxToolName } });
 const overflow = { kind: 'context_overflow' } as const;
 
 const ROWS: readonly Row[] = [
+  // What may be streamed.
+  [
+    'DashScope, https://github.com/infiniflow/ragflow/issues/5912',
+    'This model only support stream mode, please enable the stream parameter to access the model. ',
+    ONLY_STREAMS,
+  ],
+  [
+    'DashScope, https://github.com/QuantumNous/new-api/pull/1109',
+    'parameter.enable_thinking must be set to false for non-streaming calls',
+    ONLY_STREAMS,
+  ],
+  [
+    'DashScope, https://github.com/alibaba/spring-ai-alibaba/issues/867',
+    'parameter.enable_thinking必须设置为false才能进行非流式调用',
+    ONLY_STREAMS,
+  ],
+  [
+    'ModelScope, https://github.com/musistudio/claude-code-router/issues/948',
+    'enable thinking can not be support when `stream=False`.',
+    ONLY_STREAMS,
+  ],
+  ['Codex, by its own address', 'Stream must be set to true', ONLY_STREAMS],
+  [
+    'OpenAI, https://github.com/charmbracelet/crush/issues/422',
+    'Your organization must be verified to stream this model. Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization.',
+    { facts: { streams: 'never' }, once: true },
+    { param: 'stream', code: 'unsupported_value' },
+  ],
+  [
+    'OpenAI, https://github.com/chathub-dev/chathub/issues/1294',
+    "Unsupported value: 'stream' does not support true with this model. Only the default (false) value is supported.",
+    { facts: { streams: 'never' } },
+    { param: 'stream', code: 'unsupported_value' },
+  ],
+  [
+    'Bedrock, https://github.com/earendil-works/pi/issues/3739',
+    "This model doesn't support tool use in streaming mode.",
+    { facts: { streams: 'never' }, once: true },
+  ],
+  // Names of tools.
+  [
+    'OpenAI, https://github.com/microsoft/vscode/issues/243602',
+    "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a string with length 71 instead.",
+    names(64),
+  ],
+  [
+    'DeepSeek, https://github.com/nikkigallery/Whimbox/issues/59',
+    "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+    names(64),
+  ],
+  [
+    'Anthropic, https://github.com/anthropics/claude-code/issues/2485',
+    'tools.63.custom.name: String should have at most 64 characters',
+    names(64),
+  ],
+  [
+    'Anthropic, https://github.com/anthropics/claude-code/issues/96152',
+    'tools.18.custom.name: String should have at most 128 characters',
+    names(128),
+  ],
+  [
+    'Anthropic, https://github.com/anthropics/claude-code/issues/20830',
+    'messages.63.content.0.tool_result.content.0.tool_reference.tool_name: String should have at most 64 characters',
+    names(64),
+  ],
+  [
+    'Anthropic',
+    "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+    names(128),
+  ],
+  [
+    'GLM, https://github.com/mcp-router/mcp-router/issues/100',
+    '工具名称过长，请检查: mcp__mcp-router__mcp-router__mcp-shrimp-task-manager__analyze_task',
+    names(64),
+  ],
+  [
+    'GLM, https://github.com/hanlulong/stata-mcp/issues/48',
+    'Tool name too long, please check: mcp__stata-mcp__stata_run_selection_stream_endpoint_run_selection_stream_get',
+    names(64),
+  ],
+  [
+    'Google, https://github.com/CherryHQ/cherry-studio/issues/4087',
+    '* GenerateContentRequest.tools[0].function_declarations[9].name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum length of 64.\n',
+    names(64),
+  ],
+  [
+    'Mistral, https://github.com/Kochava-Studios/witsy/pull/164',
+    'Function name was add_newam_task_with_due_date___8c498bee-e833-49a9-8a88-0ab59fa26cb8 but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.',
+    names(64),
+  ],
+  [
+    'Kimi, https://github.com/MoonshotAI/kimi-cli/issues/1773',
+    'function name is invalid, must start with a letter and can contain letters, numbers, underscores, and dashes',
+    names(64),
+  ],
+  [
+    'Bedrock, https://github.com/openclaw/openclaw/issues/12892',
+    "2 validation errors detected: Value at 'messages.73.member.content.2.member.toolUse.name' failed to satisfy constraint: Member must have length less than or equal to 64; Value at 'messages.73.member.content.2.member.toolUse.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+    names(64),
+  ],
+  [
+    'a name of something else',
+    "Invalid 'response_format.json_schema.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+    undefined,
+  ],
+  [
+    'the name of a speaker',
+    "Invalid 'messages[0].name': string does not match pattern. Expected a string that matches the pattern '^[^\\s<|\\\\/>]+$'.",
+    undefined,
+  ],
+  [
+    'DeepSeek, https://github.com/decolua/9router/pull/3333',
+    'Tool names must be unique.',
+    { facts: { uniqueTools: true } },
+  ],
+  ['Google', 'Duplicate function declaration found: read_file', { facts: { uniqueTools: true } }],
+  [
+    'Google, https://github.com/0xPlaygrounds/rig/issues/788',
+    'Developer instruction is not enabled for models/gemma-3-27b-it',
+    { facts: { instructions: false } },
+  ],
   // What the models of autumn 2026 say.
   [
     'OpenAI, https://github.com/BerriAI/litellm/pull/34569',
@@ -158,7 +281,7 @@ const ROWS: readonly Row[] = [
   [
     'Fireworks, https://github.com/nullclaw/nullclaw/pull/231',
     'Requests with max_tokens > 4096 must have stream=true',
-    room(4096),
+    { facts: { streams: 'always' }, once: true },
   ],
   ['too small to be a cap', 'max_tokens must be less than or equal to 0', undefined],
   [

@@ -31,6 +31,10 @@ export class AnswerEnd {
     this.#details = blocked;
   }
 
+  get isReached(): boolean {
+    return this.#reason !== undefined;
+  }
+
   /** To be read before the candidate's content: sources belong to the text of the same chunk. */
   sources(candidate: JsonObject): void {
     const metadata = object(field(candidate, 'groundingMetadata'));

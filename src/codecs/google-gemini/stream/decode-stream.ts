@@ -290,6 +290,10 @@ export class GeminiStreamDecoder implements StreamDecoder {
     return this.#partial !== undefined;
   }
 
+  get isFinished(): boolean {
+    return this.#end.isReached;
+  }
+
   get fast(): StreamDecoder['fast'] {
     return this;
   }

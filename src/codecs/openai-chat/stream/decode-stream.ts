@@ -384,6 +384,10 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     return this.#isPlain ? this.#template.frame(this.#blocks.index) : undefined;
   }
 
+  get isFinished(): boolean {
+    return this.#finish !== undefined;
+  }
+
   get #isPlain(): boolean {
     return !this.#over && this.#blocks.isOpen('text');
   }

@@ -53,6 +53,11 @@ export class ItemDecoder {
     this.#out = out;
   }
 
+  /** Is it a call that has been announced, and of which no event has come? */
+  get isSilentCall(): boolean {
+    return !this.ended && this.#block < 0 && STREAMED_CALLS.includes(this.#type);
+  }
+
   push(data: JsonObject): void {
     if (this.ended) return;
     switch (data.type) {

@@ -115,7 +115,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   get holds(): boolean {
-    return this.#items.length > 1;
+    return this.#items.length > 1 || this.#items[0]?.decoder.isSilentCall === true;
   }
 
   #start(response: JsonObject | undefined): void {
