@@ -74,6 +74,11 @@ export interface Profile {
   readonly parallelToolsParam?: boolean;
   /** Chat: accepts function tools while the model reasons. Default true. */
   readonly chatToolsWhileThinking?: boolean;
+  /**
+   * Responses: the types of tools that the vendor knows (`function`, `custom`, `namespace`, `tool_search`, and those of
+   * tools that it runs). Others become functions, or are left out where the client cannot run them. Default: all.
+   */
+  readonly toolTypes?: readonly string[];
   /** Accepts `strict` on function tools. Default true. */
   readonly strictTools?: boolean;
   /** Refuses a tool that is declared twice. Default false; a conversion of protocols declares it once in any case. */

@@ -103,6 +103,9 @@ export const profileFacts = {
   ),
   rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
   emptyReplies: flag('Chat: accepts assistant messages with neither text nor calls.'),
+  toolTypes: texts(
+    'Responses: the types of tools that the vendor knows; others become functions or are left out.',
+  ),
   looseSchemas: flag('Accepts tool schemas that are not JSON Schema 2020-12.'),
   fileIds: flag('Chat: accepts the file ids that a Responses client sends.'),
   jsonSchema: flag('Accepts json_schema output formats.'),

@@ -6,6 +6,7 @@ import type { Conversation } from '../types.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
 import { hasRefusedMedia, type MediaRefusal, refusedMedia } from './refused-media.ts';
 import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
+import { knownToolTypes } from './refused-tools.ts';
 
 /**
  * - `thinking`: reasoning that may not be sent in this form; `at` is the block if the vendor names it,
@@ -63,7 +64,7 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
     { systemTurns: false },
   ],
   [
-    /image urls? (?:are|is) only allowed (?:for|in) (?:messages with role )?user|invalid value: image_url\. supported values are: text\./,
+    /output of tool call should be input text|image urls? (?:are|is) only allowed (?:for|in) (?:messages with role )?user|invalid value: image_url\. supported values are: text\./,
     { imagesInResults: false },
   ],
   [/only supports single tool-calls at once/, { parallelCalls: false }],
@@ -157,6 +158,10 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   const words = message.replace(QUOTES, '').toLowerCase();
   const facts = isBadRequest ? SHAPES.find(([pattern]) => pattern.test(words))?.[1] : undefined;
   if (facts !== undefined) return { kind: 'shape', facts };
+  const toolTypes = isBadRequest ? knownToolTypes(words, error.param) : undefined;
+  if (toolTypes !== undefined) {
+    return { kind: 'setting', setting: 'types of tools', facts: { toolTypes } };
+  }
   const media = refusedMedia(error);
   if (media !== undefined) return media;
   if (!isBadRequest || status === 500 || error.kind !== 'invalid_request') return undefined;

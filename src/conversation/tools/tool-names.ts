@@ -3,6 +3,7 @@
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { withLiteralBackslashes } from '../../lib/json/literal-backslashes.ts';
 import type { Notes } from '../notes.ts';
+import { flatToolFormat } from '../openai-fields.ts';
 import type { Tool, ToolKind } from '../types.ts';
 import { repeatedArguments } from './argument-pieces.ts';
 
@@ -98,6 +99,18 @@ export const FREEFORM_SCHEMA = {
   required: ['input'],
   additionalProperties: false,
 } as const;
+
+/** The description with the grammar, because a function has no other field that the model can read. */
+export function withGrammar(
+  description: string | undefined,
+  format: Json | undefined,
+): string | undefined {
+  const grammar = flatToolFormat(format);
+  if (!isObject(grammar) || typeof grammar.definition !== 'string') return description;
+  const syntax = typeof grammar.syntax === 'string' ? grammar.syntax : 'given';
+  const words = `The value of "input" must follow this ${syntax} grammar:\n${grammar.definition}`;
+  return description ? `${description}\n\n${words}` : words;
+}
 
 /** Freeform text as the arguments of the function that replaces the freeform tool. */
 export const wrapFreeform = (text: string): string => JSON.stringify({ input: text });

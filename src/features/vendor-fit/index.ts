@@ -13,7 +13,7 @@ import { fitBoundThinking, fitChatTools, fitReasoning } from './reasoning.ts';
 import { fitReplay } from './replay.ts';
 import type { FitContext, FitRule } from './rule.ts';
 import { fitSpelling } from './spelling.ts';
-import { fitChoice, fitTools } from './tools.ts';
+import { fitChoice, fitTools, fitToolTypes } from './tools.ts';
 import { fitChatTemplate, fitInstructions, fitNeighbours, fitTurns } from './turn-order.ts';
 
 // Reasoning is decided first: tool choice, parameters and replay depend on it. Spelling is last: any
@@ -35,6 +35,7 @@ const RULES: readonly FitRule[] = [
   fitCallIds,
   fitBoundThinking,
   fitSpelling,
+  fitToolTypes,
 ];
 
 /**

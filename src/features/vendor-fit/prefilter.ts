@@ -97,6 +97,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   addIf(profile.strictTools === false, '"strict"');
   addIf(profile.looseSchemas === false || profile.uniqueTools === true, '"tools"', '"functions"');
   addIf(profile.instructions === false, '"system', '"developer"', '"instructions"');
+  addIf(profile.toolTypes !== undefined && protocol === 'openai-responses', '"tools"', '_call');
   addIf(profile.streamUsage === false, '"stream_options"');
   return [...new Set(found)];
 }

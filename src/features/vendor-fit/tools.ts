@@ -1,10 +1,11 @@
 /** Fits tool declarations and the tool choice to what the vendor accepts. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
+import { Notes } from '../../conversation/notes.ts';
 import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
 import { plainRoot, toolSchema } from '../../conversation/tools/root-schema.ts';
 import { declaredBefore } from '../../conversation/tools/tool-names.ts';
+import { withToolTypes } from '../../conversation/tools/tool-types.ts';
 import type { Tool, ToolChoice } from '../../conversation/types.ts';
 import { canBeOff, willReason } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
@@ -51,6 +52,16 @@ function declaredOnce(tools: readonly Tool[], notes: Notes): readonly Tool[] {
       : tool,
   );
 }
+
+/** Another object where the codec has to write other types of tools, which it does itself: answers are read by the names of these. */
+export const fitToolTypes: FitRule = (conversation, { profile, protocol, sameProtocol }) => {
+  const { toolTypes } = profile;
+  if (toolTypes === undefined || protocol !== 'openai-responses' || !sameProtocol) {
+    return conversation;
+  }
+  const isOther = withToolTypes(conversation, toolTypes, new Notes()) !== conversation;
+  return isOther ? { ...conversation } : conversation;
+};
 
 /**
  * Replaces a refused tool choice with the nearest one that the vendor accepts. If only reasoning rules

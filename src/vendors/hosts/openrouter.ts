@@ -35,7 +35,7 @@ export const openrouter: Vendor = {
     {
       source: 'github.com/maxnowack/anthropic-proxy/issues/4',
       not_found: [
-        /is not a valid model id|no endpoints (?:found|available)|no allowed providers are available/i,
+        /is not a valid model id|no endpoints (?:found|available)(?! that support the native)|no allowed providers are available/i,
       ],
     },
   ],

@@ -29,5 +29,7 @@ export const TEMPLATE = {
   developerRole: false,
   systemTurns: false,
   sameRoleTurns: false,
+  // llama.cpp leaves others out and says so in its log alone; LM Studio and Ollama refuse them.
+  toolTypes: ['function'],
   errorWords: MESSAGES,
 } as const;

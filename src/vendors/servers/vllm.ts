@@ -7,7 +7,13 @@ export const vllm: Vendor = {
   name: 'vLLM',
   presets: { vllm: local(8000, 'vllm', { discovered: true }) },
   profiles: {
-    vllm: { ...TEMPLATE, reasoningField: 'reasoning', documents: false },
+    vllm: {
+      ...TEMPLATE,
+      // Beside functions those that gpt-oss knows.
+      toolTypes: ['function', 'code_interpreter', 'web_search_preview', 'mcp'],
+      reasoningField: 'reasoning',
+      documents: false,
+    },
   },
   words: [
     {

@@ -2,7 +2,6 @@
 
 import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
 import {
@@ -11,9 +10,10 @@ import {
   FREEFORM_SCHEMA,
   noteRenamed,
   toolNames,
+  withGrammar,
 } from '../../../conversation/tools/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import {
   compact,
   isOwn,
@@ -119,16 +119,6 @@ function encodeCustom(tool: CustomTool, name: string, notes: Notes, where: strin
       parameters: FREEFORM_SCHEMA,
     }),
   };
-}
-
-/** The description with the grammar, because a function has no other field that the model can read. */
-function withGrammar(description: string | undefined, format: Json | undefined) {
-  const grammar = object(flatToolFormat(format));
-  const definition = text(grammar?.definition);
-  if (definition === undefined) return description;
-  const syntax = text(grammar?.syntax) ?? 'given';
-  const words = `The value of "input" must follow this ${syntax} grammar:\n${definition}`;
-  return description ? `${description}\n\n${words}` : words;
 }
 
 function encodeHosted(

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { decodeItem, decodeReasoning } from '../request/decode-items.ts';
-import { compact, NAME_LIMIT, number, objects, text, wireOf } from '../wire.ts';
+import { compact, NAME_LIMIT, number, objects, PROTOCOL, text, wireOf } from '../wire.ts';
 import { failureOf, finishOfOutput } from './finish-reason.ts';
 import { usageOf } from './usage.ts';
 
@@ -93,7 +93,8 @@ export function restoreDeclaredName(block: ToolCallBlock, context: UpstreamConte
   }
   const input = original.kind === 'custom' ? unwrapFreeform(block.input) : block.input;
   const { wire: _, ...rest } = block;
-  // A client that declared a freeform tool takes no function call for it (Codex aborts the call).
-  const odd = original.kind === 'custom' ? ({ odd: true } as const) : {};
+  // A client of this protocol takes no function call for a freeform tool or one of a namespace (Codex aborts the call).
+  const isOwn = context.sent.origin?.protocol === PROTOCOL;
+  const odd = isOwn || original.kind === 'custom' ? ({ odd: true } as const) : {};
   return { ...rest, ...original, ...odd, input };
 }

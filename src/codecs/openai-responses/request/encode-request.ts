@@ -6,6 +6,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
+import { withToolTypes } from '../../../conversation/tools/tool-types.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';
@@ -18,11 +19,13 @@ import { encodeTools } from './encode-tools.ts';
 
 /** The wire body for this target. Never throws because of content: what Responses cannot express becomes a note. */
 export function encodeRequest(
-  conversation: Conversation,
+  given: Conversation,
   target: Target,
   notes: Notes,
   known: KnownNodes = NOTHING_KNOWN,
 ): JsonObject {
+  const { toolTypes } = target.profile;
+  const conversation = toolTypes === undefined ? given : withToolTypes(given, toolTypes, notes);
   const origin = conversation.origin?.protocol === PROTOCOL ? conversation.origin : undefined;
   const context: ItemContext = {
     target,

@@ -1,0 +1,46 @@
+/** Reads from a vendor's error which types of tools it does not know, and which it does: most servers of Responses know functions alone. */
+
+/** Types that agents declare, or items of the input that need them (Codex, github.com/openai/codex codex-rs/core). */
+const UNKNOWN = '(?:namespace|custom|tool_search|additional_tools|web_search|image_generation|mcp)';
+
+/**
+ * The group lists the types that the vendor knows; without one it knows functions. Sentences are in lower case, without
+ * quotes; each is a row of test/features/refusal-retry/tool-types.test.ts, with its source.
+ */
+const SENTENCES: readonly RegExp[] = [
+  new RegExp(`unknown variant ${UNKNOWN}, expected (?:one of )?(.{1,500}?)(?: at line|$)`),
+  new RegExp(`invalid value: ${UNKNOWN}\\. supported values are: ([^.]{1,500})`),
+  // A namespace of the client's has a name of the vendor's own.
+  /user-defined namespace \S{1,100} collides with an existing tool namespace()/,
+  /\btype of tool must be function\b/,
+  /only type:function tools are supported/,
+  new RegExp(`unsupported tool type: ?(?:${UNKNOWN}|\\{type:${UNKNOWN})`),
+  new RegExp(`(?:unsupported|unknown)[a-z ]{0,30} (?:input|item) (?:item )?type: ?${UNKNOWN}`),
+  /did not match any variant of untagged enum modelinput/,
+  new RegExp(`support the native ${UNKNOWN} tool type`),
+  // pydantic: {loc: (body, tools, 11, CustomTool, type), msg: Input should be custom, input: namespace}
+  new RegExp(`\\btools, \\d{1,4}, \\w{1,40}, type\\b.{0,200}input: ${UNKNOWN}`),
+];
+
+/** LM Studio says no more than "Invalid". */
+const AT_TYPE = /^tools\.\d{1,4}\.type$/;
+
+/**
+ * The types of tools that the vendor knows; undefined: the error is about something else.
+ * @param words of the message, in lower case and without quotes
+ */
+export function knownToolTypes(
+  words: string,
+  param: string | undefined,
+): readonly string[] | undefined {
+  if (param !== undefined && AT_TYPE.test(param)) return ['function'];
+  for (const sentence of SENTENCES) {
+    const found = sentence.exec(words);
+    if (found === null) continue;
+    const [, list] = found;
+    if (list === undefined) return ['function'];
+    const known = list === '' ? ['custom'] : (list.match(/[a-z][\w:]{3,40}/g) ?? []);
+    return [...new Set(['function', ...known])];
+  }
+  return undefined;
+}

@@ -1,0 +1,144 @@
+/** A vendor of Responses that does not know the types of an agent's tools is known by its words. */
+
+import { expect, test } from 'bun:test';
+import { CODECS } from '../../../src/app/codecs.ts';
+import { historyRefusal } from '../../../src/conversation/refusal/refusal.ts';
+import { FlatHeaders } from '../../../src/lib/http/headers.ts';
+
+const e = (message: string, more: object = {}) => ({
+  error: { message, type: 'invalid_request_error', param: null, code: null, ...more },
+});
+
+const FUNCTIONS = ['function'];
+
+const ROWS: readonly (readonly [
+  source: string,
+  status: number,
+  body: unknown,
+  types: readonly string[] | undefined,
+])[] = [
+  [
+    'LM Studio, https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1810',
+    400,
+    e('Invalid', { param: 'tools.8.type', code: 'invalid_string' }),
+    FUNCTIONS,
+  ],
+  [
+    'llama.cpp, https://github.com/ggml-org/llama.cpp/issues/20156',
+    400,
+    e("'type' of tool must be 'function'", { code: 400 }),
+    FUNCTIONS,
+  ],
+  [
+    'Ollama, https://github.com/ollama/ollama/issues/17618',
+    500,
+    e(
+      'Failed to parse tools: Unsupported tool type: {"type":"namespace","function":{"name":"multi_agent_v1"}}',
+      { type: 'server_error', code: 500 },
+    ),
+    FUNCTIONS,
+  ],
+  [
+    'xAI, of an item, https://github.com/router-for-me/CLIProxyAPI/issues/4434',
+    422,
+    {
+      error:
+        'Failed to deserialize the JSON body into the target type: data did not match any variant of untagged enum ModelInput',
+    },
+    FUNCTIONS,
+  ],
+  [
+    'servers in Rust, with a list',
+    422,
+    {
+      error:
+        'Failed to deserialize the JSON body into the target type: tools[3]: unknown variant `namespace`, expected one of `function`, `web_search`, `x_search`, `mcp` at line 1 column 1234',
+    },
+    ['function', 'web_search', 'x_search'],
+  ],
+  [
+    'OpenAI of another version, with a list',
+    400,
+    e(
+      "Invalid value: 'namespace'. Supported values are: 'function', 'file_search', 'web_search', and 'custom'.",
+      { param: 'tools[8].type', code: 'invalid_value' },
+    ),
+    ['function', 'file_search', 'web_search', 'custom'],
+  ],
+  [
+    'CommandCode, https://github.com/CommandCodeAI/command-code/issues/885',
+    400,
+    e(
+      'Only `type:"function"` tools are supported on this endpoint. Built-in tools (web_search, file_search, code_interpreter, computer_use, mcp) are not executed here.',
+      { param: 'tools.8.type' },
+    ),
+    FUNCTIONS,
+  ],
+  [
+    'Envoy, https://github.com/envoyproxy/ai-gateway/issues/2586',
+    400,
+    {
+      type: 'error',
+      error: {
+        type: 'BadRequest',
+        code: '400',
+        message:
+          'malformed request: failed to parse JSON for /v1/responses: cannot unmarshal unknown input type: additional_tools',
+      },
+    },
+    FUNCTIONS,
+  ],
+  [
+    'token_proxy, https://github.com/mxyhi/token_proxy/issues/307',
+    400,
+    e("Unsupported Responses API input item type: 'additional_tools' None"),
+    FUNCTIONS,
+  ],
+  [
+    'Bedrock, https://github.com/BerriAI/litellm/issues/36182',
+    400,
+    e(
+      "Invalid Value: 'tools.namespace'. User-defined namespace 'functions' collides with an existing tool namespace.",
+      { code: 'validation_error' },
+    ),
+    ['function', 'custom'],
+  ],
+  [
+    'OpenRouter, https://github.com/openai/codex/issues/32318',
+    400,
+    {
+      error: {
+        message:
+          'No endpoints found that support the native `namespace` tool type. To learn more about provider routing, visit: https://openrouter.ai/docs/guides/routing/provider-selection',
+        code: 400,
+      },
+    },
+    FUNCTIONS,
+  ],
+  [
+    'vLLM, https://github.com/vllm-project/vllm/issues/42475',
+    400,
+    e(
+      "1 validation error: {'type': 'literal_error', 'loc': ('body', 'tools', 11, 'CodeInterpreter', 'type'), 'msg': \"Input should be 'code_interpreter'\", 'input': 'namespace', 'ctx': {'expected': \"'code_interpreter'\"}}",
+    ),
+    FUNCTIONS,
+  ],
+  ['a model that is not there', 404, e('No endpoints found for openai/gpt-99.'), undefined],
+  [
+    'a value of another parameter',
+    400,
+    e("Invalid value: 'max'. Supported values are: 'low'."),
+    undefined,
+  ],
+  ['a missing member', 400, e("Missing required parameter: 'tools[0].name'."), undefined],
+];
+
+test.each(ROWS)('%s', (_source, status, body, types) => {
+  const error = CODECS['openai-responses'].decodeError(
+    status,
+    JSON.stringify(body),
+    FlatHeaders.of({}),
+  );
+  const refusal = historyRefusal(error);
+  expect(refusal?.kind === 'setting' ? refusal.facts?.toolTypes : undefined).toEqual(types!);
+});
