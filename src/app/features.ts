@@ -69,6 +69,9 @@ const reported = (vision: VisionFeature, recording: Recording): Feature =>
 /** Makes the feature for one exchange; undefined where it has nothing to do. */
 type MakeFeature = (setup: ExchangeSetup) => Feature | readonly Feature[] | undefined;
 
+/** Clients that ask for compactions, or send what was compacted. */
+const COMPACTING: ReadonlySet<string> = new Set(['openai-responses', 'anthropic-messages']);
+
 export function createFeatures(options: FeaturesOptions, initial: Config): Features {
   const { log, metrics, ledgers } = options;
   let config = initial;
@@ -107,7 +110,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
    * Calls are recovered before tools run, and a vendor's wishes are fitted to a history that is sound.
    */
   const order: readonly MakeFeature[] = [
-    ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? compaction : undefined),
+    ({ exchange }) => (COMPACTING.has(exchange.protocol.name) ? compaction : undefined),
     () => uniqueCallIds,
     leakedCalls.feature,
     () => clientToolNames,

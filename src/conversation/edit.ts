@@ -120,3 +120,10 @@ function settingsOf(turn: Turn): readonly string[] {
   const value = (turn.wire ?? turn.residue)?.value;
   return isObject(value) ? Object.keys(value).filter((key) => !/^(role|content)$/.test(key)) : [];
 }
+
+/** What a tool of another vendor found, as text: the next vendor never saw its call. '' for none. */
+export const resultWords = ({ content }: ToolResultBlock): string =>
+  content
+    .map((block) => (block.type === 'text' || block.type === 'opaque' ? (block.text ?? '') : ''))
+    .filter((text) => text !== '')
+    .join('\n');

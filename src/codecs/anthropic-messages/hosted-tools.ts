@@ -47,7 +47,9 @@ function textOf(type: string, value: JsonObject): string | undefined {
     case 'advisor_result':
       return text(value.text);
     case 'tool_search_tool_search_result':
-      return lines(...objects(value.tool_references).map((reference) => reference.tool_name));
+      return lines(
+        ...objects(value.tool_references).map(({ tool_name: name }) => `Found the tool ${name}.`),
+      );
     default:
       // code_execution_result, bash_code_execution_result, text_editor_code_execution_*_result
       return lines(

@@ -1,9 +1,9 @@
 /** Compacts a conversation where the vendor cannot: the model writes a summary, which later turns read in place of the history. */
 
-import { mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { openSummary, SEAL_ENVELOPE_PREFIX } from '../../conversation/seal.ts';
-import type { Block, Conversation, Settings, Turn } from '../../conversation/types.ts';
+import type { Block, Conversation, OpaqueBlock, Settings, Turn } from '../../conversation/types.ts';
 import { containsAny } from '../../lib/bytes/bytes.ts';
 import { isObject } from '../../lib/json/json.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
@@ -16,6 +16,9 @@ export const TRIGGER = 'compaction_trigger';
 const MARKS = [TRIGGER, SEAL_ENVELOPE_PREFIX, '"previous_response_id"'].map((text) =>
   Buffer.from(text),
 );
+
+/** Anthropic's block with its own summary. */
+const SUMMARIZED = Buffer.from('"compaction"');
 
 /** What the model is told in place of the trigger. */
 const REQUEST = [
@@ -36,8 +39,16 @@ const summaries = new WeakSet<FeatureContext>();
  */
 export const compaction: Feature = {
   name: 'compaction',
-  mayApply: (body, { client }) => client === 'openai-responses' && containsAny(body, MARKS),
+  mayApply: (body, { client, target }) =>
+    client === 'openai-responses'
+      ? containsAny(body, MARKS)
+      : client === 'anthropic-messages' && client !== target.protocol && body.includes(SUMMARIZED),
   request(conversation, context) {
+    if (conversation.origin?.protocol === 'anthropic-messages') {
+      return context.target.protocol === 'anthropic-messages'
+        ? conversation
+        : withParts(conversation, { turns: fromSummary(conversation.turns, context) });
+    }
     if (conversation.origin?.protocol !== 'openai-responses') return conversation;
     const turns = readable(withoutCompacted(conversation.turns, context), context);
     const last = turns.length - 1;
@@ -50,6 +61,30 @@ export const compaction: Feature = {
   },
   intercept: (_sent, context) => (summaries.has(context) ? new SummaryInterceptor() : undefined),
 };
+
+/**
+ * The turns from Anthropic's last summary on, which Anthropic reads in place of all that stands before it.
+ * @see https://platform.claude.com/docs/en/build-with-claude/compaction
+ */
+function fromSummary(turns: readonly Turn[], { notes }: FeatureContext): readonly Turn[] {
+  const at = turns.findLastIndex(({ blocks }) => blocks.some(isSummary));
+  if (at < 0) return turns;
+  const turn = turns[at]!;
+  const from = turn.blocks.findLastIndex(isSummary);
+  const summary = turn.blocks[from] as OpaqueBlock;
+  const rest = turn.blocks.slice(from + 1);
+  const said = turns.slice(0, at).filter(({ role }) => role === 'system' || role === 'developer');
+  notes.add('compacted_turns_dropped', `/messages/${at}`, `${at - said.length} messages`);
+  return [
+    ...said,
+    userText(`${HEADING}\n\n${summary.text}`),
+    ...(rest.length > 0 ? [editNode(turn, { blocks: rest })] : []),
+    ...turns.slice(at + 1),
+  ];
+}
+
+const isSummary = (block: Block): boolean =>
+  block.type === 'opaque' && block.name === COMPACTION && Boolean(block.text);
 
 /** Is this turn an item of that type, which means nothing in the other protocols? */
 function isItem(turn: Turn | undefined, type: string): boolean {

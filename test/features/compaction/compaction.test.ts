@@ -2,6 +2,10 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
+import { CODECS } from '../../../src/app/codecs.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { compaction } from '../../../src/features/compaction/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import {
   call,
@@ -273,4 +277,52 @@ test.each([
 test('a body that is no object is refused', async () => {
   const response = await post([] as never, '/v1/responses/compact');
   expect(response.status).toBe(400);
+});
+
+describe("Anthropic's own summary", () => {
+  const history = {
+    model: 'm',
+    max_tokens: 9,
+    messages: [
+      { role: 'user', content: 'an old question' },
+      { role: 'assistant', content: 'an old answer' },
+      { role: 'user', content: 'a long task' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'compaction', content: 'We build a café.' },
+          { type: 'text', text: 'I go on.' },
+        ],
+      },
+      { role: 'user', content: 'paint it' },
+    ],
+  };
+
+  test.each(PROTOCOLS.filter((one) => one !== 'anthropic-messages'))(
+    'stands for what was before it, onto %s',
+    (protocol) => {
+      const notes = new Notes();
+      const conversation = CODECS['anthropic-messages'].decodeRequest(history);
+      const target = { provider: 'p', model: 'm', protocol, profile: NO_PROFILE };
+      const context = { target, client: 'anthropic-messages', notes, hop: 1 } as const;
+      const passed = compaction.request!(conversation, context);
+      const sent = JSON.stringify(CODECS[protocol].encodeRequest(passed, target, notes));
+      expect(sent).not.toMatch(/an old|a long task/);
+      expect(sent).toMatch(/We build a café\..*I go on\..*paint it/s);
+      expect(notes.all.map(({ name }) => name)).toContain('compacted_turns_dropped');
+      expect(compaction.request!(passed, context)).toBe(passed);
+    },
+  );
+
+  test('goes back to Anthropic as it came', () => {
+    const body = Buffer.from(JSON.stringify(history));
+    const target = {
+      provider: 'p',
+      model: 'm',
+      protocol: 'anthropic-messages',
+      profile: NO_PROFILE,
+    } as const;
+    const context = { target, client: 'anthropic-messages', notes: new Notes(), hop: 1 } as const;
+    expect(compaction.mayApply!(body, context)).toBe(false);
+  });
 });

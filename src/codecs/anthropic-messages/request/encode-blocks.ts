@@ -1,5 +1,6 @@
 /** Encodes blocks as content blocks of a Messages request. */
 
+import { resultWords } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -174,8 +175,7 @@ function encodeResult(
 ): JsonObject | undefined {
   const residue = ownResidue(block);
   if (block.by === 'provider') {
-    writer.notes.add('content_dropped', where, 'result of a hosted tool');
-    return undefined;
+    return encodeOpaque('result of a hosted tool', resultWords(block), where, writer.notes);
   }
   return rebuilt(residue, {
     type: 'tool_result',

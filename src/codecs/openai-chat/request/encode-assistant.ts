@@ -54,8 +54,8 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
       else {
         const part = assistantPart(block, context);
         if (part === undefined) continue;
-        // So does the result of a vendor-run tool.
-        const apart = block.type === 'tool-result';
+        // So do the result of a vendor-run tool and a summary.
+        const apart = block.type === 'tool-result' || (block.type === 'opaque' && !isOwn(block));
         if (apart && parts.length > 0) joined = '\n\n';
         parts.push(joined === '' ? part : { ...part, text: joined + String(part.text ?? '') });
         joined = apart ? '\n\n' : '';

@@ -1,11 +1,13 @@
 /** Encodes turns as Responses input items: messages, calls, results and reasoning. */
 
+import { resultWords } from '../../../conversation/edit.ts';
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type {
   Block,
   ReasoningBlock,
   Role,
+  TextBlock,
   ToolCallBlock,
   ToolResultBlock,
   Turn,
@@ -87,7 +89,7 @@ function assistantItems(turn: Turn, at: string, context: ItemContext): readonly 
       case 'tool-result':
         // A result inside an assistant turn: its tool was run by the vendor or the gateway.
         if (block.by !== 'provider') calls.push(...resultItems(block, at, context));
-        else if (!isInCallItem(block)) context.notes.add('hosted_call_dropped', at, block.callId);
+        else if (!isInCallItem(block)) content.push(...foreignResult(block, at, context));
         break;
       case 'media':
         content.push(block);
@@ -121,6 +123,17 @@ export function withoutLoneReasoning(
     keptReversed.push(item);
   }
   return keptReversed.length === items.length ? items : keptReversed.reverse();
+}
+
+/** What a tool that another vendor ran has found, as text of the answer. */
+function foreignResult(
+  block: ToolResultBlock,
+  at: string,
+  { notes }: ItemContext,
+): readonly TextBlock[] {
+  const text = resultWords(block);
+  notes.add(text === '' ? 'hosted_call_dropped' : 'content_bridged', at, block.callId);
+  return text === '' ? [] : [{ type: 'text', text }];
 }
 
 /** The items of a turn that is not the assistant's: results first, because they answer the calls before it. */
