@@ -31,6 +31,8 @@ export interface ClientContext {
   /** The provider that answers, recorded in seal envelopes; '' before a provider is chosen. */
   readonly provider: string;
   readonly notes: Notes;
+  /** An estimate of the prompt's tokens, for answers that must tell them where the vendor does not. Left out: none. */
+  readonly promptTokens?: number;
 }
 
 export interface StreamDecoder {

@@ -102,12 +102,18 @@ class AttemptClientContext implements ClientContext {
   readonly provider: string;
   readonly notes: Notes;
   readonly #request: ClientRequest;
+  readonly #facts: Attempt['facts'];
 
-  constructor({ exchange, request, routed }: Attempt, notes: Notes) {
+  constructor({ exchange, request, routed, facts }: Attempt, notes: Notes) {
     this.requestId = exchange.id;
     this.provider = routed.target.provider;
     this.notes = notes;
     this.#request = request;
+    this.#facts = facts;
+  }
+
+  get promptTokens(): number {
+    return this.#facts.tokens;
   }
 
   // A getter: a large body is decoded only where an encoder needs it.

@@ -30,7 +30,7 @@ import {
 } from './client-view.ts';
 import { unchangedBody } from './decode-reply.ts';
 import { encodeFinish, encodeStopDetails } from './finish-reason.ts';
-import { encodeUsage } from './usage.ts';
+import { encodeFinalUsage } from './usage.ts';
 
 /** The reply as a Messages client expects it. */
 export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
@@ -52,7 +52,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
     ...encodeStopDetails(reply.details, stopReason),
     ...ownVendorFields(reply.rest),
     usage: rebuilt(isObject(residue) ? residue.usage : undefined, {
-      ...encodeUsage(reply.usage),
+      ...encodeFinalUsage(reply.usage, context),
       ...servedBy(reply.rest),
     }),
     ...toolEventMembers(reply),

@@ -3,6 +3,7 @@
 import { bothCounts, tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
+import type { ClientContext } from '../../codec.ts';
 import { number, text } from '../wire.ts';
 
 /** The `usage` of a message; undefined for other values. Its output tokens include thinking, its input excludes caches. */
@@ -69,6 +70,21 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
       ? {}
       : { server_tool_use: { web_search_requests: 0, web_fetch_requests: 0, ...usage.hosted } }),
   };
+}
+
+/**
+ * {@link encodeUsage} at the end of an answer. Of a prompt that the vendor does not count, an estimate: agents compact
+ * their history by it, and 0 would be none.
+ */
+export function encodeFinalUsage(
+  usage: Usage | undefined,
+  { promptTokens, notes }: Pick<ClientContext, 'promptTokens' | 'notes'>,
+): JsonObject {
+  const told = encodeUsage(usage);
+  const isTold = usage !== undefined && usage.unknown !== 'input';
+  if (isTold || promptTokens === undefined) return told;
+  notes.add('tokens_estimated', 'usage.input_tokens', 'the vendor does not tell them');
+  return { ...told, input_tokens: promptTokens };
 }
 
 /** The `usage` at the start of a stream: the known counts of the prompt, and at least one output token. */

@@ -32,7 +32,7 @@ import {
 } from '../reply/client-view.ts';
 import { errorObject } from '../reply/errors.ts';
 import { encodeFinish, encodeStopDetails } from '../reply/finish-reason.ts';
-import { encodeStartUsage, encodeUsage } from '../reply/usage.ts';
+import { encodeFinalUsage, encodeStartUsage } from '../reply/usage.ts';
 import { PROTOCOL } from '../wire.ts';
 
 /** The block that is open on the client's side. */
@@ -272,7 +272,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
         ...(isObject(delta) ? delta : {}),
       },
       usage: {
-        ...encodeUsage(this.#usage),
+        ...encodeFinalUsage(this.#usage, this.#context),
         ...(isObject(usage) ? usage : {}),
       },
       ...fields,
