@@ -1,6 +1,7 @@
 /** Where the keeper of spend runs: in a thread of its own, or on the loop of its process. */
 
-import { threadFile } from '../lib/process/own-program.ts';
+import { startThread } from '../lib/process/own-program.ts';
+import { messageOf } from '../lib/text/thrown.ts';
 import { setAsideElsewhere } from '../state/versioned-store.ts';
 import type { KeeperHandle } from './journal.ts';
 import type { ThreadMessage, ThreadRequest, ThreadStart } from './keeper-thread.ts';
@@ -31,6 +32,8 @@ export class KeeperThread implements KeeperHandle {
   #worker: Worker | undefined;
   #asked = 0;
   #closed = false;
+  /** It could not be started when it was tried last. */
+  #hasFailed = false;
   through = 0;
 
   constructor(private readonly options: ThreadOptions) {}
@@ -57,6 +60,7 @@ export class KeeperThread implements KeeperHandle {
     const keep = this.options.keep();
     const ask = ++this.#asked;
     const worker = this.#started();
+    if (worker === undefined) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       this.#waiting.set(ask, resolve);
       // An answer that somebody waits for keeps the process.
@@ -65,11 +69,21 @@ export class KeeperThread implements KeeperHandle {
     });
   }
 
-  #started(): Worker {
+  /** Undefined: it cannot be started now. */
+  #started(): Worker | undefined {
     if (this.#worker !== undefined) return this.#worker;
-    const { path, folder, writer, hasOthers, keep } = this.options;
-    // Not `smol`: its collections made a small request a tenth dearer.
-    const worker = new Worker(threadFile('money/keeper-thread.ts'), { name: 'spend' });
+    const { path, folder, writer, hasOthers, keep, onProblem, onRecovered } = this.options;
+    let worker: Worker;
+    try {
+      // Not `smol`: its collections made a small request a tenth dearer.
+      worker = startThread('money/keeper-thread.ts', 'spend');
+    } catch (thrown) {
+      this.#hasFailed = true;
+      onProblem(messageOf(thrown));
+      return undefined;
+    }
+    if (this.#hasFailed) onRecovered();
+    this.#hasFailed = false;
     this.#worker = worker;
     worker.addEventListener('message', ({ data }) => this.#heard(data as ThreadMessage));
     worker.addEventListener('error', ({ message }) => this.#died(message));

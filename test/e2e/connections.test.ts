@@ -218,6 +218,42 @@ test.skipIf(process.platform !== 'linux')(
   { timeout: 30_000 },
 );
 
+test.skipIf(process.platform !== 'linux')(
+  'a crowd right after the start, larger than the limit of open files, does not end the process, and all is paid for',
+  async () => {
+    const paid = { auth: { keys: [{ name: 'ci', key: 'key-of-the-crowd' }] } };
+    const limited = await startGateway(threeProviders(upstream, paid), { descriptors: 256 });
+    const headers = { authorization: 'Bearer key-of-the-crowd', connection: 'close' };
+    upstream.answerWith(() => say('Hi.', { delivery: { firstByteMs: 300 } }));
+    let ended: number | undefined;
+    void limited.exited.then((code) => {
+      ended = code;
+    });
+    let answered = 0;
+    try {
+      const asked = Array.from({ length: 600 }, async () => {
+        const answer = await fetch(`${limited.url}${chat.path}`, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify(chat.body),
+        });
+        if (answer.ok && (await answer.text()).includes('Hi.')) answered++;
+      });
+      await Promise.allSettled(asked);
+      expect(ended).toBeUndefined();
+      expect(answered).toBeGreaterThan(100);
+      await until(async () => {
+        const usage = await fetch(`${limited.url}/v1/usage`, { headers });
+        const { spent } = (await usage.json()) as { spent: { today: { requests: number } } | null };
+        return (spent?.today.requests ?? 0) >= answered;
+      });
+    } finally {
+      await limited.stop();
+    }
+  },
+  { timeout: 120_000 },
+);
+
 /** CPU time that a process has used, in hundredths of a second. */
 function cpuTicks(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

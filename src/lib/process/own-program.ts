@@ -1,5 +1,6 @@
 /** The command that starts this very program again, as a helper of itself. */
 
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 
 const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
@@ -11,11 +12,23 @@ export const ownProgram = (role: string): readonly string[] => [
   role,
 ];
 
+/** Files that a thread may open while it begins, and some more. */
+const FILES_OF_THREAD = 32;
+
 /**
- * The file with which a thread begins; `build.ts` lists it as an entry point.
- * @param path from the folder `src`
+ * Starts a thread of this program.
+ * @param path of its file, from the folder `src`; `build.ts` lists it as an entry point
+ * @throws the system's error where too few files can be opened: without them the runtime ends the whole process
  */
-export const threadFile = (path: string): string =>
-  compiled
+export function startThread(path: string, name: string): Worker {
+  const opened: number[] = [];
+  try {
+    while (opened.length < FILES_OF_THREAD) opened.push(openSync('/dev/null', 'r'));
+  } finally {
+    for (const one of opened) closeSync(one);
+  }
+  const file = compiled
     ? `/$bunfs/root/src/${path.replace(/\.ts$/, '.js')}`
     : join(import.meta.dir, '../..', path);
+  return new Worker(file, { name });
+}
