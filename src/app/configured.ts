@@ -90,12 +90,39 @@ function demoCall(
   return transport({ path, headers, body, signal: abort.signal });
 }
 
-export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
-  idleMs: limits.idleConnectionMs,
-  bodyIdleMs: limits.idleBodyMs,
-  unfinishedBytes: limits.unfinishedBytes,
-  runningBytes: limits.runningBytes,
-});
+interface KeepingConfig {
+  readonly workers: number;
+  readonly limits: Pick<Config['limits'], 'unfinishedBytes' | 'runningBytes' | 'historyBytes'>;
+}
+
+/** Shares of the memory that this process may use: what is kept of a body takes twice its bytes and more. */
+const UNFINISHED_SHARE = 1 / 8;
+const RUNNING_SHARE = 1 / 4;
+const HISTORY_SHARE = 1 / 8;
+/** Bytes that all processes of this gateway may use: of the container, else of the machine; 0 = not known. */
+const MEMORY = process.constrainedMemory();
+
+/** Bytes that may be kept at a time, also in a small container. */
+export function keptBytes({ limits, workers }: KeepingConfig, memory = MEMORY) {
+  const most = (bytes: number, share: number) =>
+    bytes === 0 || memory === 0 ? bytes : Math.min(bytes, Math.floor((memory * share) / workers));
+  return {
+    unfinishedBytes: most(limits.unfinishedBytes, UNFINISHED_SHARE),
+    runningBytes: most(limits.runningBytes, RUNNING_SHARE),
+    historyBytes: most(limits.historyBytes, HISTORY_SHARE),
+  };
+}
+
+export function connectionLimits(config: Config): ConnectionLimits {
+  const { limits } = config;
+  const { unfinishedBytes, runningBytes } = keptBytes(config);
+  return {
+    idleMs: limits.idleConnectionMs,
+    bodyIdleMs: limits.idleBodyMs,
+    unfinishedBytes,
+    runningBytes,
+  };
+}
 
 function accessOf(
   config: Config,
@@ -122,10 +149,13 @@ function accessOf(
   };
 }
 
-export const socketLimits = ({ limits, keepAliveMs }: Config): SocketLimits => ({
-  connectionMs: limits.websocketMinutes * 60_000,
-  bodyBytes: limits.bodyBytes,
-  unfinishedBytes: limits.unfinishedBytes,
-  endMs: limits.drainMs,
-  keepAliveMs,
-});
+export function socketLimits(config: Config): SocketLimits {
+  const { limits, keepAliveMs } = config;
+  return {
+    connectionMs: limits.websocketMinutes * 60_000,
+    bodyBytes: limits.bodyBytes,
+    unfinishedBytes: keptBytes(config).unfinishedBytes,
+    endMs: limits.drainMs,
+    keepAliveMs,
+  };
+}

@@ -55,7 +55,7 @@ import { secretsOf } from '../upstream/secrets.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
-import { configured, connectionLimits, socketLimits } from './configured.ts';
+import { configured, connectionLimits, keptBytes, socketLimits } from './configured.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { Ledgers } from './ledgers.ts';
@@ -217,7 +217,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gatewayOptions = {
     protocols: CODECS,
     services,
-    histories: new Histories(() => config().limits.historyBytes),
+    histories: new Histories(() => keptBytes(config()).historyBytes),
     accounts: money.accounts,
     continued,
     ...reports.ofGateway,

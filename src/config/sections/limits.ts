@@ -54,13 +54,13 @@ export const limits = closed('Limits on sizes, concurrency and waiting times.', 
     'Seconds within which the next 64 KB of a request body (or its end) must arrive, or the connection is closed, up to eight later; 0 = no limit.',
   ).byDefault(30),
   unfinished_bytes: count(
-    'Bytes of request bodies that have come in part or are being decompressed, of all clients; beyond that, a 503. 0 = no limit.',
+    'Bytes of request bodies that have come in part or are being decompressed, of all clients; beyond that, or an eighth of the memory, a 503. 0 = no limit.',
   ).byDefault(268_435_456),
   running_bytes: count(
-    'The same for bodies of 256 KB or more whose requests are in progress.',
+    'The same for bodies of 256 KB or more whose requests are in progress, with a quarter.',
   ).byDefault(1_073_741_824),
   history_bytes: count(
-    'Memory for the last turn of sessions with requests of 64 KB or more, which makes the next turn cheaper. A body larger than an eighth of this is not kept; 0 = nothing is kept.',
+    'Memory for the last turn of sessions with requests of 64 KB or more, which makes the next turn cheaper. At most an eighth of all memory; a body larger than an eighth of this is not kept. 0 = nothing is kept.',
   ).byDefault(268_435_456),
   websocket_minutes: number(
     'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.',
