@@ -114,7 +114,11 @@ export function decodeReasoning(
 }
 
 const reasoningText = (message: JsonObject, details: readonly Json[]): string =>
-  text(message.reasoning_content) || text(message.reasoning) || detailsText(details);
+  text(message.reasoning_content) ||
+  text(message.reasoning) ||
+  // Copilot
+  text(message.reasoning_text) ||
+  detailsText(details);
 
 /**
  * The reasoning of a message that a client sends back: one block for each envelope, with the text that it was

@@ -124,6 +124,8 @@ const PAIRING = [
   /number of function response parts is equal/,
   /duplicate (?:tool_use|tool_call|tool call|toolu?se) ids?/,
   /invalid_tool_call_format/,
+  // MiniMax
+  /tool call result does not follow tool call|tool results tool id\(.{1,100}\) not found|invalid function arguments json string/,
   // Mistral
   /not the same number of function calls and responses|unexpected tool call id .{1,100} in tool results/,
   // Bedrock's Converse, behind relays
@@ -153,7 +155,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   // Some servers answer 500 when a chat template fails to render.
   if (!fromUpstream) return undefined;
   if (error.kind === 'context_overflow') return refusedSetting(error);
-  const isBadRequest = status === 400 || status === 422 || status === 500;
+  const isBadRequest = [400, 402, 422, 500].includes(status);
   const message = `${error.message.slice(0, MAX_READ)} ${error.code ?? ''} ${sentence(error.param)}`;
   const words = message.replace(QUOTES, '').toLowerCase();
   const facts = isBadRequest ? SHAPES.find(([pattern]) => pattern.test(words))?.[1] : undefined;

@@ -417,6 +417,14 @@ export function refusedSetting(error: GatewayError): SettingRefusal | undefined 
   for (const [pattern, refusal] of STREAMS) {
     if (pattern.test(words)) return { kind: 'setting', setting: 'stream', ...refusal };
   }
+  // OpenRouter: You requested up to 64000 tokens, but can only afford 12345
+  const affordable = /can only afford (\d{4,7})\b/.exec(words)?.[1];
+  if (affordable !== undefined) {
+    // Without a cap it reckons with the largest answer.
+    const cap = Number(affordable);
+    const facts = { maxOutput: cap, defaultMaxTokens: cap };
+    return { kind: 'setting', setting: 'cap', facts, once: true };
+  }
   for (const [pattern, below = 0] of CAPS) {
     const limit = pattern.exec(words)?.[1];
     if (limit === undefined) continue;

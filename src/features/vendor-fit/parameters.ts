@@ -47,9 +47,14 @@ export const fitParameters: FitRule = (conversation, context) => {
 const MIN_BUDGET = 1024;
 
 function lowerCap(settings: Settings, { profile, protocol, notes }: FitContext): Partial<Settings> {
-  const { maxOutput } = profile;
+  const { maxOutput, defaultMaxTokens } = profile;
   const { maxTokens, reasoning } = settings;
-  if (maxOutput === undefined || maxTokens === undefined || maxTokens <= maxOutput) return {};
+  if (maxOutput === undefined) return {};
+  if (maxTokens === undefined && defaultMaxTokens === maxOutput) {
+    notes.add('parameter_mapped', 'max_tokens', `none as ${maxOutput}`);
+    return { maxTokens: maxOutput };
+  }
+  if (maxTokens === undefined || maxTokens <= maxOutput) return {};
   notes.add('parameter_mapped', 'max_tokens', `${maxTokens} as ${maxOutput}`);
   const budget = reasoning?.budget;
   // Messages: "`max_tokens` must be greater than `thinking.budget_tokens`".

@@ -48,7 +48,12 @@ const WORDS_OF_KINDS: readonly KindOfWords[] = [
     words: said('context_overflow'),
   },
   // The client's own request names what its sender may not use: no fault of the key.
-  { kind: 'invalid_request', retryable: false, at: refused, words: said('invalid_request') },
+  {
+    kind: 'invalid_request',
+    retryable: false,
+    at: (s) => refused(s) || s === 402,
+    words: said('invalid_request'),
+  },
   { kind: 'authentication', at: (s) => s !== 429 && !failed(s), words: said('authentication') },
   // The model and not the account is refused: other models of the same key work.
   { kind: 'not_found', at: (s) => !limited(s), words: said('not_found') },

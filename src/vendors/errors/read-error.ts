@@ -167,6 +167,8 @@ export function googleQuota({ details, message = '' }: VendorErrorTexts): KnownE
     list(violations).map((one) => text(object(one)?.quotaId) ?? ''),
   );
   if (ids.some((id) => id.includes('PerDay'))) return { kind: 'quota', retryable: false };
+  // The tier has nothing of this model: waiting is in vain.
+  if (/\blimit: 0\b/.test(message)) return { kind: 'quota', retryable: false };
   if (ids.some((id) => /Per(?:Minute|Second|Hour)/.test(id))) return { kind: 'rate_limit' };
   return /exceeded your current quota/i.test(message) &&
     retryDelayOf(details, message) !== undefined

@@ -53,6 +53,7 @@ export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
   {
     by: 'LiteLLM',
     source: 'github.com/BerriAI/litellm litellm/exceptions.py',
+    quota: [/\bbudget has been exceeded\b/i],
     content_filter: [/contentpolicyviolationerror/i],
     context_overflow: [/contextwindowexceedederror/i],
   },
@@ -114,6 +115,18 @@ export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
     not_found: [/no models are (?:currently )?loaded/i],
   },
   {
+    by: 'Cerebras, Kimi, OpenRouter',
+    source: 'https://inference-docs.cerebras.ai/support/rate-limits',
+    quota: [
+      /\bper day limit exceeded\b|\btoken_quota_exceeded\b|\bTPD rate limit\b|-models-per-day\b/i,
+    ],
+  },
+  {
+    by: 'StepFun, Portkey',
+    source: 'https://platform.stepfun.com/docs/zh/api-reference/error-codes',
+    content_filter: [/\bcensorship_blocked\b|\bhooks_failed\b/i],
+  },
+  {
     by: 'relays',
     source: 'github.com/getkimchi/kimchi/pull/1176',
     not_found: [/\bmodel_gone\b|model \S{0,90} has been (?:retired|removed|discontinued)/i],
@@ -131,12 +144,15 @@ export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
       /\binsufficient_user_quota\b|\bpre_consume_token_quota_failed\b|(?:user|token) quota is not enough/i,
       /额度(?:已用尽|不足)/,
     ],
-    capacity: [/负载已经?达到上限/],
+    capacity: [/负载已经?达到上限|负载已饱和/],
+    content_filter: [/\bsensitive_words_detected\b/i],
   },
   {
     by: 'DeepSeek, MiniMax, Kimi',
     source: 'https://api-docs.deepseek.com/quick_start/error_codes',
-    billing: [/insufficient[ _](?:balance|credits?|funds|account balance)/i],
+    billing: [
+      /insufficient[ _](?:balance|credits?|funds|account balance)|\bbalance is insufficient\b/i,
+    ],
   },
   {
     by: 'DeepSeek, xAI',

@@ -50,6 +50,10 @@ export const azure: Vendor = {
       content_filter: [/content_filter|responsibleai|content management policy/i],
     },
     {
+      source: 'https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits',
+      capacity: [/\bnocapacity\b/i],
+    },
+    {
       source: 'github.com/SciSharp/BotSharp/issues/386',
       authentication: [/invalid subscription key/i],
     },

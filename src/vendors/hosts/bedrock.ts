@@ -101,6 +101,10 @@ export const bedrock: Vendor = {
       ],
     },
     {
+      source: 'github.com/anthropics/claude-code/issues, "INVALID_PAYMENT_INSTRUMENT"',
+      billing: [/\binvalid_payment_instrument\b/i],
+    },
+    {
       source: 'github.com/minorun365/agent-book/issues/29',
       quota: [/too many tokens per day/i],
     },

@@ -10,5 +10,9 @@ export const nvidia: Vendor = {
       source: 'github.com/NVIDIA/NemoClaw/issues/11902',
       not_found: [/reached its end of life|end-of-life/i],
     },
+    {
+      source: 'https://forums.developer.nvidia.com, "DEGRADED function cannot be invoked"',
+      overloaded: [/degraded function cannot be invoked/i],
+    },
   ],
 };

@@ -30,6 +30,8 @@ export const openrouter: Vendor = {
       authentication: [/no auth credentials found|no cookie auth credentials/i],
       not_found: [/model [^.\n]{0,60}not available in your (?:region|country)/i],
       quota: [/key limit exceeded|(?:daily|weekly|monthly) (?:limit|quota)/i],
+      // With a smaller cap it is affordable.
+      invalid_request: [/can only afford [1-9][\d,]{3}/i],
       billing: [/requires more credits|insufficient credits|never purchased credits/i],
     },
     {

@@ -131,6 +131,8 @@ export const openai: Vendor = {
         /unsupported_country_region_territory|country, region, or territory not supported/i,
       ],
       quota: [/insufficient_quota|exceeded your current quota/i],
+      // Flex processing, with a 429.
+      capacity: [/\bresource_unavailable\b/i],
       billing: [/billing_hard_limit_reached|billing_not_active|billing hard limit/i],
     },
     {

@@ -30,5 +30,9 @@ export const lmstudio: Vendor = {
         /failed to load model|model is unloaded|no models loaded|model \S{0,90} is not loaded/i,
       ],
     },
+    {
+      source: 'github.com/lmstudio-ai/lmstudio-bug-tracker',
+      overloaded: [/^model unloaded\b|model has crashed without additional information/i],
+    },
   ],
 };

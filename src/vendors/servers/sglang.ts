@@ -13,6 +13,7 @@ export const sglang: Vendor = {
     {
       source: 'github.com/sgl-project/sglang python/sglang/srt/managers/tokenizer_manager.py',
       context_overflow: [/longer than the model.s (?:maximum )?context length/i],
+      overloaded: [/aborted by a higher priority request/i],
     },
   ],
 };

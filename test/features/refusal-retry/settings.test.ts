@@ -283,6 +283,12 @@ const ROWS: readonly Row[] = [
     'Requests with max_tokens > 4096 must have stream=true',
     { facts: { streams: 'always' }, once: true },
   ],
+  [
+    'OpenRouter, https://github.com/can1357/oh-my-pi/issues/9569',
+    'This request requires more credits, or fewer max_tokens. You requested up to 64000 tokens, but can only afford 12345. To increase, visit https://openrouter.ai/settings/credits and upgrade to a paid account',
+    { facts: { maxOutput: 12_345, defaultMaxTokens: 12_345 }, once: true },
+    { status: 402 },
+  ],
   ['too small to be a cap', 'max_tokens must be less than or equal to 0', undefined],
   [
     'a window is no cap',
@@ -751,6 +757,31 @@ describe('a strict vendor', () => {
     const caps = (gateway.sent as JsonObject[]).map((body) => body.max_tokens as number);
     expect(caps).toEqual([32_000, 28_960, 32_000]);
   });
+
+  test.each(CLIENTS)(
+    '%s: credits that do not last for the largest answer last for a shorter one',
+    async (client) => {
+      const words =
+        'This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford 30104. To increase, visit https://openrouter.ai/settings/credits and upgrade to a paid account';
+      const broke: Scripted = { status: 402, json: { error: { message: words, code: 402 } } };
+      const { max_tokens: _, max_output_tokens: __, thinking: ___, ...uncapped } = asked[client];
+      for (const body of [
+        asked[client],
+        { ...uncapped, ...(client === 'anthropic-messages' && { max_tokens: 64_000 }) },
+      ]) {
+        const gateway = scriptedGateway('openai-chat', [broke, fine], FEATURES);
+        expect((await gateway.ask(client, body)).status).toBe(200);
+        expect((gateway.sent[1] as JsonObject).max_tokens).toBe(30_104);
+      }
+      const none = words.replace('30104', '0');
+      const gateway = scriptedGateway(
+        'openai-chat',
+        [{ status: 402, json: { error: { message: none, code: 402 } } }],
+        FEATURES,
+      );
+      expect((await gateway.ask(client, asked[client])).status).toBe(402);
+    },
+  );
 
   test('the same fault twice is the client’s to hear, and no vendor is asked without end', async () => {
     const words = "Unsupported parameter: 'temperature' is not supported with this model.";

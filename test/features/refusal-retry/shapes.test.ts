@@ -412,6 +412,18 @@ test('an answer at the end, which Mistral refuses in Chat, too', async () => {
 test.each([
   ['Kimi, with two spaces', 'Invalid request: tool_call_id  is not found'],
   ['a relay', 'tool_call_id "call_x" not found in the tool_calls of the previous message'],
+  [
+    'MiniMax, MiniMax-AI/MiniMax-M2#43',
+    'invalid params, tool call result does not follow tool call (2013)',
+  ],
+  [
+    'MiniMax, MiniMax-AI/MiniMax-M2#76',
+    "invalid params, tool result's tool id(call_function_g094w5htkglv_1) not found (2013)",
+  ],
+  [
+    'MiniMax, arguments, MiniMax-AI/MiniMax-M2#43',
+    'invalid params, invalid function arguments json string, tool_call_id: call_function_9awue8x7z3tu_1 (2013)',
+  ],
   ['Mistral', 'Not the same number of function calls and responses'],
   ['Mistral, one id', 'Unexpected tool call id call_x in tool results'],
   ['Bedrock', 'Expected toolResult blocks at messages.2.content for the following Ids: call_x'],

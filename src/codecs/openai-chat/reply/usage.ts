@@ -14,7 +14,8 @@ import { compact, object } from '../wire.ts';
 /**
  * The `usage` of a reply or a chunk; undefined for other values. `prompt_tokens` includes cache reads and
  * writes, `completion_tokens` includes reasoning. Cache reads may also be in DeepSeek's
- * `prompt_cache_hit_tokens`, Moonshot's `cached_tokens` and Mistral's `num_cached_tokens`; cache writes in
+ * `prompt_cache_hit_tokens`, Moonshot's `cached_tokens`, Mistral's `num_cached_tokens` and LiteLLM's
+ * `cache_read_input_tokens`, beside a `cached_tokens` of 0 (BerriAI/litellm#11789); cache writes in
  * `cache_write_tokens` or `cache_creation_input_tokens` (DashScope, Vercel's gateway).
  */
 export function decodeUsage(value: unknown): Usage | undefined {
@@ -24,11 +25,14 @@ export function decodeUsage(value: unknown): Usage | undefined {
   const completion = tokenCount(usage.completion_tokens);
   if (prompt === undefined && completion === undefined) return undefined;
   const promptDetails = object(usage.prompt_tokens_details) ?? {};
-  const cacheRead =
-    tokenCount(promptDetails.cached_tokens) ??
-    tokenCount(usage.prompt_cache_hit_tokens) ??
-    tokenCount(usage.cached_tokens) ??
-    tokenCount(usage.num_cached_tokens);
+  const reads = [
+    promptDetails.cached_tokens,
+    usage.prompt_cache_hit_tokens,
+    usage.cached_tokens,
+    usage.num_cached_tokens,
+    usage.cache_read_input_tokens,
+  ].flatMap((one) => tokenCount(one) ?? []);
+  const cacheRead = reads.find((count) => count > 0) ?? reads[0];
   const stated =
     tokenCount(promptDetails.cache_write_tokens) ??
     tokenCount(promptDetails.cache_creation_input_tokens) ??

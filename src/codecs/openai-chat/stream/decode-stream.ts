@@ -227,7 +227,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   #reasoning(delta: JsonObject, out: StreamEvent[]): void {
     const details = delta.reasoning_details ? list(delta.reasoning_details) : undefined;
-    let reasoning = delta.reasoning_content || delta.reasoning;
+    let reasoning = delta.reasoning_content || delta.reasoning || delta.reasoning_text;
     if (details !== undefined && details.length > 0) {
       if (!reasoning) reasoning = detailsText(details);
       const summary = onlySummaries(details);

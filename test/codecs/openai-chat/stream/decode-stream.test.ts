@@ -22,6 +22,8 @@ describe('reasoning', () => {
     for (const delta of [
       { reasoning_content: 'hm' },
       { reasoning: 'hm', content: '' },
+      // Copilot
+      { reasoning_text: 'hm' },
       { reasoning_content: null, reasoning: 'hm' },
       { reasoning: 'hm', reasoning_content: 'hm' },
       { reasoning: 'hm', reasoning_details: [{ type: 'reasoning.text', text: 'hm' }] },
@@ -223,6 +225,10 @@ describe('usage', () => {
     const cached = { input: 6, output: 5, cacheRead: 4 };
     expect(with_({ prompt_tokens_details: { cached_tokens: 4 } })).toEqual(cached);
     expect(with_({ prompt_cache_hit_tokens: 4, prompt_cache_miss_tokens: 6 })).toEqual(cached);
+    // LiteLLM, BerriAI/litellm#11789
+    expect(
+      with_({ prompt_tokens_details: { cached_tokens: 0 }, cache_read_input_tokens: 4 }),
+    ).toEqual(cached);
     expect(with_({ cached_tokens: 4 })).toEqual(cached);
     expect(with_({ prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 } })).toEqual({
       input: 3,
