@@ -153,8 +153,11 @@ class StreamOpening {
 /** Members of which an answer has one, however it wraps it. */
 const CONTENT = ['data', 'results', 'text', 'choices', 'output', 'segments'];
 
+/** What was asked for is in the list `data`: an empty one, such as that of images that a filter took out, is no answer. */
+const LISTS = /^(?:embeddings|images-)/;
+
 /**
- * @throws GatewayError for an empty answer, a web page, broken JSON, an error with a status of success, and no vector
+ * @throws GatewayError for an empty answer, a web page, broken JSON, an error with a status of success, and no vector or image
  */
 function checkWhole(
   { routed, protocol, answer, secrets, endpoint }: ArrivedAnswer,
@@ -180,7 +183,7 @@ function checkWhole(
     if (said !== undefined) throw vendorError(profile, said);
   }
   const { data } = value;
-  if (endpoint.name === 'embeddings' && Array.isArray(data) && data.length === 0) {
+  if (LISTS.test(endpoint.name) && Array.isArray(data) && data.length === 0) {
     throw emptyAnswer(provider);
   }
 }

@@ -151,6 +151,7 @@ describe('an answer goes out byte for byte', () => {
 /** Tries at the first vendor, before the second one answers. */
 const FAILURES: [string, string, VendorAnswer, number][] = [
   ['no vector at all', '/embeddings', json({ object: 'list', data: [], usage: {} }), 1],
+  ['images that a filter took out', '/images/generations', json({ created: 1, data: [] }), 1],
   ["Ollama's words", '/embeddings', json({ error: 'model runner has unexpectedly stopped' }), 2],
   [
     "DashScope's code",
