@@ -87,10 +87,9 @@ const START = /^[a-zA-Z_]/;
 
 function renamed(conversation: Conversation, limit: number, context: FeatureContext): Conversation {
   const { target, notes } = context;
+  // One character is for the start.
   const names = toolNames(conversation.tools, limit - 1);
   const nameOf: NameOf = (name, namespace) => {
-    if (namespace === undefined && name.length === limit && /^[a-zA-Z_][\w-]*$/.test(name))
-      return name;
     const flat = names.flat(name, namespace);
     return START.test(flat) ? flat : `t${flat}`;
   };
