@@ -5,6 +5,7 @@ import type {
   Codec,
   Digest,
   StreamDecoder,
+  StreamEncoder,
   UpstreamContext,
 } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
@@ -71,6 +72,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   readonly #protocol: Codec;
   readonly #client: ClientContext;
   readonly #decoder: StreamDecoder;
+  #pinger: StreamEncoder | undefined;
   readonly #head: SseFrame[] = [];
   #headChars = 0;
   #digest: Digest | undefined;
@@ -333,7 +335,9 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   }
 
   ping(): string {
-    return this.#protocol.encodeStream(this.#client).ping();
+    this.#pinger ??= this.#protocol.encodeStream(this.#client);
+    this.#pinger.follow?.(this.#frames());
+    return this.#pinger.ping();
   }
 
   fail(error: GatewayError): string {

@@ -30,6 +30,12 @@ import { ReasoningWriter } from './encode-stream-reasoning.ts';
 import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 const PING = sseComment('keep-alive');
+
+/**
+ * Of so many pings one is an event, as OpenAI sends it in a long silence: Codex waits 300 seconds for an event, and reads
+ * no comments (github.com/Menci/Floway/issues/498). SDKs take it only behind the first event.
+ */
+const PINGS = 4;
 // The name is written to a line of its own, so it must not contain a line break.
 const EVENT_NAME = /^[\w.-]+$/;
 
@@ -46,6 +52,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   /** Text of events that are not returned yet. */
   #pending = '';
   #sequence = 0;
+  /** Frames of the vendor's own have gone out. */
+  #follows = false;
+  #pings = 0;
   #identity: ResponseIdentity | undefined;
   /** The echoed request fields, as an object and, once it is needed, as JSON text without braces. */
   #echo: JsonObject = {};
@@ -124,14 +133,18 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   ping(): string {
-    return PING;
+    const hasBegun = this.#identity !== undefined || this.#follows;
+    if (this.#over || !hasBegun || ++this.#pings % PINGS !== 0) return PING;
+    return `event: keepalive\ndata: {"type":"keepalive","sequence_number":${this.#sequence++}}\n\n`;
   }
 
   follow(frames: readonly SseFrame[]): void {
     for (const { data = '' } of frames) {
       const value = tryParse(data);
       const last = isObject(value) ? value.sequence_number : undefined;
-      if (typeof last === 'number') this.#sequence = last + 1;
+      if (typeof last !== 'number') continue;
+      this.#sequence = Math.max(this.#sequence, last + 1);
+      this.#follows = true;
     }
   }
 

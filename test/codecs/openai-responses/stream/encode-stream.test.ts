@@ -7,6 +7,7 @@ import type { BlockHead, StreamEvent } from '../../../../src/conversation/events
 import { openSeal, SEAL_ENVELOPE_PREFIX, wrapUnsealed } from '../../../../src/conversation/seal.ts';
 import { toolNames } from '../../../../src/conversation/tools/tool-names.ts';
 import type { Sealed } from '../../../../src/conversation/types.ts';
+import type { SseFrame } from '../../../../src/lib/bytes/sse.ts';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
 import { block, finish, PLAIN, SEALING, start, write } from '../builders.ts';
 import { client, conversation } from '../material.ts';
@@ -207,6 +208,37 @@ describe('the structure of a stream', () => {
     ];
     expect(sse[0]).toStartWith(':');
     checkSkeleton(sse.slice(1).join(''));
+  });
+
+  test('in a long silence every fourth one is an event, as Codex reads no comments', () => {
+    const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
+    const early = Array.from({ length: 9 }, () => encoder.ping());
+    expect(early.every((ping) => ping.startsWith(':'))).toBe(true);
+    const before = encoder.event(start);
+    const silence = Array.from({ length: 8 }, () => encoder.ping());
+    const events = silence.filter((ping) => !ping.startsWith(':'));
+    expect(events.length).toBe(2);
+    const rest = finish('stop').map((event) => encoder.event(event));
+    const numbers = eventsOfText([before, ...silence, ...rest].join('')).map(
+      ({ sequence_number: number }) => number,
+    );
+    expect(numbers).toEqual(numbers.map((_, i) => i));
+    expect(eventsOfText(events.join('')).map(({ type }) => type)).toEqual([
+      'keepalive',
+      'keepalive',
+    ]);
+    expect(encoder.ping()).toStartWith(':');
+  });
+
+  test("behind a vendor's own frames it goes on in their numbers", () => {
+    const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
+    const pings = Array.from({ length: 4 }, () => {
+      encoder.follow!([{ event: 'x', data: '{"type":"x","sequence_number":7}' } as SseFrame]);
+      return encoder.ping();
+    });
+    expect(pings.at(-1)).toBe(
+      'event: keepalive\ndata: {"type":"keepalive","sequence_number":8}\n\n',
+    );
   });
 });
 
