@@ -75,6 +75,8 @@ export interface DeltaEvent {
   readonly text: string;
   /** A new part of a reasoning summary begins with this delta (Responses `summary_index`). */
   readonly newPart?: boolean;
+  /** The vendor's frame says the call's id and name once more, which clients append to what they have. */
+  readonly odd?: true;
 }
 
 /** The signature or encrypted payload of the open reasoning block; replaces an earlier one. */

@@ -81,6 +81,8 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
   /** Nothing is looked for any more: all events pass. */
   #over = false;
   #spoken = false;
+  /** Pieces of a call have repeated its id. */
+  #repeats = false;
   readonly #found: FoundLeak[] = [];
   #out: StreamEvent[] = [];
 
@@ -476,6 +478,11 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
   }
 
   #placed(event: StreamEvent): StreamEvent {
+    if (event.type === 'delta' && event.odd) {
+      if (!this.#repeats) this.#rules.notes.add('tool_call_rewritten', undefined, 'repeated id');
+      this.#repeats = true;
+      return { type: 'delta', index: this.#next - 1, text: event.text };
+    }
     if (!('index' in event) || event.index === this.#next - 1) return event;
     return { ...event, index: this.#next - 1 };
   }

@@ -92,7 +92,35 @@ const ODD: Readonly<Record<string, readonly Piece[]>> = {
   ],
 };
 
+/** One call, whose later pieces repeat what clients append (github.com/AstrBotDevs/AstrBot/pull/7765). */
+const REPEATED: Readonly<Record<string, readonly Piece[]>> = {
+  'id and name in each piece': [
+    { index: 0, id: 'x', function: named('{"a"') },
+    { index: 0, id: 'x', function: named(':1') },
+    { index: 0, id: 'x', function: named('}') },
+  ],
+  'the id alone': [
+    { index: 0, id: 'x', function: named('{"a"') },
+    { index: 0, id: 'x', function: { arguments: ':1}' } },
+  ],
+  'the name alone': [
+    { index: 0, id: 'x', function: named('{"a"') },
+    { index: 0, function: named(':1}') },
+  ],
+  'a last piece without arguments': [
+    { index: 0, id: 'x', function: named('{"a":1}') },
+    { index: 0, id: 'x', function: named('') },
+  ],
+};
+
 describe('Chat to Chat', () => {
+  test.each(Object.entries(REPEATED))('streamed: repeated: %s', async (_, pieces) => {
+    const gateway = scriptedGateway('openai-chat', [{ sse: [chatStream(pieces)] }], FEATURES);
+    const { text } = await gateway.ask('openai-chat', { ...CHAT, stream: true });
+    expect(joined(text)).toEqual([{ id: 'x', name: 'run', arguments: '{"a":1}' }]);
+    expect(gateway.summaries[0]?.notes.map(({ name }) => name)).toContain('tool_call_rewritten');
+  });
+
   for (const [name, pieces] of Object.entries(ODD)) {
     test(`streamed: ${name}`, async () => {
       const gateway = scriptedGateway('openai-chat', [{ sse: [chatStream(pieces)] }], FEATURES);

@@ -88,12 +88,13 @@ export class BlockQueue {
     return block;
   }
 
-  /** More arguments of a call. Arguments after the end of its block are ignored. */
-  args(block: QueuedCall, text: string, out: StreamEvent[]): void {
+  /** More arguments of a call. Arguments after the end of its block are ignored. @param odd see {@link DeltaEvent} */
+  args(block: QueuedCall, text: string, out: StreamEvent[], odd = false): void {
     block.input?.push(text);
     if (block.wrapped) return;
     if (this.#open && this.#queue[0] === block) {
-      out.push({ type: 'delta', index: this.#index, text });
+      const delta = { type: 'delta', index: this.#index, text } as const;
+      out.push(odd ? { ...delta, odd } : delta);
       return;
     }
     if (block.closed === true) return;

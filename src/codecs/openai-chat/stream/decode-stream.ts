@@ -278,7 +278,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       return;
     }
     const block = known ?? this.#openNamed(call, name, freeform, out);
-    if (args !== '') this.#blocks.args(block, args, out);
+    const repeats = known !== undefined && (name !== '' || Boolean(text(call.id)));
+    if (args !== '' || repeats) this.#blocks.args(block, args, out, repeats);
   }
 
   /** Some vendors send the id first and the name in a later fragment. */
