@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Anthropic, { AuthenticationError as AnthropicAuthenticationError } from '@anthropic-ai/sdk';
@@ -18,13 +18,15 @@ const ADMIN = 'an-admin-key-of-tests-0123';
 let upstream: FakeUpstream;
 let gateway: Gateway;
 let signingKey: CryptoKey;
+let folder: string | undefined;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ script: () => say('Hi.') });
   const pair = await generateKeyPair('ES256', { extractable: true });
   signingKey = pair.privateKey;
   const keys = [{ ...(await exportJWK(pair.publicKey)), kid: 'k', alg: 'ES256' }];
-  const jwks = join(await mkTemporary(), 'jwks.json');
+  folder = await mkdtemp(join(tmpdir(), 'hopgate-keys-e2e-'));
+  const jwks = join(folder, 'jwks.json');
   await Bun.write(jwks, JSON.stringify({ keys }));
   gateway = await startGateway(
     threeProviders(upstream, {
@@ -40,9 +42,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.stop();
   await upstream?.stop();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
-
-const mkTemporary = () => mkdtemp(join(tmpdir(), 'hopgate-keys-e2e-'));
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests look at JSON of many shapes
 async function admin(method: string, path: string, body?: unknown): Promise<any> {

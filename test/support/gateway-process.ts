@@ -1,7 +1,7 @@
 /** One process of the compiled binary, as users start it: built once, its own home, a free port, stopped with the tests. */
 
-import { existsSync, statSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -121,6 +121,24 @@ export async function runBinary(
   return { code, stdout, stderr };
 }
 
+/**
+ * Ends what outlives the first process of a gateway: successors, and workers of one that was killed. They would make
+ * their files anew in a folder that is removed.
+ */
+async function endOthersOf(home: string): Promise<void> {
+  for (const name of existsSync('/proc/self/environ') ? readdirSync('/proc') : []) {
+    const environment = () => readFile(`/proc/${name}/environ`, 'latin1').catch(() => '');
+    const isOther = async () => (await environment()).split('\0').includes(`HOME=${home}`);
+    if (!/^\d+$/.test(name) || !(await isOther())) continue;
+    try {
+      process.kill(Number(name), 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+    while (await isOther()) await Bun.sleep(5);
+  }
+}
+
 function collect(stream: ReadableStream<Uint8Array>): {
   text: () => string;
   changed: () => Promise<void>;
@@ -183,6 +201,7 @@ export async function startOneGateway(
     const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
     const code = await child.exited;
     clearTimeout(late);
+    await endOthersOf(home);
     await rm(home, { recursive: true, force: true });
     return code;
   };
