@@ -68,6 +68,9 @@ test('an unknown scenario and a missing configuration are refused', async () => 
   const wrong = await runBinary(['demo', 'opera']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('group-chat')]);
   const args = ['demo', '--model', 'm', '--config', '/nowhere/hopgate.yaml', '--script'];
-  const lost = await runBinary(args);
+  const scratch = mkdtempSync(join(tmpdir(), 'hopgate-e2e-demo-'));
+  const lost = await runBinary(args, { env: { TMPDIR: scratch } });
   expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('/nowhere/hopgate.yaml')]);
+  expect(readdirSync(scratch)).toEqual([]);
+  rmSync(scratch, { recursive: true });
 });

@@ -127,7 +127,7 @@ test.each([5, 20, 35])(
     await Promise.all(asked);
     // Those too whose answers came to their ends in the turn of the kill.
     const before = [...done];
-    await killed.exited;
+    await killed.stop();
     gateway = await start();
     // Which of the two processes' rows come first is not said: the number of a process may begin anew.
     const last = await answered(gateway.url, false);

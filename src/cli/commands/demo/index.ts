@@ -54,18 +54,19 @@ async function runDemo(invocation: Invocation): Promise<number> {
   const model = invocation.text('model') ?? 'demo';
   // A temporary folder: the demo must not touch the memory of real conversations.
   const home = mkdtempSync(join(tmpdir(), 'hopgate-demo-'));
-  const environment = { ...io.environment, home };
-  const config = await configOf(invocation, home);
-  if (config === undefined) return 1;
-  const gateway = deps.gateway({ config, environment, repair: true, remembers: true });
   try {
-    await playGroupChat(invocation, (request) => gateway.handle(request), model);
+    const environment = { ...io.environment, home };
+    const config = await configOf(invocation, home);
+    if (config === undefined) return 1;
+    const gateway = deps.gateway({ config, environment, repair: true, remembers: true });
+    await playGroupChat(invocation, (request) => gateway.handle(request), model).finally(() =>
+      gateway.close(),
+    );
     return 0;
   } catch (thrown) {
     err.line(messageOf(thrown));
     return 1;
   } finally {
-    await gateway.close();
     rmSync(home, { recursive: true, force: true });
   }
 }
