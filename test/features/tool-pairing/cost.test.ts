@@ -1,11 +1,13 @@
 /** The request pass is cheap, and its cost grows linearly with the history. */
 
-import { describe, expect, test } from 'bun:test';
+import { describe, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/target.ts';
 import { repairBody, repairHistory } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { expectCpuBelow } from '../../support/cpu-time.ts';
+import { expectLinear } from '../../support/growth.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { type Mutable, Random } from './histories.ts';
 
@@ -37,31 +39,29 @@ function history(rounds: number, id: (round: number) => string): JsonObject {
   return { model: 'm', max_tokens: 9, messages };
 }
 
-/** The best of several runs in milliseconds, to reduce noise from other load. */
-function cost(body: JsonObject, runs = 30): number {
-  const conversation = anthropicMessages.decodeRequest(
-    repairBody(body, 'anthropic-messages', new Notes()),
-  );
-  let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < runs; i++) {
-    const begin = performance.now();
-    repairHistory(conversation, target, new Notes());
-    best = Math.min(best, performance.now() - begin);
-  }
-  return best;
+const decoded = (body: JsonObject) =>
+  anthropicMessages.decodeRequest(repairBody(body, 'anthropic-messages', new Notes()));
+const repair = (conversation: ReturnType<typeof decoded>) =>
+  repairHistory(conversation, target, new Notes());
+
+/** CPU milliseconds of one pass. */
+function expectCost(below: number, body: JsonObject, passes: number): Promise<void> {
+  const conversation = decoded(body);
+  return expectCpuBelow(below * passes, () => {
+    for (let i = 0; i < passes; i++) repair(conversation);
+  });
 }
 
 describe('200 messages take less than a millisecond', () => {
-  test('valid', () => {
-    expect(
-      cost(
-        history(100, (i) => `toolu_${i}`),
-        200,
-      ),
-    ).toBeLessThan(1);
+  test('valid', async () => {
+    await expectCost(
+      1,
+      history(100, (i) => `toolu_${i}`),
+      20,
+    );
   });
 
-  test('broken in many places', () => {
+  test('broken in many places', async () => {
     const body = history(100, (i) => (i % 9 === 0 ? `f.x:${i}` : `toolu_${i}`)) as Record<
       string,
       Json
@@ -75,36 +75,37 @@ describe('200 messages take less than a millisecond', () => {
     ]) {
       for (let i = 0; i < 5; i++) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], random);
     }
-    expect(cost(body, 200)).toBeLessThan(1);
+    await expectCost(1, body, 20);
   });
 });
 
-describe('twenty times the length costs at most about sixty times as much', () => {
-  const cases: readonly (readonly [string, (round: number) => string])[] = [
+describe('the cost grows with the length', () => {
+  const roundLength = JSON.stringify(history(1, () => 'toolu_1').messages).length;
+  test.each<[string, (round: number) => string]>([
     ['each call under an id of its own', (i) => `toolu_${i}`],
     ['ids that the vendor refuses', (i) => `f:${i}`],
-  ];
-  for (const [what, id] of cases) {
-    test(what, () => {
-      const short = cost(history(200, id));
-      expect(cost(history(4000, id), 15)).toBeLessThan(Math.max(short * 60, 100));
+  ])('%s', async (name, id) => {
+    await expectLinear({
+      name,
+      input: (size) => decoded(history(Math.ceil(size / roundLength), id)),
+      run: repair,
+      most: 4000 * roundLength,
     });
-  }
+  });
 
-  test('one id for all calls', () => {
-    expect(
-      cost(
-        history(1000, () => 'call_0'),
-        3,
-      ),
-    ).toBeLessThan(500);
+  test('one id for all calls', async () => {
+    await expectCost(
+      500,
+      history(1000, () => 'call_0'),
+      1,
+    );
   });
 });
 
-test('a megabyte of white space is trimmed at once', () => {
+test('a megabyte of white space is trimmed at once', async () => {
   const messages = [
     { role: 'user', content: 'a' },
     { role: 'assistant', content: `b${' '.repeat(1_000_000)}c${' '.repeat(1_000_000)}` },
   ];
-  expect(cost({ model: 'm', max_tokens: 9, messages }, 1)).toBeLessThan(500);
+  await expectCost(500, { model: 'm', max_tokens: 9, messages }, 1);
 });
