@@ -44,8 +44,6 @@ import searchDark from '../../docs/img/page-search-dark.png' with { type: 'file'
 import searchLight from '../../docs/img/page-search-light.png' with { type: 'file' };
 import sessionDark from '../../docs/img/page-session-dark.png' with { type: 'file' };
 import sessionLight from '../../docs/img/page-session-light.png' with { type: 'file' };
-import streamDark from '../../docs/img/page-stream-dark.png' with { type: 'file' };
-import streamLight from '../../docs/img/page-stream-light.png' with { type: 'file' };
 import usageDark from '../../docs/img/page-usage-dark.png' with { type: 'file' };
 import usageLight from '../../docs/img/page-usage-light.png' with { type: 'file' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
@@ -275,8 +273,6 @@ export const PHOTOS: Readonly<Record<string, string>> = {
   'page-replay-light.png': replayLight,
   'page-search-dark.png': searchDark,
   'page-search-light.png': searchLight,
-  'page-stream-dark.png': streamDark,
-  'page-stream-light.png': streamLight,
   'page-usage-dark.png': usageDark,
   'page-usage-light.png': usageLight,
 };

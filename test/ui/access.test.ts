@@ -128,13 +128,12 @@ describe('without keys', () => {
       [{ id, repeat: 1.5 }, 400],
       [{ id, repeat: '5' }, 400],
       [{ id, repeat: 100_000 }, 400],
-      [{ id, repeat: 150, compare: ['repair=on', 'repair=off'] }, 400],
+      [{ id, repeat: 150, targets: ['chat/m1', 'messages/m1'] }, 400],
       [{ id, repair: 'yes' }, 400],
-      [{ id, compare: 'repair=on' }, 400],
-      // Settings that decide where keys are sent are only for users who can edit the file.
-      [{ id, compare: ['providers.chat.base_url=http://evil.example'] }, 400],
-      [{ id, compare: ['providers.chat.headers.x=1'] }, 400],
-      [{ id, compare: ['to=nowhere/m'] }, 400],
+      [{ id, targets: 'chat/m1' }, 400],
+      [{ id, targets: ['nowhere/m'] }, 400],
+      [{ id, edits: ['no change'] }, 400],
+      [{ id, edits: [{ at: '/model', value: 'm' }] }, 400],
       [[], 400],
       ['x', 400],
     ];

@@ -103,9 +103,9 @@ browserSuite('hostile samples', (browser) => {
       [`#/x/${hostile}/messages?as=raw`, 'pre.raw'],
       [`#/x/${hostile}/messages?as=headers`, 'table.headers'],
       [`#/x/${hostile}/diff`, '.rulebar .counts'],
-      [`#/x/${hostile}/diff?a=client-request&b=client-response&as=list`, '.changelist'],
+      [`#/x/${hostile}/diff?a=client-request&b=client-response&as=json`, '.changelist'],
       [`#/x/${hostile}/diff?rule=${encodeURIComponent(MARKUP)}`, '.rulebar .counts'],
-      [`#/x/${hostile}/stream`, '.tape'],
+      [`#/x/${hostile}/messages?as=events`, '.events'],
       [`#/x/${encodeURIComponent(MARKUP)}`, '.blank.missing'],
       ['#/charts', '.chart rect.mark'],
     ] as const;

@@ -72,7 +72,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(rows).toHaveLength(3);
     expect(rows[0]).toStartWith('recorded500');
     for (const row of rows.slice(1)) expect(row).toContain('Operation failed');
-    expect(await page.locator('.rate').textContent()).toContain('2 of 2 failed');
+    await page.locator('.job-result .facts', { hasText: '2 of 2 failed' }).waitFor();
     // The address leads back to the job.
     await page.reload();
     await page.getByText('Done: 2 of 2 requests').waitFor();
@@ -96,20 +96,6 @@ browserSuite('jobs of the page', (browser) => {
     expect(recorded).toMatch(/\d ?(ms|s)/);
   });
 
-  test('two settings are compared, and a real difference is distinguished from chance', async () => {
-    const page = await open(`#/x/${failed}/replay`);
-    await page.getByText('Compare two settings').click();
-    await page.locator('[name=compare-a]').fill('profile.shortToolResults=false');
-    await page.locator('[name=compare-b]').fill('profile.shortToolResults=true');
-    await page.getByLabel('Repeat', { exact: true }).fill('6');
-    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('The difference is more than chance').waitFor();
-    const rates = await page.locator('.rate').allTextContents();
-    expect(rates[0]).toContain('6 of 6 failed');
-    expect(rates[1]).toContain('0 of 6 failed');
-    expect(rates[1]).toMatch(/4\s711 tokens in/);
-  });
-
   test('impossible requests are reported in the form', async () => {
     const page = await open(`#/x/${failed}/replay`);
     await page.locator('[name=to]').fill('nobody/nothing');
@@ -127,21 +113,15 @@ browserSuite('jobs of the page', (browser) => {
     await page.getByLabel('Request limit').fill('60');
     await begin(page);
     await page.getByText(/^Running: /).waitFor();
-    await page.locator('circle.probe').nth(3).waitFor();
-    expect(await page.locator('circle.probe').count()).toBeLessThan(60);
+    await page.getByText(/[1-9]\d? of at most 60 requests/).waitFor();
     await page.locator('.found').waitFor({ timeout: 30_000 });
     expect(await page.locator('.found .words').textContent()).toMatch(
       /^the last tool result: 4\d KB JSON at messages\[59\]\.content/,
     );
-    // The curve never rises.
-    const path = (await page.locator('path.best').getAttribute('d'))!;
-    const heights = [...path.matchAll(/[V ]([\d.]+)/g)].map(([, y]) => Number(y));
-    const lows = [...path.matchAll(/V([\d.]+)/g)].map(([, y]) => Number(y));
-    expect(heights.length).toBeGreaterThan(3);
-    expect(lows).toEqual([...lows].sort((a, b) => a - b));
     await page.getByText('All requests as a table').click();
     const probes = await page.locator('.probelog tbody tr').count();
-    expect(await page.locator('circle.probe').count()).toBe(probes);
+    expect(probes).toBeGreaterThan(3);
+    expect(probes).toBeLessThanOrEqual(60);
     const matters = await page.locator('.matters pre').textContent();
     expect(matters).toContain('rcc.tool.v1');
     await page.getByRole('link', { name: 'The smallest that fails' }).click();
@@ -221,8 +201,6 @@ browserSuite('jobs of the page', (browser) => {
     expect(await columns.nth(1).locator('ins').allTextContents()).toEqual(['south']);
     const facts = await columns.nth(1).locator('.benchfacts').textContent();
     expect(facts).toMatch(/First byte\d.*Total\d.*Tokens in900.*Tokens out41.*Cost\$0\.0/);
-    await page.getByRole('button', { name: 'Mark the words that differ' }).click();
-    expect(await page.locator('.bench ins').count()).toBe(0);
   });
 
   test('a request is edited before it is sent: its model, a message and a parameter', async () => {
@@ -230,10 +208,9 @@ browserSuite('jobs of the page', (browser) => {
     setup.upstream.enqueue(say('South.'));
     const page = await open(`#/x/${id}/replay`);
     await page.getByText('Edit the request').click();
-    await page.locator('[name=edit-temperature]').fill('0.25');
-    await page.locator('[name=edit-max_tokens]').fill('77');
-    await page.locator('[name=edit-text]').fill('Where is the station?');
-    await page.getByText('1 text changed').waitFor();
+    await page
+      .locator('[name=edits]')
+      .fill('temperature=0.25\nmax_tokens=77\n\nmessages[0].content=Where is the station?');
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 1 of 1 request').waitFor();
     const { body } = setup.upstream.modelRequests.at(-1)!;
@@ -249,12 +226,14 @@ browserSuite('jobs of the page', (browser) => {
     const page = await open(`#/x/${id}/replay`);
     browser.tolerate(/Failed to load resource/);
     await page.getByText('Edit the request').click();
-    await page.locator('[name=edit-temperature]').fill('hot');
+    const edits = page.locator('[name=edits]');
+    await edits.fill('temperature=hot');
     await page.getByText('temperature must be a number from 0 to 2, not "hot".').waitFor();
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('temperature must be a number from 0 to 2, not "hot".').waitFor();
-    await page.locator('[name=edit-temperature]').fill('1');
-    await page.locator('[name=edit-model]').fill('nobody/nothing');
+    await edits.fill('hot');
+    await page.getByText('"hot" is not a change: write MEMBER=VALUE.').waitFor();
+    await edits.fill('temperature=1\nmodel=nobody/nothing');
     await page.getByText('There is no provider "nobody".').waitFor();
     expect(setup.upstream.modelRequests.length).toBe(sent);
   });

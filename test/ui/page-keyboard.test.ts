@@ -76,9 +76,9 @@ browserSuite('the page by keyboard alone', (browser) => {
     await page.keyboard.press('3');
     await page.locator('.meaning').waitFor();
     await page.keyboard.press('v');
-    await page.locator('.difflines').waitFor();
+    await page.locator('.changelist').waitFor();
     await page.keyboard.press('n');
-    await page.locator('.diffline.here').waitFor();
+    await page.locator('.changelist .here').waitFor();
 
     // A replay of it.
     await page.keyboard.press('r');
@@ -127,19 +127,14 @@ browserSuite('the page by keyboard alone', (browser) => {
     await page.keyboard.press('Escape');
     await page.locator('.row').nth(1).waitFor();
 
-    // The settings: another column, compact rows, another theme.
+    // A menu is left by Escape, and the theme is another one.
     await page.reload();
     await page.locator('.row').nth(1).waitFor();
-    await tabTo(page, /^Columns and density$/);
+    await tabTo(page, /^More filters$/);
     await page.keyboard.press('Enter');
-    await tabTo(page, /^Comfortable$/);
-    await page.keyboard.press('ArrowDown');
-    await page.locator('.list[data-density="compact"]').waitFor();
-    await tabTo(page, /^Session$/);
-    await page.keyboard.press('Space');
-    await page.locator('.cell.session').first().waitFor();
+    await tabTo(page, /^Model$/);
     await page.keyboard.press('Escape');
-    expect((await focused(page)).name).toBe('Columns and density');
+    expect((await focused(page)).name).toBe('More filters');
     await tabTo(page, /^Theme: system/, true);
     await page.keyboard.press('Enter');
     await page.locator('html[data-theme="light"]').waitFor();

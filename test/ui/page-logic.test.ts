@@ -1,23 +1,13 @@
-/** Computations of the page: aligned diffs, steps of the stream tab, visible characters, figures, axes. */
+/** Computations of the page: diffs of texts, events of a stream, visible characters, figures, axes. */
 
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import fc from 'fast-check';
-import type { Json } from '../../src/lib/json/json.ts';
-import { diffJson } from '../../src/lib/json/json-diff.ts';
 import { diffText } from '../../src/lib/text/text-diff.ts';
-import type { EventPart, EventView, UiRow } from '../../src/ui/api/api.ts';
+import type { EventView, UiRow } from '../../src/ui/api/api.ts';
 import { dayLabels, roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
-import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
-import {
-  eventName,
-  eventText,
-  spoken,
-  stepsOf,
-  type Tape,
-  tapeOf,
-} from '../../src/ui/page/exchange/tape.ts';
+import { eventName, eventText } from '../../src/ui/page/exchange/event-text.ts';
 import {
   bytes,
   count,
@@ -50,104 +40,6 @@ test('a client that left is neither a failure nor a try that was made good', () 
 });
 
 const FOLDER = join(import.meta.dir, '../../src/ui/page');
-
-/** Rows with every fold opened. */
-const unfolded = (rows: readonly DiffRow[]): readonly DiffRow[] =>
-  rows.flatMap((row) => row.folded?.() ?? [row]);
-
-/** The value that one side of the diff shows, read back from its lines. */
-function readBack(rows: readonly DiffRow[], side: 'left' | 'right'): Json {
-  const cells = unfolded(rows).flatMap((row) => row[side] ?? []);
-  let next = 0;
-  const value = (): Json => {
-    const cell: Cell = cells[next++]!;
-    if (cell.open === undefined) return cell.value!;
-    const list: Json[] = [];
-    const members: Record<string, Json> = Object.create(null);
-    while (cells[next]!.close === undefined) {
-      const { key } = cells[next]!;
-      const inner = value();
-      if (cell.open === '[') list.push(inner);
-      else members[key!] = inner;
-    }
-    next++;
-    return cell.open === '[' ? list : members;
-  };
-  return value();
-}
-
-const plainJson = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>;
-/** Pairs with much in common, like bodies before and after a rule. */
-const pairs = fc.oneof(
-  fc.tuple(plainJson, plainJson),
-  fc
-    .tuple(
-      fc.array(fc.record({ role: fc.constantFrom('user', 'tool'), content: plainJson })),
-      fc.nat(),
-      plainJson,
-    )
-    .map(([messages, at, other]) => {
-      const changed = messages.flatMap((message, i) =>
-        i === at % (messages.length + 1)
-          ? [
-              { ...message, content: other },
-              { role: 'user', content: 1 },
-            ]
-          : [message],
-      );
-      return [
-        { model: 'a', messages },
-        { messages: changed.slice(at % 2), n: 1 },
-      ] as unknown as [Json, Json];
-    }),
-);
-
-describe('a diff as lines', () => {
-  test('each side shows its whole value, whatever changed', () => {
-    fc.assert(
-      fc.property(pairs, ([a, b]) => {
-        const rows = diffRows(
-          a,
-          b,
-          diffJson(a, b).map((change) => ({ ...change, rules: [] })),
-        );
-        expect(JSON.stringify(readBack(rows, 'left'))).toBe(JSON.stringify(a));
-        // Added members follow the others on this side; the diff decides their order.
-        expect(readBack(rows, 'right')).toEqual(b);
-      }),
-      { numRuns: 400 },
-    );
-  });
-
-  test('each change begins at one line, and only changes are marked', () => {
-    fc.assert(
-      fc.property(pairs, ([a, b]) => {
-        const changes = diffJson(a, b).map((change) => ({ ...change, rules: [] }));
-        const rows = diffRows(a, b, changes);
-        expect(rows.flatMap(({ change }) => change ?? [])).toHaveLength(changes.length);
-        if (changes.length === 0) expect(rows.every(({ mark }) => mark === 'same')).toBe(true);
-      }),
-      { numRuns: 400 },
-    );
-  });
-
-  test('a removed element shifts nothing', () => {
-    const a = { messages: ['one', 'two', 'three'] };
-    const b = { messages: ['one', 'three'] };
-    const rows = diffRows(
-      a,
-      b,
-      diffJson(a, b).map((change) => ({ ...change, rules: ['gone'] })),
-    );
-    expect(
-      rows.map(({ mark, left, right }) => [mark, left?.value, right?.value]).slice(2, 5),
-    ).toEqual([
-      ['same', 'one', 'one'],
-      ['removed', 'two', undefined],
-      ['same', 'three', 'three'],
-    ]);
-  });
-});
 
 describe('a diff of two texts', () => {
   test('its parts make up both texts', () => {
@@ -186,109 +78,11 @@ describe('a diff of two texts', () => {
   });
 });
 
-const frame = (n: number, says: readonly EventPart[], at?: number): EventView => ({
-  n,
-  name: '',
-  raw: { text: '{}' },
-  says,
-  ...(at !== undefined && { at }),
-});
-const word = (text: string): EventPart => ({ type: 'delta', block: 0, of: 'text', text });
-
-describe('the steps of the stream tab', () => {
-  const steps = (left: Tape, right: Tape) =>
-    stepsOf(left, right).map((step) => [step.left, step.right]);
-
-  test('without times, outgoing events follow the matching incoming ones', () => {
-    const left = tapeOf([
-      { stage: 'in', events: ['a', 'b', 'c'].map((text, n) => frame(n, [word(text)])) },
-    ]);
-    const right = tapeOf([
-      { stage: 'out', events: [frame(0, [word('ab')]), frame(1, [word('c')])] },
-    ]);
-    expect(steps(left, right)).toEqual([
-      [1, 0],
-      [2, 0],
-      [2, 1],
-      [3, 1],
-      [3, 2],
-    ]);
-  });
-
-  test('with times, the times decide', () => {
-    const left = tapeOf([
-      { stage: 'in', events: [frame(0, [word('a')], 10), frame(1, [word('b')], 30)] },
-    ]);
-    const right = tapeOf([
-      { stage: 'out', events: [frame(0, [word('a')], 20), frame(1, [word('b')], 40)] },
-    ]);
-    expect(steps(left, right)).toEqual([
-      [1, 0],
-      [1, 1],
-      [2, 1],
-      [2, 2],
-    ]);
-  });
-
-  test('every event of both sides is one step, and no step goes back', () => {
-    const tape = fc
-      .array(
-        fc.record({
-          text: fc.string({ maxLength: 3 }),
-          at: fc.option(fc.nat(50), { nil: undefined }),
-        }),
-      )
-      .map((all) =>
-        tapeOf([{ stage: 's', events: all.map(({ text, at }, n) => frame(n, [word(text)], at)) }]),
-      );
-    fc.assert(
-      fc.property(tape, tape, (left, right) => {
-        const all = stepsOf(left, right);
-        expect(all).toHaveLength(left.events.length + right.events.length);
-        let before = { left: 0, right: 0 };
-        for (const step of all) {
-          expect(step.left + step.right).toBe(before.left + before.right + 1);
-          before = step;
-        }
-      }),
-    );
-  });
-
-  test('an event without a name of its own does not say its type twice', () => {
-    const [unnamed] = tapeOf([
-      { stage: 's', events: [frame(0, [{ type: 'block-start', of: 'text', block: 0 }])] },
-    ]).events;
-    expect([eventName({ ...unnamed!, name: '' }), eventText({ ...unnamed!, name: '' })]).toEqual([
-      'block-start',
-      'text',
-    ]);
-    const named = { ...unnamed!, name: 'content_block_start' };
-    expect(eventText(named)).toBe('block-start text');
-  });
-
-  test('output is separated by block and hop, and only answer text counts', () => {
-    const call: EventPart[] = [
-      { type: 'block-start', block: 0, of: 'tool-call', text: 'web_search' },
-      { type: 'delta', block: 0, of: 'tool-call', text: '{}' },
-    ];
-    const tape = tapeOf([
-      { stage: 'one', events: [frame(0, call)] },
-      {
-        stage: 'two',
-        events: [
-          frame(0, [word('High ')]),
-          frame(1, [word('tide')]),
-          frame(2, [{ type: 'error', text: 'lost' }]),
-        ],
-      },
-    ]);
-    expect(tape.events.map(({ textLength }) => textLength)).toEqual([0, 5, 9, 9]);
-    expect(spoken(tape, 4)).toMatchObject([
-      { of: 'tool-call', name: 'web_search', text: '{}' },
-      { of: 'text', text: 'High tide' },
-      { of: 'error', text: 'lost' },
-    ]);
-  });
+test('an event without a name of its own does not say its type twice', () => {
+  const says = [{ type: 'block-start', of: 'text', block: 0 }] as const;
+  const unnamed: EventView = { n: 0, name: '', raw: { text: '{}' }, says };
+  expect([eventName(unnamed), eventText(unnamed)]).toEqual(['block-start', 'text']);
+  expect(eventText({ ...unnamed, name: 'content_block_start' })).toBe('block-start text');
 });
 
 describe('invisible characters', () => {
@@ -464,9 +258,7 @@ describe('the sources of the page', () => {
     const keeps = sources.filter(([, text]) => text.includes('localStorage'));
     expect(keeps.map(([name]) => name)).toEqual(['kit/settings.ts']);
     const kept = sources.flatMap(([, text]) => [...text.matchAll(/keepSetting\('([a-z]+)'/g)]);
-    expect(new Set(kept.map(([, name]) => name))).toEqual(
-      new Set(['theme', 'language', 'density', 'columns', 'filters']),
-    );
+    expect(new Set(kept.map(([, name]) => name))).toEqual(new Set(['theme', 'language']));
   });
 
   test('every class of the styles is given to an element: no style is left behind', () => {

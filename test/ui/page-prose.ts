@@ -33,9 +33,8 @@ export function longLines(body: Body): string[] {
     const { length } = text.textContent.trim();
     if (box === null || length < 120) continue;
     if (
-      box.closest(
-        'pre,code,script,style,.row,.tree,.difflines,.changelist,.result,.begins,table,[hidden]',
-      ) !== null
+      box.closest('pre,code,script,style,.row,.tree,.changelist,.result,.begins,table,[hidden]') !==
+      null
     ) {
       continue;
     }

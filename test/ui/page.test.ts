@@ -42,9 +42,8 @@ browserSuite('the page', (browser) => {
       [`#/x/${tides}/messages`, '.talk'],
       [`#/x/${tides}/messages?as=json`, '.tree'],
       [`#/x/${tides}/diff`, '.meaning'],
-      [`#/x/${tides}/diff?as=side`, '.difflines'],
-      [`#/x/${tides}/diff?as=list`, '.changelist'],
-      [`#/x/${tides}/stream?n=9`, '.tape-line'],
+      [`#/x/${tides}/diff?as=json`, '.changelist'],
+      [`#/x/${tides}/messages?as=events`, '.events'],
       [`#/x/${tides}/replay`, '.jobform'],
       [`#/x/${tides}/bisect`, '.notfirst'],
       ['#/charts', '.chart rect.mark'],
@@ -183,24 +182,17 @@ browserSuite('the page', (browser) => {
     await page.locator('table.headers').filter({ hasText: 'text/event-stream' }).waitFor();
   });
 
-  test('the diff is aligned, with the rules at the lines that they changed', async () => {
-    const page = await open(`#/x/${tides}/diff?a=client-request&b=provider-request&as=side`);
-    const tools = page.locator('.diffline[data-change="/tools"]');
+  test('the changes of the JSON have their rules, and n leads from one to the next', async () => {
+    const page = await open(`#/x/${tides}/diff?a=client-request&b=provider-request&as=json`);
+    const tools = page.locator('.changelist [data-change="/tools"]');
     await tools.waitFor();
     expect(await tools.getAttribute('data-mark')).toBe('added');
     expect(await tools.locator('.tag').allTextContents()).toEqual(['server_tool_offered']);
-    const model = page.locator('.diffline[data-change="/model"]');
-    expect(await model.locator('.left del').textContent()).toBe('via-chat');
-    expect(await model.locator('.right ins').textContent()).toBe('m1');
-    const same = page.locator('.diffline[data-mark="same"]').filter({ hasText: 'max_tokens' });
-    expect(await same.locator('.code').allTextContents()).toEqual([
-      'max_tokens: 1000',
-      'max_tokens: 1000',
-    ]);
+    const model = page.locator('.changelist [data-change="/model"]');
+    expect(await model.locator('del').textContent()).toBe('via-chat');
+    expect(await model.locator('ins').textContent()).toBe('m1');
     await page.keyboard.press('n');
-    await page.locator('.diffline.here').waitFor();
-    await page.getByRole('button', { name: 'List' }).click();
-    await page.locator('.changelist').waitFor();
+    await page.locator('.changelist .here').waitFor();
     const listed = await page.locator('.changelist > li').count();
     expect(listed).toBeGreaterThan(3);
     await page.reload();
@@ -211,34 +203,23 @@ browserSuite('the page', (browser) => {
     await page.getByText('Byte for byte the same.').waitFor();
   });
 
-  test('the stream tab steps through the stream event by event', async () => {
-    const page = await open(`#/x/${tides}/stream?n=0`);
-    const [inside, outside] = [page.locator('.tape').nth(0), page.locator('.tape').nth(1)];
-    await outside.waitFor();
-    expect(await outside.locator('.spoken').textContent()).toBe('No output yet.');
-    const place = page.locator('.scrub .place');
-    const total = Number((await place.textContent())!.split('/')[1]);
-    expect(total).toBeGreaterThan(20);
-    await page.keyboard.press('ArrowRight');
-    expect(await place.textContent()).toBe(`1 / ${total}`);
-    // At every step, the output is the beginning of the input so far.
-    const texts: [string, string][] = [];
-    for (let n = 1; n < total; n++) {
-      await page.keyboard.press('ArrowRight');
-      const contentOf = (tape: typeof inside) =>
-        tape.locator('.speech[data-of="text"]').allTextContents();
-      texts.push([(await contentOf(inside)).join(''), (await contentOf(outside)).join('')]);
+  test('the events of a stream are listed with their times, of what came and of what went out', async () => {
+    const page = await open(`#/x/${tides}/messages?as=events`);
+    const rows = page.locator('.events tbody tr');
+    // The first body that is a stream.
+    await page.getByRole('heading', { name: 'Hop 1 response' }).waitFor();
+    for (const [edge, heading] of [
+      ['hop3-provider-response', 'Hop 3 response'],
+      ['client-response', 'Client response'],
+    ] as const) {
+      await page.locator(`.stages a[href*="edge=${edge}"]`).click();
+      await page.getByRole('heading', { name: heading }).waitFor();
+      const said = async () => (await rows.locator('summary').allTextContents()).join('');
+      await until(async () => (await said()).includes(TIDES));
+      expect(await rows.first().textContent()).toMatch(/^1[\d.]+ (ms|s)/);
     }
-    expect(texts.every(([came, went]) => came.startsWith(went))).toBe(true);
-    expect(new Set(texts.map(([, went]) => went)).size).toBeGreaterThan(5);
-    expect(texts.at(-1)).toEqual([TIDES, TIDES]);
-    expect(await inside.locator('.speech[data-of="tool-call"] b').allTextContents()).toEqual([
-      'tool-call web_search',
-      'tool-call stock_price',
-    ]);
-    expect(page.url()).toContain(`n=${total}`);
-    await page.keyboard.press('Home');
-    expect(await place.textContent()).toBe(`0 / ${total}`);
+    await rows.nth(1).locator('summary').click();
+    await rows.nth(1).locator('.raw', { hasText: '{' }).waitFor();
   });
 
   test('new rows appear at the top, and the scroll position stays', async () => {
@@ -392,7 +373,7 @@ browserSuite('the page', (browser) => {
     answer();
     await sent;
     // The waiting tab shows the stream by itself.
-    await page.locator('.tape-line').first().waitFor();
+    await page.locator('.events tbody tr').first().waitFor();
   });
 
   test('everything can be reached by keyboard', async () => {
@@ -405,7 +386,7 @@ browserSuite('the page', (browser) => {
     const views = [
       ['4', '.talk'],
       ['3', '.meaning'],
-      ['e', '.tape'],
+      ['e', '.events'],
       ['r', '.jobform'],
       ['1', '.speakers'],
       ['2', '.waterfall'],

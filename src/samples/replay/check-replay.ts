@@ -8,7 +8,7 @@ import type { SampleServices } from '../in-process-gateway.ts';
 import { checkEdited, withEdits } from './edits.ts';
 import { checkRecorded, checkTarget } from './known-target.ts';
 import type { ReplayedRequest } from './runs.ts';
-import { isForAll, type ReplaySetup, withSetting } from './settings.ts';
+import { type ReplaySetup, withSetting } from './settings.ts';
 import { bodyOf, type ReplaySource } from './source.ts';
 import type { RequestEdit } from './types.ts';
 
@@ -59,23 +59,6 @@ export function checkReplay(
     if (named && model.includes('/')) checkTarget(model, config);
   }
   return setups;
-}
-
-/**
- * Settings that change where keys are sent are only for people who can edit the configuration file.
- * @throws GatewayError invalid_request for any of these
- */
-export function checkSettingsForAll(settings: readonly string[], config: Config): void {
-  for (const setting of settings) {
-    if (!isForAll(setting) || setting.length > 10_000) {
-      const known = 'profile=…, profile.FACT=…, to=…, repair=on|off, body.MEMBER=…';
-      throw invalid(
-        `"${setting.slice(0, 100)}" cannot be compared here: write ${known}.`,
-        'compare',
-      );
-    }
-    if (setting.startsWith('to=')) checkTarget(setting.slice(3), config);
-  }
 }
 
 function setupsOf({

@@ -2,8 +2,8 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import { asGatewayError, invalid } from '../../conversation/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { dotted, partsOf, valueAt, withValueAt } from '../../lib/json/pointer.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { dotted, partsOf, pointerOf, valueAt, withValueAt } from '../../lib/json/pointer.ts';
 import type { RequestEdit } from './types.ts';
 
 interface Rule {
@@ -45,6 +45,19 @@ const ruleOf = (name: string): Rule | undefined => {
   const key = name.replaceAll('_', '').toLowerCase();
   return Object.hasOwn(RULES, key) ? RULES[key] : undefined;
 };
+
+/** `messages[3].content=…` as an edit; a value that is valid JSON is read as JSON. Undefined: it is none. */
+export function readEdit(written: string): RequestEdit | undefined {
+  const equals = written.indexOf('=');
+  if (equals < 1) return undefined;
+  const path = written
+    .slice(0, equals)
+    .trim()
+    .split(/[.[\]]+/)
+    .filter((part) => part !== '');
+  const text = written.slice(equals + 1);
+  return { at: pointerOf(path), value: tryParse(text) ?? text };
+}
 
 /** The body with all edits. @throws GatewayError invalid_request for a place that is not there, or a value that does not fit */
 export function withEdits(body: JsonObject, edits: readonly RequestEdit[]): JsonObject {

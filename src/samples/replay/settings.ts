@@ -80,60 +80,6 @@ function checkFact(profile: JsonObject, fact: string, written: string): void {
   throw invalid(`"${written}": this is no value of ${fact}.`);
 }
 
-/**
- * Facts about how a conversation is written, which anybody may compare. The others say what a member is called or
- * whether it is sent at all, who keeps responses, and what an error means: what a key may do depends on them.
- */
-const FACTS_FOR_ALL: ReadonlySet<string> = new Set<keyof typeof profileFacts>([
-  'adaptiveThinking',
-  'assistantLast',
-  'budgetThinking',
-  'callIds',
-  'callSignatures',
-  'developerRole',
-  'documents',
-  'efforts',
-  'emptyReplies',
-  'formatWithFunctions',
-  'hostedWithFunctions',
-  'images',
-  'imagesInResults',
-  'jsonSchema',
-  'jsonSchemaTools',
-  'leakFamilies',
-  'looseSchemas',
-  'maxStops',
-  'needsUserTurn',
-  'parallelCalls',
-  'parallelToolsParam',
-  'reasoningField',
-  'reasoningParam',
-  'reasoningReplay',
-  'rootUnions',
-  'sameRoleTurns',
-  'samplingWhileThinking',
-  'shortToolResults',
-  'streamUsage',
-  'strictTools',
-  'systemTurns',
-  'temperature',
-  'temperatureWithTopP',
-  'thinkingDefault',
-  'thinkingLevels',
-  'thinkingToolChoices',
-  'toolChoices',
-  'topP',
-  'userAfterTool',
-  'userFirst',
-]);
-
-const FOR_ALL = /^(?:profile|to|repair|body(?:\.[\w-]+)+)=/;
-const FACT = /^profile\.(\w+)(?:\.\w+)*=/;
-
-/** Whether a setting changes the request or how it is written, and nothing that only the configuration file may say. */
-export const isForAll = (setting: string): boolean =>
-  FOR_ALL.test(setting) || FACTS_FOR_ALL.has(FACT.exec(setting)?.[1] ?? '');
-
 const onOff = (text: string) => !/^(off|false|no|0)$/i.test(text);
 
 const camel = (key: string) =>

@@ -1,9 +1,8 @@
 /** `hopgate replay`: sends recorded requests again and compares the results. */
 
-import { tryParse } from '../../../lib/json/json.ts';
-import { pointerOf } from '../../../lib/json/pointer.ts';
 import { checkReplay, type ReplayOptions } from '../../../samples/replay/check-replay.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
+import { readEdit } from '../../../samples/replay/edits.ts';
 import { planReplay } from '../../../samples/replay/plan.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
@@ -113,16 +112,10 @@ export const targetsOf = (written: string | undefined): readonly string[] =>
     .map((one) => one.trim())
     .filter((one) => one !== '');
 
-/** `messages[3].content=…` as an edit; a value that is valid JSON is read as JSON. */
 function editOf(written: string): RequestEdit {
-  const equals = written.indexOf('=');
-  if (equals < 1) throw new UsageError(`"${written}" is not an edit: write MEMBER=VALUE.`);
-  const path = written
-    .slice(0, equals)
-    .split(/[.[\]]+/)
-    .filter((part) => part !== '');
-  const text = written.slice(equals + 1);
-  return { at: pointerOf(path), value: tryParse(text) ?? text };
+  const edit = readEdit(written);
+  if (edit === undefined) throw new UsageError(`"${written}" is not an edit: write MEMBER=VALUE.`);
+  return edit;
 }
 
 /** The arguments: what to send, with --compare further settings, else with --edit further edits. */

@@ -3,12 +3,12 @@
 import type { bisectionAsJson } from '../../../samples/bisect/run.ts';
 import type { ProbeReport } from '../../../samples/bisect/types.ts';
 import type { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
-import type { RequestEdit, SpendPlan } from '../../../samples/replay/types.ts';
+import type { SpendPlan } from '../../../samples/replay/types.ts';
 import type { SampleError } from '../../../samples/sample.ts';
 
-export type { RequestEdit, SpendPlan };
+export type { SpendPlan };
 
-/** `POST /ui/api/replay`. Settings are those of `hopgate replay --compare`. */
+/** `POST /ui/api/replay`. */
 export interface ReplayRequest {
   readonly id: string;
   /** `client-request` when left out. */
@@ -19,12 +19,10 @@ export interface ReplayRequest {
   readonly repeat?: number;
   /** false: without any repair. */
   readonly repair?: boolean;
-  /** Two settings or more: `profile.FACT=VALUE`, `profile=NAME`, `to=…`, `repair=on|off`, `body.MEMBER=VALUE`. */
-  readonly compare?: readonly string[];
-  /** Several targets, `provider/model`, each a column of the result; not together with `compare`. */
+  /** Several targets, `provider/model`, each a column of the result. */
   readonly targets?: readonly string[];
-  /** Changes to the body before it is sent: JSON pointers and values, null removes. */
-  readonly edits?: readonly RequestEdit[];
+  /** Changes to the body before it is sent, as `hopgate replay --edit` takes them: `MEMBER=VALUE`; null removes. */
+  readonly edits?: readonly string[];
 }
 
 /*

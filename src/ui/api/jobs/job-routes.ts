@@ -8,10 +8,10 @@ import type { JsonObject } from '../../../lib/json/json.ts';
 import { bisection, bisectionAsJson, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
 import {
   checkReplay,
-  checkSettingsForAll,
   countRuns,
   type ReplayOptions,
 } from '../../../samples/replay/check-replay.ts';
+import { readEdit } from '../../../samples/replay/edits.ts';
 import { checkTarget } from '../../../samples/replay/known-target.ts';
 import { planBisection, planReplay } from '../../../samples/replay/plan.ts';
 import { replay } from '../../../samples/replay/replay.ts';
@@ -35,29 +35,30 @@ const COMMON = {
 };
 
 const TARGETS = { title: 'targets', description: 'a list of provider/model' };
-const EDITS = { title: 'edits', description: 'a list of changes, each with at and value' };
-const SETTINGS = { title: 'compare', description: 'a list of settings' };
+const EDITS = { title: 'edits', description: 'a list of changes, each as MEMBER=VALUE' };
 
 const REPLAY_BODY = Type.Object({
   ...COMMON,
   repeat: wholeNumber('repeat', { least: 1, most: LIMITS.runs, fallback: 1 }),
-  compare: Type.Array(Type.String(SETTINGS), { ...SETTINGS, maxItems: 8, default: [] }),
   targets: Type.Array(Type.String({ ...TARGETS, maxLength: 300 }), {
     ...TARGETS,
     maxItems: 6,
     default: [],
   }),
-  edits: Type.Array(Type.Object({ at: Type.String(EDITS), value: Type.Unknown() }), {
-    ...EDITS,
-    maxItems: 100,
-    default: [],
-  }),
+  edits: Type.Array(Type.String(EDITS), { ...EDITS, maxItems: 100, default: [] }),
 });
 
 const BISECT_BODY = Type.Object({
   ...COMMON,
   budget: wholeNumber('budget', { least: 1, most: LIMITS.budget, fallback: DEFAULT_BUDGET }),
 });
+
+/** @throws GatewayError invalid_request */
+function editOf(written: string): RequestEdit {
+  const edit = readEdit(written);
+  if (edit !== undefined) return edit;
+  throw invalid(`"${written.slice(0, 100)}" is not a change: write MEMBER=VALUE.`, 'edits');
+}
 
 /** A job as it was asked for: the work, and what it would cost. @throws GatewayError for what is not there or not possible */
 type AskedJob = (
@@ -71,14 +72,12 @@ const replayJob: AskedJob = async (sent, viewer, context) => {
   const config = context.options.config();
   const body = checked(REPLAY_BODY, sent);
   const { source, ...common } = await sourceOf(body, viewer, context);
-  checkSettingsForAll(body.compare, config);
   const options: ReplayOptions = {
     config,
     sources: [source],
     to: [...(body.to === undefined ? [] : [body.to]), ...body.targets],
-    edits: body.edits as readonly RequestEdit[],
+    edits: body.edits.map(editOf),
     repair: body.repair,
-    compare: body.compare,
     repeat: body.repeat,
     as: callerFor(viewer),
   };

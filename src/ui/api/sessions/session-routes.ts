@@ -5,14 +5,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { Conversation } from '../../../conversation/types.ts';
 import { othersTurn, runInSlices, type Steps } from '../../../lib/loop/steps.ts';
 import type { Prices } from '../../../samples/replay/cost.ts';
-import { triesOf } from '../../../samples/replay/hops.ts';
-import {
-  endOf,
-  isFailure,
-  type SampleMeta,
-  type SampleRow,
-  type SampleStore,
-} from '../../../samples/sample.ts';
+import { endOf, isFailure, type SampleRow, type SampleStore } from '../../../samples/sample.ts';
 import { json } from '../answers.ts';
 import { blockViews, turnViews } from '../bodies/conversation-view.ts';
 import { type Recorded, saidIn } from '../bodies/said.ts';
@@ -168,7 +161,6 @@ function* stepOf(recorded: Recorded, row: UiRow, threads: Thread[]) {
     answered: blockViews(blocks, view),
     /** What went wrong. */
     problem: meta.error?.message ?? reply?.problem?.message ?? null,
-    spans: spansOf(meta),
     cache: placed?.cache ?? null,
   };
 }
@@ -198,36 +190,6 @@ function place(
   const cache = cacheOf({ row, prompt }, before);
   Object.assign(before, { exchanges: before.exchanges + 1, prompt, row, answered });
   return { thread: best.index, from, cache };
-}
-
-interface Span {
-  readonly kind: 'hop' | 'failed' | 'tool';
-  readonly name: string;
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Tries at vendors from the request to the end of the answer, and runs of tools: milliseconds since the exchange began. */
-function spansOf(meta: SampleMeta): readonly Span[] {
-  const hops = triesOf(meta)
-    .flat()
-    .map(({ request, response }): Span | undefined => {
-      if (response === undefined) return undefined;
-      const { target = '', status, error, at = 0, until = at } = response;
-      return {
-        kind: error !== undefined || (status ?? 0) >= 400 ? 'failed' : 'hop',
-        name: `${target}${status === undefined ? '' : ` ${status}`}`,
-        from: request?.at ?? at,
-        to: until,
-      };
-    });
-  const tools = meta.tools?.map(({ name, at, ms = 0, error }): Span | undefined => {
-    const kind = error === undefined ? 'tool' : 'failed';
-    return at === undefined ? undefined : { kind, name, from: at, to: at + ms };
-  });
-  return [...hops, ...(tools ?? [])]
-    .filter((span) => span !== undefined)
-    .sort((a, b) => a.from - b.from);
 }
 
 function totalsOf(rows: readonly UiRow[]) {

@@ -1,16 +1,8 @@
 /** The changes between any two bodies of an exchange, and the rule behind each. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
-import { parsedBody } from '../exchange/bodies.tsx';
-import {
-  inOrder,
-  isStream,
-  stageChoices,
-  stageInfoOf,
-  stageTitle,
-  type ViewProps,
-} from '../exchange/stages.tsx';
+import type { ChangeView, DiffView } from '../../api/api.ts';
+import { inOrder, stageChoices, stageTitle, type ViewProps } from '../exchange/stages.tsx';
 import { get } from '../kit/fetching.ts';
 import { Select } from '../kit/form.tsx';
 import { count, several } from '../kit/format.ts';
@@ -19,57 +11,23 @@ import { listed, rich, t } from '../kit/language.ts';
 import { noteLink, useMeaning } from '../kit/notes.tsx';
 import { refine } from '../kit/route.ts';
 import { Button, Problem, Segments } from '../kit/ui.tsx';
-import { type DiffRow, diffRows } from './diff-rows.ts';
-import { DiffLines } from './diff-view.tsx';
 import { ChangeList, Meaning } from './meaning-view.tsx';
 
-/** What is shown: what both sides say, or their JSON. */
-type Picture = 'meaning' | 'side' | 'list';
+/** What is shown: what both sides say, or the changes of their JSON. */
 const PICTURES = [
   ['meaning', t`Meaning`],
-  ['side', t`JSON side by side`],
-  ['list', t`List`],
+  ['json', 'JSON'],
 ] as const;
 
 /** Two protocols write everything differently: there, what they say is the better picture. */
-function pictureOf(as: string, { meaning, identical }: DiffView): Picture {
+function pictureOf(as: string, { meaning, identical }: DiffView): 'meaning' | 'json' {
+  if (identical || meaning === null) return 'json';
   const chosen = PICTURES.find(([value]) => value === as)?.[0];
-  if (identical || meaning === null) return chosen === 'list' ? 'list' : 'side';
-  return chosen ?? (meaning.translated ? 'meaning' : 'side');
+  return chosen ?? (meaning.translated ? 'meaning' : 'json');
 }
 
 /** Changes without a note, such as those that codecs make between protocols. */
 const UNNAMED = '';
-
-interface Comparison {
-  readonly diff: DiffView;
-  readonly picture: Picture;
-  /** Undefined: the changes are shown as a list. */
-  readonly rows: readonly DiffRow[] | undefined;
-}
-
-async function compare(
-  { row, meta }: SampleDetail,
-  [a, b, as]: readonly [string, string, string],
-  signal: AbortSignal,
-): Promise<Comparison> {
-  const diff = await get('/samples/:id/diff', { id: row.id, a, b }, signal);
-  const picture = pictureOf(as, diff);
-  const side = (stage: string) => {
-    const info = stageInfoOf(meta, stage);
-    return parsedBody(row.id, stage, info !== undefined && isStream(info), signal);
-  };
-  if (picture !== 'side' || diff.identical || diff.changes.length < diff.total) {
-    return { diff, picture, rows: undefined };
-  }
-  const [left, right] = await Promise.all([side(a), side(b)]);
-  const both = left.value !== undefined && right.value !== undefined;
-  return {
-    diff,
-    picture,
-    rows: both ? diffRows(left.value!, right.value!, diff.changes) : undefined,
-  };
-}
 
 export function DiffTab({ detail, route }: ViewProps) {
   const { query } = route;
@@ -78,10 +36,12 @@ export function DiffTab({ detail, route }: ViewProps) {
     stages.find((one) => one === stage) ?? fallback ?? stages[0] ?? '';
   const a = known(query.a, detail.diff?.a);
   const b = known(query.b, detail.diff?.b ?? stages.at(-1));
+  const { id, state } = detail.row;
   const { data, problem, busy } = useLoad(
-    (signal) => compare(detail, [a, b, query.as ?? ''], signal),
-    [a, b, query.as, detail.row.state],
+    (signal) => get('/samples/:id/diff', { id, a, b }, signal),
+    [a, b, state],
   );
+  const picture = data && pictureOf(query.as ?? '', data);
   const choices = stageChoices(stages);
   const content = useRef<HTMLDivElement>(null);
   const current = useRef(-1);
@@ -96,7 +56,7 @@ export function DiffTab({ detail, route }: ViewProps) {
     for (const one of marked) one.classList.add('picked');
     marked[0]?.scrollIntoView({ block: 'center' });
     current.current = -1;
-  }, [data, query.rule]);
+  }, [data, picture, query.rule]);
   const step = (by: 1 | -1) => {
     const all = changesOf(query.rule);
     if (all.length === 0) return;
@@ -107,7 +67,7 @@ export function DiffTab({ detail, route }: ViewProps) {
     target.scrollIntoView({ block: 'center' });
   };
   const keys = {
-    v: () => refine({ as: data?.picture === 'meaning' ? 'side' : 'meaning' }),
+    v: () => refine({ as: picture === 'meaning' ? 'json' : 'meaning' }),
     n: () => step(1),
     p: () => step(-1),
   };
@@ -141,7 +101,7 @@ export function DiffTab({ detail, route }: ViewProps) {
         <Segments
           label={t`View`}
           options={PICTURES}
-          value={data?.picture ?? ''}
+          value={picture ?? ''}
           choose={(as) => refine({ as })}
         />
         <span class="stepper">
@@ -153,22 +113,23 @@ export function DiffTab({ detail, route }: ViewProps) {
           </Button>
         </span>
       </div>
-      {data && (
+      {data && picture && (
         <Rules
-          {...data}
+          diff={data}
+          picture={picture}
           rule={query.rule}
           choose={(rule) => refine({ rule: query.rule === rule ? '' : rule })}
         />
       )}
       <div class="content" ref={content} aria-busy={busy || undefined}>
         <Problem text={problem} />
-        {data && <Compared key={data.picture} {...data} />}
+        {data && picture && <Compared key={picture} diff={data} picture={picture} />}
       </div>
     </div>
   );
 }
 
-function Compared({ diff, picture, rows }: Comparison) {
+function Compared({ diff, picture }: Comparison) {
   if (picture === 'meaning' && diff.meaning !== null) return <Meaning diff={diff.meaning} />;
   if (diff.identical || diff.changes.length === 0) {
     return (
@@ -184,9 +145,14 @@ function Compared({ diff, picture, rows }: Comparison) {
           {t`The first ${count(diff.changes.length)} of ${count(diff.total)} changes.`}
         </p>
       )}
-      {rows === undefined ? <ChangeList changes={diff.changes} /> : <DiffLines rows={rows} />}
+      <ChangeList changes={diff.changes} />
     </>
   );
+}
+
+interface Comparison {
+  readonly diff: DiffView;
+  readonly picture: 'meaning' | 'json';
 }
 
 interface RulesProps extends Comparison {

@@ -8,19 +8,20 @@ import { count } from '../kit/format.ts';
 import { rich, said, t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { Button } from '../kit/ui.tsx';
-import { KINDS } from './diff-view.tsx';
 import { WordMarks } from './word-marks.tsx';
 
 /** Values of at most so many characters stand in one line. */
 const SHORT = 100;
 const MAX_CHANGES_FIRST = 40;
 
+const KINDS = { added: t`added`, removed: t`removed`, changed: t`changed` } as const;
+
 export const Meaning = ({ diff: { parts, translated, otherRules } }: { diff: MeaningDiff }) => (
   <div class="meaning">
     <p class="soft lead">
       {translated
-        ? rich`The two bodies are in different protocols. A part that says the same in another form takes one line; press ${<kbd>v</kbd>} for their JSON.`
-        : rich`A part that is the same in both takes one line; press ${<kbd>v</kbd>} for their JSON.`}
+        ? rich`The two bodies are in different protocols. A part that says the same in another form takes one line; press ${<kbd>v</kbd>} for the changes of their JSON.`
+        : rich`A part that is the same in both takes one line; press ${<kbd>v</kbd>} for the changes of their JSON.`}
     </p>
     {parts.map((part) => (
       <Part key={part.name} {...part} />

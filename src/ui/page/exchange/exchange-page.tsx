@@ -21,13 +21,13 @@ import {
   hashOf,
   TABS,
   type Tab,
+  withQuery,
 } from '../kit/route.ts';
 import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
 import { keyOf, protocolName } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 import { RawTab } from './raw-tab.tsx';
 import type { ViewProps } from './stages.tsx';
-import { StreamTab } from './stream-tab.tsx';
 import { TalkTab } from './talk-tab.tsx';
 import { TimelineTab } from './timeline-tab.tsx';
 
@@ -36,13 +36,12 @@ const VIEWS: Readonly<Record<Tab, (props: ViewProps) => VNode>> = {
   timeline: TimelineTab,
   diff: DiffTab,
   messages: RawTab,
-  stream: StreamTab,
   replay: ReplayTab,
   bisect: BisectTab,
 };
 
-/** Keys of what is no tab: they switch there and back. */
-const KEYS: Readonly<Record<string, Tab>> = { e: 'stream', r: 'replay', b: 'bisect' };
+/** Keys of what is no tab. */
+const KEYS: Readonly<Record<string, Tab>> = { e: 'messages', r: 'replay', b: 'bisect' };
 
 const RELOAD_AFTER_MS = 1000;
 
@@ -61,7 +60,7 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
   useKeys(({ key }) => {
     const wanted = TABS[Number(key) - 1]?.[0] ?? KEYS[key];
     if (wanted === undefined || missing) return false;
-    go(at(wanted === 'stream' && tab === 'stream' ? 'messages' : wanted));
+    go(key === 'e' ? withQuery(at(wanted), { as: 'events' }) : at(wanted));
     return true;
   }, 1);
   const View = VIEWS[tab];
@@ -75,8 +74,7 @@ export function ExchangePage({ info, route }: { info: Info; route: ExchangeRoute
           label={t`Views of this exchange`}
           numbered
           links={TABS.map(([name, title]) => {
-            const here = name === tab || (name === 'messages' && tab === 'stream');
-            return [title, hashOf(here ? route : at(name)), here];
+            return [title, hashOf(name === tab ? route : at(name)), name === tab];
           })}
         />
       )}

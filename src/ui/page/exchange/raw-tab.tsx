@@ -1,4 +1,4 @@
-/** The raw tab: each body as a conversation, as JSON, as raw bytes, and its headers; or all events of the stream. */
+/** The raw tab: each body as a conversation, as JSON, as the events of a stream, as raw bytes, and its headers. */
 
 import type { VNode } from 'preact';
 import type { Note } from '../../../conversation/notes.ts';
@@ -10,10 +10,11 @@ import { Select } from '../kit/form.tsx';
 import { bytes } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { type ExchangeRoute, filtersOf, go, hashOf, refine, withQuery } from '../kit/route.ts';
+import { go, hashOf, refine, withQuery } from '../kit/route.ts';
 import { type Child, Problem, Segments } from '../kit/ui.tsx';
 import { getBody, MAX, type Parsed, parsedBody } from './bodies.tsx';
 import { CONVERSATION, Conversation, SourceContext } from './conversation.tsx';
+import { Events } from './events.tsx';
 import {
   inOrder,
   isStream,
@@ -27,26 +28,14 @@ import {
 const MODES = [
   ['talk', t`Conversation`],
   ['json', 'JSON'],
+  ['events', t`Events`],
   ['raw', t`Raw`],
   ['headers', t`Headers`],
 ] as const;
 type Mode = (typeof MODES)[number][0];
 
-const SIDES = [
-  ['messages', t`Bodies`],
-  ['stream', t`Events`],
-] as const;
-
-/** Bodies, or the events of the stream. */
-export const RawSides = ({ route }: { route: ExchangeRoute }) => (
-  <Segments
-    label={t`Raw`}
-    options={SIDES}
-    value={route.tab}
-    choose={(tab) => go({ ...route, tab, query: filtersOf(route.query) }, true)}
-    keys="e"
-  />
-);
+/** Events of a stream that are shown. */
+const MAX_EVENTS = 1000;
 
 /** Loads what a view of a body shows, and draws it. */
 type Draw = (
@@ -70,6 +59,11 @@ const DRAW: Readonly<Record<Mode, Draw>> = {
     const parsed = await parsedBody(id, stage.stage, stream, signal);
     return <JsonBody {...parsed} stream={stream} notes={notes} />;
   },
+  async events(id, stage, _notes, signal) {
+    if (!isStream(stage)) return <p class="soft">{t`This body is no stream.`}</p>;
+    const params = { id, stage: stage.stage, limit: MAX_EVENTS };
+    return <Events {...(await get('/samples/:id/edges/:stage/events', params, signal))} />;
+  },
   async raw(id, { stage }, _notes, signal) {
     const { text, bytes: all, whole } = await getBody(id, stage, MAX, signal);
     return (
@@ -84,9 +78,11 @@ const DRAW: Readonly<Record<Mode, Draw>> = {
 
 export function RawTab({ detail, route }: ViewProps) {
   const { meta, row } = detail;
-  const stages = inOrder(meta).map(({ stage }) => stage);
-  const stage = stages.find((one) => one === route.query.edge) ?? stages[0] ?? 'client-request';
+  const all = inOrder(meta);
+  const stages = all.map(({ stage }) => stage);
   const mode = MODES.find(([name]) => name === route.query.as)?.[0] ?? 'talk';
+  const first = mode === 'events' ? all.find(isStream)?.stage : stages[0];
+  const stage = stages.find((one) => one === route.query.edge) ?? first ?? 'client-response';
   const info = stageInfoOf(meta, stage);
   const loaded = useLoad(
     async (signal) => ({
@@ -108,7 +104,6 @@ export function RawTab({ detail, route }: ViewProps) {
       </div>
       <div class="main">
         <div class="bar">
-          <RawSides route={route} />
           <Select
             aria-label={t`Body`}
             value={stage}
@@ -132,7 +127,13 @@ export function RawTab({ detail, route }: ViewProps) {
         </div>
         <div class="content" aria-live="off" aria-busy={loaded.busy || undefined}>
           <Problem text={loaded.problem} />
-          {info === undefined && <p class="soft">{t`This body was not recorded.`}</p>}
+          {info === undefined && (
+            <p class="soft">
+              {row.state === 'open'
+                ? t`This exchange is still running. This body appears here when it ends.`
+                : t`This body was not recorded.`}
+            </p>
+          )}
           {info?.cut === true && (
             <p class="soft">{t`This body is incomplete: it was cut off, or it was too large to keep.`}</p>
           )}

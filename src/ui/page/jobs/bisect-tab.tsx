@@ -2,7 +2,6 @@
 
 import { shownAt } from '../../../lib/json/pointer.ts';
 import type { BisectProbe, BisectResult, JobEvent } from '../../api/api.ts';
-import { ticks } from '../charts/scale.ts';
 import type { ViewProps } from '../exchange/stages.tsx';
 import { JsonTree } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
@@ -11,7 +10,7 @@ import { bytes, count, percent } from '../kit/format.ts';
 import { rich, said, t } from '../kit/language.ts';
 import { exchangeLink, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
-import { Facts, Legend, Soft } from '../kit/ui.tsx';
+import { Facts, Soft } from '../kit/ui.tsx';
 import { JobTab } from './job-tab.tsx';
 
 export function BisectTab(props: ViewProps) {
@@ -60,12 +59,7 @@ export function BisectTab(props: ViewProps) {
                 ),
             )}
             {end?.result?.kind === 'bisect' && <Outcome result={end.result.result} />}
-            {probes.length > 0 && (
-              <>
-                <Curve probes={probes} />
-                <ProbeLog probes={probes} />
-              </>
-            )}
+            {probes.length > 0 && <ProbeLog probes={probes} />}
           </>
         );
       }}
@@ -174,70 +168,5 @@ function ProbeLog({ probes }: { probes: readonly BisectProbe[] }) {
         ]}
       />
     </details>
-  );
-}
-
-const WIDTH = 720;
-const HEIGHT = 200;
-const LEFT = 56;
-const BOTTOM = 24;
-const TOP = 10;
-
-/** Size of the smallest failing request by number of probes. */
-function Curve({ probes }: { probes: readonly BisectProbe[] }) {
-  const most = Math.max(10, ...probes.map(({ spent }) => spent));
-  const best = smallestSoFar(probes);
-  const sizes = probes.map((probe) => probe.bytes).filter((size) => size > 0);
-  // On a logarithmic axis every halving looks the same.
-  const high = Math.ceil(Math.log10(Math.max(...sizes, 10)) * 2) / 2;
-  const low = Math.min(high - 1, Math.floor(Math.log10(Math.max(1, Math.min(...sizes))) * 2) / 2);
-  const x = (spent: number) => LEFT + (spent / most) * (WIDTH - LEFT - 12);
-  const y = (size: number) =>
-    TOP + ((high - Math.log10(Math.max(1, size))) / (high - low)) * (HEIGHT - TOP - BOTTOM);
-  const first = best.findIndex((size) => size > 0);
-  const path = probes.map(({ spent }, i) => {
-    if (first < 0 || i < first) return '';
-    return i === first ? `M${x(spent)} ${y(best[i]!)}` : `H${x(spent)} V${y(best[i]!)}`;
-  });
-  const decades = Array.from(
-    { length: Math.floor(high) - Math.ceil(low) + 1 },
-    (_, i) => 10 ** (Math.ceil(low) + i),
-  );
-  const from = bytes(best[Math.max(0, first)]!);
-  const label = t`From ${from} down to ${bytes(best.at(-1)!)} in ${count(probes.at(-1)!.spent)} requests`;
-  return (
-    <figure class="curve">
-      <figcaption>{t`Size of the smallest request that fails`}</figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
-        {decades.map((size) => (
-          <>
-            <line class="grid" x1={LEFT} x2={WIDTH - 12} y1={y(size)} y2={y(size)} />
-            <text class="tick-text" x={LEFT - 8} y={y(size) + 4} text-anchor="end">
-              {bytes(size)}
-            </text>
-          </>
-        ))}
-        {ticks(0, most, 8)
-          .filter(Number.isInteger)
-          .map((spent) => (
-            <text key={spent} class="tick-text" x={x(spent)} y={HEIGHT - 6} text-anchor="middle">
-              {count(spent)}
-            </text>
-          ))}
-        <path class="best" d={path.join(' ')} />
-        {probes.map(({ spent, bytes: size, phase, verdict }) => (
-          <circle key={spent} class={`probe probe-${verdict}`} cx={x(spent)} cy={y(size)} r={3}>
-            <title>{`${spent}: ${bytes(size)}, ${phase}`}</title>
-          </circle>
-        ))}
-      </svg>
-      <Legend
-        all={[
-          ['probe-same', t`fails the same way`],
-          ['probe-passes', t`passes`],
-          ['probe-other', t`fails differently`],
-        ]}
-      />
-    </figure>
   );
 }

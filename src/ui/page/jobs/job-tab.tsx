@@ -42,8 +42,6 @@ interface JobTabProps {
   request(choice: Choice, form: FormData): ReplayRequest | BisectRequest;
   /** Many requests: a person is asked before they are sent. */
   readonly asks?: boolean;
-  /** Called with the stage that is chosen. */
-  readonly staged?: (stage: string) => void;
   /** A text in place of the form until it is asked for, for exchanges that it does not suit. */
   readonly instead?: string | undefined;
   progress(view: JobView, job: JobSoFar): Child;
@@ -140,7 +138,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
         label={t`Send`}
         hint={t`a client request passes the whole gateway, a vendor request goes to the vendor unchanged`}
       >
-        <Select name="stage" all={stageChoices(sendable)} choose={job.staged} />
+        <Select name="stage" all={stageChoices(sendable)} />
       </Field>
       <Field label={t`To`} hint="provider/model">
         <Word

@@ -1,17 +1,16 @@
 /** Sends a request again and compares the new answers with the recorded one. */
 
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
 import type { ReplayOutcome, ReplayRequest, ReplayResult, ReplayRun } from '../../api/api.ts';
 import { WordMarks } from '../diff/word-marks.tsx';
 import type { ViewProps } from '../exchange/stages.tsx';
 import { Field, Word } from '../kit/form.tsx';
-import { count, millis, percent, several, usd } from '../kit/format.ts';
-import { t } from '../kit/language.ts';
+import { count, millis, several, usd } from '../kit/format.ts';
+import { rich, t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { type Column, Table } from '../kit/table.tsx';
 import { Button, Facts, StatusPill } from '../kit/ui.tsx';
-import { EditFields, type ReadEdits } from './edit-fields.tsx';
 import { type Choice, JobTab } from './job-tab.tsx';
 
 const MAX_MORE_TARGETS = 5;
@@ -19,24 +18,18 @@ const MAX_MORE_TARGETS = 5;
 export function ReplayTab(props: ViewProps) {
   const { detail, info } = props;
   const [more, setMore] = useState(0);
-  const [stage, setStage] = useState(detail.sendable[0] ?? '');
-  const edits = useRef<ReadEdits>(() => []);
   const request = ({ to, ...choice }: Choice, form: FormData): ReplayRequest => {
-    const words = (names: readonly string[]) =>
-      names.map((name) => String(form.get(name) ?? '').trim()).filter((word) => word !== '');
-    const settings = words(['compare-a', 'compare-b']);
-    const others = words(Array.from({ length: more }, (_, i) => `to-${i + 2}`));
+    const others = Array.from({ length: more }, (_, i) => String(form.get(`to-${i + 2}`)).trim());
     // Beside others, an empty first target is the one that its placeholder names.
-    const own = to ?? (others.length > 0 ? detail.row.target : '');
-    const all = own === '' ? others : [own, ...others];
-    const changed = edits.current(form);
+    const own = to ?? (others.some(Boolean) ? detail.row.target : '');
+    const all = [own, ...others].filter(Boolean);
+    const edits = String(form.get('edits')).split('\n');
     return {
       ...choice,
       repeat: Number(form.get('repeat')) || 1,
       ...(all.length === 1 && { to: all[0]! }),
       ...(all.length > 1 && { targets: all }),
-      ...(changed.length > 0 && { edits: changed }),
-      ...(settings.length > 0 && { compare: settings }),
+      edits: edits.map((line) => line.trim()).filter(Boolean),
     };
   };
   return (
@@ -45,7 +38,6 @@ export function ReplayTab(props: ViewProps) {
       kind="replay"
       label={t`Replay`}
       request={request}
-      staged={setStage}
       progress={({ done, total }, { running }) => (
         <>
           {t`${count(done)} of ${several(total, 'request')}`}
@@ -56,7 +48,7 @@ export function ReplayTab(props: ViewProps) {
         const runs = events.flatMap((event) => (event.type === 'run' ? [event.run] : []));
         return (
           <>
-            {end?.result?.kind === 'replay' && <Comparison {...end.result.result} />}
+            {end?.result?.kind === 'replay' && <Rates {...end.result.result} />}
             {runs.length > 0 && (
               <>
                 <Bench runs={runs} target={detail.row.target} />
@@ -80,18 +72,20 @@ export function ReplayTab(props: ViewProps) {
           <Button class="tiny" onClick={() => setMore(more + 1)}>{t`+ another target`}</Button>
         )}
       </div>
-      <EditFields detail={detail} stage={stage} reader={edits} />
-      <details class="compare">
-        <summary>{t`Compare two settings`}</summary>
-        <div class="fields">
-          <Field label={t`First`}>
-            <Word name="compare-a" placeholder="repair=on" />
-          </Field>
-          <Field label={t`Second`}>
-            <Word name="compare-b" placeholder="repair=off" />
-          </Field>
-        </div>
-        <p class="soft">{t`Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. About ten repeats show whether a difference is more than chance.`}</p>
+      <details class="edit">
+        <summary>{t`Edit the request`}</summary>
+        <Field
+          label={t`Changes`}
+          hint={rich`One on each line. ${<code>top_p=null</code>} takes a member away.`}
+        >
+          <textarea
+            name="edits"
+            rows={4}
+            spellcheck={false}
+            dir="auto"
+            placeholder={'model=glm-4.7\ntemperature=0.2\nmessages[0].content=…'}
+          />
+        </Field>
       </details>
     </JobTab>
   );
@@ -106,12 +100,11 @@ const FIGURES: readonly (readonly [name: string, of: (answer: ReplayOutcome) => 
 ];
 
 /** A run, or the recorded exchange. */
-type Row = ReplayOutcome & Partial<Pick<ReplayRun, 'run' | 'setting' | 'target' | 'notes'>>;
+type Row = ReplayOutcome & Partial<Pick<ReplayRun, 'run' | 'target' | 'notes'>>;
 
 const noteNames = (notes: string) => notes.split(',').map((note) => note.split('=')[0]!);
 
 function Runs({ runs }: { runs: readonly ReplayRun[] }) {
-  const compared = runs.some(({ setting }) => setting !== undefined);
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const rows: readonly Row[] = [...(before === undefined ? [] : [before]), ...runs];
   return (
@@ -124,7 +117,6 @@ function Runs({ runs }: { runs: readonly ReplayRun[] }) {
       })}
       columns={[
         ['#', ({ run }) => run ?? t`recorded`, 'num'],
-        compared && [t`Setting`, ({ setting }) => setting],
         [
           t`Status`,
           ({ status, error }) => (
@@ -144,43 +136,16 @@ function Runs({ runs }: { runs: readonly ReplayRun[] }) {
   );
 }
 
-/** Failure rates with their intervals, and whether they differ by more than chance. */
-function Comparison({ settings, p, more_than_chance }: ReplayResult) {
-  if (settings.every(({ runs }) => runs < 2)) return null;
-  const part = (rate: number) => `${(rate * 100).toFixed(1)}%`;
-  return (
-    <div class="rates">
-      {settings.map((one) => {
-        const [low, high] = one.interval;
-        const vars = { '--rate': part(one.failure_rate), '--low': part(low), '--high': part(high) };
-        return (
-          <div class="rate" key={one.setting}>
-            <span class="rate-name">{one.setting || t`as it is`}</span>
-            <span class="rate-bar" aria-hidden="true" style={vars}>
-              <i class="filled" />
-              <i class="interval" />
-            </span>
-            <span>
-              <b>{t`${one.failed} of ${one.runs} failed`}</b>
-              {t` (${percent(one.failure_rate)}, 95 % interval ${percent(low)} to ${percent(high)})`}
-            </span>
-            <span class="soft">
-              {t`${count(one.prompt_tokens)} tokens in, ${count(one.output_tokens)} out, ${millis(one.ms)}`}
-            </span>
-          </div>
-        );
-      })}
-      {p !== undefined && (
-        <p class={more_than_chance === true ? 'verdict sure' : 'verdict'}>
-          {more_than_chance === true
-            ? t`The difference is more than chance`
-            : t`The difference may be chance: repeat more often to know`}
-          {t` (Fisher’s exact test, p = ${p < 0.001 ? p.toExponential(1) : p.toFixed(3)}).`}
-        </p>
-      )}
-    </div>
-  );
-}
+/** How many requests failed at each target that was asked several times. */
+const Rates = ({ settings }: ReplayResult) => (
+  <Facts
+    class="facts"
+    items={settings.map(
+      ({ setting, failed, runs }) =>
+        runs > 1 && [setting.replace(/^to=/, '') || t`Failed`, t`${failed} of ${runs} failed`],
+    )}
+  />
+);
 
 const MAX_ANSWERS = 6;
 /** Below this share of equal characters, marks would cover nearly everything. */
@@ -193,7 +158,6 @@ interface Answer extends ReplayOutcome {
 }
 
 function Bench({ runs, target }: { runs: readonly ReplayRun[]; target: string }) {
-  const [marked, setMarked] = useState(true);
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const old = before?.answer ?? null;
   const shown = runs.slice(0, MAX_ANSWERS).map(
@@ -209,25 +173,15 @@ function Bench({ runs, target }: { runs: readonly ReplayRun[]; target: string })
       ? shown
       : [{ ...before, kind: 'recorded', title: t`Recorded answer`, sub: target }, ...shown];
   const answers = shown.flatMap(({ answer }) => (answer === null ? [] : [answer]));
-  const comparable = old !== null && answers.some((answer) => answer !== old);
   /** A new answer beside the recorded one; the recorded one beside the only new one. */
   const partsOf = ({ kind, answer }: Answer) => {
     const other = kind === 'new' ? answer : answers.length === 1 ? answers[0] : undefined;
-    if (!marked || old === null || other == null || other === old) return undefined;
+    if (old === null || other == null || other === old) return undefined;
     const parts = diffText(old, other);
     return isAlike(parts, old.length) ? parts : undefined;
   };
   return (
     <div class="benchbox">
-      {comparable && (
-        <p class="benchbar">
-          <Button
-            class="tiny"
-            aria-pressed={marked}
-            onClick={() => setMarked(!marked)}
-          >{t`Mark the words that differ`}</Button>
-        </p>
-      )}
       <div class="bench" style={{ '--columns': String(columns.length) }}>
         {columns.map((column, i) => (
           <ColumnView key={i} column={column} parts={partsOf(column)} />
@@ -244,15 +198,11 @@ function Bench({ runs, target }: { runs: readonly ReplayRun[]; target: string })
 const targetAsked = ({ setting }: ReplayRun): string =>
   setting?.startsWith('to=') === true ? setting.slice('to='.length) : '';
 
-function titleOf(
-  { run, setting, answer, recorded }: ReplayRun,
-  runs: readonly ReplayRun[],
-): string {
+function titleOf({ run, answer, recorded }: ReplayRun, runs: readonly ReplayRun[]): string {
   const repeated = runs.some((other) => other.run > 1);
   const same = answer !== null && answer === recorded?.answer ? t` (the same text)` : '';
   const number = repeated ? t`Answer ${run}` : t`Answer now`;
-  const of = setting === undefined || setting.startsWith('to=') ? '' : `, ${setting}`;
-  return `${number}${of}${same}`;
+  return number + same;
 }
 
 interface ColumnViewProps {

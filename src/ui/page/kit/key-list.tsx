@@ -29,14 +29,12 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     t`Exchange`,
     [
       ['1 … 4', t`conversation, timeline, changes, raw`],
-      ['e', t`raw: the events of the stream, the bodies`],
+      ['e', t`raw: the events of the stream`],
       ['r  b', t`replay, bisect`],
       ['j  k', t`next, previous exchange in the same view`],
       ['v', t`conversation: as the client sent it, as the vendor got it; changes: meaning, JSON`],
       ['[  ]', t`raw: previous, next body`],
       ['n  p', t`changes: next, previous one`],
-      ['←  →', t`events: one event (with Shift ten)`],
-      ['Space', t`events: play, stop`],
     ],
   ],
 ];

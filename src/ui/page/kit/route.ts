@@ -9,8 +9,8 @@ export const TABS = [
   ['diff', t`Changes`],
   ['messages', t`Raw`],
 ] as const;
-/** Further views: the events belong to the raw bodies, the last two are actions. */
-const FURTHER = ['stream', 'replay', 'bisect'] as const;
+/** Further views, which are actions. */
+const FURTHER = ['replay', 'bisect'] as const;
 export type Tab = (typeof TABS)[number][0] | (typeof FURTHER)[number];
 
 /** Pages for those who administer the gateway; usage and health are there for a single user, too. */

@@ -1,6 +1,4 @@
-/** The reader's choices, kept in this browser: theme, language, density, columns, saved filters. */
-
-import { type Json, tryParse } from '../../../lib/json/json.ts';
+/** The reader's choices, kept in this browser: theme and language. */
 
 const PREFIX = 'hopgate-';
 
@@ -20,10 +18,4 @@ export function keepSetting(name: string, value: string | undefined): void {
   } catch {
     // The choice holds until the page is loaded again.
   }
-}
-
-/** A stored list; undefined where there is none, or it is not ours. */
-export function listSetting(name: string): readonly Json[] | undefined {
-  const value = tryParse(setting(name) ?? '');
-  return Array.isArray(value) ? value : undefined;
 }

@@ -8,7 +8,7 @@ import { t } from '../kit/language.ts';
 import { useCheap } from '../kit/notes.tsx';
 import type { Query } from '../kit/route.ts';
 import { Button } from '../kit/ui.tsx';
-import { COLUMNS, type Column, fitting, type Look, widthsOf } from './columns.ts';
+import { COLUMNS, type Column, fitting, widthsOf } from './columns.ts';
 import { type RowContext, rowCells, rowLabel } from './row-cells.tsx';
 import type { Rows } from './rows.ts';
 import { toneOf } from './status.ts';
@@ -18,7 +18,6 @@ const ELAPSED_EVERY_MS = 500;
 const WIDE = 880;
 /** Pixels of a row, as in the styles. */
 const ROW_HEIGHT = 48;
-const COMPACT_HEIGHT = 28;
 const CARD_HEIGHT = 70;
 /** Rows that are drawn above and below those in view. */
 const SPARE = 8;
@@ -46,7 +45,6 @@ interface ExchangeListProps {
   /** The list is shown, and takes keys. */
   readonly isHere: boolean;
   readonly open: string | undefined;
-  readonly look: Look;
   /** The order of the rows, as in the URL. */
   readonly sort: string;
   /** A row was chosen by a click, or (`moved`) by the keys that move. */
@@ -57,7 +55,7 @@ interface ExchangeListProps {
 }
 
 export function ExchangeList(props: ExchangeListProps) {
-  const { rows, inserted, isHere, open, look: chosen, sort, choose, filter, handle } = props;
+  const { rows, inserted, isHere, open, sort, choose, filter, handle } = props;
   const redraw = useRedraw();
   const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
@@ -77,11 +75,8 @@ export function ExchangeList(props: ExchangeListProps) {
   const most = useMemo(() => scaleOf(all), [all]);
 
   const wide = width >= WIDE;
-  const look = useMemo(
-    () => (wide ? fitting(chosen, width - SCROLLBAR) : chosen),
-    [chosen, wide && width],
-  );
-  const height = !wide ? CARD_HEIGHT : look.compact ? COMPACT_HEIGHT : ROW_HEIGHT;
+  const columns = useMemo(() => (wide ? fitting(width - SCROLLBAR) : COLUMNS), [wide && width]);
+  const height = wide ? ROW_HEIGHT : CARD_HEIGHT;
 
   const intoView = (index: number) => {
     const { scrollTop, clientHeight } = scroller.current!;
@@ -192,7 +187,7 @@ export function ExchangeList(props: ExchangeListProps) {
 
   const lines = shown.map((row, i) => {
     const story = stories.of(row);
-    const parts = { row, story, hit: rows.hits.get(row.id), look, most, isCheap };
+    const parts = { row, story, hit: rows.hits.get(row.id), columns, most, isCheap };
     return (
       <div
         key={row.id}
@@ -227,10 +222,9 @@ export function ExchangeList(props: ExchangeListProps) {
       class="list"
       ref={box}
       data-form={wide ? 'table' : 'cards'}
-      data-density={wide && look.compact ? 'compact' : 'comfortable'}
-      style={{ '--columns': widthsOf(look) }}
+      style={{ '--columns': widthsOf(columns) }}
     >
-      <Headings look={look} sort={sort} choose={(to) => filter({ sort: to })} />
+      <Headings columns={columns} sort={sort} choose={(to) => filter({ sort: to })} />
       <div
         class="scroller"
         ref={scroller}
@@ -280,14 +274,14 @@ function orderName(sort: string): string {
 }
 
 interface HeadingsProps {
-  readonly look: Look;
+  readonly columns: readonly Column[];
   /** As in the URL: `cost`, `cost:up`; '' for the newest first. */
   readonly sort: string;
   readonly choose: (sort: string) => void;
 }
 
 /** The headings of the list: a click on one sorts by it. */
-function Headings({ look: { columns, compact }, sort, choose }: HeadingsProps) {
+function Headings({ columns, sort, choose }: HeadingsProps) {
   const [by, direction] = sort === '' ? ['time', undefined] : sort.split(':');
   const up = direction === 'up';
   const heading = ({ sort: own, title }: Column) => {
@@ -310,10 +304,9 @@ function Headings({ look: { columns, compact }, sort, choose }: HeadingsProps) {
   return (
     <div class="columns" role="group" aria-label={t`Sort by`}>
       {columns.map((column) => (
-        <>
-          <span class={`cell ${column.name}`}>{heading(column)}</span>
-          {compact && column.name === 'route' && <span class="cell about">{t`Asked`}</span>}
-        </>
+        <span key={column.name} class={`cell ${column.name}`}>
+          {heading(column)}
+        </span>
       ))}
     </div>
   );

@@ -1,17 +1,12 @@
-/** The filters above the list: search, status, time, chips for what is in force, further ones, and the look of the list. */
+/** The filters above the list: search, status, time, chips for what is in force, and further ones. */
 
-import { useRef, useState } from 'preact/hooks';
-import { isObject } from '../../../lib/json/json.ts';
-import { CopyButton } from '../kit/copy.tsx';
 import { Field, Options, Select } from '../kit/form.tsx';
 import { clock, day, localTime } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
-import { FILTERS, type FilterName, filtersOf, type Query } from '../kit/route.ts';
+import type { FilterName, Query } from '../kit/route.ts';
 import { Search, useFollowing } from '../kit/search.tsx';
-import { keepSetting, listSetting } from '../kit/settings.ts';
 import { Button, Segments } from '../kit/ui.tsx';
-import { COLUMNS, chooseColumn, chooseDensity, type Look } from './columns.ts';
 import { PROTOCOLS } from './row-cells.tsx';
 
 const STATUSES = [
@@ -73,9 +68,6 @@ interface FiltersProps {
   readonly change: Change;
   /** The list below the filters; left out: there is none. */
   readonly list?: {
-    readonly look: Look;
-    /** Columns or density were chosen. */
-    looks(): void;
     /** The reader goes from the search to the rows. */
     enter(): void;
     /** Values that the loaded rows have, as suggestions. */
@@ -108,19 +100,11 @@ export const Filters = ({ query, change, list }: FiltersProps) => (
     <Since since={query.since ?? ''} change={change} />
     <Menu name="filter" text={t`Filter`} label={t`More filters`}>
       {() => (
-        <>
-          <div class="fields">
-            <FineFilters query={query} change={change} suggested={list?.suggested() ?? {}} />
-          </div>
-          <SavedFilters query={query} change={change} />
-        </>
+        <div class="fields">
+          <FineFilters query={query} change={change} suggested={list?.suggested() ?? {}} />
+        </div>
       )}
     </Menu>
-    {list && (
-      <Menu name="view" text={t`View`} label={t`Columns and density`}>
-        {() => <ViewMenu {...list} />}
-      </Menu>
-    )}
     <Chips query={query} change={change} />
     <p class="remark" role="status">
       {list?.remark}
@@ -183,13 +167,6 @@ function Chips({ query, change }: { query: Query; change: Change }) {
       })}
       {active.length > 1 && (
         <Button class="more" onClick={() => remove(active)}>{t`Clear all`}</Button>
-      )}
-      {active.length > 0 && (
-        <CopyButton
-          class="more"
-          title={t`A link to these filters`}
-          read={() => location.href}
-        >{t`Copy link`}</CopyButton>
       )}
     </div>
   );
@@ -265,100 +242,5 @@ function FineField({ label, value, put, ...rest }: FineFieldProps) {
         {...rest}
       />
     </Field>
-  );
-}
-
-function ViewMenu({ look, looks }: Pick<NonNullable<FiltersProps['list']>, 'look' | 'looks'>) {
-  const check = (text: string, on: boolean, choose: (on: boolean) => void, radio = false) => (
-    <label class="check" key={text}>
-      <input
-        type={radio ? 'radio' : 'checkbox'}
-        name={radio ? 'density' : undefined}
-        checked={on}
-        onChange={({ currentTarget }) => {
-          choose(currentTarget.checked);
-          looks();
-        }}
-      />
-      {text}
-    </label>
-  );
-  return (
-    <>
-      <fieldset>
-        <legend>{t`Rows`}</legend>
-        {check(t`Comfortable`, !look.compact, () => chooseDensity(false), true)}
-        {check(t`Compact`, look.compact, () => chooseDensity(true), true)}
-      </fieldset>
-      <fieldset>
-        <legend>{t`Columns`}</legend>
-        {COLUMNS.filter(({ fixed }) => fixed !== true).map(({ name, title }) =>
-          check(
-            name === 'out' ? t`Tokens out` : title,
-            look.columns.some((column) => column.name === name),
-            (on) => chooseColumn(name, on),
-          ),
-        )}
-      </fieldset>
-    </>
-  );
-}
-
-interface Saved {
-  readonly name: string;
-  readonly query: Query;
-}
-
-const stored = (): readonly Saved[] =>
-  ((listSetting('filters') ?? []) as readonly Partial<Saved>[])
-    .filter((one) => typeof one?.name === 'string' && isObject(one.query))
-    .map(({ name, query }) => ({ name: name!, query: filtersOf(query!) }));
-
-const NO_FILTER = Object.fromEntries(FILTERS.map((each) => [each, '']));
-
-function SavedFilters({ query, change }: { query: Query; change: Change }) {
-  const [all, setAll] = useState(stored);
-  const input = useRef<HTMLInputElement>(null);
-  const keep = (next: readonly Saved[]) => {
-    keepSetting('filters', next.length === 0 ? undefined : JSON.stringify(next));
-    setAll(next);
-  };
-  const without = (name: string) => all.filter((one) => one.name !== name);
-  const save = () => {
-    const name = input.current!.value.trim();
-    if (name === '') return;
-    keep([...without(name), { name, query: filtersOf(query) }]);
-    input.current!.value = '';
-  };
-  return (
-    <div class="saved-filters">
-      <h2>{t`Saved filters`}</h2>
-      <div class="saved">
-        {all.map((one) => (
-          <span key={one.name}>
-            <Button class="more" onClick={() => change({ ...NO_FILTER, ...one.query })}>
-              {one.name}
-            </Button>
-            <Button
-              class="tiny"
-              aria-label={t`Forget the filters "${one.name}"`}
-              onClick={() => keep(without(one.name))}
-            >
-              ×
-            </Button>
-          </span>
-        ))}
-      </div>
-      <div class="saver" hidden={Object.keys(filtersOf(query)).length === 0}>
-        <input
-          ref={input}
-          placeholder={t`name`}
-          maxLength={40}
-          aria-label={t`Name for these filters`}
-          onKeyDown={({ key }) => key === 'Enter' && save()}
-        />
-        <Button onClick={save}>{t`Save these filters`}</Button>
-      </div>
-    </div>
   );
 }

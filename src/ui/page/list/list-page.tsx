@@ -1,6 +1,6 @@
 /** The list with its filters; also the narrow column beside an open exchange. */
 
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { Info, UiRow } from '../../api/api.ts';
 import { Snippet } from '../kit/copy.tsx';
 import { useRedraw } from '../kit/hooks.ts';
@@ -8,7 +8,6 @@ import { rich, t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
 import { currentRoute, filtersOf, go, type Query, refine } from '../kit/route.ts';
 import { Blank, Button, DocLink, Problem } from '../kit/ui.tsx';
-import { chosenLook } from './columns.ts';
 import { ExchangeList, type ListHandle } from './exchange-list.tsx';
 import { Filters } from './filters.tsx';
 import { KeepLine } from './keep-line.tsx';
@@ -37,7 +36,6 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
   if (isHere) kept.current = route;
   const query = filtersOf(kept.current.query);
   const [rows, inserted] = useRows(query);
-  const [look, setLook] = useState(chosenLook);
   const list = useRef<ListHandle>(null);
   useLayoutEffect(() => feed(rows.feed), [rows.feed]);
   const none = rows.all.length === 0 && !rows.loading;
@@ -48,8 +46,6 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
         query={query}
         change={refine}
         list={{
-          look,
-          looks: () => setLook(chosenLook()),
           enter: () => list.current!.enter(),
           suggested: () => valuesOf(rows.all),
           remark: rows.remark,
@@ -61,7 +57,6 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
         inserted={inserted}
         isHere={isHere}
         open={route.name === 'exchange' ? route.id : undefined}
-        look={look}
         sort={query.sort ?? ''}
         choose={choose}
         filter={refine}

@@ -6,7 +6,7 @@ import { bytes, clock, day, millis, several, short, usd } from '../kit/format.ts
 import { t } from '../kit/language.ts';
 import { type FilterName, sessionLink } from '../kit/route.ts';
 import type { Child } from '../kit/ui.tsx';
-import type { Look } from './columns.ts';
+import type { Column } from './columns.ts';
 import { statusLabel } from './status.ts';
 
 /** The protocols as the page names them. */
@@ -48,7 +48,7 @@ export interface RowContext {
   readonly now: number;
   readonly story: Story | undefined;
   readonly hit: Hit | undefined;
-  readonly look: Look;
+  readonly columns: readonly Column[];
   /** Tells which notes need no action. */
   readonly isCheap: (note: string) => boolean;
 }
@@ -59,14 +59,8 @@ const cell = (name: string, ...content: readonly Child[]): VNode =>
   h('span', { class: `cell ${name}`, role: 'gridcell' }, ...content);
 
 export function rowCells(context: RowContext): readonly VNode[] {
-  const { row, look, story, hit } = context;
-  const cells = look.columns.flatMap(({ name }) => {
-    const own = CELLS[name]!(row, context);
-    if (!look.compact || name !== 'route') return [own];
-    const about = hit === undefined ? story?.asked || story?.answered : found(hit);
-    return [own, cell('about', about)];
-  });
-  return [...cells, storyCell(context)];
+  const { row, columns } = context;
+  return [...columns.map(({ name }) => CELLS[name]!(row, context)), storyCell(context)];
 }
 
 const tokens = (name: string, value: number | null, unit: string) =>
@@ -89,7 +83,6 @@ const CELLS: Readonly<Record<string, (row: UiRow, context: RowContext) => VNode>
   },
   entry: ({ entry }) => cell('entry', protocolName(entry)),
   route: routeCell,
-  session: ({ session }) => cell('session', session && sessionAnchor(session)),
   hops({ hops, tries }) {
     const again = tries - hops;
     const title = `${several(hops, 'hop')}${again > 0 ? t`, ${again} retried` : ''}`;

@@ -1,6 +1,6 @@
-/** One session: its conversations turn by turn, with tokens, cost and cache of each, and all of it on one time line. */
+/** One session: its conversations turn by turn, with tokens, cost and cache of each. */
 
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { SessionStep, SessionView } from '../../api/api.ts';
 import { Blocks, SourceContext, Turn, TurnBox } from '../exchange/conversation.tsx';
 import { Id } from '../kit/copy.tsx';
@@ -8,7 +8,7 @@ import { clock, count, day, millis, percent, several, short, usd } from '../kit/
 import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
 import { said, t } from '../kit/language.ts';
 import { exchangeLink, hashOf } from '../kit/route.ts';
-import { Button, type Fact, Facts, Legend, Problem } from '../kit/ui.tsx';
+import { Button, type Fact, Facts, Problem } from '../kit/ui.tsx';
 import { keyOf } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 
@@ -16,18 +16,10 @@ const RELOAD_AFTER_MS = 1500;
 
 export function SessionPage({ id }: { id: string }) {
   const [thread, setThread] = useState<number>();
-  const [sought, setSought] = useState('');
   const { data: view, problem } = useGet('/sessions/:id', { id }, ({ steps }) =>
     steps.some(({ row }) => row.state === 'open') ? RELOAD_AFTER_MS : undefined,
   );
   useKeys(({ key }) => moveFocus('.step', key));
-  useLayoutEffect(() => {
-    if (sought === '') return;
-    const step = document.getElementById(`step-${sought}`);
-    step?.scrollIntoView({ block: 'start' });
-    step?.querySelector('a')?.focus({ preventScroll: true });
-    setSought('');
-  }, [sought]);
   return (
     <section
       class="session-page"
@@ -51,13 +43,6 @@ export function SessionPage({ id }: { id: string }) {
           </p>
           <Facts class="facts" items={factsOf(view)} />
           <Threads view={view} thread={thread} choose={setThread} />
-          <TimeLine
-            {...view}
-            open={(exchange) => {
-              setThread(undefined);
-              setSought(exchange);
-            }}
-          />
         </header>
       )}
       <div class="steps">
@@ -145,7 +130,6 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
   return (
     <article
       class="step"
-      id={`step-${row.id}`}
       data-thread={many ? step.thread : undefined}
       style={many ? colourOf(step.thread) : undefined}
       data-tone={toneOf(row)}
@@ -183,98 +167,5 @@ function Step({ step, many }: { step: SessionStep; many: boolean }) {
       )}
       {problem !== null && <p class="problem">{problem}</p>}
     </article>
-  );
-}
-
-const WIDTH = 1000;
-const LANE = 22;
-/** Share of the busy time that a pause takes at most: a night between two turns must not hide them. */
-const MAX_PAUSE = 0.04;
-
-const KINDS = [
-  ['wait', t`exchange`],
-  ['stream', t`at the vendor`],
-  ['tool', t`tool run by the gateway`],
-  ['failed', t`failed`],
-  ['lost', t`cache lost`],
-] as const;
-
-/** Places on a line where long pauses are cut short. */
-function scaleOf(steps: readonly SessionStep[]): (time: number) => number {
-  const busy: { from: number; to: number }[] = [];
-  for (const { row } of steps.toSorted((a, b) => a.row.time - b.row.time)) {
-    const to = row.time + Math.max(1, row.total_ms ?? 1);
-    const last = busy.at(-1);
-    if (last !== undefined && row.time <= last.to) last.to = Math.max(last.to, to);
-    else busy.push({ from: row.time, to });
-  }
-  const worked = busy.reduce((sum, { from, to }) => sum + to - from, 0);
-  const pause = Math.max(1, worked * MAX_PAUSE);
-  let at = 0;
-  const parts = busy.map(({ from, to }, i) => {
-    if (i > 0) at += Math.min(pause, from - busy[i - 1]!.to);
-    const part = { from, to, at };
-    at += to - from;
-    return part;
-  });
-  const end = Math.max(1, at);
-  return (time) => {
-    const part = parts.findLast(({ from }) => from <= time) ?? parts[0];
-    if (part === undefined) return 0;
-    return ((part.at + Math.min(time, part.to) - part.from) / end) * WIDTH;
-  };
-}
-
-/** @param open called with the id of the exchange that was clicked */
-function TimeLine({ steps, threads, open }: SessionView & { open: (id: string) => void }) {
-  const x = scaleOf(steps);
-  const height = Math.max(1, threads.length) * LANE;
-  return (
-    <div class="session-line">
-      <svg
-        viewBox={`0 0 ${WIDTH} ${height}`}
-        preserveAspectRatio="none"
-        height={height}
-        role="img"
-        aria-label={t`The exchanges of the session over time`}
-      >
-        {steps.map((step) => (
-          <Bar key={step.row.id} step={step} x={x} open={open} />
-        ))}
-      </svg>
-      <Legend all={KINDS} />
-    </div>
-  );
-}
-
-interface BarProps {
-  readonly step: SessionStep;
-  readonly x: (time: number) => number;
-  readonly open: (id: string) => void;
-}
-
-function Bar({ step: { row, spans, thread, cache }, x, open }: BarProps) {
-  const top = thread * LANE;
-  const rect = (cls: string, from: number, to: number, gap: number) => (
-    <rect
-      class={`span ${cls}`}
-      x={x(from)}
-      width={Math.max(2, x(to) - x(from))}
-      y={top + gap}
-      height={LANE - 2 * gap}
-    />
-  );
-  return (
-    <g class="session-bar" onClick={() => open(row.id)}>
-      <title>{`${clock(row.time)} ${row.target} ${millis(row.total_ms)}`}</title>
-      {rect('wait', row.time, row.time + Math.max(1, row.total_ms ?? 1), 4)}
-      {spans.map(({ kind, from, to }) => {
-        const [cls, gap] = kind === 'hop' ? ['stream', 5] : [kind, kind === 'tool' ? 7 : 5];
-        return rect(cls as string, row.time + from, row.time + to, gap as number);
-      })}
-      {cache?.lost != null && (
-        <rect class="span lost" x={x(row.time)} width={3} y={top + 1} height={LANE - 2} />
-      )}
-    </g>
   );
 }

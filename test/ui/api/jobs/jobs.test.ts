@@ -82,19 +82,17 @@ beforeAll(async () => {
 afterAll(() => gatewaySetup.stop());
 
 describe('a replay', () => {
-  test('a replay reports every answer as it arrives, and compares two settings at the end', async () => {
+  test('a replay reports every answer as it arrives, and how many failed at the end', async () => {
     const job = await begin(gatewaySetup, 'replay', {
       id: failing,
-      repeat: 3,
-      compare: ['body.temperature=0', 'body.messages=[{"role":"user","content":"Hi."}]'],
+      repeat: 6,
     });
     const events = await follow(gatewaySetup, job);
     const runs = events.filter((event) => event.type === 'run');
     expect(runs.map((event) => event.job.done)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(runs.every((event) => event.job.total === 6)).toBe(true);
-    const { settings, p, runs: all } = replayed(events);
-    expect(settings.map(({ failed }) => failed)).toEqual([3, 0]);
-    expect(p).toBeCloseTo(0.1, 5);
+    const { settings, runs: all } = replayed(events);
+    expect(settings.map(({ failed }) => failed)).toEqual([6]);
     expect(all[0]).toMatchObject({
       sample: failing,
       status: 500,
