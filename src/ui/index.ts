@@ -18,15 +18,17 @@ export interface Ui {
 /** Costs nothing until the first request under `/ui`. */
 export function createUi(options: UiOptions): Ui {
   let api: Promise<Api> | undefined;
+  const opened = () => {
+    api ??= import('./api/app.ts').then(({ createApi }) => createApi(options));
+    return api;
+  };
   return {
     async answer(request) {
       try {
         const pathname = pathOf(request.url);
-        if (pathname.startsWith('/ui/api/')) {
-          api ??= import('./api/app.ts').then(({ createApi }) => createApi(options));
-          return await (await api).answer(request);
-        }
-        const page = request.method === 'GET' ? await servePage(request) : undefined;
+        if (pathname.startsWith('/ui/api/')) return await (await opened()).answer(request);
+        const first = async () => (await opened()).first(request);
+        const page = request.method === 'GET' ? await servePage(request, first) : undefined;
         if (page !== undefined) return page;
         throw new GatewayError(
           'not_found',

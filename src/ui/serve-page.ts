@@ -1,4 +1,4 @@
-/** Serves the files of the page under `/ui`. They hold no data, so they need no key; all data comes from the API. */
+/** Serves the files of the page under `/ui`. They need no key: all data comes from the API, of which the page may bring the first answers along. */
 
 import { createHash } from 'node:crypto';
 
@@ -62,8 +62,12 @@ async function load(): Promise<ReadonlyMap<string, Asset>> {
 /**
  * The page for `/ui` and `/ui/`, and its files for `/ui/NAME`; undefined for any other path. Only names of
  * the bundle exist; nothing is read from disk.
+ * @param first JSON that the page needs first; undefined where it has to ask for it with a key
  */
-export async function servePage(request: Request): Promise<Response | undefined> {
+export async function servePage(
+  request: Request,
+  first: () => Promise<string | undefined>,
+): Promise<Response | undefined> {
   const { pathname } = new URL(request.url);
   const name = pathname.replace(/^\/ui\/?/, '') || 'index.html';
   assets ??= load();
@@ -74,6 +78,13 @@ export async function servePage(request: Request): Promise<Response | undefined>
   const asset = (await assets).get(name);
   if (asset === undefined) return undefined;
   const { body, headers } = asset;
+  const data = name === 'index.html' ? await first() : undefined;
+  if (data !== undefined) {
+    const text = data.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+    const html = body.replace('</body>', () => `<template id="first">${text}</template></body>`);
+    const { etag: _, ...rest } = headers;
+    return new Response(html, { headers: { ...rest, 'cache-control': 'no-store' } });
+  }
   if (request.headers.get('if-none-match') === headers.etag) {
     return new Response(null, { status: 304, headers });
   }

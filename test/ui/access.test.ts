@@ -2,7 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { connect } from 'node:net';
-import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api/api.ts';
+import type {
+  First,
+  Info,
+  LiveEvent,
+  SampleDetail,
+  SamplesPage,
+  Stats,
+} from '../../src/ui/api/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from './api-setup.ts';
@@ -189,6 +196,32 @@ describe('without keys', () => {
       expect((await fetch(setup.gateway.url + path)).status).toBe(404);
     }
   });
+
+  test('the page brings its first rows along, as text, and to no other site', async () => {
+    const model = '</template><img src=x onerror=alert(1)>&lt;';
+    await setup.post(CHAT, { ...ask('Hello.'), model });
+    const page = async (headers: Record<string, string>) => {
+      const response = await fetch(`${setup.gateway.url}/ui`, { headers });
+      return [response.headers.get('cache-control'), await response.text()] as const;
+    };
+    await until(async () => {
+      const [cached, html] = await page({ 'sec-fetch-site': 'none' });
+      expect(cached).toBe('no-store');
+      const [, text] = /<template id="first">([^<]*)<\/template><\/body>/.exec(html)!;
+      const first = JSON.parse(text!.replaceAll('&lt;', '<').replaceAll('&amp;', '&')) as First;
+      expect(first.info.auth).toBe(false);
+      return first.page.rows.some((row) => row.model === model);
+    });
+    for (const [name, value] of [
+      ['sec-fetch-site', 'cross-site'],
+      ['sec-fetch-site', 'same-site'],
+      ['origin', 'http://evil.example'],
+      ['host', 'evil.example'],
+    ] as const) {
+      const [, other] = await page({ [name]: value });
+      expect([name, value, other.includes('<template')]).toEqual([name, value, false]);
+    }
+  });
 });
 
 describe('with keys', () => {
@@ -219,7 +252,8 @@ describe('with keys', () => {
   afterAll(() => setup.stop());
 
   test('without a key the page is served, but no data', async () => {
-    expect((await fetch(`${setup.gateway.url}/ui`)).status).toBe(200);
+    const page = await fetch(`${setup.gateway.url}/ui`, { headers: ROOT });
+    expect([page.status, (await page.text()).includes('<template')]).toEqual([200, false]);
     for (const path of ['info', 'samples', 'live', 'stats', 'jobs', `samples/${anns}`]) {
       expect((await setup.api(path)).status).toBe(401);
       const wrong = await setup.api(path, { headers: { authorization: 'Bearer wrong' } });

@@ -272,7 +272,8 @@ browserSuite('the page', (browser) => {
       if (isFirst) list.rows.splice(5, 10);
       await route.fulfill({ response: answer, json: list });
     });
-    await page.goto(`${setup.gateway.url}/ui#/`);
+    // The rows without a filter come with the page.
+    await page.goto(`${setup.gateway.url}/ui#/?model=via-chat`);
     await page.locator('.row').first().waitFor();
     const rows = page.locator('.scroller');
     await rows.evaluate((box) => {

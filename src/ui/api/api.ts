@@ -77,6 +77,12 @@ export interface Answers {
  *   `$PROVIDER_KEY`, never real ones.
  */
 
+/** Where no key is needed, the page comes with it: in `<template id="first">`. */
+export interface First {
+  readonly info: Info;
+  readonly page: SamplesPage;
+}
+
 export type Info = Answers['/info'];
 export type SampleDetail = Answers['/samples/:id'];
 /** One request at a vendor. */

@@ -1,13 +1,16 @@
 /** The API behind the page: one Elysia app under `/ui/api`, put together from the routes of each subject. */
 
 import { Elysia, ValidationError } from 'elysia';
+import { needsKey } from '../../config/sections/auth.ts';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { pathOf } from '../../server/request-path.ts';
 import { failure } from './answers.ts';
+import type { First } from './api.ts';
 import { ApiContext } from './context.ts';
-import { guard } from './guard.ts';
-import { infoRoutes } from './info.ts';
+import { guard, viewerOf } from './guard.ts';
+import { infoFor, infoRoutes } from './info.ts';
 import { jobRoutes } from './jobs/job-routes.ts';
+import { FIRST_ROWS, samplesPage } from './list.ts';
 import { liveRoutes } from './live.ts';
 import type { UiOptions } from './options.ts';
 import { misfit } from './parameters.ts';
@@ -20,6 +23,8 @@ import { storyRoutes } from './stories.ts';
 export interface Api {
   /** Answers any request under `/ui/api/`. Never rejects. */
   answer(request: Request): Promise<Response>;
+  /** What the page shows first, as JSON of {@link First}; undefined where a key is needed. Never rejects. */
+  first(request: Request): Promise<string | undefined>;
   /** Ends event streams and jobs; resolves when they have ended. */
   close(): Promise<void>;
 }
@@ -60,6 +65,21 @@ export function createApi(options: UiOptions): Api {
         return await app.fetch(request);
       } catch (thrown) {
         return failure(thrown);
+      }
+    },
+    async first(request) {
+      try {
+        if (closed || needsKey(options.config().auth)) return undefined;
+        const viewer = await viewerOf(request, options);
+        const { store, prices } = context;
+        const first: First = {
+          info: infoFor(viewer, options),
+          page: await samplesPage(store, { limit: FIRST_ROWS }, viewer, prices),
+        };
+        return JSON.stringify(first);
+      } catch {
+        // The page asks the API, which says why.
+        return undefined;
       }
     },
     async close() {

@@ -44,6 +44,9 @@ export const FILTER_QUERY = Type.Partial(
   }),
 );
 
+/** Rows that come with the page. */
+export const FIRST_ROWS = 100;
+
 export const LIST_QUERY = Type.Object({
   ...FILTER_QUERY.properties,
   limit: wholeNumber('limit', { least: 1, most: 500, fallback: 100 }),

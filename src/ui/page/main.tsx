@@ -4,7 +4,7 @@ import { manual, rich, t } from './kit/language.ts';
 import './kit/safe.ts';
 import { render } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Info } from '../api/api.ts';
+import type { First, Info } from '../api/api.ts';
 import { AdminPage } from './admin/admin-page.tsx';
 import { reportsWithoutKey } from './admin/api.ts';
 import { ChartsPage } from './charts/charts-page.tsx';
@@ -26,7 +26,7 @@ import { currentRoute, filtersOf, go, hashOf } from './kit/route.ts';
 import { applyTheme, LanguageSwitch, ThemeSwitch } from './kit/theme.tsx';
 import { Button, Problem, Tabs } from './kit/ui.tsx';
 import { ListPage } from './list/list-page.tsx';
-import { askFirstRows, type Feed } from './list/rows.ts';
+import { bringRows, type Feed } from './list/rows.ts';
 import { SessionPage } from './session/session-page.tsx';
 import { SessionsPage } from './session/sessions-page.tsx';
 
@@ -78,15 +78,14 @@ const Lock = ({ why }: { why: Locked }) => (
   </main>
 );
 
-function start(): void {
-  const route = currentRoute();
-  const showsList = route.name === 'list' || route.name === 'exchange';
-  const rows = showsList ? askFirstRows(filtersOf(route.query)) : undefined;
-  const told = get('/info').then(async (next) => {
-    await rows;
-    know(next);
-  });
-  told.catch((thrown) => {
+function start(first?: First): void {
+  const { name, query } = currentRoute();
+  if (name === 'list' || name === 'exchange') {
+    const filters = filtersOf(query);
+    bringRows(filters, Object.keys(filters).length === 0 ? first?.page : undefined);
+  }
+  const info = first === undefined ? get('/info') : Promise.resolve(first.info);
+  info.then(know, (thrown) => {
     // Of a missing key `whenLocked` has heard already.
     if (thrown instanceof Refused && thrown.status === 401) return;
     render(
@@ -96,6 +95,12 @@ function start(): void {
       document.body,
     );
   });
+}
+
+/** What came with the page. */
+function came(): First | undefined {
+  const box = document.querySelector<HTMLTemplateElement>('#first');
+  return box === null ? undefined : JSON.parse(box.content.textContent);
 }
 
 /** `info` undefined: there is no key for the exchanges. */
@@ -256,4 +261,4 @@ function Page({ info, route, switched }: AppProps) {
 applyTheme();
 if (location.hash === '') history.replaceState(null, '', hashOf({ name: 'list', query: {} }));
 addEventListener('hashchange', draw);
-start();
+start(came());

@@ -42,39 +42,27 @@ const pageOf = (query: Query, cursor?: string): SamplesQuery => ({
   limit: '200',
 });
 
-/** The first rows, which are asked for before the list is opened. */
-interface Ahead {
-  readonly asked: string;
-  /** Undefined if the call fails. */
-  readonly page: Promise<SamplesPage | undefined>;
-  come?: SamplesPage | undefined;
-}
+/** The first rows, which came with the page or are asked for before the list is opened; undefined: that failed. */
+type Ahead = SamplesPage | Promise<SamplesPage | undefined>;
 
-let ahead: Ahead | undefined;
+let ahead: { readonly asked: string; readonly page: Ahead } | undefined;
 
-/** Milliseconds in which the rest of the page waits for the first rows, to be drawn with them. */
-const TOGETHER = 200;
-
-/** Asks for the first rows of a list that is opened in a moment; resolves when they are there, or late. */
-export async function askFirstRows(query: Query): Promise<void> {
+/** The rows of a list that is opened in a moment. @param page undefined: they are asked for */
+export function bringRows(query: Query, page?: SamplesPage): void {
   // Those of a search cost more, and wait for the feed.
   if (query.q) return;
   const params = pageOf(query);
   // If the key is refused, the call for the information says so.
-  const page = jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { params })).catch(
-    () => undefined,
-  );
-  const early: Ahead = { asked: JSON.stringify(params), page };
-  ahead = early;
-  const late = new Promise<undefined>((done) => setTimeout(done, TOGETHER));
-  early.come = await Promise.race([page, late]);
+  const asked = () =>
+    jsonOf<SamplesPage>(send(`${ROOT}/samples`, key.get(), { params })).catch(() => undefined);
+  ahead = { asked: JSON.stringify(params), page: page ?? asked() };
 }
 
-/** What was asked for ahead, if it is this page; it is taken once. */
+/** What was brought, if it is this page; it is taken once. */
 function taken(params: SamplesQuery): Ahead | undefined {
   const early = ahead;
   ahead = undefined;
-  return early?.asked === JSON.stringify(params) ? early : undefined;
+  return early?.asked === JSON.stringify(params) ? early.page : undefined;
 }
 
 /** Opens the list for one set of filters. */
@@ -143,7 +131,7 @@ export function openRows(query: Query, changed: Changed) {
   async function load(from: string | undefined, early?: Ahead): Promise<void> {
     rows.loading = true;
     try {
-      const come = await early?.page;
+      const come = await early;
       signal.throwIfAborted();
       show(come ?? (await get('/samples', pageOf(query, from), signal)), from);
     } catch (thrown) {
@@ -187,8 +175,8 @@ export function openRows(query: Query, changed: Changed) {
     }
   }
   const first = taken(pageOf(query));
-  if (first?.come !== undefined) {
-    show(first.come);
+  if (first !== undefined && !(first instanceof Promise)) {
+    show(first);
     rows.loading = false;
     // They are drawn before the feed is opened.
     gap = window.setTimeout(() => void listen(), FEED_AFTER);
