@@ -34,7 +34,8 @@ describe('the columns of the list', () => {
     let before = fitting(0).length;
     for (let width = least(fitting(0)); width <= 2000; width++) {
       const fits = fitting(width);
-      if (fits.length > before) expect(least(fits)).toBe(width);
+      // Those that are rarely read leave the others room.
+      if (fits.length > before) expect([0, 400]).toContain(width - least(fits));
       before = fits.length;
     }
   });

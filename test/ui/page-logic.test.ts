@@ -98,11 +98,11 @@ describe('invisible characters', () => {
     );
   });
 
-  test('overrides, isolates, zero widths, controls and lone surrogates have names', () => {
+  test('overrides, isolates, zero widths, controls and lone surrogates are shown by their codes', () => {
     expect(plain('a\u202eb\u2066c\u200bd\u0000e\u001bf\ufeffg\ud800h')).toBe(
       'a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩d⟨␀⟩e⟨␛⟩f⟨U+FEFF⟩g⟨U+D800⟩h',
     );
-    expect(pieces('\u202e')[0]!.hidden).toBe('U+202E right-to-left override');
+    expect(pieces('\u202e')[0]!.hidden).toBe('U+202E');
   });
 
   test('emoji, Persian, tabs and line ends stay', () => {

@@ -5,7 +5,6 @@ import type { Steps } from '../../lib/loop/steps.ts';
 import type { ConversationView, EventsView } from './bodies/api-body.ts';
 import type { diffOf } from './bodies/diff-view.ts';
 import type { infoFor } from './info.ts';
-import type { JobsList } from './jobs/api-jobs.ts';
 import type { SamplesPage } from './list.ts';
 import type { detailOf } from './sample.ts';
 import type { SessionView, sessionsOf } from './sessions/session-routes.ts';
@@ -64,8 +63,6 @@ export interface Answers {
    * of the list may be given as well.
    */
   '/stats': Awaited<ReturnType<typeof statsFor>>;
-  /** Running jobs and the latest finished ones, newest first. */
-  '/jobs': JobsList;
 }
 
 /*

@@ -41,10 +41,6 @@ export interface JobStarted {
   readonly job: string;
 }
 
-export interface JobsList {
-  readonly jobs: readonly JobView[];
-}
-
 export interface JobView {
   readonly id: string;
   readonly kind: 'replay' | 'bisect';

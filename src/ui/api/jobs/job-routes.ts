@@ -196,7 +196,6 @@ export const jobRoutes = (context: ApiContext) => {
   };
   return new Elysia()
     .use(guard(options))
-    .get('/jobs', ({ viewer }) => json(jobs.list(viewer)))
     .get('/jobs/:id', ({ params, request, viewer }) => jobs.follow(params.id, request, viewer))
     .delete(
       '/jobs/:id',

@@ -5,7 +5,7 @@ import { randomBase36 } from '../../../lib/text/ids.ts';
 import { type EventStream, eventStream } from '../event-stream.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
-import type { JobEvent, JobResult, JobStarted, JobsList, JobView } from './api-jobs.ts';
+import type { JobEvent, JobResult, JobStarted, JobView } from './api-jobs.ts';
 
 /** What a running job gets from the registry. */
 export interface JobHandle {
@@ -96,12 +96,6 @@ export function createJobs() {
       void job.over.then(forget);
       return { job: id };
     },
-    list: (viewer: Viewer): JobsList => ({
-      jobs: [...jobs.values()]
-        .filter((job) => seen(job, viewer))
-        .map(({ view }) => view)
-        .reverse(),
-    }),
     /** An event stream of all events of a job. @throws GatewayError not_found */
     follow(id: string, request: Request, viewer: Viewer): Response {
       const job = find(id, viewer);

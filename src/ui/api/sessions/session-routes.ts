@@ -47,16 +47,22 @@ export function sessionsOf(
 /** Exchanges at the beginning of a session, of which one begins its conversation. */
 const MAX_BEGINNING = 5;
 
-/** The first exchange of the conversation: agents ask for a title, or check their quota, with small requests before it. */
-function beginningOf(rows: readonly UiRow[]): UiRow {
-  const begin = rows.slice(-MAX_BEGINNING).toReversed();
-  const largest = Math.max(...begin.map(({ bytes }) => bytes));
-  return begin.find(({ bytes }) => bytes * 2 >= largest)!;
+/**
+ * The first exchange of the main conversation, in the list and on the page of a session: agents ask for a title, or
+ * check their quota, with small requests before it.
+ * @param rows oldest first
+ */
+function beginningOf<Row extends SampleRow>(rows: readonly Row[]): Row {
+  const begin = rows.slice(0, MAX_BEGINNING);
+  const isCounted = begin.some(({ input_tokens }) => input_tokens !== null);
+  const size = ({ input_tokens, bytes }: SampleRow) => (isCounted ? (input_tokens ?? 0) : bytes);
+  const largest = Math.max(...begin.map(size));
+  return begin.find((row) => size(row) * 2 >= largest)!;
 }
 
 /** @param rows newest first */
 function sessionRow(id: string, rows: readonly UiRow[]) {
-  const first = beginningOf(rows);
+  const first = beginningOf(rows.toReversed());
   const failures = rows.filter((row) => isFailure(endOf(row)));
   return {
     id,
@@ -112,15 +118,18 @@ async function sessionView(id: string, viewer: Viewer, context: ApiContext) {
     }
     await othersTurn();
   }
-  const longest = [...threads.keys()].toSorted(
-    (a, b) => lengthOf(threads[b]!) - lengthOf(threads[a]!),
+  const first = beginningOf(rows).id;
+  const main = steps.find(({ row }) => row.id === first)?.thread;
+  const ordered = [...threads.keys()].toSorted(
+    (a, b) =>
+      Number(b === main) - Number(a === main) || lengthOf(threads[b]!) - lengthOf(threads[a]!),
   );
-  const places = new Map(longest.map((from, to) => [from, to]));
+  const places = new Map(ordered.map((from, to) => [from, to]));
   return {
     id,
     steps: steps.map((step) => ({ ...step, thread: places.get(step.thread) ?? step.thread })),
-    /** Conversations of the session, the longest first: the main one, then those of subagents and small jobs. */
-    threads: longest.map((at) => {
+    /** Conversations of the session: the main one, then those of subagents and small jobs, the longest first. */
+    threads: ordered.map((at) => {
       const { title, exchanges } = threads[at]!;
       return { title, exchanges };
     }),

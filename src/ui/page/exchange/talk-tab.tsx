@@ -1,14 +1,13 @@
-/** The first tab: what was asked and what was answered, side by side; "v" shows both as the vendor saw them. */
+/** The first tab: what was asked and what was answered, side by side, as the client saw it. */
 
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationView, SampleDetail, TurnView, UiRow } from '../../api/api.ts';
 import { get } from '../kit/fetching.ts';
 import { count, millis, several } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
-import { type Loaded, useKeys, useLoad } from '../kit/hooks.ts';
+import { type Loaded, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
-import { refine } from '../kit/route.ts';
-import { type Child, Problem, Segments, Soft } from '../kit/ui.tsx';
+import { type Child, Problem, Soft } from '../kit/ui.tsx';
 import { picturesOf } from './bodies.tsx';
 import {
   Blocks,
@@ -29,34 +28,19 @@ import { stageInfoOf, type ViewProps } from './stages.tsx';
 const RELOAD_AFTER_MS = 700;
 const MAX_CHARS = 60_000;
 
-const SIDES = [
-  ['', t`As the client sent it`],
-  ['vendor', t`As the vendor got it`],
-] as const;
-
 export function TalkTab({ detail, route }: ViewProps) {
   const { row, meta } = detail;
-  const { q = '', as = '' } = route.query;
-  const vendor = as === 'vendor';
-  const last = detail.hops.at(-1)?.tries.at(-1);
-  const [request, response] = vendor
-    ? [last?.request ?? '', last?.response ?? '']
-    : ['client-request', 'client-response'];
+  const { q = '' } = route.query;
   const running = row.state === 'open';
-  const asked = useBody(detail, request);
-  const answered = useBody(detail, response, running ? RELOAD_AFTER_MS : undefined);
+  const asked = useBody(detail, 'client-request');
+  const answered = useBody(detail, 'client-response', running ? RELOAD_AFTER_MS : undefined);
   const halves = useRef<HTMLDivElement>(null);
   const ready = asked.view !== undefined && answered.view !== undefined;
   useLayoutEffect(() => {
     if (ready) highlight(halves.current!, q);
-  }, [ready, q, as]);
-  const show = (next: string) => refine({ as: next });
-  useKeys({ v: () => show(vendor ? '' : 'vendor') }, 2);
+  }, [ready, q]);
   return (
     <div class="talk-tab">
-      <div class="bar talk-bar">
-        <Segments label={t`Side`} options={SIDES} value={as} choose={show} keys="v" />
-      </div>
       <div class="speakers" ref={halves} aria-busy={asked.busy || undefined}>
         <section class="speaker" aria-label={t`Asked`}>
           <Problem text={asked.problem} />
@@ -106,14 +90,14 @@ function useBody({ row, meta }: SampleDetail, stage: string, every?: number): Bo
   const { data, problem, busy } = useLoad(
     async (signal) => {
       const params = { id: row.id, stage, text: MAX_CHARS };
-      return { stage, view: recorded ? await get(CONVERSATION, params, signal) : undefined };
+      return recorded ? await get(CONVERSATION, params, signal) : undefined;
     },
-    [stage, recorded, row.state],
+    [recorded, row.state],
     every,
   );
-  const pictures = useMemo(() => picturesOf(row.id, stage), [row.id, stage]);
+  const pictures = useMemo(() => picturesOf(row.id, stage), []);
   const of: Source = { id: row.id, stage, notes: meta.notes, pictures };
-  return { recorded, view: data?.stage === stage ? data.view : undefined, problem, busy, of };
+  return { recorded, view: data, problem, busy, of };
 }
 
 const Heading = ({ title, children }: { title: string; children?: Child }) => (

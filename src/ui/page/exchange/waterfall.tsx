@@ -104,7 +104,7 @@ function LineView({ line, id, steps, end }: LineViewProps) {
       </span>
     </>
   );
-  const cls = `line${line.indent ? ' indent' : ''}`;
+  const cls = ['line', line.indent && 'indent'].filter(Boolean).join(' ');
   if (line.stage === null) return <div class={cls}>{content}</div>;
   return (
     <a class={cls} href={exchangeLink(id, 'messages', { edge: line.stage })}>

@@ -15,11 +15,11 @@ import { stageChoices } from '../exchange/stages.tsx';
 import { act } from '../kit/copy.tsx';
 import { ask, failureText, follow, json } from '../kit/fetching.ts';
 import { Field, Options, Select, Word } from '../kit/form.tsx';
-import { clock, count, several, usd } from '../kit/format.ts';
-import { useGet, useLoad } from '../kit/hooks.ts';
+import { several, usd } from '../kit/format.ts';
+import { useLoad } from '../kit/hooks.ts';
 import { listed, rich, t } from '../kit/language.ts';
-import { type ExchangeRoute, exchangeLink, go, withQuery } from '../kit/route.ts';
-import { Button, type Child, Problem, Soft } from '../kit/ui.tsx';
+import { type ExchangeRoute, go, withQuery } from '../kit/route.ts';
+import { Button, type Child, Problem } from '../kit/ui.tsx';
 
 /** The fields that both have. */
 export interface Choice {
@@ -67,7 +67,6 @@ export function JobTab(props: JobTabProps) {
               {form}
             </details>
           )}
-          <EarlierJobs {...props} />
         </>
       )}
       {job !== '' && <Result key={job} {...props} job={job} />}
@@ -173,23 +172,6 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
         </div>
       )}
     </form>
-  );
-}
-
-function EarlierJobs({ detail: { row }, kind }: JobTabProps) {
-  // Without the list there are no links; starting a job reports the problem.
-  const { data } = useGet('/jobs');
-  const mine = data?.jobs.filter((job) => job.sample === row.id && job.kind === kind) ?? [];
-  if (mine.length === 0) return null;
-  return (
-    <p class="earlier">
-      <Soft>{t`Earlier:`}</Soft>
-      {mine.slice(0, 8).map(({ id, started, state, done }) => (
-        <a key={id} href={exchangeLink(row.id, kind, { job: id })}>
-          {`${clock(started)} ${stateWords(state).toLowerCase()} (${count(done)})`}
-        </a>
-      ))}
-    </p>
   );
 }
 

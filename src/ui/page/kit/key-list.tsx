@@ -32,7 +32,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ['e', t`raw: the events of the stream`],
       ['r  b', t`replay, bisect`],
       ['j  k', t`next, previous exchange in the same view`],
-      ['v', t`conversation: as the client sent it, as the vendor got it; changes: meaning, JSON`],
+      ['v', t`changes: meaning, JSON`],
       ['[  ]', t`raw: previous, next body`],
       ['n  p', t`changes: next, previous one`],
     ],

@@ -6,28 +6,7 @@
 const HIDDEN = /(?!\u200c|\u200d|[\t\n\u0600-\u0605\u06dd])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 const EACH = new RegExp(HIDDEN, 'gu');
 
-const NAMES: Readonly<Record<number, string>> = {
-  27: 'escape',
-  173: 'soft hyphen',
-  1564: 'Arabic letter mark',
-  8203: 'zero width space',
-  8206: 'left-to-right mark',
-  8207: 'right-to-left mark',
-  8232: 'line separator',
-  8233: 'paragraph separator',
-  8234: 'left-to-right embedding',
-  8235: 'right-to-left embedding',
-  8236: 'pop directional formatting',
-  8237: 'left-to-right override',
-  8238: 'right-to-left override',
-  8294: 'left-to-right isolate',
-  8295: 'right-to-left isolate',
-  8296: 'first strong isolate',
-  8297: 'pop directional isolate',
-  65279: 'byte order mark',
-};
-
-/** A piece of a text: unchanged, or the sign for an invisible character, with its name. */
+/** A piece of a text: unchanged, or the sign for an invisible character, with its code. */
 export interface Piece {
   readonly text: string;
   readonly hidden?: string;
@@ -54,7 +33,7 @@ export function pieces(text: string): readonly Piece[] {
     if (character === '\r' && text[from] === '\n') continue;
     const code = character.codePointAt(0)!;
     const sign = code < 0x20 ? String.fromCharCode(0x2400 + code) : codeOf(character);
-    all.push({ text: sign, hidden: [codeOf(character), NAMES[code]].filter(Boolean).join(' ') });
+    all.push({ text: sign, hidden: codeOf(character) });
   }
   if (from < text.length) all.push({ text: text.slice(from) });
   return all;

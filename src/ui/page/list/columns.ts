@@ -26,8 +26,19 @@ export const COLUMNS: readonly Column[] = [
   { name: 'total', title: t`Total`, width: '150px', sort: 'total' },
 ];
 
-/** Columns that a window without room for all of them leaves out, the first of them first. */
-const SPARED = ['size', 'cached', 'first', 'hops', 'entry', 'out', 'notes'];
+/**
+ * Columns that a window without room for all of them leaves out, the first of them first; and pixels that the others
+ * have beside what they need, so that what is rarely read cuts no name of a model.
+ */
+const SPARED = [
+  ['size', 400],
+  ['cached', 400],
+  ['first', 0],
+  ['hops', 0],
+  ['entry', 0],
+  ['out', 0],
+  ['notes', 0],
+] as const;
 /** Pixels between two columns, and at both ends of a row, as in the styles. */
 const GAP = 12;
 const ENDS = 28;
@@ -40,8 +51,8 @@ const leastWidth = (columns: readonly Column[]): number =>
 /** As many of the columns as a width in pixels holds. */
 export function fitting(width: number): readonly Column[] {
   let left = COLUMNS;
-  for (const spared of SPARED) {
-    if (leastWidth(left) <= width) break;
+  for (const [spared, room] of SPARED) {
+    if (leastWidth(left) + room <= width) break;
     left = left.filter(({ name }) => name !== spared);
   }
   return left;

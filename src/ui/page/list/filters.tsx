@@ -1,6 +1,6 @@
 /** The filters above the list: search, status, time, chips for what is in force, and further ones. */
 
-import { Field, Options, Select } from '../kit/form.tsx';
+import { Field, Select } from '../kit/form.tsx';
 import { clock, day, localTime } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Menu } from '../kit/menu.tsx';
@@ -70,8 +70,6 @@ interface FiltersProps {
   readonly list?: {
     /** The reader goes from the search to the rows. */
     enter(): void;
-    /** Values that the loaded rows have, as suggestions. */
-    suggested(): Readonly<Record<string, readonly string[]>>;
     /** What the search says of itself; '' for nothing. */
     readonly remark: string;
   };
@@ -101,7 +99,7 @@ export const Filters = ({ query, change, list }: FiltersProps) => (
     <Menu name="filter" text={t`Filter`} label={t`More filters`}>
       {() => (
         <div class="fields">
-          <FineFilters query={query} change={change} suggested={list?.suggested() ?? {}} />
+          <FineFilters query={query} change={change} />
         </div>
       )}
     </Menu>
@@ -172,11 +170,7 @@ function Chips({ query, change }: { query: Query; change: Change }) {
   );
 }
 
-interface FineFiltersProps extends Pick<FiltersProps, 'query' | 'change'> {
-  readonly suggested: Readonly<Record<string, readonly string[]>>;
-}
-
-function FineFilters({ query, change, suggested }: FineFiltersProps) {
+function FineFilters({ query, change }: Pick<FiltersProps, 'query' | 'change'>) {
   const choice = (name: string, label: string, all: readonly (readonly [string, string])[]) => (
     <Field label={label}>
       <Select
@@ -199,19 +193,14 @@ function FineFilters({ query, change, suggested }: FineFiltersProps) {
   return (
     <>
       {FIELDS.map(([name, label, placeholder]) => (
-        <div key={name}>
-          <FineField
-            name={name}
-            label={label}
-            placeholder={placeholder}
-            list={`suggest-${name}`}
-            value={query[name] ?? ''}
-            put={(text) => change({ [name]: text.trim() })}
-          />
-          <datalist id={`suggest-${name}`}>
-            <Options all={(suggested[name] ?? []).map((one) => [one, ''])} />
-          </datalist>
-        </div>
+        <FineField
+          key={name}
+          name={name}
+          label={label}
+          placeholder={placeholder}
+          value={query[name] ?? ''}
+          put={(text) => change({ [name]: text.trim() })}
+        />
       ))}
       {choice('entry', t`Protocol`, ENTRIES)}
       {choice('made', t`Made by`, MADE)}

@@ -1,7 +1,7 @@
 /** The list with its filters; also the narrow column beside an open exchange. */
 
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import type { Info, UiRow } from '../../api/api.ts';
+import type { Info } from '../../api/api.ts';
 import { Snippet } from '../kit/copy.tsx';
 import { useRedraw } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
@@ -11,10 +11,7 @@ import { Blank, Button, DocLink, Problem } from '../kit/ui.tsx';
 import { ExchangeList, type ListHandle } from './exchange-list.tsx';
 import { Filters } from './filters.tsx';
 import { KeepLine } from './keep-line.tsx';
-import { keyOf } from './row-cells.tsx';
 import { type Feed, openRows, type Rows } from './rows.ts';
-
-const MAX_ROWS_SUGGESTED = 1000;
 
 interface ListPageProps extends PageProps {
   /** The state of the live feed changed. */
@@ -47,7 +44,6 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
         change={refine}
         list={{
           enter: () => list.current!.enter(),
-          suggested: () => valuesOf(rows.all),
           remark: rows.remark,
         }}
       />
@@ -100,21 +96,6 @@ function Nothing({ info, query }: { info: Info; query: Query }) {
   // An exchange that does not fail is neither recorded nor held in memory.
   if (mode !== 'all' && !by_route && recent === null) return <Unrecorded mode={mode} />;
   return <FirstRequest info={info} />;
-}
-
-/** The values of the rows, by the names of filters. */
-function valuesOf(rows: readonly UiRow[]): Readonly<Record<string, readonly string[]>> {
-  const distinct = (of: (row: UiRow) => readonly string[]) =>
-    [...new Set(rows.slice(0, MAX_ROWS_SUGGESTED).flatMap(of))].filter((one) => one !== '').sort();
-  return {
-    model: distinct(({ model }) => [model]),
-    target: distinct(({ target }) => [target]),
-    client: distinct(({ client }) => [client]),
-    key: distinct((row) => [keyOf(row)]),
-    session: distinct(({ session }) => [session]),
-    error: distinct(({ error }) => [error]),
-    note: distinct(({ notes }) => notes.split(',').map((note) => note.split('=')[0]!)),
-  };
 }
 
 const Unrecorded = ({ mode }: Pick<Info['samples'], 'mode'>) => (
