@@ -30,7 +30,7 @@ export const Events = ({ events, total }: EventsView) => (
 
 const Said = ({ event }: { event: EventView }) => (
   <details>
-    <summary>{eventText(event).slice(0, 200)}</summary>
+    <summary>{(eventText(event) || event.raw.text).slice(0, 200)}</summary>
     <RawText text={event.raw.text} />
   </details>
 );
