@@ -80,7 +80,8 @@ export async function servePage(
   const { body, headers } = asset;
   const data = name === 'index.html' ? await first() : undefined;
   if (data !== undefined) {
-    const text = data.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+    // These four stand in texts alone, where JSON has another form for them: nothing looks like markup.
+    const text = data.replace(/[<>&=]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
     const html = body.replace('</body>', () => `<template id="first">${text}</template></body>`);
     const { etag: _, ...rest } = headers;
     return new Response(html, { headers: { ...rest, 'cache-control': 'no-store' } });

@@ -1,4 +1,4 @@
-/** What models write most of Markdown: code, headings, emphasis. All else stands as it was written; nothing becomes a link or markup. */
+/** Markdown as far as models use it most: code, headings, emphasis. All else stands as it was written; nothing becomes a link or markup. */
 
 import type { VNode } from 'preact';
 import { CopyButton } from './copy.tsx';
