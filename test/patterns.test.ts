@@ -57,6 +57,11 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
   ['src/config/sections/conditions.ts', 1, 'written by the operator'],
   ['src/config/sections/platform/index.ts', 1, "the forms of names, over the operator's file"],
   [
+    'src/conversation/refusal/refused-tools.ts',
+    6,
+    'the same list of words in each, and bounded repetitions',
+  ],
+  [
     'src/features/leaked-calls/block/lex.ts',
     1,
     'a name, a sign and a value: no two repetitions side by side',

@@ -7,11 +7,11 @@ export type LimitKind = 'requests' | 'tokens' | 'input_tokens' | 'output_tokens'
 
 type LimitNames = readonly [kind: LimitKind, limit: string, remaining: string, reset: string];
 
-const openaiLimit = (kind: LimitKind): LimitNames => [
+const openaiLimit = (kind: LimitKind, per = ''): LimitNames => [
   kind,
-  `x-ratelimit-limit-${kind}`,
-  `x-ratelimit-remaining-${kind}`,
-  `x-ratelimit-reset-${kind}`,
+  `x-ratelimit-limit-${kind}${per}`,
+  `x-ratelimit-remaining-${kind}${per}`,
+  `x-ratelimit-reset-${kind}${per}`,
 ];
 const anthropicLimit = (kind: LimitKind): LimitNames => {
   const name = `anthropic-ratelimit-${kind.replace('_', '-')}`;
@@ -22,6 +22,9 @@ const anthropicLimit = (kind: LimitKind): LimitNames => {
 const LIMITS: readonly LimitNames[] = [
   openaiLimit('requests'),
   openaiLimit('tokens'),
+  // https://inference-docs.cerebras.ai/support/rate-limits
+  openaiLimit('requests', '-day'),
+  openaiLimit('tokens', '-minute'),
   anthropicLimit('requests'),
   anthropicLimit('tokens'),
   anthropicLimit('input_tokens'),

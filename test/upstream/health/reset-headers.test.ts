@@ -50,4 +50,13 @@ test('only a limit that is used up counts, the last of several', () => {
     }),
   ).toBe(42);
   expect(after({ 'ratelimit-remaining': '0', 'ratelimit-reset': '12' })).toBe(12);
+  // Cerebras
+  expect(
+    after({
+      'x-ratelimit-remaining-requests-day': '0',
+      'x-ratelimit-reset-requests-day': '33011.38',
+      'x-ratelimit-remaining-tokens-minute': '0',
+      'x-ratelimit-reset-tokens-minute': '11.38',
+    }),
+  ).toBe(33_011.38);
 });

@@ -70,9 +70,11 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
   });
 }
 
-/** OpenAI and Groq: `Please try again in 1m2.5s.` / `in 120ms`. */
+/** OpenAI and Groq: `Please try again in 1m2.5s.` / `in 120ms`; Azure, Kimi, LiteLLM: `retry after 23 seconds`. */
 function waitInMessage(message: string | undefined): number | undefined {
-  const found = /try again in (?:(\d+)m(?!s))?(?:([\d.]+)(ms|s))?/i.exec(message ?? '');
+  const found = /(?:try again|retry) (?:in|after) (?:(\d+)m(?!s))?(?:([\d.]+) ?(ms|s))?/i.exec(
+    message ?? '',
+  );
   if (found === null || (found[1] === undefined && found[2] === undefined)) return undefined;
   const seconds = Number(found[2] ?? 0) / (found[3] === 'ms' ? 1000 : 1);
   return Number(found[1] ?? 0) * 60 + (Number.isFinite(seconds) ? seconds : 0);

@@ -306,6 +306,16 @@ describe('vendor errors', () => {
     expect(decode(429, gemini).retryAfter).toBe(34.4);
     expect(decode(429, e('Please try again in 1m2.5s.')).retryAfter).toBe(62.5);
     expect(decode(429, e('Please try again in 120ms.')).retryAfter).toBe(0.12);
+    for (const [words, seconds] of [
+      // Azure, Kimi, LiteLLM, StepFun
+      ['Please retry after 23 seconds.', 23],
+      ['please try again after 1 seconds', 1],
+      ['No deployments available for selected model, Try again in 5 seconds.', 5],
+      ['request reached max RPM: 10, please try again after 60s', 60],
+      ['please try again after 5 minutes', undefined],
+    ] as const) {
+      expect(decode(429, e(words)).retryAfter).toBe(seconds);
+    }
     expect(decode(429, e('Please try again in a while')).retryAfter).toBeUndefined();
     expect(decode(429, e('x'), { 'retry-after': 'soon' }).retryAfter).toBeUndefined();
   });
