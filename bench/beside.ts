@@ -15,7 +15,7 @@ const HELP = `bun bench/beside.ts BINARY… [options]
 
 The first is what the others are compared with; \`relay\` among them is the bare relay.
 
-  --target NAME     hopgate, or another of its ways as \`run.ts\` names them (hopgate)
+  --target NAMES    hopgate, or others of its ways as \`run.ts\` names them, with commas: each build in each (hopgate)
   --scenario NAME   the load: J50, S50, B50, … (J50)
   --slices N        how often each is measured (15)
   --warm N          slices before that at most, until hardly anything is compiled (40)
@@ -35,8 +35,10 @@ const { values, positionals } = parseArgs({
 });
 
 const scenario = SCENARIOS.find(({ name }) => name === values.scenario);
-const name = TARGET_NAMES.find((one) => one === values.target && one.startsWith('hopgate'));
-if (values.help || positionals.length === 0 || scenario === undefined || name === undefined) {
+const names = TARGET_NAMES.filter(
+  (one) => values.target.split(',').includes(one) && one.startsWith('hopgate'),
+);
+if (values.help || positionals.length === 0 || scenario === undefined || names.length === 0) {
   console.log(HELP);
   process.exit(values.help ? 0 : 2);
 }
@@ -55,7 +57,10 @@ try {
   const mock = await startMock(dir);
   const generator = startGenerator(`${dir}/generator.log`);
   const builds: Build[] = [];
-  for (const binary of positionals) {
+  const asked = positionals.flatMap((binary) =>
+    binary === 'relay' ? [[binary, 'relay'] as const] : names.map((name) => [binary, name] as const),
+  );
+  for (const [binary, name] of asked) {
     const bench: Bench = {
       mockPort: mock.port,
       mockPid: mock.pid,
@@ -63,7 +68,7 @@ try {
       say: (line) => console.error(line),
       program: { binary, env: {} },
     };
-    const target = (await startTargets([binary === 'relay' ? binary : name], bench)).targets[0];
+    const target = (await startTargets([name], bench)).targets[0];
     if (target === undefined) throw new Error(`${binary} does not start`);
     builds.push({ binary, target, micros: [], threads: new Map() });
   }
@@ -97,7 +102,7 @@ try {
     }
   }
   const first = builds[0]!.micros;
-  for (const { binary, micros, threads } of builds) {
+  for (const { binary, target, micros, threads } of builds) {
     const ratio = median(micros.map((one, at) => one / first[at]!));
     const parts = [...threads]
       .map(([thread, spent]) => [thread, median(spent)] as const)
@@ -105,7 +110,7 @@ try {
       .toSorted(([, a], [, b]) => b - a)
       .map(([thread, spent]) => `${thread} ${spent.toFixed(1)}`);
     console.log(
-      `${median(micros).toFixed(2).padStart(8)} µs a ${scenario.unit}  ×${ratio.toFixed(3)}  ${binary}  (${parts.join(', ')})`,
+      `${median(micros).toFixed(2).padStart(8)} µs a ${scenario.unit}  ×${ratio.toFixed(3)}  ${binary}${target.name === 'relay' ? '' : ` ${target.name}`}  (${parts.join(', ')})`,
     );
   }
 } finally {
