@@ -83,6 +83,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
   const shortened =
     short.prefetch === undefined ? toolResults({ limit: textLimit, ledger: short }) : undefined;
   const fitted = vendorFit();
+  let afterRefusal = refusalRetry();
   const tails = new RequestTails();
   const chatApp = {
     get memory() {
@@ -131,7 +132,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     },
     // In rounds that the client does not see, calls keep ids that differ.
     ({ registry }) => (registry.tools.length === 0 ? vendorCallIds : undefined),
-    () => refusalRetry,
+    () => afterRefusal,
     () => toolPairing,
     ({ ledgers: { short, restored } }) =>
       shortened ?? toolResults({ limit: textLimit, ledger: short, restored }),
@@ -180,6 +181,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       void tools.close();
       tools = made;
       config = next;
+      afterRefusal = refusalRetry();
     },
     openStores: () => ledgers.open(),
     async close() {

@@ -27,14 +27,18 @@ afterAll(async () => {
 
 const GOOD =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-/** A download that broke off. */
-const BROKEN = GOOD.slice(0, 48);
+let downloads = 0;
+/** A download that broke off, unlike all before. */
+const brokenImage = () => GOOD.slice(0, 44) + String(++downloads).padStart(4, 'A');
 
 /** A session in which a person has shown both, the broken one first, and goes on in words. */
 const SESSIONS: Readonly<
-  Record<FakeProtocol, (model: string, stream: boolean) => { path: string; body: JsonObject }>
+  Record<
+    FakeProtocol,
+    (model: string, stream: boolean, broken: string) => { path: string; body: JsonObject }
+  >
 > = {
-  'openai-chat': (model, stream) => ({
+  'openai-chat': (model, stream, broken) => ({
     path: '/v1/chat/completions',
     body: {
       model,
@@ -42,7 +46,7 @@ const SESSIONS: Readonly<
       messages: [
         {
           role: 'user',
-          content: [BROKEN, GOOD].map((data) => ({
+          content: [broken, GOOD].map((data) => ({
             type: 'image_url',
             image_url: { url: `data:image/png;base64,${data}` },
           })),
@@ -52,7 +56,7 @@ const SESSIONS: Readonly<
       ],
     },
   }),
-  'openai-responses': (model, stream) => ({
+  'openai-responses': (model, stream, broken) => ({
     path: '/v1/responses',
     body: {
       model,
@@ -60,7 +64,7 @@ const SESSIONS: Readonly<
       input: [
         {
           role: 'user',
-          content: [BROKEN, GOOD].map((data) => ({
+          content: [broken, GOOD].map((data) => ({
             type: 'input_image',
             image_url: `data:image/png;base64,${data}`,
           })),
@@ -70,7 +74,7 @@ const SESSIONS: Readonly<
       ],
     },
   }),
-  'anthropic-messages': (model, stream) => ({
+  'anthropic-messages': (model, stream, broken) => ({
     path: '/v1/messages',
     body: {
       model,
@@ -79,7 +83,7 @@ const SESSIONS: Readonly<
       messages: [
         {
           role: 'user',
-          content: [BROKEN, GOOD].map((data) => ({
+          content: [broken, GOOD].map((data) => ({
             type: 'image',
             source: { type: 'base64', media_type: 'image/png', data },
           })),
@@ -89,13 +93,13 @@ const SESSIONS: Readonly<
       ],
     },
   }),
-  'google-gemini': (model, stream) => ({
+  'google-gemini': (model, stream, broken) => ({
     path: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
     body: {
       contents: [
         {
           role: 'user',
-          parts: [BROKEN, GOOD].map((data) => ({ inlineData: { mimeType: 'image/png', data } })),
+          parts: [broken, GOOD].map((data) => ({ inlineData: { mimeType: 'image/png', data } })),
         },
         { role: 'model', parts: [{ text: 'Two images.' }] },
         { role: 'user', parts: [{ text: 'go on' }] },
@@ -137,25 +141,28 @@ for (const client of ALL_PROTOCOLS) {
   for (const vendor of ALL_PROTOCOLS) {
     describe(`${client} → ${vendor}`, () => {
       test.each([true, false])('the session goes on without it, streamed: %p', async (stream) => {
+        const broken = brokenImage();
         upstream.answerWith(({ body: asked }) =>
-          JSON.stringify(asked).includes(`${BROKEN}"`)
+          JSON.stringify(asked).includes(`${broken}"`)
             ? refuse(400, {}, WORDS[vendor])
             : say('On we go.'),
         );
-        const { path, body } = SESSIONS[client](VIA[vendor], stream);
-        const answer = await fetch(gateway.url + path, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(body),
-        });
-        expect(await answer.text()).toContain('On we go.');
-        expect(answer.status).toBe(200);
-        expect(answer.headers.get('x-hopgate-notes')).toContain('stripped_after_refusal');
-        const [, second] = upstream.modelRequests;
-        expect(upstream.modelRequests).toHaveLength(2);
-        const sent = JSON.stringify(second?.body);
-        expect(sent).toContain(GOOD);
-        expect(sent).toContain('[image not shown, the vendor refused it]');
+        const { path, body } = SESSIONS[client](VIA[vendor], stream, broken);
+        // The second time, the vendor is not asked with it again.
+        for (const asked of [2, 3]) {
+          const answer = await fetch(gateway.url + path, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          });
+          expect(await answer.text()).toContain('On we go.');
+          expect(answer.status).toBe(200);
+          expect(answer.headers.get('x-hopgate-notes')).toContain('stripped_after_refusal');
+          expect(upstream.modelRequests).toHaveLength(asked);
+          const sent = JSON.stringify(upstream.modelRequests.at(-1)?.body);
+          expect(sent).toContain(GOOD);
+          expect(sent).toContain('[image not shown, the vendor refused it]');
+        }
       });
     });
   }

@@ -414,7 +414,7 @@ describe('the message of a refusal', () => {
           return { conversation: decoded(body, 'anthropic-messages'), error: refused(message) };
         },
         run: ({ conversation, error }) =>
-          refusalRetry.request!(conversation, {
+          refusalRetry().request!(conversation, {
             target: target('anthropic-messages'),
             client: 'anthropic-messages',
             notes: new Notes(),

@@ -274,9 +274,12 @@ export function mayLeaveOut(error: GatewayError, conversation: () => Conversatio
   const refusal = historyRefusal(error);
   if (refusal?.kind !== 'media' && refusal?.kind !== 'too-long') return true;
   const asked = conversation();
-  const isSession = asked.tools.length > 0 || asked.turns.some(({ role }) => role === 'assistant');
-  return isSession && (refusal.kind === 'too-long' || hasRefusedMedia(asked, refusal));
+  return isSession(asked) && (refusal.kind === 'too-long' || hasRefusedMedia(asked, refusal));
 }
+
+/** Will what is asked now come again in later requests? */
+export const isSession = ({ tools, turns }: Conversation): boolean =>
+  tools.length > 0 || turns.some(({ role }) => role === 'assistant');
 
 /** The target with the facts that its refusals show, for the tries that act on them. */
 export function targetAfterRefusals(target: Target, errors: readonly GatewayError[] = []): Target {

@@ -2,38 +2,57 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
-import { historyRefusal } from '../../conversation/refusal/refusal.ts';
+import { historyRefusal, isSession } from '../../conversation/refusal/refusal.ts';
 import type { Conversation, FunctionTool } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { withShorterTexts } from './long-texts.ts';
-import { withoutMedia } from './media.ts';
+import { RefusedMedia, withoutKnownMedia, withoutMedia } from './media.ts';
 import { withoutPairs } from './pairs.ts';
-import { withoutThinking, withPlaceholders, withUncheckedSignatures } from './thinking.ts';
+import {
+  type NoteStripped,
+  withoutThinking,
+  withPlaceholders,
+  withUncheckedSignatures,
+} from './thinking.ts';
 
 /**
- * Works only on the tries that follow a refusal of the history (`context.refusals`). Place it before tool
- * pairing, which repairs calls that lose their result here. The client does not get the error, because
- * it would send the same history again in every request.
+ * Works on the tries that follow a refusal of the history (`context.refusals`), and on requests to targets that have
+ * refused media. Place it before tool pairing, which repairs calls that lose their result here. The client does not get
+ * the error, because it would send the same history again in every request.
  */
-export const refusalRetry: Feature = {
-  name: 'after-refusal',
-  mayApply: (_body, { refusals }) => refusals !== undefined,
-  request: (conversation, context) =>
-    (context.refusals ?? []).reduce(
-      (current, error) => withoutRefused(current, error, context),
-      conversation,
-    ),
-};
+export function refusalRetry(media = new RefusedMedia()): Feature {
+  return {
+    name: 'after-refusal',
+    mayApply: (_body, { refusals, target }) => refusals !== undefined || media.isKnown(target),
+    request(conversation, context) {
+      const { target, refusals = [] } = context;
+      const after = refusals.reduce(
+        (current, error) => withoutRefused(current, error, context, media),
+        conversation,
+      );
+      // Behind the refusals, which name places of what was asked.
+      return media.isKnown(target) && isSession(conversation)
+        ? withoutKnownMedia(after, (one) => media.has(target, one), strippedOf(context))
+        : after;
+    },
+  };
+}
+
+const strippedOf =
+  ({ notes }: FeatureContext): NoteStripped =>
+  (where, what) =>
+    notes.add('stripped_after_refusal', where, what);
 
 function withoutRefused(
   conversation: Conversation,
   error: GatewayError,
-  { target, notes }: FeatureContext,
+  context: FeatureContext,
+  media: RefusedMedia,
 ): Conversation {
+  const { target, notes } = context;
   const refusal = historyRefusal(error);
   const own = conversation.origin?.protocol === target.protocol;
-  const stripped = (where: string, what: string) =>
-    notes.add('stripped_after_refusal', where, what);
+  const stripped = strippedOf(context);
   switch (refusal?.kind) {
     case 'thinking':
       return withoutThinking(conversation, own ? refusal : {}, stripped);
@@ -60,7 +79,7 @@ function withoutRefused(
     case 'media':
       // A model without images: vision describes them, or vendor fit and the codec mention them.
       return refusal.facts === undefined
-        ? withoutMedia(conversation, refusal, own, stripped)
+        ? withoutMedia(conversation, refusal, own, stripped, (one) => media.add(target, one))
         : conversation;
     // `shape` and `setting` are handled by vendor fit, `fields` when the body is written.
     default:

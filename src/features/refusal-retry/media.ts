@@ -6,6 +6,7 @@ import type {
   MediaPlace,
   MediaRefusal,
 } from '../../conversation/refusal/refused-media.ts';
+import { type Target, targetName } from '../../conversation/target.ts';
 import type { Block, Conversation, MediaBlock } from '../../conversation/types.ts';
 import { imageHeader } from '../../lib/bytes/image-header.ts';
 import type { NoteStripped } from './thinking.ts';
@@ -18,22 +19,44 @@ interface Found extends MediaPlace {
  * Puts a mention in place of each block that the refusal means: the one that it names and those that can be seen to be
  * broken or over the limit, else all of the kind. An image with a wrong media type gets its own.
  * @param own the message's indices are those of this conversation
+ * @param onSure hears of those that would be refused in every request
  */
 export function withoutMedia(
   conversation: Conversation,
   refusal: MediaRefusal,
   own: boolean,
   stripped: NoteStripped,
+  onSure: (media: MediaBlock) => void,
 ): Conversation {
   const found = mediaIn(conversation, refusal);
-  const meant = meantBy(refusal, found, own);
-  if (meant.size === 0) return conversation;
+  const { media, isSure } = meantBy(refusal, found, own);
+  if (isSure) media.forEach(onSure);
+  if (media.size === 0) return conversation;
+  stripped('/messages', `${media.size} of ${found.length}: ${refusal.media.join(', ')}`);
+  return withMentions(conversation, (one) => media.has(one));
+}
+
+/** The same for media that the target has refused before: it is not asked with them again. */
+export function withoutKnownMedia(
+  conversation: Conversation,
+  isKnown: (media: MediaBlock) => boolean,
+  stripped: NoteStripped,
+): Conversation {
+  const left = withMentions(conversation, isKnown);
+  if (left !== conversation) stripped('/messages', 'refused before');
+  return left;
+}
+
+function withMentions(
+  conversation: Conversation,
+  isRefused: (media: MediaBlock) => boolean,
+): Conversation {
   const left = (block: Block): Block => {
     if (block.type === 'tool-result') {
       const content = mapUnchanged(block.content, left);
       return content === block.content ? block : editNode(block, { content });
     }
-    if (block.type !== 'media' || !meant.has(block)) return block;
+    if (block.type !== 'media' || !isRefused(block)) return block;
     const named = withItsType(block);
     if (named !== undefined) return named;
     const name = block.filename ?? block.title;
@@ -45,8 +68,44 @@ export function withoutMedia(
     };
   };
   const turns = mapUnchanged(conversation.turns, (turn) => mapBlocks(turn, left));
-  stripped('/messages', `${meant.size} of ${found.length}: ${refusal.media.join(', ')}`);
-  return withParts(conversation, { turns });
+  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+}
+
+/** So many are remembered; then all are forgotten. */
+const MAX_KNOWN = 10_000;
+
+/** Media in base64 that targets have refused, by a hash: for the requests that bring them again. */
+export class RefusedMedia {
+  readonly #targets = new Map<string, Set<bigint>>();
+  readonly #seed = crypto.getRandomValues(new BigUint64Array(1))[0]!;
+  #count = 0;
+
+  /** Has the target refused any? */
+  isKnown(target: Target): boolean {
+    return this.#targets.has(targetName(target));
+  }
+
+  has(target: Target, media: MediaBlock): boolean {
+    const hash = this.#hashOf(media);
+    return hash !== undefined && this.#targets.get(targetName(target))?.has(hash) === true;
+  }
+
+  add(target: Target, media: MediaBlock): void {
+    const hash = this.#hashOf(media);
+    if (hash === undefined) return;
+    if (++this.#count > MAX_KNOWN) {
+      this.#targets.clear();
+      this.#count = 1;
+    }
+    const name = targetName(target);
+    const hashes = this.#targets.get(name) ?? new Set();
+    this.#targets.set(name, hashes.add(hash));
+  }
+
+  #hashOf({ source }: MediaBlock): bigint | undefined {
+    if (source.type !== 'base64') return undefined;
+    return Bun.hash.wyhash(`${source.mediaType} ${source.data}`, this.#seed);
+  }
 }
 
 function mediaIn({ turns }: Conversation, { media }: MediaRefusal): readonly Found[] {
@@ -66,22 +125,32 @@ function mediaIn({ turns }: Conversation, { media }: MediaRefusal): readonly Fou
   return found;
 }
 
+/** `isSure`: they are refused for what they are, not for their number or place, and none is only under suspicion. */
 function meantBy(
   { at, limit, older }: MediaRefusal,
   found: readonly Found[],
   own: boolean,
-): ReadonlySet<MediaBlock> {
-  const set = (these: readonly Found[]) => new Set(these.map(({ media }) => media));
+): { readonly media: ReadonlySet<MediaBlock>; readonly isSure: boolean } {
+  const these = (list: readonly Found[], isSure: boolean) => ({
+    media: new Set(list.map(({ media }) => media)),
+    isSure,
+  });
   if (older === true) {
     const last = found.at(-1)?.message;
-    return set(found.filter(({ message }) => message !== last));
+    return these(
+      found.filter(({ message }) => message !== last),
+      false,
+    );
   }
-  if (limit?.of === 'count') return set(found.slice(0, Math.max(0, found.length - limit.most)));
+  if (limit?.of === 'count') {
+    return these(found.slice(0, Math.max(0, found.length - limit.most)), false);
+  }
   const named = own && at !== undefined ? found.filter((one) => isAt(one, at)) : [];
   const others = found.filter(({ media }) =>
     limit === undefined ? isBroken(media) : isOver(media, limit),
   );
-  return set(named.length + others.length > 0 ? [...named, ...others] : found);
+  const meant = [...named, ...others];
+  return meant.length > 0 ? these(meant, true) : these(found, found.length === 1);
 }
 
 const isAt = (one: Found, at: MediaPlace): boolean =>

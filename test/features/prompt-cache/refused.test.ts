@@ -141,7 +141,7 @@ test.each(ROWS.filter(([, , setting]) => setting === MARKS).map(([, message]) =>
       'anthropic-messages',
       [refused(message), answer, answer],
       [
-        refusalRetry,
+        refusalRetry(),
         vendorFit(),
         new PromptCache({ owner: '', sessionId: '' }, new RequestTails()),
       ],
@@ -163,7 +163,7 @@ test('a client’s own marks go, too, with a note', async () => {
   const { ask, sent } = scriptedGateway(
     'anthropic-messages',
     [refused('system.0.cache_control: Extra inputs are not permitted'), answer],
-    [refusalRetry],
+    [refusalRetry()],
   );
   const mark = { cache_control: { type: 'ephemeral' } };
   const { headers } = await ask('anthropic-messages', {
@@ -187,7 +187,7 @@ test('a refused key: the request without it, and none the next time', async () =
       done,
       done,
     ],
-    [refusalRetry, vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
+    [refusalRetry(), vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
     'profiles: { own: { breakpointsAt: up.test } }',
     { profile: 'own' },
   );
@@ -212,7 +212,7 @@ test('refused breakpoints: neither they nor a key, the instructions in their usu
       },
       done,
     ],
-    [refusalRetry, vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
+    [refusalRetry(), vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
     'profiles: { own: { breakpointsAt: up.test } }',
     { profile: 'own' },
   );

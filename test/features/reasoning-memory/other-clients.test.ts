@@ -26,7 +26,7 @@ const via = (vendor: Vendor, script: Scripted[], ledger = memoryRoom(ANSWERS)) =
   scriptedGateway(
     vendor.protocol,
     script,
-    [reasoningMemory({ ledger, owner: '' }), refusalRetry, toolPairing, vendorFit()],
+    [reasoningMemory({ ledger, owner: '' }), refusalRetry(), toolPairing, vendorFit()],
     '',
     vendor,
   );

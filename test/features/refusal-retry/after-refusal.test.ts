@@ -7,7 +7,7 @@ import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
-const FEATURES = [refusalRetry, toolPairing];
+const FEATURES = [refusalRetry(), toolPairing];
 
 /** Base64 of random-looking bytes, as genuine signatures are; shorter or plainer ones are never sent. */
 const SEAL = (n: number) =>

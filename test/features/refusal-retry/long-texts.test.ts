@@ -43,7 +43,7 @@ interface Item {
 }
 
 async function sentAfter(refusal: Scripted, input: readonly object[]) {
-  const gateway = scriptedGateway('openai-responses', [refusal, fine], [refusalRetry]);
+  const gateway = scriptedGateway('openai-responses', [refusal, fine], [refusalRetry()]);
   const { status } = await gateway.ask('openai-responses', { model: 'm', input });
   const notes = gateway.summaries[0]?.notes.map(({ name }) => name);
   return { status, notes, items: (gateway.sent[1] as { input: Item[] } | undefined)?.input ?? [] };

@@ -12,7 +12,7 @@ import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
-const FEATURES = [refusalRetry, toolPairing, vendorFit()];
+const features = () => [refusalRetry(), toolPairing, vendorFit()];
 
 const IMAGE = ['image'];
 const FILE = ['document'];
@@ -240,7 +240,9 @@ const JPEG = Buffer.from([
 ]).toString('base64');
 const TIFF = Buffer.from('II*\0 a picture of another kind').toString('base64');
 const LOCKED = Buffer.from('%PDF-1.7\n… trailer << /Encrypt 5 0 R >>').toString('base64');
-const PDF = Buffer.from('%PDF-1.7\n1 0 obj << /Type /Page >> trailer << >>').toString('base64');
+const pdfOf = (title: string) =>
+  Buffer.from(`%PDF-1.7\n% ${title}\n1 0 obj << /Type /Page >> trailer << >>`).toString('base64');
+const PDF = pdfOf('first');
 
 const image = (data: string, mediaType = 'image/png') => ({
   type: 'image',
@@ -336,7 +338,7 @@ describe('what is left out of the next try', () => {
   ])[] = [
     [
       'the image that the vendor names',
-      [image(GOOD), image(GOOD), image(GOOD)],
+      [image(GOOD), image(png(640, 481)), image(png(640, 482))],
       refuse('messages.4.content.0.tool_result.content.0.image.source.base64.data: bad'),
       ['image/png', MENTION, 'image/png'],
     ],
@@ -405,7 +407,7 @@ describe('what is left out of the next try', () => {
   ];
 
   test.each(CASES)('%s', async (_, media, refusal, then) => {
-    const gateway = scriptedGateway('anthropic-messages', [refusal, fine], FEATURES);
+    const gateway = scriptedGateway('anthropic-messages', [refusal, fine], features());
     const { status } = await gateway.ask('anthropic-messages', session(...media));
     expect(status).toBe(200);
     expect(gateway.sent).toHaveLength(2);
@@ -417,13 +419,80 @@ describe('what is left out of the next try', () => {
   test('files that a vendor names one after the other are left out one after the other', async () => {
     const refused = (n: number) =>
       refuse(`messages.${n}.content.0.tool_result.content.0.pdf.source: This file is damaged.`);
-    const gateway = scriptedGateway('anthropic-messages', [refused(2), refused(6), fine], FEATURES);
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refused(2), refused(6), fine],
+      features(),
+    );
     const { status } = await gateway.ask(
       'anthropic-messages',
-      session(file(PDF), file(PDF), file(PDF)),
+      session(file(PDF), file(pdfOf('second')), file(pdfOf('third'))),
     );
     expect(status).toBe(200);
     expect(shown(gateway.sent[2])).toEqual([NO_FILE, 'application/pdf', NO_FILE]);
+  });
+
+  describe('media that a target has refused are not sent to it again', () => {
+    const refusal = refuse('Could not process image');
+    const asked = (gateway: ReturnType<typeof scriptedGateway>, ...media: Json[]) =>
+      gateway.ask('anthropic-messages', session(...media));
+
+    test('a later turn is asked once, and its new image is seen', async () => {
+      const gateway = scriptedGateway('anthropic-messages', [refusal, fine, fine], features());
+      await asked(gateway, image(CUT), image(GOOD));
+      const { status } = await asked(gateway, image(CUT), image(GOOD), image(JPEG, 'image/jpeg'));
+      expect(status).toBe(200);
+      expect(gateway.sent).toHaveLength(3);
+      expect(shown(gateway.sent[2])).toEqual([MENTION, 'image/png', 'image/jpeg']);
+      const names = gateway.summaries[1]?.notes.map(({ name }) => name);
+      expect(names).toContain('stripped_after_refusal');
+    });
+
+    test('an image of the wrong type says its own at once', async () => {
+      const gateway = scriptedGateway('anthropic-messages', [refusal, fine, fine], features());
+      await asked(gateway, image(JPEG));
+      await asked(gateway, image(JPEG), image(GOOD));
+      expect(gateway.sent).toHaveLength(3);
+      expect(shown(gateway.sent[2])).toEqual(['image/jpeg', 'image/png']);
+    });
+
+    test.each([
+      ['one of several, where nothing tells which', refusal, [image(GOOD), image(GOOD)]],
+      [
+        'one of too many',
+        refuse('At most 1 image(s) may be provided in one prompt.'),
+        [image(GOOD), image(CUT)],
+      ],
+      [
+        'one of a too large request',
+        refuse('Request exceeds the maximum size', 413),
+        [image(GOOD), image(CUT)],
+      ],
+    ])('only a suspicion is not remembered: %s', async (_, first, media) => {
+      const gateway = scriptedGateway('anthropic-messages', [first, fine, fine], features());
+      await asked(gateway, ...media);
+      await asked(gateway, image(GOOD));
+      expect(gateway.sent).toHaveLength(3);
+      expect(shown(gateway.sent[2])).toEqual(['image/png']);
+    });
+
+    test('a question that comes alone is asked as it is', async () => {
+      const gateway = scriptedGateway('anthropic-messages', [refusal, fine, refusal], features());
+      await asked(gateway, image(CUT));
+      const content = [image(CUT)];
+      const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content }] };
+      const { status } = await gateway.ask('anthropic-messages', body);
+      expect(status).toBe(400);
+      expect(gateway.sent[2]).toEqual(body as never);
+    });
+
+    test('another model gets the whole', async () => {
+      const gateway = scriptedGateway('anthropic-messages', [refusal, fine, fine], features());
+      await asked(gateway, image(CUT));
+      await gateway.ask('anthropic-messages', { ...session(image(CUT)), model: 'other' });
+      expect(gateway.sent).toHaveLength(3);
+      expect(shown(gateway.sent[2])).toEqual(['image/png']);
+    });
   });
 
   test('a refusal in the same words again is the client’s answer: nothing is asked for ever', async () => {
@@ -431,7 +500,7 @@ describe('what is left out of the next try', () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
       [refusal, refusal, refusal, refusal, refusal, refusal],
-      FEATURES,
+      features(),
     );
     const { status, text } = await gateway.ask('anthropic-messages', session(image(GOOD)));
     expect(status).toBe(400);
@@ -443,7 +512,7 @@ describe('what is left out of the next try', () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
       [refuse('Could not process image'), fine],
-      FEATURES,
+      features(),
     );
     const content = [image(CUT), { type: 'text', text: 'what is this?' }];
     const body = { model: 'm', max_tokens: 9, tools: TOOLS, messages: [{ role: 'user', content }] };
@@ -457,7 +526,7 @@ describe('what is left out of the next try', () => {
     ['an image', 'Could not process image'],
     ['a model without images', 'image input is not supported by this server'],
   ])('a question that comes alone gets the vendor’s error: %s', async (_, words) => {
-    const gateway = scriptedGateway('anthropic-messages', [refuse(words), fine], FEATURES);
+    const gateway = scriptedGateway('anthropic-messages', [refuse(words), fine], features());
     const content = [image(CUT), { type: 'text', text: 'what is this?' }];
     const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content }] };
     const { status, text } = await gateway.ask('anthropic-messages', body);
@@ -470,7 +539,7 @@ describe('what is left out of the next try', () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
       [refuse('Request exceeds the maximum size', 413), fine],
-      FEATURES,
+      features(),
       'routes: [{ to: [up/m, up/wide] }]',
     );
     const { status } = await gateway.ask('anthropic-messages', session(image(GOOD), image(GOOD)));
@@ -484,7 +553,7 @@ describe('what is left out of the next try', () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
       [refuse('Could not process image'), fine],
-      FEATURES,
+      features(),
     );
     const { status } = await gateway.ask('anthropic-messages', session(file(PDF)));
     expect(status).toBe(400);
@@ -495,7 +564,7 @@ describe('what is left out of the next try', () => {
     const gateway = scriptedGateway(
       'openai-chat',
       [refuse('messages[1].content[0]: Failed to load image or audio file'), chat],
-      FEATURES,
+      features(),
     );
     const { status } = await gateway.ask('anthropic-messages', session(image(GOOD), image(CUT)));
     expect(status).toBe(200);
@@ -514,7 +583,7 @@ describe('a model that takes no images', () => {
         status: 400,
         json: { error: { message: 'unknown variant `image_url`, expected `text`' } },
       };
-      const gateway = scriptedGateway('openai-chat', [refusal, chat, chat], FEATURES);
+      const gateway = scriptedGateway('openai-chat', [refusal, chat, chat], features());
       const body =
         client === 'anthropic-messages'
           ? session(image(GOOD))

@@ -691,7 +691,7 @@ const asked: Readonly<Record<ProtocolName, JsonObject>> = {
   },
 };
 const CLIENTS = Object.keys(asked) as ProtocolName[];
-const FEATURES = [refusalRetry, vendorFit()];
+const FEATURES = [refusalRetry(), vendorFit()];
 
 describe('a strict vendor', () => {
   test.each(CLIENTS)(

@@ -12,7 +12,7 @@ import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
 import type { Strictness } from '../../support/fake-upstream/check-schema.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
-const FEATURES = [refusalRetry, toolPairing, vendorFit()];
+const FEATURES = [refusalRetry(), toolPairing, vendorFit()];
 
 const fine: Readonly<Record<ProtocolName, Scripted>> = {
   'anthropic-messages': {
