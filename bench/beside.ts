@@ -58,7 +58,9 @@ try {
   const generator = startGenerator(`${dir}/generator.log`);
   const builds: Build[] = [];
   const asked = positionals.flatMap((binary) =>
-    binary === 'relay' ? [[binary, 'relay'] as const] : names.map((name) => [binary, name] as const),
+    binary === 'relay'
+      ? [[binary, 'relay'] as const]
+      : names.map((name) => [binary, name] as const),
   );
   for (const [binary, name] of asked) {
     const bench: Bench = {

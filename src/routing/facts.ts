@@ -176,21 +176,32 @@ function estimateTokens(
   protocol: ProtocolName,
   model: string,
 ): number {
-  let text = bytes;
-  let media = 0;
-  if (bytes >= SMALL_BODY || (request.bytes !== undefined && containsAny(request.bytes, MEDIA))) {
-    const visit = (block: Block) => {
-      if (block.type === 'tool-result') block.content.forEach(visit);
-      if (block.type !== 'media') return;
-      media += estimateMedia(block, protocol, model);
-      if (block.source.type === 'base64') text -= block.source.data.length;
-      else if (block.source.type === 'text') text -= block.source.text.length;
-    };
-    for (const turn of request.conversation.turns) turn.blocks.forEach(visit);
-  }
+  const hasMedia =
+    bytes >= SMALL_BODY || (request.bytes !== undefined && containsAny(request.bytes, MEDIA));
+  const [text, media] = hasMedia ? withoutMedia(bytes, request, protocol, model) : [bytes, 0];
   const letters = request.bytes === undefined ? 0 : shareOfTwoByteLetters(request.bytes);
   const perByte = (1 - letters) / BYTES_PER_TOKEN + letters / BYTES_PER_TOKEN_OF_LETTERS;
   return Math.ceil(Math.max(0, text) * perByte) + media;
+}
+
+/** Bytes of a body beside its media, and the tokens of these. */
+function withoutMedia(
+  bytes: number,
+  request: DecodedRequest,
+  protocol: ProtocolName,
+  model: string,
+): readonly [text: number, media: number] {
+  let text = bytes;
+  let media = 0;
+  const visit = (block: Block) => {
+    if (block.type === 'tool-result') block.content.forEach(visit);
+    if (block.type !== 'media') return;
+    media += estimateMedia(block, protocol, model);
+    if (block.source.type === 'base64') text -= block.source.data.length;
+    else if (block.source.type === 'text') text -= block.source.text.length;
+  };
+  for (const turn of request.conversation.turns) turn.blocks.forEach(visit);
+  return [text, media];
 }
 
 /**
@@ -198,16 +209,20 @@ function estimateTokens(
  * and end. Such text has 2.8 letters a token (o200k, Russian).
  */
 function shareOfTwoByteLetters(bytes: Uint8Array): number {
-  const whole = bytes.length <= 2 * SAMPLED;
-  let leads = 0;
-  const count = (part: Uint8Array) => {
-    for (let at = 0; at < part.length; at++) if (part[at]! >= 0xcd && part[at]! <= 0xdf) leads++;
-  };
-  count(whole ? bytes : bytes.subarray(0, SAMPLED));
-  if (!whole) count(bytes.subarray(-SAMPLED));
+  const most = 2 * SAMPLED;
+  const leads =
+    bytes.length <= most
+      ? leadsOf(bytes)
+      : leadsOf(bytes.subarray(0, SAMPLED)) + leadsOf(bytes.subarray(-SAMPLED));
   // A smaller share comes from accents and signs in other scripts.
-  const share = (2 * leads) / Math.max(1, Math.min(bytes.length, 2 * SAMPLED));
+  const share = (2 * leads) / Math.max(1, Math.min(bytes.length, most));
   return share < 0.05 ? 0 : Math.min(1, share);
+}
+
+function leadsOf(part: Uint8Array): number {
+  let leads = 0;
+  for (let at = 0; at < part.length; at++) if (part[at]! >= 0xcd && part[at]! <= 0xdf) leads++;
+  return leads;
 }
 
 function isThinking({ reasoning }: Settings): boolean {

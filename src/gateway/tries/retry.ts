@@ -79,7 +79,8 @@ export async function retry<A extends Succeeded>(
       tries++;
       const { model } = routed.target;
       const lease = upstream.keys.lease(model, hop.session);
-      const wait = hop.mayHedge ? upstream.hedging?.waitFor(model) : undefined;
+      const { hedging } = upstream;
+      const wait = hedging !== undefined && hop.mayHedge ? hedging.waitFor(model) : undefined;
       let answeredBy: RoutedTarget = routed;
       let answer: A | FailedOutcome;
       let sign: Sign;

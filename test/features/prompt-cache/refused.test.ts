@@ -187,7 +187,11 @@ test('a refused key: the request without it, and none the next time', async () =
       done,
       done,
     ],
-    [refusalRetry(), vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
+    [
+      refusalRetry(),
+      vendorFit(),
+      new PromptCache({ owner: '', sessionId: '' }, new RequestTails()),
+    ],
     'profiles: { own: { breakpointsAt: up.test } }',
     { profile: 'own' },
   );
@@ -212,7 +216,11 @@ test('refused breakpoints: neither they nor a key, the instructions in their usu
       },
       done,
     ],
-    [refusalRetry(), vendorFit(), new PromptCache({ owner: '', sessionId: '' }, new RequestTails())],
+    [
+      refusalRetry(),
+      vendorFit(),
+      new PromptCache({ owner: '', sessionId: '' }, new RequestTails()),
+    ],
     'profiles: { own: { breakpointsAt: up.test } }',
     { profile: 'own' },
   );
