@@ -133,6 +133,8 @@ export interface FinishDetails extends Wire {
 export interface FinishEvent {
   readonly type: 'finish';
   readonly reason: FinishReason;
+  /** The vendor's own word says otherwise of calls, and clients go by it: some end their work, others ask for ever. */
+  readonly odd?: true;
   readonly stopSequence?: string;
   readonly details?: FinishDetails;
 }
@@ -196,6 +198,8 @@ export interface Reply {
   readonly created?: number;
   readonly blocks: readonly Block[];
   readonly finish: FinishReason;
+  /** As {@link FinishEvent.odd}. */
+  readonly oddFinish?: true | undefined;
   readonly stopSequence?: string;
   readonly details?: FinishDetails;
   readonly usage?: Usage;

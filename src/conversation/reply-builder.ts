@@ -153,6 +153,7 @@ export function* replyEvents(reply: Reply): Generator<StreamEvent> {
   yield {
     type: 'finish',
     reason: reply.finish,
+    ...(reply.oddFinish && { odd: true }),
     stopSequence: reply.stopSequence,
     details: reply.details,
   };

@@ -483,6 +483,11 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
       this.#repeats = true;
       return { type: 'delta', index: this.#next - 1, text: event.text };
     }
+    if (event.type === 'finish' && event.odd) {
+      this.#rules.notes.add('tool_call_rewritten', undefined, 'finish_reason');
+      const { odd: _, ...finish } = event;
+      return finish;
+    }
     if (!('index' in event) || event.index === this.#next - 1) return event;
     return { ...event, index: this.#next - 1 };
   }

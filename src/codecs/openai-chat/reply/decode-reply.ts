@@ -18,7 +18,7 @@ import {
 import { callSeal, decodeReasoning } from '../reasoning.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf } from '../wire.ts';
 import { inBandError } from './errors.ts';
-import { decodeFinish, finishFailure } from './finish-reason.ts';
+import { decodeFinish, finishFailure, isOddFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
 const REPLY_KEYS = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
@@ -37,19 +37,22 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     throw brokenAnswer('The upstream answered with something that is not a chat completion.');
   }
   const choice = object(choices.find((c) => (number(object(c)?.index) ?? 0) === 0)) ?? {};
-  const failure = finishFailure(text(choice.finish_reason) ?? '');
+  const reason = text(choice.finish_reason) ?? '';
+  const failure = finishFailure(reason);
   if (failure !== undefined) throw failure;
   const message = object(choice.message) ?? {};
   const blocks = decodeMessage(message, reply, context);
+  const calls = blocks.some((block) => block.type === 'tool-call');
   const logprobs = list(object(choice.logprobs)?.content);
   return {
     id: text(reply.id) ?? '',
     model: text(reply.model) ?? '',
     blocks,
-    finish: decodeFinish(text(choice.finish_reason) ?? '', {
-      calls: blocks.some((block) => block.type === 'tool-call'),
+    finish: decodeFinish(reason, {
+      calls,
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
+    oddFinish: isOddFinish(reason, calls, context) || undefined,
     created: number(reply.created) || undefined,
     usage: withServiceTier(
       decodeUsage(reply.usage) ?? decodeUsage(choice.usage),

@@ -7,7 +7,7 @@ import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { list, object, text } from '../wire.ts';
 import { inBandError, isSaid } from './errors.ts';
-import { decodeFinish, finishFailure } from './finish-reason.ts';
+import { decodeFinish, finishFailure, saysCalls } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
 /** Which kinds of content a message or a delta holds. */
@@ -74,11 +74,12 @@ export function digestReply(body: Json): Digest {
   const found = contentKinds(object(choice.message) ?? {});
   const reason = text(choice.finish_reason) ?? '';
   const failure = finishFailure(reason);
+  const isPlain = failure === undefined && !saysCalls(reason);
   return {
     complete: failure === undefined,
     semantic: found.visible || found.refusal || found.calls,
     answered: found.answered,
-    texts: failure === undefined ? plainTexts(reply, choices) : undefined,
+    texts: isPlain ? plainTexts(reply, choices) : undefined,
     finish: decodeFinish(reason, found),
     usage: withServiceTier(
       decodeUsage(reply.usage) ?? decodeUsage(choice.usage),

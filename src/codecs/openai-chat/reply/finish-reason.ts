@@ -3,6 +3,7 @@
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { FinishReason } from '../../../conversation/events.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
+import type { UpstreamContext } from '../../codec.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -51,18 +52,36 @@ function plain(reason: string): string {
   return end < 0 ? reason : reason.slice(0, end);
 }
 
+const meaningOf = (reason: string): FinishReason => {
+  const word = plain(reason);
+  return memberOf(REASONS, word) ?? memberOf(REASONS, word.toLowerCase()) ?? 'stop';
+};
+
 /**
  * The meaning of a finish reason; '' and unknown reasons mean `stop`. With calls, `stop` means `tool-calls`,
  * because several vendors send it so. Without calls, `tool_calls` means `stop`.
  */
 export function decodeFinish(reason: string, answer: { calls: boolean; refusal: boolean }) {
-  const word = plain(reason);
-  const meaning = memberOf(REASONS, word) ?? memberOf(REASONS, word.toLowerCase()) ?? 'stop';
+  const meaning = meaningOf(reason);
   if (meaning === 'stop' || meaning === 'tool-calls') {
     if (answer.calls) return 'tool-calls';
     return answer.refusal ? 'refusal' : 'stop';
   }
   return meaning;
+}
+
+export const saysCalls = (reason: string): boolean => meaningOf(reason) === 'tool-calls';
+
+/** Does the word say of calls what is not so? A call that was asked for may end in `stop`, as at OpenAI. */
+export function isOddFinish(
+  reason: string,
+  calls: boolean,
+  { sent }: Pick<UpstreamContext, 'sent'>,
+): boolean {
+  if (!calls) return saysCalls(reason);
+  if (meaningOf(reason) !== 'stop') return false;
+  const choice = sent.settings.toolChoice?.type;
+  return choice !== 'tool' && choice !== 'required';
 }
 
 /** The wire's finish reason. A refusal with text is a `stop`, as at OpenAI. */

@@ -10,7 +10,7 @@ import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeAnnotations, decodeImages, decodeSources, thinkingText } from '../parts.ts';
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
 import { inBandError, isSaid } from '../reply/errors.ts';
-import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
+import { decodeFinish, finishFailure, isOddFinish } from '../reply/finish-reason.ts';
 import { servedUsage } from '../reply/usage.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
 import { BlockQueue, type QueuedCall } from './block-queue.ts';
@@ -57,6 +57,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #started = false;
   #over = false;
   #finish: string | undefined;
+  #hasOddFinish = false;
   #refused = false;
 
   constructor(context: UpstreamContext) {
@@ -122,10 +123,15 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       out.push({ type: 'error', error: failure, unsaid: true });
       return out;
     }
-    const calls = this.#lastCall !== undefined || this.#legacy !== undefined;
+    const calls = this.#hasCalls;
     const reason = decodeFinish(this.#finish ?? '', { calls, refusal: this.#refused });
-    out.push({ type: 'finish', reason }, { type: 'end' });
+    const odd = this.#hasOddFinish || undefined;
+    out.push({ type: 'finish', reason, ...(odd && { odd }) }, { type: 'end' });
     return out;
+  }
+
+  get #hasCalls(): boolean {
+    return this.#lastCall !== undefined || this.#legacy !== undefined;
   }
 
   #closeBlocks(out: StreamEvent[]): void {
@@ -188,6 +194,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (typeof reason === 'string' && reason !== '') {
       this.#finish ??= reason;
       this.#closeBlocks(out);
+      this.#hasOddFinish = isOddFinish(this.#finish, this.#hasCalls, this.#context);
     }
     // Moonshot puts usage into the finished choice.
     if (choice.usage) this.#usage(choice.usage, chunk, out);
@@ -369,7 +376,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   get holds(): boolean {
-    return this.#blocks.holds || this.#nameless.size > 0;
+    const hasOddFinish = this.#hasOddFinish && !this.#over;
+    return this.#blocks.holds || this.#nameless.size > 0 || hasOddFinish;
   }
 
   get fast(): FastDecoder {
