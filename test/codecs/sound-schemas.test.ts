@@ -111,7 +111,7 @@ describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])('from %s', (clie
     const gateway = scriptedGateway(
       target,
       [...(same ? [refusal] : []), { json: {} }, { json: {} }],
-      [refusalRetry, vendorFit()],
+      [refusalRetry(), vendorFit()],
     );
     await gateway.ask(client, { model: 'm', ...CLIENTS[client] });
     const sent = JSON.stringify(gateway.sent[same ? 1 : 0]);

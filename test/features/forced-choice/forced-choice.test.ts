@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
-const features = () => [refusalRetry, vendorFit(), new ForcedChoice()];
+const features = () => [refusalRetry(), vendorFit(), new ForcedChoice()];
 const opus = (script: Scripted[]) =>
   scriptedGateway('anthropic-messages', script, features(), '', { profile: 'anthropic' });
 

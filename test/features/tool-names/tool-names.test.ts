@@ -8,7 +8,7 @@ import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
-const FEATURES = [clientToolNames, refusalRetry, vendorFit(), vendorToolNames];
+const FEATURES = [clientToolNames, refusalRetry(), vendorFit(), vendorToolNames];
 const LONG = `mcp__plugin_jenkins-mcp-plugin_jenkins__jenkins_get_build_console_of_the_last_run`;
 const OTHER = LONG.replace('last', 'best');
 const ODD = '3d.render/图';
