@@ -46,6 +46,8 @@ export function sessionsOf(
 
 /** Exchanges at the beginning of a session, of which one begins its conversation. */
 const MAX_BEGINNING = 5;
+/** A prompt of less than this share of the largest one is a small job. The conversation itself grows. */
+const SMALL_SHARE = 1 / 4;
 
 /**
  * The first exchange of the main conversation, in the list and on the page of a session: agents ask for a title, or
@@ -57,7 +59,7 @@ function beginningOf<Row extends SampleRow>(rows: readonly Row[]): Row {
   const isCounted = begin.some(({ input_tokens }) => input_tokens !== null);
   const size = ({ input_tokens, bytes }: SampleRow) => (isCounted ? (input_tokens ?? 0) : bytes);
   const largest = Math.max(...begin.map(size));
-  return begin.find((row) => size(row) * 2 >= largest)!;
+  return begin.find((row) => size(row) >= largest * SMALL_SHARE)!;
 }
 
 /** @param rows newest first */
