@@ -50,11 +50,21 @@ interface BetaRules {
 const known = new WeakMap<Profile, BetaRules>();
 
 function rulesOf(profile: Profile): BetaRules | undefined {
-  const { betas, betaFields = [], refusedBetas = [], dropParams } = profile;
+  const { betas, refusedBetas, dropParams } = profile;
   const dropped = dropParams?.includes(SAFEGUARDS.field) === true;
-  if (betas === undefined && refusedBetas.length === 0 && !dropped) return undefined;
+  if (betas === undefined && refusedBetas === undefined && !dropped) return undefined;
   let rules = known.get(profile);
-  if (rules !== undefined) return rules;
+  if (rules === undefined) {
+    rules = makeRules(profile, dropped);
+    known.set(profile, rules);
+  }
+  return rules;
+}
+
+function makeRules(
+  { betas, betaFields = [], refusedBetas = [] }: Profile,
+  dropped: boolean,
+): BetaRules {
   const tests = (betas ?? ['*']).map(globTest);
   const refused = refusedBetas.map(globTest);
   const takes = (flag: string) =>
@@ -68,9 +78,7 @@ function rulesOf(profile: Profile): BetaRules | undefined {
   const fields = BETA_FIELDS.filter(
     ([path, flags]) => !betaFields.includes(path) && !flags.some(isTaken),
   ).map(([path]) => path.split('.'));
-  rules = { takes, fields, names: [...new Set(fields.map((path) => `"${path.at(-1)}"`))] };
-  known.set(profile, rules);
-  return rules;
+  return { takes, fields, names: [...new Set(fields.map((path) => `"${path.at(-1)}"`))] };
 }
 
 const BETA = 'anthropic-beta';

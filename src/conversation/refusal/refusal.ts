@@ -282,8 +282,9 @@ export const isSession = ({ tools, turns }: Conversation): boolean =>
   tools.length > 0 || turns.some(({ role }) => role === 'assistant');
 
 /** The target with the facts that its refusals show, for the tries that act on them. */
-export function targetAfterRefusals(target: Target, errors: readonly GatewayError[] = []): Target {
+export function targetAfterRefusals(target: Target, errors?: readonly GatewayError[]): Target {
   let after = target;
+  if (errors === undefined) return after;
   for (const error of errors) {
     const lesson = lessonOf(historyRefusal(error));
     if (lesson !== undefined) after = taught(after, lesson);

@@ -63,7 +63,8 @@ export function quotasIn(headers: ReadonlyHeaders, now: number): readonly Vendor
 }
 
 function amountOf(text: string | null): number | undefined {
-  const value = text?.trim() ?? '';
+  if (text === null) return undefined;
+  const value = text.trim();
   return AMOUNT.test(value) ? Number(value) : undefined;
 }
 

@@ -78,11 +78,12 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
  */
 export function encodeFinalUsage(
   usage: Usage | undefined,
-  { promptTokens, notes }: Pick<ClientContext, 'promptTokens' | 'notes'>,
+  context: Pick<ClientContext, 'promptTokens' | 'notes'>,
 ): JsonObject {
   const told = encodeUsage(usage);
-  const isTold = usage !== undefined && usage.unknown !== 'input';
-  if (isTold || promptTokens === undefined) return told;
+  if (usage !== undefined && usage.unknown !== 'input') return told;
+  const { promptTokens, notes } = context;
+  if (promptTokens === undefined) return told;
   notes.add('tokens_estimated', 'usage.input_tokens', 'the vendor does not tell them');
   return { ...told, input_tokens: promptTokens };
 }

@@ -25,14 +25,12 @@ export function decodeUsage(value: unknown): Usage | undefined {
   const completion = tokenCount(usage.completion_tokens);
   if (prompt === undefined && completion === undefined) return undefined;
   const promptDetails = object(usage.prompt_tokens_details) ?? {};
-  const reads = [
-    promptDetails.cached_tokens,
-    usage.prompt_cache_hit_tokens,
-    usage.cached_tokens,
-    usage.num_cached_tokens,
-    usage.cache_read_input_tokens,
-  ].flatMap((one) => tokenCount(one) ?? []);
-  const cacheRead = reads.find((count) => count > 0) ?? reads[0];
+  const told =
+    tokenCount(promptDetails.cached_tokens) ??
+    tokenCount(usage.prompt_cache_hit_tokens) ??
+    tokenCount(usage.cached_tokens) ??
+    tokenCount(usage.num_cached_tokens);
+  const cacheRead = told || (tokenCount(usage.cache_read_input_tokens) ?? told);
   const stated =
     tokenCount(promptDetails.cache_write_tokens) ??
     tokenCount(promptDetails.cache_creation_input_tokens) ??
