@@ -121,7 +121,7 @@ function settingsOf(turn: Turn): readonly string[] {
   return isObject(value) ? Object.keys(value).filter((key) => !/^(role|content)$/.test(key)) : [];
 }
 
-/** What a tool of another vendor found, as text: the next vendor never saw its call. '' for none. */
+/** The texts of a result of another vendor's tool, whose call the next vendor never saw; '' for none. */
 export const resultWords = ({ content }: ToolResultBlock): string =>
   content
     .map((block) => (block.type === 'text' || block.type === 'opaque' ? (block.text ?? '') : ''))

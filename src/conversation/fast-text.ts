@@ -75,6 +75,13 @@ export interface FastInterceptor {
   ignoresTexts?(texts: readonly string[]): boolean;
 }
 
+/** For an interceptor that never acts on text. */
+export const IGNORES_TEXT: FastInterceptor = {
+  passesText: () => true,
+  watchedCharacters: () => '',
+  ignoresTexts: () => true,
+};
+
 /** A run, and the text of each of its frames. */
 export interface PlainRun extends TextRun {
   readonly pieces: readonly string[];

@@ -153,7 +153,7 @@ class StreamOpening {
 /** Members of which an answer has one, however it wraps it. */
 const CONTENT = ['data', 'results', 'text', 'choices', 'output', 'segments'];
 
-/** What was asked for is in the list `data`: an empty one, such as that of images that a filter took out, is no answer. */
+/** Endpoints whose answer is the list `data`: an empty one, as where a filter took all images out, is no answer. */
 const LISTS = /^(?:embeddings|images-)/;
 
 /**

@@ -47,47 +47,31 @@ const NO_INSTRUCTIONS = 'Developer instruction is not enabled for models/gemma-3
 for (const client of ALL_PROTOCOLS) {
   for (const vendor of ALL_PROTOCOLS) {
     describe(`${client} → ${vendor}`, () => {
-      test('a vendor that only streams answers a client that wants the whole', async () => {
+      /** A call and its result, asked in the form that the vendor refuses with these words. */
+      const talkAbout = async (stream: boolean, words: string) => {
         upstream.answerWith(({ body }) => {
-          if (body.stream !== true) return refusal(vendor, ONLY_STREAMS);
+          if ((body.stream === true) === stream) return refusal(vendor, words);
           return JSON.stringify(body).includes('sunny')
             ? say('It is sunny.', { usage: { input: 50, output: 7 } })
             : call({ name: 'get_weather', arguments: { city: 'Oslo' } });
         });
-        const talk = CLIENT_CHATS[client](gateway.url, {
-          model: VIA[vendor],
-          stream: false,
-          tools: true,
-        });
+        const talk = CLIENT_CHATS[client](gateway.url, { model: VIA[vendor], stream, tools: true });
         const asked = await talk.say('Weather?');
         expect(asked.calls).toMatchObject([{ name: 'get_weather', arguments: { city: 'Oslo' } }]);
         const answered = await talk.answer(() => 'sunny');
         expect(answered.text).toBe('It is sunny.');
         expect(answered.usage).toMatchObject({ input: 50, output: 7 });
+      };
+
+      test('a vendor that only streams answers a client that wants the whole', async () => {
+        await talkAbout(false, ONLY_STREAMS);
         // Known from the first refusal on.
         expect(upstream.modelRequests.length).toBeLessThanOrEqual(3);
         expect(upstream.modelRequests.at(-1)?.body.stream).toBe(true);
       });
 
-      test('a vendor that does not stream answers a client that wants a stream', async () => {
-        upstream.answerWith(({ body }) =>
-          body.stream === true
-            ? refusal(vendor, NO_STREAMS)
-            : JSON.stringify(body).includes('sunny')
-              ? say('It is sunny.', { usage: { input: 50, output: 7 } })
-              : call({ name: 'get_weather', arguments: { city: 'Oslo' } }),
-        );
-        const talk = CLIENT_CHATS[client](gateway.url, {
-          model: VIA[vendor],
-          stream: true,
-          tools: true,
-        });
-        const asked = await talk.say('Weather?');
-        expect(asked.calls).toMatchObject([{ name: 'get_weather', arguments: { city: 'Oslo' } }]);
-        const answered = await talk.answer(() => 'sunny');
-        expect(answered.text).toBe('It is sunny.');
-        expect(answered.usage).toMatchObject({ input: 50, output: 7 });
-      });
+      test('a vendor that does not stream answers a client that wants a stream', () =>
+        talkAbout(true, NO_STREAMS));
 
       test.each([false, true])(
         'a vendor without instructions reads them as what the user says, streamed: %p',

@@ -207,7 +207,7 @@ interface Lesson {
   readonly once: boolean;
 }
 
-/** What asks for it by this name in Messages checks no signatures. */
+/** Vendors that miss reasoning by this name speak Messages, too, and check no signatures there. */
 const WANTS_REASONING = {
   reasoningReplay: 'all',
   thinkingDefault: 'on',

@@ -39,7 +39,7 @@ export function withToolTypes(
   });
 }
 
-/** What has a name: a tool, a call, a choice. */
+/** A tool, a call or a choice. */
 interface Named {
   readonly name: string;
   readonly namespace?: string;

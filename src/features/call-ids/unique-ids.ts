@@ -1,7 +1,7 @@
 /** Wraps the ids of an answer's calls that a call of the history has already. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { FastInterceptor } from '../../conversation/fast-text.ts';
+import { IGNORES_TEXT } from '../../conversation/fast-text.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { unwrapRepeatedId, wrapRepeatedId } from '../../conversation/tools/call-ids.ts';
 import type { Turn } from '../../conversation/types.ts';
@@ -17,7 +17,8 @@ const MAX_NOTED = 128;
  */
 const LATER_HOP = 1_000_000;
 
-export class UniqueIds implements Interceptor, FastInterceptor {
+export class UniqueIds implements Interceptor {
+  readonly fast = IGNORES_TEXT;
   readonly #turns: readonly Turn[];
   readonly #hop: number;
   readonly #notes: Notes;
@@ -60,22 +61,6 @@ export class UniqueIds implements Interceptor, FastInterceptor {
     }
     taken.add(own);
     return own;
-  }
-
-  get fast(): FastInterceptor {
-    return this;
-  }
-
-  passesText(): boolean {
-    return true;
-  }
-
-  watchedCharacters(): string {
-    return '';
-  }
-
-  ignoresTexts(): boolean {
-    return true;
   }
 }
 

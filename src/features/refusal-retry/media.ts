@@ -92,7 +92,7 @@ export class RefusedMedia {
 
   add(target: Target, media: MediaBlock): void {
     const hash = this.#hashOf(media);
-    if (hash === undefined) return;
+    if (hash === undefined || this.has(target, media)) return;
     if (++this.#count > MAX_KNOWN) {
       this.#targets.clear();
       this.#count = 1;

@@ -2,7 +2,7 @@
 
 import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { FastInterceptor } from '../../conversation/fast-text.ts';
+import { IGNORES_TEXT } from '../../conversation/fast-text.ts';
 import { targetAfterRefusals } from '../../conversation/refusal/refusal.ts';
 import { noteRenamed, toolNames } from '../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, Tool, ToolChoice } from '../../conversation/types.ts';
@@ -33,7 +33,8 @@ export const clientToolNames: Feature = {
   },
 };
 
-class RestoredNames implements Interceptor, FastInterceptor {
+class RestoredNames implements Interceptor {
+  readonly fast = IGNORES_TEXT;
   readonly #names: Names;
 
   constructor(names: Names) {
@@ -51,22 +52,6 @@ class RestoredNames implements Interceptor, FastInterceptor {
 
   end(): readonly StreamEvent[] {
     return NOTHING;
-  }
-
-  get fast(): FastInterceptor {
-    return this;
-  }
-
-  passesText(): boolean {
-    return true;
-  }
-
-  watchedCharacters(): string {
-    return '';
-  }
-
-  ignoresTexts(): boolean {
-    return true;
   }
 }
 

@@ -23,7 +23,7 @@ import { storyRoutes } from './stories.ts';
 export interface Api {
   /** Answers any request under `/ui/api/`. Never rejects. */
   answer(request: Request): Promise<Response>;
-  /** What the page shows first, as JSON of {@link First}; undefined where a key is needed. Never rejects. */
+  /** Info and first rows as JSON of {@link First}, so that the page need not ask; undefined where a key is needed. Never rejects. */
   first(request: Request): Promise<string | undefined>;
   /** Ends event streams and jobs; resolves when they have ended. */
   close(): Promise<void>;

@@ -1,7 +1,12 @@
 /** A Chat answer whose `finish_reason` says of calls what is not so: opencode ends its work at `stop`, and asks for ever at `tool_calls`. */
 
 import { describe, expect, test } from 'bun:test';
+import type { UpstreamContext } from '../../../src/codecs/codec.ts';
+import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import { NO_PROFILE } from '../../../src/conversation/target.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
+import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { scriptedGateway } from '../../gateway/scripted.ts';
 
 const FEATURES = [leakedCalls(() => {})];
@@ -138,4 +143,21 @@ describe('whole', () => {
     const gateway = scriptedGateway('openai-chat', [{ json: given }], FEATURES);
     expect((await gateway.ask('openai-chat', ASKED)).text).toBe(JSON.stringify(given));
   });
+});
+
+test('a right end of words does not decode the request', () => {
+  const context: UpstreamContext = {
+    get sent(): never {
+      throw new Error('the request was decoded');
+    },
+    target: { provider: 'up', model: 'm', protocol: 'openai-chat', profile: NO_PROFILE },
+    notes: new Notes(),
+  };
+  const decoder = openaiChat.decodeStream(context);
+  const bytes = Buffer.from(said(SPOKEN) + said({}, 'stop') + done);
+  const events = new SseParser().push(bytes).flatMap((frame) => [...decoder.push(frame)]);
+  expect(events.at(-2)).toEqual({ type: 'finish', reason: 'stop' });
+  const message = { role: 'assistant', content: 'All is done.' };
+  const choices = [{ index: 0, message, finish_reason: 'stop' }];
+  expect(openaiChat.decodeReply({ id: 'c', model: 'm', choices }, context).finish).toBe('stop');
 });

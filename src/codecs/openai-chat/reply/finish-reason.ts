@@ -76,11 +76,12 @@ export const saysCalls = (reason: string): boolean => meaningOf(reason) === 'too
 export function isOddFinish(
   reason: string,
   calls: boolean,
-  { sent }: Pick<UpstreamContext, 'sent'>,
+  context: Pick<UpstreamContext, 'sent'>,
 ): boolean {
   if (!calls) return saysCalls(reason);
   if (meaningOf(reason) !== 'stop') return false;
-  const choice = sent.settings.toolChoice?.type;
+  // Asked for last: it may have to decode the request.
+  const choice = context.sent.settings.toolChoice?.type;
   return choice !== 'tool' && choice !== 'required';
 }
 

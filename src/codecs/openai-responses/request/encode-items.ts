@@ -125,7 +125,7 @@ export function withoutLoneReasoning(
   return keptReversed.length === items.length ? items : keptReversed.reverse();
 }
 
-/** What a tool that another vendor ran has found, as text of the answer. */
+/** As text of the answer: Responses takes no result of a tool that another vendor ran. */
 function foreignResult(
   block: ToolResultBlock,
   at: string,

@@ -13,7 +13,7 @@ import { refine } from '../kit/route.ts';
 import { Button, Problem, Segments } from '../kit/ui.tsx';
 import { ChangeList, Meaning } from './meaning-view.tsx';
 
-/** What is shown: what both sides say, or the changes of their JSON. */
+/** Both sides as a conversation, or the changes of their JSON. */
 const PICTURES = [
   ['meaning', t`Meaning`],
   ['json', 'JSON'],

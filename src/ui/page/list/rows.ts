@@ -58,7 +58,7 @@ export function bringRows(query: Query, page?: SamplesPage): void {
   ahead = { asked: JSON.stringify(params), page: page ?? asked() };
 }
 
-/** What was brought, if it is this page; it is taken once. */
+/** The rows that came with the page, if they are these. Taken once: later ones are asked for. */
 function taken(params: SamplesQuery): Ahead | undefined {
   const early = ahead;
   ahead = undefined;
