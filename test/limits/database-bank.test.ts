@@ -337,6 +337,38 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     expect(await failed).toBeInstanceOf(Error);
   });
 
+  test('a stall within a draw that outlasts the patience of the server neither fails it nor makes the database count as away', async () => {
+    const { database, windows } = replica();
+    const limit = budget(1000);
+    ticketOf(await windows.admit([{ limit, amount: 1 }])).settle([1]);
+    let stalls = 0;
+    const stalling = {
+      query: database.query.bind(database),
+      transaction: (work: (inside: SqlTransaction) => Promise<unknown>, deadlineMs: number) =>
+        database.transaction(
+          (inside) =>
+            work({
+              query: async (sql, values) => {
+                const rows = await inside.query(sql, values);
+                // The last answer before its writes.
+                if (sql.includes('LEFT JOIN hopgate.windows') && stalls++ === 0)
+                  await Bun.sleep(600);
+                return rows as never;
+              },
+              commit: inside.commit,
+            }),
+          deadlineMs,
+        ),
+    } as unknown as Sql;
+    const { grants } = await new DatabaseBank({ database: stalling, deadlineMs: LONG }).draw({
+      ...{ session: 'stalled', number: 1, settled: [], closes: false },
+      wanted: [{ law: limit.id, start: 0, keepUntil: 9e15, most: 10, need: 1, ahead: 0 }],
+    });
+    expect(grants).toMatchObject([{ own: 1 }]);
+    expect(stalls).toBe(2);
+    expect(database.state.status).toBe('up');
+  });
+
   test('each mark is told once over all replicas', async () => {
     reached.length = 0;
     const replicas = [replica(), replica()];

@@ -119,7 +119,7 @@ export interface Sql extends Engine {
     deadlineMs: number,
     stopMs?: number,
   ): Promise<readonly Row[]>;
-  /** All of it or nothing. What `work` throws undoes everything. */
+  /** All of it or nothing. What `work` throws undoes everything. It runs again where the server undid it, since it idled. */
   transaction<T>(work: (inside: SqlTransaction) => Promise<T>, deadlineMs: number): Promise<T>;
 }
 

@@ -65,35 +65,47 @@ export class PostgresDatabase implements Sql {
   }
 
   transaction<T>(work: (inside: SqlTransaction) => Promise<T>, deadlineMs: number): Promise<T> {
-    return this.#watch.use(deadlineMs, () =>
-      this.#with(async (client) => {
-        let isOver = false;
-        const end = async (how: 'COMMIT' | 'ROLLBACK') => {
-          isOver = true;
-          await rowsOf(client, how, undefined, deadlineMs);
-        };
-        const inside: SqlTransaction = {
-          query: async (sql, values) => {
-            if (isOver) throw new EngineAway('database', 'the transaction is over');
-            return rowsOf(client, sql, values, deadlineMs);
-          },
-          commit: () => end('COMMIT'),
-        };
-        // The server gives up too: a connection that is lost must not hold locks for ever.
-        // It goes out with the first statements.
-        const begun = rowsOf(client, beginOf(deadlineMs), undefined, deadlineMs);
-        let result: T;
-        try {
-          [result] = await Promise.all([work(inside), begun]);
-        } catch (thrown) {
-          // Where the end is on its way, all answers are read before the connection is used again.
-          await end('ROLLBACK');
-          throw thrown;
-        }
-        if (!isOver) await end('COMMIT');
-        return result;
-      }),
-    );
+    return this.#watch.use(deadlineMs, async () => {
+      try {
+        return await this.#whole(work, deadlineMs);
+      } catch (thrown) {
+        // It was undone because one step took too long; the server itself answers.
+        if (codeOf(thrown) !== IDLE_TOO_LONG) throw thrown;
+        return this.#whole(work, deadlineMs);
+      }
+    });
+  }
+
+  #whole<T>(work: (inside: SqlTransaction) => Promise<T>, deadlineMs: number): Promise<T> {
+    return this.#with(async (client) => {
+      let isOver = false;
+      const end = async (how: 'COMMIT' | 'ROLLBACK') => {
+        isOver = true;
+        await rowsOf(client, how, undefined, deadlineMs);
+      };
+      const inside: SqlTransaction = {
+        query: async (sql, values) => {
+          if (isOver) throw new EngineAway('database', 'the transaction is over');
+          return rowsOf(client, sql, values, deadlineMs);
+        },
+        commit: () => end('COMMIT'),
+      };
+      // The server gives up too: a connection that is lost must not hold locks for ever.
+      // It goes out with the first statements.
+      const begun = rowsOf(client, beginOf(deadlineMs), undefined, deadlineMs);
+      let result: T;
+      try {
+        [result] = await Promise.all([work(inside), begun]);
+      } catch (thrown) {
+        const idled = [thrown, endedBy.get(client)].find((one) => codeOf(one) === IDLE_TOO_LONG);
+        if (idled !== undefined) throw idled;
+        // Where the end is on its way, all answers are read before the connection is used again.
+        await end('ROLLBACK');
+        throw thrown;
+      }
+      if (!isOver) await end('COMMIT');
+      return result;
+    });
   }
 
   open(): Promise<void> {
@@ -156,7 +168,7 @@ export class PostgresDatabase implements Sql {
       return result;
     } catch (thrown) {
       // After a timeout, an answer may still be on its way: such a connection is not used again.
-      client.release(isAway(thrown));
+      client.release(isAway(thrown) || endedBy.has(client));
       // All connections lead to a server that was the primary. New ones find the one that is it now.
       if (codeOf(thrown) === READ_ONLY && this.#pool === opened) {
         this.#pool = undefined;
@@ -209,6 +221,11 @@ const connect = (pool: Pool): Promise<PoolClient> =>
   });
 
 const READ_ONLY = '25006';
+/** The server ended a connection, since nothing came within a transaction (idle_in_transaction_session_timeout). */
+const IDLE_TOO_LONG = '25P03';
+
+/** Connections that the server ended, and what it said. */
+const endedBy = new WeakMap<object, unknown>();
 
 /** As the server says it when it is asked to write. */
 class ReadsOnly extends Error {
@@ -288,6 +305,7 @@ async function open({ url }: DatabaseAddress): Promise<Pool> {
   // A connection that breaks is replaced, idle or in use; without listeners it would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
+    client.once('error', (first) => endedBy.set(client, first));
     client.on('error', () => {});
   });
   return pool;
