@@ -1,4 +1,8 @@
-/** A Chat answer whose `finish_reason` says of calls what is not so: opencode ends its work at `stop`, and asks for ever at `tool_calls`. */
+/**
+ * An answer whose last word says of its calls what is not so: opencode ends its work at `stop`, and asks for ever at
+ * `tool_calls`; agents on Messages end theirs at `end_turn` (https://github.com/BerriAI/litellm/issues/34692,
+ * https://github.com/anthropics/claude-code/issues/16785).
+ */
 
 import { describe, expect, test } from 'bun:test';
 import type { UpstreamContext } from '../../../src/codecs/codec.ts';
@@ -160,4 +164,96 @@ test('a right end of words does not decode the request', () => {
   const message = { role: 'assistant', content: 'All is done.' };
   const choices = [{ index: 0, message, finish_reason: 'stop' }];
   expect(openaiChat.decodeReply({ id: 'c', model: 'm', choices }, context).finish).toBe('stop');
+});
+
+describe('Messages', () => {
+  const MESSAGES = {
+    model: 'm',
+    max_tokens: 9,
+    messages: ASKED.messages,
+    tools: [{ name: 'run', input_schema: { type: 'object' } }],
+  };
+  const CALLING = { type: 'tool_use', id: 'toolu_1', name: 'run', input: {} };
+  const SEARCHING = { ...CALLING, type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search' };
+  const CALLED_BY_CODE = { ...CALLING, caller: { type: 'code_execution_20250825', tool_id: 's' } };
+  const SAYING = { type: 'text', text: 'All is done.' };
+  const messageOf = (block: object, stop_reason: string | null) => ({
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [block],
+    stop_reason,
+    stop_sequence: null,
+    usage: { input_tokens: 7, output_tokens: 3 },
+  });
+  const event = (type: string, more: object = {}) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+  const stream = (block: object, stop_reason: string | null) =>
+    [
+      event('message_start', { message: { ...messageOf(block, null), content: [] } }),
+      event('content_block_start', { index: 0, content_block: block }),
+      event('content_block_stop', { index: 0 }),
+      event('message_delta', {
+        delta: { stop_reason, stop_sequence: null },
+        usage: { output_tokens: 3 },
+      }),
+      event('message_stop'),
+    ].join('');
+  const reasonsOf = (text: string) =>
+    [...text.matchAll(/"stop_reason":("\w+"|null)/g)].map(([, word]) => JSON.parse(word!));
+
+  const WRONG_WORDS = [
+    ['a call that ends with end_turn', CALLING, 'end_turn', 'tool_use'],
+    ['a call that ends with Chat’s stop', CALLING, 'stop', 'tool_use'],
+    ['a call that ends with Chat’s tool_calls', CALLING, 'tool_calls', 'tool_use'],
+    ['words alone that end with tool_use', SAYING, 'tool_use', 'end_turn'],
+    ['words alone that end with Chat’s stop', SAYING, 'stop', 'end_turn'],
+    ['words that Chat’s length cut off', SAYING, 'length', 'max_tokens'],
+    ['words that Chat’s filter cut off', SAYING, 'content_filter', 'refusal'],
+  ] as const;
+  const NO_WORDS = [
+    ['a call without a word', CALLING, null, 'tool_use'],
+    ['words without a word', SAYING, null, 'end_turn'],
+  ] as const;
+  const RIGHT_WORDS = [
+    ['a call', CALLING, 'tool_use'],
+    ['a call that a limit cut off', CALLING, 'max_tokens'],
+    ['words', SAYING, 'end_turn'],
+    ['a call that the vendor runs', SEARCHING, 'pause_turn'],
+    ['a call that the vendor ran', SEARCHING, 'end_turn'],
+    ['a call whose result the vendor’s code has', CALLED_BY_CODE, 'end_turn'],
+    ['words with a word that is new', SAYING, 'out_of_luck'],
+    ['a call with a word that is new', CALLING, 'out_of_luck'],
+  ] as const;
+
+  test.each([...WRONG_WORDS, ...NO_WORDS])('streamed: %s', async (_, block, reason, right) => {
+    for (const size of [1, 7, 64, 4000]) {
+      const sse = pieces(stream(block, reason), size);
+      const gateway = scriptedGateway('anthropic-messages', [{ sse }], FEATURES);
+      const { text } = await gateway.ask('anthropic-messages', { ...MESSAGES, stream: true });
+      expect(reasonsOf(text).at(-1)).toBe(right);
+      expect(text.match(/"output_tokens":3/g)?.length).toBeGreaterThanOrEqual(2);
+      expect(text).toEndWith(event('message_stop'));
+      const names = gateway.summaries[0]?.notes.map(({ name }) => name);
+      expect(names).toContain('tool_call_rewritten');
+    }
+  });
+
+  test.each(WRONG_WORDS)('whole: %s', async (_, block, reason, right) => {
+    const json = messageOf(block, reason);
+    const gateway = scriptedGateway('anthropic-messages', [{ json }], FEATURES);
+    const { text } = await gateway.ask('anthropic-messages', MESSAGES);
+    expect(JSON.parse(text)).toMatchObject({ ...json, stop_reason: right });
+  });
+
+  test.each(RIGHT_WORDS)('%s: the bytes are the vendor’s', async (_, block, reason) => {
+    const sse = stream(block, reason);
+    const json = messageOf(block, reason);
+    const script = [{ sse: pieces(sse, 7) }, { json }];
+    const gateway = scriptedGateway('anthropic-messages', script, FEATURES);
+    const streamed = await gateway.ask('anthropic-messages', { ...MESSAGES, stream: true });
+    expect(streamed.text).toBe(sse);
+    expect((await gateway.ask('anthropic-messages', MESSAGES)).text).toBe(JSON.stringify(json));
+  });
 });

@@ -1,9 +1,10 @@
 /** Decodes and encodes the stop reasons of Messages. */
 
 import type { FinishDetails, FinishReason } from '../../../conversation/events.ts';
+import type { Block } from '../../../conversation/types.ts';
 import { isObject, type Json } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { PROTOCOL, text } from '../wire.ts';
+import { object, ownWire, PROTOCOL, text } from '../wire.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -15,9 +16,31 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
   pause_turn: 'pause',
 };
 
+/** Words of Chat Completions, which relays hand on. */
+const FOREIGN: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool-calls',
+  content_filter: 'refusal',
+};
+
 /** The finish reason for a stop reason; unknown ones mean `stop`. */
 export function decodeFinish(reason: Json | undefined): FinishReason {
-  return (typeof reason === 'string' ? memberOf(FINISH, reason) : undefined) ?? 'stop';
+  if (typeof reason !== 'string') return 'stop';
+  return memberOf(FINISH, reason) ?? memberOf(FOREIGN, reason) ?? 'stop';
+}
+
+/** Does the answer end with this call? One that code of the vendor's made (`caller`) may have its result already. */
+export function isClientCall(block: Block): boolean {
+  if (block.type !== 'tool-call' || block.by === 'provider') return false;
+  const caller = object(object(ownWire(block))?.caller)?.type;
+  return caller === undefined || caller === 'direct';
+}
+
+/** Does a complete answer end with no word, with another protocol's, or with one that is not so of its calls? */
+export function isOddFinish(reason: Json | undefined, calls: boolean): boolean {
+  if (typeof reason !== 'string' || memberOf(FOREIGN, reason) !== undefined) return true;
+  return memberOf(FINISH, reason) === (calls ? 'stop' : 'tool-calls');
 }
 
 /** The `stop_details` of an answer: why it was refused. */

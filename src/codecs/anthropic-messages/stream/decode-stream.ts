@@ -17,6 +17,7 @@ import { decodeCitation } from '../hosted-tools.ts';
 import { upstreamReader } from '../reply/decode-reply.ts';
 import { countsOutput, mergeUsage } from '../reply/digest.ts';
 import { decodeErrorBody } from '../reply/errors.ts';
+import { isClientCall } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
 import { number, PROTOCOL, text, wireOf } from '../wire.ts';
@@ -65,6 +66,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   /** The output of `message_start` is a placeholder: only a later count is paid for. */
   #counted = false;
   #started = false;
+  #hasCalls = false;
   #finished = false;
   #over = false;
 
@@ -175,6 +177,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
         const call = decodeBlock(block, 'content', this.#reader);
         if (call?.type !== 'tool-call') return events;
         const { id, name, namespace, kind, by } = call;
+        this.#hasCalls ||= isClientCall(call);
         const hasInput = isObject(block.input) && Object.keys(block.input).length > 0;
         this.#open = {
           ...base,
@@ -309,14 +312,14 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     if (rest !== undefined) events.push(opaqueEvent('message_delta', rest));
     if (typeof delta.stop_reason === 'string' && !this.#finished) {
       this.#finished = true;
-      events.push(finishEvent(delta));
+      events.push(finishEvent(delta, this.#hasCalls));
     }
     return events;
   }
 
   #messageStop(): StreamEvent[] {
     const events = this.#closeBlock();
-    if (!this.#finished) events.push({ type: 'finish', reason: 'stop' });
+    if (!this.#finished) events.push(finishEvent({}, this.#hasCalls));
     this.#finished = true;
     this.#over = true;
     events.push({ type: 'end' });
