@@ -27,7 +27,7 @@ export type MarkupRole =
 
 /**
  * How the word is written: `plain` `<word …>` (also with a namespace, `<ns:word>`); `dsml`
- * `<｜DSML｜word …>`; `bars` `<|word|>` or `<｜word｜>`; `xtml` `<|open|>word …<|sep|>`;
+ * `<｜DSML｜word …>`, also `<｜GCML｜word …>`; `bars` `<|word|>` or `<｜word｜>`; `xtml` `<|open|>word …<|sep|>`;
  * `m3` `]<]minimax[>[<word …>`; `square` `[WORD]`; `half` `<|word>` and `<word|>`; `bare` the word itself.
  */
 export type MarkupNotation = 'plain' | 'dsml' | 'bars' | 'xtml' | 'm3' | 'square' | 'half' | 'bare';
@@ -48,6 +48,8 @@ export interface MarkupWord {
   readonly opens?: 'yes' | 'named' | 'start';
   /** Other XML uses the word too, so it proves nothing alone. */
   readonly common?: true;
+  /** A colon and a suffix may follow the word. */
+  readonly suffixed?: true;
   /** The attribute that holds the name (of the tool, of the argument). */
   readonly nameIn?: string;
   /** For `channel`: the channel that begins. */
@@ -85,7 +87,8 @@ interface Grammar {
 
 const GRAMMARS: readonly Grammar[] = [
   {
-    // DeepSeek V3.2 (`function_calls`), V4 (`tool_calls`) and V4.1 (`calls`, with a space before it).
+    // DeepSeek V3.2 (`function_calls`), V4 (`tool_calls`) and V4.1 (`calls`, with a space before it);
+    // GigaChat 3.5 has V4's words with its own mark.
     family: 'dsml',
     notation: 'dsml',
     words: {
@@ -120,10 +123,10 @@ const GRAMMARS: readonly Grammar[] = [
     },
   },
   {
-    // JSON lines in `tool_calls`.
+    // JSON lines in `tool_calls`, or Hunyuan's calls.
     family: 'minimax-m1',
     notation: 'plain',
-    words: { tool_calls: { role: 'wrap', opens: 'yes', common: true } },
+    words: { tool_calls: { role: 'wrap', opens: 'yes', common: true, suffixed: true } },
   },
   {
     // Claude's tags in a wrapper of its own.
@@ -144,34 +147,47 @@ const GRAMMARS: readonly Grammar[] = [
     family: 'hermes',
     notation: 'plain',
     words: {
-      tool_call: { role: 'box', opens: 'yes' },
-      // Seed-OSS, Nemotron and LongCat put the same between tags of their own.
+      tool_call: { role: 'box', opens: 'yes', suffixed: true },
+      // Hunyuan, between the name and the arguments.
+      tool_sep: { role: 'args', suffixed: true },
+      // Some models write the object's members as tags.
+      arguments: { role: 'args' },
+      // Seed-OSS, Nemotron, LongCat, dots and iQuest put the same between tags of their own.
       'seed:tool_call': { role: 'box', opens: 'yes' },
       TOOLCALL: { role: 'box', opens: 'yes' },
       longcat_tool_call: { role: 'box', opens: 'yes' },
+      dots_function_call: { role: 'box', opens: 'yes' },
+      iquest_tool_call: { role: 'box', opens: 'yes' },
+      iquestcoder_tool_call: { role: 'box', opens: 'yes' },
     },
   },
   {
     family: 'glm',
     notation: 'plain',
     words: {
-      arg_key: { role: 'key' },
-      arg_value: { role: 'value' },
+      arg_key: { role: 'key', suffixed: true },
+      arg_value: { role: 'value', suffixed: true },
       longcat_arg_key: { role: 'key' },
       longcat_arg_value: { role: 'value' },
     },
   },
   {
+    // MiniCPM 5 has `<param name="…">` in it.
     family: 'qwen',
     notation: 'plain',
-    words: { function: { role: 'call', opens: 'named', nameIn: '=' } },
+    words: {
+      function: { role: 'call', opens: 'named', nameIn: '=' },
+      param: { role: 'arg', nameIn: 'name', common: true },
+    },
   },
   {
     // Claude writes `<thinking>` only when a prompt asks for it, so it is not listed.
     family: 'think-tags',
     notation: 'plain',
     words: {
-      think: { role: 'channel', opens: 'start', channel: 'reasoning' },
+      think: { role: 'channel', opens: 'start', channel: 'reasoning', suffixed: true },
+      think_fast: { role: 'channel', opens: 'start', channel: 'reasoning' },
+      think_faster: { role: 'channel', opens: 'start', channel: 'reasoning' },
       'mm:think': { role: 'channel', opens: 'start', channel: 'reasoning' },
     },
   },
@@ -206,6 +222,9 @@ const GRAMMARS: readonly Grammar[] = [
     words: {
       tools: { role: 'wrap', opens: 'yes' },
       call: { role: 'call', opens: 'named', nameIn: 'tool' },
+      // The separator between two tags was lost.
+      toolscall: { role: 'call', opens: 'named', nameIn: 'tool' },
+      toolsmessage: { role: 'stop' },
       argument: { role: 'arg', nameIn: 'key' },
       response: { role: 'channel', opens: 'yes', channel: 'text' },
       think: { role: 'channel', opens: 'yes', channel: 'reasoning' },
@@ -213,13 +232,55 @@ const GRAMMARS: readonly Grammar[] = [
     },
   },
   {
-    // JSON lists between tokens: Granite and Phi, whose last token may be missing, and Cohere.
+    // JSON between tokens: Granite and Phi, whose last token may be missing, Cohere, InternLM, Inkling.
     family: 'json-list',
     notation: 'bars',
     words: {
       tool_call: { role: 'box', opens: 'yes' },
       START_ACTION: { role: 'box', opens: 'yes' },
       END_ACTION: { role: 'box', closes: true },
+      action_start: { role: 'box', opens: 'yes' },
+      plugin: { role: 'skip' },
+      action_end: { role: 'box', closes: true },
+      message_model: { role: 'header', opens: 'yes' },
+      content_text: { role: 'fence' },
+      content_invoke_tool_json: { role: 'box', opens: 'yes' },
+      end_message: { role: 'box', closes: true },
+    },
+  },
+  {
+    // `[{NAME: {…}}]`.
+    family: 'apertus',
+    notation: 'bars',
+    words: {
+      tools_prefix: { role: 'box', opens: 'yes' },
+      tools_suffix: { role: 'box', closes: true },
+    },
+  },
+  {
+    // Each key and each value in tokens.
+    family: 'solar',
+    notation: 'bars',
+    words: {
+      'tool_call:start': { role: 'call', opens: 'yes' },
+      'tool_call:end': { role: 'call', closes: true },
+      'tool_arg:start': { role: 'key' },
+      'tool_arg:value': { role: 'value' },
+      'tool_arg:end': { role: 'value', closes: true },
+    },
+  },
+  {
+    family: 'plamo',
+    notation: 'bars',
+    words: {
+      'plamo:begin_tool_requests:plamo': { role: 'wrap', opens: 'yes' },
+      'plamo:end_tool_requests:plamo': { role: 'wrap', closes: true },
+      'plamo:begin_tool_request:plamo': { role: 'call', opens: 'yes' },
+      'plamo:end_tool_request:plamo': { role: 'call', closes: true },
+      'plamo:begin_tool_name:plamo': { role: 'name' },
+      'plamo:end_tool_name:plamo': { role: 'name', closes: true },
+      'plamo:begin_tool_arguments:plamo': { role: 'args' },
+      'plamo:end_tool_arguments:plamo': { role: 'skip', closes: true },
     },
   },
   {
@@ -231,6 +292,21 @@ const GRAMMARS: readonly Grammar[] = [
       tool_response: { role: 'stop' },
       turn: { role: 'stop' },
     },
+  },
+  {
+    // FunctionGemma: the same between tags.
+    family: 'gemma',
+    notation: 'plain',
+    words: {
+      start_function_call: { role: 'box', opens: 'yes' },
+      end_function_call: { role: 'box', closes: true },
+    },
+  },
+  {
+    // LFM 2 and Pangu; the end is the word of Kimi's call. LFM speaks behind its calls.
+    family: 'lfm',
+    notation: 'bars',
+    words: { tool_call_start: { role: 'python', opens: 'yes' } },
   },
   {
     family: 'llama',
@@ -269,6 +345,8 @@ const GRAMMARS: readonly Grammar[] = [
     family: 'stop',
     notation: 'bars',
     words: {
+      eom: { role: 'stop' },
+      eot: { role: 'stop' },
       eom_id: { role: 'stop' },
       eot_id: { role: 'stop' },
       im_end: { role: 'stop' },

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Tool } from '../../../src/conversation/types.ts';
-import { type Call, GRAMMARS, WHOLE_REPLIES, type Write } from './grammars.ts';
+import { type Call, GRAMMARS, PYTHONIC, WHOLE_REPLIES, type Write } from './grammars.ts';
 import { characters, eventsOf, fn, play } from './transcript.ts';
 
 const TOOLS: readonly Tool[] = [
@@ -125,15 +125,21 @@ every('cut off within a value: no call, no markup shown', GRAMMARS, (write) => {
   }
 });
 
-every('a tool that the request does not have: no call, no markup shown', GRAMMARS, (write) => {
-  const text = `See:\n${write([{ name: 'not_a_tool', arguments: { x: '1' } }])}`;
-  for (const [, chunks] of arrivals(text)) {
-    const played = playText(chunks);
-    expect(played.calls).toEqual([]);
-    expect(played.text).not.toMatch(SHOWN);
-    expect(played.finish).toBe('stop');
-  }
-});
+every(
+  'a tool that the request does not have: no call, no markup shown',
+  GRAMMARS,
+  (write, name) => {
+    // Other XML has `<function name="…">`, so only a tool's name proves it.
+    if (name.startsWith('minicpm5')) return;
+    const text = `See:\n${write([{ name: 'not_a_tool', arguments: { x: '1' } }])}`;
+    for (const [, chunks] of arrivals(text)) {
+      const played = playText(chunks);
+      expect(played.calls).toEqual([]);
+      expect(played.text).not.toMatch(SHOWN);
+      expect(played.finish).toBe('stop');
+    }
+  },
+);
 
 const QUOTES: Readonly<Record<string, (text: string) => string>> = {
   'in a fence': (text) => `Like this:\n\n\`\`\`text\n${text}\n\`\`\`\n\nIt is no call.`,
@@ -161,6 +167,25 @@ test('markup in inline code and in quotation marks stays unchanged', () => {
         expect([text, playText(chunks).same]).toEqual([text, true]);
       }
     }
+  }
+});
+
+every('calls whose names are Python’s', PYTHONIC, (write) => {
+  const text = write([LS, TYPED, NOTHING]);
+  expectCalls(text, [LS, TYPED, NOTHING], '');
+  expectCalls(`I will look first.\n\n${text}`, [LS, TYPED, NOTHING], 'I will look first.');
+});
+
+test('words that LFM writes right behind its calls are no reason to take those for a quotation', () => {
+  const text = `${PYTHONIC['lfm 2']!([LS, NOTHING])}Checking the files, then the rest.`;
+  expectCalls(text, [LS, NOTHING], 'Checking the files, then the rest.');
+});
+
+test('a tag of HTML that MiniCPM has too ends no argument of others', () => {
+  const cmd = '<object><param name="a" value="b"></param><param name="c"></param></object>';
+  const call: Call = { name: 'run', arguments: { cmd } };
+  for (const name of ['qwen', 'anthropic', 'glm 4.7', 'dsml v4']) {
+    expectCalls(GRAMMARS[name]!([call]), [call], '');
   }
 });
 

@@ -92,6 +92,28 @@ const pythonCall = (call: Call) =>
 
 const named = (call: Call) => ({ name: call.name, arguments: call.arguments });
 
+/** GLM's keys and values, each tag with this suffix. */
+const keyed = (call: Call, suffix = '', between = '') =>
+  pairs(call)
+    .map(
+      ([k, v]) =>
+        `<arg_key${suffix}>${k}</arg_key${suffix}>${between}<arg_value${suffix}>${raw(v)}</arg_value${suffix}>${between}`,
+    )
+    .join('');
+
+/** vllm/tool_parsers/hy_v4_tool_parser.py; sglang/srt/function_call/hunyuan_detector.py, with a separator. */
+const hunyuan =
+  (suffix: string, separator: string, between: string): Write =>
+  (calls) =>
+    `<tool_calls${suffix}>${between}${each(
+      calls,
+      (c) =>
+        `<tool_call${suffix}>${c.name}${separator}${between}${keyed(c, suffix, between)}</tool_call${suffix}>`,
+      between,
+    )}${between}</tool_calls${suffix}>`;
+
+const plamo = (part: string) => `<|plamo:${part}:plamo|>`;
+
 /** Grammars that may appear anywhere in a reply. */
 export const GRAMMARS: Readonly<Record<string, Write>> = {
   'dsml v3.2': dsml('function_calls', '<｜DSML｜'),
@@ -250,6 +272,113 @@ export const GRAMMARS: Readonly<Record<string, Write>> = {
     each(calls, (c) => `commentary to=functions.${c.name} json${json(c.arguments)}`),
   'harmony, glued': (calls) =>
     each(calls, (c) => `assistantcommentary to=functions.${c.name} json${json(c.arguments)}`, ''),
+  // The following ones: the parser of the same name in vLLM (vllm/tool_parsers) or SGLang (srt/function_call).
+  'hunyuan 3': hunyuan('', '<tool_sep>', '\n'),
+  'hunyuan 3, suffixed': hunyuan(':opensource', '<tool_sep:opensource>', '\n'),
+  'hunyuan 4': hunyuan(':6124c78e', '', ''),
+  muse: invoke('function_calls', 'atem:'),
+  'muse, framed': (calls) =>
+    `<|start|>assistant to=${calls[0]!.name}<|message|>${invoke('function_calls', 'atem:')(calls)}<|eom|>`,
+  inkling: (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<|message_model|>${c.name}<|content_invoke_tool_json|>${json({ name: c.name, args: c.arguments })}<|end_message|>`,
+      '',
+    ),
+  'gigachat 3.5': dsml('tool_calls', '<｜GCML｜'),
+  'k2 horizon': (calls) =>
+    `<ifm|tool_calls>\n${each(
+      calls,
+      (c) =>
+        `<ifm|tool_call>${c.name}\n${pairs(c)
+          .map(
+            ([k, v]) =>
+              `<ifm|arg_key>${k}</ifm|arg_key>\n<ifm|arg_value>${raw(v)}</ifm|arg_value>\n`,
+          )
+          .join('')}</ifm|tool_call>`,
+    )}\n</ifm|tool_calls>`,
+  'k2 horizon, json': (calls) =>
+    each(calls, (c) => `<ifm|tool_call>${json(named(c))}</ifm|tool_call>`),
+  minicpm5: (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<function name="${c.name}">${pairs(c)
+          .map(([k, v]) => `<param name="${k}">${raw(v)}</param>`)
+          .join('')}</function>`,
+    ),
+  'minicpm5, cdata': (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<function name="${c.name}">${pairs(c)
+          .map(([k, v]) => `<param name="${k}"><![CDATA[${raw(v)}]]></param>`)
+          .join('')}</function>`,
+    ),
+  dots: invoke('dots_function_call'),
+  'dots, json': (calls) =>
+    each(calls, (c) => `<dots_function_call>\n${json(named(c))}\n</dots_function_call>`),
+  'iquest q1': (calls) =>
+    each(calls, (c) => `<iquest_tool_call>${c.name}${keyed(c)}</iquest_tool_call>`),
+  'iquest coder': (calls) =>
+    each(calls, (c) => `<iquestcoder_tool_call>${c.name}${keyed(c)}</iquestcoder_tool_call>`),
+  apertus: (calls) =>
+    `<|tools_prefix|>${json(calls.map((c) => ({ [c.name]: c.arguments })))}<|tools_suffix|>`,
+  pangu: (calls) => `<|tool_call_start|>${json(calls.map(named))}<|tool_call_end|>`,
+  functiongemma: (calls) =>
+    calls
+      .map(
+        (c) =>
+          `<start_function_call>call:${c.name}${gemmaValue(c.arguments).replaceAll('<|"|>', '<escape>')}<end_function_call>`,
+      )
+      .join(''),
+  'solar open 2': (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<|tool_call:start|>${c.name}\n${pairs(c)
+          .map(([k, v]) => `<|tool_arg:start|>${k}<|tool_arg:value|>${raw(v)}<|tool_arg:end|>\n`)
+          .join('')}<|tool_call:end|>`,
+    ),
+  plamo3: (calls) =>
+    plamo('begin_tool_requests') +
+    calls
+      .map(
+        (c) =>
+          `${plamo('begin_tool_request')}${plamo('begin_tool_name')}${c.name}${plamo('end_tool_name')}${plamo('begin_tool_arguments')}${json(c.arguments)}${plamo('end_tool_arguments')}${plamo('end_tool_request')}`,
+      )
+      .join('') +
+    plamo('end_tool_requests'),
+  'glm 5.3 flash': (calls) =>
+    each(calls, (c) => `<tool_call>${c.name}>${json(c.arguments)}</tool_call>`),
+  'glm 5.3 flash, one tag for key and value': (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<tool_call>${c.name}${pairs(c)
+          .map(([k, v]) => `<arg_key>${k}=${raw(v)}</arg_value>`)
+          .join('')}</tool_call>`,
+    ),
+  'step audio': (calls) =>
+    each(calls, (c) => `<tool_call>function\n${c.name}\n${json(c.arguments)}</tool_call>`),
+  internlm: (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<|action_start|><|plugin|>\n${json({ name: c.name, parameters: c.arguments })}<|action_end|>`,
+    ),
+  'hermes, members as tags': (calls) =>
+    each(
+      calls,
+      (c) =>
+        `<tool_call>\n<name>${c.name}</name>\n<arguments>${json(c.arguments)}</arguments>\n</tool_call>`,
+    ),
+  // https://github.com/can1357/oh-my-pi/issues/8495
+  'kimi k3, a separator lost': (calls) =>
+    GRAMMARS['kimi k3']!(calls)
+      .replace('<|open|>tools<|sep|><|open|>call', '<|open|>toolscall')
+      .replace(/tools<\|sep\|>$/, 'toolsmessage<|sep|>'),
   'json envelope': (calls) =>
     json({
       tool_calls: calls.map((c, i) => ({
@@ -259,6 +388,12 @@ export const GRAMMARS: Readonly<Record<string, Write>> = {
       })),
     }),
   'lm studio': (calls) => each(calls, (c) => `[TOOL_REQUEST]${json(named(c))}[END_TOOL_REQUEST]`),
+};
+
+/** Grammars whose names hold no hyphen. */
+export const PYTHONIC: Readonly<Record<string, Write>> = {
+  'olmo 3': (calls) => `<function_calls>\n${each(calls, pythonCall)}\n</function_calls>`,
+  'lfm 2': (calls) => `<|tool_call_start|>[${each(calls, pythonCall, ', ')}]<|tool_call_end|>`,
 };
 
 /** Grammars that count only as a whole reply. */

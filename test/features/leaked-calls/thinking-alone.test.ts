@@ -21,11 +21,14 @@ const ask = (texts: readonly string[], playing: Playing = {}) =>
 const alone = (texts: readonly string[], playing: Playing = {}) =>
   ask(texts, { tools: [], ...playing });
 
-/** MiniMax-M2 (`<think>` in `content` is its ordinary form), MiniMax-M3, Magistral. */
+/** MiniMax-M2 (`<think>` in `content` is its ordinary form), MiniMax-M3, Magistral, Hunyuan 3, K2 Horizon. */
 const TAGS = [
   ['<think>', '</think>'],
   ['<mm:think>', '</mm:think>'],
   ['[THINK]', '[/THINK]'],
+  ['<think:opensource>', '</think:opensource>'],
+  ['<ifm|think>', '</ifm|think>'],
+  ['<ifm|think_fast>', '</ifm|think_fast>'],
 ] as const;
 
 describe.each(TAGS)('%s without tools', (open, close) => {

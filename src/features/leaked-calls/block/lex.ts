@@ -100,6 +100,12 @@ function lexM3(text: string, at: number, lexicon: Lexicon): LexResult {
   return rest < M3_MARK.length && M3_MARK.startsWith(text.slice(at)) ? 'partial' : undefined;
 }
 
+/** Between the bars of DeepSeek's tags, and of GigaChat's. */
+const MARKS: readonly string[] = ['DSML', 'GCML'];
+const MARKED: ReadonlySet<number> = new Set([0x44, 0x47]);
+/** Before the words of Claude, Muse and K2 Horizon; not part of them. */
+const NAMESPACES: readonly string[] = ['antml:', 'atem:', 'ifm|'];
+
 /** Reads a tag whose `<` is at `tag`; the whole markup begins at `at`. */
 function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: boolean): LexResult {
   let i = tag + 1;
@@ -119,7 +125,7 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
   };
   skip(6);
   if (i === text.length) return 'partial';
-  let dsml = false;
+  let marked = false;
   // The slash may stand between the marks, and the marks on one side may be missing.
   if (!slash && text.charCodeAt(i) === SLASH) {
     slash = true;
@@ -127,26 +133,32 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
     skip(6);
     if (i === text.length) return 'partial';
   }
-  if (bars > 0 || text.charCodeAt(i) === 0x44) {
+  if (bars > 0 || MARKED.has(text.charCodeAt(i))) {
     const mark = text.slice(i, i + 4);
-    if (mark === 'DSML') {
+    if (MARKS.includes(mark)) {
       i += 4;
       skip(8);
       if (i === text.length) return 'partial';
       if (bars === 0) return undefined;
-      dsml = true;
+      marked = true;
       if (!slash && text.charCodeAt(i) === SLASH) {
         slash = true;
         if (++i === text.length) return 'partial';
       }
-    } else if (mark.length < 4 && 'DSML'.startsWith(mark)) return 'partial';
+    } else if (mark.length < 4 && MARKS.some((each) => each.startsWith(mark))) return 'partial';
   }
   const start = i;
   while (i < text.length && isWordChar(text.charCodeAt(i))) i++;
   let name = text.slice(start, i);
+  if (name === 'ifm' && text.charCodeAt(i) === 0x7c) {
+    const own = ++i;
+    while (i < text.length && isWordChar(text.charCodeAt(i))) i++;
+    name = text.slice(own, i);
+  }
   if (name.includes('▁')) name = name.replaceAll('▁', '_');
   if (name.startsWith('antml:')) name = name.slice(6);
-  const setting: MarkupNotation = m3 ? 'm3' : dsml ? 'dsml' : bars > 0 ? 'bars' : 'plain';
+  else if (name.startsWith('atem:')) name = name.slice(5);
+  const setting: MarkupNotation = m3 ? 'm3' : marked ? 'dsml' : bars > 0 ? 'bars' : 'plain';
   if (setting === 'bars' && (name === 'open' || name === 'close') && i < text.length) {
     return lexXtml(text, at, i, name === 'close', lexicon);
   }
@@ -158,15 +170,17 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
     if (setting === 'bars' && ('open'.startsWith(name) || 'close'.startsWith(name))) {
       return 'partial';
     }
-    if (setting === 'plain' && 'antml:'.startsWith(name)) return 'partial';
+    if (setting === 'plain' && NAMESPACES.some((each) => each.startsWith(name))) return 'partial';
     const known =
       lexicon.prefixes.has(keyOf(setting, name)) ||
       (bars < 2 && lexicon.prefixes.has(keyOf('half', name))) ||
-      (setting === 'bars' && lexicon.prefixes.has(keyOf('dsml', name)));
+      (setting === 'bars' && lexicon.prefixes.has(keyOf('dsml', name))) ||
+      (setting === 'plain' && suffixed(name, lexicon) !== undefined);
     return known ? 'partial' : undefined;
   }
   const word =
     lexicon.words.get(keyOf(setting, name)) ??
+    (setting === 'plain' ? suffixed(name, lexicon) : undefined) ??
     (m3 && name !== '' ? nodeOf(name, lexicon) : undefined) ??
     // The mark lost its letters: `<｜parameter name="…">`.
     (setting === 'bars' && !isBar(text.charCodeAt(i))
@@ -187,6 +201,14 @@ function lexHalf(text: string, i: number, bars: number, name: string, lexicon: L
   if (end === text.length) return 'partial';
   if (text.charCodeAt(end) !== GREATER) return undefined;
   return bareLexeme(word, closing, end + 1);
+}
+
+/** Hunyuan's tokens end in a suffix of the checkpoint: `<tool_calls:opensource>`, `<arg_key:6124c78e>`. */
+function suffixed(name: string, { words }: Lexicon): MarkupWord | undefined {
+  const colon = name.indexOf(':');
+  if (colon < 0) return undefined;
+  const word = words.get(keyOf('plain', name.slice(0, colon)));
+  return word?.suffixed ? word : undefined;
 }
 
 /** Any other tag with M3's mark is an argument's (or a nested member's) key. */

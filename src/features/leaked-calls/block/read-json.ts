@@ -122,7 +122,7 @@ export function readTail(b: BlockReading): boolean {
 export function readGemma(b: BlockReading): boolean {
   for (let at = b.text.indexOf('<', b.at); ; at = b.text.indexOf('<', at + 1)) {
     const found = at < 0 ? undefined : lexHere(b, at);
-    const ends = found !== 'partial' && found?.word.notation === 'half';
+    const ends = found !== 'partial' && found?.word.family === 'gemma';
     if (at >= 0 && !ends && (found !== 'partial' || b.final)) continue;
     b.parts.push(b.text.slice(b.at, at < 0 ? undefined : at));
     b.at = at < 0 ? b.text.length : at;

@@ -41,7 +41,21 @@ export function readOuter(b: BlockReading): boolean {
     b.state = 'name';
     return true;
   }
-  return unexpected(b);
+  // Olmo: a Python call on each line.
+  const ahead = b.depth > 0 ? pythonAhead(b) : 'no';
+  if (ahead === 'wait') return false;
+  if (ahead === 'no') return unexpected(b);
+  b.state = 'python';
+  return true;
+}
+
+const PYTHON_CALL = /([A-Za-z_][\w.-]{0,128})(\()?/y;
+
+function pythonAhead(b: BlockReading): 'yes' | 'wait' | 'no' {
+  PYTHON_CALL.lastIndex = b.at;
+  const [whole = '', name = '', bracket] = PYTHON_CALL.exec(b.text) ?? [];
+  if (bracket !== undefined) return b.isTool(name) ? 'yes' : 'no';
+  return whole !== '' && b.at + whole.length === b.text.length && !b.final ? 'wait' : 'no';
 }
 
 export function readName(b: BlockReading): boolean {
@@ -61,12 +75,19 @@ export function readName(b: BlockReading): boolean {
       if (next !== '{') return beginPython(b);
     }
     if (code === 0x7b || code === 0x28 || code === 0x60) return beginCall(b);
+    // GLM 5.3 Flash: `<tool_call>NAME>{…}`.
+    if (code === 0x3e && b.boxed && b.head.trim() !== '') {
+      b.at++;
+      return beginCall(b);
+    }
     if (code === 0x5c) {
       // GLM: a literal backslash-n may stand between the parts.
       if (b.at + 1 === text.length && !b.final) return false;
       return text[b.at + 1] === 'n' ? beginCall(b) : unexpected(b);
     }
     const char = text[b.at]!;
+    // Step Audio writes the kind of tool on a line of its own.
+    if (b.boxed && /^\s*function\s*\n\s*$/.test(b.head)) b.head = '';
     const behind = b.head !== b.head.trimEnd() && b.head.trim() !== '';
     if (!/[\w.:/@\-\s]/.test(char) || (behind && /\S/.test(char))) return unexpected(b);
     b.head += char;
@@ -165,6 +186,15 @@ function shortEnds(b: BlockReading, found: Lexeme, read: string): void {
   if ((role === 'key' && found.closing) || (role === 'value' && !found.closing)) {
     if (role === 'key') b.at = found.end;
     b.value = { key: read, lexeme: found, as: 'schema' };
+  } else if (role === 'value' && read.includes('=')) {
+    // GLM 5.3 Flash: `<arg_key>KEY=VALUE</arg_value>`.
+    b.at = found.end;
+    const equals = read.indexOf('=');
+    b.call!.pairs.push({
+      key: read.slice(0, equals).trim(),
+      text: read.slice(equals + 1),
+      as: 'schema',
+    });
   } else if (b.keyFromBox) {
     // No key but a name: the call before it had no arguments and no closer.
     finishCall(b, true);

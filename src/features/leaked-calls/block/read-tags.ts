@@ -186,7 +186,8 @@ export function closeValue(b: BlockReading, text: string): void {
     b.call!.malformed = true;
     return;
   }
-  let value = text;
+  // MiniCPM
+  let value = /^\s*<!\[CDATA\[([\s\S]*)\]\]>\s*$/.exec(text)?.[1] ?? text;
   if (/^\s*=/.test(lexeme.attributes)) value = value.replace(/^\r?\n/, '').replace(/\r?\n$/, '');
   else if (b.family === 'minimax-m2') value = value.trim();
   b.call!.pairs.push({ key, text: value, as });

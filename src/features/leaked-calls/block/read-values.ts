@@ -98,6 +98,8 @@ function closes(b: BlockReading, found: Lexeme | undefined): 'own' | 'around' | 
   if (found === undefined) return 'no';
   const open = b.value!.lexeme;
   const { role, notation } = found.word;
+  // HTML has such a tag, too, so it ends no other.
+  if (found.word.word === 'param' && open.word.word !== 'param') return 'no';
   const own = found.closing && (role === 'arg' || role === 'value');
   const around =
     (found.closing && (role === 'call' || role === 'wrap' || role === 'box')) ||

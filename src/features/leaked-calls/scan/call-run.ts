@@ -80,11 +80,17 @@ export class CallRun {
 
   /** The text after the run says that the model waits. */
   get waits(): boolean {
-    return this.#mayWait() && WAITS.test(this.tail.trimEnd());
+    return this.#mayWait() && (this.#spoken || WAITS.test(this.tail.trimEnd()));
+  }
+
+  /** LFM begins its answers with the calls, and its words follow on the same line. */
+  get #spoken(): boolean {
+    return this.#first && this.pieces.at(-1)?.leak?.family === 'lfm';
   }
 
   /** May the text after the run still say that the model waits? */
   #mayWait(): boolean {
+    if (this.#spoken) return true;
     if (!this.#first || this.tail.length > MAX_WAIT * 2) return false;
     const gap = this.pieces.at(-1)!;
     if (!gap.gap || !PARAGRAPH.test(gap.raw.slice(0, MAX_WAIT))) return false;

@@ -42,7 +42,7 @@ interface UnreadText {
 }
 
 /** The opening tags of thinking. */
-const THINK_OPENER = /<(?:mm:)?think|\[THINK/;
+const THINK_OPENER = /<(?:mm:|ifm\|)?think|\[THINK/;
 
 /**
  * The meaning of a closer without an opener. `text`: the text mentions it; `wait`: the next character decides; `piece`: it
@@ -444,7 +444,8 @@ export class TextScanner {
     const ended = run.pieces.some(({ ends }) => ends);
     if (ended || (this.#switched && this.#base === 'text')) this.#switch(this.#base, false);
     if (run.tail === '') return;
-    this.#keep(run.pieces.at(-1)!.raw);
+    const { raw, gap } = run.pieces.at(-1)!;
+    if (gap) this.#keep(raw);
     this.#keep(run.tail);
   }
 

@@ -28,6 +28,10 @@ const BESIDE = new Set([
 
 function oneCall(value: Json, family: string): RawCall | undefined {
   if (!isObject(value)) return undefined;
+  if (family === 'apertus') {
+    const [name, input] = Object.entries(value)[0] ?? [];
+    return { name, family, input: { type: 'value', value: input }, malformed: false };
+  }
   const body: JsonObject = isObject(value.function) ? value.function : value;
   const name = body.name ?? value.tool ?? value.tool_name ?? value.function;
   if (typeof name !== 'string') return undefined;

@@ -192,23 +192,25 @@ export function readWhole<R extends LiteralReader, T>(
   }
 }
 
-export const GEMMA_QUOTE = '<|"|>';
+/** Gemma 4's, and FunctionGemma's. */
+export const GEMMA_QUOTES: readonly string[] = ['<|"|>', '<escape>'];
 
 class GemmaReader extends LiteralReader {
   override value(): Json {
     this.space();
-    return this.text.startsWith(GEMMA_QUOTE, this.at) ? this.marked() : super.value();
+    const quote = GEMMA_QUOTES.find((each) => this.text.startsWith(each, this.at));
+    return quote === undefined ? super.value() : this.marked(quote);
   }
 
   override key(): Json {
     return this.word(/[A-Za-z_$][\w.$-]*/y) ?? this.value();
   }
 
-  marked(): string {
-    const start = this.at + GEMMA_QUOTE.length;
-    const end = this.text.indexOf(GEMMA_QUOTE, start);
+  marked(quote: string): string {
+    const start = this.at + quote.length;
+    const end = this.text.indexOf(quote, start);
     if (end < 0) this.fail();
-    this.at = end + GEMMA_QUOTE.length;
+    this.at = end + quote.length;
     return this.text.slice(start, end);
   }
 
