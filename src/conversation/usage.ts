@@ -72,9 +72,13 @@ export function bothCounts(
   return { input: input ?? total - known, output: output ?? total - known };
 }
 
-/** Of two reports of one answer the one that counts: the later, unless it forgets the output (relays end streams with zeros). */
+/** Of two reports of one answer the one that counts: the later, unless it forgets prompt or output (relays end streams with zeros). */
 export function laterUsage(before: Usage | undefined, later: Usage): Usage {
   if (before === undefined || before.unknown === 'output') return later;
+  if (totalInput(later) === 0 && totalInput(before) > 0) {
+    const { input, cacheRead, cacheWrite, cacheWrite1h } = before;
+    return laterUsage(before, { ...later, input, cacheRead, cacheWrite, cacheWrite1h });
+  }
   return totalOutput(later) === 0 && totalOutput(before) > 0 ? before : later;
 }
 

@@ -135,6 +135,32 @@ test('zeros at the end of a stream do not take back the output', () => {
   expect(messagesStream([start, delta({ output_tokens: 0 })]).usage).toMatchObject({ output: 0 });
 });
 
+test('a prompt of 0 at the end of a stream does not take back the prompt', () => {
+  const chunk = (usage: object) => frame({ choices: [{ delta: {} }], usage });
+  const told = {
+    prompt_tokens: 10,
+    completion_tokens: 1,
+    prompt_tokens_details: { cached_tokens: 4 },
+  };
+  const later = { prompt_tokens: 0, completion_tokens: 7 };
+  const { usage } = chatStream([chunk(told), chunk(later)]);
+  expect(usage).toMatchObject({ input: 6, cacheRead: 4, output: 7 });
+});
+
+// https://github.com/earendil-works/pi/issues/2326
+test.each<[string, object, object]>([
+  ['alone', {}, { input: 100, output: 30 }],
+  ['with a total', { total_tokens: 130 }, { input: 100, output: 30 }],
+  [
+    'with cached tokens beside it',
+    { cache_read_input_tokens: 50, cache_creation_input_tokens: 10 },
+    { input: 100, output: 30, cacheRead: 50, cacheWrite: 10 },
+  ],
+  ['beside those of Chat', { prompt_tokens: 7, completion_tokens: 3 }, { input: 7, output: 3 }],
+])('usage under the names of Messages in a Chat answer is paid for: %s', (_, more, expected) => {
+  expect(chatUsage({ input_tokens: 100, output_tokens: 30, ...more })).toMatchObject(expected);
+});
+
 test('the output at the start of a Messages stream is no count of it', () => {
   const start = frame({ type: 'message_start', message: { usage: START } });
   const end = (usage?: object) =>

@@ -18,6 +18,7 @@ import type { Lexicon } from './grammars.ts';
 import type { ToolIndex } from './tool-index.ts';
 import { jsonValue } from './values/coerce-value.ts';
 import { JsonCheck } from './values/json-check.ts';
+import { BracketScan } from './values/json-scan.ts';
 import type { Repairs } from './values/repair-json.ts';
 
 export interface NativeRules {
@@ -283,9 +284,14 @@ export class NativeCall {
     this.#text.push(text);
     this.#length += text.length;
     if (this.#whole || !this.#check.push(text)) return false;
-    if (this.#check.atComma || this.#check.unsure) return false;
+    if (this.#check.atComma || this.#check.unsure || this.#isBare) return false;
     this.#gone = this.#length;
     return true;
+  }
+
+  /** So far an empty object: relays of Claude begin with one, and the arguments follow (BerriAI/litellm#4537). */
+  get #isBare(): boolean {
+    return this.#length < MAX_BARE && EMPTY_OBJECT.test(this.text);
   }
 
   /** The arguments as they came. */
@@ -310,14 +316,33 @@ export class NativeCall {
     if (value === null) return { type: 'rest', text: '{}' };
     const fixed = isObject(inner)
       ? (value as string)
-      : (repeatedArguments(this.#text) ?? this.#unmarked(text) ?? this.#fixed(text));
+      : (repeatedArguments(this.#text) ??
+        objectOr(text.replace(EMPTY_BEFORE, '')) ??
+        this.#unmarked(text) ??
+        objectOr(this.#untailed(text)) ??
+        this.#fixed(text));
     const rest = suffix(fixed, gone);
     return rest === undefined ? { type: 'broken' } : { type: 'rest', text: rest };
   }
 
   #fixed(text: string): string | undefined {
     const inside = withoutWrapping(text);
-    return isObject(jsonValue(inside)) ? inside : this.#repairs.text(inside);
+    return objectOr(inside) ?? this.#repairs.text(inside);
+  }
+
+  /** The arguments without the closers of a model's own markup behind them. */
+  #untailed(text: string): string {
+    const end = new BracketScan().feed(text);
+    const tail = end < 0 ? -1 : text.indexOf('<', end);
+    for (let at = tail; at >= 0 && at < text.length; ) {
+      const found = lex(text, at, this.#lexicon);
+      if (found === undefined || found === 'partial') {
+        if (text[at]!.trim() !== '') return text;
+        at++;
+      } else if (found.closing || found.word.role === 'stop') at = found.end;
+      else return text;
+    }
+    return tail < 0 ? text : text.slice(0, tail);
   }
 
   /** Reads markup instead of JSON (`<arg_key>…`, `<parameter …>…`) as the body of this call. */
@@ -380,6 +405,14 @@ export class NativeCall {
     return calls.length > 0 ? { type: 'calls', calls, family } : { type: 'same' };
   }
 }
+
+const EMPTY_OBJECT = /^\s*\{\s*\}\s*$/;
+const EMPTY_BEFORE = /^\s*\{\s*\}(?=\s*\{)/;
+/** No longer text is looked at as an empty object. */
+const MAX_BARE = 16;
+
+const objectOr = (text: string): string | undefined =>
+  isObject(jsonValue(text)) ? text : undefined;
 
 /** A model's end of a turn, left behind what it wrote. */
 const STOP_WORDS = ['<|im_end|>', '<|eot_id|>', '<|eom_id|>', '<|endoftext|>', '<|end|>', '</s>'];

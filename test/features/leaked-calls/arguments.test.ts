@@ -77,6 +77,10 @@ describe('arguments that come more than once', () => {
     'all once more at the end': ['', whole.slice(0, 5), whole.slice(5), whole],
     'all twice more': [whole, whole, whole],
     'all twice in one piece': [whole + whole],
+    // https://github.com/BerriAI/litellm/issues/4537
+    'an empty object before them': ['{}', whole.slice(0, 5), whole.slice(5)],
+    'an empty object before them, in one piece': [`{} ${whole}`],
+    'an empty object before them, in characters': characters(`{}${whole}`),
   };
   for (const [name, pieces] of Object.entries(repeated)) {
     test(`${name}: one call`, () => {
@@ -91,13 +95,18 @@ describe('arguments that come more than once', () => {
   });
 });
 
-test('a Markdown fence and stop words around arguments are taken off', () => {
+test('a Markdown fence, stop words and closers of markup around arguments are taken off', () => {
   for (const args of [
     '```json\n{"path":"a"}\n```',
     '```\n{"path":"a"}\n```\n',
     '{"path":"a"}<|im_end|>',
     '{"path":"a"}\n</s>\n',
     '```json\n{"path":"a"}\n```<|im_end|>',
+    // https://github.com/livekit/agents/pull/5840
+    '{"path":"a"}<|tool_call_end|>',
+    '{"path":"a"}\n</tool_call>',
+    '{"path":"a"}<|tool_call_end|><|tool_calls_section_end|>\n',
+    '{"path":"a"}\n</｜DSML｜parameter>\n</｜DSML｜invoke>',
   ]) {
     for (const pieces of cuts(args)) {
       const { calls, notes } = structured(pieces);

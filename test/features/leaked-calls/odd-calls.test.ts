@@ -113,7 +113,47 @@ const REPEATED: Readonly<Record<string, readonly Piece[]>> = {
   ],
 };
 
+/** One call, whose pieces are counted as calls of their own, or bring its name in parts. */
+const IN_PARTS: Readonly<Record<string, readonly Piece[]>> = {
+  // https://github.com/continuedev/continue/pull/5849
+  'the name in two pieces': [
+    { index: 0, id: 'x', function: { name: 'r', arguments: '' } },
+    { index: 0, function: { name: 'un', arguments: '' } },
+    { index: 0, function: { arguments: '{"a":1}' } },
+  ],
+  'the name in two pieces, the second with arguments': [
+    { index: 0, id: 'x', function: { name: 'ru', arguments: '' } },
+    { index: 0, function: { name: 'n', arguments: '{"a":1}' } },
+  ],
+  'the name in two pieces, the id in each': [
+    { index: 0, id: 'x', function: { name: 'r', arguments: '' } },
+    { index: 0, id: 'x', function: { name: 'un', arguments: '' } },
+    { index: 0, id: 'x', function: { arguments: '{"a":1}' } },
+  ],
+  'the name in two pieces, without an index': [
+    { id: 'x', function: { name: 'r', arguments: '' } },
+    { id: 'x', function: { name: 'un', arguments: '{"a":1}' } },
+  ],
+  // https://github.com/NousResearch/hermes-agent/issues/5254
+  'an id for each piece': [
+    { id: 'x', function: named('') },
+    { id: 'y', function: { name: '', arguments: '{"a"' } },
+    { id: 'z', function: { name: '', arguments: ':1}' } },
+  ],
+  'an id and an index for each piece': [
+    { index: 0, id: 'x', function: named('') },
+    { index: 1, id: 'y', function: { arguments: '{"a"' } },
+    { index: 2, id: 'z', function: { arguments: ':1}' } },
+  ],
+};
+
 describe('Chat to Chat', () => {
+  test.each(Object.entries(IN_PARTS))('streamed in parts, %s: one call', async (_, pieces) => {
+    const gateway = scriptedGateway('openai-chat', [{ sse: [chatStream(pieces)] }], FEATURES);
+    const { text } = await gateway.ask('openai-chat', { ...CHAT, stream: true });
+    expect(joined(text)).toEqual([{ id: 'x', name: 'run', arguments: '{"a":1}' }]);
+  });
+
   test.each(Object.entries(REPEATED))('streamed: repeated: %s', async (_, pieces) => {
     const gateway = scriptedGateway('openai-chat', [{ sse: [chatStream(pieces)] }], FEATURES);
     const { text } = await gateway.ask('openai-chat', { ...CHAT, stream: true });

@@ -16,13 +16,14 @@ import { compact, object } from '../wire.ts';
  * writes, `completion_tokens` includes reasoning. Cache reads may also be in DeepSeek's
  * `prompt_cache_hit_tokens`, Moonshot's `cached_tokens`, Mistral's `num_cached_tokens` and LiteLLM's
  * `cache_read_input_tokens`, beside a `cached_tokens` of 0 (BerriAI/litellm#11789); cache writes in
- * `cache_write_tokens` or `cache_creation_input_tokens` (DashScope, Vercel's gateway).
+ * `cache_write_tokens` or `cache_creation_input_tokens` (DashScope, Vercel's gateway). Some servers have the names of
+ * Messages (earendil-works/pi#2326).
  */
 export function decodeUsage(value: unknown): Usage | undefined {
   const usage = object(value);
   if (usage === undefined) return undefined;
-  const prompt = tokenCount(usage.prompt_tokens);
-  const completion = tokenCount(usage.completion_tokens);
+  const prompt = tokenCount(usage.prompt_tokens) ?? messagesPrompt(usage);
+  const completion = tokenCount(usage.completion_tokens) ?? tokenCount(usage.output_tokens);
   if (prompt === undefined && completion === undefined) return undefined;
   const promptDetails = object(usage.prompt_tokens_details) ?? {};
   const told =
@@ -94,3 +95,10 @@ export const servedUsage = (
   value: unknown,
   { service_tier: tier }: JsonObject,
 ): Usage | undefined => withServiceTier(decodeUsage(value), tier);
+
+/** The prompt by its name in Messages, where cached tokens are beside it. */
+function messagesPrompt(usage: JsonObject): number | undefined {
+  const input = tokenCount(usage.input_tokens);
+  const cached = ['cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
+  return input && cached.reduce((sum, name) => sum + (tokenCount(usage[name]) ?? 0), input);
+}

@@ -64,6 +64,11 @@ export class BlockQueue {
     return this.#queue.length > 1 || this.#queue[0]?.wrapped === true;
   }
 
+  /** There is a block, or has been one. */
+  get hasBegun(): boolean {
+    return this.#index > 0 || this.#queue.length > 0;
+  }
+
   /** The index of the open block, or of the next one. */
   get index(): number {
     return this.#index;

@@ -31,10 +31,11 @@ interface StreamedCall {
   readonly id: string;
 }
 
-/** What came of a call before its name. */
+/** What came of a call before its whole name. */
 interface NamelessCall {
   readonly call: JsonObject;
   readonly freeform: boolean;
+  name: string;
   args: string;
 }
 
@@ -55,6 +56,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   /** The last chunk with sources beside `choices`. Perplexity and GLM repeat them in many chunks. */
   #sources: JsonObject | undefined;
   #started = false;
+  /** Content has come in pieces. */
+  #hasPieces = false;
   #over = false;
   #finish: string | undefined;
   #hasOddFinish = false;
@@ -136,8 +139,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   #closeBlocks(out: StreamEvent[]): void {
     // A call that never got a name is shown as it came.
-    for (const { call, freeform, args } of this.#nameless.values()) {
-      const block = this.#open(call, '', freeform, out);
+    for (const { call, freeform, name, args } of this.#nameless.values()) {
+      const block = this.#open(call, name, freeform, out);
       if (args !== '') this.#blocks.args(block, args, out);
     }
     this.#nameless.clear();
@@ -187,9 +190,12 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #choice(choice: JsonObject, chunk: JsonObject, out: StreamEvent[]): void {
-    // Relays of servers that cannot stream send a whole message.
-    const delta = object(choice.delta) ?? object(choice.message);
-    if (delta !== undefined) this.#delta(delta, choice, chunk, out);
+    const delta = object(choice.delta);
+    // Relays of servers that cannot stream send a whole message; others repeat it behind its pieces
+    // (abundantbeing/hermes-browser-extension#11).
+    const message = delta ?? (this.#hasPieces ? undefined : object(choice.message));
+    if (message !== undefined) this.#delta(message, choice, chunk, out);
+    if (delta !== undefined) this.#hasPieces ||= this.#blocks.hasBegun || this.#nameless.size > 0;
     const reason = choice.finish_reason;
     if (typeof reason === 'string' && reason !== '') {
       this.#finish ??= reason;
@@ -279,33 +285,55 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const name = text(target?.name) ?? '';
     const raw = freeform ? target?.input : target?.arguments;
     const args = isObject(raw) ? JSON.stringify(raw) : (text(raw) ?? '');
-    const known = this.#find(call, name)?.block;
-    if (known === undefined && name === '') {
-      this.#keepNameless(call, freeform, args);
+    const known = this.#find(call, name, args)?.block;
+    const whole = known === undefined ? this.#nameSoFar(call, name) : name;
+    if (known === undefined && (whole === '' || (args === '' && this.#goesOn(whole)))) {
+      this.#keepNameless(call, freeform, whole, args);
       return;
     }
-    const block = known ?? this.#openNamed(call, name, freeform, out);
+    const block = known ?? this.#openNamed(call, whole, freeform, out);
     const repeats = known !== undefined && (name !== '' || Boolean(text(call.id)));
     if (args !== '' || repeats) this.#blocks.args(block, args, out, repeats);
   }
 
   /** Some vendors send the id first and the name in a later fragment. */
-  #keepNameless(call: JsonObject, freeform: boolean, args: string): void {
+  #keepNameless(call: JsonObject, freeform: boolean, name: string, args: string): void {
     const key = keyOf(call);
     const before = this.#nameless.get(key);
-    if (before === undefined) this.#nameless.set(key, { call, freeform, args });
-    else before.args += args;
+    if (before === undefined) this.#nameless.set(key, { call, freeform, name, args });
+    else {
+      before.name = name;
+      before.args += args;
+    }
+  }
+
+  /** What came before of the call whose fragment this is, without its whole name. */
+  #before(call: JsonObject): NamelessCall | undefined {
+    const before = this.#nameless.get(keyOf(call));
+    const id = text(call.id) || text(before?.call.id);
+    return (text(before?.call.id) || id) === id ? before : undefined;
+  }
+
+  /** The name with this fragment; one that repeats the name begins none anew. */
+  #nameSoFar(call: JsonObject, name: string): string {
+    const before = this.#before(call)?.name ?? '';
+    return name === before ? name : before + name;
+  }
+
+  /** Is it the beginning of a tool's name, and no tool's name itself? Gemini behind relays streams names in pieces. */
+  #goesOn(name: string): boolean {
+    const { tools } = this.#context.sent;
+    const names = tools.map((tool) => ('name' in tool ? tool.name : ''));
+    return !names.includes(name) && names.some((each) => each.startsWith(name));
   }
 
   #openNamed(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): QueuedCall {
-    const key = keyOf(call);
-    const before = this.#nameless.get(key);
-    const id = text(call.id) || text(before?.call.id);
-    if (before === undefined || (text(before.call.id) || id) !== id) {
-      return this.#open(call, name, freeform, out);
-    }
-    this.#nameless.delete(key);
-    const block = this.#open({ ...call, id }, name, freeform, out);
+    const before = this.#before(call);
+    if (before === undefined) return this.#open(call, name, freeform, out);
+    this.#nameless.delete(keyOf(call));
+    const id = text(call.id) || text(before.call.id);
+    const repeatsId = before.name !== '' && Boolean(text(call.id));
+    const block = this.#open({ ...call, id }, name, freeform, out, repeatsId);
     if (before.args !== '') this.#blocks.args(block, before.args, out);
     return block;
   }
@@ -313,20 +341,29 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   /**
    * The call that a fragment continues: by index if there is one (Mistral sends none; Anthropic's endpoint
    * counts from 1). A new id together with a name begins a new call even with a known index, because some
-   * vendors give every call the index 0.
+   * vendors give every call the index 0. Arguments alone under a new index or id continue the last call while
+   * that is not whole: LM Studio counts its pieces (NousResearch/hermes-agent#5254).
    */
-  #find(call: JsonObject, name: string): StreamedCall | undefined {
+  #find(call: JsonObject, name: string, args: string): StreamedCall | undefined {
     const index = number(call.index);
     const id = text(call.id) ?? '';
-    if (index !== undefined) {
-      const found = this.#byIndex.get(index);
-      return found !== undefined && name !== '' && id !== '' && found.id !== id ? undefined : found;
+    if (index === undefined && id === '') return name === '' ? this.#lastCall : undefined;
+    const found = index === undefined ? this.#byId.get(id) : this.#byIndex.get(index);
+    if (found !== undefined) {
+      const isOther = index !== undefined && name !== '' && id !== '' && found.id !== id;
+      return isOther ? undefined : found;
     }
-    if (id !== '') return this.#byId.get(id);
-    return name === '' ? this.#lastCall : undefined;
+    if (name !== '' || args === '' || this.#nameless.has(keyOf(call))) return undefined;
+    return this.#lastCall?.block.input?.whole === false ? this.#lastCall : undefined;
   }
 
-  #open(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): QueuedCall {
+  #open(
+    call: JsonObject,
+    name: string,
+    freeform: boolean,
+    out: StreamEvent[],
+    repeatsId = false,
+  ): QueuedCall {
     const { sent, target } = this.#context;
     const original = toolNames(sent.tools, NAME_LIMIT).original(name);
     const id = text(call.id) ?? '';
@@ -335,6 +372,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const index = number(call.index);
     // Numbers that begin at 1 (Anthropic's endpoint) are no trouble: clients use them as keys.
     const isOdd =
+      repeatsId ||
       own !== id ||
       index === undefined ||
       this.#byIndex.has(index) ||

@@ -66,6 +66,21 @@ describe('calls', () => {
     }
   });
 
+  test('a piece without a name that comes behind a whole call is a call of its own', () => {
+    const first = call(0, 'a', 'f', '{"x":1}');
+    const second = [call(1, 'b', '', '{"y"'), call(1, undefined, 'g', ':2}')];
+    const data = [
+      role,
+      calls(first),
+      ...second.map((each) => calls(each)),
+      chunk({}, 'tool_calls'),
+    ];
+    expect(transcript([...data, '[DONE]'])).toEqual([
+      ...['start', '+0 tool-call a f', '0 {"x":1}', '-0'],
+      ...['+1 tool-call b g', '1 {"y"', '1 :2}', '-1', 'finish tool-calls', 'end'],
+    ]);
+  });
+
   test('a call that never gets a name is not lost, and lends nothing to one with another id', () => {
     const end = [chunk({}, 'tool_calls'), '[DONE]'];
     const events = transcript([

@@ -181,6 +181,25 @@ describe('first and last messages', () => {
     ]);
   });
 
+  // https://github.com/abundantbeing/hermes-browser-extension/issues/11
+  test('a whole message behind its pieces is not read a second time', () => {
+    const said = { role: 'assistant', content: 'hi', tool_calls: [call(0, 'a', 'f', '{}')] };
+    const last = {
+      id: 'c',
+      object: 'chat.completion',
+      choices: [{ message: said, finish_reason: 'tool_calls' }],
+    };
+    const first = [
+      chunk({ content: 'h' }),
+      chunk({ content: 'i' }),
+      calls(call(0, 'a', 'f', '{}')),
+    ];
+    expect(transcript([...first, last, '[DONE]'])).toEqual([
+      ...['start', '+0 text', '0 h', '0 i', '-0'],
+      ...['+1 tool-call a f', '1 {}', '-1', 'finish tool-calls', 'end'],
+    ]);
+  });
+
   test('a whole reply inside a stream is read too', () => {
     const whole = {
       id: 'x',
