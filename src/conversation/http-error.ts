@@ -14,7 +14,12 @@ const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
   410: 'not_found',
   413: 'too_large',
   422: 'invalid_request',
+  // Bedrock's and SageMaker's models that failed.
+  424: 'upstream',
+  425: 'overloaded',
   429: 'rate_limit',
+  // Google cancels under load (vertesia/llumiverse#467).
+  499: 'upstream',
   503: 'overloaded',
   504: 'timeout',
   524: 'timeout',

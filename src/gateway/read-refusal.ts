@@ -15,6 +15,8 @@ import type { UpstreamCall } from '../upstream/upstream.ts';
 import {
   aboutModel,
   aboutOurKey,
+  aboutTools,
+  blocked,
   maskedError,
   redirected,
   vendorError,
@@ -62,7 +64,9 @@ export async function readRefusal(
       ? wrongAddress(target.provider)
       : status === 405
         ? wrongMethod(target.provider)
-        : vendorError(target.profile, vendors);
+        : status === 403 && text.trimStart().startsWith('<')
+          ? blocked(target.provider)
+          : aboutTools(target, vendorError(target.profile, vendors));
   recorded?.end(meaning);
   onText?.(text);
   const remedy = remedyForStatus(status, meaning, headers);

@@ -26,10 +26,16 @@ export function vendorError(profile: Profile, error: GatewayError): GatewayError
   return copied(error, kind, error.message, { status, retryable });
 }
 
-/** Statuses by which clients would blame their key, or wait and ask again, for what only another request mends. */
+/**
+ * Statuses by which clients would blame their key, or wait and ask again, for what only another request mends; or
+ * would not ask again what passes by itself.
+ */
 const MISLEADING: Partial<Record<ErrorKind, (status: number) => boolean>> = {
   invalid_request: (status) => status >= 500 || status === 401 || status === 403,
   too_large: (status) => status === 429,
+  upstream: (status) => status === 424 || status === 499,
+  overloaded: (status) => status === 425,
+  timeout: (status) => status === 499,
 };
 
 /**
@@ -129,6 +135,45 @@ export const wrongMethod = (provider: string): GatewayError =>
     `Provider ${provider} does not take requests at this address (405). Its base_url is probably wrong, or it has no such endpoint.`,
     { retryable: false },
   );
+
+/** A page with a 403 is of what stands before the API: the key is not at fault. */
+export const blocked = (provider: string): GatewayError =>
+  new TargetError(
+    'next-target',
+    'upstream',
+    `Provider ${provider} answered 403 with a web page. What stands before it (Cloudflare, a firewall, a proxy) refuses this gateway, not its key.`,
+    { retryable: false },
+  );
+
+/** In lower case, without quotation marks. Each is a row of test/gateway/no-tools.test.ts, with its source. */
+const NO_TOOLS =
+  /(?:does not|doesnt|not) support (?:tools|tool (?:use|calls?|calling)|function[- ]call(?:s|ing)|functions)\b(?! in streaming)|no endpoints found that support tool use|requires --(?:enable-auto-tool-choice|tool-call-parser)|(?:tool|function) (?:calling|use) is not (?:supported|enabled)/;
+
+/**
+ * The model takes no tools: another one may, so the next target is asked, and the client reads which model it is. Any
+ * other error is the same.
+ */
+export function aboutTools(
+  { provider, model }: Pick<Target, 'provider' | 'model'>,
+  error: GatewayError,
+) {
+  const { kind, fromUpstream, message } = error;
+  if (!fromUpstream || (kind !== 'invalid_request' && kind !== 'not_found')) return error;
+  const words = message
+    .slice(0, SEARCHED_CHARS)
+    .replace(/[`'"“”‘’]/g, '')
+    .toLowerCase();
+  if (!NO_TOOLS.test(words)) return error;
+  const said = `The model "${model}" of provider ${provider} takes no tools: ${message}`;
+  const { code, details } = error;
+  return new TargetError('next-target', 'invalid_request', said, {
+    status: 400,
+    code,
+    details,
+    fromUpstream,
+    retryable: false,
+  });
+}
 
 /** The error without these secrets in any of its fields; the very error where it holds none. */
 export function maskedError(error: GatewayError, literals: readonly string[]): GatewayError {

@@ -1361,6 +1361,92 @@ const MORE: readonly Said[] = [
     'lmstudio-ai/lmstudio-bug-tracker#1347',
   ],
   [
+    'LM Studio, its engine failed',
+    'lmstudio',
+    400,
+    { error: 'Channel Error' },
+    'overloaded',
+    'mdc-ng/mdc-ng#451',
+  ],
+  [
+    'Novita, balance',
+    'none',
+    403,
+    { code: 403, reason: 'NOT_ENOUGH_BALANCE', message: 'not enough balance', metadata: {} },
+    'billing',
+    'novita.ai/docs/api-reference/basic-error-code',
+  ],
+  [
+    'SiliconFlow, paid balance',
+    'none',
+    403,
+    {
+      code: 30011,
+      message:
+        'The selected model requires paid balance. Your paid balance is insufficient. Please top up and try again.',
+      data: null,
+    },
+    'billing',
+    'FoundationAgents/OpenManus#438',
+  ],
+  [
+    'Hunyuan, used up',
+    'none',
+    400,
+    e('资源包余量已用尽，请购买资源包或开通后付费', {
+      type: 'runtime_error',
+      code: 'FailedOperation.ResourcePackExhausted',
+    }),
+    'billing',
+    'cloud.tencent.com/document/product/1729/101838',
+  ],
+  [
+    'Ark, the limit that the account set',
+    'none',
+    429,
+    e(
+      'Your account [1] has reached the set inference limit for the [x] model, and the model service has been paused.',
+      { code: 'SetLimitExceeded', type: 'TooManyRequests' },
+    ),
+    'quota',
+    'volcengine.com/docs/82379/1299023',
+  ],
+  [
+    'Workers AI, the amount of a day',
+    'none',
+    429,
+    {
+      success: false,
+      errors: [
+        {
+          message:
+            'you have used up your daily free allocation of 10,000 neurons, please upgrade to Cloudflare’s Workers Paid plan',
+          code: 4006,
+        },
+      ],
+    },
+    'quota',
+    'developers.cloudflare.com/workers-ai/platform/errors',
+  ],
+  [
+    'watsonx, model',
+    'none',
+    404,
+    {
+      errors: [
+        {
+          code: 'model_not_supported',
+          message: 'Model x is not supported for this environment.',
+        },
+      ],
+      trace: 't',
+      status_code: 404,
+    },
+    'not_found',
+    'ibm.com/docs watsonx.ai API',
+  ],
+  ['Bedrock, the model failed', 'none', 424, { message: 'x' }, 'upstream', 'ModelErrorException'],
+  [
     'SiliconFlow, balance',
     'none',
     403,
@@ -1793,6 +1879,17 @@ describe.each(Object.values(CODECS).map((codec) => [codec.name, codec] as const)
   },
 );
 
+// https://github.com/vertesia/llumiverse/pull/467, https://github.com/google-gemini/gemini-cli/issues/20309
+test.each(Object.values(CODECS))(
+  '$name: a request that Google cancels under load is asked again',
+  (codec) => {
+    const body = JSON.stringify(google(499, 'The operation was cancelled.', 'CANCELLED'));
+    const error = vendorError(PROFILES.none!, codec.decodeError(499, body, NO_HEADERS));
+    expect(error.status).toBeGreaterThanOrEqual(500);
+    expect(remedyForStatus(499, error, NO_HEADERS)).toBe('again');
+  },
+);
+
 describe('a kind has one remedy, whatever status it comes with', () => {
   const REMEDIES: Readonly<Partial<Record<ErrorKind, string>>> = {
     context_overflow: 'wider',
@@ -1806,6 +1903,7 @@ describe('a kind has one remedy, whatever status it comes with', () => {
     invalid_request: 'never',
     rate_limit: 'again',
     overloaded: 'again',
+    upstream: 'again',
   };
   test.each(ALL)('%s', (_who, profile, status, body, kind) => {
     const chat = CODECS['openai-chat'];

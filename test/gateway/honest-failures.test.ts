@@ -105,6 +105,50 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
   );
 });
 
+// https://github.com/NousResearch/hermes-agent/issues/70566
+test.each(PROTOCOLS)(
+  '%s: a page with a 403 is about what stands before the API, not about the key',
+  async (protocol) => {
+    const page = '<!DOCTYPE html><html><head><title>Just a moment...</title></head></html>';
+    const { ask, summaries, refusedKeys, health } = before(protocol, whole(403, page));
+    const { status, text } = await ask(protocol, false);
+    expect([status, summaries[0]!.error?.kind]).toEqual([502, 'upstream']);
+    expect(text).toContain('Provider p answered 403 with a web page.');
+    expect(refusedKeys).toEqual([]);
+    expect(JSON.stringify(health())).not.toContain('key_refused');
+  },
+);
+
+test.each([
+  [424, 502],
+  [425, 503],
+  [499, 502],
+])(
+  'a status %i of a vendor that passes by itself is %i for clients, who ask again',
+  async (sent, got) => {
+    const { ask } = before('openai-chat', whole(sent, '{"error":{"message":"cancelled"}}'));
+    const { status, text } = await ask('openai-chat', false);
+    expect([status, text.includes('cancelled')]).toEqual([got, true]);
+  },
+);
+
+test.each([
+  ['DeepInfra', '{"detail":{"error":"Model is busy"}}', 'Model is busy'],
+  [
+    'watsonx',
+    '{"errors":[{"code":"x","message":"No such project"}],"status_code":400}',
+    'No such project',
+  ],
+  [
+    'Workers AI',
+    '{"success":false,"errors":[{"message":"AiError: no","code":5021}]}',
+    'AiError: no',
+  ],
+])('the words of %s reach the client', async (_, body, words) => {
+  const { ask } = before('openai-chat', whole(400, body));
+  expect((await ask('openai-chat', false)).text).toContain(words);
+});
+
 test('a 404 in JSON is the vendor’s word about the model', async () => {
   const { ask } = before('openai-chat', whole(404, '{"error":{"message":"No model m here."}}'));
   const { status, text } = await ask('openai-chat', false);
@@ -113,8 +157,14 @@ test('a 404 in JSON is the vendor’s word about the model', async () => {
 });
 
 test('a relay’s own error with status 200 means what its words and codes mean', async () => {
-  const { ask } = before('openai-chat', whole(200, '{"code":1302,"msg":"rate limit reached"}'));
-  const { status, text } = await ask('openai-chat', false);
-  expect(status).toBe(429);
-  expect(text).toContain('rate limit reached');
+  for (const body of [
+    '{"code":1302,"msg":"rate limit reached"}',
+    '{"error_code":18,"error_msg":"rate limit reached"}',
+  ]) {
+    const { ask } = before('openai-chat', whole(200, body));
+    const { status, text } = await ask('openai-chat', false);
+    expect(status).toBe(429);
+    expect(text).toContain('rate limit reached');
+    upstream?.stop();
+  }
 });

@@ -39,7 +39,7 @@ const MAX_WRAPPERS = 3;
 /**
  * OpenAI `{error:{message,type,param,code}}` (code a number at OpenRouter, a string number at Azure
  * and Zhipu), xAI `{code,error:"…"}`, Ollama `{error:"…"}`, Mistral and FastAPI `{detail}` and
- * `{object:"error",message}`, DashScope `{code,message}`, Qianfan `{error_code,error_msg}`, MiniMax `{base_resp}`, Messages
+ * `{object:"error",message}`, DeepInfra `{detail:{error}}`, watsonx and Cloudflare `{errors:[{code,message}]}`, DashScope `{code,message}`, Qianfan `{error_code,error_msg}`, MiniMax `{base_resp}`, Messages
  * `{type:"error",error}`, Gemini `[{error}]`, AWS `{__type,message}`, Problem Details `{title,detail}`; and what
  * OpenRouter and relays wrap, which is the error of the vendor behind them.
  */
@@ -48,7 +48,7 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
   const error = object(top.error) ?? NOTHING;
   const base = object(top.base_resp);
   const detail = object(top.detail);
-  const failed = object(detail?.error) ?? detail ?? NOTHING;
+  const failed = object(detail?.error) ?? detail ?? object(list(top.errors)[0]) ?? NOTHING;
   const metadata = object(error.metadata) ?? NOTHING;
   const outer: VendorErrorTexts = {
     message:
@@ -59,6 +59,7 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
       text(top.detail) ??
       validationMessage(top.detail) ??
       text(failed.message) ??
+      text(failed.error) ??
       text(base?.status_msg) ??
       text(top.msg) ??
       text(top.error_msg) ??
@@ -75,6 +76,8 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
       (top.type === 'error' ? undefined : text(top.type)) ??
       text(top.__type) ??
       text(failed.type) ??
+      // Novita
+      text(top.reason) ??
       // Ollama, Hugging Face and TGI: the text is the error, its type stands beside it.
       text(top.error_type),
     param: text(error.param) ?? text(top.param),

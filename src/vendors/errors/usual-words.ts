@@ -137,6 +137,21 @@ export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
     quota: [/quota (?:has been )?(?:exceeded|exhausted)|out of quota/i],
   },
   {
+    by: 'Novita',
+    source: 'https://novita.ai/docs/api-reference/basic-error-code',
+    billing: [/\bnot_enough_balance\b|not enough balance/i],
+  },
+  {
+    by: 'Cloudflare Workers AI',
+    source: 'https://developers.cloudflare.com/workers-ai/platform/errors/',
+    quota: [/used up your daily free allocation/i],
+  },
+  {
+    by: 'Hunyuan',
+    source: 'https://cloud.tencent.com/document/product/1729/101838',
+    billing: [/\b(?:Free)?ResourcePackExhausted\b|\bServiceStopArrears\b|资源包余量已用尽/],
+  },
+  {
     by: 'New API, One API',
     source: 'github.com/QuantumNous/new-api service/error.go, model/token.go',
     not_found: [/模型\s{0,3}\S{0,90}\s{0,3}无可用渠道/],

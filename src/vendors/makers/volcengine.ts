@@ -78,6 +78,10 @@ export const volcengine: Vendor = {
       billing: [/\baccountoverdueerror\b|account has an overdue balance/i],
     },
     {
+      source: 'https://www.volcengine.com/docs/82379/1299023',
+      quota: [/\bsetlimitexceeded\b|reached the set inference limit/i],
+    },
+    {
       source: 'github.com/sipeed/picoclaw pkg/agent/loop_test.go',
       context_overflow: [/exceed max message tokens/i],
     },

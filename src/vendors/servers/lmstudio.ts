@@ -32,7 +32,9 @@ export const lmstudio: Vendor = {
     },
     {
       source: 'github.com/lmstudio-ai/lmstudio-bug-tracker',
-      overloaded: [/^model unloaded\b|model has crashed without additional information/i],
+      overloaded: [
+        /^model unloaded\b|model has crashed without additional information|^(?:error: )?channel error$/i,
+      ],
     },
   ],
 };

@@ -118,8 +118,9 @@ function isErrorChunk(value: JsonObject): boolean {
   if (value.object === 'error' || isFailure(value.base_resp)) return true;
   if (value.usage || value.id) return false;
   if (value.detail) return true;
-  const named = value.code ?? value.type ?? value.status ?? value.__type;
-  return Boolean(text(value.message) || text(value.msg)) && named !== undefined && named !== null;
+  const named = value.code ?? value.type ?? value.status ?? value.__type ?? value.error_code;
+  const said = text(value.message) || text(value.msg) || text(value.error_msg);
+  return Boolean(said) && named !== undefined && named !== null;
 }
 
 const isFailure = (base: Json | undefined): boolean =>

@@ -79,7 +79,7 @@ export function vendorError(
 /** The whole body, and not the error in it. */
 const hasEnvelope = (value: JsonObject): boolean =>
   ENVELOPES.some((name) => value[name] !== undefined && value[name] !== null);
-const ENVELOPES = ['error', 'detail', 'base_resp', 'error_msg'];
+const ENVELOPES = ['error', 'errors', 'detail', 'base_resp', 'error_msg'];
 
 function kindOf(status: number | undefined, { code, type }: VendorErrorTexts): ErrorKind {
   const byCode = memberOf(BY_CODE, code ?? '') ?? memberOf(BY_CODE, type ?? '');
