@@ -253,6 +253,17 @@ export const ROWS: readonly Row[] = [
           { expr: `sum(${rate('hopgate_responses_late_total')})`, legend: 'late: responses' },
         ],
       },
+      {
+        title: 'Exchanges that wait for their upload',
+        what: 'Recorded, and not yet in the database and the object store.',
+        unit: 'short',
+        lines: [
+          {
+            expr: `sum by (instance) (${metric('hopgate_samples_pending')})`,
+            legend: '{{instance}}',
+          },
+        ],
+      },
     ],
   },
   {

@@ -185,6 +185,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         .then(() => recorder.eraseSpace(space, until));
     },
     warn: (message) => event(log, 'samples.problem', { message }, 'warn'),
+    onPending: (count) => metrics.samplesPending.set(count),
   });
 
   const money = accountServices(

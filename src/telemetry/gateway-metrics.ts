@@ -95,6 +95,10 @@ export function createGatewayMetrics(version: string) {
       'Responses that could not be stored in a shared engine and are lost.',
       [],
     ),
+    samplesPending: registry.gauge(
+      'hopgate_samples_pending',
+      'Recorded exchanges that other replicas cannot see yet: they wait for their upload.',
+    ),
     keyRequests: registry.counter(
       'hopgate_key_requests_total',
       'Exchanges that ended, by gateway key.',

@@ -26,10 +26,11 @@ export interface SampleReplicasOptions {
   readonly eraseHere: (space: string | HashedName, until?: number) => Promise<number>;
   /** Called once for each new problem. */
   readonly warn: (message: string) => void;
+  readonly onPending: (count: number) => void;
 }
 
 export function sampleReplicas(options: SampleReplicasOptions) {
-  const { engines, home, root, recorder, retention, eraseHere, warn } = options;
+  const { engines, home, root, recorder, retention, eraseHere, warn, onPending } = options;
   const { database, objects, cache, seal } = engines;
   const erasures =
     database &&
@@ -49,7 +50,9 @@ export function sampleReplicas(options: SampleReplicasOptions) {
   function openSharing(): void {
     if (erasures === undefined || database === undefined || objects === undefined) return;
     try {
-      sharing = new Sharing({ root, database, objects, cache, seal, erasures, retention, warn });
+      sharing = new Sharing({
+        ...{ root, database, objects, cache, seal, erasures, retention, warn, onPending },
+      });
     } catch (thrown) {
       warn(`samples are not shared with other replicas (${thrown})`);
       return;

@@ -91,6 +91,15 @@ export class SharingStore {
     return this.#db.query('SELECT 1 FROM known WHERE id = ?').get(id) !== null;
   }
 
+  /** How many of these the shared list does not have. */
+  unknown(ids: readonly string[]): number {
+    return this.#db
+      .query<{ count: number }, [string]>(
+        'SELECT count(*) AS count FROM json_each(?) WHERE value NOT IN (SELECT id FROM known)',
+      )
+      .get(JSON.stringify(ids))!.count;
+  }
+
   add({ id, entry }: KnownSample): void {
     this.#db
       .query('INSERT INTO known (id, entry) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seen = 1')

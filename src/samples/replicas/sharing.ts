@@ -23,6 +23,8 @@ export interface SharingOptions {
   readonly retention: () => Retention;
   /** Called once for each new problem. */
   readonly warn: (message: string) => void;
+  /** How many finished samples wait for their upload. */
+  readonly onPending?: ((count: number) => void) | undefined;
   /** Milliseconds between two rounds of cleaning. */
   readonly cleanMs?: number;
   readonly onStep?: UploaderOptions['onStep'];
@@ -52,6 +54,7 @@ export class Sharing {
   };
   #unwatch: (() => void) | undefined;
   #followed = false;
+  #countedAt = Number.NEGATIVE_INFINITY;
   #lost = 0;
   #lastProblem = '';
 
@@ -183,10 +186,21 @@ export class Sharing {
   }
 
   async #upload(): Promise<void> {
-    // Before that, it is not known what is uploaded.
-    if (!this.#followed) return;
-    await this.#uploader.run();
-    this.#folder.evict(LOCAL_BYTES);
+    try {
+      // Before that, it is not known what is uploaded.
+      if (!this.#followed) return;
+      await this.#uploader.run();
+      this.#folder.evict(LOCAL_BYTES);
+    } finally {
+      await this.#countPending();
+    }
+  }
+
+  /** Each sample that is recorded wakes the upload: while the engines are away, not each one counts all. */
+  async #countPending(): Promise<void> {
+    if (performance.now() - this.#countedAt < FOLLOW_MS) return;
+    this.#countedAt = performance.now();
+    this.options.onPending?.(await this.#uploader.pending());
   }
 
   async #follow(): Promise<void> {

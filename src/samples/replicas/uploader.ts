@@ -1,6 +1,7 @@
 /** Uploads what this folder recorded: says so in the shared list, stores the bodies, lists the sample for all replicas. */
 
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 import { nameHash } from '../../state/erasures.ts';
 import type { SampleMeta, SharedBodies } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
@@ -52,6 +53,19 @@ export class Uploader {
       this.#running = undefined;
     });
     return this.#running;
+  }
+
+  /** How many finished samples are not in the shared list yet. */
+  async pending(): Promise<number> {
+    const { index, store } = this.options.folder;
+    let count = 0;
+    for (let after = this.#number; !this.#closed; await othersTurn()) {
+      const page = index.finishedAfter(after, PAGE);
+      if (page.length === 0) break;
+      count += store.unknown(page.map(({ id }) => id));
+      after = page.at(-1)!.number;
+    }
+    return count;
   }
 
   /** No upload begins any more. */

@@ -61,6 +61,8 @@ export class Replica {
   readonly erasures: ReplicaErasures;
   readonly store: SampleStore;
   readonly warnings: string[] = [];
+  /** Samples that wait for their upload, as last told. */
+  pending: number | undefined;
   readonly database: PostgresDatabase;
   readonly objects: ObjectStore;
 
@@ -92,6 +94,9 @@ export class Replica {
       retention: () => retention,
       warn: (message) => this.warnings.push(message),
       cleanMs: 500,
+      onPending: (count) => {
+        this.pending = count;
+      },
       ...(options.onStep !== undefined && { onStep: options.onStep }),
     });
     this.store = openSampleStore(this.root, true, (meta) => this.sharing.fetch(meta));

@@ -333,10 +333,12 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('samples of several replicas', ()
       for (let i = 0; i < 5; i++) waiting.push(await a.record(`while frozen ${i}`));
       expect(waiting.every((id) => a.lists(id))).toBe(true);
       expect(b.lists(waiting[0]!)).toBe(false);
+      await until(() => a.pending === 5);
     } finally {
       objects.thaw();
     }
     await until(() => waiting.every((id) => b.lists(id)));
+    await until(() => a.pending === 0);
     expect(await b.body(waiting[4]!, 'client-request')).toContain('while frozen 4');
   });
 
