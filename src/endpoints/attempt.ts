@@ -107,7 +107,12 @@ export async function attempt(
         secrets,
         events: running,
       };
-      const failure = await readRefusal(about, call, answer, notes, recorded);
+      const words = {
+        body: body instanceof Uint8Array ? body : undefined,
+        headers: exchange.headers,
+        search: exchange.search,
+      };
+      const failure = await readRefusal(about, call, answer, notes, words, recorded);
       abort.unfollow();
       call.release();
       if (paid !== undefined) endFailedTry(paid, 'error');

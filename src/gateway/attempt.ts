@@ -51,6 +51,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       hop,
       refusals,
       payer: options.sidePayer,
+      owner: exchange.owner,
       abort,
     });
     const made = preparing instanceof Promise ? await preparing : preparing;
@@ -102,7 +103,9 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
       const onText = account && refusedTry(account, protocol);
-      const failure = await readRefusal(options, call, answer, notes, recorded, onText);
+      const { body, search } = sent;
+      const words = { body, search, headers };
+      const failure = await readRefusal(options, call, answer, notes, words, recorded, onText);
       abort.unfollow();
       call.release();
       return failure;

@@ -28,15 +28,24 @@ interface Preparation {
   readonly hop: Hop;
   readonly refusals?: readonly GatewayError[] | undefined;
   readonly payer?: FeatureContext['payer'];
+  readonly owner?: string | undefined;
   /** When the answer is no longer wanted. */
   readonly abort: Abort;
 }
 
 /** Waits only where a feature has something to find out first; otherwise the work is done on return. */
 export function prepare(preparation: Preparation): Prepared | Promise<Prepared> {
-  const { request, target, notes, hop, refusals, payer } = preparation;
+  const { request, target, notes, hop, refusals, payer, owner } = preparation;
   const client = request.protocol.name;
-  const context: FeatureContext = { target, client, notes, hop: hop.number, refusals, payer };
+  const context: FeatureContext = {
+    target,
+    client,
+    owner,
+    notes,
+    hop: hop.number,
+    refusals,
+    payer,
+  };
   // The bytes are those of the first hop: for later ones every feature has to look.
   const armed: Feature[] = [];
   let asks = false;

@@ -10,6 +10,7 @@ import { maskLiterals } from '../lib/text/secret-literals.ts';
 import type { HopRecording } from '../samples/recording.ts';
 import { isRedirect, remedyForStatus } from '../upstream/classify.ts';
 import { resetAfterOf } from '../upstream/health/reset-headers.ts';
+import { repeatsRequest, type SentWords } from '../upstream/repeated-words.ts';
 import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import {
@@ -39,6 +40,7 @@ type RefusedAttempt = Pick<Attempt, 'protocol' | 'routed' | 'upstream' | 'secret
 
 /**
  * Reads an answer with a status that is no success, and says what it means and what may be tried next.
+ * @param words what the vendor may repeat
  * @param onText gets the vendor's text with secrets masked
  */
 export async function readRefusal(
@@ -46,6 +48,7 @@ export async function readRefusal(
   { key }: UpstreamCall,
   answer: UpstreamAnswer,
   notes: Notes,
+  words: SentWords,
   recorded: HopRecording | undefined,
   onText?: (text: string) => void,
 ): Promise<FailedOutcome> {
@@ -76,7 +79,10 @@ export async function readRefusal(
     attempt.events?.onKeyRefused(target.provider, key.label, status);
   }
   const resetAfter = status === 429 ? resetAfterOf(headers) : undefined;
-  const failure: FailedOutcome = { kind: 'failed', error, remedy, target, notes, resetAfter };
+  const repeats = repeatsRequest(meaning, words);
+  const failure: FailedOutcome = {
+    ...{ kind: 'failed', error, remedy, target, notes, resetAfter, repeats },
+  };
   // A redirect stays here: a client that followed it would send its key and its request to that place.
   // SDKs look for the object `error`; of other forms they show the status alone.
   const isOwn = isObject(parsed) && isObject(parsed.error);

@@ -161,7 +161,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     const payer = exchange.payer ?? account;
-    const known = learntTarget(routed);
+    const known = learntTarget(routed, exchange.owner);
     const target = this.#withTools(routed, known) ?? known;
     return attempt({
       exchange,
@@ -207,7 +207,9 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
 
   canRepair(refusal: GatewayError, routed: RoutedTarget, asked: FailedOutcome['target']): boolean {
     const conversation = () => this.#hop.conversation ?? this.#running.request.conversation;
-    if (mayLeaveOut(refusal, conversation) && canLearnFrom(refusal, routed, asked)) return true;
+    const { owner } = this.#running.exchange;
+    if (mayLeaveOut(refusal, conversation) && canLearnFrom(refusal, routed, owner, asked))
+      return true;
     const features = this.#running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
   }

@@ -193,6 +193,8 @@ export interface FailedOutcome {
   readonly notes: Notes | undefined;
   /** Seconds until the vendor's limits are reset, as its headers say. */
   readonly resetAfter?: number | undefined;
+  /** The vendor may only repeat what the request says: nothing is known of the key or the model. */
+  readonly repeats?: boolean;
   /** The vendor's own error answer, when it is in the client's protocol and can go out as it is. */
   readonly raw?: {
     readonly status: number;

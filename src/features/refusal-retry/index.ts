@@ -32,7 +32,7 @@ export function refusalRetry(media = new RefusedMedia()): Feature {
       );
       // Behind the refusals, which name places of what was asked.
       return media.isKnown(target) && isSession(conversation)
-        ? withoutKnownMedia(after, (one) => media.has(target, one), strippedOf(context))
+        ? withoutKnownMedia(after, (one) => media.has(context, one), strippedOf(context))
         : after;
     },
   };
@@ -79,7 +79,7 @@ function withoutRefused(
     case 'media':
       // A model without images: vision describes them, or vendor fit and the codec mention them.
       return refusal.facts === undefined
-        ? withoutMedia(conversation, refusal, own, stripped, (one) => media.add(target, one))
+        ? withoutMedia(conversation, refusal, own, stripped, (one) => media.add(context, one))
         : conversation;
     // `shape` and `setting` are handled by vendor fit, `fields` when the body is written.
     default:

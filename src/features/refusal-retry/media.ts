@@ -9,6 +9,7 @@ import type {
 import { type Target, targetName } from '../../conversation/target.ts';
 import type { Block, Conversation, MediaBlock } from '../../conversation/types.ts';
 import { imageHeader } from '../../lib/bytes/image-header.ts';
+import type { FeatureContext } from '../feature.ts';
 import type { NoteStripped } from './thinking.ts';
 
 interface Found extends MediaPlace {
@@ -74,7 +75,9 @@ function withMentions(
 /** So many are remembered; then all are forgotten. */
 const MAX_KNOWN = 10_000;
 
-/** Media in base64 that targets have refused, by a hash: for the requests that bring them again. */
+type Asked = Pick<FeatureContext, 'target' | 'owner'>;
+
+/** Media in base64 that targets have refused, by a hash: for the requests of the same owner that bring them again. */
 export class RefusedMedia {
   readonly #targets = new Map<string, Set<bigint>>();
   readonly #seed = crypto.getRandomValues(new BigUint64Array(1))[0]!;
@@ -85,14 +88,15 @@ export class RefusedMedia {
     return this.#targets.has(targetName(target));
   }
 
-  has(target: Target, media: MediaBlock): boolean {
-    const hash = this.#hashOf(media);
+  has({ target, owner }: Asked, media: MediaBlock): boolean {
+    const hash = this.#hashOf(media, owner);
     return hash !== undefined && this.#targets.get(targetName(target))?.has(hash) === true;
   }
 
-  add(target: Target, media: MediaBlock): void {
-    const hash = this.#hashOf(media);
-    if (hash === undefined || this.has(target, media)) return;
+  add(asked: Asked, media: MediaBlock): void {
+    const { target, owner } = asked;
+    const hash = this.#hashOf(media, owner);
+    if (hash === undefined || this.has(asked, media)) return;
     if (++this.#count > MAX_KNOWN) {
       this.#targets.clear();
       this.#count = 1;
@@ -102,9 +106,9 @@ export class RefusedMedia {
     this.#targets.set(name, hashes.add(hash));
   }
 
-  #hashOf({ source }: MediaBlock): bigint | undefined {
+  #hashOf({ source }: MediaBlock, owner = ''): bigint | undefined {
     if (source.type !== 'base64') return undefined;
-    return Bun.hash.wyhash(`${source.mediaType} ${source.data}`, this.#seed);
+    return Bun.hash.wyhash(`${owner}\n${source.mediaType} ${source.data}`, this.#seed);
   }
 }
 

@@ -196,7 +196,8 @@ function settle(upstream: Upstream, lease: Lease, answer: Succeeded | FailedOutc
   const { keys, hedging } = upstream;
   const { now } = keys;
   if (answer.kind === 'failed') {
-    const sign = signOf(answer.error, answer.remedy, answer.resetAfter);
+    const sign =
+      answer.repeats === true ? 'neither' : signOf(answer.error, answer.remedy, answer.resetAfter);
     if (sign !== 'neither') lease.noteFailure(failureOf(answer.error));
     lease.settle(sign, now);
     return sign;

@@ -100,6 +100,22 @@ export function kindOfWords(
   );
 }
 
+/**
+ * The words of the message from which the kind of an error is known; undefined: its code says it, or its status alone.
+ */
+export function decidingWords(error: {
+  readonly kind: ErrorKind;
+  readonly code?: string | undefined;
+  readonly message: string;
+}): string | undefined {
+  const { kind, code = '', message } = error;
+  if (memberOf(CODES, code)?.kind === kind) return undefined;
+  const own = unquoted(message.slice(0, SEARCHED_CHARS));
+  const patterns = WORDS_OF_KINDS.filter((one) => one.kind === kind).flatMap(({ words }) => words);
+  if (patterns.some((pattern) => code !== '' && pattern.test(code))) return undefined;
+  return patterns.map((pattern) => pattern.exec(own)?.[0]).find((found) => found !== undefined);
+}
+
 /** Is it the model that is not found, and not a file, a response or a path? */
 export const saysModelIsGone = (error: ErrorTexts): boolean =>
   memberOf(CODES, error.code ?? '')?.kind === 'not_found' ||

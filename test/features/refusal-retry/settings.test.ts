@@ -838,11 +838,13 @@ describe('a strict vendor', () => {
     canLearnFrom(
       refusal('max_tokens is too large: 9. This model supports at most 4096 completion tokens'),
       { provider, target },
+      'ann',
     );
-    canLearnFrom(refusal("Unsupported parameter: 'seed' is not supported with this model."), {
-      provider,
-      target,
-    });
+    canLearnFrom(
+      refusal("Unsupported parameter: 'seed' is not supported with this model."),
+      { provider, target },
+      'bob',
+    );
     expect(learntFacts([provider])).toEqual([
       { target: 'up/m', facts: expect.arrayContaining(['maxOutput: 4096', 'without seed']) },
     ]);
