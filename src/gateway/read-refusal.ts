@@ -79,7 +79,7 @@ export async function readRefusal(
     attempt.events?.onKeyRefused(target.provider, key.label, status);
   }
   const resetAfter = status === 429 ? resetAfterOf(headers) : undefined;
-  const repeats = repeatsRequest(meaning, words);
+  const repeats = repeatsRequest(meaning, words, status);
   const failure: FailedOutcome = {
     ...{ kind: 'failed', error, remedy, target, notes, resetAfter, repeats },
   };

@@ -22,10 +22,11 @@ const speaks = (status: number): boolean =>
 
 /**
  * Is the kind of an error known from nothing but words that the request holds, too?
- * @param error with the vendor's status and words
+ * @param error with the vendor's words
+ * @param status of the vendor's answer; an error that came inside a 200 has none of its own
  */
-export function repeatsRequest(error: GatewayError, sent: SentWords): boolean {
-  if (!error.fromUpstream || speaks(error.status)) return false;
+export function repeatsRequest(error: GatewayError, sent: SentWords, status: number): boolean {
+  if (!error.fromUpstream || speaks(status)) return false;
   const words = decidingWords(error);
   return words !== undefined && holds(sent, words);
 }

@@ -55,7 +55,9 @@ describe('words that a client writes and a vendor repeats', () => {
       const repeated = effort ?? beta;
       if (repeated !== undefined) {
         const error = { message: say(String(repeated)), type: 'invalid_request_error' };
-        return Response.json({ error }, { status: 400 });
+        if (body.stream !== true) return Response.json({ error }, { status: 400 });
+        const type = { 'content-type': 'text/event-stream' };
+        return new Response(`data: ${JSON.stringify({ error })}\n\n`, { headers: type });
       }
       const message = { role: 'assistant', content: 'Hello.' };
       const choices = [{ index: 0, message, finish_reason: 'stop' }];
@@ -112,8 +114,18 @@ describe('words that a client writes and a vendor repeats', () => {
     got.length = 0;
     expect((await ask('key-of-ann', JSON.stringify(REAL))).status).toBe(200);
     expect(got.map(({ body }) => body)).toEqual([REAL]);
-    expect(await health()).not.toContain('key_refused');
-    expect(await health()).not.toMatch(/"state":"(?:rest|cool)/);
+    expect(await health()).not.toMatch(/"reason":|"state":"(?:rest|cool)/);
+  });
+
+  test.each(WRITTEN)('in an event of a stream: %s', async (words) => {
+    say = REPEATS[0]![1];
+    await (
+      await ask('key-of-bob', JSON.stringify({ ...ASKED, stream: true, reasoning_effort: words }))
+    ).text();
+    got.length = 0;
+    expect((await ask('key-of-ann', JSON.stringify(REAL))).status).toBe(200);
+    expect(got.map(({ body }) => body)).toEqual([REAL]);
+    expect(await health()).not.toMatch(/"reason":|"state":"(?:rest|cool)/);
   });
 
   test('in a header that goes on', async () => {

@@ -5,6 +5,7 @@ import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
 import { remedyForError } from '../../upstream/classify.ts';
+import { repeatsRequest } from '../../upstream/repeated-words.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutModel, aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import { asksForJob } from '../client-request.ts';
@@ -115,7 +116,7 @@ export function incompleteAnswerError(digest: Digest, provider: string): Gateway
 /** A failure inside a 200, by what the vendor's codes mean. */
 export function failedAnswer(
   given: GatewayError,
-  { common, attempt, account }: Reading,
+  { common, attempt, account, prepared: { body } }: Reading,
   digest: Digest = NO_DIGEST,
 ): FailedOutcome {
   if (account !== undefined) endTry(account, 'error', digest, 0);
@@ -123,5 +124,7 @@ export function failedAnswer(
   const meant = vendorError(target.profile, maskedError(given, attempt.secrets ?? []));
   const names = { asked: attempt.request.model, route: attempt.routeName };
   const error = aboutModel(target, names, aboutOurKey(target.provider, meant));
-  return { kind: 'failed', error, remedy: remedyForError(meant), target, notes };
+  const { headers, search } = attempt.exchange;
+  const repeats = repeatsRequest(meant, { body, headers, search }, 200);
+  return { kind: 'failed', error, remedy: remedyForError(meant), target, notes, repeats };
 }
