@@ -28,7 +28,7 @@ const prefixed = (marker: string, least: number): Kind => ({
 
 const TOKEN_AFTER_SCHEME = /earer\s+([A-Za-z0-9._~+/=-]{8,})/iy;
 const NAMED_VALUE =
-  /(?:API_?KEY|api_?key|apiKey|api-key|ACCESS_?TOKEN|access_token|AUTH_TOKEN|refresh_token|CLIENT_SECRET|client_secret)\\?["']?\s*[=:]\s*\\?["']?(?=[A-Za-z_+/.-]*[0-9])([A-Za-z0-9_+/=.-]{16,})/y;
+  /(?:API_?KEY|api_?key|apiKey|api-key|ACCESS_?TOKEN|access_token|AUTH_TOKEN|refresh_token|CLIENT_SECRET|client_secret)\\?["']?\s*[=:]\s*\\?["']?(?=[A-Za-z_+/.~-]*[0-9])([A-Za-z0-9_+/=.~-]{16,})/y;
 const named = (marker: string): Kind => ({ marker, pattern: NAMED_VALUE, anywhere: true });
 const QUERY = /(?:key|token)=([A-Za-z0-9._~%+/-]{8,})/y;
 

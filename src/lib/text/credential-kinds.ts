@@ -29,8 +29,7 @@ const TILDE = 256;
 const PERCENT = 512;
 const ALNUM = CAPITAL | SMALL | DIGIT;
 const TOKEN = ALNUM | DASH | UNDERSCORE;
-const NAMED = TOKEN | DOT_SIGN | PLUS_SLASH | EQUALS;
-const BEARER = NAMED | TILDE;
+const NAMED = TOKEN | DOT_SIGN | PLUS_SLASH | EQUALS | TILDE;
 const QUERY = TOKEN | DOT_SIGN | PLUS_SLASH | TILDE | PERCENT;
 
 const CLASSES = new Uint16Array(128);
@@ -175,7 +174,7 @@ function privateKey(text: string, at: number): Span | undefined {
 function bearerToken(text: string, at: number): Span | undefined {
   const from = spacesEnd(text, at + 5);
   if (from === at + 5) return undefined;
-  const end = runEnd(text, from, BEARER);
+  const end = runEnd(text, from, NAMED);
   return end - from >= 8 ? [from, end] : undefined;
 }
 
@@ -264,6 +263,15 @@ export const ZHIPU: Kind = {
   },
 };
 
+/** AWS; the second form belongs to a session. */
+const accessKeyId = (marker: 'AKIA' | 'ASIA'): Kind => ({
+  marker,
+  find(text, at) {
+    const end = exactly(text, at + marker.length, 16, CAPITAL | DIGIT);
+    return end === undefined ? undefined : [at, end];
+  },
+});
+
 export const KINDS: readonly Kind[] = [
   // OpenAI, Anthropic (sk-ant-), OpenRouter (sk-or-), DeepSeek, Moonshot, DashScope and many more.
   secretKey('sk-'),
@@ -287,18 +295,38 @@ export const KINDS: readonly Kind[] = [
   prefixed('ghp_', 30),
   prefixed('gho_', 30),
   prefixed('ghs_', 30),
+  prefixed('ghu_', 30),
+  prefixed('ghr_', 30),
   prefixed('github_pat_', 30),
   prefixed('glpat-', 20),
+  prefixed('glrt-', 20),
+  prefixed('gldt-', 20),
   prefixed('npm_', 36),
+  prefixed('pypi-', 40),
+  prefixed('dckr_pat_', 20), // Docker
+  prefixed('GOCSPX-', 20), // Google, of an OAuth client
+  prefixed('1//0', 30), // Google, refresh token
+  prefixed('AQ.', 40), // Gemini
+  prefixed('ABSK', 60, NAMED), // Bedrock
+  prefixed('bedrock-api-key-', 40, NAMED),
+  prefixed('fw_', 24, ALNUM), // Fireworks
+  prefixed('dapi', 32, ALNUM), // Databricks
+  prefixed('xapp-', 20, ALNUM | DASH), // Slack
+  prefixed('rk_live_', 24, ALNUM), // Stripe
+  prefixed('whsec_', 24, NAMED),
+  prefixed('SG.', 40, TOKEN | DOT_SIGN), // SendGrid
+  prefixed('shpat_', 32, ALNUM), // Shopify
+  prefixed('dop_v1_', 60, ALNUM), // DigitalOcean
+  prefixed('sbp_', 40, ALNUM), // Supabase
+  prefixed('hvs.', 24), // Vault
+  prefixed('lin_api_', 30, ALNUM), // Linear
+  prefixed('ntn_', 40, ALNUM), // Notion
+  prefixed('key-', 32, ALNUM), // Mailgun
+  prefixed('AGE-SECRET-KEY-1', 50, ALNUM),
   { marker: 'hk_', find: gatewayKey },
   ...[...'abeprs'].map((kind) => prefixed(`xox${kind}-`, 10, ALNUM | DASH)),
-  {
-    marker: 'AKIA',
-    find(text, at) {
-      const end = exactly(text, at + 4, 16, CAPITAL | DIGIT);
-      return end === undefined ? undefined : [at, end];
-    },
-  },
+  accessKeyId('AKIA'),
+  accessKeyId('ASIA'),
   { marker: 'eyJ', find: webToken },
   { marker: '-----BEGIN ', find: privateKey, anywhere: true },
   { marker: 'earer', find: bearerToken, anywhere: true },
@@ -307,8 +335,28 @@ export const KINDS: readonly Kind[] = [
   // Query parameters: the left border of a word stands for the `?` or `&` before the name.
   queried('key='),
   queried('token='),
+  queried('sig='), // Azure
+  { ...queried('Signature='), anywhere: true }, // AWS
+  queried('Authorization: Basic '),
+  queried('authorization: Basic '),
   ...[
+    // Ends of names in environments and their files.
+    '_TOKEN',
+    '_SECRET',
+    '_PASSWORD',
+    'ACCESS_KEY',
+    'SECRET_KEY',
+    // AWS, Azure
+    'ecret_access_key',
+    'ecretAccessKey',
+    'ession_token',
+    'essionToken',
+    'AccountKey',
+    'ccessToken',
+    'api_token',
+    'id_token',
     'API_KEY',
+    'API-KEY',
     'APIKEY',
     'api_key',
     'apikey',
@@ -321,6 +369,9 @@ export const KINDS: readonly Kind[] = [
     'refresh_token',
     'CLIENT_SECRET',
     'client_secret',
+    'clientSecret',
+    'refreshToken',
+    'ssword',
   ].map(named),
 ];
 

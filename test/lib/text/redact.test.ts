@@ -28,6 +28,32 @@ const KEYS: Readonly<Record<string, string>> = {
   zhipu: `${hex(32)}.${mixed(16)}`,
   gateway: `hk_${hex(22)}_${mixed(44)}`,
   jwt: `eyJ${mixed(20)}.eyJ${mixed(60)}.${mixed(43)}`,
+  awsSession: 'ASIAIOSFODNN7EXAMPLE',
+  bedrock: `ABSK${mixed(80)}`,
+  bedrockShort: `bedrock-api-key-${mixed(80)}`,
+  googleClient: `GOCSPX-${mixed(28)}`,
+  googleRefresh: `1//0g${mixed(60)}`,
+  gemini: `AQ.Ab8${mixed(48)}`,
+  fireworks: `fw_${mixed(24)}`,
+  databricks: `dapi${hex(32)}`,
+  githubUser: `ghu_${mixed(36)}`,
+  githubRefresh: `ghr_${mixed(76)}`,
+  gitlabRunner: `glrt-${mixed(20)}`,
+  gitlabDeploy: `gldt-${mixed(20)}`,
+  slackApp: `xapp-1-A0B1C2-${mixed(40)}`,
+  stripe: `rk_live_${mixed(24)}`,
+  webhook: `whsec_${mixed(32)}`,
+  sendGrid: `SG.${mixed(22)}.${mixed(43)}`,
+  pypi: `pypi-AgEIcHlwaS5vcmc${mixed(80)}`,
+  docker: `dckr_pat_${mixed(27)}`,
+  shopify: `shpat_${hex(32)}`,
+  digitalOcean: `dop_v1_${hex(64)}`,
+  supabase: `sbp_${hex(40)}`,
+  vault: `hvs.${mixed(90)}`,
+  linear: `lin_api_${mixed(40)}`,
+  notion: `ntn_${mixed(46)}`,
+  mailgun: `key-${hex(32)}`,
+  age: `AGE-SECRET-KEY-1${'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L'.repeat(2).slice(0, 58)}`,
 };
 
 describe('credentials are masked at equal length', () => {
@@ -78,6 +104,33 @@ describe('credentials are masked at equal length', () => {
     expect(redactText('{\\"apiKey\\": \\"a1b2c3d4e5f6a7b8c9\\"}').count).toBe(1);
   });
 
+  test.each([
+    'AWS_SECRET_ACCESS_KEY=%',
+    'aws_secret_access_key = %',
+    '"SecretAccessKey": "%"',
+    '"sessionToken":"%"',
+    'AWS_SESSION_TOKEN="%"',
+    'DefaultEndpointsProtocol=https;AccountKey=%;',
+    'AZURE_CLIENT_SECRET=%',
+    'GITHUB_TOKEN=%',
+    'DB_PASSWORD=%',
+    '"password": "%"',
+    'SECRET_KEY: %',
+    '"accessToken":"%"',
+    '"id_token":"%"',
+    'X-API-KEY: %',
+    'Authorization: Basic %',
+    'https://x.blob.core.windows.net/a?sv=2022-11-02&sig=%&se=2026',
+    'https://b.s3.amazonaws.com/o?X-Amz-Signature=%',
+  ])('by its name: %s', (place) => {
+    const secret = 'abc8Q~nBP3hvJXbpDR5jxLZd';
+    const text = place.replace('%', secret);
+    expect(redactText(text)).toEqual({
+      text: place.replace('%', '*'.repeat(secret.length)),
+      count: 1,
+    });
+  });
+
   test('a private key block', () => {
     const text = '"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADAN\\n-----END PRIVATE KEY-----\\n"';
     const { text: masked } = redactText(text);
@@ -106,6 +159,11 @@ describe('ordinary text is left alone', () => {
     'export KEY=$OPENAI_API_KEY',
     'the bearer of this letter',
     'monkey=banana',
+    '"nextPageToken": "CAUQAA1234567890abcd"',
+    '"max_completion_tokens": 4000',
+    '{"token":" hello","logprob":-0.1234567890123456}',
+    'the password is in DB_PASSWORD or in .env',
+    'const total = MAX_TOKENS_PER_REQUEST_1234567890',
     'https://example.com/a:b@c',
     'call_0123456789abcdef0123456789abcdef',
     'toolu_01A09q90qw90lq917835lq9',
