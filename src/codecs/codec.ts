@@ -201,6 +201,12 @@ export interface Codec {
    */
   withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
+  /**
+   * For one stream that stays in this protocol: the JSON of each frame as clients can use it, behind events that the vendor
+   * left out; the same text where nothing is wrong. Left out: clients need no more than what vendors send.
+   */
+  soundFrames?(this: void, notes: Notes): (json: string) => readonly string[];
+
   /** Members that hold the model's name in answers and frames. */
   readonly modelAt: Readonly<Record<'answer' | 'frame', readonly string[]>>;
 

@@ -11,6 +11,7 @@ import { encodeRequest } from './request/encode-request.ts';
 import { decodeStream } from './stream/decode-stream.ts';
 import { encodeStream } from './stream/encode-stream.ts';
 import { withPreviousResponseId } from './stream/previous-response-id.ts';
+import { soundFrames } from './stream/sound-frames.ts';
 import { PROTOCOL } from './wire.ts';
 
 export const openaiResponses = {
@@ -31,5 +32,6 @@ export const openaiResponses = {
   terminalPrefixes,
   carriesItemIds,
   withPreviousResponseId,
+  soundFrames,
   encodeModels: openaiModels,
 } satisfies Codec;

@@ -15,7 +15,18 @@ import { Translator, type TranslatorOptions } from './translator.ts';
 export function choosePipeline(reading: Reading): StreamPipeline {
   const { previous } = reading.prepared;
   const pipeline = edited(reading, passthroughOrTranslator(reading));
-  return previous === undefined ? pipeline : withPreviousId(reading, pipeline, previous);
+  const named = previous === undefined ? pipeline : withPreviousId(reading, pipeline, previous);
+  return keepsBytes(reading) ? withSoundFrames(reading, named) : named;
+}
+
+const keepsBytes = ({ attempt, common }: Reading): boolean =>
+  common.same && attempt.hop.number === 1;
+
+function withSoundFrames(reading: Reading, pipeline: StreamPipeline): StreamPipeline {
+  const { attempt, common } = reading;
+  const json = attempt.protocol.soundFrames?.(common.notes);
+  if (json === undefined) return pipeline;
+  return new EditedInput(pipeline, { json }, new BoundedFrame(boundsOf(reading)));
 }
 
 function withPreviousId(
@@ -37,9 +48,9 @@ function edited(reading: Reading, pipeline: StreamPipeline): StreamPipeline {
 }
 
 function passthroughOrTranslator(reading: Reading): StreamPipeline {
-  const { prepared, client, common } = reading;
-  const { protocol, hop } = reading.attempt;
-  const preserveBytes = common.same && hop.number === 1;
+  const { prepared, client } = reading;
+  const { protocol } = reading.attempt;
+  const preserveBytes = keepsBytes(reading);
   if (preserveBytes && prepared.interceptors.length === 0) {
     return new Passthrough(protocol, prepared.context, client, boundsOf(reading));
   }

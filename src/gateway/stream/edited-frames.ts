@@ -1,23 +1,28 @@
 /** Steps that change frames: in front of a pipeline, or behind it, such as taking out usage that the client did not ask for. */
 
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import { type FrameLimit, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import type { EditAnswer } from '../types.ts';
+import { type FrameLimit, type SseFrame, SseParser, sseEvent } from '../../lib/bytes/sse.ts';
 import { concat, type Output, type StreamPipeline } from './pipeline.ts';
 import { PipelineDecorator } from './pipeline-decorator.ts';
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
 
+/** An `EditAnswer` for frames alone: several take the place of one. */
+export interface FrameEdit {
+  json(json: string, of: 'frame'): string | readonly string[];
+  readonly hidden?: string | undefined;
+}
+
 /** Frames that stay as they are go on as their own bytes, each when it is whole. */
 export class FrameEditor {
   /** The error that ended reading. */
   broken: GatewayError | undefined;
   #parser: SseParser;
-  readonly #edit: EditAnswer;
+  readonly #edit: FrameEdit;
   readonly #limit: FrameLimit | undefined;
 
-  constructor(edit: EditAnswer, limit?: FrameLimit) {
+  constructor(edit: FrameEdit, limit?: FrameLimit) {
     this.#edit = edit;
     this.#limit = limit;
     this.#parser = new SseParser({ limit });
@@ -35,11 +40,15 @@ export class FrameEditor {
     return concat(shown);
   }
 
-  #frame({ data, bytes, from, to }: SseFrame): Output {
+  #frame({ event, data, bytes, from, to }: SseFrame): Output {
     const own = bytes.subarray(from, to);
     if (data === undefined) return own;
     const left = this.#edit.json(data, 'frame');
     if (left === data) return own;
+    if (typeof left !== 'string') {
+      if (left.length === 1 && left[0] === data) return own;
+      return left.map((json) => (event === '' ? `data: ${json}\n\n` : named(json))).join('');
+    }
     if (left === '') return '';
     const text = utf8.decode(own);
     const at = text.indexOf(data);
@@ -58,10 +67,14 @@ export class FrameEditor {
   }
 }
 
+const NAME = /"type":\s*"([\w.]+)"/;
+
+const named = (json: string): string => sseEvent(NAME.exec(json)?.[1] ?? '', json);
+
 abstract class EditedPipeline extends PipelineDecorator<StreamPipeline> {
   protected readonly editor: FrameEditor;
 
-  constructor(inner: StreamPipeline, edit: EditAnswer, limit: FrameLimit) {
+  constructor(inner: StreamPipeline, edit: FrameEdit, limit: FrameLimit) {
     super(inner);
     this.editor = new FrameEditor(edit, limit);
   }
@@ -72,6 +85,10 @@ abstract class EditedPipeline extends PipelineDecorator<StreamPipeline> {
 
   get error() {
     return this.inner.error;
+  }
+
+  get unsaid() {
+    return this.inner.unsaid === true;
   }
 }
 
@@ -121,9 +138,5 @@ export class EditedFrames extends EditedPipeline {
   // Only whole frames go out.
   override get allowsKeepAlive() {
     return true;
-  }
-
-  get unsaid() {
-    return this.inner.unsaid === true;
   }
 }

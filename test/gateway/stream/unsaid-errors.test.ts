@@ -107,7 +107,11 @@ describe('a Responses stream that ends with [DONE] alone', () => {
   test('behind an item lost no more than its last event', async () => {
     const sse = [...open, done, DONE];
     const { ask } = scriptedGateway('openai-responses', [{ sse }], []);
-    expect((await ask('openai-responses', ASK)).text).toBe(sse.join(''));
+    const { text } = await ask('openai-responses', ASK);
+    const end = /data: (\{"type":"response.completed".*\})\n\ndata: \[DONE\]\n\n$/.exec(text)?.[1];
+    const finished = { ...item, status: 'completed', content };
+    const response = { id: 'resp_1', status: 'completed', output: [finished] };
+    expect(JSON.parse(end ?? '')).toMatchObject({ response });
   });
 });
 

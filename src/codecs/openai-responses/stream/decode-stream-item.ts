@@ -25,7 +25,7 @@ const STREAMED_CALLS = ['function_call', 'custom_tool_call'];
 
 /** Stores no text, only how much of it was emitted, because `done` events repeat the whole text. */
 export class ItemDecoder {
-  readonly #type: string;
+  readonly type: string;
   readonly #context: UpstreamContext;
   readonly #out: EventSink;
   readonly id: string;
@@ -47,7 +47,7 @@ export class ItemDecoder {
 
   constructor(item: JsonObject, context: UpstreamContext, out: EventSink) {
     this.#item = item;
-    this.#type = text(item.type) ?? '';
+    this.type = text(item.type) ?? '';
     this.id = text(item.id) ?? '';
     this.#context = context;
     this.#out = out;
@@ -55,7 +55,7 @@ export class ItemDecoder {
 
   /** Is it a call that has been announced, and of which no event has come? */
   get isSilentCall(): boolean {
-    return !this.ended && this.#block < 0 && STREAMED_CALLS.includes(this.#type);
+    return !this.ended && this.#block < 0 && STREAMED_CALLS.includes(this.type);
   }
 
   push(data: JsonObject): void {
@@ -69,16 +69,20 @@ export class ItemDecoder {
         break;
       case 'response.content_part.added': {
         const part = object(data.part);
-        if (this.#type !== 'message' || part === undefined) break;
+        if (this.type !== 'message' || part === undefined) break;
         this.#openPart(part.type === 'refusal' ? 'refusal' : 'text');
         break;
       }
       case 'response.output_text.done':
-      case 'response.refusal.done':
-        this.#rest(text(data.text) ?? text(data.refusal));
+      case 'response.refusal.done': {
+        const whole = text(data.text) ?? text(data.refusal);
+        const isUnsaid = this.type === 'message' && this.#parts === 0;
+        if (isUnsaid) this.#text(data.refusal === undefined ? 'text' : 'refusal', { delta: whole });
+        else this.#rest(whole);
         break;
+      }
       case 'response.content_part.done':
-        if (this.#type === 'message') this.#partDone(object(data.part));
+        if (this.type === 'message') this.#partDone(object(data.part));
         break;
       case 'response.output_text.annotation.added':
         this.#citation(data.annotation);
@@ -206,11 +210,11 @@ export class ItemDecoder {
       by,
       odd,
     });
-    if (kind === 'custom' && this.#type === 'function_call') this.#heldInput = [];
+    if (kind === 'custom' && this.type === 'function_call') this.#heldInput = [];
   }
 
   #input(value: string): void {
-    if (!STREAMED_CALLS.includes(this.#type)) return;
+    if (!STREAMED_CALLS.includes(this.type)) return;
     if (this.#block < 0) this.#call(this.#item);
     if (this.#heldInput === undefined) this.#delta(value);
     else this.#heldInput.push(value);
@@ -218,7 +222,7 @@ export class ItemDecoder {
 
   #done(item: JsonObject): void {
     const whole = item.type === undefined ? { ...this.#item, ...item } : item;
-    switch (this.#type) {
+    switch (this.type) {
       case 'message':
         this.#messageDone(whole);
         break;
@@ -271,7 +275,8 @@ export class ItemDecoder {
   }
 
   #callDone(item: JsonObject): void {
-    const input = text(this.#type === 'function_call' ? item.arguments : item.input);
+    const given = this.type === 'function_call' ? item.arguments : item.input;
+    const input = isObject(given) ? JSON.stringify(given) : text(given);
     if (this.#block < 0) this.#call(item);
     if (this.#heldInput === undefined) {
       this.#rest(input);

@@ -20,7 +20,13 @@ interface OutputItem {
 }
 
 const NONE: readonly StreamEvent[] = [];
-const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+/** The last events, with the status that each means. Some relays end with `response.done`. */
+const TERMINAL = new Map([
+  ['response.completed', 'completed'],
+  ['response.incomplete', 'incomplete'],
+  ['response.failed', 'failed'],
+  ['response.done', 'completed'],
+]);
 /** Events without a meaning for the conversation. */
 const IGNORED = new Set([
   'response.created',
@@ -90,8 +96,8 @@ class ResponsesStreamDecoder implements StreamDecoder {
     } else if (TERMINAL.has(type)) {
       const response = object(data.response) ?? {};
       this.#start(response);
-      const status = type.slice('response.'.length);
-      this.#terminal(response.status === undefined ? { ...response, status } : response);
+      const status = response.status ?? TERMINAL.get(type);
+      this.#terminal({ ...response, status });
     } else if (type === 'response.created' || type === 'response.in_progress') {
       this.#start(object(data.response));
     } else if (data.output_index !== undefined || ITEM_EVENT.test(type)) {
@@ -137,11 +143,10 @@ class ResponsesStreamDecoder implements StreamDecoder {
       return;
     }
     const ends = type === 'response.output_item.done';
-    let item =
-      index === undefined
-        ? (this.#byId.get(itemId(data) ?? '') ?? (ends ? undefined : this.#items.at(-1)))
-        : this.#byIndex.get(index);
     const whole = ends ? object(data.item) : undefined;
+    const byId = this.#byId.get(itemId(data) ?? '');
+    let item =
+      index === undefined ? (byId ?? this.#lastOpen(whole)) : (this.#byIndex.get(index) ?? byId);
     if (item === undefined) {
       // A minimal stream has `done` without `added`. Other events of unknown items are ignored.
       if (whole === undefined || (index !== undefined && this.#seen.has(index))) return;
@@ -151,6 +156,14 @@ class ResponsesStreamDecoder implements StreamDecoder {
     if (item === this.#items[0]) item.decoder.push(data);
     else item.held.push(data);
     if (ends) this.#advance();
+  }
+
+  /** Where neither index nor id says which: the last item, and where it ends, the last of its type. */
+  #lastOpen(whole: JsonObject | undefined): OutputItem | undefined {
+    const type = text(whole?.type);
+    return type === undefined
+      ? this.#items.at(-1)
+      : this.#items.findLast(({ decoder }) => !decoder.ended && decoder.type === type);
   }
 
   #add(index: number, source: JsonObject): OutputItem {
