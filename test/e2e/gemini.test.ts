@@ -226,6 +226,8 @@ describe('addresses', () => {
     '/v1/models/via-chat',
     '/v1beta1/projects/p/locations/l/publishers/google/models/via-chat',
     '/v1/projects/p/locations/l/publishers/google/models/via-chat',
+    // With an API key: github.com/google-gemini/gemini-cli/issues/14523.
+    '/v1beta1/publishers/google/models/via-chat',
     '/v1beta/models/chat/m1',
   ])('%s answers', async (path) => {
     const answer = await post(`${gateway.url}${path}:generateContent`);

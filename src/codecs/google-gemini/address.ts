@@ -46,7 +46,7 @@ export function addressOf(path: string): Address | undefined {
 /** The name of a model without its collection: `models/gemini-3.8-flash` is `gemini-3.8-flash`. */
 export function bareModel(name: string): string {
   if (name.startsWith('models/')) return name.slice('models/'.length) || name;
-  const at = name.startsWith('projects/') ? name.indexOf(MODELS) : -1;
+  const at = /^(?:projects|publishers)\//.test(name) ? name.indexOf(MODELS) : -1;
   return at < 0 ? name : name.slice(at + MODELS.length) || name;
 }
 

@@ -15,9 +15,10 @@ export interface GeminiOptions {
   readonly errors: { response(request: Request, thrown: unknown): Response };
 }
 
-/** Where the API is: by version, and behind a project and a place at Vertex. */
+/** Where the API is: by version, and at Vertex behind a project and a place, which its clients with API keys leave out. */
 const VERSIONS = ['/v1beta', '/v1', '/v1beta1', '/v1alpha'];
-const VERTEX = '/projects/:project/locations/:location/publishers/:publisher';
+const EXPRESS = '/publishers/:publisher';
+const PLACES = ['', EXPRESS, `/projects/:project/locations/:location${EXPRESS}`];
 
 /** `POST …/models/MODEL:METHOD`. A model's name may hold slashes, so the whole rest of the path is read here. */
 export function geminiPlugin({ serve, countTokens, errors }: GeminiOptions) {
@@ -42,7 +43,7 @@ export function geminiPlugin({ serve, countTokens, errors }: GeminiOptions) {
   };
   const app = new Elysia({ name: 'gemini' });
   for (const version of VERSIONS) {
-    app.post(`${version}/models/*`, call, RAW).post(`${version}${VERTEX}/models/*`, call, RAW);
+    for (const place of PLACES) app.post(`${version}${place}/models/*`, call, RAW);
   }
   return app;
 }

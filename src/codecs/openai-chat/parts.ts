@@ -60,7 +60,8 @@ function decodePart(part: Json, where: string): Block {
     case 'refusal':
       return { type: 'refusal', text: text(part.refusal) ?? '', wire };
     case 'thinking':
-      return { type: 'reasoning', text: thinkingText(part.thinking), ...sealOf(part), wire };
+    case 'reasoning':
+      return { type: 'reasoning', text: reasoningOf(part) ?? '', ...sealOf(part), wire };
     case 'tool_use':
     case 'tool_result':
       return decodeMessagesBlock(part, type, where);
@@ -217,13 +218,23 @@ function decodeFile(file: JsonObject): MediaBlock | undefined {
 }
 
 /** Mistral's `thinking`: a string, or a list of text parts. */
-export function thinkingText(value: Json | undefined): string {
+function thinkingText(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   let out = '';
   for (const part of list(value) ?? []) {
     out += typeof part === 'string' ? part : (text(object(part)?.text) ?? '');
   }
   return out;
+}
+
+/**
+ * The text of a part of reasoning, undefined for other parts: Mistral's `thinking`, and `reasoning` with a summary
+ * (Databricks, github.com/posit-dev/chatlas/pull/397) or a text (LangChain).
+ */
+export function reasoningOf(part: JsonObject): string | undefined {
+  if (part.type === 'thinking') return thinkingText(part.thinking);
+  if (part.type !== 'reasoning') return undefined;
+  return thinkingText(part.summary ?? part.text ?? part.reasoning);
 }
 
 /** A text part that keeps the other fields of `from` (cache_control, …). */

@@ -21,6 +21,7 @@ test.each([
   ['/v1/models/glm/glm-4.7:streamGenerateContent', 'glm/glm-4.7', 'streamGenerateContent'],
   ['/v1beta/models/glm%2Fglm-4.7:countTokens', 'glm/glm-4.7', 'countTokens'],
   ['/v1/projects/p/locations/l/publishers/google/models/g:generateContent', 'g', 'generateContent'],
+  ['/v1beta1/publishers/google/models/g:countTokens', 'g', 'countTokens'],
   ['/v1beta/models/x:free:generateContent', 'x:free', 'generateContent'],
   ['/v1beta/models/g:embedContent', 'g', undefined],
   ['/v1beta/models/g', 'g', undefined],
@@ -38,6 +39,7 @@ test('a key of the query is taken out, whatever its name', () => {
 test('names of models lose their collection', () => {
   expect(bareModel('models/g')).toBe('g');
   expect(bareModel('projects/p/locations/l/publishers/google/models/g')).toBe('g');
+  expect(bareModel('publishers/google/models/g')).toBe('g');
   expect(bareModel('glm/models')).toBe('glm/models');
 });
 

@@ -13,7 +13,7 @@ import {
   decodeAudio,
   decodeImages,
   decodeSources,
-  thinkingText,
+  reasoningOf,
 } from '../parts.ts';
 import { callSeal, decodeReasoning } from '../reasoning.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf } from '../wire.ts';
@@ -124,9 +124,9 @@ function contentBlocks(content: Json | undefined): Block[] {
   const blocks: Block[] = [];
   for (const value of list(content) ?? []) {
     const part = object(value);
-    const type = part?.type === 'thinking' ? 'reasoning' : 'text';
-    const partText =
-      type === 'reasoning' ? thinkingText(part?.thinking) : (text(part?.text) ?? text(value) ?? '');
+    const reasoning = part && reasoningOf(part);
+    const type = reasoning === undefined ? 'text' : 'reasoning';
+    const partText = reasoning ?? text(part?.text) ?? text(value) ?? '';
     if (partText === '') continue;
     const last = blocks.at(-1);
     if (last?.type === type) blocks[blocks.length - 1] = { ...last, text: last.text + partText };

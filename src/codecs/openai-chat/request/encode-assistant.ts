@@ -9,7 +9,7 @@ import type {
   Turn,
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { textPart, thinkingText } from '../parts.ts';
+import { reasoningOf, textPart } from '../parts.ts';
 import { decodeReasoning, hasEnvelope, ownDetails, REASONING_KEYS } from '../reasoning.ts';
 import { compact, isOwn, list, object, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
 import {
@@ -98,10 +98,10 @@ function assistantPart(block: Block, context: MessageContext): JsonObject | unde
   return context.target.profile.cacheMarks ? { ...part, ...markField(block, context) } : part;
 }
 
-/** An edited thinking part of Mistral. With the same text it keeps its form. */
+/** An edited part of reasoning. With the same text it keeps its form. */
 function thinkingPart(block: ReasoningBlock): JsonObject {
   const from = ownResidue(block);
-  if (thinkingText(from.thinking) === block.text) return from;
+  if (reasoningOf(from) === block.text) return from;
   return { ...from, type: 'thinking', thinking: [{ type: 'text', text: block.text }] };
 }
 

@@ -7,7 +7,7 @@ import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
-import { decodeAnnotations, decodeImages, decodeSources, thinkingText } from '../parts.ts';
+import { decodeAnnotations, decodeImages, decodeSources, reasoningOf } from '../parts.ts';
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
 import { inBandError, isSaid } from '../reply/errors.ts';
 import { decodeFinish, finishFailure, isOddFinish } from '../reply/finish-reason.ts';
@@ -261,18 +261,14 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       this.#blocks.text('reasoning', reasoning, out);
   }
 
-  /** Mistral's content arrays. */
+  /** Content arrays (Mistral, Databricks). */
   #parts(parts: readonly Json[], out: StreamEvent[]): void {
     for (const value of parts) {
       const part = object(value);
       if (part === undefined) continue;
-      if (part.type === 'thinking') {
-        const partText = thinkingText(part.thinking);
-        if (partText !== '') this.#blocks.text('reasoning', partText, out);
-      } else {
-        const partText = text(part.text);
-        if (partText) this.#blocks.text('text', partText, out);
-      }
+      const reasoning = reasoningOf(part);
+      const partText = reasoning ?? text(part.text);
+      if (partText) this.#blocks.text(reasoning === undefined ? 'text' : 'reasoning', partText, out);
     }
   }
 

@@ -16,10 +16,12 @@ const CODECS = {
   'openai-chat': openaiChat,
 } as const;
 
+const TARGET = { provider: 'p', model: 'm', protocol: 'openai-chat', profile: { name: 'none' } } as const;
+
 function sent(protocol: keyof typeof CODECS, request: JsonObject) {
   const notes = new Notes();
   const conversation = openaiChat.decodeRequest(request as Json);
-  const target = { provider: 'p', model: 'm', protocol, profile: { name: 'none' } } as const;
+  const target = { ...TARGET, protocol };
   const body = CODECS[protocol].encodeRequest(conversation, target, notes);
   return { body: JSON.parse(JSON.stringify(body)), notes: notes.all.map(({ name }) => name) };
 }
@@ -113,6 +115,22 @@ describe('calls and results in the form of Messages', () => {
       chat({ role: 'assistant', content }, answer('the data')),
     );
     expect(body.messages[1].content).toEqual(content);
+  });
+
+  test.each([
+    { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+    { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] },
+    { type: 'reasoning', reasoning: 'hm' },
+  ])('reasoning that nobody signed is not sent as words: %j', (part) => {
+    const content = [part, { type: 'text', text: 'ok' }];
+    const request = chat({ role: 'assistant', content }, { role: 'user', content: 'go' });
+    const { body } = sent('anthropic-messages', request);
+    expect(JSON.stringify(body.messages)).not.toContain('hm');
+    const [reply] = openaiChat.decodeReply(
+      { choices: [{ message: { content }, finish_reason: 'stop' }] } as Json,
+      { sent: openaiChat.decodeRequest(request as Json), target: TARGET, notes: new Notes() },
+    ).blocks;
+    expect(reply).toEqual({ type: 'reasoning', text: 'hm' });
   });
 
   test('a call that is in both forms is one call', () => {

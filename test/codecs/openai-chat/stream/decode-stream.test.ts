@@ -30,6 +30,9 @@ describe('reasoning', () => {
       { reasoning_details: [{ type: 'reasoning.text', text: 'hm' }] },
       { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }] },
       { content: [{ type: 'thinking', thinking: 'hm' }] },
+      // Databricks: github.com/posit-dev/chatlas/pull/397.
+      { content: [{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] }] },
+      { content: [{ type: 'reasoning', text: 'hm' }] },
     ]) {
       expect(transcript([chunk(delta), ...end])).toEqual(expected);
     }
