@@ -103,7 +103,8 @@ const OPENAI =
 const ANTHROPIC = /^\/(?:v1\/)?(?:messages|complete)(?:\/|$)/;
 
 // Google's versions and Vertex' resources.
-const GOOGLE = /^\/(?:upload\/)?(?:v1beta1?|v1alpha)(?:\/|$)|^\/v1\/(?:projects|publishers)(?:\/|$)/;
+const GOOGLE =
+  /^\/(?:upload\/)?(?:v1beta1?|v1alpha)(?:\/|$)|^\/v1\/(?:projects|publishers)(?:\/|$)/;
 /** Behind the colon stands what is to be done; in what is only read, it is a part of the name (`qwen3:latest`). */
 const GOOGLE_METHOD = /^\/v1\/models\/[^?#]*:[a-zA-Z]+$/;
 

@@ -268,7 +268,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       if (part === undefined) continue;
       const reasoning = reasoningOf(part);
       const partText = reasoning ?? text(part.text);
-      if (partText) this.#blocks.text(reasoning === undefined ? 'text' : 'reasoning', partText, out);
+      if (partText)
+        this.#blocks.text(reasoning === undefined ? 'text' : 'reasoning', partText, out);
     }
   }
 

@@ -16,7 +16,12 @@ const CODECS = {
   'openai-chat': openaiChat,
 } as const;
 
-const TARGET = { provider: 'p', model: 'm', protocol: 'openai-chat', profile: { name: 'none' } } as const;
+const TARGET = {
+  provider: 'p',
+  model: 'm',
+  protocol: 'openai-chat',
+  profile: { name: 'none' },
+} as const;
 
 function sent(protocol: keyof typeof CODECS, request: JsonObject) {
   const notes = new Notes();
