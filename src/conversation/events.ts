@@ -32,6 +32,7 @@ export type StreamEvent =
 
 export interface StartEvent {
   readonly type: 'start';
+  readonly odd?: OddFrame;
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */
@@ -62,8 +63,15 @@ export type BlockHead =
   /** Complete on arrival: hosted tools' results, redacted reasoning, media, opaque content. */
   | { readonly type: 'whole'; readonly block: Block };
 
+/**
+ * What in the vendor's frame clients of its protocol cannot use: a call's id and name that are said once more, which they
+ * append to what they have, or a chunk of another form.
+ */
+export type OddFrame = 'repeated id' | 'form';
+
 export interface BlockStartEvent {
   readonly type: 'block-start';
+  readonly odd?: OddFrame;
   readonly index: number;
   readonly head: BlockHead;
 }
@@ -75,8 +83,7 @@ export interface DeltaEvent {
   readonly text: string;
   /** A new part of a reasoning summary begins with this delta (Responses `summary_index`). */
   readonly newPart?: boolean;
-  /** The vendor's frame says the call's id and name once more, which clients append to what they have. */
-  readonly odd?: true;
+  readonly odd?: OddFrame;
 }
 
 /** The signature or encrypted payload of the open reasoning block; replaces an earlier one. */
@@ -110,6 +117,7 @@ export interface BlockStopEvent {
 
 export interface UsageEvent {
   readonly type: 'usage';
+  readonly odd?: OddFrame;
   readonly usage: Usage;
 }
 

@@ -81,8 +81,6 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
   /** Nothing is looked for any more: all events pass. */
   #over = false;
   #spoken = false;
-  /** Pieces of a call have repeated its id. */
-  #repeats = false;
   readonly #found: FoundLeak[] = [];
   #out: StreamEvent[] = [];
 
@@ -106,7 +104,7 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
       if (scanner !== undefined && this.#held.length === 0 && this.#open === scanner.channel) {
         const verdict = scanner.push(event.text);
         if (verdict === 'same' || this.#watches) {
-          return event.index === this.#next - 1 ? event : this.#placed(event);
+          return event.index === this.#next - 1 && !event.odd ? event : this.#placed(event);
         }
         this.#held.push(event);
         if (verdict === 'changed') this.#replace(scanner);
@@ -478,15 +476,11 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
   }
 
   #placed(event: StreamEvent): StreamEvent {
-    if (event.type === 'delta' && event.odd) {
-      if (!this.#repeats) this.#rules.notes.add('tool_call_rewritten', undefined, 'repeated id');
-      this.#repeats = true;
-      return { type: 'delta', index: this.#next - 1, text: event.text };
-    }
-    if (event.type === 'finish' && event.odd) {
-      this.#rules.notes.add('tool_call_rewritten', undefined, 'finish_reason');
-      const { odd: _, ...finish } = event;
-      return finish;
+    if ('odd' in event && event.odd !== undefined) {
+      const what = event.odd === true ? 'finish_reason' : event.odd;
+      this.#rules.notes.addOnce(what === 'form' ? 'stream_mended' : 'tool_call_rewritten', what);
+      const { odd: _, ...right } = event;
+      return this.#placed(right as StreamEvent);
     }
     if (!('index' in event) || event.index === this.#next - 1) return event;
     return { ...event, index: this.#next - 1 };

@@ -93,13 +93,13 @@ export class BlockQueue {
     return block;
   }
 
-  /** More arguments of a call. Arguments after the end of its block are ignored. @param odd see {@link DeltaEvent} */
+  /** More arguments of a call. Arguments after the end of its block are ignored. @param odd the frame repeats its id */
   args(block: QueuedCall, text: string, out: StreamEvent[], odd = false): void {
     block.input?.push(text);
     if (block.wrapped) return;
     if (this.#open && this.#queue[0] === block) {
       const delta = { type: 'delta', index: this.#index, text } as const;
-      out.push(odd ? { ...delta, odd } : delta);
+      out.push(odd ? { ...delta, odd: 'repeated id' } : delta);
       return;
     }
     if (block.closed === true) return;

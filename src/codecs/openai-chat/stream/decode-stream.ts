@@ -61,6 +61,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #over = false;
   #finish: string | undefined;
   #hasOddFinish = false;
+  /** A chunk had a form that clients cannot use. From the first such chunk on, all are written anew. */
+  #isOdd = false;
   #refused = false;
 
   constructor(context: UpstreamContext) {
@@ -154,6 +156,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #chunk(chunk: JsonObject): readonly StreamEvent[] {
     const out: StreamEvent[] = [];
     const choices = list(chunk.choices) ?? [];
+    const isOdd = !this.#isOdd && this.#isOddChunk(chunk);
     // Azure's first chunk holds only filter results: no id, no model, no choices.
     if (!this.#started && (choices.length > 0 || chunk.id)) this.#start(chunk, out);
     if (chunk.citations || chunk.search_results || chunk.web_search) this.#sources = chunk;
@@ -167,7 +170,27 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
     const usage = chunk.usage ?? object(chunk.x_groq)?.usage;
     if (usage) this.#usage(usage, chunk, out);
+    if (isOdd && out.length > 0) {
+      this.#isOdd = true;
+      out[0] = { ...out[0], odd: 'form' } as StreamEvent;
+    }
     return out;
+  }
+
+  /**
+   * Clients read the choices and deltas of every chunk (github.com/earendil-works/pi/pull/1671,
+   * github.com/smallmain/vscode-unify-chat-provider/pull/29), refuse other roles
+   * (github.com/MiniMax-AI/MiniMax-M2.5/issues/2), and find no calls in answers that do not begin with one
+   * (github.com/langchain-ai/langchainjs/pull/11157).
+   */
+  #isOddChunk({ choices }: JsonObject): boolean {
+    if (!Array.isArray(choices)) return true;
+    const choice = object((choices as readonly Json[])[0]);
+    if (choice === undefined) return false;
+    const role = object(choice.delta)?.role;
+    if (choice.index === undefined || !isObject(choice.delta)) return true;
+    if (role !== undefined && role !== null) return role !== 'assistant';
+    return !this.#started && this.#context.sent.tools.length > 0;
   }
 
   #start(chunk: JsonObject, out: StreamEvent[]): void {
