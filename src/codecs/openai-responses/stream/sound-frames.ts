@@ -64,6 +64,7 @@ class SoundFrames {
   /** How many events were added so far. */
   #added = 0;
   #isLastDone = false;
+  #isNoted = false;
   /** A finished item is not as the vendor has it. */
   #hasOwnItems = false;
   #over = false;
@@ -281,9 +282,15 @@ class SoundFrames {
     const isWhole = this.#isLastDone && this.#items.every(({ whole }) => whole !== undefined);
     this.#over = true;
     if (!isWhole) return ['[DONE]'];
-    this.#notes.addOnce('stream_mended', 'response.completed');
+    this.#note('response.completed');
     const response = { ...this.#response, status: 'completed', output: this.#output };
     return [JSON.stringify({ type: 'response.completed', response }), '[DONE]'];
+  }
+
+  /** The first fault of the stream. */
+  #note(what: string): void {
+    if (!this.#isNoted) this.#notes.add('stream_mended', what);
+    this.#isNoted = true;
   }
 
   #insert(item: Item, type: string, fields: JsonObject): void {
@@ -295,7 +302,7 @@ class SoundFrames {
   #rewritten(json: string, data: JsonObject, fields: JsonObject): string {
     const wrong = Object.keys(fields).filter((key) => !Bun.deepEquals(data[key], fields[key]));
     if (wrong.length === 0) return json;
-    this.#notes.addOnce('stream_mended', wrong.join(' '));
+    this.#note(wrong.join(' '));
     return JSON.stringify({ ...data, ...fields });
   }
 
@@ -308,7 +315,7 @@ class SoundFrames {
     this.#added += before.length;
     const frames = before.map((event, i) => {
       const { type, ...rest } = event;
-      this.#notes.addOnce('stream_mended', text(type) ?? '');
+      this.#note(text(type) ?? '');
       return JSON.stringify(
         first === undefined ? event : { type, sequence_number: first + i, ...rest },
       );
