@@ -150,6 +150,7 @@ export interface FinishEvent {
 /** The protocol's terminal event was seen: the stream is complete. */
 export interface EndEvent {
   readonly type: 'end';
+  readonly odd?: OddFrame;
 }
 
 /** The vendor reported a failure inside the stream. */

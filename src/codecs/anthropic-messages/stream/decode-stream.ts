@@ -20,7 +20,7 @@ import { decodeErrorBody } from '../reply/errors.ts';
 import { isClientCall } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
-import { number, PROTOCOL, text, wireOf } from '../wire.ts';
+import { number, object, PROTOCOL, text, wireOf } from '../wire.ts';
 import {
   finishEvent,
   opaqueEvent,
@@ -66,6 +66,10 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   /** The output of `message_start` is a placeholder: only a later count is paid for. */
   #counted = false;
   #started = false;
+  /** How many blocks the vendor has begun. */
+  #starts = 0;
+  /** An event had a form that clients cannot use. From the first such event on, all are written anew. */
+  #isOdd = false;
   #hasCalls = false;
   #finished = false;
   #over = false;
@@ -83,7 +87,40 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
       if (text !== undefined) return this.#delta(text);
     }
     if (data === '[DONE]' || data === '') return NOTHING;
-    return this.#event(parseFrame(data), frame.event);
+    const event = parseFrame(data);
+    const isOdd = !this.#isOdd && this.#isOddEvent(event, frame.event);
+    const events = this.#event(event, frame.event);
+    if (!isOdd || events.length === 0) return events;
+    this.#isOdd = true;
+    return [{ ...events[0], odd: 'form' } as StreamEvent, ...events.slice(1)];
+  }
+
+  /**
+   * Anthropic's clients go by names of events and by the index of each block, and throw where the start, its usage or
+   * that of the end is missing (github.com/justlovemaki/AIClient2API/issues/71, github.com/decolua/9router/issues/1779).
+   */
+  #isOddEvent(event: JsonObject, name: string): boolean {
+    const { type, index, message, usage } = event;
+    if (type === 'ping' || type === 'error') return false;
+    if (name !== type) return true;
+    switch (type) {
+      case 'message_start': {
+        const { usage, content } = object(message) ?? {};
+        return !isObject(usage) || !Array.isArray(content);
+      }
+      case 'content_block_start': {
+        const block = object(event.content_block);
+        if (block?.type === 'tool_use' && !text(block.id)) return true;
+        return !this.#started || index !== this.#starts++;
+      }
+      case 'content_block_delta':
+      case 'content_block_stop':
+        return index === undefined || this.#open?.wireIndex !== index;
+      case 'message_delta':
+        return !this.#started || !isObject(usage);
+      default:
+        return !this.#started;
+    }
   }
 
   end(): readonly StreamEvent[] {
@@ -91,7 +128,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     this.#over = true;
     const events = this.#closeBlock();
     // With a stop reason only the terminal event is missing, so the answer is complete.
-    if (this.#finished) events.push({ type: 'end' });
+    if (this.#finished) events.push({ type: 'end', odd: 'form' });
     return events;
   }
 
