@@ -326,7 +326,7 @@ describe('with keys', () => {
       await setup.api(`jobs/${job}`, { headers: ANN }),
     );
     const received = await eventsUntil(events, ({ type }) => type === 'end');
-    expect(received.at(-1)).toMatchObject({ job: { state: 'done' }, result: { kind: 'replay' } });
+    expect(received.at(-1)).toMatchObject({ state: 'done', result: { runs: [{}] } });
   });
 
   test('an exchange names the key that an administrator made, and is found by that name', async () => {
@@ -482,7 +482,7 @@ describe('content of clients and models', () => {
       for (const id of ids) {
         const { meta } = await setup.json<SampleDetail>(`samples/${id}`);
         texts.push(JSON.stringify(meta));
-        for (const rest of ['diff', 'export', 'curl', 'curl?stage=provider-request']) {
+        for (const rest of ['diff', 'export', 'curl']) {
           texts.push(await (await setup.api(`samples/${id}/${rest}`)).text());
         }
         for (const { stage } of meta.edges) {

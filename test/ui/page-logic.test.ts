@@ -1,13 +1,12 @@
-/** Computations of the page: diffs of texts, events of a stream, visible characters, figures, axes. */
+/** Computations of the page: diffs of texts, visible characters, figures, axes. */
 
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import fc from 'fast-check';
 import { diffText } from '../../src/lib/text/text-diff.ts';
-import type { EventView, UiRow } from '../../src/ui/api/api.ts';
+import type { UiRow } from '../../src/ui/api/api.ts';
 import { dayLabels, roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
-import { eventName, eventText } from '../../src/ui/page/exchange/event-text.ts';
 import {
   bytes,
   count,
@@ -76,13 +75,6 @@ describe('a diff of two texts', () => {
     const parts = diffText(`begin ${middle('a')} end`, `begin ${middle('b')} end`);
     expect(parts.map(({ kind }) => kind)).toEqual(['same', 'removed', 'added', 'same']);
   });
-});
-
-test('an event without a name of its own does not say its type twice', () => {
-  const says = [{ type: 'block-start', of: 'text', block: 0 }] as const;
-  const unnamed: EventView = { n: 0, name: '', raw: { text: '{}' }, says };
-  expect([eventName(unnamed), eventText(unnamed)]).toEqual(['block-start', 'text']);
-  expect(eventText({ ...unnamed, name: 'content_block_start' })).toBe('block-start text');
 });
 
 describe('invisible characters', () => {

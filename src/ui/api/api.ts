@@ -50,7 +50,7 @@ export interface Answers {
   '/samples/:id/diff': Made<typeof diffOf>;
   /** `text`: longer texts are cut, 20000 characters when left out. */
   '/samples/:id/edges/:stage/conversation': ConversationView;
-  /** `from`, `limit`: 500 at a time when left out. */
+  /** `limit`: the first 500 when left out. */
   '/samples/:id/edges/:stage/events': EventsView;
   /** `ids`: at most 50, between commas. What the list says of each; unknown ids are left out. */
   '/stories': { readonly stories: readonly Story[] };
@@ -70,8 +70,8 @@ export interface Answers {
  *   `text/plain; charset=utf-8`; `x-hopgate-bytes` is its full length. At most 4 MiB are sent at a time; `bytes` may ask
  *   for less.
  * - `GET /ui/api/samples/:id/export[?redact=1]`: the sample as one file (`ExportedSample`), as a download.
- * - `GET /ui/api/samples/:id/curl[?stage=STAGE]`: text/plain, a command line; keys are `$HOPGATE_KEY` or
- *   `$PROVIDER_KEY`, never real ones.
+ * - `GET /ui/api/samples/:id/curl`: text/plain, a command line that sends the client's request again; its key is
+ *   `$HOPGATE_KEY`, never a real one.
  */
 
 /** Where no key is needed, the page comes with it: in `<template id="first">`. */
@@ -82,8 +82,8 @@ export interface First {
 
 export type Info = Answers['/info'];
 export type SampleDetail = Answers['/samples/:id'];
-/** One request at a vendor. */
-export type TryView = SampleDetail['hops'][number]['tries'][number];
+/** All tries for one answer of a model. */
+export type HopView = SampleDetail['hops'][number];
 export type DiffView = Answers['/samples/:id/diff'];
 export type Stories = Answers['/stories'];
 export type SessionRow = Answers['/sessions']['sessions'][number];

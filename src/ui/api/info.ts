@@ -5,7 +5,6 @@ import { Elysia } from 'elysia';
 import { needsKey } from '../../config/sections/auth.ts';
 import { SAMPLE_MODES } from '../../config/sections/samples.ts';
 import { GatewayError } from '../../conversation/errors.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
 import { json } from './answers.ts';
 import { guard, type Viewer } from './guard.ts';
 import { checked, readJson } from './json-body.ts';
@@ -14,37 +13,20 @@ import type { UiOptions } from './options.ts';
 /** Most jobs at the same time, requests of one replay, probes of one bisection. */
 export const LIMITS = { jobs: 4, runs: 200, budget: 500 } as const;
 
-const isGlob = (model: string) => /[*?]/.test(model);
-
-/** A provider in the menu of replay targets. */
-interface TargetChoice {
-  readonly provider: string;
-  readonly protocol: ProtocolName;
-  /** `provider/model`, ready for `to`. */
-  readonly models: readonly string[];
-  /** The provider accepts other model names as well. */
-  readonly any: boolean;
-}
-
-/** Providers with their known models as targets of a replay. */
+/** `provider/model` for each model that is known by its name and that the key may use: targets of a replay. */
 function targetsOf(
   { config }: Pick<UiOptions, 'config'>,
   { policy }: Viewer['principal'],
-): readonly TargetChoice[] {
+): readonly string[] {
   const { providers, routes } = config();
-  return Object.values(providers).flatMap(({ name, protocol, models }) => {
-    const routed = routes.flatMap(({ to }) => to.map(({ target }) => target));
-    const own = routed.filter((target) => target.startsWith(`${name}/`) && !isGlob(target));
-    const named = models.filter((model) => !isGlob(model)).map((model) => `${name}/${model}`);
-    const any = models.some(isGlob) || models.length === 0;
-    const all = [...new Set([...named, ...own])];
-    const isAllowed = (model: string) =>
-      policy.allowsTarget(`${name}/${model}`, { provider: name, model });
-    const allowed = all.filter((target) => isAllowed(target.slice(name.length + 1)));
-    const mayAny = any && isAllowed('*');
-    // A key of single models learns of no provider that has none of them.
-    if (allowed.length === 0 && !mayAny && !isAllowed('*')) return [];
-    return { provider: name, protocol, models: allowed, any: mayAny };
+  const routed = routes.flatMap(({ to }) => to.map(({ target }) => target));
+  return Object.values(providers).flatMap(({ name, models }) => {
+    const listed = models.map((model) => `${name}/${model}`);
+    const own = routed.filter((target) => target.startsWith(`${name}/`));
+    return [...new Set([...listed, ...own])].filter((target) => {
+      const model = target.slice(name.length + 1);
+      return !/[*?]/.test(model) && policy.allowsTarget(target, { provider: name, model });
+    });
   });
 }
 

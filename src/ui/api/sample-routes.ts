@@ -42,13 +42,8 @@ export const sampleRoutes = (context: ApiContext) =>
         .get('/diff', ({ recorded, query }) => jsonInSlices(diffOf(recorded, query)), {
           query: Type.Object({ a: Type.Optional(Type.String()), b: Type.Optional(Type.String()) }),
         })
-        .get(
-          '/curl',
-          ({ recorded, query, request }) => {
-            const config = context.options.config();
-            return plain(curlLine(recorded, query.stage, config, publicOrigin(request)));
-          },
-          { query: Type.Object({ stage: Type.String({ default: 'client-request' }) }) },
+        .get('/curl', ({ recorded, request }) =>
+          plain(curlLine(recorded, context.options.config(), publicOrigin(request))),
         )
         .get(
           '/export',

@@ -109,7 +109,7 @@ class FigureSum {
   readonly #total = emptyTotals();
   /** Input tokens of requests whose vendor reports cache use. */
   #cacheable = 0;
-  readonly #counts = { statuses: {} as Counts, errors: {} as Counts, notes: {} as Counts };
+  readonly #counts = { errors: {} as Counts, notes: {} as Counts };
   readonly #times = { first_byte_ms: [] as number[], total_ms: [] as number[] };
 
   add(row: SampleRow, cost: number | null): void {
@@ -120,8 +120,7 @@ class FigureSum {
     if (row.cached_tokens !== null) this.#cacheable += row.input_tokens ?? 0;
     if (cost !== null) total.cost = (total.cost ?? 0) + cost;
     else if (row.input_tokens !== null) total.unpriced++;
-    const { statuses, errors, notes } = this.#counts;
-    if (row.status !== 0) count(statuses, String(row.status));
+    const { errors, notes } = this.#counts;
     if (row.error !== '') count(errors, row.error);
     if (row.notes !== '') {
       for (const note of row.notes.split(',')) {

@@ -92,12 +92,7 @@ describe('the info route', () => {
       sees: 'all',
       priced: false,
     });
-    expect(info.targets.map(({ provider }) => provider).sort()).toEqual([
-      'chat',
-      'messages',
-      'responses',
-    ]);
-    expect(info.targets[0]!.models).toEqual([`${info.targets[0]!.provider}/m1`]);
+    expect(info.targets.toSorted()).toEqual(['chat/m1', 'messages/m1', 'responses/m1']);
     expect(Math.abs(info.now - Date.now())).toBeLessThan(10_000);
   });
 });
@@ -134,31 +129,29 @@ describe('one exchange', () => {
     const id = await search();
     const detail = await setup.json<SampleDetail>(`samples/${id}`);
     expect(detail.row).toMatchObject({ id, status: 200, hops: 2, cost: null });
-    expect(detail.hops.map(({ hop }) => hop)).toEqual([1, 2]);
+    expect(detail.hops.map(({ number }) => number)).toEqual([1, 2]);
     const [first, second] = detail.hops.map(({ tries }) => tries.at(-1)!);
     expect(first).toMatchObject({
       counted: true,
-      target: 'chat/m1',
-      protocol: 'openai-chat',
-      status: 200,
-      stream: true,
       request: 'provider-request',
       response: 'provider-response',
     });
     expect(second!.response).toBe('hop2-provider-response');
-    const [run] = detail.tools;
+    const stage = (name: string | undefined) => detail.meta.edges.find((one) => one.stage === name);
+    const timesOf = ({ request, response }: typeof first & object) => {
+      const { at, first, until } = stage(response)!;
+      return [stage(request)!.at!, at!, first!, until!];
+    };
+    expect(stage('provider-response')).toMatchObject({
+      target: 'chat/m1',
+      protocol: 'openai-chat',
+      status: 200,
+      file: expect.stringMatching(/\.sse$/),
+    });
+    const [run] = detail.meta.tools!;
     expect(run).toMatchObject({ name: 'web_search', hop: 1 });
-    const times = [
-      first!.sent_at!,
-      first!.head_at!,
-      first!.first_at!,
-      run!.at!,
-      run!.at! + run!.ms!,
-      second!.sent_at!,
-      second!.head_at!,
-      second!.first_at!,
-      second!.end_at!,
-    ];
+    const ran = [run!.at!, run!.at! + run!.ms!];
+    const times = [...timesOf(first!).slice(0, 3), ...ran, ...timesOf(second!)];
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     expect(run!.ms).toBeGreaterThan(30);
     expect(detail.hops.map(({ usage }) => usage)).toMatchObject([
@@ -168,19 +161,21 @@ describe('one exchange', () => {
     expect(detail.hops.map(({ finish }) => finish)).toEqual(['tool-calls', 'stop']);
     expect(detail.diff).toEqual({ a: 'client-request', b: 'provider-request' });
     expect(detail.sendable).toContain('hop2-provider-request');
-    expect(detail.client.response!.until).toBeGreaterThanOrEqual(second!.end_at!);
+    expect(stage('client-response')!.until!).toBeGreaterThanOrEqual(times.at(-1)!);
   });
 
   test('failed tries come before the successful one', async () => {
     setup.upstream.enqueue(refuse(503, {}, { error: { message: 'Busy.' } }), say('Now.'));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Twice.' }] };
     const id = await recorded(await setup.post(PATHS.chat, body));
-    const { hops } = await setup.json<SampleDetail>(`samples/${id}`);
+    const { hops, meta } = await setup.json<SampleDetail>(`samples/${id}`);
     expect(hops).toHaveLength(1);
     expect(hops[0]!.tries).toMatchObject([
-      { counted: false, status: 503, response: 'try1-provider-error' },
-      { counted: true, status: 200, response: 'provider-response' },
+      { counted: false, response: 'try1-provider-error' },
+      { counted: true, response: 'provider-response' },
     ]);
+    const answers = meta.edges.filter(({ stage }) => /provider-(?:response|error)$/.test(stage));
+    expect(answers.map(({ status }) => status)).toEqual([503, 200]);
   });
 
   test('an unknown id is not found', async () => {
@@ -349,34 +344,43 @@ describe('the events of a stream', () => {
     const id = await search();
     for (const stage of ['hop2-provider-response', 'client-response']) {
       const view = await setup.json<EventsView>(`samples/${id}/edges/${stage}/events`);
-      expect(view.stream).toBe(true);
-      expect(view.events.map(({ n }) => n)).toEqual([...view.events.keys()]);
       expect(view.total).toBe(view.events.length);
-      const text = view.events
-        .flatMap(({ says }) => says)
-        .filter(({ type, of }) => type === 'delta' && of === 'text')
-        .map((message) => message.text)
-        .join('');
-      expect(text).toEndWith('High water at noon.');
+      // The first delta of Chat begins its block, too.
+      const deltas = view.events
+        .filter(({ name }) => ['content_block_delta', 'block-start', 'delta'].includes(name))
+        .map(({ says }) => says.replace(/^text · /, ''));
+      expect(deltas.join('')).toEndWith('High water at noon.');
       const times = view.events.map(({ at }) => at!);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
       // They arrived separately: pieces of three characters, 15 ms apart.
       expect(times.at(-1)! - times[0]!).toBeGreaterThan(60);
-      const raw = view.events.map((event) => event.raw.text).join('');
+      const data = view.events.map((event) => event.data).join('');
       const body = file(
         id,
         stage.startsWith('client') ? 'anthropic-messages' : 'anthropic-messages',
         `${stage}.sse`,
       ).toString();
-      expect(body.replace(/^(data|event): ?|\n/gm, '')).toContain(raw.slice(0, 50));
-      const page = await setup.json<EventsView>(
-        `samples/${id}/edges/${stage}/events?from=2&limit=3`,
-      );
-      expect(page.events).toEqual(view.events.slice(2, 5));
-      expect(page.total).toBe(view.total);
+      expect(body.replace(/^(data|event): ?|\n/gm, '')).toContain(data.slice(0, 50));
+      const few = await setup.json<EventsView>(`samples/${id}/edges/${stage}/events?limit=3`);
+      expect(few).toEqual({ total: view.total, events: view.events.slice(0, 3) });
     }
     const none = await setup.json<EventsView>(`samples/${id}/edges/client-request/events`);
-    expect(none).toMatchObject({ stream: false, events: [] });
+    expect(none).toEqual({ total: 0, events: [] });
+  });
+
+  test('an event without a name of its own does not say its type twice', async () => {
+    const sayings = async (path: string, body: object) => {
+      setup.upstream.enqueue(say('Noon.'));
+      const id = await recorded(await setup.post(path, { ...body, stream: true }));
+      const view = await setup.json<EventsView>(`samples/${id}/edges/client-response/events`);
+      return view.events.map(({ name, says }) => `${name}: ${says}`);
+    };
+    const messages = [{ role: 'user', content: 'When?' }];
+    const unnamed = await sayings(PATHS.chat, { model: 'via-chat', messages });
+    expect(unnamed.join('\n')).not.toMatch(/^([a-z-]+): \1/m);
+    expect(unnamed).toContain('block-start: text · Noon.');
+    const named = { model: 'via-messages', max_tokens: 100, messages };
+    expect(await sayings(PATHS.messages, named)).toContain('content_block_start: block-start text');
   });
 });
 
@@ -431,12 +435,6 @@ describe('export', () => {
     expect(await shell(line)).toEqual([0, '']);
     expect(setup.upstream.modelRequests.length).toBe(requestCount + 1);
     expect(setup.upstream.modelRequests.at(-1)!.body).toMatchObject({ messages: body.messages });
-    const direct = await (await setup.api(`samples/${id}/curl?stage=provider-request`)).text();
-    expect(direct).toContain('-H "authorization: Bearer $PROVIDER_KEY"');
-    expect(direct).not.toContain('sk-upstream');
-    expect(await shell(direct, { PROVIDER_KEY: 'sk-upstream' })).toEqual([0, '']);
-    expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
-    expect((await setup.api(`samples/${id}/curl?stage=client-response`)).status).toBe(400);
   });
 });
 
@@ -480,7 +478,7 @@ describe('prices', () => {
         usd.map((cost) => cost.toFixed(9)),
       );
       const sum = usd[0]! + usd[1]!;
-      expect(detail.cost).toBeCloseTo(sum, 12);
+      expect(detail.row.cost).toBeCloseTo(sum, 12);
       const [row] = await priced.rows(1);
       expect(row!.cost).toBeCloseTo(sum, 12);
       expect((await priced.json<Stats>('stats')).all).toMatchObject({ unpriced: 0 });

@@ -48,7 +48,7 @@ test('the jobs of one key leave room for those of others', async () => {
     sample: 'req_1',
     stage: 'client-request',
     total: 1,
-    run: async ({ signal }) => {
+    run: async (signal) => {
       while (!signal.aborted) await Bun.sleep(5);
       return {} as never;
     },

@@ -151,7 +151,6 @@ function byHand(rows: readonly SampleRow[]): StatsFigures {
   return {
     requests: rows.length,
     failed: rows.filter(({ failed }) => failed).length,
-    statuses: count(rows.filter((one) => one.status > 0).map((one) => [String(one.status), 1])),
     errors: count(rows.filter((one) => one.error !== '').map((one) => [one.error, 1])),
     first_byte_ms: ranked(rows.map((one) => one.first_byte_ms)),
     total_ms: ranked(rows.map((one) => one.total_ms)),

@@ -1,6 +1,6 @@
 /** Types of the API under `/ui/api` for a single body; see `../api.ts`. */
 
-import type { FinishReason, StreamEvent } from '../../../conversation/events.ts';
+import type { FinishReason } from '../../../conversation/events.ts';
 import type { ExecutedBy, ProtocolName, Role, ToolCallBlock } from '../../../conversation/types.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -86,36 +86,19 @@ export interface ToolView {
 }
 
 export interface EventsView {
-  readonly protocol: ProtocolName;
-  /** False: the body is no event stream, and there are no events. */
-  readonly stream: boolean;
   readonly total: number;
+  /** None where the body is no event stream. */
   readonly events: readonly EventView[];
 }
 
 /** One frame of a stream. */
 export interface EventView {
-  /** Counts from 0. */
-  readonly n: number;
-  /** `event:` of the frame, '' when it has none. */
+  /** `event:` of the frame, else the first of its meanings, else `data`. */
   readonly name: string;
-  /** `data:` of the frame. */
-  readonly raw: TextView;
+  /** `data:` of the frame, cut at 20000 characters. */
+  readonly data: string;
   /** When it came (or went, for a client's response), where that was recorded. */
-  readonly at?: number;
-  /** What it means; several for some frames, none for those without a meaning. */
-  readonly says: readonly EventPart[];
-}
-
-/** What a frame said, in the words of the conversation model. */
-export interface EventPart {
-  /** `broken`: the frame cannot be read as its protocol wants it. */
-  readonly type: Exclude<StreamEvent['type'], 'tool-event'> | 'broken';
-  /** Index of the block it belongs to, counted from 0. */
-  readonly block?: number;
-  /** Kind of that block: text, reasoning, refusal, tool-call, tool-result, … */
-  readonly of?: string;
-  /** Text that was added, name of a tool, reason of an end, message of an error; cut at 2000 characters. */
-  readonly text?: string;
-  readonly usage?: Usage;
+  readonly at?: number | undefined;
+  /** What it means in the words of the conversation model, cut at 2000 characters; '' for nothing. */
+  readonly says: string;
 }

@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
+import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { pointersIn } from '../../../lib/json/pointer.ts';
 import type { Steps } from '../../../lib/loop/steps.ts';
 import {
@@ -17,15 +18,15 @@ import {
 } from '../../../samples/decode/decode-body.ts';
 import { plain } from '../answers.ts';
 import { offset, wholeNumber } from '../parameters.ts';
-import type { ConversationView, EventPart, EventsView, EventView } from './api-body.ts';
+import type { ConversationView, EventsView, EventView } from './api-body.ts';
 import { blockViews, settingsView, textView, toolViews, turnViews } from './conversation-view.ts';
 import type { Recorded } from './said.ts';
 
 /** Greatest depth of a block: message, content, tool result, its content. */
 const MAX_DEPTH = 12;
 
-/** Most characters of a frame's data, and of the text of its events. */
-const MAX_RAW = 20_000;
+/** Most characters of a frame's data, and of what it says. */
+const MAX_DATA = 20_000;
 const MAX_TEXT = 2000;
 
 export const CONVERSATION_QUERY = Type.Object({
@@ -77,48 +78,31 @@ export function* conversationOf(
 }
 
 export const EVENTS_QUERY = Type.Object({
-  from: offset('from'),
   limit: wholeNumber('limit', { least: 1, most: 2000, fallback: 500 }),
 });
 
 export function* eventsView(
   { store, meta, parts }: Recorded,
   stage: string,
-  { from, limit }: Static<typeof EVENTS_QUERY>,
+  { limit }: Static<typeof EVENTS_QUERY>,
 ): Steps<EventsView> {
   const body = readableBody(store, meta, stage);
-  const { protocol } = body;
-  const none = { protocol, stream: false, total: 0, events: [] };
-  if (!body.sse) return none;
+  if (!body.sse) return { total: 0, events: [] };
   const context = yield* contextOf(store, meta, body, parts);
-  const decoder = parts.protocols[protocol].decodeStream(context);
+  const decoder = parts.protocols[body.protocol].decodeStream(context);
   const frames = yield* framesOf(body.bytes);
   const at = clockOf(body.stageInfo.pace ?? '');
   const events: EventView[] = [];
-  const open: OpenBlock = {};
   let end = 0;
-  // A decoder has state: it must see all frames before the requested ones.
-  for (const [n, frame] of frames.slice(0, from + limit).entries()) {
+  for (const frame of frames.slice(0, limit)) {
     yield;
-    const decoded = eventsOf(decoder, frame);
-    const says =
-      decoded instanceof GatewayError
-        ? [{ type: 'broken' as const, ...short(decoded.message) }]
-        : decoded.map((one) => eventPart(one, open));
     end += frame.to - frame.from;
-    if (n < from) continue;
-    events.push({
-      n,
-      name: frame.event,
-      raw: textView(
-        frame.data ?? new TextDecoder().decode(frame.bytes.subarray(frame.from, frame.to)),
-        MAX_RAW,
-      ),
-      at: at(end - 1),
-      says,
-    });
+    const bytes = frame.bytes.subarray(frame.from, frame.to);
+    const data = frame.data ?? new TextDecoder().decode(bytes);
+    const said = meaningOf(eventsOf(decoder, frame), frame.event);
+    events.push({ ...said, data: textView(data, MAX_DATA).text, at: at(end - 1) });
   }
-  return { protocol, stream: true, total: frames.length, events };
+  return { total: frames.length, events };
 }
 
 /** The time at which the byte at an offset arrived, as recorded; undefined where no times were recorded. */
@@ -135,43 +119,36 @@ function clockOf(pace: string): (offset: number) => number | undefined {
   };
 }
 
-const short = (text: string) => ({ text: textView(text, MAX_TEXT).text });
-
-/** The kind of the open block. */
-interface OpenBlock {
-  of?: string;
+/** What a frame is called, and what it says. @param own its own name; '' where it has none */
+function meaningOf(meant: readonly StreamEvent[] | GatewayError, own: string) {
+  const events =
+    meant instanceof GatewayError
+      ? [{ type: 'broken', words: meant.message }]
+      : meant.map((event) => ({ type: event.type, words: wordsOf(event) }));
+  const name = own || (events[0]?.type ?? 'data');
+  const texts = events.map(({ type, words }) =>
+    type === 'delta' || type === name ? words : `${type} ${words}`.trim(),
+  );
+  return { name, says: textView(texts.join(' · '), MAX_TEXT).text };
 }
 
-/** Events of a block: the page shows its kind beside them. */
-const WITH_KIND = new Set(['block-start', 'delta', 'sealed', 'block-stop']);
-
-function eventPart(event: StreamEvent, open: OpenBlock): EventPart {
-  const type = event.type === 'tool-event' ? 'opaque' : event.type;
-  if (event.type === 'block-start') {
-    open.of = event.head.type === 'whole' ? event.head.block.type : event.head.type;
-  }
-  const text = textOf(event);
-  return {
-    type,
-    ...('index' in event && { block: event.index }),
-    ...(WITH_KIND.has(type) && { of: open.of }),
-    ...(text !== undefined && short(text)),
-    ...('usage' in event && { usage: event.usage }),
-  };
-}
-
-function textOf(event: StreamEvent): string | undefined {
+function wordsOf(event: StreamEvent): string {
   switch (event.type) {
     case 'start':
       return event.model;
-    case 'block-start':
-      return event.head.type === 'tool-call' ? event.head.name : undefined;
+    case 'block-start': {
+      const { head } = event;
+      if (head.type === 'tool-call') return `${head.type} ${head.name}`;
+      return head.type === 'whole' ? head.block.type : head.type;
+    }
     case 'delta':
       return event.text;
     case 'sealed':
       return event.sealed.kind;
     case 'citation':
       return event.citation.title ?? event.citation.url ?? '';
+    case 'usage':
+      return `${totalInput(event.usage)} → ${totalOutput(event.usage)}`;
     case 'finish':
       return event.reason;
     case 'error':
@@ -180,7 +157,7 @@ function textOf(event: StreamEvent): string | undefined {
     case 'tool-event':
       return event.name;
     default:
-      return undefined;
+      return '';
   }
 }
 

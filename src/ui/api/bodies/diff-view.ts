@@ -44,8 +44,6 @@ export function* diffOf(
       }),
     ),
     total,
-    /** Notes of the exchange, which describe the rules of the changes. */
-    notes: meta.notes,
     /** By what both bodies say, whatever their protocols; null where that cannot be read. */
     meaning: identical ? null : shortMeaning(yield* stageMeaning(store, meta, a, b, parts)),
   };

@@ -41,41 +41,28 @@ export interface JobStarted {
   readonly job: string;
 }
 
-export interface JobView {
-  readonly id: string;
-  readonly kind: 'replay' | 'bisect';
-  readonly state: 'running' | 'done' | 'failed' | 'cancelled';
-  readonly sample: string;
-  readonly stage: string;
-  /** Milliseconds since 1970. */
-  readonly started: number;
-  readonly ended: number | null;
-  /** Requests sent, and the most that will be sent. */
-  readonly done: number;
-  readonly total: number;
-}
+export type JobResult = ReplayResult | BisectResult;
 
 /**
  * `GET /ui/api/jobs/:id`: an event stream of all events of the job from its beginning, `event:` being the
  * type; it closes after `end`. `DELETE /ui/api/jobs/:id` cancels the job (204); its `end` holds the result so far.
  */
 export type JobEvent =
-  | { readonly type: 'job'; readonly job: JobView }
-  | { readonly type: 'run'; readonly run: ReplayRun; readonly job: JobView }
-  | { readonly type: 'probe'; readonly probe: BisectProbe; readonly job: JobView }
+  /** The first one: the most requests that will be sent. */
+  | { readonly type: 'begin'; readonly total: number }
+  | { readonly type: 'run'; readonly run: ReplayRun }
+  | { readonly type: 'probe'; readonly probe: BisectProbe }
   /** A message for people: "Resuming an earlier run: 12 answers are known." */
   | { readonly type: 'note'; readonly text: string }
-  /** The last one. */
-  | {
-      readonly type: 'end';
-      readonly job: JobView;
-      readonly result: JobResult | null;
-      readonly error: SampleError | null;
-    };
+  | JobEnd;
 
-export type JobResult =
-  | { readonly kind: 'replay'; readonly result: ReplayResult }
-  | { readonly kind: 'bisect'; readonly result: BisectResult };
+/** The last event of a job. */
+export interface JobEnd {
+  readonly type: 'end';
+  readonly state: 'done' | 'failed' | 'cancelled';
+  readonly result: JobResult | null;
+  readonly error: SampleError | null;
+}
 
 /** One request of a replay and its outcome, as in `hopgate replay --json`. */
 export type ReplayRun = ReturnType<typeof runAsJson>;

@@ -24,7 +24,6 @@ import { guard, type Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
 import { checked, readJson } from '../json-body.ts';
 import { flag, shortText, wholeNumber } from '../parameters.ts';
-import type { JobView } from './api-jobs.ts';
 import type { JobSpec } from './jobs.ts';
 
 const COMMON = {
@@ -92,12 +91,12 @@ const replayJob: AskedJob = async (sent, viewer, context) => {
       kind: 'replay',
       ...common,
       total,
-      async run({ signal, progress }) {
+      async run(signal, send) {
         const { runs, comparison } = await replay(
-          { ...options, signal, onRun: (run) => progress({ type: 'run', run: runAsJson(run) }) },
+          { ...options, signal, onRun: (run) => send({ type: 'run', run: runAsJson(run) }) },
           context.options,
         );
-        return { kind: 'replay', result: runsAsJson(runs, comparison) };
+        return runsAsJson(runs, comparison);
       },
     },
   };
@@ -113,7 +112,7 @@ const bisectJob: AskedJob = async (sent, viewer, context) => {
       kind: 'bisect',
       ...common,
       total: budget,
-      async run({ signal, progress, note }) {
+      async run(signal, send) {
         const found = await bisection(
           {
             config: context.options.config(),
@@ -124,13 +123,16 @@ const bisectJob: AskedJob = async (sent, viewer, context) => {
             budget,
             signal,
             as: callerFor(viewer),
-            onResume: (known) => note(`Resuming an earlier run: ${known} answers are known.`),
-            onProbe: ({ key: _, ...probe }) => progress({ type: 'probe', probe }),
+            onResume(known) {
+              const text = `Resuming an earlier run: ${known} answers are known.`;
+              send({ type: 'note', text });
+            },
+            onProbe: ({ key: _, ...probe }) => send({ type: 'probe', probe }),
           },
           context.options,
         );
         showSamples(Object.values(found.samples), context);
-        return { kind: 'bisect', result: bisectionAsJson(found) };
+        return bisectionAsJson(found);
       },
     },
   };
@@ -159,17 +161,12 @@ function showSamples(ids: readonly (string | null)[], { store, live }: ApiContex
   }
 }
 
-interface Kind {
-  readonly job: AskedJob;
-  /** Most bytes of a request; left out: as of any other. */
-  readonly bytes?: number;
-}
+type Kind = JobSpec['kind'];
 
-const KINDS: Readonly<Record<JobView['kind'], Kind>> = {
-  // Its texts may be edited.
-  replay: { job: replayJob, bytes: 8 * 2 ** 20 },
-  bisect: { job: bisectJob },
-};
+const ASKED: Readonly<Record<Kind, AskedJob>> = { replay: replayJob, bisect: bisectJob };
+
+/** Most bytes of a request: the texts of a replay may be edited. Left out: as of any other. */
+const BYTES: Readonly<Partial<Record<Kind, number>>> = { replay: 8 * 2 ** 20 };
 
 // Bodies are read after the guard and the check for several workers, and bounded.
 const UNPARSED = { parse: 'none' } as const;
@@ -181,13 +178,10 @@ interface Asked {
 
 export const jobRoutes = (context: ApiContext) => {
   const { jobs, options } = context;
-  const asked = async (kind: JobView['kind'], { request, viewer }: Asked) => {
-    const { job, bytes } = KINDS[kind];
-    return job(await readJson(request, bytes), viewer, context);
-  };
-  const plan = (kind: JobView['kind']) => async (one: Asked) =>
-    json(await (await asked(kind, one)).plan());
-  const start = (kind: JobView['kind']) => async (one: Asked) => {
+  const asked = async (kind: Kind, { request, viewer }: Asked) =>
+    ASKED[kind](await readJson(request, BYTES[kind]), viewer, context);
+  const plan = (kind: Kind) => async (one: Asked) => json(await (await asked(kind, one)).plan());
+  const start = (kind: Kind) => async (one: Asked) => {
     if (options.config().workers > 1) {
       const why = 'With several workers, a job cannot be followed from here:';
       throw new GatewayError('conflict', `${why} use "hopgate ${kind}" on the command line.`);

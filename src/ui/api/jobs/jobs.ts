@@ -5,31 +5,26 @@ import { randomBase36 } from '../../../lib/text/ids.ts';
 import { type EventStream, eventStream } from '../event-stream.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
-import type { JobEvent, JobResult, JobStarted, JobView } from './api-jobs.ts';
+import type { JobEvent, JobResult, JobStarted } from './api-jobs.ts';
 
-/** What a running job gets from the registry. */
-export interface JobHandle {
-  readonly signal: AbortSignal;
-  /** Reports one more answered request. */
-  progress(event: Omit<Extract<JobEvent, { type: 'run' }>, 'job'>): void;
-  progress(event: Omit<Extract<JobEvent, { type: 'probe' }>, 'job'>): void;
-  note(text: string): void;
-}
-
-export interface JobSpec extends Pick<JobView, 'kind' | 'sample' | 'stage' | 'total'> {
+export interface JobSpec {
+  readonly kind: 'replay' | 'bisect';
+  readonly sample: string;
+  readonly stage: string;
+  /** Most requests that it sends. */
+  readonly total: number;
   /** The work; rejects with GatewayError. Ends soon after `signal` fires, with the result so far. */
-  readonly run: (handle: JobHandle) => Promise<JobResult>;
+  run(signal: AbortSignal, send: (event: JobEvent) => void): Promise<JobResult>;
 }
 
 export type Jobs = ReturnType<typeof createJobs>;
 
-interface Job {
+interface Job extends JobSpec {
   readonly key: string;
   readonly abort: AbortController;
   readonly events: JobEvent[];
   readonly followers: Set<EventStream<JobEvent>>;
   readonly over: Promise<void>;
-  view: JobView;
 }
 
 /** Finished jobs that are kept. */
@@ -41,7 +36,7 @@ export function createJobs() {
   const jobs = new Map<string, Job>();
   let closed = false;
 
-  const running = () => [...jobs.values()].filter(({ view }) => view.state === 'running');
+  const running = () => [...jobs.values()].filter((job) => !isOver(job));
   const seen = ({ key }: Job, { owner }: Viewer) => owner === undefined || owner === key;
   const find = (id: string, viewer: Viewer): Job => {
     const job = jobs.get(id);
@@ -50,17 +45,15 @@ export function createJobs() {
     throw new GatewayError('not_found', `${what} a bisection that is started again resumes.`);
   };
   const forget = () => {
-    const over = [...jobs.values()].filter(({ view }) => view.state !== 'running');
-    for (const { view } of over.slice(0, Math.max(0, over.length - REMEMBERED))) {
-      jobs.delete(view.id);
-    }
+    const over = [...jobs].filter(([, job]) => isOver(job));
+    for (const [id] of over.slice(0, Math.max(0, over.length - REMEMBERED))) jobs.delete(id);
   };
 
   return {
     /** @throws GatewayError rate_limit when too many jobs run, conflict when the same bisection runs */
     start(spec: JobSpec, { key, owner }: Viewer): JobStarted {
       if (closed) throw new GatewayError('overloaded', 'The gateway is shutting down.');
-      const { kind, sample, stage, total, run } = spec;
+      const { kind, sample, stage, total } = spec;
       const now = running();
       if (now.length >= LIMITS.jobs) {
         throw new GatewayError(
@@ -76,23 +69,21 @@ export function createJobs() {
         );
       }
       // Two bisections of the same request would write to the same files.
-      const same = ({ view }: Job) =>
-        view.kind === 'bisect' && view.sample === sample && view.stage === stage;
+      const same = (job: Job) =>
+        job.kind === 'bisect' && job.sample === sample && job.stage === stage;
       if (kind === 'bisect' && now.some(same)) {
         throw new GatewayError('conflict', 'This request is already being bisected.');
       }
       const id = `job_${Date.now()}_${randomBase36(8)}`;
-      const state = 'running' as const;
       const job: Job = {
+        ...spec,
         key,
         abort: new AbortController(),
-        events: [],
+        events: [{ type: 'begin', total }],
         followers: new Set(),
-        over: Promise.resolve().then(() => perform(job, run)),
-        view: { id, kind, state, sample, stage, started: Date.now(), ended: null, done: 0, total },
+        over: Promise.resolve().then(() => perform(job)),
       };
       jobs.set(id, job);
-      publish(job, { type: 'job', job: job.view });
       void job.over.then(forget);
       return { job: id };
     },
@@ -104,8 +95,8 @@ export function createJobs() {
         onClose: () => job.followers.delete(stream),
       });
       for (const event of job.events) stream.send(event);
-      if (job.view.state === 'running') job.followers.add(stream);
-      else stream.end();
+      if (isOver(job)) stream.end();
+      else job.followers.add(stream);
       return stream.response;
     },
     /** @throws GatewayError not_found */
@@ -122,33 +113,21 @@ export function createJobs() {
   };
 }
 
-function publish(job: Job, event: JobEvent): void {
-  job.events.push(event);
-  for (const follower of job.followers) follower.send(event);
-}
+const isOver = ({ events }: Job): boolean => events.at(-1)!.type === 'end';
 
 /** Runs a job to its end. Never rejects. */
-async function perform(job: Job, run: JobSpec['run']): Promise<void> {
-  const { signal } = job.abort;
-  const step = (event: { readonly type: 'run' | 'probe' }) => {
-    job.view = { ...job.view, done: job.view.done + 1 };
-    publish(job, { ...event, job: job.view } as JobEvent);
-  };
-  const note = (text: string) => publish(job, { type: 'note', text });
-  const end = (
-    state: JobView['state'],
-    rest: Pick<Extract<JobEvent, { type: 'end' }>, 'result' | 'error'>,
-  ) => {
-    job.view = { ...job.view, state, ended: Date.now() };
-    publish(job, { type: 'end', job: job.view, ...rest });
-    for (const follower of [...job.followers]) follower.end();
+async function perform({ abort: { signal }, events, followers, run }: Job): Promise<void> {
+  const send = (event: JobEvent) => {
+    events.push(event);
+    for (const follower of followers) follower.send(event);
   };
   try {
-    const result = await run({ signal, progress: step, note });
-    end(signal.aborted ? 'cancelled' : 'done', { result, error: null });
+    const result = await run(signal, send);
+    send({ type: 'end', state: signal.aborted ? 'cancelled' : 'done', result, error: null });
   } catch (thrown) {
     const { kind, message } = asGatewayError(thrown);
-    if (signal.aborted) end('cancelled', { result: null, error: null });
-    else end('failed', { result: null, error: { kind, message } });
+    if (signal.aborted) send({ type: 'end', state: 'cancelled', result: null, error: null });
+    else send({ type: 'end', state: 'failed', result: null, error: { kind, message } });
   }
+  for (const follower of [...followers]) follower.end();
 }

@@ -5,7 +5,6 @@ import { RawText } from '../kit/code.tsx';
 import { count, millis } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { Table } from '../kit/table.tsx';
-import { eventName, eventText } from './event-text.ts';
 
 export const Events = ({ events, total }: EventsView) => (
   <>
@@ -14,10 +13,10 @@ export const Events = ({ events, total }: EventsView) => (
       label={t`Events`}
       rows={events}
       columns={[
-        ['#', ({ n }) => n + 1, 'num'],
+        ['#', (_, n) => n + 1, 'num'],
         [t`Time`, ({ at }) => millis(at), 'num'],
-        [t`Event`, eventName, 'nowrap'],
-        [t`What it says`, (event) => <Said event={event} />, 'wide'],
+        [t`Event`, ({ name }) => name, 'nowrap'],
+        [t`What it says`, (event) => <Said {...event} />, 'wide'],
       ]}
     />
     {events.length < total && (
@@ -28,9 +27,9 @@ export const Events = ({ events, total }: EventsView) => (
   </>
 );
 
-const Said = ({ event }: { event: EventView }) => (
+const Said = ({ says, data }: EventView) => (
   <details>
-    <summary>{(eventText(event) || event.raw.text).slice(0, 200)}</summary>
-    <RawText text={event.raw.text} />
+    <summary>{(says || data).slice(0, 200)}</summary>
+    <RawText text={data} />
   </details>
 );

@@ -134,7 +134,8 @@ function Head({ detail, info, route }: ViewProps) {
 }
 
 function factsOf(detail: SampleDetail, info: Info, statusText: string): readonly Fact[] {
-  const { row, meta, usage } = detail;
+  const { row, meta } = detail;
+  const { usage } = meta;
   const again = row.tries - row.hops;
   const running = row.state === 'open';
   const session = row.session.length > 24 ? `${row.session.slice(0, 23)}…` : row.session;
@@ -150,8 +151,11 @@ function factsOf(detail: SampleDetail, info: Info, statusText: string): readonly
     running
       ? [t`Elapsed`, millis(Math.max(0, Date.now() - row.time))]
       : [t`Total`, millis(row.total_ms)],
-    usage !== null && [t`Tokens`, `${count(totalInput(usage))} → ${count(totalOutput(usage))}`],
-    detail.cost !== null && [t`Cost`, usd(detail.cost)],
+    usage !== undefined && [
+      t`Tokens`,
+      `${count(totalInput(usage))} → ${count(totalOutput(usage))}`,
+    ],
+    row.cost !== null && [t`Cost`, usd(row.cost)],
     [row.in_memory ? t`In memory` : t`On disk`, bytes(row.bytes)],
     row.session !== '' && [
       t`Session`,

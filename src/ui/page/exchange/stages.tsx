@@ -44,8 +44,8 @@ export const stageChoices = (stages: readonly string[]) =>
 /** A body is a stream of events. */
 export const isStream = (stageInfo: SampleStage): boolean => stageInfo.file.endsWith('.sse');
 
-export const stageInfoOf = (meta: SampleMeta, stage: string): SampleStage | undefined =>
-  meta.edges.find((stageInfo) => stageInfo.stage === stage);
+export const stageInfoOf = ({ edges }: SampleMeta, stage: string | undefined) =>
+  edges.find((one) => one.stage === stage);
 
 /** Stages in the order of events: the client's request first, its response last. */
 export function inOrder(meta: SampleMeta): readonly SampleStage[] {

@@ -2,6 +2,7 @@
 
 import type { Note } from '../../../conversation/notes.ts';
 import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import type { SampleToolRun } from '../../../samples/sample.ts';
 import type { SampleDetail } from '../../api/api.ts';
 import { count, millis, percent, several, usd } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
@@ -14,21 +15,22 @@ import type { ViewProps } from './stages.tsx';
 import { Waterfall } from './waterfall.tsx';
 
 export function TimelineTab({ detail }: ViewProps) {
-  const { meta } = detail;
+  const { meta, row, hops } = detail;
+  const { tools = [] } = meta;
   return (
     <div class="timeline-tab">
-      <Failure of={meta.error} row={detail.row} />
+      <Failure of={meta.error} row={row} />
       <Section title={t`Timeline`}>
         <Waterfall detail={detail} />
       </Section>
-      {detail.hops.some(({ usage }) => usage !== null) && (
-        <Section title={detail.cost === null ? t`Tokens` : t`Tokens and cost`}>
+      {hops.some(({ usage }) => usage !== undefined) && (
+        <Section title={row.cost === null ? t`Tokens` : t`Tokens and cost`}>
           <Tokens {...detail} />
         </Section>
       )}
-      {detail.tools.length > 0 && (
+      {tools.length > 0 && (
         <Section title={t`Tools run by the gateway`}>
-          <ToolRuns {...detail} />
+          <ToolRuns tools={tools} />
         </Section>
       )}
       <Section title={meta.notes.length === 0 ? t`Notes` : t`Notes (${meta.notes.length})`}>
@@ -55,22 +57,22 @@ const PARTS = [
 
 interface TokenRow {
   readonly name: string;
-  readonly usage: Usage | null;
+  readonly usage: Usage | undefined;
   readonly cost: number | null;
   readonly sum?: boolean;
 }
 
 /** Tokens and costs by hop, with bars for their shares. Columns without any value are left out. */
-function Tokens({ hops, usage, cost }: SampleDetail) {
-  const known = hops.flatMap((hop) => (hop.usage === null ? [] : [hop.usage]));
+function Tokens({ hops, meta, row }: SampleDetail) {
+  const known = hops.flatMap(({ usage }) => usage ?? []);
   const most = Math.max(1, ...known.map((one) => totalInput(one) + totalOutput(one)));
   const parts = PARTS.filter(
     ([name]) =>
       name === 'input' || name === 'output' || known.some((one) => one[name] !== undefined),
   );
   const rows: readonly TokenRow[] = [
-    ...hops.map((hop) => ({ name: t`hop ${hop.hop}`, usage: hop.usage, cost: hop.cost })),
-    ...(hops.length > 1 ? [{ name: t`total`, usage, cost, sum: true }] : []),
+    ...hops.map((hop) => ({ name: t`hop ${hop.number}`, usage: hop.usage, cost: hop.cost })),
+    ...(hops.length > 1 ? [{ name: t`total`, usage: meta.usage, cost: row.cost, sum: true }] : []),
   ];
   return (
     <Table<TokenRow>
@@ -98,7 +100,7 @@ function Tokens({ hops, usage, cost }: SampleDetail) {
   );
 }
 
-const hitRate = (usage: Usage | null): string =>
+const hitRate = (usage: Usage | undefined): string =>
   usage?.cacheRead === undefined || totalInput(usage) === 0
     ? '–'
     : percent(usage.cacheRead / totalInput(usage));
@@ -113,7 +115,7 @@ const TokenBar = ({ usage, most }: { usage: Usage; most: number }) => (
   </span>
 );
 
-const ToolRuns = ({ tools }: SampleDetail) => (
+const ToolRuns = ({ tools }: { tools: readonly SampleToolRun[] }) => (
   <ul class="toolruns">
     {tools.map(({ name, hop, arguments: input, result, error, ms }, i) => (
       <li key={i}>

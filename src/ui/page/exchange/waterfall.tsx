@@ -1,12 +1,14 @@
 /** The waterfall of an exchange: hops and tool runs over time, as SVG. */
 
-import type { SampleDetail, TryView } from '../../api/api.ts';
+import type { SampleMeta } from '../../../samples/sample.ts';
+import type { HopView, SampleDetail } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
 import { bytes, millis } from '../kit/format.ts';
 import { listed, t } from '../kit/language.ts';
 import { exchangeLink } from '../kit/route.ts';
 import { Legend } from '../kit/ui.tsx';
 import { toneOf } from '../list/status.ts';
+import { isStream, stageInfoOf } from './stages.tsx';
 
 interface Span {
   readonly from: number;
@@ -21,8 +23,8 @@ interface Line {
   readonly spans: readonly Span[];
   readonly text: string;
   /** Where a click leads. */
-  readonly stage: string | null;
-  readonly indent: boolean;
+  readonly stage?: string | undefined;
+  readonly indent?: boolean;
 }
 
 /** The wait before the first byte. */
@@ -105,7 +107,7 @@ function LineView({ line, id, steps, end }: LineViewProps) {
     </>
   );
   const cls = ['line', line.indent && 'indent'].filter(Boolean).join(' ');
-  if (line.stage === null) return <div class={cls}>{content}</div>;
+  if (line.stage === undefined) return <div class={cls}>{content}</div>;
   return (
     <a class={cls} href={exchangeLink(id, 'messages', { edge: line.stage })}>
       {content}
@@ -114,21 +116,24 @@ function LineView({ line, id, steps, end }: LineViewProps) {
 }
 
 function linesOf(detail: SampleDetail): readonly Line[] {
-  const { client, hops, tools, row } = detail;
+  const { hops, meta, row } = detail;
+  const response = stageInfoOf(meta, 'client-response');
   // In a running exchange, bars without an end extend to the current time.
   const elapsed = row.state === 'open' ? Math.max(0, Date.now() - row.time) : 0;
-  const last = row.total_ms ?? client.response?.until ?? Math.max(elapsed, latest(detail));
+  const last = row.total_ms ?? response?.until ?? Math.max(elapsed, latest(meta));
   const lines: Line[] = [];
-  for (const { hop, tries } of hops) {
-    for (const [i, one] of tries.entries()) {
-      const names = [
-        hops.length > 1 ? t`hop ${hop}` : '',
-        tries.length > 1 ? t`attempt ${one.try}` : '',
+  for (const hop of hops) {
+    let before: number | undefined;
+    for (const one of hop.tries) {
+      const name = [
+        hops.length > 1 && t`hop ${hop.number}`,
+        hop.tries.length > 1 && t`attempt ${one.number}`,
       ];
-      const name = names.filter((part) => part !== '').join(' ') || t`vendor`;
-      lines.push({ name, ...tryLine(one, tries[i - 1]?.end_at ?? null, last) });
+      const line = tryLine(meta, hop, one, before, last);
+      lines.push({ name: name.filter(Boolean).join(' ') || t`vendor`, ...line });
+      before = stageInfoOf(meta, one.response)?.until;
     }
-    for (const { name, at, ms, error } of tools.filter((run) => run.hop === hop)) {
+    for (const { name, at, ms, error } of toolsOf(meta, hop)) {
       const kind = error === undefined ? 'tool' : 'failed';
       lines.push({
         name,
@@ -136,12 +141,11 @@ function linesOf(detail: SampleDetail): readonly Line[] {
         tone: error === undefined ? 'ok' : 'bad',
         spans: at === undefined ? [] : [{ from: at, to: at + (ms ?? 0), kind }],
         text: error ?? millis(ms),
-        stage: null,
         indent: true,
       });
     }
   }
-  const first = client.response?.at ?? row.first_byte_ms ?? undefined;
+  const first = response?.at ?? row.first_byte_ms ?? undefined;
   const answered: Line = {
     name: t`client`,
     what: row.status > 0 ? String(row.status) : row.state,
@@ -151,64 +155,71 @@ function linesOf(detail: SampleDetail): readonly Line[] {
         ? []
         : [
             { from: 0, to: first, kind: 'wait' },
-            { from: first, to: Math.max(first, client.response?.until ?? last), kind: 'client' },
+            { from: first, to: Math.max(first, response?.until ?? last), kind: 'client' },
           ],
     text: listed([
       row.state === 'open' ? t`${millis(last)} so far` : millis(row.total_ms),
-      client.response && bytes(client.response.bytes),
+      response && bytes(response.bytes),
     ]),
-    stage: client.response?.stage ?? client.request?.stage ?? null,
-    indent: false,
+    stage: (response ?? stageInfoOf(meta, 'client-request'))?.stage,
   };
   return [answered, ...lines];
 }
 
-const latest = ({ hops, client }: SampleDetail): number =>
-  Math.max(
-    client.response?.at ?? 0,
-    ...hops
-      .flatMap(({ tries }) => tries)
-      .flatMap(({ sent_at, head_at, first_at, end_at }) => [sent_at, head_at, first_at, end_at])
-      .map((time) => time ?? 0),
-  );
+const toolsOf = ({ tools = [] }: SampleMeta, { number }: HopView) =>
+  tools.filter(({ hop }) => hop === number);
+
+const latest = ({ edges }: SampleMeta): number =>
+  Math.max(0, ...edges.flatMap(({ at, first, until }) => [at ?? 0, first ?? 0, until ?? 0]));
 
 /** @param before the end of the try before: the pause after it stands on this line */
-function tryLine(one: TryView, before: number | null, last: number): Omit<Line, 'name'> {
-  const failed = one.error !== null || (one.status ?? 0) >= 400;
-  const end = one.end_at ?? last;
-  const paused = before === null || one.sent_at === null ? 0 : one.sent_at - before;
+function tryLine(
+  meta: SampleMeta,
+  hop: HopView,
+  one: HopView['tries'][number],
+  before: number | undefined,
+  last: number,
+): Omit<Line, 'name'> {
+  const request = stageInfoOf(meta, one.request);
+  const response = stageInfoOf(meta, one.response);
+  const { status, error } = response ?? {};
+  // Where there was no answer, this gateway wrote the body.
+  const answer = response?.made === true ? undefined : response;
+  const failed = error !== undefined || (status ?? 0) >= 400;
+  const end = response?.until ?? last;
+  const sent = request?.at;
+  const first = answer?.first;
+  const connected = request?.connected ?? sent;
+  const paused = before === undefined || sent === undefined ? 0 : sent - before;
   const spans: Span[] = [];
-  if (paused >= 1) spans.push({ from: before!, to: one.sent_at!, kind: 'pause' });
-  if (one.sent_at !== null) {
-    const head = one.head_at ?? one.first_at ?? end;
-    const connected = one.connected_at ?? one.sent_at;
-    if (connected > one.sent_at) spans.push({ from: one.sent_at, to: connected, kind: 'connect' });
+  if (paused >= 1) spans.push({ from: before!, to: sent!, kind: 'pause' });
+  if (sent !== undefined && connected !== undefined) {
+    const head = answer?.at ?? first ?? end;
+    if (connected > sent) spans.push({ from: sent, to: connected, kind: 'connect' });
     spans.push({ from: connected, to: head, kind: 'wait' });
-    const first = one.first_at ?? end;
-    if (first > head) spans.push({ from: head, to: first, kind: 'head' });
-    if (one.first_at !== null || failed) {
-      spans.push({ from: Math.min(first, end), to: end, kind: failed ? 'failed' : 'stream' });
+    const body = first ?? end;
+    if (body > head) spans.push({ from: head, to: body, kind: 'head' });
+    if (first !== undefined || failed) {
+      spans.push({ from: Math.min(body, end), to: end, kind: failed ? 'failed' : 'stream' });
     }
   }
-  const requestedAt = one.connected_at ?? one.sent_at;
-  const connecting = one.connected_at === null ? 0 : one.connected_at - (one.sent_at ?? 0);
-  const waited = requestedAt === null ? null : (one.first_at ?? end) - requestedAt;
-  const streamed = one.first_at === null ? null : end - one.first_at;
+  const connecting = (connected ?? 0) - (sent ?? 0);
+  const streamed = first === undefined ? '' : millis(end - first);
   const facts = [
     // Short connection times, as on the same machine, are not mentioned.
     connecting >= 1 && t`${millis(connecting)} connect`,
-    waited !== null && t`${millis(waited)} wait`,
-    streamed !== null && (one.stream ? t`${millis(streamed)} stream` : t`${millis(streamed)} body`),
-    one.response_bytes > 0 && bytes(one.response_bytes),
+    connected !== undefined && t`${millis((first ?? end) - connected)} wait`,
+    streamed !== '' && (isStream(response!) ? t`${streamed} stream` : t`${streamed} body`),
+    response !== undefined && response.bytes > 0 && bytes(response.bytes),
   ];
-  const text = failed ? (one.error?.message ?? t`status ${one.status ?? 0}`) : listed(facts);
+  const text = failed ? (error?.message ?? t`status ${status ?? 0}`) : listed(facts);
   const waitedFirst = paused >= 1 ? t`after a pause of ${millis(paused)}, ` : '';
+  const target = request?.target ?? response?.target ?? hop.target ?? '';
   return {
-    what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
+    what: `${target}${status === undefined ? '' : ` ${status}`}`,
     tone: failed ? 'bad' : one.counted ? 'ok' : 'quiet',
     spans,
-    text: waitedFirst + (one.cut ? t`${text} (cut)` : text),
+    text: waitedFirst + (response?.cut === true ? t`${text} (cut)` : text),
     stage: one.response ?? one.request,
-    indent: false,
   };
 }

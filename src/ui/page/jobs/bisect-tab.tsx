@@ -34,13 +34,13 @@ export function BisectTab(props: ViewProps) {
         ...choice,
         budget: Number(form.get('budget')) || undefined,
       })}
-      progress={(view, { events, running }) => {
+      progress={({ events, running }, total) => {
         const probes = probesOf(events);
         const least = smallestSoFar(probes).at(-1) ?? 0;
         const last = probes.at(-1);
         return (
           <>
-            {t`${count(view.done)} of at most ${count(view.total)} requests`}
+            {t`${count(probes.length)} of at most ${count(total)} requests`}
             {least > 0 && t`, smallest that fails ${bytes(least)}`}
             {running && last !== undefined && <Soft>{t` leaving out ${said(last.phase)}`}</Soft>}
           </>
@@ -58,7 +58,7 @@ export function BisectTab(props: ViewProps) {
                   </p>
                 ),
             )}
-            {end?.result?.kind === 'bisect' && <Outcome result={end.result.result} />}
+            {end?.result && 'cause' in end.result && <Outcome {...end.result} />}
             {probes.length > 0 && <ProbeLog probes={probes} />}
           </>
         );
@@ -95,8 +95,8 @@ const RESULTS = {
   'does-not-fail': t`It no longer fails`,
 } as const;
 
-function Outcome({ result }: { result: BisectResult }) {
-  const { cause, failure, failure_rate: rate, minimal, samples } = result;
+function Outcome(found: BisectResult) {
+  const { cause, failure, failure_rate: rate, minimal, probes, result, samples, words } = found;
   const sample = (id: string | null, text: string) =>
     id !== null && (
       <a class="button" href={exchangeLink(id, 'messages')}>
@@ -105,18 +105,18 @@ function Outcome({ result }: { result: BisectResult }) {
     );
   const text = JSON.stringify(minimal, null, 2);
   return (
-    <div class="found" data-result={result.result}>
-      <p class="words">{said(result.words)}</p>
+    <div class="found" data-result={result}>
+      <p class="words">{said(words)}</p>
       <Facts
         class="facts"
         items={[
-          [t`Result`, RESULTS[result.result]],
+          [t`Result`, RESULTS[result]],
           failure !== null && [
             t`Fails with`,
             [failure.kind, failure.message].filter(Boolean).join(': '),
           ],
           rate < 1 && rate > 0 && [t`How often`, percent(rate)],
-          [t`Requests`, count(result.probes)],
+          [t`Requests`, count(probes)],
           cause !== null && [t`At`, <code key="at">{cause.at || '/'}</code>],
           cause !== null &&
             cause.enough < cause.bytes && [

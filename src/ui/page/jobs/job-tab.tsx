@@ -4,9 +4,9 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type {
   BisectRequest,
   Info,
+  JobEnd,
   JobEvent,
   JobStarted,
-  JobView,
   ReplayRequest,
   SampleDetail,
   SpendPlan,
@@ -35,7 +35,7 @@ interface JobTabProps {
   readonly detail: SampleDetail;
   readonly info: Info;
   readonly route: ExchangeRoute;
-  readonly kind: JobView['kind'];
+  readonly kind: 'replay' | 'bisect';
   readonly label: string;
   readonly lead?: Child;
   readonly children: Child;
@@ -44,7 +44,8 @@ interface JobTabProps {
   readonly asks?: boolean;
   /** A text in place of the form until it is asked for, for exchanges that it does not suit. */
   readonly instead?: string | undefined;
-  progress(view: JobView, job: JobSoFar): Child;
+  /** @param total most requests that are sent */
+  progress(job: JobSoFar, total: number): Child;
   found(job: JobSoFar): Child;
 }
 
@@ -147,7 +148,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
         />
       </Field>
       <datalist id="targets">
-        <Options all={info.targets.flatMap(({ models }) => models.map((model) => [model, '']))} />
+        <Options all={info.targets.map((target) => [target, ''])} />
       </datalist>
       <label class="field check">
         <input type="checkbox" name="repair" defaultChecked />
@@ -177,7 +178,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
 
 function Result({ job: id, progress, found }: JobTabProps & { readonly job: string }) {
   const job = useJob(id);
-  const view = latest(job.events);
+  const begin = job.events.find((event) => event.type === 'begin');
   const stop = async () => {
     await ask('/jobs/:id', { method: 'DELETE', params: { id } });
   };
@@ -185,10 +186,10 @@ function Result({ job: id, progress, found }: JobTabProps & { readonly job: stri
     <div class="job-result">
       <p class="progress" role="status">
         {job.running && <i class="spinner" />}
-        {view === undefined ? (
+        {begin === undefined ? (
           t`Starting`
         ) : (
-          <span>{rich`${stateWords(view.state)}: ${progress(view, job)}`}</span>
+          <span>{rich`${STATES[job.end?.state ?? 'running']}: ${progress(job, begin.total)}`}</span>
         )}
         {job.running && <Button class="tiny" onClick={() => void act(stop)}>{t`Stop`}</Button>}
       </p>
@@ -215,7 +216,7 @@ function spendText({ requests, targets, usd: sum, guessed }: SpendPlan, most = f
 
 interface JobSoFar {
   readonly events: readonly JobEvent[];
-  readonly end: (JobEvent & { readonly type: 'end' }) | undefined;
+  readonly end: JobEnd | undefined;
   readonly running: boolean;
   /** The feed broke. */
   readonly problem?: string | undefined;
@@ -259,11 +260,4 @@ function useJob(job: string): JobSoFar {
   return soFar;
 }
 
-const latest = (events: readonly JobEvent[]) =>
-  events.findLast(
-    (event): event is Exclude<JobEvent, { readonly type: 'note' }> => event.type !== 'note',
-  )?.job;
-
-const stateWords = (state: string): string =>
-  ({ running: t`Running`, done: t`Done`, failed: t`Failed`, cancelled: t`Stopped` })[state] ??
-  state;
+const STATES = { running: t`Running`, done: t`Done`, failed: t`Failed`, cancelled: t`Stopped` };

@@ -2,7 +2,13 @@
 
 import { useState } from 'preact/hooks';
 import { diffText, type TextPart } from '../../../lib/text/text-diff.ts';
-import type { ReplayOutcome, ReplayRequest, ReplayResult, ReplayRun } from '../../api/api.ts';
+import type {
+  JobEvent,
+  ReplayOutcome,
+  ReplayRequest,
+  ReplayResult,
+  ReplayRun,
+} from '../../api/api.ts';
 import { WordMarks } from '../diff/word-marks.tsx';
 import type { ViewProps } from '../exchange/stages.tsx';
 import { Field, Word } from '../kit/form.tsx';
@@ -38,17 +44,20 @@ export function ReplayTab(props: ViewProps) {
       kind="replay"
       label={t`Replay`}
       request={request}
-      progress={({ done, total }, { running }) => (
-        <>
-          {t`${count(done)} of ${several(total, 'request')}`}
-          {running && <progress max={total} value={done} aria-label={t`Requests sent`} />}
-        </>
-      )}
-      found={({ events, end }) => {
-        const runs = events.flatMap((event) => (event.type === 'run' ? [event.run] : []));
+      progress={({ events, running }, total) => {
+        const done = runsOf(events).length;
         return (
           <>
-            {end?.result?.kind === 'replay' && <Rates {...end.result.result} />}
+            {t`${count(done)} of ${several(total, 'request')}`}
+            {running && <progress max={total} value={done} aria-label={t`Requests sent`} />}
+          </>
+        );
+      }}
+      found={({ events, end }) => {
+        const runs = runsOf(events);
+        return (
+          <>
+            {end?.result && 'runs' in end.result && <Rates {...end.result} />}
             {runs.length > 0 && (
               <>
                 <Bench runs={runs} target={detail.row.target} />
@@ -90,6 +99,9 @@ export function ReplayTab(props: ViewProps) {
     </JobTab>
   );
 }
+
+const runsOf = (events: readonly JobEvent[]): readonly ReplayRun[] =>
+  events.flatMap((event) => (event.type === 'run' ? [event.run] : []));
 
 const FIGURES: readonly (readonly [name: string, of: (answer: ReplayOutcome) => string])[] = [
   [t`First byte`, (answer) => millis(answer.first_byte_ms)],

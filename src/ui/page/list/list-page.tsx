@@ -110,9 +110,8 @@ const Unrecorded = ({ mode }: Pick<Info['samples'], 'mode'>) => (
 );
 
 function FirstRequest({ info }: { info: Info }) {
-  const first = info.targets.find(({ models }) => models.length > 0)?.models[0];
   const body = JSON.stringify({
-    model: first ?? 'demo/echo',
+    model: info.targets[0] ?? 'demo/echo',
     stream: true,
     messages: [{ role: 'user', content: 'Hello!' }],
   });

@@ -37,10 +37,9 @@ const ask = (body: object) => client(gateway).send('POST', 'replay', body, heade
 async function runsOf(response: Response): Promise<ReplayResult> {
   const { job } = (await response.json()) as { job: string };
   const events = eventsIn<JobEvent>(await client(gateway).api(`jobs/${job}`, { headers }));
-  const end = (await eventsUntil(events, ({ type }) => type === 'end')).at(-1) as {
-    result: { result: ReplayResult };
-  };
-  return end.result.result;
+  const end = (await eventsUntil(events, ({ type }) => type === 'end')).at(-1)!;
+  if (end.type !== 'end') throw new Error(JSON.stringify(end));
+  return end.result as ReplayResult;
 }
 
 const SEARCH = {
