@@ -270,6 +270,8 @@ browserSuite('the story of an exchange', (browser) => {
       ['target=responses', 'target responses', apps],
       ['error=invalid_request', 'error invalid_request', [failed]],
       ['cost=0.05', 'at least $0.05', [agent]],
+      ['cost=$0.05', 'at least $0.05', [agent]],
+      ['slower=0.8s&key=apps', /at least 0\.8s ×/, apps.filter(isSlow)],
       ['slower=800&key=apps', 'at least 800 ms', apps.filter(isSlow)],
       [`since=${now + 60_000}`, 'from 2', []],
       [`until=${now + 60_000}&key=apps`, 'to 2', apps],

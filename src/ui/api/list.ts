@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { tryParse } from '../../lib/json/json.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
+import { amountIn } from '../../lib/text/amounts.ts';
 import { costAt, type Prices, rateTable, usageCounted } from '../../samples/replay/cost.ts';
 import { checkGlob, FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
 import {
@@ -102,13 +103,12 @@ function pattern(text: string): string {
   return text;
 }
 
-const UNITS: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, m: 60_000 };
-
 /** `800ms`, `5s`, `2m`; a bare number counts milliseconds. @throws GatewayError invalid_request */
 function parseDuration(written: string): number {
-  const [, digits, unit = ''] = /^(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m)?$/.exec(written.trim()) ?? [];
-  if (digits === undefined) throw invalid(`"${written}" is not a duration: write 800ms, 5s, 2m.`);
-  return Number(digits) * UNITS[unit]!;
+  const isBare = /\d\s*$/.test(written);
+  const seconds = amountIn(isBare ? `${written.trim()}ms` : written, 'seconds');
+  if (seconds !== undefined) return seconds * 1000;
+  throw invalid(`"${written}" is not a duration: write 800ms, 5s, 2m.`);
 }
 
 /** `0.05` or `$0.05`. @throws GatewayError invalid_request */

@@ -8,6 +8,7 @@ import type {
   Usage,
   UsageGroup,
 } from '../../../admin/api.ts';
+import { secretBase36 } from '../../../lib/text/ids.ts';
 import { type Ask, adminKey, jsonOf, type Params, Refused, ROOT, send } from '../kit/fetching.ts';
 
 /** Why the admin API cannot be used: it wants a key, refused the one that was sent, or is switched off. */
@@ -40,8 +41,6 @@ export async function admin(path: string, options: Ask = {}): Promise<Response> 
   }
 }
 
-const adminJson = <T>(path: string, options?: Ask): Promise<T> => jsonOf(admin(path, options));
-
 let single = false;
 
 /** Where no key is needed, usage and health are there without an admin key. */
@@ -49,7 +48,7 @@ export function reportsWithoutKey(without: boolean): void {
   single = without;
 }
 
-/** Usage, spend or health. @throws Refused; AbortError when the signal ends it */
+/** Usage, spend or health, as text or JSON. @throws Refused; AbortError when the signal ends it */
 export const report = (path: string, options: Ask = {}): Promise<Response> =>
   single ? send(`${ROOT}/reports${path}`, '', options) : admin(path, options);
 
@@ -65,27 +64,54 @@ export interface KeyView extends KeySettings {
   readonly secrets?: readonly { readonly created: string; readonly until: string | null }[];
 }
 
-export interface KeysPage {
-  readonly data: readonly KeyView[];
-  readonly next: string | null;
+export interface ChainReport {
+  readonly valid: boolean;
+  readonly entries: number;
+  readonly head: string;
+  readonly fault: string | null;
 }
+
+/** The most budgets of one answer. */
+export const MAX_BUDGETS = 1000;
+
+interface PageOf<T, Cursor> {
+  readonly data: readonly T[];
+  readonly next: Cursor | null;
+}
+
+interface AdminAnswers {
+  '/keys': PageOf<KeyView, string>;
+  '/keys/:id': KeyView;
+  '/budgets': BudgetsReport;
+  '/audit': PageOf<AuditEntry, number>;
+  '/audit/verify': ChainReport;
+}
+
+interface Reports {
+  '/usage': Usage;
+  '/health': Health & { readonly workers: number };
+}
+
+/** What a path of the admin API answers with. @throws Refused; AbortError when the signal ends it */
+export const getAdmin = <P extends keyof AdminAnswers>(
+  path: P,
+  params?: Params,
+  signal?: AbortSignal,
+): Promise<AdminAnswers[P]> => jsonOf(admin(path, { params, signal }));
+
+export const getReport = <P extends keyof Reports>(
+  path: P,
+  params?: Params,
+  signal?: AbortSignal,
+): Promise<Reports[P]> => jsonOf(report(path, { params, signal }));
 
 type Issued = KeyView & { readonly key: string };
 type KeyFields = Readonly<Record<string, unknown>>;
 
-export const listKeys = (params: Params, signal?: AbortSignal) =>
-  adminJson<KeysPage>('/keys', { params, signal });
-
-export const getKey = (id: string, signal?: AbortSignal) =>
-  adminJson<KeyView>('/keys/:id', { params: { id }, signal });
+const change = <T>(path: string, options: Ask): Promise<T> => jsonOf(admin(path, options));
 
 /** A request that is sent again by accident makes no second key. */
-function once(): Readonly<Record<string, string>> {
-  const random = crypto.getRandomValues(new Uint8Array(16));
-  return {
-    'idempotency-key': [...random].map((byte) => byte.toString(16).padStart(2, '0')).join(''),
-  };
-}
+const once = () => ({ 'idempotency-key': secretBase36(24) });
 
 const seen = ({ version }: KeyView) => ({ 'if-match': `"${version}"` });
 
@@ -94,18 +120,18 @@ const as = (key: KeyView) => ({ params: { id: key.id }, headers: seen(key) });
 
 /** What is null is left out: there is nothing to take away. */
 export const createKey = (fields: KeyFields) =>
-  adminJson<Issued>('/keys', {
+  change<Issued>('/keys', {
     method: 'POST',
     body: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)),
     headers: once(),
   });
 
 export const changeKey = (key: KeyView, fields: KeyFields) =>
-  adminJson<KeyView>('/keys/:id', { method: 'PATCH', body: fields, ...as(key) });
+  change<KeyView>('/keys/:id', { method: 'PATCH', body: fields, ...as(key) });
 
 /** @param grace seconds for which the old secret still works */
 export const rotateKey = (key: KeyView, grace: number) =>
-  adminJson<Issued>('/keys/:id/rotate', {
+  change<Issued>('/keys/:id/rotate', {
     method: 'POST',
     body: { grace },
     params: { id: key.id },
@@ -113,13 +139,7 @@ export const rotateKey = (key: KeyView, grace: number) =>
   });
 
 export const revokeKey = (key: KeyView) =>
-  adminJson<KeyView>('/keys/:id', { method: 'DELETE', ...as(key) });
-
-export const getBudgets = (signal: AbortSignal) =>
-  adminJson<BudgetsReport>('/budgets', { params: { limit: 1000 }, signal });
-
-export const getUsage = (params: Params, signal: AbortSignal) =>
-  jsonOf<Usage>(report('/usage', { params, signal }));
+  change<KeyView>('/keys/:id', { method: 'DELETE', ...as(key) });
 
 /** The prompt, the part from the cache included. */
 export const tokensIn = ({ tokens }: UsageGroup): number =>
@@ -127,22 +147,3 @@ export const tokensIn = ({ tokens }: UsageGroup): number =>
 
 /** The answer, reasoning included. */
 export const tokensOut = ({ tokens }: UsageGroup): number => tokens.output + tokens.reasoning;
-
-export const getHealth = (signal: AbortSignal) =>
-  jsonOf<Health & { readonly workers: number }>(report('/health', { signal }));
-
-export const getAudit = (params: Params, signal?: AbortSignal) =>
-  adminJson<{ readonly data: readonly AuditEntry[]; readonly next: number | null }>('/audit', {
-    params,
-    signal,
-  });
-
-export interface ChainReport {
-  readonly valid: boolean;
-  readonly entries: number;
-  readonly head: string;
-  readonly fault: string | null;
-}
-
-export const verifyAudit = (signal: AbortSignal) =>
-  adminJson<ChainReport>('/audit/verify', { signal });

@@ -8,7 +8,7 @@ import { rich, t } from '../kit/language.ts';
 import { adminRoute, go, hashOf, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, Soft, State, When } from '../kit/ui.tsx';
-import { type ChainReport, getAudit, verifyAudit } from './api.ts';
+import { type ChainReport, getAdmin } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
 
 const ON_PAGE = 100;
@@ -25,8 +25,8 @@ export function AuditPage({ route }: { route: Route }) {
   const loaded = useLoad(
     async (signal) => {
       const [page, chain] = await Promise.all([
-        getAudit({ limit: ON_PAGE, key }, signal),
-        verifyAudit(signal),
+        getAdmin('/audit', { limit: ON_PAGE, key }, signal),
+        getAdmin('/audit/verify', {}, signal),
       ]);
       return { ...page, chain };
     },
@@ -35,7 +35,7 @@ export function AuditPage({ route }: { route: Route }) {
   const { data: found } = loaded;
   const more = async () => {
     if (found === undefined) return;
-    const page = await getAudit({ limit: ON_PAGE, key, before: found.next ?? undefined });
+    const page = await getAdmin('/audit', { limit: ON_PAGE, key, before: found.next ?? undefined });
     loaded.set({ ...found, data: [...found.data, ...page.data], next: page.next });
   };
   return (

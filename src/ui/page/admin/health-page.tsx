@@ -11,7 +11,7 @@ import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, DocLink, Soft, State, When } from '../kit/ui.tsx';
-import { getHealth } from './api.ts';
+import { getReport } from './api.ts';
 import { PageFrame } from './page-frame.tsx';
 
 const RELOAD_AFTER_MS = 3000;
@@ -32,7 +32,7 @@ const STATES: Readonly<Record<TargetState, readonly [text: string, tone: string]
 };
 
 export function HealthPage() {
-  const loaded = useLoad(getHealth, [], RELOAD_AFTER_MS);
+  const loaded = useLoad((signal) => getReport('/health', {}, signal), [], RELOAD_AFTER_MS);
   const { data: found } = loaded;
   return (
     <PageFrame

@@ -13,11 +13,10 @@ import { Button, Facts, State, When } from '../kit/ui.tsx';
 import {
   changeKey,
   createKey,
-  getBudgets,
-  getKey,
-  getUsage,
+  getAdmin,
+  getReport,
   type KeyView,
-  listKeys,
+  MAX_BUDGETS,
   revokeKey,
   rotateKey,
 } from './api.ts';
@@ -64,7 +63,7 @@ const SettingsForm = ({ of, does, save }: SettingsFormProps) => (
 
 export function NewKey() {
   // Who has no admin key is asked for it before the form is filled in.
-  useLoad((signal) => listKeys({ limit: 1 }, signal), []);
+  useLoad((signal) => getAdmin('/keys', { limit: 1 }, signal), []);
   useLayoutEffect(() => document.querySelector<HTMLElement>('.key-form input')?.focus(), []);
   return (
     <PageFrame
@@ -92,9 +91,9 @@ export function KeyDetail({ id }: { id: string }) {
   const loaded = useLoad(
     async (signal) => {
       const [key, usage, budgets] = await Promise.all([
-        getKey(id, signal),
-        getUsage({ by: 'model', from: '30d', key: id, limit: 8 }, signal),
-        getBudgets(signal),
+        getAdmin('/keys/:id', { id }, signal),
+        getReport('/usage', { by: 'model', from: '30d', key: id, limit: 8 }, signal),
+        getAdmin('/budgets', { limit: MAX_BUDGETS }, signal),
       ]);
       const own = budgets.data.filter((budget) => budget.key === id || isShared(budget, key));
       return { key, usage: usage.data, budgets: own };

@@ -10,7 +10,7 @@ import { type AdminRoute, adminRoute, go, hashOf, type Query } from '../kit/rout
 import { Search } from '../kit/search.tsx';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
-import { getBudgets, getUsage, type KeyView, listKeys } from './api.ts';
+import { getAdmin, getReport, type KeyView, MAX_BUDGETS } from './api.ts';
 import { BudgetList, Labels, periodText } from './budgets.tsx';
 import { KeyDetail, NewKey } from './key-detail.tsx';
 import { LIMITS, STATES, stateOf } from './key-fields.tsx';
@@ -45,9 +45,9 @@ function KeyList({ query }: { query: Query }) {
   const loaded = useLoad(
     async (signal) => {
       const [page, usage, limits] = await Promise.all([
-        listKeys(wanted, signal),
-        getUsage({ by: 'key', from: '30d', limit: MAX_SPENDERS }, signal),
-        getBudgets(signal),
+        getAdmin('/keys', wanted, signal),
+        getReport('/usage', { by: 'key', from: '30d', limit: MAX_SPENDERS }, signal),
+        getAdmin('/budgets', { limit: MAX_BUDGETS }, signal),
       ]);
       const spent = new Map(usage.data.map((group) => [group.name ?? '', group]));
       return { ...page, spent, limits };
@@ -62,7 +62,7 @@ function KeyList({ query }: { query: Query }) {
   const change = (changes: Query) => go(adminRoute('keys', '', { ...query, ...changes }), true);
   const more = async () => {
     if (found === undefined) return;
-    const page = await listKeys({ ...wanted, after: found.next ?? undefined });
+    const page = await getAdmin('/keys', { ...wanted, after: found.next ?? undefined });
     loaded.set({ ...found, data: [...found.data, ...page.data], next: page.next });
   };
   const actions = (

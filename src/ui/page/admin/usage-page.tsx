@@ -11,7 +11,7 @@ import { rich, t } from '../kit/language.ts';
 import { adminRoute, hashOf, type Query, type Route, refine } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
-import { getUsage, report, tokensIn, tokensOut } from './api.ts';
+import { getReport, report, tokensIn, tokensOut } from './api.ts';
 import { ShareBar } from './budgets.tsx';
 import { PageFrame } from './page-frame.tsx';
 
@@ -59,8 +59,8 @@ export function UsagePage({ route }: { route: Route }) {
     async (signal): Promise<Found> => {
       const wanted = asked(query);
       const [totals, over] = await Promise.all([
-        getUsage({ ...wanted, limit: ROWS, caches: 'true' }, signal),
-        getUsage({ ...wanted, step, top: NAMED }, signal),
+        getReport('/usage', { ...wanted, limit: ROWS, caches: 'true' }, signal),
+        getReport('/usage', { ...wanted, step, top: NAMED }, signal),
       ]);
       return { query, step, totals, over };
     },

@@ -3,18 +3,19 @@
 import type { VNode } from 'preact';
 import type { Note } from '../../../conversation/notes.ts';
 import type { SampleStage } from '../../../samples/sample.ts';
+import type { EventsView, EventView } from '../../api/api.ts';
 import { JsonView, RawText } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
 import { get } from '../kit/fetching.ts';
 import { Select } from '../kit/form.tsx';
-import { bytes } from '../kit/format.ts';
+import { bytes, count, millis } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { go, hashOf, refine, withQuery } from '../kit/route.ts';
+import { Table } from '../kit/table.tsx';
 import { type Child, Problem, Segments } from '../kit/ui.tsx';
 import { getBody, MAX, type Parsed, parsedBody } from './bodies.tsx';
 import { CONVERSATION, Conversation, SourceContext } from './conversation.tsx';
-import { Events } from './events.tsx';
 import {
   inOrder,
   isStream,
@@ -167,6 +168,35 @@ function JsonBody({ body, value, stream, notes }: JsonBodyProps) {
   const note = body.whole ? undefined : t`the first ${bytes(MAX)} of ${bytes(body.bytes)}`;
   return <JsonView value={value} depth={stream ? 1 : 2} marks={marks} note={note} />;
 }
+
+/** When each event came, what it is called, what it says; the event itself opens on a click. */
+const Events = ({ events, total }: EventsView) => (
+  <>
+    <Table
+      class="events"
+      label={t`Events`}
+      rows={events}
+      columns={[
+        ['#', (_, n) => n + 1, 'num'],
+        [t`Time`, ({ at }) => millis(at), 'num'],
+        [t`Event`, ({ name }) => name, 'nowrap'],
+        [t`What it says`, (event) => <Said {...event} />, 'wide'],
+      ]}
+    />
+    {events.length < total && (
+      <p class="soft">
+        {t`The first ${count(events.length)} of ${count(total)} events. JSON has all of them.`}
+      </p>
+    )}
+  </>
+);
+
+const Said = ({ says, data }: EventView) => (
+  <details>
+    <summary>{(says || data).slice(0, 200)}</summary>
+    <RawText text={data} />
+  </details>
+);
 
 function Headers({ url, status, target, protocol, error, made, file, headers }: SampleStage) {
   const lines: readonly (readonly [string, Child])[] = [

@@ -6,7 +6,6 @@ import { ticks } from '../charts/scale.ts';
 import { bytes, millis } from '../kit/format.ts';
 import { listed, t } from '../kit/language.ts';
 import { exchangeLink } from '../kit/route.ts';
-import { Legend } from '../kit/ui.tsx';
 import { toneOf } from '../list/status.ts';
 import { isStream, stageInfoOf } from './stages.tsx';
 
@@ -68,7 +67,14 @@ export function Waterfall({ detail }: { detail: SampleDetail }) {
           </li>
         ))}
       </ol>
-      <Legend all={KINDS} />
+      <p class="legend">
+        {KINDS.map(([kind, text]) => (
+          <span key={kind}>
+            <i class={`key ${kind}`} />
+            {text}
+          </span>
+        ))}
+      </p>
     </div>
   );
 }

@@ -36,13 +36,12 @@ export function BisectTab(props: ViewProps) {
       })}
       progress={({ events, running }, total) => {
         const probes = probesOf(events);
-        const least = smallestSoFar(probes).at(-1) ?? 0;
         const last = probes.at(-1);
         return (
           <>
             {t`${count(probes.length)} of at most ${count(total)} requests`}
-            {least > 0 && t`, smallest that fails ${bytes(least)}`}
-            {running && last !== undefined && <Soft>{t` leaving out ${said(last.phase)}`}</Soft>}
+            {last && t`, smallest that fails ${bytes(last.best)}`}
+            {running && last && <Soft>{t` leaving out ${said(last.phase)}`}</Soft>}
           </>
         );
       }}
@@ -79,15 +78,6 @@ export function BisectTab(props: ViewProps) {
 
 const probesOf = (events: readonly JobEvent[]): readonly BisectProbe[] =>
   events.flatMap((event) => (event.type === 'probe' ? [event.probe] : []));
-
-/** Bytes of the smallest request that failed the same way, after each probe; 0 before the first failure. */
-function smallestSoFar(probes: readonly BisectProbe[]): readonly number[] {
-  let least = 0;
-  return probes.map(({ verdict, bytes: size }) => {
-    if (verdict === 'same' && (least === 0 || size < least)) least = size;
-    return least;
-  });
-}
 
 const RESULTS = {
   minimal: t`Nothing more can be left out`,
@@ -152,21 +142,18 @@ function Outcome(found: BisectResult) {
 
 const VERDICTS = { same: t`fails`, passes: t`passes`, other: t`fails differently` } as const;
 
-function ProbeLog({ probes }: { probes: readonly BisectProbe[] }) {
-  const least = smallestSoFar(probes);
-  return (
-    <details class="probelog">
-      <summary>{t`All requests as a table`}</summary>
-      <Table
-        rows={probes}
-        columns={[
-          ['#', ({ spent }) => spent, 'num'],
-          [t`Leaving out`, ({ phase }) => said(phase)],
-          [t`Result`, ({ verdict }) => VERDICTS[verdict]],
-          [t`Size`, ({ bytes: size }) => bytes(size), 'num'],
-          [t`Smallest so far`, (_, i) => bytes(least[i]!), 'num'],
-        ]}
-      />
-    </details>
-  );
-}
+const ProbeLog = ({ probes }: { probes: readonly BisectProbe[] }) => (
+  <details class="probelog">
+    <summary>{t`All requests as a table`}</summary>
+    <Table
+      rows={probes}
+      columns={[
+        ['#', ({ spent }) => spent, 'num'],
+        [t`Leaving out`, ({ phase }) => said(phase)],
+        [t`Result`, ({ verdict }) => VERDICTS[verdict]],
+        [t`Size`, (probe) => bytes(probe.bytes), 'num'],
+        [t`Smallest so far`, ({ best }) => bytes(best), 'num'],
+      ]}
+    />
+  </details>
+);

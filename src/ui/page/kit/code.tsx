@@ -193,8 +193,8 @@ export function Cut({ text, most }: CutProps) {
   );
 }
 
-/** A text, number, truth value or null. @param most characters of a text that are shown at first */
-export function Leaf({ value, most = TEXT }: { value: Json; most?: number | undefined }) {
+/** A text, number, truth value or null. */
+function Leaf({ value }: { value: Json }) {
   if (isNested(value)) return <span class="brace">{Array.isArray(value) ? '[]' : '{}'}</span>;
   if (typeof value !== 'string') {
     const raw = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
@@ -203,7 +203,7 @@ export function Leaf({ value, most = TEXT }: { value: Json; most?: number | unde
   return (
     <span class="string">
       "
-      <Cut text={value} most={most} />"
+      <Cut text={value} most={TEXT} />"
     </span>
   );
 }

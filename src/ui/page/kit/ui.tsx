@@ -87,26 +87,13 @@ interface SegmentsProps<V extends string> {
   readonly options: readonly (readonly [V, string])[];
   readonly value: string;
   readonly choose: (value: V) => void;
-  readonly keys?: string;
 }
 
 /** Buttons of which one is pressed. */
-export const Segments = <V extends string>({
-  label,
-  options,
-  value,
-  choose,
-  keys,
-}: SegmentsProps<V>) => (
+export const Segments = <V extends string>({ label, options, value, choose }: SegmentsProps<V>) => (
   <div class="segments" role="group" aria-label={label}>
     {options.map(([one, text]) => (
-      <Button
-        key={one}
-        data-value={one}
-        aria-pressed={one === value}
-        aria-keyshortcuts={keys}
-        onClick={() => choose(one)}
-      >
+      <Button key={one} data-value={one} aria-pressed={one === value} onClick={() => choose(one)}>
         {text}
       </Button>
     ))}
@@ -145,18 +132,6 @@ export function Tabs({ label, links, class: cls = 'tabs', numbered }: TabsProps)
     </nav>
   );
 }
-
-/** The colours of a picture with what they stand for. */
-export const Legend = ({ all }: { all: readonly (readonly [tone: string, text: string])[] }) => (
-  <p class="legend">
-    {all.map(([tone, text]) => (
-      <span key={tone}>
-        <i class={`key ${tone}`} />
-        {text}
-      </span>
-    ))}
-  </p>
-);
 
 /** The status of an answer, in its colour. */
 export const StatusPill = ({ tone, children }: { tone: string; children: Child }) => (

@@ -133,8 +133,8 @@ function Since({ since, change }: { since: string; change: Change }) {
 
 /** The value of a filter with its unit. */
 function chipText(name: string, value: string): string {
-  if (name === 'slower') return `${value} ms`;
-  return name === 'cost' ? `$${value}` : timeText(value);
+  if (name === 'slower') return /\d$/.test(value) ? `${value} ms` : value;
+  return name === 'cost' ? `$${value.replace('$', '')}` : timeText(value);
 }
 
 function Chips({ query, change }: { query: Query; change: Change }) {
