@@ -64,48 +64,35 @@ export const writtenOut = (css: string): string =>
     .join('{');
 
 function alternatives(selector: string): readonly string[] {
-  const at = listAt(selector);
+  const own = outside(selector);
+  const at = own.indexOf(LIST);
   if (at < 0) return [selector];
+  const end = own.indexOf(')', at);
   const before = selector.slice(0, at);
-  const [list, after] = cutAtEnd(selector.slice(at + LIST.length));
-  const parts = partsOf(list);
+  const parts = partsOf(selector.slice(at + LIST.length, end));
   // `a :is(b c)` also finds a `b` outside of `a`, and `.a:is(b)` cannot be written as `.ab`.
   const isTied = before !== '' && parts.some((part) => /[\s>+~]/.test(part));
   const isJoined = /[^\s>+~]$/.test(before) && parts.some((part) => /^[a-z*]/.test(part));
   if (isTied || isJoined) return [selector];
+  const after = selector.slice(end + 1);
   return parts.flatMap((part) => alternatives(before + part + after));
 }
 
 const LIST = ':is(';
 
-/** Where the first list begins that is in no other parentheses; -1 for none. */
-function listAt(selector: string): number {
+/** The text with `_` in the place of every sign inside of parentheses. */
+function outside(text: string): string {
   let depth = 0;
-  for (let i = 0; i < selector.length; i++) {
-    if (depth === 0 && selector.startsWith(LIST, i)) return i;
-    depth += DEPTH[selector[i]!] ?? 0;
-  }
-  return -1;
-}
-
-const DEPTH: Readonly<Record<string, number>> = { '(': 1, ')': -1 };
-
-/** Of a text behind an opening parenthesis: what is inside, and what follows. */
-function cutAtEnd(text: string): readonly [inside: string, after: string] {
-  let depth = 1;
-  let i = 0;
-  while (depth > 0) depth += DEPTH[text[i++]!] ?? 0;
-  return [text.slice(0, i - 1), text.slice(i)];
+  return text.replace(/./gs, (sign) => {
+    if (sign === ')') depth--;
+    const shown = depth === 0 ? sign : '_';
+    if (sign === '(') depth++;
+    return shown;
+  });
 }
 
 /** Selectors between commas that are in no parentheses. */
 function partsOf(text: string): readonly string[] {
-  const parts = [''];
-  let depth = 0;
-  for (const sign of text) {
-    depth += DEPTH[sign] ?? 0;
-    if (sign === ',' && depth === 0) parts.push('');
-    else parts[parts.length - 1] += sign;
-  }
-  return parts;
+  const commas = [...outside(text).matchAll(/,/g)].map(({ index }) => index);
+  return [-1, ...commas].map((comma, i) => text.slice(comma + 1, commas[i]));
 }

@@ -1,6 +1,8 @@
 /** The style sheet that browsers get: lists of selectors are written out, where that says the same. */
 
 import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { bundlePage, writtenOut } from '../../src/ui/bundle-page.ts';
 
 describe('the style sheet of the page', () => {
@@ -30,5 +32,12 @@ describe('the style sheet of the page', () => {
     const tried = sheets.flatMap(([, css]) => css.match(/(?<=[{}])[^{}]*?(?<=^|,):is\([^{]*/g));
     expect(sheets.map(([, css]) => css.length > 10_000)).toEqual([true]);
     expect(tried.filter((one) => one !== null)).toEqual([]);
+  });
+
+  test('no series and no bar is red but what failed', () => {
+    const file = join(import.meta.dir, '../../src/ui/page/charts.css');
+    const rules = readFileSync(file, 'utf8').match(/[^{}]*\{[^{}]*--tone: var\(--bad\)[^{}]*\}/g)!;
+    const red = rules.flatMap((rule) => rule.match(/\.[a-z]+-?\d*/g)!);
+    expect(red.toSorted()).toEqual(['.err-0', '.failed', '.key', '.mark', '.span', '.stroke']);
   });
 });

@@ -180,7 +180,7 @@ const Events = ({ events, total }: EventsView) => (
         ['#', (_, n) => n + 1, 'num'],
         [t`Time`, ({ at }) => millis(at), 'num'],
         [t`Event`, ({ name }) => name, 'nowrap'],
-        [t`What it says`, (event) => <Said {...event} />, 'wide'],
+        [t`What it says`, (event) => <Said {...event} />, 'wraps'],
       ]}
     />
     {events.length < total && (
