@@ -132,9 +132,12 @@ export function BudgetList({ data, has_more }: BudgetsReport) {
   );
 }
 
-/** A key's budget has its key's name in front. */
-const nameOf = ({ name, key_name }: OwnedBudgetReport): string =>
-  key_name !== null && name.startsWith(`${key_name}: `) ? name.slice(key_name.length + 2) : name;
+/** A key's budget has its key's name in front, and its period as a name where it has none. */
+function nameOf(budget: OwnedBudgetReport): string {
+  const { name, key_name, per } = budget;
+  const own = key_name === null ? name : name.replace(`${key_name}: `, '');
+  return own === `per ${per}` ? periodText(budget) : own;
+}
 
 function Owner({ key: id, key_name, labels }: OwnedBudgetReport) {
   if (id !== null) {

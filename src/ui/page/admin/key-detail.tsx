@@ -288,7 +288,10 @@ function FixedSettings(key: KeyView) {
           [t`Server tools`, list(key.tools)],
           [t`Routes`, list(key.routes)],
           [t`Memory spaces`, list(key.spaces)],
-          ...LIMITS.map(([name, title]) => [title, count(key.limits?.[name] ?? null)] as const),
+          ...LIMITS.map(([name, title]) => {
+            const limit = key.limits?.[name];
+            return [title, limit === undefined ? t`none` : count(limit)] as const;
+          }),
           [t`Budgets`, listed(key.budgets?.map(periodText) ?? []) || t`none`],
         ]}
       />
