@@ -1,7 +1,7 @@
 /** The audit: who changed which key, what changed, and whether the chain of entries is whole. */
 
 import type { AuditEntry } from '../../../admin/api.ts';
-import { CopyButton } from '../kit/copy.tsx';
+import { act, CopyButton } from '../kit/copy.tsx';
 import { count, minuteOf, several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
@@ -64,7 +64,7 @@ export function AuditPage({ route }: { route: Route }) {
           )}
           {found.next !== null && (
             <p class="admin-more">
-              <Button onClick={() => void more()}>{t`Older entries`}</Button>
+              <Button onClick={() => void act(more)}>{t`Older entries`}</Button>
             </p>
           )}
         </>

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { UsageGroup } from '../../../admin/api.ts';
-import { Snippet } from '../kit/copy.tsx';
+import { act, Snippet } from '../kit/copy.tsx';
 import { count, usd } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
@@ -107,7 +107,7 @@ function KeyList({ query }: { query: Query }) {
           )}
           {found.next !== null && (
             <p class="admin-more">
-              <Button onClick={() => void more()}>{t`More keys`}</Button>
+              <Button onClick={() => void act(more)}>{t`More keys`}</Button>
             </p>
           )}
           <section ref={budgets} class="budgets" aria-label={t`Budgets`}>
