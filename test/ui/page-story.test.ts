@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { SamplesPage } from '../../src/ui/api/api.ts';
+import type { SamplesPage, Stats } from '../../src/ui/api/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
@@ -291,6 +291,28 @@ browserSuite('the story of an exchange', (browser) => {
     }
     await page.goto(`${setup.gateway.url}/ui#/?note=cache_control_dropped`);
     await page.locator('.chip', { hasText: 'note cache_control_dropped' }).waitFor();
+  });
+
+  test('a chart tells what a later attempt made good from what failed', async () => {
+    const answer = await fetch(`${setup.gateway.url}/ui/api/stats?since=24h`, {
+      headers: { authorization: `Bearer ${CLIENT}` },
+    });
+    const { all } = (await answer.json()) as Stats;
+    const failures = Object.values(all.errors).reduce((sum, one) => sum + one, 0);
+    const page = await open('#/charts?since=24h');
+    const chart = page.locator('.chart').first();
+    await chart.getByRole('button', { name: 'table' }).click();
+    const rows = await chart.locator('tbody tr').all();
+    const cells = await Promise.all(rows.map((row) => row.locator('td').allTextContents()));
+    const sums = [0, 1, 2].map((i) => cells.reduce((sum, row) => sum + Number(row[i]), 0));
+    expect(await chart.locator('thead th').allTextContents()).toEqual([
+      'Time',
+      'fine',
+      'retried',
+      'failed',
+    ]);
+    expect(all.failed).toBeGreaterThan(failures);
+    expect(sums).toEqual([all.requests - all.failed, all.failed - failures, failures]);
   });
 
   test('bars have one scale, and begin with the wait', async () => {

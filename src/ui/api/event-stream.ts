@@ -9,19 +9,14 @@ export interface EventStream<E extends { readonly type: string }> {
   end(): void;
 }
 
-export interface EventStreamOptions {
-  /** Fires when the page disconnects. */
-  readonly signal: AbortSignal;
-  /** Called once when the stream ends, on either side. */
-  readonly onClose: () => void;
-}
-
 const HEARTBEAT_MS = 15_000;
 /** Most bytes that wait for a page that does not read; beyond it the stream ends and the page reconnects. */
 const MAX_WAITING = 8 * 2 ** 20;
 
+/** @param signal fires when the page disconnects @param onClose called once when the stream ends, on either side */
 export function eventStream<E extends { readonly type: string }>(
-  options: EventStreamOptions,
+  signal: AbortSignal,
+  onClose: () => void,
 ): EventStream<E> {
   const encoder = new TextEncoder();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -31,13 +26,13 @@ export function eventStream<E extends { readonly type: string }>(
     const open = controller;
     controller = undefined;
     clearInterval(beat);
-    options.signal.removeEventListener('abort', close);
+    signal.removeEventListener('abort', close);
     try {
       open.close();
     } catch {
       // The page has cancelled the stream.
     }
-    options.onClose();
+    onClose();
   };
   const write = (text: string) => {
     if (controller === undefined) return;
@@ -55,7 +50,7 @@ export function eventStream<E extends { readonly type: string }>(
   );
   beat = setInterval(() => write(': \n\n'), HEARTBEAT_MS);
   beat.unref();
-  options.signal.addEventListener('abort', close);
+  signal.addEventListener('abort', close);
   return {
     response: new Response(body, { headers: STREAM_HEADERS }),
     // JSON holds no raw line breaks, so one data line is enough.

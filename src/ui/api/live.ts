@@ -67,14 +67,11 @@ export function createLive(sources: LiveSources) {
       const shown = new Set(sources.store.list({ ...filter, limit: SEEN }).map(({ id }) => id));
       let unwatch = () => {};
       let poll: ReturnType<typeof setInterval> | undefined;
-      const stream = eventStream<LiveEvent>({
-        signal: request.signal,
-        onClose: () => {
-          unwatch();
-          clearInterval(poll);
-          streams.delete(stream.end);
-          rows.delete(row);
-        },
+      const stream = eventStream<LiveEvent>(request.signal, () => {
+        unwatch();
+        clearInterval(poll);
+        streams.delete(stream.end);
+        rows.delete(row);
       });
       streams.set(stream.end, viewer.owner);
       const gone = (ids: readonly string[]) => {

@@ -90,10 +90,8 @@ export function createJobs() {
     /** An event stream of all events of a job. @throws GatewayError not_found */
     follow(id: string, request: Request, viewer: Viewer): Response {
       const job = find(id, viewer);
-      const stream = eventStream<JobEvent>({
-        signal: request.signal,
-        onClose: () => job.followers.delete(stream),
-      });
+      const close = () => void job.followers.delete(stream);
+      const stream = eventStream<JobEvent>(request.signal, close);
       for (const event of job.events) stream.send(event);
       if (isOver(job)) stream.end();
       else job.followers.add(stream);

@@ -8,7 +8,6 @@ import type {
   Usage,
   UsageGroup,
 } from '../../../admin/api.ts';
-import { secretBase36 } from '../../../lib/text/ids.ts';
 import { type Ask, adminKey, jsonOf, type Params, Refused, ROOT, send } from '../kit/fetching.ts';
 
 /** Why the admin API cannot be used: it wants a key, refused the one that was sent, or is switched off. */
@@ -111,7 +110,9 @@ type KeyFields = Readonly<Record<string, unknown>>;
 const change = <T>(path: string, options: Ask): Promise<T> => jsonOf(admin(path, options));
 
 /** A request that is sent again by accident makes no second key. */
-const once = () => ({ 'idempotency-key': secretBase36(24) });
+const once = () => ({
+  'idempotency-key': crypto.getRandomValues(new Uint32Array(4)).join('-'),
+});
 
 const seen = ({ version }: KeyView) => ({ 'if-match': `"${version}"` });
 

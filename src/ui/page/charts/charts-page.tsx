@@ -72,7 +72,7 @@ export function ChartsPage({ info, route, switched }: PageProps) {
 /** Without successes, a share of what is recorded says nothing of all requests. */
 function figuresOf({ all }: Stats, mode: Info['samples']['mode']): readonly Fact[] {
   // An exchange that failed has an error; one that a later try made good has none.
-  const failed = Object.values(all.errors).reduce((sum, one) => sum + one, 0);
+  const failed = sum(all.errors);
   const share = (of: number) => {
     if (mode !== 'all') return count(of);
     return all.requests === 0 ? '–' : `${count(of)} (${percent(of / all.requests)})`;
@@ -117,7 +117,9 @@ const Targets = ({ stats: { targets }, info: { priced, samples }, query }: Targe
           [requestsIn(samples.mode), ({ requests }) => count(requests), 'num'],
           [
             t`Failed`,
-            ({ failed }) => <span class={failed > 0 ? 'problem' : undefined}>{count(failed)}</span>,
+            ({ errors }) => (
+              <span class={sum(errors) > 0 ? 'problem' : undefined}>{count(sum(errors))}</span>
+            ),
             'num',
           ],
           [t`First byte p50`, (one) => millis(one.first_byte_ms?.p50), 'num'],
@@ -166,7 +168,8 @@ function chartsOf(
       'bars',
       [
         of(t`fine`, 'fine', ({ requests, failed }) => requests - failed),
-        of(t`failed or retried`, 'failed', ({ failed }) => failed),
+        of(t`retried`, 'retried', ({ failed, errors }) => Math.max(0, failed - sum(errors))),
+        of(t`failed`, 'failed', ({ errors }) => sum(errors)),
       ],
       short,
       { total: count(all.requests), whole: true },
