@@ -99,6 +99,8 @@ export interface Profile {
    * the schema is written into the prompt.
    */
   readonly jsonSchema?: boolean;
+  /** Accepts the output format json_object. Default true; otherwise a schema of any object is requested. */
+  readonly jsonObject?: boolean;
 
   // Roles and content.
   /** Chat: knows the role `developer`. Default false: it is sent as `system`. */

@@ -109,6 +109,7 @@ export const profileFacts = {
   looseSchemas: flag('Accepts tool schemas that are not JSON Schema 2020-12.'),
   fileIds: flag('Chat: accepts the file ids that a Responses client sends.'),
   jsonSchema: flag('Accepts json_schema output formats.'),
+  jsonObject: flag('Accepts json_object output formats.'),
   developerRole: flag('Chat: accepts the role developer.'),
   instructions: flag('Accepts instructions; `false`: they become user text.'),
   systemTurns: flag('Accepts role system (Chat: developer, too) after the first message.'),

@@ -171,6 +171,11 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /top_p must be greater than or equal to 0\.95 or unset when thinking/,
     { setting: 'top_p', paths: [['top_p']], once: true },
   ],
+  // LM Studio
+  [
+    /response_format\.type must be json_schema/,
+    { setting: 'response_format', facts: { jsonObject: false } },
+  ],
   // Google: Penalty is not enabled for models/gemini-2.5-flash
   [
     /^penalty is not enabled/,

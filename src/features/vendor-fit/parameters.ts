@@ -112,12 +112,19 @@ function withoutSampling(
   return out;
 }
 
+/** Any object: what JSON mode promises. */
+const ANY_OBJECT: OutputFormat = { type: 'schema', name: 'answer', schema: { type: 'object' } };
+
 /**
  * For vendors that have JSON mode but no JSON schema: the schema goes into the instructions, since a
- * client that parses the answer needs that shape.
+ * client that parses the answer needs that shape. For those that have schemas and no JSON mode: a schema.
  */
 export const fitFormat: FitRule = (conversation, { profile, protocol, notes }) => {
   const { format } = conversation.settings;
+  if (profile.jsonObject === false && format?.type === 'json') {
+    notes.add('parameter_mapped', 'response_format', 'json_object as json_schema');
+    return withParts(conversation, { settings: { ...conversation.settings, format: ANY_OBJECT } });
+  }
   if (profile.jsonSchema !== false || format?.type !== 'schema') return conversation;
   notes.add('content_bridged', 'response_format', 'the schema is said in the prompt');
   // Messages has no JSON mode; the instruction has to be enough.

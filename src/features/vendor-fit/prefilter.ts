@@ -14,6 +14,7 @@ const COMMON = {
   sampling: ['"temperature"', '"top_p"', '"top_k"', '_penalty"', '"logit_bias"', '"logprobs"'],
   toolChoice: ['"tool_choice"', '"function_call"'],
   schema: ['"json_schema"', '"output_format"'],
+  json: ['"json_object"'],
   images: ['"image', '"input_image"'],
   documents: ['"file"', '"input_file"', '"document"'],
   thinking: ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'],
@@ -36,6 +37,7 @@ const GEMINI: Readonly<Record<keyof typeof COMMON, readonly string[]>> = {
   ],
   toolChoice: ['"toolConfig"', '"tool_config"'],
   schema: ['esponseSchema"', 'esponse_schema"', 'esponseJsonSchema"', 'esponse_json_schema"'],
+  json: ['esponseMimeType"', 'esponse_mime_type"'],
   images: ['"image/', '"fileData"', '"file_data"'],
   documents: ['"inlineData"', '"inline_data"', '"fileData"', '"file_data"'],
   thinking: ['"thinkingConfig"', '"thinking_config"'],
@@ -67,6 +69,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
     ...fields.toolChoice,
   );
   addIf(profile.jsonSchema === false, ...fields.schema);
+  addIf(profile.jsonObject === false, ...fields.json);
   addIf(profile.images === false, ...fields.images);
   addIf(profile.imagesInResults === false, '"tool"');
   addIf(profile.documents === false, ...fields.documents);

@@ -11,6 +11,8 @@ export const lmstudio: Vendor = {
       ...TEMPLATE,
       // Only these strings, no object that names a tool.
       toolChoices: ['auto', 'none', 'required'],
+      // https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/189
+      jsonObject: false,
       reasoningField: 'reasoning_content',
       documents: false,
     },

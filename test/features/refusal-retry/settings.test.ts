@@ -495,6 +495,11 @@ const ROWS: readonly Row[] = [
   // Formats and names.
   ['DeepSeek', 'This response_format type is unavailable now', { facts: { jsonSchema: false } }],
   [
+    'LM Studio, https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/189',
+    "'response_format.type' must be 'json_schema' or 'text'",
+    { facts: { jsonObject: false } },
+  ],
+  [
     'Groq',
     'This model does not support response format `json_schema`.',
     { facts: { jsonSchema: false } },
