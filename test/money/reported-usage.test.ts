@@ -261,3 +261,69 @@ test('an answer whose usage leaves out the output is counted by its length, and 
     await vendor.stop(true);
   }
 });
+
+const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+/** Streams whose first words are that nothing came of the answer, with what it costs. */
+const FAILED_AT_ONCE = {
+  'openai-chat': `${event({
+    id: 'c',
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta: {}, finish_reason: 'error' }],
+    usage: { prompt_tokens: 100, completion_tokens: 30, total_tokens: 130 },
+  })}data: [DONE]\n\n`,
+  // https://ai.google.dev/api/generate-content#FinishReason
+  'google-gemini': event({
+    candidates: [{ index: 0, finishReason: 'MALFORMED_FUNCTION_CALL' }],
+    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 30, totalTokenCount: 130 },
+  }),
+};
+
+test.each(Object.entries(FAILED_AT_ONCE))(
+  'a stream of %s that fails before its first word costs what the vendor says',
+  async (protocol, stream) => {
+    const vendor = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: () => new Response(stream, { headers: { 'content-type': 'text/event-stream' } }),
+    });
+    const gateway = await startInProcess({
+      providers: {
+        up: {
+          protocol,
+          base_url: `http://127.0.0.1:${vendor.port}/v1`,
+          keys: ['k'],
+          models: ['m'],
+        },
+      },
+      auth: { keys: [{ name: 'ci', key: 'k'.repeat(32) }] },
+      retry: { attempts: 1 },
+      samples: { mode: 'off' },
+    });
+    const headers = { authorization: `Bearer ${'k'.repeat(32)}` };
+    const messages = [{ role: 'user', content: 'Hi.' }];
+    const paths = {
+      '/v1/chat/completions': { model: 'm', stream: true, messages },
+      '/v1/messages': { model: 'm', stream: true, max_tokens: 9, messages },
+      '/v1/responses': { model: 'm', stream: true, input: 'Hi.', store: false },
+      '/v1beta/models/m:streamGenerateContent?alt=sse': {
+        contents: [{ role: 'user', parts: [{ text: 'Hi.' }] }],
+      },
+    };
+    const spent = async () => {
+      const answer = await fetch(`${gateway.url}/v1/usage`, { headers });
+      return ((await answer.json()) as { spent: { today: { tokens: number } } }).spent.today.tokens;
+    };
+    try {
+      for (const [at, [path, body]] of Object.entries(paths).entries()) {
+        const sent = { method: 'POST', headers, body: JSON.stringify(body) };
+        const answer = await fetch(gateway.url + path, sent);
+        await answer.text().catch(() => {});
+        await until(async () => (await spent()) >= 130 * (at + 1));
+      }
+      expect(await spent()).toBe(130 * 4);
+    } finally {
+      await gateway.stop();
+      await vendor.stop(true);
+    }
+  },
+);

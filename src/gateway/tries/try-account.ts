@@ -96,7 +96,9 @@ export function endTry(
     // Messages counts the prompt when an answer begins, and the output when it ends.
     final:
       used !== undefined &&
-      (complete || finish !== undefined || (ended === 'error' && counted === true)),
+      (complete ||
+        finish !== undefined ||
+        (ended === 'error' && (counted === true || (!semantic && used.unknown === undefined)))),
     content: semantic,
     pending: pending !== undefined,
     bytes,
