@@ -137,6 +137,42 @@ export const SHARED_WORDS: readonly (Words & { readonly by: string })[] = [
     quota: [/quota (?:has been )?(?:exceeded|exhausted)|out of quota/i],
   },
   {
+    by: 'GLM and others',
+    source: 'github.com/anomalyco/opencode/issues/27519',
+    context_overflow: [/tokens in request more than max tokens allowed/i],
+  },
+  {
+    by: 'ds4-server',
+    source: 'github.com/earendil-works/pi/issues/6262',
+    context_overflow: [/prompt has [\d,]{1,15} tokens?, but the configured context size is/i],
+  },
+  {
+    by: 'Bedrock, Cohere',
+    source: 'github.com/openclaw/openclaw/issues/58839',
+    context_overflow: [
+      /exceeds? the max(?:imum)? input token limit|total tokens exceeds? the model.s max\b/i,
+    ],
+  },
+  {
+    by: 'subscriptions',
+    source: 'github.com/rynfar/meridian/issues/909',
+    quota: [
+      /\byou(?:.ve| have) (?:hit|reached|exceeded) your (?!.{0,40}\b(?:rate|minute|second|concurrent|requests?|tokens?)\b)(?:[\w.-]{1,20} ){0,4}limit\b/i,
+    ],
+    billing: [/usage limit is set to \$0/i],
+  },
+  {
+    by: 'LiteLLM',
+    source: 'github.com/NousResearch/hermes-agent/pull/106427',
+    quota: [/\bterminal_quota_exhausted\b|hard billing limit/i],
+  },
+  {
+    by: 'relays',
+    source: 'github.com/screenpipe/screenpipe/pull/4594',
+    quota: [/\bdaily_cost_limit_exceeded\b/i],
+    billing: [/\bcredits_exhausted\b/i],
+  },
+  {
     by: 'Novita',
     source: 'https://novita.ai/docs/api-reference/basic-error-code',
     billing: [/\bnot_enough_balance\b|not enough balance/i],
