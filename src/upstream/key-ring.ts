@@ -8,6 +8,8 @@ import { Key, Lease, type LeaseTerms, Model, type Place, type Revealing } from '
 export interface Session {
   /** 32 bits; computed when it is first read. */
   readonly hash: number;
+  /** Who asks: the principal's id; left out: nobody is told apart. */
+  readonly owner?: string;
 }
 
 export interface KeyRingOptions {
@@ -92,7 +94,7 @@ export class KeyRing {
   lease(model: string, session: Session): Lease {
     const now = this.#clock();
     const place = this.#choose(model, session, now);
-    return new Lease(this, place.key, place, now);
+    return new Lease(this, place.key, place, now, session.owner);
   }
 
   /** Another key for the same model as this lease's; undefined where none is available. */
@@ -102,7 +104,7 @@ export class KeyRing {
     const place = model?.places.find(
       (one) => one !== lease.place && one.isAvailable && one.share(now) === 1,
     );
-    return place && new Lease(this, place.key, place, now);
+    return place && new Lease(this, place.key, place, now, lease.owner);
   }
 
   /**

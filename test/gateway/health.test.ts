@@ -93,7 +93,7 @@ describe('signs of a vendor', () => {
     [
       '429 about the quota',
       refusal(429, 'You exceeded your current quota.'),
-      [{ what: 'a/* key', reason: 'quota', status: 429, seconds: 60 }],
+      place('quota', 429, 60),
     ],
     [
       '401',
@@ -105,11 +105,7 @@ describe('signs of a vendor', () => {
       refusal(402, 'Pay first.'),
       [{ what: 'a/* key', reason: 'quota', status: 402, seconds: 60 }],
     ],
-    [
-      '403',
-      refusal(403, 'Not for you.'),
-      [{ what: 'a/* key', reason: 'key_refused', status: 403, seconds: 60 }],
-    ],
+    ['403', refusal(403, 'Not for you.'), place('key_refused', 403, 60)],
     [
       '529',
       refusal(529, 'Too much.'),

@@ -51,6 +51,8 @@ describe('words that a client writes and a vendor repeats', () => {
       const key = request.headers.get('authorization') ?? '';
       got.push({ key, body });
       const { reasoning_effort: effort } = body;
+      if (JSON.stringify(body.messages).includes('crash') && !request.url.includes('other'))
+        return Response.json({ error: { message: 'It broke.' } }, { status: 500 });
       const beta = request.headers.get('openai-beta') ?? undefined;
       const repeated = effort ?? beta;
       if (repeated !== undefined) {
@@ -73,7 +75,13 @@ describe('words that a client writes and a vendor repeats', () => {
           keys: ['sk-one', 'sk-two'],
           models: ['m'],
         },
+        other: {
+          protocol: 'openai-chat',
+          base_url: `http://127.0.0.1:${vendor.port}/other`,
+          keys: ['sk-three'],
+        },
       },
+      routes: [{ when: { model: 'two' }, to: ['up/m', 'other/m'] }, { to: ['up/m'] }],
       auth: {
         admin_keys: ['an-admin-key'],
         keys: [
@@ -126,6 +134,24 @@ describe('words that a client writes and a vendor repeats', () => {
     expect((await ask('key-of-ann', JSON.stringify(REAL))).status).toBe(200);
     expect(got.map(({ body }) => body)).toEqual([REAL]);
     expect(await health()).not.toMatch(/"reason":|"state":"(?:rest|cool)/);
+  });
+
+  test('a request at which the server fails moves no other key to another target, until others fail, too', async () => {
+    const ask = (key: string, content: string) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: 'two', messages: [{ role: 'user', content }] }),
+      }).then((answer) => answer.headers.get('x-hopgate-target'));
+    expect(await ask('key-of-ann', 'hi')).toBe('up/m');
+    for (let i = 0; i < 12; i++) expect(await ask('key-of-bob', 'crash')).toBe('other/m');
+    expect(await ask('key-of-ann', 'hi')).toBe('up/m');
+    expect(await health()).not.toContain('"reason":');
+    for (let i = 0; i < 5; i++) {
+      await ask('key-of-ann', 'crash');
+      await ask('key-of-bob', 'crash');
+    }
+    expect(await ask('key-of-ann', 'hi')).toBe('other/m');
   });
 
   test('in a header that goes on', async () => {

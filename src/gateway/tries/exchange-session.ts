@@ -25,6 +25,10 @@ export class ExchangeSession implements Session {
     this.#continued = continued;
   }
 
+  get owner(): string {
+    return this.#exchange.owner;
+  }
+
   /** The client's session id, else that of the answer it continues, else its first messages, else the id of the exchange. */
   get affinity(): string {
     this.#affinity ??= this.#find();

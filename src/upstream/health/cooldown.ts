@@ -156,27 +156,57 @@ const SECONDS = 30;
 const MAX_IN_ROW = 5;
 const MIN_COUNTED = 10;
 
+/** When something happened last, by whom, and when by anybody else. */
+class LastTimes {
+  #owner = '';
+  #at = Number.NEGATIVE_INFINITY;
+  #othersAt = Number.NEGATIVE_INFINITY;
+
+  note(owner: string, now: number): void {
+    if (owner !== this.#owner) {
+      this.#othersAt = this.#at;
+      this.#owner = owner;
+    }
+    this.#at = now;
+  }
+
+  /** Within the last half minute, by somebody else. */
+  byOthersThan(owner: string, now: number): boolean {
+    const at = owner === this.#owner ? this.#othersAt : this.#at;
+    return now - at < SECONDS * 1000;
+  }
+}
+
 /** Answers and failures of the last half minute, by whole seconds. */
 export class FailureWindow {
   // For each second the number of all, then the number of failures.
   readonly #counts = new Uint32Array(2 * SECONDS);
   #second = 0;
   #inRow = 0;
+  readonly #answers = new LastTimes();
+  readonly #failures = new LastTimes();
   #all = 0;
   #failed = 0;
   /** When the last answer came. */
   answeredAt = Number.NEGATIVE_INFINITY;
 
-  answered(now: number): void {
+  answered(now: number, owner = ''): void {
     this.#inRow = 0;
+    this.#answers.note(owner, now);
     this.answeredAt = now;
     this.#count(now, 0);
   }
 
-  /** @returns whether there are too many: 5 in a row, or more than half of at least 10 in 30 seconds */
-  failed(now: number): boolean {
+  /**
+   * @returns whether there are too many: 5 in a row, or more than half of at least 10 in 30 seconds. Those of one owner
+   * are too many only where nobody else got an answer: a request can be what the server fails at.
+   */
+  failed(now: number, owner = ''): boolean {
     this.#inRow++;
     this.#count(now, 1);
+    this.#failures.note(owner, now);
+    const isAlone = !this.#failures.byOthersThan(owner, now);
+    if (isAlone && this.#answers.byOthersThan(owner, now)) return false;
     return this.#inRow >= MAX_IN_ROW || (this.#all >= MIN_COUNTED && this.#failed * 2 > this.#all);
   }
 

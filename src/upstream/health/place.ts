@@ -159,7 +159,9 @@ export interface LeaseTerms {
 
 const FAILURES: Cause = { reason: 'failures', status: 0 };
 
-const isAboutKey = ({ reason }: Cause): boolean => reason === 'key_refused' || reason === 'quota';
+/** Many a 403 or 429 is about the model alone, which the client chooses. */
+const isAboutKey = ({ reason, status }: Cause): boolean =>
+  (reason === 'key_refused' || reason === 'quota') && status !== 403 && status !== 429;
 
 /** One try's use of a key, at one place. Report the outcome with {@link settle}. */
 export class Lease {
@@ -169,9 +171,12 @@ export class Lease {
   #set = 0;
   #sentAt = 0;
   #open = true;
+  /** Who asks. */
+  readonly owner: string;
 
   /** `place` is left out for what is no matter of a model. */
-  constructor(terms: LeaseTerms, key: Key, place: Place | undefined, now: number) {
+  constructor(terms: LeaseTerms, key: Key, place: Place | undefined, now: number, owner = '') {
+    this.owner = owner;
     this.#terms = terms;
     this.#key = key;
     this.#place = place;
@@ -254,7 +259,7 @@ export class Lease {
   }
 
   #answered(place: Place, now: number, streamed: boolean): void {
-    place.failures.answered(now);
+    place.failures.answered(now, this.owner);
     place.noModel = false;
     if (streamed) place.load.answered(now - this.#sentAt, now);
     if (place.isAvailable) return;
@@ -268,7 +273,7 @@ export class Lease {
   #failed({ cooldown, failures }: Place, now: number): void {
     if (cooldown.hasChangedSince(this.#set)) return;
     // A place that is tried cools down again at the first failure.
-    if (cooldown.until === 0 && !failures.failed(now)) return;
+    if (cooldown.until === 0 && !failures.failed(now, this.owner)) return;
     failures.clear();
     this.#refused(cooldown, FAILURES, now);
   }
