@@ -87,7 +87,8 @@ export interface Invocation {
   number(name: string): number | undefined;
   flag(name: string): boolean;
   readonly io: Io;
-  readonly deps: CommandServices;
+  /** What only the whole gateway provides. It is loaded when a command asks for it: most do without. */
+  readonly services: () => Promise<CommandServices>;
   /** The command table, for commands that are made from it. */
   readonly commands: readonly CommandSpec[];
   /** What people read on stdout. */
@@ -113,6 +114,10 @@ export interface Io {
   readonly environment: Environment;
   readonly cwd: string;
   readonly fetch: typeof globalThis.fetch;
+  /** The command that starts this program; left out: its executable alone. */
+  readonly program?: readonly string[];
+  /** `linux`, `darwin` and so on; left out: that of this process. */
+  readonly platform?: string;
 }
 
 /** What `serve` needs to start: the configuration with the flags applied. */
@@ -130,10 +135,6 @@ export interface CommandServices extends Omit<SampleServices, 'environment'> {
   serve(options: ServeOptions): Promise<number>;
   /** The repair of broken histories. */
   readonly pairing: Pairing;
-  /** The command that starts this program; left out: its executable alone. */
-  readonly program?: readonly string[];
-  /** `linux`, `darwin` and so on; left out: that of this process. */
-  readonly platform?: string;
   /** Strict validators of the three protocols. */
   readonly lint: Lint;
   /** What can be moved between the files of this machine and the engines. */

@@ -11,9 +11,9 @@ import {
   type Output,
   UsageError,
 } from './command.ts';
-import { COMMANDS } from './commands.ts';
+import { SERVE } from './commands/serve.ts';
 import { commandHelp, generalHelp, groupHelp } from './help.ts';
-import { type ParsedLine, parseLine } from './parse.ts';
+import { isServing, type ParsedLine, parseLine } from './parse.ts';
 import { createTerminal, prose, type Terminal } from './terminal.ts';
 
 export { banner } from './banner.ts';
@@ -26,20 +26,23 @@ export { version } from './commands/version.ts';
 export async function run(
   argv: readonly string[],
   io: Io,
-  deps: CommandServices,
-  commands: readonly CommandSpec[] = COMMANDS,
+  services: () => Promise<CommandServices>,
+  table?: readonly CommandSpec[],
 ): Promise<number> {
   const colours = !argv.includes('--no-color');
   const out = terminalOf(io, 'stdout', colours);
   const err = terminalOf(io, 'stderr', colours);
   try {
+    // The other commands are a tenth of the program: a start of the gateway does without them.
+    const commands =
+      table ?? (isServing(argv) ? [SERVE] : (await import('./commands.ts')).COMMANDS);
     const parsed = parseLine(argv, commands);
     const { command, group, values } = parsed;
     if (group !== undefined || command === undefined || values.help === true) {
       help(parsed, commands, out, speaksChinese(io.environment));
       return 0;
     }
-    return await command.run({ ...access(parsed), io, deps, commands, out, err });
+    return await command.run({ ...access(parsed), io, services, commands, out, err });
   } catch (thrown) {
     if (thrown instanceof UsageError || isRefusal(thrown)) {
       for (const line of prose(`hopgate: ${thrown.message}`, err)) err.line(line);
@@ -123,7 +126,8 @@ function output(stream: NodeJS.WriteStream): Output {
   };
 }
 
-export function processIo(environment: Environment): Io {
+/** @param program the command that starts this program */
+export function processIo(environment: Environment, program: readonly string[]): Io {
   return {
     stdout: output(process.stdout),
     stderr: output(process.stderr),
@@ -135,5 +139,6 @@ export function processIo(environment: Environment): Io {
     environment,
     cwd: process.cwd(),
     fetch: globalThis.fetch,
+    program,
   };
 }

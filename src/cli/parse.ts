@@ -25,6 +25,15 @@ const hint = (typed: string, names: readonly string[], show = (name: string) => 
   return name === undefined ? '' : ` Did you mean "${show(name)}"?`;
 };
 
+const HELP = ['--help', '-h'];
+const VERSION = ['--version', '-V', '-v'];
+
+/** Does the line run the gateway, or ask for the help of that command? */
+export const isServing = ([first]: readonly string[]): boolean =>
+  first === undefined ||
+  first === 'serve' ||
+  (first.startsWith('-') && !HELP.includes(first) && !VERSION.includes(first));
+
 /**
  * Parses the words after the program's name. Without a command the first one of the table is meant, so
  * `hopgate --port 0` serves.
@@ -35,10 +44,10 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   const words = isHelp ? argv.slice(1) : argv;
   if (isGroup(words[0])) return parseInGroup(words[0], words.slice(1), isHelp, commands);
   const [first, ...rest] = argv;
-  if (first === '--help' || first === '-h') {
+  if (first !== undefined && HELP.includes(first)) {
     return { command: undefined, values: { help: true }, arguments: [] };
   }
-  if (first === '--version' || first === '-V' || first === '-v') {
+  if (first !== undefined && VERSION.includes(first)) {
     return parseFor(find('version', commands), rest);
   }
   if (first === 'help') {

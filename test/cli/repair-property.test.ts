@@ -22,7 +22,7 @@ const options: RepairOptions = {
   to: 'anthropic-messages',
   profile: undefined,
   from: undefined,
-  deps: {
+  services: {
     protocols: {
       'anthropic-messages': anthropicMessages,
       'openai-chat': openaiChat,

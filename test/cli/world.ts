@@ -77,21 +77,21 @@ export function createWorld(): World {
         environment: environmentFrom(world.variables, home),
         cwd: home,
         fetch: world.fetch,
+        program: world.program,
+        platform: world.platform,
       };
-      const deps: CommandServices = {
+      const services: CommandServices = {
         serve: async (options) => {
           world.served.push(options);
           return 0;
         },
         pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
-        program: world.program,
-        platform: world.platform,
         lint: LINT,
         stateMoves,
         checkTools,
         ...sampleServices(createApp, io.environment, 'test'),
       };
-      return { code: await run(argv, io, deps), out, err };
+      return { code: await run(argv, io, async () => services), out, err };
     },
   };
   return world;

@@ -10,7 +10,13 @@ import { memberOf } from '../../lib/json/json-members.ts';
 import { profileFor } from '../../routing/index.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../command.ts';
+import {
+  type CommandSpec,
+  type Invocation,
+  JSON_OPTION,
+  type Lint,
+  UsageError,
+} from '../command.ts';
 import { plural, wrap } from '../terminal.ts';
 import { readNamed } from '../whole-file.ts';
 
@@ -60,14 +66,15 @@ export const LINT: CommandSpec = {
 
 async function runLint(invocation: Invocation): Promise<number> {
   const { text, flag } = invocation;
+  const { lint } = await invocation.services();
   const bytes = await read(invocation);
   const name = text('as');
   const as =
     name === undefined ? undefined : (memberOf(SHORT_NAMES, name) ?? (name as ProtocolName));
   const stream = flag('stream') || looksLikeStream(bytes);
   const { protocol, found } = stream
-    ? lintStream(invocation, bytes, as)
-    : lintBody(invocation, bytes, as);
+    ? lintStream(invocation, lint, bytes, as)
+    : lintBody(invocation, lint, bytes, as);
   printFindings(invocation, protocol, stream, found);
   return found.every(({ warning }) => warning) ? 0 : 1;
 }
@@ -100,15 +107,15 @@ const looksLikeStream = (bytes: Uint8Array) =>
   /^\uFEFF?\s*(event:|data:|id:|retry:|:)/.test(new TextDecoder().decode(bytes.subarray(0, 64)));
 
 function lintBody(
-  invocation: Invocation,
+  { text }: Invocation,
+  lint: Lint,
   bytes: Uint8Array,
   as: ProtocolName | undefined,
 ): LintResult {
-  const { text, deps } = invocation;
   const body = tryParse(new TextDecoder().decode(bytes));
   if (body === undefined) throw new UsageError('This is not JSON. Pass --stream for a stream.');
   const protocol = as ?? protocolOf(body);
-  const found = [...deps.lint.linters[protocol].request(body)];
+  const found = [...lint.linters[protocol].request(body)];
   const vendor = text('vendor');
   if (vendor !== undefined) {
     const facts = Object.hasOwn(PROFILES, vendor) ? PROFILES[vendor] : undefined;
@@ -119,7 +126,7 @@ function lintBody(
     const own = isObject(body) && typeof body.model === 'string' ? body.model : '';
     const model = text('model') ?? own;
     const profile = profileFor(facts, model);
-    found.push(...deps.lint.vendor(body, { provider: vendor, model, protocol, profile }));
+    found.push(...lint.vendor(body, { provider: vendor, model, protocol, profile }));
   }
   return { protocol, found };
 }
@@ -135,7 +142,8 @@ function protocolOf(body: Json): ProtocolName {
 }
 
 function lintStream(
-  { deps, text }: Invocation,
+  { text }: Invocation,
+  lint: Lint,
   bytes: Uint8Array,
   as: ProtocolName | undefined,
 ): LintResult {
@@ -148,7 +156,7 @@ function lintStream(
   if (protocol === undefined) {
     throw new UsageError('The protocol of this stream cannot be recognised: name it with --as.');
   }
-  return { protocol, found: lintFrames(deps.lint.linters[protocol], frames) };
+  return { protocol, found: lintFrames(lint.linters[protocol], frames) };
 }
 
 function lintFrames(linter: Linter, frames: readonly SseFrame[]): readonly Finding[] {

@@ -140,17 +140,18 @@ async function runModels(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-function explainRequest(
+async function explainRequest(
   invocation: Invocation,
   routing: ReturnType<typeof routingTable>,
   request: string,
   resting: readonly RestingTarget[],
-): number {
-  const { out, err, flag, text, io, deps } = invocation;
+): Promise<number> {
+  const { out, err, flag, text, io } = invocation;
   const body = parseNamedRequest(request, io.cwd);
   const protocol = (text('protocol') as ProtocolName | undefined) ?? protocolOf(body);
+  const { protocols } = await invocation.services();
   try {
-    const explanation = explain(routeRequest(body, protocol, deps), routing, resting);
+    const explanation = explain(routeRequest(body, protocol, protocols), routing, resting);
     out.line(
       flag('json')
         ? JSON.stringify(explanationForScripts(explanation), null, 2)
@@ -169,7 +170,7 @@ type NamedRequest = ReturnType<typeof parseNamedRequest>;
 function routeRequest(
   body: NamedRequest,
   protocol: ProtocolName,
-  deps: CommandServices,
+  protocols: CommandServices['protocols'],
 ): RouteRequest {
   const time = Date.now();
   if (typeof body === 'string') return plainRequest(body, protocol, time);
@@ -184,7 +185,7 @@ function routeRequest(
     time,
     request: {
       get conversation() {
-        decoded ??= deps.protocols[protocol].decodeRequest(body);
+        decoded ??= protocols[protocol].decodeRequest(body);
         return decoded;
       },
     },

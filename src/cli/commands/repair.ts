@@ -18,7 +18,7 @@ export interface RepairOptions {
   readonly profile: string | undefined;
   /** The vendor that wrote the histories: no other vendor accepts the seals in them. */
   readonly from: string | undefined;
-  readonly deps: Pick<CommandServices, 'protocols' | 'pairing'>;
+  readonly services: Pick<CommandServices, 'protocols' | 'pairing'>;
 }
 
 export const REPAIR: CommandSpec = {
@@ -51,14 +51,14 @@ export const REPAIR: CommandSpec = {
  * Reads stdin to its end. A line that cannot be repaired is answered with `{"error": …}` in its
  * place; the exit code is 0 whatever the lines were.
  */
-async function runRepair({ text, io, deps }: Invocation): Promise<number> {
+async function runRepair({ text, io, services }: Invocation): Promise<number> {
   const to = text('to');
   if (to === undefined) throw new UsageError('repair needs --to PROTOCOL.');
   const options: RepairOptions = {
     to: to as ProtocolName,
     profile: knownProfile(text('profile')),
     from: knownProfile(text('from')),
-    deps,
+    services: await services(),
   };
   // One write for each chunk of input: one for each line would be slow.
   for await (const lines of linesOf(io.stdin)) {
@@ -109,15 +109,15 @@ export function repairLine(line: string, options: RepairOptions): string {
  * @throws GatewayError for a body that is no request
  */
 function repairBody(body: Json, options: RepairOptions, notes: Notes): JsonObject | undefined {
-  const { to, deps } = options;
+  const { to, services } = options;
   const from = bodyProtocol(body) ?? to;
-  const mended = deps.pairing.mend(body, from, notes);
+  const mended = services.pairing.mend(body, from, notes);
   const { whole, added } = addRequired(mended, from);
-  const conversation = deps.protocols[from].decodeRequest(whole);
+  const conversation = services.protocols[from].decodeRequest(whole);
   const target = targetOf(conversation.model, options);
-  const paired = deps.pairing.repair(conversation, target, notes, options.from);
-  const repaired = deps.pairing.fitTurns(paired, target, notes);
-  const protocol = deps.protocols[to];
+  const paired = services.pairing.repair(conversation, target, notes, options.from);
+  const repaired = services.pairing.fitTurns(paired, target, notes);
+  const protocol = services.protocols[to];
   const same = from === to && mended === body && repaired === conversation;
   const encoded = same ? (whole as JsonObject) : protocol.encodeRequest(repaired, target, notes);
   const known = protocol.withoutUnknownFields?.(encoded, 'all', notes) ?? encoded;

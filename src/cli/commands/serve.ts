@@ -90,7 +90,8 @@ async function runServe(invocation: Invocation): Promise<number> {
     invocation.err.line('hopgate: the configuration cannot be used; nothing was started.');
     return 1;
   }
-  return invocation.deps.serve({
+  const { serve } = await invocation.services();
+  return serve({
     config: withFlags(result.config, invocation),
     load: loadOptions(invocation),
     withFlags: (config) => withFlags(config, invocation),

@@ -65,8 +65,8 @@ async function openPage(invocation: Invocation, path: '/ui' | '/docs'): Promise<
 
 /** The program that opens an address in the browser; undefined on a machine without a desktop. */
 function openerOf(invocation: Invocation): string | undefined {
-  const { deps, io } = invocation;
-  if ((deps.platform ?? process.platform) === 'darwin') return programPath(invocation, 'open');
+  const { io } = invocation;
+  if ((io.platform ?? process.platform) === 'darwin') return programPath(invocation, 'open');
   const { environment } = io;
   const desktop = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some(
     (name) => environment.variable(name) !== undefined,

@@ -123,7 +123,7 @@ export function googleCredentials(text: string): GoogleCredentials | { readonly 
 
 /** The service account whose rights an identity gets; undefined: its own. */
 export const accountIn = (json: JsonObject): string | undefined =>
-  /serviceAccounts\/([^/:]{1,200}):generateAccessToken$/.exec(
+  /serviceAccounts\/([^/:]+):generateAccessToken$/.exec(
     string(json, 'service_account_impersonation_url') ?? '',
   )?.[1];
 

@@ -92,7 +92,7 @@ async function bisectSource(
   source: ReplaySource,
   invocation: Invocation,
 ): Promise<number> {
-  const { deps, io, out, err, flag, number, text } = invocation;
+  const { io, out, err, flag, number, text } = invocation;
   if (!(await mayBegin(config, source, invocation))) return 1;
   const stop = new AbortController();
   const interrupt = () => stop.abort();
@@ -116,7 +116,7 @@ async function bisectSource(
           ),
         onProbe: (probe) => printProgress(probe, invocation),
       },
-      { ...deps, environment: io.environment },
+      { ...(await invocation.services()), environment: io.environment },
     );
   } finally {
     process.off('SIGINT', interrupt);
@@ -148,14 +148,15 @@ async function mayBegin(
   source: ReplaySource,
   invocation: Invocation,
 ): Promise<boolean> {
-  const { deps, err, io, flag, number, text } = invocation;
+  const { err, io, flag, number, text } = invocation;
+  const { protocols } = await invocation.services();
   const to = text('to');
   if (to !== undefined) checkTarget(to, config);
   const { answer } = source;
   const worked =
     to === undefined &&
     answer !== undefined &&
-    outcomeOf(deps.protocols[source.protocol], answer).failure === undefined;
+    outcomeOf(protocols[source.protocol], answer).failure === undefined;
   if (worked && !flag('yes')) {
     err.line(`${source.name} did not fail when it was recorded (${answer.status}).`);
     if (!io.interactive) {
@@ -164,7 +165,7 @@ async function mayBegin(
     }
   }
   const budget = number('budget') ?? DEFAULT_BUDGET;
-  const plan = planBisection(source, { to, budget }, pricesOf(config), deps.protocols);
+  const plan = planBisection(source, { to, budget }, pricesOf(config), protocols);
   err.line(planText(plan, true));
   return agreed('Begin?', invocation);
 }

@@ -50,7 +50,7 @@ export const DEMO: CommandSpec = {
 };
 
 async function runDemo(invocation: Invocation): Promise<number> {
-  const { io, deps, err } = invocation;
+  const { io, err } = invocation;
   const model = invocation.text('model') ?? 'demo';
   // A temporary folder: the demo must not touch the memory of real conversations.
   const home = mkdtempSync(join(tmpdir(), 'hopgate-demo-'));
@@ -58,7 +58,8 @@ async function runDemo(invocation: Invocation): Promise<number> {
     const environment = { ...io.environment, home };
     const config = await configOf(invocation, home);
     if (config === undefined) return 1;
-    const gateway = deps.gateway({ config, environment, repair: true, remembers: true });
+    const services = await invocation.services();
+    const gateway = services.gateway({ config, environment, repair: true, remembers: true });
     await playGroupChat(invocation, (request) => gateway.handle(request), model).finally(() =>
       gateway.close(),
     );

@@ -64,7 +64,7 @@ async function runDoctor(invocation: Invocation): Promise<number> {
 }
 
 async function examine(invocation: Invocation): Promise<readonly Finding[]> {
-  const { io, deps } = invocation;
+  const { io } = invocation;
   const result = await loadForCommand(invocation);
   const file = fileOf(result);
   const machine = [checkWritable('home', io.environment.home), checkOpenFiles()];
@@ -97,6 +97,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   const certificate = checkCertificate(config.listen, Date.now());
   if (certificate !== undefined) machine.push(certificate);
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
+  const services = await invocation.services();
   const names = selectedProviders(invocation, Object.keys(config.providers));
   const [port, engines, tools, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
@@ -104,16 +105,16 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       config,
       home: io.environment.home,
       version: version.version,
-      stateMoves: deps.stateMoves,
+      stateMoves: services.stateMoves,
     }),
     invocation.text('provider') === undefined
-      ? deps.checkTools(config, version.version, timeoutMs)
+      ? services.checkTools(config, version.version, timeoutMs)
       : [],
     ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
         proxied: io.environment.proxies,
-        upstreamPath: pathFor(deps.protocols[provider.protocol]),
+        upstreamPath: pathFor(services.protocols[provider.protocol]),
         completion: !invocation.flag('no-completion'),
         model: invocation.text('model'),
         timeoutMs,

@@ -74,7 +74,7 @@ async function runReplay(invocation: Invocation): Promise<number> {
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
   const store = openSampleStore(config, invocation);
-  const { out, err, flag, number, text, io, deps } = invocation;
+  const { out, err, flag, number, text, io } = invocation;
   try {
     const [targets, compare, edits] = splitArguments(invocation);
     const options: ReplayOptions = {
@@ -89,9 +89,9 @@ async function runReplay(invocation: Invocation): Promise<number> {
         if (io.stderr.isTTY) err.line(`${done}/${total} ${source} ${sent.status}`);
       },
     };
-    const services = { ...deps, environment: io.environment };
+    const services = { ...(await invocation.services()), environment: io.environment };
     checkReplay(options, services);
-    const plan = planReplay(options, pricesOf(config), deps.protocols);
+    const plan = planReplay(options, pricesOf(config), services.protocols);
     err.line(planText(plan));
     if (plan.requests >= ASKED && !(await agreed('Send them?', invocation))) return 1;
     const { runs, comparison } = await replay(options, services);

@@ -10,17 +10,17 @@ import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { cutWith, type Terminal, widthOf } from '../../terminal.ts';
 import { wordLines } from '../../word-lines.ts';
-import { sampleNamed } from './open-samples.ts';
+import { readingParts, sampleNamed } from './open-samples.ts';
 
 export async function runDiff(
   store: SampleStore,
   [id, first, second]: readonly string[],
-  { out, err, flag, deps }: Invocation,
+  { out, err, flag, services }: Invocation,
 ): Promise<number> {
   const meta = await sampleNamed(store, id, 'samples diff');
   const diff = runAtOnce(compareStages(store, meta, ...stagesToCompare(meta, first, second)));
   const { a, b, identical, changes } = diff;
-  const parts = { protocols: deps.protocols, mend: deps.pairing.mend };
+  const parts = readingParts(await services());
   const meaning = identical ? undefined : runAtOnce(stageMeaning(store, meta, a, b, parts));
   if (flag('json')) {
     const all = { id: meta.id, a, b, identical, changes, meaning: meaning ?? null };

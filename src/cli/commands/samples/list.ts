@@ -71,19 +71,28 @@ export async function runList(
 type ShownRow = SampleRow & { readonly asked: string };
 
 /** Rows whose bodies are read for what was asked: each takes a millisecond or more. */
-async function askedIn(store: SampleStore, row: SampleRow, { deps }: Invocation): Promise<string> {
+async function askedIn(
+  store: SampleStore,
+  row: SampleRow,
+  { services }: Invocation,
+): Promise<string> {
   const meta = row.state === 'open' ? undefined : store.find(row.id);
   if (meta === undefined) return '';
-  const conversation = await runInSlices(sentIn({ store, meta, parts: readingParts(deps) }));
+  const parts = readingParts(await services());
+  const conversation = await runInSlices(sentIn({ store, meta, parts }));
   return conversation === undefined ? '' : printableLine(firstWords(asked(conversation)), MAX_HIT);
 }
 
 /** Reads what is not in the index yet, and finds the exchanges that said all these words. */
-async function search(store: SampleStore, said: string, { deps, err }: Invocation): Promise<Found> {
+async function search(
+  store: SampleStore,
+  said: string,
+  { services, err }: Invocation,
+): Promise<Found> {
   const texts = new TextSearch({
     store: () => store,
     recent: undefined,
-    parts: readingParts(deps),
+    parts: readingParts(await services()),
     share: 1,
   });
   try {

@@ -8,7 +8,7 @@ import { FILTER_NAMES, parseFilter } from '../../../samples/replay/filter.ts';
 import { requireSample } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { openSampleStore as openStore } from '../../../samples/store/sample-store.ts';
-import { type Invocation, UsageError } from '../../command.ts';
+import { type CommandServices, type Invocation, UsageError } from '../../command.ts';
 import { loadWithoutKeys } from '../../load-config.ts';
 import { otherHome } from '../../running-gateway.ts';
 
@@ -70,7 +70,7 @@ export async function sampleNamed(
 }
 
 /** The parts that decode recorded bodies. */
-export const readingParts = ({ protocols, pairing }: Invocation['deps']): ReadingParts => ({
+export const readingParts = ({ protocols, pairing }: CommandServices): ReadingParts => ({
   protocols,
   mend: pairing.mend,
 });

@@ -19,11 +19,11 @@ export async function runShow(
   invocation: Invocation,
   config?: Config,
 ): Promise<number> {
-  const { out, flag, deps } = invocation;
+  const { out, flag } = invocation;
   const meta = await sampleNamed(store, id, 'samples show');
   if (stage !== undefined) return printBody(store, meta, stage, invocation);
   const prices = pricesOf(config ?? { providers: {} });
-  const hops = hopsOf(store, meta, prices, deps);
+  const hops = hopsOf(store, meta, prices, await invocation.services());
   const cost = costOfExchange(meta, hops, prices);
   if (flag('json')) {
     const edges = meta.edges.map((edge) => ({ ...edge, path: store.path(meta, edge.stage) }));

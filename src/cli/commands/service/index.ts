@@ -147,7 +147,7 @@ async function install(
   return 0;
 }
 
-const programOf = ({ deps }: Invocation): readonly string[] => deps.program ?? [process.execPath];
+const programOf = ({ io }: Invocation): readonly string[] => io.program ?? [process.execPath];
 
 function whyNot(
   invocation: Invocation,

@@ -18,8 +18,8 @@ export interface Machine {
 }
 
 /** The machine that a command runs on. */
-export const thisMachine = ({ deps, io }: Pick<Invocation, 'deps' | 'io'>): Machine => ({
-  platform: deps.platform ?? process.platform,
+export const thisMachine = ({ io }: Pick<Invocation, 'io'>): Machine => ({
+  platform: io.platform ?? process.platform,
   uid: process.getuid?.() ?? 0,
   userHome: io.environment.userHome,
   configHome: io.environment.configHome,

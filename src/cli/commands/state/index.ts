@@ -58,7 +58,7 @@ interface MoveResult {
 }
 
 async function runState(invocation: Invocation): Promise<number> {
-  const { io, err, deps, flag, text } = invocation;
+  const { io, err, flag, text } = invocation;
   const to = DIRECTIONS.find((one) => one === text('to'));
   if (invocation.arguments[0] !== 'move' || invocation.arguments.length > 1 || to === undefined) {
     throw new UsageError(USAGE);
@@ -72,7 +72,8 @@ async function runState(invocation: Invocation): Promise<number> {
   };
   process.once('SIGINT', interrupt);
   try {
-    const moves = deps.stateMoves({ home: io.environment.home, config, engines, to });
+    const { stateMoves } = await invocation.services();
+    const moves = stateMoves({ home: io.environment.home, config, engines, to });
     if (moves.length === 0) {
       err.line(
         'hopgate: There is nothing to move: the configuration names no engine that keeps state. Add "engines" first, as "Many machines" in the manual describes.',

@@ -1,0 +1,43 @@
+/** What only the whole gateway provides to commands. */
+
+import { createApp } from '../app.ts';
+import type { CommandServices } from '../cli/command.ts';
+import { version } from '../cli/commands/version.ts';
+import type { Environment } from '../config/environment.ts';
+import { repairHistory } from '../features/tool-pairing/index.ts';
+import { fitTurnOrder } from '../features/vendor-fit/index.ts';
+import { serve } from '../server/process/run.ts';
+import { sampleServices } from './in-process.ts';
+import { LINT } from './linters.ts';
+import { checkTools } from './operations/check-tools.ts';
+import { stateMoves } from './operations/state-moves.ts';
+import { mendBody } from './responses/mend-body.ts';
+
+export interface ProgramStart {
+  readonly environment: Environment;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** The program with its arguments, to start it again. */
+  readonly command: readonly string[];
+}
+
+export function commandServices({
+  environment,
+  variables,
+  command,
+}: ProgramStart): CommandServices {
+  return {
+    ...sampleServices(createApp, environment, version.version),
+    pairing: { mend: mendBody, repair: repairHistory, fitTurns: fitTurnOrder },
+    lint: LINT,
+    stateMoves,
+    checkTools,
+    serve: (options) =>
+      serve({
+        ...options,
+        createApp,
+        variables,
+        isWorker: variables.HOPGATE_WORKER === '1',
+        command,
+      }),
+  };
+}
