@@ -9,8 +9,6 @@ import { fitTurnOrder } from '../features/vendor-fit/index.ts';
 import { serve } from '../server/process/run.ts';
 import { sampleServices } from './in-process.ts';
 import { LINT } from './linters.ts';
-import { checkTools } from './operations/check-tools.ts';
-import { stateMoves } from './operations/state-moves.ts';
 import { mendBody } from './responses/mend-body.ts';
 
 export interface ProgramStart {
@@ -29,8 +27,14 @@ export function commandServices({
     ...sampleServices(createApp, environment, version.version),
     pairing: { mend: mendBody, repair: repairHistory, fitTurns: fitTurnOrder },
     lint: LINT,
-    stateMoves,
-    checkTools,
+    async stateMoves(options) {
+      const { stateMoves } = await import('./operations/state-moves.ts');
+      return stateMoves(options);
+    },
+    async checkTools(...given) {
+      const { checkTools } = await import('./operations/check-tools.ts');
+      return checkTools(...given);
+    },
     serve: (options) =>
       serve({
         ...options,

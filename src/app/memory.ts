@@ -9,17 +9,7 @@ import type { Payer } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
-import {
-  databaseMemory,
-  type Embedder,
-  embeddedMemory,
-  embedder,
-  externalMemory,
-  forgetEvents,
-  type MemoryBackend,
-  type MemoryObserver,
-  withinTokens,
-} from '../features/memory/index.ts';
+import type { Embedder, MemoryBackend, MemoryObserver } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
 import { Throttle } from '../lib/loop/throttle.ts';
 import { messageOf } from '../lib/text/thrown.ts';
@@ -71,6 +61,36 @@ type Handler = (
 /** Trouble of one kind is logged once in so many milliseconds. */
 const LOG_EVERY_MS = 10_000;
 
+type MemoryFeature = typeof import('../features/memory/index.ts');
+
+interface OpenMemory {
+  readonly feature: MemoryFeature;
+  readonly backend: MemoryBackend;
+}
+
+/** The feature is a twentieth of the program, and loaded when it is first used. */
+class MemoryOnDemand {
+  readonly #make: (feature: MemoryFeature) => MemoryBackend;
+  #opened: Promise<OpenMemory> | undefined;
+
+  constructor(make: (feature: MemoryFeature) => MemoryBackend) {
+    this.#make = make;
+  }
+
+  get(): Promise<OpenMemory> {
+    this.#opened ??= import('../features/memory/index.ts').then((feature) => ({
+      feature,
+      backend: this.#make(feature),
+    }));
+    return this.#opened;
+  }
+
+  /** Writes what waits. */
+  async close(): Promise<void> {
+    await (await this.#opened)?.backend.close();
+  }
+}
+
 /** Costs nothing until the memory is used. */
 export function memoryService(options: MemoryServiceOptions, initial: Config): MemoryService {
   const { log, metrics, recorder, keeps, ownPayer } = options;
@@ -80,18 +100,25 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
   let base = baseOf(initial.memory);
   const closing = new Set<Promise<void>>();
 
-  function baseOf(memory: MemoryConfig): MemoryBackend | undefined {
+  function baseOf(memory: MemoryConfig): MemoryOnDemand | undefined {
     if (!memory.enabled) return undefined;
-    const { path, external, limits, dedupeMs } = memory;
-    if (external !== undefined) return externalMemory({ ...external, limits, observer });
-    const own = { limits, dedupeMs, observer, embedder: embedderOf(memory) };
-    const { database, seal } = options.engines;
-    return database === undefined
-      ? embeddedMemory({ ...own, path })
-      : databaseMemory({ ...own, database, seal });
+    return new MemoryOnDemand((feature) => backendOf(memory, feature));
   }
 
-  function embedderOf({ embeddings }: MemoryConfig): Embedder | undefined {
+  function backendOf(memory: MemoryConfig, feature: MemoryFeature): MemoryBackend {
+    const { path, external, limits, dedupeMs } = memory;
+    if (external !== undefined) return feature.externalMemory({ ...external, limits, observer });
+    const own = { limits, dedupeMs, observer, embedder: embedderOf(memory, feature) };
+    const { database, seal } = options.engines;
+    return database === undefined
+      ? feature.embeddedMemory({ ...own, path })
+      : feature.databaseMemory({ ...own, database, seal });
+  }
+
+  function embedderOf(
+    { embeddings }: MemoryConfig,
+    { embedder }: MemoryFeature,
+  ): Embedder | undefined {
     if (embeddings === undefined) return undefined;
     const { provider, model, dimensions, passagePrefix, timeoutMs } = embeddings;
     return embedder({
@@ -114,26 +141,28 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
   }
 
   const memory: Memory = {
-    recall: async (space, query) =>
-      withinTokens(
-        await inUse().recall(space, query),
-        query.query,
-        query.maxTokens ?? memoryConfig.maxTokens,
-      ),
-    capture: async (space, events, began, turn, key) => {
-      if (keeps) await inUse().capture(space, events, began, turn, key);
+    async recall(space, query) {
+      const maxTokens = query.maxTokens ?? memoryConfig.maxTokens;
+      const { feature, backend } = await inUse();
+      return feature.withinTokens(await backend.recall(space, query), query.query, maxTokens);
     },
-    forget: (space, ids) => forgetEvents(inUse(), space, ids),
+    async capture(space, events, began, turn, key) {
+      if (keeps) await (await inUse()).backend.capture(space, events, began, turn, key);
+    },
+    async forget(space, ids) {
+      const { feature, backend } = await inUse();
+      return feature.forgetEvents(backend, space, ids);
+    },
   };
-  const inUse = (): MemoryBackend => {
-    if (base !== undefined) return base;
+  const inUse = async (): Promise<OpenMemory> => {
+    if (base !== undefined) return base.get();
     throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).');
   };
 
   async function erase(space: string) {
     // Samples first: they may hold events of the space. The memory's answer comes last.
     const samples = await recorder.eraseSpace(space);
-    const events = await inUse().erase(space);
+    const events = await (await inUse()).backend.erase(space);
     event(log, 'memory.erased', { events, samples });
     return { events, samples };
   }
@@ -148,7 +177,7 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
           request,
           codec,
         ),
-      memory: () => base,
+      memory: async () => (await base?.get())?.backend,
       erase,
       version,
     }),

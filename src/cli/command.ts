@@ -138,7 +138,7 @@ export interface CommandServices extends Omit<SampleServices, 'environment'> {
   /** Strict validators of the three protocols. */
   readonly lint: Lint;
   /** What can be moved between the files of this machine and the engines. */
-  stateMoves(options: StateMoveOptions): readonly StateMove[];
+  stateMoves(options: StateMoveOptions): Promise<readonly StateMove[]>;
   /** Tries MCP servers and HTTP tools, each for so many milliseconds. */
   checkTools(config: Config, version: string, timeoutMs: number): Promise<readonly ToolCheck[]>;
 }

@@ -87,7 +87,7 @@ export function createWorld(): World {
         },
         pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
         lint: LINT,
-        stateMoves,
+        stateMoves: async (options) => stateMoves(options),
         checkTools,
         ...sampleServices(createApp, io.environment, 'test'),
       };

@@ -68,7 +68,7 @@ export async function checkEngines({
     const up = new Set(
       engines.all.filter(({ state }) => state.status === 'up').map(({ state }) => state.name),
     );
-    const moves = stateMoves({ home, config, engines, to: 'engines' });
+    const moves = await stateMoves({ home, config, engines, to: 'engines' });
     const state = await checkMoves(
       moves.filter(({ engine, byItself }) => up.has(engine) && byItself !== true),
       STATE_MS,

@@ -73,7 +73,7 @@ async function runState(invocation: Invocation): Promise<number> {
   process.once('SIGINT', interrupt);
   try {
     const { stateMoves } = await invocation.services();
-    const moves = stateMoves({ home: io.environment.home, config, engines, to });
+    const moves = await stateMoves({ home: io.environment.home, config, engines, to });
     if (moves.length === 0) {
       err.line(
         'hopgate: There is nothing to move: the configuration names no engine that keeps state. Add "engines" first, as "Many machines" in the manual describes.',

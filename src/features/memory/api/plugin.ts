@@ -34,7 +34,7 @@ export interface MemoryPluginOptions {
     handle: (caller: MemoryCaller) => Promise<Response>,
   ) => Promise<Response>;
   /** Undefined while the memory is switched off. */
-  readonly memory: () => MemoryBackend | undefined;
+  readonly memory: () => Promise<MemoryBackend | undefined>;
   /** Removes everything that belongs to a space, in the memory and elsewhere. */
   readonly erase: (
     space: string,
@@ -56,8 +56,8 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   const { serve } = options;
   const document = JSON.stringify(openapiDocument(options.version));
 
-  function memoryInUse(): MemoryBackend {
-    const memory = options.memory();
+  async function memoryInUse(): Promise<MemoryBackend> {
+    const memory = await options.memory();
     if (memory !== undefined) return memory;
     throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).', {
       code: 'memory_off',
@@ -65,8 +65,8 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   }
 
   const spaces = ({ request }: Pick<MemoryContext, 'request'>) =>
-    serve(request, ({ principal }) =>
-      listSpaces(memoryInUse(), new URL(request.url).searchParams, (space) =>
+    serve(request, async ({ principal }) =>
+      listSpaces(await memoryInUse(), new URL(request.url).searchParams, (space) =>
         principal.policy.allowsSpace(space),
       ),
     );
@@ -76,7 +76,7 @@ export function memoryPlugin(options: MemoryPluginOptions) {
     (operation: MemoryOperation) =>
     ({ request, params }: MemoryContext) =>
       serve(request, async ({ principal, body, payer }) => {
-        const memory = memoryInUse();
+        const memory = await memoryInUse();
         const space = checkSpace(decoded(params, 'space'));
         if (!principal.policy.allowsSpace(space)) throw spaceNotAllowed(space);
         return operation({
