@@ -11,7 +11,7 @@ export function start(
 ): Promise<number> {
   const environment = processEnvironment();
   return run(args, processIo(environment, program), async () => {
-    const { commandServices } = await import('./command-services.ts');
+    const { commandServices } = await import('./gateway-for-commands.ts');
     return commandServices({ environment, variables, command: [...program, ...args] });
   });
 }

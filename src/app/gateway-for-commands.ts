@@ -1,4 +1,4 @@
-/** What only the whole gateway provides to commands. */
+/** The whole gateway, for the commands that need it: the server, a gateway without a port, repairs, checks and moves. */
 
 import { createApp } from '../app.ts';
 import type { CommandServices } from '../cli/command.ts';
