@@ -134,7 +134,10 @@ for (const file of [...new Bun.Glob('src/**/*.{ts,tsx}').scanSync({ cwd: ROOT })
 }
 
 /** Without an unbounded repetition no growth is possible, so most patterns need no analysis. */
-const repeats = ({ pattern }: Pattern) => /[*+]|\{\d+,\}|\{\d*,\d{3,}\}/.test(pattern);
+const repeats = ({ pattern }: Pattern) =>
+  /[*+]|\{\d+,\}|\{\d*,\d{3,}\}/.test(pattern.replace(SIGNS, 'x'));
+// Within these a sign is no repetition.
+const SIGNS = /\\.|\[(?:\\.|[^\]\\])*\]/g;
 
 /** Where the analysis tries texts, it measures time, and a busy machine misleads it, but not so often in a row. */
 const GUESSES = 3;

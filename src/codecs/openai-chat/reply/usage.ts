@@ -99,6 +99,7 @@ export const servedUsage = (
 /** The prompt by its name in Messages, where cached tokens are beside it. */
 function messagesPrompt(usage: JsonObject): number | undefined {
   const input = tokenCount(usage.input_tokens);
+  if (input === undefined) return undefined;
   const cached = ['cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
-  return input && cached.reduce((sum, name) => sum + (tokenCount(usage[name]) ?? 0), input);
+  return cached.reduce((sum, name) => sum + (tokenCount(usage[name]) ?? 0), input);
 }
