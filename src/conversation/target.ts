@@ -225,6 +225,8 @@ export interface Profile {
   readonly hostedTools?: readonly string[];
   /** Responses: stores responses, so `store` and `previous_response_id` may be left to it. Default false. */
   readonly storesResponses?: boolean;
+  /** Responses: streams are as OpenAI's reference has them, and are not looked through for faults. Default false. */
+  readonly exactStreams?: boolean;
   /** Responses: compacts a conversation itself (input item `compaction_trigger`). Default false: by a summary. */
   readonly compaction?: boolean;
   /**

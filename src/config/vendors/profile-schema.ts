@@ -188,6 +188,9 @@ export const profileFacts = {
   leakFamilies: texts('Families of leaked tool calls to look for; empty: none.'),
   hostedTools: texts('Hosted tools that the vendor serves itself.'),
   storesResponses: flag('Responses: keeps responses for previous_response_id.'),
+  exactStreams: flag(
+    'Responses: streams have no faults that clients trip over, and are not searched for them.',
+  ),
   compaction: flag('Responses: compacts conversations itself (input item compaction_trigger).'),
   countTokens: flag('Messages: has /v1/messages/count_tokens.'),
 };

@@ -24,6 +24,7 @@ const keepsBytes = ({ attempt, common }: Reading): boolean =>
 
 function withSoundFrames(reading: Reading, pipeline: StreamPipeline): StreamPipeline {
   const { attempt, common } = reading;
+  if (common.target.profile.exactStreams === true) return pipeline;
   const json = attempt.protocol.soundFrames?.(common.notes);
   if (json === undefined) return pipeline;
   return new EditedInput(pipeline, { json }, new BoundedFrame(boundsOf(reading)));

@@ -33,6 +33,7 @@ export const azure: Vendor = {
     'azure-responses': {
       ...OPENAI_FACTS,
       storesResponses: true,
+      exactStreams: true,
       hostedTools: [
         'web_search',
         'file_search',

@@ -84,6 +84,7 @@ export const openai: Vendor = {
       ...OPENAI_FACTS,
       models: KEPT_BY_KEY,
       storesResponses: true,
+      exactStreams: true,
       compaction: true,
       hostedTools: [
         'web_search',

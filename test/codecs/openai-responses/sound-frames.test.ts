@@ -193,9 +193,14 @@ const TOOLS = [{ type: 'function', name: 'run', parameters: { type: 'object' }, 
 /** With and without a feature that reads the answer. */
 const WAYS = { forwarded: [], read: [leakedCalls(() => {})] };
 
-async function through(events: readonly Event[], size: number, way: keyof typeof WAYS) {
+async function through(
+  events: readonly Event[],
+  size: number,
+  way: keyof typeof WAYS,
+  profile = 'none',
+) {
   const script = [{ sse: pieces(sse(events), size) }];
-  const gateway = scriptedGateway('openai-responses', script, WAYS[way]);
+  const gateway = scriptedGateway('openai-responses', script, WAYS[way], '', { profile });
   const asked = { model: 'm', input: 'hi', stream: true, tools: TOOLS };
   const { text, reset } = await gateway.ask('openai-responses', asked);
   expect(reset).toBe(false);
@@ -224,6 +229,15 @@ async function read(text: string) {
     numbers: events.flatMap((one) => one.sequence_number ?? []),
   };
 }
+
+test.each(['openai', 'azure-responses'])(
+  'what %s streams is not looked through, even for what is wrong elsewhere',
+  async (profile) => {
+    const [, events] = Object.entries(WRONG_TEXTS)[0]!;
+    const seen = await through(events, 7, 'forwarded', profile);
+    expect(seen).toEqual({ text: sse(events), notes: [] });
+  },
+);
 
 for (const way of ['forwarded', 'read'] as const) {
   describe(`${way}`, () => {
