@@ -99,6 +99,11 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
 
   push(chunk: Uint8Array): Output {
     if (this.failure !== undefined) return '';
+    if (chunk.length === 0) {
+      this.#hushed = true;
+      this.failure = this.#quietLimit()?.timeError();
+      return '';
+    }
     if (this.#parser !== undefined) {
       const out = this.#look(this.#parser, chunk);
       return typeof out === 'string' || this.#mask === undefined
@@ -179,10 +184,13 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
 
   /** So many bytes came without content. */
   #lasts(bytes: number): void {
-    const bounds = this.#bounds;
-    if (bounds === undefined) return;
-    this.#quiet ??= new QuietLimit(bounds);
-    this.failure = this.#quiet.bytesError(bytes) ?? this.#quiet.timeError();
+    const quiet = this.#quietLimit();
+    this.failure = quiet?.bytesError(bytes) ?? quiet?.timeError();
+  }
+
+  #quietLimit(): QuietLimit | undefined {
+    if (this.#bounds !== undefined) this.#quiet ??= new QuietLimit(this.#bounds);
+    return this.#quiet;
   }
 
   /** Still waiting for an answer: the chunk, without what would end the stream, or cannot be read. */

@@ -226,7 +226,8 @@ class SoundFrames {
   }
 
   #whole(item: Item, given: JsonObject, isAdded: boolean): JsonObject {
-    const input = object(given.arguments);
+    // Those of a tool search are an object.
+    const input = isCall(item.type) ? object(given.arguments) : undefined;
     const whole: JsonObject = {
       ...given,
       ...(text(given.id) ? {} : identified(item)),
