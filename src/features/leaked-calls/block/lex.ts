@@ -193,11 +193,12 @@ function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: b
 /** Gemma's marks have a bar on one side: `<|word>` opens, and `<word|>` closes. `i` is the index after the word. */
 function lexHalf(text: string, i: number, bars: number, name: string, lexicon: Lexicon): LexResult {
   if (bars > 1 || i === text.length) return undefined;
-  const word = lexicon.words.get(keyOf('half', name));
-  if (word === undefined) return undefined;
   const closing = bars === 0;
   const end = closing ? i + 1 : i;
+  // Before the word is looked up: most tags have no bar.
   if (closing && !isBar(text.charCodeAt(i))) return undefined;
+  const word = lexicon.words.get(keyOf('half', name));
+  if (word === undefined) return undefined;
   if (end === text.length) return 'partial';
   if (text.charCodeAt(end) !== GREATER) return undefined;
   return bareLexeme(word, closing, end + 1);
