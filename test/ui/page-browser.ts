@@ -87,7 +87,7 @@ export interface Visits {
 
 /** A suite that drives a real browser; without one it is skipped, and its name says so. */
 export function browserSuite(name: string, body: (visits: Visits) => void): void {
-  setDefaultTimeout(120_000);
+  setDefaultTimeout(300_000);
   const suite = hasBrowser ? describe : describe.skip;
   suite(hasBrowser ? name : `${name}: ${noBrowser}`, () => {
     let open: Visit[] = [];
