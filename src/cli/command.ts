@@ -87,7 +87,7 @@ export interface Invocation {
   number(name: string): number | undefined;
   flag(name: string): boolean;
   readonly io: Io;
-  /** What only the whole gateway provides. It is loaded when a command asks for it: most do without. */
+  /** Loads the gateway, which takes most of a command's start: few need it. */
   readonly services: () => Promise<CommandServices>;
   /** The command table, for commands that are made from it. */
   readonly commands: readonly CommandSpec[];

@@ -64,8 +64,8 @@ export type BlockHead =
   | { readonly type: 'whole'; readonly block: Block };
 
 /**
- * What in the vendor's frame clients of its protocol cannot use: a call's id and name that are said once more, which they
- * append to what they have, or a chunk of another form.
+ * Why clients of the protocol cannot use the vendor's frame: it repeats a call's id and name, which they append to those
+ * that they have, or it has another form.
  */
 export type OddFrame = 'repeated id' | 'form';
 

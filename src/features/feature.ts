@@ -13,7 +13,7 @@ import type { Prefetch } from '../state/key-value/room.ts';
 export interface FeatureContext {
   readonly target: Target;
   readonly client: ProtocolName;
-  /** Who asks: the principal's id; left out: nobody is told apart. */
+  /** The principal's id. Left out: all requests count as one owner's. */
   readonly owner?: string | undefined;
   readonly notes: Notes;
   /** 1 for the client's own request, 2 and more for the hops that follow it. */

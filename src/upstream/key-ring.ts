@@ -8,7 +8,7 @@ import { Key, Lease, type LeaseTerms, Model, type Place, type Revealing } from '
 export interface Session {
   /** 32 bits; computed when it is first read. */
   readonly hash: number;
-  /** Who asks: the principal's id; left out: nobody is told apart. */
+  /** The principal's id. Left out: all requests count as one owner's. */
   readonly owner?: string;
 }
 

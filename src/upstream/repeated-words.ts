@@ -5,7 +5,7 @@ import { type ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { decidingWords } from '../vendors/errors/kind-of-words.ts';
 
-/** What a client can make a vendor repeat. */
+/** The parts of a request that a vendor may repeat in its error. */
 export interface SentWords {
   /** Undefined: a form, of which no part is at hand. */
   readonly body: Uint8Array | ByteList | undefined;

@@ -198,8 +198,8 @@ export class FailureWindow {
   }
 
   /**
-   * @returns whether there are too many: 5 in a row, or more than half of at least 10 in 30 seconds. Those of one owner
-   * are too many only where nobody else got an answer: a request can be what the server fails at.
+   * @returns whether there are too many: 5 in a row, or more than half of at least 10 in 30 seconds. The failures of one
+   * owner alone do not count while others get answers: the server may fail at that owner's requests only.
    */
   failed(now: number, owner = ''): boolean {
     this.#inRow++;

@@ -31,7 +31,7 @@ interface StreamedCall {
   readonly id: string;
 }
 
-/** What came of a call before its whole name. */
+/** A call whose name is not whole yet. */
 interface NamelessCall {
   readonly call: JsonObject;
   readonly freeform: boolean;
@@ -307,7 +307,10 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const args = isObject(raw) ? JSON.stringify(raw) : (text(raw) ?? '');
     const known = this.#find(call, name, args)?.block;
     const whole = known === undefined ? this.#nameSoFar(call, name) : name;
-    if (known === undefined && (whole === '' || (args === '' && this.#goesOn(whole)))) {
+    if (
+      known === undefined &&
+      (whole === '' || (args === '' && (name === '' || this.#goesOn(whole))))
+    ) {
       this.#keepNameless(call, freeform, whole, args);
       return;
     }
@@ -327,7 +330,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
   }
 
-  /** What came before of the call whose fragment this is, without its whole name. */
+  /** The call without its whole name that this fragment continues. */
   #before(call: JsonObject): NamelessCall | undefined {
     const before = this.#nameless.get(keyOf(call));
     const id = text(call.id) || text(before?.call.id);

@@ -26,6 +26,10 @@ interface Item {
   whole?: JsonObject;
 }
 
+/** No answer has as many items, or as many characters in them. What follows goes on as it came. */
+const MAX_ITEMS = 500;
+const MAX_CHARS = 32 * 1024 * 1024;
+
 const TYPE = /"type":\s*"(error|response\.[\w.]+)"/;
 const INDEX = /"output_index":\s*(\d+)/;
 const PART = /"content_index":\s*(\d+)/;
@@ -59,6 +63,9 @@ class SoundFrames {
   readonly #byId = new Map<string, Item>();
   /** `response.created`, which repeats the request: read only where it is needed. */
   #created = '';
+  #responseRead: JsonObject | undefined;
+  /** Characters of the frames that finished items. */
+  #chars = 0;
   /** Events to come before the one that is read. */
   #before: JsonObject[] = [];
   /** How many events were added so far. */
@@ -75,11 +82,12 @@ class SoundFrames {
 
   read(json: string): readonly string[] {
     if (this.#over) return [json];
-    if (json === '[DONE]') return this.#missingEnd();
+    const isFull = this.#items.length >= MAX_ITEMS || this.#chars > MAX_CHARS;
+    if (json === '[DONE]') return isFull ? [json] : this.#missingEnd();
     const name = TYPE.exec(json)?.[1] ?? '';
     const type = name.slice('response.'.length);
     this.#before = [];
-    const sound = this.#sound(json, type);
+    const sound = isFull ? json : this.#sound(json, type);
     this.#isLastDone = type === 'output_item.done';
     return this.#numbered(sound);
   }
@@ -88,6 +96,7 @@ class SoundFrames {
     switch (type) {
       case 'created':
         this.#created = json;
+        this.#responseRead = undefined;
         return json;
       case 'completed':
       case 'incomplete':
@@ -133,7 +142,9 @@ class SoundFrames {
     const item = known ?? this.#open(source, index);
     if (known === undefined && !isAdded) this.#announce(item, source);
     const fields =
-      whole === undefined ? this.#within(item, data, type) : this.#whole(item, whole, isAdded);
+      whole === undefined
+        ? this.#within(item, data, type)
+        : this.#whole(item, whole, isAdded, json.length);
     return this.#rewritten(json, data, { output_index: item.index, ...fields });
   }
 
@@ -173,7 +184,8 @@ class SoundFrames {
   }
 
   get #response(): JsonObject {
-    return object(object(tryParse(this.#created))?.response) ?? {};
+    this.#responseRead ??= object(object(tryParse(this.#created))?.response) ?? {};
+    return this.#responseRead;
   }
 
   #announce(item: Item, source: JsonObject): void {
@@ -225,7 +237,8 @@ class SoundFrames {
     this.#insert(item, `${kind}.delta`, { content_index: part, delta: whole });
   }
 
-  #whole(item: Item, given: JsonObject, isAdded: boolean): JsonObject {
+  /** @param size characters of the frame */
+  #whole(item: Item, given: JsonObject, isAdded: boolean, size: number): JsonObject {
     // Those of a tool search are an object.
     const input = isCall(item.type) ? object(given.arguments) : undefined;
     const whole: JsonObject = {
@@ -236,6 +249,7 @@ class SoundFrames {
     };
     if (isAdded) return { item: whole };
     item.whole = whole;
+    this.#chars += size;
     this.#hasOwnItems ||= input !== undefined || whole.call_id !== given.call_id;
     if (item.type !== 'message') return { item: whole };
     objects(whole.content).forEach((part, i) => {

@@ -99,6 +99,6 @@ export interface EventView {
   readonly data: string;
   /** When it came (or went, for a client's response), where that was recorded. */
   readonly at?: number | undefined;
-  /** What it means in the words of the conversation model, cut at 2000 characters; '' for nothing. */
+  /** Its meaning in the words of the conversation model, cut at 2000 characters; '' for nothing. */
   readonly says: string;
 }

@@ -119,7 +119,7 @@ function clockOf(pace: string): (offset: number) => number | undefined {
   };
 }
 
-/** What a frame is called, and what it says. @param own its own name; '' where it has none */
+/** The name and the words of a frame for the page. @param own the frame's name; '' where it has none */
 function meaningOf(meant: readonly StreamEvent[] | GatewayError, own: string) {
   const events =
     meant instanceof GatewayError

@@ -91,7 +91,7 @@ interface Reports {
   '/health': Health & { readonly workers: number };
 }
 
-/** What a path of the admin API answers with. @throws Refused; AbortError when the signal ends it */
+/** Asks the admin API. @throws Refused; AbortError when the signal ends it */
 export const getAdmin = <P extends keyof AdminAnswers>(
   path: P,
   params?: Params,
