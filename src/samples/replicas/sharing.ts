@@ -2,6 +2,7 @@
 
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { Repeating } from '../../lib/loop/repeating.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { EngineAway, type KeyValue, type Objects, type Sql } from '../../state/engines/engine.ts';
 import type { ReplicaErasures } from '../../state/erasures.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
@@ -172,15 +173,18 @@ export class Sharing {
   }
 
   #loop(what: string, everyMs: number, work: () => Promise<void>): Repeating {
+    const problem = `shared samples ${what}`;
     return new Repeating({
       everyMs,
       work: async () => {
         if (this.#folder.store.leads()) await work();
+        // The same problem is told again when it comes back.
+        if (this.#lastProblem.startsWith(problem)) this.#lastProblem = '';
       },
       onProblem: (thrown) => {
         this.#follower.recheck();
         // The engine itself logs that it is away.
-        if (!(thrown instanceof EngineAway)) this.#problem(`shared samples ${what}`, thrown);
+        if (!(thrown instanceof EngineAway)) this.#problem(`${problem} (${messageOf(thrown)})`);
       },
     });
   }
@@ -220,10 +224,11 @@ export class Sharing {
     this.options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
   }
 
-  #problem(what: string, cause: unknown): void {
+  /** Told once until it is another one. */
+  #problem(what: string, detail?: unknown): void {
     if (this.#lastProblem === what) return;
     this.#lastProblem = what;
-    this.options.warn(`${what} (${cause instanceof Error ? cause.message : cause})`);
+    this.options.warn(detail === undefined ? what : `${what} (${detail})`);
   }
 }
 

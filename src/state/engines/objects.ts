@@ -7,7 +7,8 @@ import type { EngineFinding, EngineState, ObjectInfo, Objects } from './engine.t
 import { clockFinding, finding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
 
-const PING_MS = 1000;
+/** A store far away, or one with a large bucket, takes seconds for a list and still serves. */
+const PING_MS = 5000;
 const EXAMINE_MS = 10_000;
 const STEP_MS = 2000;
 
@@ -18,20 +19,35 @@ class ObjectsRefusal extends Error {
   constructor(
     private readonly method: string,
     readonly status: number,
-    code: string,
+    private readonly code: string,
+    region: string,
   ) {
-    super(`HTTP ${status}${code === '' ? '' : ` ${code}`}`);
+    const where = region === '' ? '' : ` (the bucket is in the region ${region})`;
+    super(`HTTP ${status}${code === '' ? '' : ` ${code}`}${where}`);
+  }
+
+  get isNotThere(): boolean {
+    return this.code === 'NoSuchKey';
   }
 
   /** Every call would be refused until the configuration or the store is mended: one that only reads is of no use. */
   get isForAll(): boolean {
-    const { method, status, message } = this;
-    return status >= 500 || (method === 'PUT' && status === 403) || UNUSABLE.test(message);
+    const { method, status, code } = this;
+    // Some stores say AccessDenied of an object that is not there.
+    const isHidden = status === 403 && method !== 'PUT' && (code === '' || code === 'AccessDenied');
+    return !(isHidden || OF_ONE_STATUSES.has(status) || OF_ONE.has(code));
   }
 }
 
-const UNUSABLE =
-  / (NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed)$/;
+/** Refusals of one object. https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+const OF_ONE: ReadonlySet<string> = new Set([
+  'NoSuchKey',
+  'KeyTooLongError',
+  'EntityTooLarge',
+  'InvalidObjectState',
+]);
+/** The same from a proxy before the store: too large, and a range that is not there. */
+const OF_ONE_STATUSES: ReadonlySet<number> = new Set([413, 416]);
 
 export class ObjectStore implements Objects {
   readonly #address: ObjectsAddress;
@@ -42,7 +58,8 @@ export class ObjectStore implements Objects {
     this.#address = address;
     this.#watch = new EngineWatch({
       name: 'objects',
-      ping: () => this.#list('', '', PING_MS),
+      ping: () => this.#list('', '', PING_MS, 1),
+      pingDeadlineMs: PING_MS,
       isAway: (thrown) => !(thrown instanceof ObjectsRefusal) || thrown.isForAll,
       onChange,
     });
@@ -70,7 +87,7 @@ export class ObjectStore implements Objects {
         const answer = await this.#send('GET', key, deadlineMs, headers && { headers });
         return new Uint8Array(await answer.arrayBuffer());
       } catch (thrown) {
-        if (thrown instanceof ObjectsRefusal && thrown.status === 404) return undefined;
+        if (thrown instanceof ObjectsRefusal && thrown.isNotThere) return undefined;
         throw thrown;
       }
     });
@@ -82,7 +99,12 @@ export class ObjectStore implements Objects {
 
   remove(key: string, deadlineMs: number): Promise<void> {
     return this.#watch.use(deadlineMs, async () => {
-      await this.#send('DELETE', key, deadlineMs);
+      try {
+        await this.#send('DELETE', key, deadlineMs);
+      } catch (thrown) {
+        // Most stores say of such an object that it is removed.
+        if (!(thrown instanceof ObjectsRefusal && thrown.isNotThere)) throw thrown;
+      }
     });
   }
 
@@ -125,12 +147,20 @@ export class ObjectStore implements Objects {
     this.#watch.close();
   }
 
-  async #list(prefix: string, after: string, deadlineMs: number): Promise<readonly ObjectInfo[]> {
+  async #list(
+    prefix: string,
+    after: string,
+    deadlineMs: number,
+    most?: number,
+  ): Promise<readonly ObjectInfo[]> {
     const own = this.#address.prefix;
     const query = new URLSearchParams({ 'list-type': '2', prefix: own + prefix });
     if (after !== '') query.set('start-after', own + after);
+    if (most !== undefined) query.set('max-keys', `${most}`);
     const answer = await this.#send('GET', undefined, deadlineMs, { query: `?${query}` });
-    return contentsOf(await answer.text()).map(({ key, bytes }) => ({
+    const text = await answer.text();
+    if (!text.includes('<ListBucketResult')) throw new Error(FOREIGN);
+    return contentsOf(text).map(({ key, bytes }) => ({
       key: key.slice(own.length),
       bytes,
     }));
@@ -162,16 +192,28 @@ export class ObjectStore implements Objects {
     const answer = await client
       .fetch(`${endpoint}/${bucket}${path}${more.query ?? ''}`, {
         method,
+        // The signature is for this host alone, and so are the bodies.
+        redirect: 'manual',
         signal: AbortSignal.timeout(deadlineMs),
         ...(more.headers !== undefined && { headers: more.headers }),
         ...(more.body !== undefined && { body: more.body as Uint8Array<ArrayBuffer> }),
       })
       .catch(refuseToConnect);
-    if (answer.ok) return answer;
-    const code = /<Code>([^<]{1,100})<\/Code>/.exec(await answer.text())?.[1] ?? '';
-    throw new ObjectsRefusal(method, answer.status, code);
+    const { headers, status } = answer;
+    if (answer.ok) {
+      const mayLackTag = method === 'DELETE' || key === undefined;
+      if (mayLackTag || headers.has('etag')) return answer;
+      throw new Error(FOREIGN);
+    }
+    const text = await answer.text();
+    const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? '';
+    const its = headers.get('x-amz-bucket-region') ?? /<Region>([^<]{1,40})</.exec(text)?.[1] ?? '';
+    throw new ObjectsRefusal(method, status, code, /^[\w-]{1,40}$/.test(its) ? its : '');
   }
 }
+
+/** A proxy or another server says 200 to everything: what it got is not stored, what it lists is not all. */
+const FOREIGN = 'the answer is not that of an object store: look at its endpoint';
 
 /** The runtime asks in its message whether the computer can reach the URL; the code says more. */
 function refuseToConnect(thrown: unknown): never {

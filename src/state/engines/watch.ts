@@ -14,6 +14,8 @@ export interface WatchOptions {
   readonly onChange: (state: EngineState) => void;
   /** Milliseconds between two pings. */
   readonly pingMs?: number;
+  /** Milliseconds that a ping may take. */
+  readonly pingDeadlineMs?: number;
   /** Milliseconds after which an engine that is back counts as well. */
   readonly steadyMs?: number;
 }
@@ -148,7 +150,7 @@ export class EngineWatch {
 
   async #ping(): Promise<void> {
     try {
-      await this.#within(PING_DEADLINE_MS, this.options.ping());
+      await this.#within(this.options.pingDeadlineMs ?? PING_DEADLINE_MS, this.options.ping());
     } catch (thrown) {
       this.#message = messageOf(thrown);
       if (!this.#closed) this.#schedule();
