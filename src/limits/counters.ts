@@ -333,8 +333,9 @@ export class Counters implements Source {
     const now = clock.monotonic();
     const takes = needs.map((need) => {
       const state = need.state as AheadState;
-      // A first request takes nothing beyond its own need: that of others would show less than there is.
-      const ahead = state.aheadAt(now);
+      // A first request takes nothing beyond its own need: that of others would show less than there is. So does one
+      // beside another: many at once would take more ahead than they leave for each other.
+      const ahead = state.calls > 0 ? 0 : state.aheadAt(now);
       state.count(need.amount, now);
       return { state, units: need.units, ahead, need };
     });
@@ -396,11 +397,14 @@ export class Counters implements Source {
         if (need !== undefined) state.used += need.amount;
         return;
       }
-      state.dropChunk();
       const mine = need === undefined ? 0 : units;
       const more = { at: answer.at, offset, refunded, wraps, until: now + AHEAD_MS };
-      state.chunk = { taken: granted, left: granted - mine, ...more };
-      if (need !== undefined) need.hold = state.grant(state.chunk, units, need.amount);
+      const chunk = { taken: granted, left: granted - mine, ...more };
+      if (chunk.left > 0) {
+        state.dropChunk();
+        state.chunk = chunk;
+      }
+      if (need !== undefined) need.hold = state.grant(chunk, units, need.amount);
     });
     this.flushSoon();
   }

@@ -78,6 +78,24 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     expect(refused.usage.remaining).toBe(0);
   });
 
+  test('many requests at once are not refused for what each of them took ahead', async () => {
+    for (let round = 0; round < 10; round++) {
+      const replicas = [replica(), replica()];
+      const limit = rate(600);
+      // They know by now that more will come.
+      for (const { rates } of replicas) {
+        for (let i = 0; i < 50; i++) await rates.admit([{ limit, amount: 1 }]);
+      }
+      const results = await Promise.all(
+        Array.from({ length: 1000 }, (_, i) => replicas[i % 2]!.rates.admit([{ limit, amount: 1 }])),
+      );
+      const admitted = 100 + results.filter((one) => one.admitted).length;
+      expect(admitted).toBeLessThanOrEqual(602);
+      // A tenth at most lies at a replica that had no use for it.
+      expect(admitted).toBeGreaterThanOrEqual(540);
+    }
+  });
+
   test('what was granted to a request is not given back by an answer that comes beside it', async () => {
     const replicas = [replica(), replica(), replica()];
     for (let round = 0; round < 60; round++) {
