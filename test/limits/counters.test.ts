@@ -87,7 +87,9 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
         for (let i = 0; i < 50; i++) await rates.admit([{ limit, amount: 1 }]);
       }
       const results = await Promise.all(
-        Array.from({ length: 1000 }, (_, i) => replicas[i % 2]!.rates.admit([{ limit, amount: 1 }])),
+        Array.from({ length: 1000 }, (_, i) =>
+          replicas[i % 2]!.rates.admit([{ limit, amount: 1 }]),
+        ),
       );
       const admitted = 100 + results.filter((one) => one.admitted).length;
       expect(admitted).toBeLessThanOrEqual(602);
