@@ -79,7 +79,7 @@ const ALL: readonly Protocol[] = ['openai-chat', 'openai-responses', 'anthropic-
 
 const claudeCode: Agent = {
   name: 'Claude Code',
-  package: { name: '@anthropic-ai/claude-code', version: '2.1.330' },
+  package: { name: '@anthropic-ai/claude-code', version: '2.1.332' },
   vendors: ALL,
   task: {
     tool: 'Bash',
@@ -139,7 +139,7 @@ function nativeClaude(folder: string): string {
   );
 }
 
-const CODEX: Package = { name: '@openai/codex', version: '0.169.0' };
+const CODEX: Package = { name: '@openai/codex', version: '0.171.0' };
 
 /** Codex with its own provider, whose address is the gateway's. @param more lines of its configuration */
 export const codexBuiltIn = (more: readonly string[]): Agent => ({

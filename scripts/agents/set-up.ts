@@ -149,7 +149,7 @@ const aider: Agent = {
 const kilo: Agent = {
   name: 'Kilo',
   // The newest whose binary the registry has as well.
-  package: { name: '@kilocode/cli', version: '7.7.7' },
+  package: { name: '@kilocode/cli', version: '7.8.1' },
   vendors: ['openai-chat', 'anthropic-messages'],
   task: shellTool('bash'),
   async start(base, home, prompt) {
@@ -177,7 +177,7 @@ const kilo: Agent = {
 
 const pi: Agent = {
   name: 'pi',
-  package: { name: '@earendil-works/pi-coding-agent', version: '1.5.2' },
+  package: { name: '@earendil-works/pi-coding-agent', version: '1.6.0' },
   runtime: NODE,
   vendors: ['openai-chat', 'anthropic-messages'],
   task: shellTool('bash'),

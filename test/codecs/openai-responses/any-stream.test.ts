@@ -64,6 +64,20 @@ const head: fc.Arbitrary<BlockHead> = fc.oneof(
   ),
 );
 
+/** Within an answer each id is there once: the `unique-call-ids` feature sees to those of calls. */
+function eachOnce(): (one: BlockHead, i: number) => BlockHead {
+  const seen = new Set<string>();
+  const own = (id: string, i: number) => (seen.size === seen.add(id).size ? `${id}_${i}` : id);
+  return (one, i) => {
+    if (one.type === 'tool-call') return { ...one, id: own(one.id, i) };
+    if (one.type !== 'whole') return one;
+    if (one.block.type === 'tool-call') {
+      return { ...one, block: { ...one.block, id: own(one.block.id, i) } };
+    }
+    return JSON.parse(JSON.stringify(one).replace('"cmp_1"', `"cmp_${i}"`)) as BlockHead;
+  };
+}
+
 /** Any stream in the promised order, from any upstream. */
 const stream: fc.Arbitrary<readonly StreamEvent[]> = fc
   .record({
@@ -78,9 +92,11 @@ const stream: fc.Arbitrary<readonly StreamEvent[]> = fc
     ),
     usage: fc.boolean(),
   })
-  .map(({ heads, reason, usage }) => [
+  .map((given) => ({ ...given, own: eachOnce() }))
+  .map(({ heads, reason, usage, own }) => [
     start,
-    ...heads.flatMap(([one, deltas, extra], i) => {
+    ...heads.flatMap(([given, deltas, extra], i) => {
+      const one = own(given, i);
       const inner: (string | object)[] = one.type === 'whole' ? [] : [...deltas];
       if (extra & 1 && one.type === 'reasoning') {
         inner.push({

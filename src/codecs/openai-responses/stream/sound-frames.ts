@@ -1,10 +1,13 @@
 /**
  * Mends a Responses stream for clients of the same protocol. They put the answer together from its events, and lose or
- * refuse what has no index, no beginning, or is missing at the end: llama.cpp leaves out indexes and ids
- * (github.com/ggml-org/llama.cpp/issues/20607), vLLM counts parts wrong (github.com/vllm-project/vllm/issues/45742),
- * relays leave out parts and deltas (github.com/Wei-Shaw/sub2api/pull/4468,
- * github.com/Sophomoresty/gemini-web2api/pull/57), the output (github.com/QuantumNous/new-api/issues/4362) and the name
- * of the end (github.com/decolua/9router/pull/2142). A frame that is right stays the same text.
+ * refuse what has no index, no beginning, another id than before, or is missing at the end: llama.cpp leaves out indexes
+ * and ids (github.com/ggml-org/llama.cpp/issues/20607), vLLM counts parts wrong (github.com/vllm-project/vllm/issues/45742)
+ * and has names of its own (github.com/vllm-project/vllm/pull/24938), relays leave out parts and deltas
+ * (github.com/Wei-Shaw/sub2api/pull/4468, github.com/Sophomoresty/gemini-web2api/pull/57), the output
+ * (github.com/QuantumNous/new-api/issues/4362) and the name of the end (github.com/decolua/9router/pull/2142). Ids change
+ * within an item at GitHub Copilot (github.com/vercel/ai/pull/18548), LiteLLM (github.com/BerriAI/litellm/pull/36375) and
+ * mistral.rs (github.com/EricLBuehler/mistral.rs/issues/1944); OpenAI's own client refuses that
+ * (github.com/openai/openai-node/pull/2415). A frame that is right stays the same text.
  */
 
 import type { Notes } from '../../../conversation/notes.ts';
@@ -12,18 +15,36 @@ import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { number, object, objects, text } from '../wire.ts';
 
+/** Texts of one item that follow each other. */
+interface Parts {
+  /** How many have begun. */
+  count: number;
+  /** The vendor says itself that one begins. */
+  announces: boolean;
+  /** The last one has had a delta. */
+  said: boolean;
+}
+
 interface Item {
   /** The client's `output_index`. */
   readonly index: number;
+  /** The id that it began with: clients find the item by it. */
   readonly id: string;
   readonly type: string;
-  /** Parts of a message that have begun, and whether the vendor says so itself. */
-  parts: number;
-  announces: boolean;
-  /** The last part, or the call, has had a delta. */
-  said: boolean;
+  readonly callId: string | undefined;
+  readonly content: Parts;
+  readonly summary: Parts;
   /** The finished item. */
   whole?: JsonObject;
+}
+
+/** How the parts begin in which the deltas of a text stand, and which member of their events counts them. */
+interface PartKind {
+  /** The name of the deltas. */
+  readonly delta: string;
+  readonly of: 'content' | 'summary';
+  readonly begins: 'content_part.added' | 'reasoning_summary_part.added';
+  readonly empty: JsonObject;
 }
 
 /** No answer has as many items, or as many characters in them. What follows goes on as it came. */
@@ -33,6 +54,8 @@ const MAX_CHARS = 32 * 1024 * 1024;
 const TYPE = /"type":\s*"(error|response\.[\w.]+)"/;
 const INDEX = /"output_index":\s*(\d+)/;
 const PART = /"content_index":\s*(\d+)/;
+const SUMMARY = /"summary_index":\s*(\d+)/;
+const RESPONSE_ID = /"response":\s*\{[^{}[\]]*?"id":\s*"([^"\\]+)"/;
 const SEQUENCE = /("sequence_number":\s*)(\d+)/;
 const OUTPUT = /"output":\s*\[\s*\{/;
 const UNFINISHED = /"status":\s*"(?:incomplete|failed|cancelled|in_progress)"/;
@@ -46,6 +69,37 @@ const BEGINNINGS: Readonly<
   reasoning: { prefix: 'rs', empty: { summary: [] } },
   function_call: { prefix: 'fc', empty: { arguments: '' } },
   custom_tool_call: { prefix: 'ctc', empty: { input: '' } },
+};
+const PARTS: Readonly<Record<string, PartKind>> = {
+  output_text: {
+    delta: 'output_text',
+    of: 'content',
+    begins: 'content_part.added',
+    empty: { type: 'output_text', text: '', annotations: [] },
+  },
+  refusal: {
+    delta: 'refusal',
+    of: 'content',
+    begins: 'content_part.added',
+    empty: { type: 'refusal', refusal: '' },
+  },
+  reasoning_text: {
+    delta: 'reasoning_text',
+    of: 'content',
+    begins: 'content_part.added',
+    empty: { type: 'reasoning_text', text: '' },
+  },
+  reasoning_summary_text: {
+    delta: 'reasoning_summary_text',
+    of: 'summary',
+    begins: 'reasoning_summary_part.added',
+    empty: { type: 'summary_text', text: '' },
+  },
+};
+/** vLLM's names. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  'reasoning_part.added': 'content_part.added',
+  'reasoning_part.done': 'content_part.done',
 };
 const ENDED = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
@@ -64,6 +118,8 @@ class SoundFrames {
   /** `response.created`, which repeats the request: read only where it is needed. */
   #created = '';
   #responseRead: JsonObject | undefined;
+  /** The id that the response began with. */
+  #id: string | undefined;
   /** Characters of the frames that finished items. */
   #chars = 0;
   /** Events to come before the one that is read. */
@@ -95,20 +151,51 @@ class SoundFrames {
   #sound(json: string, type: string): string {
     switch (type) {
       case 'created':
-        this.#created = json;
-        this.#responseRead = undefined;
+        this.#begin(json);
         return json;
+      case 'queued':
+      case 'in_progress':
+        return this.#begun(json, type);
       case 'completed':
       case 'incomplete':
       case 'failed':
       case 'done':
         this.#over = true;
-        return this.#end(json, type);
-      default:
-        return ITEM_EVENT.test(type) && !this.#isSoundDelta(json, type)
-          ? this.#itemEvent(json, type)
-          : json;
+        return this.#end(this.#begun(json, type), type);
+      default: {
+        const own = memberOf(OTHER_NAMES, type) ?? type;
+        if (!ITEM_EVENT.test(own)) return json;
+        this.#begun(json, type);
+        return this.#isSoundDelta(json, own) ? json : this.#itemEvent(json, own);
+      }
     }
+  }
+
+  #begin(created: string): void {
+    this.#created = created;
+    this.#responseRead = undefined;
+    this.#id = RESPONSE_ID.exec(created)?.[1] ?? text(this.#response.id);
+  }
+
+  /** A frame behind `response.created`, with that one's id if it has a response. */
+  #begun(json: string, type: string): string {
+    const isRight = this.#id !== undefined && json.includes(`"${this.#id}"`);
+    if (isRight || (ITEM_EVENT.test(type) && this.#created !== '')) return json;
+    const data = tryParse(json);
+    if (!isObject(data)) return json;
+    const response = object(data.response);
+    if (this.#created === '' && type !== 'failed') {
+      const id = text(response?.id) ?? `resp_${crypto.randomUUID().replaceAll('-', '')}`;
+      const created = {
+        type: 'response.created',
+        response: { ...response, id, object: 'response', status: 'in_progress', output: [] },
+      };
+      this.#before.push(created);
+      this.#begin(JSON.stringify(created));
+    }
+    return response === undefined || this.#id === undefined
+      ? json
+      : this.#rewritten(json, data, { response: { ...response, id: this.#id } });
   }
 
   /** Most frames are deltas of what is open, and are not parsed. */
@@ -116,11 +203,16 @@ class SoundFrames {
     if (!type.endsWith('.delta')) return false;
     const index = INDEX.exec(json)?.[1];
     const item = index === undefined ? undefined : this.#byIndex.get(Number(index));
-    if (item === undefined || item.index !== Number(index)) return false;
-    if (item.type === 'message' && Number(PART.exec(json)?.[1] ?? item.parts) >= item.parts) {
+    if (item === undefined || item.whole !== undefined || item.index !== Number(index))
       return false;
+    if (!json.includes(`"${item.id}"`) || item.type !== itemOf(type)) return false;
+    const kind = memberOf(PARTS, type.slice(0, -'.delta'.length));
+    const parts = item[kind?.of ?? 'content'];
+    if (kind !== undefined) {
+      const part = (kind.of === 'summary' ? SUMMARY : PART).exec(json)?.[1];
+      if (part === undefined || Number(part) >= parts.count) return false;
     }
-    item.said = true;
+    parts.said = true;
     return true;
   }
 
@@ -130,47 +222,58 @@ class SoundFrames {
     const index = number(data.output_index);
     const whole = type.startsWith('output_item.') ? (object(data.item) ?? {}) : undefined;
     const isAdded = type === 'output_item.added';
-    const known = isAdded ? undefined : this.#find(data, index, whole);
-    // A call cannot begin without its name, and what is done stays done.
-    if (
-      known?.whole !== undefined ||
-      (known === undefined && whole === undefined && isCall(type))
-    ) {
-      return json;
+    const wanted = whole === undefined ? itemOf(type, data) : text(whole.type);
+    const known = isAdded
+      ? undefined
+      : this.#find(index, text(data.item_id) ?? text(whole?.id), wanted);
+    // A call cannot begin without its name.
+    if (known === undefined && whole === undefined && isCall(type)) return json;
+    // What is done stays done.
+    if (known?.whole !== undefined) {
+      const own = whole === undefined ? {} : { item: { ...whole, id: known.id } };
+      return this.#rewritten(json, data, { ...this.#place(known, data), ...own });
     }
-    const source = whole ?? begun(type, text(data.item_id));
+    const source = whole ?? begun(wanted, text(data.item_id));
     const item = known ?? this.#open(source, index);
     if (known === undefined && !isAdded) this.#announce(item, source);
     const fields =
       whole === undefined
         ? this.#within(item, data, type)
-        : this.#whole(item, whole, isAdded, json.length);
-    return this.#rewritten(json, data, { output_index: item.index, ...fields });
+        : { item: this.#whole(item, whole, isAdded, json.length) };
+    return this.#rewritten(json, data, {
+      type: `response.${type}`,
+      ...this.#place(item, data),
+      ...fields,
+    });
   }
 
-  #find(data: JsonObject, index: number | undefined, whole: JsonObject | undefined) {
-    const id = text(data.item_id) ?? text(whole?.id);
-    const byId = id === undefined ? undefined : this.#byId.get(id);
-    if (index !== undefined) return this.#byIndex.get(index) ?? byId;
-    const type = text(whole?.type);
-    return (
-      byId ??
-      this.#items.findLast((item) => !item.whole && (type === undefined || item.type === type))
-    );
+  /** Where an event belongs. */
+  #place(item: Item, data: JsonObject): JsonObject {
+    return { output_index: item.index, ...(data.item === undefined && { item_id: item.id }) };
+  }
+
+  #find(index: number | undefined, id: string | undefined, type: string | undefined) {
+    const fits = (item: Item | undefined) =>
+      type === undefined || item?.type === type ? item : undefined;
+    const byId = id === undefined ? undefined : fits(this.#byId.get(id));
+    if (index !== undefined) return fits(this.#byIndex.get(index)) ?? byId;
+    return byId ?? this.#items.findLast((item) => !item.whole && fits(item));
   }
 
   #open(source: JsonObject, index: number | undefined): Item {
     const type = text(source.type) ?? '';
     const own = this.#items.length;
     const given = text(source.id) ?? '';
+    const isNew = given !== '' && !this.#byId.has(given);
+    const id = isNew ? given : this.#madeId(type, own);
     const item: Item = {
       index:
         index === undefined || this.#items.some((other) => other.index === index) ? own : index,
-      id: given === '' ? this.#madeId(type, own) : given,
+      id,
       type,
-      parts: 0,
-      announces: false,
-      said: false,
+      callId: isCall(type) ? (text(source.call_id) ?? id) : undefined,
+      content: { count: 0, announces: false, said: false },
+      summary: { count: 0, announces: false, said: false },
     };
     this.#items.push(item);
     this.#byIndex.set(index ?? item.index, item);
@@ -179,8 +282,7 @@ class SoundFrames {
   }
 
   #madeId(type: string, index: number): string {
-    const prefix = memberOf(BEGINNINGS, type)?.prefix;
-    return prefix === undefined ? '' : `${prefix}_${text(this.#response.id) ?? ''}_${index}`;
+    return `${memberOf(BEGINNINGS, type)?.prefix ?? 'item'}_${this.#id ?? ''}_${index}`;
   }
 
   get #response(): JsonObject {
@@ -190,51 +292,52 @@ class SoundFrames {
 
   #announce(item: Item, source: JsonObject): void {
     const empty = memberOf(BEGINNINGS, item.type)?.empty;
-    const begun = { ...source, ...identified(item), status: 'in_progress', ...empty };
+    const begun = { ...source, id: item.id, status: 'in_progress', ...empty };
     this.#insert(item, 'output_item.added', { item: begun });
   }
 
   /** The fields of an event within an item that have to be other ones. */
   #within(item: Item, data: JsonObject, type: string): JsonObject {
-    const fields = item.id === '' || text(data.item_id) ? {} : { item_id: item.id };
-    if (item.type !== 'message') {
-      if (type.endsWith('.delta')) item.said = true;
-      return fields;
+    const kind = kindOf(type, data);
+    if (kind === undefined) {
+      if (type.endsWith('.delta')) item.content.said = true;
+      return {};
     }
-    const given = number(data.content_index);
-    let part = given ?? Math.max(0, item.parts - (type === 'content_part.added' ? 0 : 1));
-    if (type === 'content_part.added') {
-      item.announces = true;
-      this.#begins(item, part);
-    } else if (part >= item.parts) {
-      if (item.announces) part = item.parts - 1;
-      else this.#beginPart(item, part, type.startsWith('refusal') ? 'refusal' : 'output_text');
+    const parts = item[kind.of];
+    const given = number(data[`${kind.of}_index`]);
+    const isBeginning = type === kind.begins;
+    let part = given ?? Math.max(0, parts.count - (isBeginning ? 0 : 1));
+    if (isBeginning) {
+      parts.announces = true;
+      part = Math.min(part, parts.count);
+      parts.count = Math.max(parts.count, part + 1);
+      parts.said = false;
+    } else if (part >= parts.count) {
+      if (parts.announces) part = parts.count - 1;
+      else part = this.#beginPart(item, kind);
     }
-    if (type.endsWith('.delta')) item.said = true;
-    const kind = type.startsWith('refusal') ? 'refusal' : 'output_text';
-    if (type.endsWith('.done')) this.#say(item, part, text(data.text) ?? text(data.refusal), kind);
-    return { ...fields, content_index: part };
+    if (type.endsWith('.delta')) parts.said = true;
+    if (type.endsWith('.done')) this.#say(item, kind, part, text(data.text) ?? text(data.refusal));
+    return { [`${kind.of}_index`]: part };
   }
 
-  #begins(item: Item, part: number): void {
-    item.parts = Math.max(item.parts, part + 1);
-    item.said = false;
-  }
-
-  #beginPart(item: Item, part: number, kind: 'output_text' | 'refusal'): void {
-    this.#begins(item, part);
-    const empty = kind === 'refusal' ? { refusal: '' } : { text: '', annotations: [] };
-    this.#insert(item, 'content_part.added', {
-      content_index: part,
-      part: { type: kind, ...empty },
-    });
+  /** @returns the index of the part */
+  #beginPart(item: Item, kind: PartKind): number {
+    const parts = item[kind.of];
+    const part = parts.count++;
+    parts.said = false;
+    // Thoughts are one text.
+    parts.announces ||= kind.delta === 'reasoning_text';
+    this.#insert(item, kind.begins, { [`${kind.of}_index`]: part, part: kind.empty });
+    return part;
   }
 
   /** A text of which no delta came. */
-  #say(item: Item, part: number, whole: string | undefined, kind: string): void {
-    if (item.said || whole === undefined || whole === '') return;
-    item.said = true;
-    this.#insert(item, `${kind}.delta`, { content_index: part, delta: whole });
+  #say(item: Item, kind: PartKind, part: number, whole: string | undefined): void {
+    const parts = item[kind.of];
+    if (parts.said || whole === undefined || whole === '') return;
+    parts.said = true;
+    this.#insert(item, `${kind.delta}.delta`, { [`${kind.of}_index`]: part, delta: whole });
   }
 
   /** @param size characters of the frame */
@@ -243,21 +346,24 @@ class SoundFrames {
     const input = isCall(item.type) ? object(given.arguments) : undefined;
     const whole: JsonObject = {
       ...given,
-      ...(text(given.id) ? {} : identified(item)),
+      id: item.id,
       ...(input && { arguments: JSON.stringify(input) }),
-      ...(isCall(item.type) && given.call_id === undefined ? { call_id: item.id } : {}),
+      ...(item.callId !== undefined && { call_id: item.callId }),
     };
-    if (isAdded) return { item: whole };
+    if (isAdded) return whole;
     item.whole = whole;
     this.#chars += size;
-    this.#hasOwnItems ||= input !== undefined || whole.call_id !== given.call_id;
-    if (item.type !== 'message') return { item: whole };
+    this.#hasOwnItems ||=
+      input !== undefined || whole.call_id !== given.call_id || whole.id !== given.id;
+    if (item.type !== 'message') return whole;
     objects(whole.content).forEach((part, i) => {
-      const kind = part.type === 'refusal' ? 'refusal' : 'output_text';
-      if (i >= item.parts) this.#beginPart(item, i, kind);
-      if (i === item.parts - 1) this.#say(item, i, text(part.text) ?? text(part.refusal), kind);
+      const kind = PARTS[part.type === 'refusal' ? 'refusal' : 'output_text']!;
+      if (i >= item.content.count) this.#beginPart(item, kind);
+      if (i === item.content.count - 1) {
+        this.#say(item, kind, i, text(part.text) ?? text(part.refusal));
+      }
     });
-    return { item: whole };
+    return whole;
   }
 
   #end(json: string, type: string): string {
@@ -273,18 +379,29 @@ class SoundFrames {
       return this.#rewritten(json, data, { type: 'response.failed' });
     }
     const output = objects(response.output);
-    const count = this.#items.length;
-    output.forEach((item, i) => {
-      const seen = this.#byIndex.get(i) ?? this.#byId.get(text(item.id) ?? '');
-      if (seen?.whole !== undefined || (seen === undefined && count >= output.length)) return;
-      const done = { type: 'response.output_item.done', output_index: i, item };
-      const last = this.#itemEvent(JSON.stringify(done), 'output_item.done');
-      this.#before.push(JSON.parse(last) as JsonObject);
-    });
+    this.#finish(output);
     const isReplaced = output.length === 0 || this.#hasOwnItems;
     return this.#rewritten(json, data, {
       type: `response.${status}`,
       response: { ...response, status, ...(isReplaced && { output: this.#output }) },
+    });
+  }
+
+  /** Items of which the end knows more than what came before it. */
+  #finish(output: readonly JsonObject[]): void {
+    const left = new Set(this.#items);
+    const count = left.size;
+    output.forEach((given, i) => {
+      const same = (key: 'id' | 'type') =>
+        [...left].find((item) => item[key] !== '' && item[key] === given[key]);
+      const seen = same('id') ?? same('type');
+      if (seen !== undefined) left.delete(seen);
+      const isKnown = seen === undefined ? count >= output.length : seen.whole !== undefined;
+      if (isKnown || this.#items.length >= MAX_ITEMS) return;
+      const item = seen ?? this.#open(given, i);
+      if (seen === undefined) this.#announce(item, given);
+      const whole = this.#whole(item, given, false, 0);
+      this.#insert(item, 'output_item.done', { item: whole });
     });
   }
 
@@ -309,7 +426,7 @@ class SoundFrames {
   }
 
   #insert(item: Item, type: string, fields: JsonObject): void {
-    const id = type.startsWith('output_item') || item.id === '' ? {} : { item_id: item.id };
+    const id = type.startsWith('output_item') ? {} : { item_id: item.id };
     this.#before.push({ type: `response.${type}`, ...id, output_index: item.index, ...fields });
   }
 
@@ -340,14 +457,28 @@ class SoundFrames {
   }
 }
 
-const identified = ({ id }: Item): JsonObject => (id === '' ? {} : { id });
-
 const isCall = (type: string): boolean => /^(?:function_call|custom_tool_call)/.test(type);
 
-/** The item that an event of this type belongs to. */
-function begun(type: string, id: string | undefined): JsonObject {
+/** The text that an event is about. */
+function kindOf(type: string, { part }: JsonObject): PartKind | undefined {
+  const head = ITEM_EVENT.exec(type)?.[1] ?? '';
+  if (head === 'reasoning_summary_part') return PARTS.reasoning_summary_text;
+  const own = head === 'content_part' ? (text(object(part)?.type) ?? 'output_text') : head;
+  return memberOf(PARTS, own);
+}
+
+/** The type of the item that an event of this type belongs to. */
+function itemOf(type: string, { part }: JsonObject = {}): string {
+  const call = /^(function_call|custom_tool_call)_/.exec(type)?.[1];
+  if (call !== undefined) return call;
+  const isThought = type.startsWith('reasoning') || object(part)?.type === 'reasoning_text';
+  return isThought ? 'reasoning' : 'message';
+}
+
+/** An item of which only an event within it came. */
+function begun(type: string | undefined, id: string | undefined): JsonObject {
   const own = id === undefined ? {} : { id };
-  return type.startsWith('reasoning')
-    ? { type: 'reasoning', ...own, summary: [] }
+  return type === 'reasoning'
+    ? { type, ...own, summary: [] }
     : { type: 'message', ...own, role: 'assistant', content: [] };
 }
