@@ -30,9 +30,18 @@ export type StreamEvent =
   | OpaqueEvent
   | ToolEvent;
 
-export interface StartEvent {
+/** What every event may say of the vendor's frame that it came in. */
+interface Marked {
+  /**
+   * Why clients of the vendor's protocol cannot use the frame; those of this protocol get it written anew. `form`: they throw
+   * at it, or lose what it says. `repeated id`: they append it to the id that they have. `finish_reason`: it says of calls
+   * what is not so, and they end their work or ask for ever.
+   */
+  readonly odd?: 'form' | 'repeated id' | 'finish_reason';
+}
+
+export interface StartEvent extends Marked {
   readonly type: 'start';
-  readonly odd?: OddFrame;
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */
@@ -63,31 +72,23 @@ export type BlockHead =
   /** Complete on arrival: hosted tools' results, redacted reasoning, media, opaque content. */
   | { readonly type: 'whole'; readonly block: Block };
 
-/**
- * Why clients of the protocol cannot use the vendor's frame: it repeats a call's id and name, which they append to those
- * that they have, or it has another form.
- */
-export type OddFrame = 'repeated id' | 'form';
-
-export interface BlockStartEvent {
+export interface BlockStartEvent extends Marked {
   readonly type: 'block-start';
-  readonly odd?: OddFrame;
   readonly index: number;
   readonly head: BlockHead;
 }
 
 /** More of the open block: text, refusal or reasoning text, or raw input of a tool call. */
-export interface DeltaEvent {
+export interface DeltaEvent extends Marked {
   readonly type: 'delta';
   readonly index: number;
   readonly text: string;
   /** A new part of a reasoning summary begins with this delta (Responses `summary_index`). */
   readonly newPart?: boolean;
-  readonly odd?: OddFrame;
 }
 
 /** The signature or encrypted payload of the open reasoning block; replaces an earlier one. */
-export interface SealedEvent {
+export interface SealedEvent extends Marked {
   readonly type: 'sealed';
   readonly index: number;
   readonly sealed: Sealed;
@@ -97,27 +98,26 @@ export interface SealedEvent {
  * A source for the open text block. With offsets it refers to text already sent, without them to the
  * whole block.
  */
-export interface CitationEvent {
+export interface CitationEvent extends Marked {
   readonly type: 'citation';
   readonly index: number;
   readonly citation: Citation;
 }
 
 /** Log-probabilities of the open text block's last delta: OpenAI's token objects. */
-export interface LogprobsEvent {
+export interface LogprobsEvent extends Marked {
   readonly type: 'logprobs';
   readonly index: number;
   readonly content: readonly Json[];
 }
 
-export interface BlockStopEvent {
+export interface BlockStopEvent extends Marked {
   readonly type: 'block-stop';
   readonly index: number;
 }
 
-export interface UsageEvent {
+export interface UsageEvent extends Marked {
   readonly type: 'usage';
-  readonly odd?: OddFrame;
   readonly usage: Usage;
 }
 
@@ -138,23 +138,20 @@ export interface FinishDetails extends Wire {
   readonly explanation?: string;
 }
 
-export interface FinishEvent {
+export interface FinishEvent extends Marked {
   readonly type: 'finish';
   readonly reason: FinishReason;
-  /** The vendor's own word says otherwise of calls, and clients go by it: some end their work, others ask for ever. */
-  readonly odd?: true;
   readonly stopSequence?: string;
   readonly details?: FinishDetails;
 }
 
 /** The protocol's terminal event was seen: the stream is complete. */
-export interface EndEvent {
+export interface EndEvent extends Marked {
   readonly type: 'end';
-  readonly odd?: OddFrame;
 }
 
 /** The vendor reported a failure inside the stream. */
-export interface ErrorEvent {
+export interface ErrorEvent extends Marked {
   readonly type: 'error';
   readonly error: GatewayError;
   /** Clients of the vendor's own protocol take its frames for a complete answer (Chat: a finish reason of its own). */
@@ -162,7 +159,7 @@ export interface ErrorEvent {
 }
 
 /** An event of one protocol without a common meaning; only an encoder of that protocol writes it. */
-export interface OpaqueEvent {
+export interface OpaqueEvent extends Marked {
   readonly type: 'opaque';
   readonly name: string;
   readonly wire: Wire;
@@ -186,7 +183,7 @@ export interface ReplySeal {
 }
 
 /** A tool that the gateway runs, reported to an app that asked for such events. It is not part of the answer. */
-export interface ToolEvent {
+export interface ToolEvent extends Marked {
   readonly type: 'tool-event';
   readonly event: 'tool_call' | 'tool_result';
   /** The id of the call, the same in both events. */
@@ -207,8 +204,9 @@ export interface Reply {
   readonly created?: number;
   readonly blocks: readonly Block[];
   readonly finish: FinishReason;
-  /** As {@link FinishEvent.odd}. */
-  readonly oddFinish?: true | undefined;
+  /** As an event's member of this name, of the answer as a whole and of its end. */
+  readonly odd?: 'form' | undefined;
+  readonly oddFinish?: 'finish_reason' | undefined;
   readonly stopSequence?: string;
   readonly details?: FinishDetails;
   readonly usage?: Usage;

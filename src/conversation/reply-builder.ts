@@ -136,6 +136,7 @@ export function* replyEvents(reply: Reply): Generator<StreamEvent> {
     created: reply.created,
     usage: reply.usage,
     rest: reply.rest,
+    odd: reply.odd,
   };
   let index = 0;
   let logprobs = reply.logprobs;
@@ -153,7 +154,7 @@ export function* replyEvents(reply: Reply): Generator<StreamEvent> {
   yield {
     type: 'finish',
     reason: reply.finish,
-    ...(reply.oddFinish && { odd: true }),
+    odd: reply.oddFinish,
     stopSequence: reply.stopSequence,
     details: reply.details,
   };

@@ -220,13 +220,14 @@ export interface Profile {
    */
   readonly leakFamilies?: readonly string[];
 
+  /** Streams are as the protocol's reference has them; without tools they are not looked through for faults. Default false. */
+  readonly exactStreams?: boolean;
+
   // Services of the vendor's own.
   /** Hosted tools that the vendor runs, by canonical name. Default: none. */
   readonly hostedTools?: readonly string[];
   /** Responses: stores responses, so `store` and `previous_response_id` may be left to it. Default false. */
   readonly storesResponses?: boolean;
-  /** Responses: streams are as OpenAI's reference has them, and are not looked through for faults. Default false. */
-  readonly exactStreams?: boolean;
   /** Responses: compacts a conversation itself (input item `compaction_trigger`). Default false: by a summary. */
   readonly compaction?: boolean;
   /**

@@ -7,6 +7,7 @@ import { targetAfterRefusals } from '../conversation/refusal/refusal.ts';
 import { type FieldPath, withoutFields } from '../conversation/refusal/refused-fields.ts';
 import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
+import { mentionsTools } from '../conversation/tools/mentions-tools.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { AnswerWatch, Feature, FeatureContext, Interceptor } from '../features/feature.ts';
 import { containsAny, needles } from '../lib/bytes/bytes.ts';
@@ -15,6 +16,7 @@ import type { Abort } from '../lib/loop/abort.ts';
 import { othersTurn, Rests, runInSlices } from '../lib/loop/steps.ts';
 import type { ClientRequest } from './client-request.ts';
 import { shapeBody, shapeBytes } from './parameters.ts';
+import { SoundAnswer } from './sound-answer.ts';
 import type { Hop, Prepared } from './types.ts';
 
 const utf8 = new TextEncoder();
@@ -168,8 +170,22 @@ function partsOf(
     if (interceptor !== undefined) interceptors.push(interceptor);
     watch ??= feature.watch?.(sent ?? preparation.request.conversation, context);
   }
+  if (isLookedThrough(preparation, interceptors)) {
+    interceptors.unshift(new SoundAnswer(preparation.notes));
+  }
   return { sent, interceptors, watch, upstream: new SentRequest(sent, preparation) };
 }
+
+/** May the client get what the vendor wrote, which may be wrong? Without calls, frames that are corrected need no more. */
+const isLookedThrough = (
+  { request, target, protocol, hop }: Preparation,
+  interceptors: readonly Interceptor[],
+): boolean => {
+  if (protocol !== request.protocol || hop.number > 1) return false;
+  if (interceptors.length > 0) return true;
+  if (target.profile.exactStreams === true) return false;
+  return protocol.soundFrames === undefined || mentionsTools(request.bytes);
+};
 
 /**
  * The one place that decides whether the client's bytes are sent: when no pass changed the conversation and the

@@ -5,6 +5,7 @@ import { CODECS } from '../../src/app/codecs.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import type { Feature } from '../../src/features/feature.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { routingTable } from '../../src/routing/index.ts';
@@ -32,9 +33,19 @@ test('an error answer that never ends is that error, once its vendor was silent 
   expect(answer.text).toContain('No such field');
 });
 
-test.each([1, 40])(
-  'a stream of Responses that breaks off behind %i frames of text goes on in its numbers',
-  async (deltas) => {
+const READING: Feature = {
+  name: 'reading',
+  intercept: () => ({ event: (event) => event, end: () => [] }),
+};
+
+test.each([
+  [1, 'forwarded', []],
+  [40, 'forwarded', []],
+  [1, 'read by a feature', [READING]],
+  [40, 'read by a feature', [READING]],
+] as const)(
+  'a stream of Responses that breaks off behind %i frames of text goes on in its numbers, %s',
+  async (deltas, _, features) => {
     let number = 0;
     const event = (type: string, members: object) => {
       const data = JSON.stringify({ type, sequence_number: number++, ...members });
@@ -51,7 +62,7 @@ test.each([1, 40])(
         event('response.output_text.delta', { ...at, delta: 'x"sequence_number":7'.repeat(20) }),
       ),
     ];
-    const gateway = scriptedGateway('openai-responses', [{ sse, cut: true }]);
+    const gateway = scriptedGateway('openai-responses', [{ sse, cut: true }], features);
     const answer = await gateway.ask('openai-responses', { model: 'm', input: 'x', stream: true });
     const numbers = answer.text
       .split('\n')

@@ -104,7 +104,7 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
       if (scanner !== undefined && this.#held.length === 0 && this.#open === scanner.channel) {
         const verdict = scanner.push(event.text);
         if (verdict === 'same' || this.#watches) {
-          return event.index === this.#next - 1 && !event.odd ? event : this.#placed(event);
+          return event.index === this.#next - 1 ? event : this.#placed(event);
         }
         this.#held.push(event);
         if (verdict === 'changed') this.#replace(scanner);
@@ -370,7 +370,6 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
     if (output.repaired !== undefined) {
       notes.add('tool_arguments_repaired', undefined, output.repaired);
     }
-    if (output.odd !== undefined) notes.add('tool_call_rewritten', undefined, output.odd);
     if (output.misnamed !== undefined) {
       notes.add('tool_name_corrected', undefined, output.misnamed);
     }
@@ -476,12 +475,6 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
   }
 
   #placed(event: StreamEvent): StreamEvent {
-    if ('odd' in event && event.odd !== undefined) {
-      const what = event.odd === true ? 'finish_reason' : event.odd;
-      this.#rules.notes.addOnce(what === 'form' ? 'stream_mended' : 'tool_call_rewritten', what);
-      const { odd: _, ...right } = event;
-      return this.#placed(right as StreamEvent);
-    }
     if (!('index' in event) || event.index === this.#next - 1) return event;
     return { ...event, index: this.#next - 1 };
   }

@@ -37,8 +37,6 @@ export interface NativeOutput {
   readonly repaired?: string;
   /** The name that the vendor gave to a tool of another name. */
   readonly misnamed?: string;
-  /** The tool whose call had a form that clients cannot use. */
-  readonly odd?: string;
 }
 
 const pass = (...events: StreamEvent[]): NativeOutput => ({ events });
@@ -63,8 +61,7 @@ export class NativeCalls {
   }
 
   start(given: BlockStartEvent, called: CallHead): NativeOutput {
-    const { odd, ...usual } = called;
-    const head = corrected(odd ? usual : called, this.#rules.tools);
+    const head = corrected(called, this.#rules.tools);
     // Another event than the vendor's: its bytes do not go on.
     const event = head === called ? given : { ...given, head };
     this.#head = head;
@@ -76,7 +73,6 @@ export class NativeCalls {
     return {
       events: [event],
       ...(head.name === called.name ? {} : { misnamed: called.name }),
-      ...(odd ? { odd: head.name } : {}),
     };
   }
 

@@ -86,10 +86,6 @@ abstract class EditedPipeline extends PipelineDecorator<StreamPipeline> {
   get error() {
     return this.inner.error;
   }
-
-  get unsaid() {
-    return this.inner.unsaid === true;
-  }
 }
 
 /** The editor in front of a pipeline: the vendor's frames are read, recorded and stored with the change. */

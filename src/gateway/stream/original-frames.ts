@@ -27,6 +27,8 @@ export class OriginalFrames {
   /** The first that still waits. */
   #at = 0;
   readonly #onWrite: ((frame: SseFrame) => void) | undefined;
+  /** The last that has left as its bytes. */
+  last: SseFrame | undefined;
 
   /** @param onWrite gets every frame that leaves as its bytes */
   constructor(onWrite?: (frame: SseFrame) => void) {
@@ -40,6 +42,7 @@ export class OriginalFrames {
 
   write(frame: SseFrame, out: OutputBuilder): void {
     this.#onWrite?.(frame);
+    this.last = frame;
     out.bytes(frame.bytes, frame.from, frame.to);
   }
 

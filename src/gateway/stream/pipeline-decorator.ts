@@ -19,6 +19,9 @@ export abstract class PipelineDecorator<Inner extends StreamPipeline> implements
   get semantic() {
     return this.inner.semantic;
   }
+  get unsaid() {
+    return this.inner.unsaid === true;
+  }
   get ended() {
     return this.inner.ended;
   }

@@ -315,6 +315,8 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 
   fail(error: GatewayError): string {
+    const last = this.#originals?.last;
+    if (last !== undefined) this.client.encoder.follow?.([last]);
     return this.client.encoder.fail(error);
   }
 

@@ -29,7 +29,7 @@ export const azure: Vendor = {
   ],
   profiles: {
     // No `file` parts in Azure's Chat.
-    azure: { ...OPENAI_FACTS, documents: false, fileIds: false },
+    azure: { ...OPENAI_FACTS, exactStreams: true, documents: false, fileIds: false },
     'azure-responses': {
       ...OPENAI_FACTS,
       storesResponses: true,

@@ -33,6 +33,7 @@ export const anthropic: Vendor = {
   profiles: {
     anthropic: {
       ...CLAUDE,
+      exactStreams: true,
       hostedTools: [
         'web_search',
         'web_fetch',

@@ -42,6 +42,7 @@ export const google: Vendor = {
     },
     // https://ai.google.dev/gemini-api/docs/thinking, …/thought-signatures, …/function-calling
     'google-gemini': {
+      exactStreams: true,
       temperature: { min: 0, max: 2 },
       maxStops: 5,
       parallelToolsParam: false,

@@ -50,7 +50,12 @@ const GOOD_ENDS = [
   '"finishReason"',
 ];
 
-describe.each(Object.keys(ASKED) as ProtocolName[])('%s', (client) => {
+/** A vendor whose streams are looked through, and one whose streams are not. */
+const BOTH = (Object.keys(ASKED) as ProtocolName[]).flatMap((client) =>
+  ['none', 'openai'].map((profile) => [client, { profile }] as const),
+);
+
+describe.each(BOTH)('%s, %o', (client, options) => {
   for (const [who, frame, words] of ERRORS) {
     for (const end of [[DONE], []]) {
       test.each([
@@ -68,9 +73,8 @@ describe.each(Object.keys(ASKED) as ProtocolName[])('%s', (client) => {
       ])(
         `${who}, behind content, ${end.length > 0 ? 'then [DONE]' : 'then nothing'}, %s`,
         async (_, cut) => {
-          const { ask, summaries } = scriptedGateway('openai-chat', [
-            { sse: cut([SAID, frame, ...end]) },
-          ]);
+          const script = [{ sse: cut([SAID, frame, ...end]) }];
+          const { ask, summaries } = scriptedGateway('openai-chat', script, [], '', options);
           const { text, reset } = await ask(client, ASKED[client]);
           expect(text).toContain('Half an ans');
           expect(text).toContain('"error"');

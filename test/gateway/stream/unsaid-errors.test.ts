@@ -27,13 +27,15 @@ describe.each([
   const together = (parts: readonly string[]) => [parts.join('')];
   const apart = (parts: readonly string[]) => parts;
   test.each([
-    ['in one chunk, watched', together, [WATCHING]],
-    ['in chunks of one frame, watched', apart, [WATCHING]],
-    ['in one chunk', together, []],
-    ['in chunks of one frame', apart, []],
-  ])('%s', async (_, cut, features) => {
+    ['in one chunk, watched', together, [WATCHING], 'none'],
+    ['in chunks of one frame, watched', apart, [WATCHING], 'none'],
+    ['in one chunk', together, [], 'none'],
+    ['in chunks of one frame', apart, [], 'none'],
+    ['in one chunk, not looked through', together, [], 'openai'],
+    ['in chunks of one frame, not looked through', apart, [], 'openai'],
+  ])('%s', async (_, cut, features, profile) => {
     const sse = cut([SAID, chunk({}, reason), DONE]);
-    const { ask, summaries } = scriptedGateway('openai-chat', [{ sse }], features);
+    const { ask, summaries } = scriptedGateway('openai-chat', [{ sse }], features, '', { profile });
     const { text } = await ask('openai-chat', ASKED);
     expect(text.startsWith(SAID)).toBe(true);
     const last = JSON.parse(
@@ -166,10 +168,13 @@ describe('an error that stands in the stream as no event of the protocol', () =>
   for (const [form, tail, vendors] of FORMS) {
     for (const vendor of vendors) {
       test.each(CLIENTS)(`${form} of ${vendor}, for %s`, async (client) => {
-        const { ask, summaries } = scriptedGateway(vendor, [{ sse: [BEGUN[vendor]!, tail] }], []);
-        const { text } = await ask(client, ASK[client]);
-        expect(text).toMatch(NAMED[client]);
-        expect(summaries[0]!.error?.message).toBe('gone for now');
+        for (const profile of ['none', 'openai']) {
+          const script = [{ sse: [BEGUN[vendor]!, tail] }];
+          const { ask, summaries } = scriptedGateway(vendor, script, [], '', { profile });
+          const { text } = await ask(client, ASK[client]);
+          expect(text).toMatch(NAMED[client]);
+          expect(summaries[0]!.error?.message).toBe('gone for now');
+        }
       });
     }
   }

@@ -9,7 +9,7 @@ import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
 import { TOOL_NAME_LIMIT, text, wireOf } from '../wire.ts';
 import { VENDOR_FIELDS } from './client-view.ts';
 import { decodeErrorBody } from './errors.ts';
-import { decodeFinish, decodeStopDetails, isClientCall, isOddFinish } from './finish-reason.ts';
+import { decodeFinish, decodeStopDetails, isClientCall, oddFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
 /** How to decode an upstream's blocks: its tool names stand for the tools that were sent. */
@@ -60,7 +60,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     model: text(body.model) ?? context.target.model,
     blocks,
     finish: decodeFinish(body.stop_reason),
-    oddFinish: isOddFinish(body.stop_reason, blocks.some(isClientCall)) || undefined,
+    oddFinish: oddFinish(body.stop_reason, blocks.some(isClientCall)),
     stopSequence: text(body.stop_sequence),
     details: decodeStopDetails(body.stop_details),
     usage: decodeUsage(body.usage),

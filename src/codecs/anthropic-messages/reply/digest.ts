@@ -9,7 +9,7 @@ import { put } from '../../../lib/json/json-members.ts';
 import type { Digest } from '../../codec.ts';
 import { isThinking, objects, text } from '../wire.ts';
 import { decodeErrorBody } from './errors.ts';
-import { decodeFinish, isOddFinish } from './finish-reason.ts';
+import { decodeFinish, oddFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
 export function digestReply(body: Json): Digest {
@@ -24,7 +24,7 @@ export function digestReply(body: Json): Digest {
     complete,
     semantic: objects(body.content).some(hasContent),
     answered: objects(body.content).some((block) => hasContent(block) && !isThinking(block)),
-    texts: isOddFinish(body.stop_reason, false) ? undefined : plainTexts(body.content),
+    texts: oddFinish(body.stop_reason, false) ? undefined : plainTexts(body.content),
     usage: decodeUsage(body.usage),
     model: text(body.model),
     finish: complete ? decodeFinish(body.stop_reason) : undefined,

@@ -37,10 +37,11 @@ export function isClientCall(block: Block): boolean {
   return caller === undefined || caller === 'direct';
 }
 
-/** Does a complete answer end with no word, with another protocol's, or with one that is not so of its calls? */
-export function isOddFinish(reason: Json | undefined, calls: boolean): boolean {
-  if (typeof reason !== 'string' || memberOf(FOREIGN, reason) !== undefined) return true;
-  return memberOf(FINISH, reason) === (calls ? 'stop' : 'tool-calls');
+/** Of a complete answer that ends with no word, with another protocol's, or with one that is not so of its calls. */
+export function oddFinish(reason: Json | undefined, calls: boolean): 'finish_reason' | undefined {
+  const isForeign = typeof reason !== 'string' || memberOf(FOREIGN, reason) !== undefined;
+  const isWrong = isForeign || memberOf(FINISH, reason) === (calls ? 'stop' : 'tool-calls');
+  return isWrong ? 'finish_reason' : undefined;
 }
 
 /** The `stop_details` of an answer: why it was refused. */

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, parseJson } from '../../../lib/js
 import { wordSet } from '../../../lib/text/words.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { replyRest } from '../reply/decode-reply.ts';
-import { decodeFinish, decodeStopDetails, isOddFinish } from '../reply/finish-reason.ts';
+import { decodeFinish, decodeStopDetails, oddFinish } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { text, wireOf } from '../wire.ts';
 
@@ -61,11 +61,10 @@ export function startEvent(
 
 /** @param calls the answer has a call that the client must run */
 export function finishEvent(change: JsonObject, calls: boolean): StreamEvent {
-  const odd = isOddFinish(change.stop_reason, calls);
   return {
     type: 'finish',
     reason: decodeFinish(change.stop_reason),
-    ...(odd && { odd }),
+    odd: oddFinish(change.stop_reason, calls),
     stopSequence: text(change.stop_sequence),
     details: decodeStopDetails(change.stop_details),
   };

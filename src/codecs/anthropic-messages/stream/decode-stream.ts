@@ -92,7 +92,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     const events = this.#event(event, frame.event);
     if (!isOdd || events.length === 0) return events;
     this.#isOdd = true;
-    return [{ ...events[0], odd: 'form' } as StreamEvent, ...events.slice(1)];
+    return [{ ...events[0]!, odd: 'form' }, ...events.slice(1)];
   }
 
   /**
@@ -111,7 +111,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
       case 'content_block_start': {
         const block = object(event.content_block);
         if (block?.type === 'tool_use' && !text(block.id)) return true;
-        return !this.#started || index !== this.#starts++;
+        return !this.#started || index !== this.#starts;
       }
       case 'content_block_delta':
       case 'content_block_stop':
@@ -146,6 +146,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
         return [startEvent(event.message, this.#usage, this.#context)];
       }
       case 'content_block_start':
+        this.#starts++;
         return isObject(event.content_block)
           ? this.#openBlock(event.content_block, number(event.index) ?? this.#next)
           : NOTHING;

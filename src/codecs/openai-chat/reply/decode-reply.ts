@@ -52,7 +52,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       calls,
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
-    oddFinish: isOddFinish(reason, calls, context) || undefined,
+    oddFinish: isOddFinish(reason, calls, context) ? 'finish_reason' : undefined,
     created: number(reply.created) || undefined,
     usage: withServiceTier(
       decodeUsage(reply.usage) ?? decodeUsage(choice.usage),

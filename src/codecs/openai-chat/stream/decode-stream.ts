@@ -130,8 +130,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
     const calls = this.#hasCalls;
     const reason = decodeFinish(this.#finish ?? '', { calls, refusal: this.#refused });
-    const odd = this.#hasOddFinish || undefined;
-    out.push({ type: 'finish', reason, ...(odd && { odd }) }, { type: 'end' });
+    const odd = this.#hasOddFinish ? ('finish_reason' as const) : undefined;
+    out.push({ type: 'finish', reason, odd }, { type: 'end' });
     return out;
   }
 
@@ -172,7 +172,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (usage) this.#usage(usage, chunk, out);
     if (isOdd && out.length > 0) {
       this.#isOdd = true;
-      out[0] = { ...out[0], odd: 'form' } as StreamEvent;
+      out[0] = { ...out[0]!, odd: 'form' };
     }
     return out;
   }

@@ -143,7 +143,8 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       const value = tryParse(data);
       const last = isObject(value) ? value.sequence_number : undefined;
       if (typeof last !== 'number') continue;
-      this.#sequence = Math.max(this.#sequence, last + 1);
+      // What was counted before may be more than what the vendor sent.
+      this.#sequence = this.#follows ? Math.max(this.#sequence, last + 1) : last + 1;
       this.#follows = true;
     }
   }

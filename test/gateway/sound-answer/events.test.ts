@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
-import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { scriptedGateway } from '../../gateway/scripted.ts';
+import { scriptedGateway } from '../scripted.ts';
+import { WAYS } from './ways.ts';
 
 type Event = JsonObject & { readonly type: string };
 const TOOLS = [{ name: 'run', input_schema: { type: 'object' as const } }];
@@ -80,60 +80,66 @@ const pieces = (text: string, size: number) =>
     text.slice(i * size, (i + 1) * size),
   );
 
-async function through(text: string, size: number) {
-  const script = [{ sse: pieces(text, size) }];
-  const gateway = scriptedGateway('anthropic-messages', script, [leakedCalls(() => {})]);
-  const answer = await gateway.ask('anthropic-messages', { ...ASKED, tools: TOOLS, stream: true });
-  return { text: answer.text, notes: gateway.summaries[0]?.notes.map(({ name }) => name) };
-}
+describe.each(WAYS)('%s', (_, FEATURES) => {
+  async function through(text: string, size: number) {
+    const script = [{ sse: pieces(text, size) }];
+    const gateway = scriptedGateway('anthropic-messages', script, FEATURES);
+    const answer = await gateway.ask('anthropic-messages', {
+      ...ASKED,
+      tools: TOOLS,
+      stream: true,
+    });
+    return { text: answer.text, notes: gateway.summaries[0]?.notes.map(({ name }) => name) };
+  }
 
-function read(text: string) {
-  const answer = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
-  const client = new Anthropic({ apiKey: 'x', fetch: () => Promise.resolve(answer) });
-  return client.messages.stream(ASKED).finalMessage();
-}
+  function read(text: string) {
+    const answer = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+    const client = new Anthropic({ apiKey: 'x', fetch: () => Promise.resolve(answer) });
+    return client.messages.stream(ASKED).finalMessage();
+  }
 
-describe.each([1, 50, 10_000])('in pieces of %i', (size) => {
-  test.each(Object.entries(ODD))('text with %s', async (_, events) => {
-    const { text, notes } = await through(sse(events), size);
-    const { content, stop_reason, usage } = await read(text);
-    expect(content.map((block) => (block.type === 'text' ? block.text : '')).join('')).toBe(
-      'Hello',
-    );
-    expect(stop_reason).toBe('end_turn');
-    expect(usage.output_tokens).toBeGreaterThan(0);
-    expect(notes?.some((name) => /^(stream_mended|tool_call_rewritten)$/.test(name))).toBe(true);
-  });
+  describe.each([1, 50, 10_000])('in pieces of %i', (size) => {
+    test.each(Object.entries(ODD))('text with %s', async (_, events) => {
+      const { text, notes } = await through(sse(events), size);
+      const { content, stop_reason, usage } = await read(text);
+      expect(content.map((block) => (block.type === 'text' ? block.text : '')).join('')).toBe(
+        'Hello',
+      );
+      expect(stop_reason).toBe('end_turn');
+      expect(usage.output_tokens).toBeGreaterThan(0);
+      expect(notes?.some((name) => /^(stream_mended|tool_call_rewritten)$/.test(name))).toBe(true);
+    });
 
-  test.each(Object.entries(ODD_CALLS))('a call with %s', async (_, events) => {
-    const { text, notes } = await through(sse(events), size);
-    const { content, stop_reason } = await read(text);
-    expect(content).toMatchObject([
-      { type: 'text', text: 'Hello' },
-      { type: 'tool_use', id: expect.stringMatching(/^toolu_/), input: { cmd: 'ls' } },
-    ]);
-    expect(stop_reason).toBe('tool_use');
-    expect(notes).toContain('stream_mended');
-  });
+    test.each(Object.entries(ODD_CALLS))('a call with %s', async (_, events) => {
+      const { text, notes } = await through(sse(events), size);
+      const { content, stop_reason } = await read(text);
+      expect(content).toMatchObject([
+        { type: 'text', text: 'Hello' },
+        { type: 'tool_use', id: expect.stringMatching(/^toolu_/), input: { cmd: 'ls' } },
+      ]);
+      expect(stop_reason).toBe('tool_use');
+      expect(notes).toContain('stream_mended');
+    });
 
-  test.each([
-    ['text', HELLO],
-    ['a call', BOTH],
-  ])('%s whose events have no names', async (_, events) => {
-    const { text } = await through(sse(events, false), size);
-    expect((await read(text)).content).toEqual((await read(sse(events))).content);
-  });
+    test.each([
+      ['text', HELLO],
+      ['a call', BOTH],
+    ])('%s whose events have no names', async (_, events) => {
+      const { text } = await through(sse(events, false), size);
+      expect((await read(text)).content).toEqual((await read(sse(events))).content);
+    });
 
-  test.each([
-    ['text', HELLO],
-    ['a call', BOTH],
-    [
-      'pings and events that are new',
-      [start(), { type: 'ping' }, { type: 'news' }, ...HELLO.slice(1)],
-    ],
-  ])('%s that is right: the bytes are the vendor’s', async (_, events) => {
-    const { text, notes } = await through(sse(events), size);
-    expect(text).toBe(sse(events));
-    expect(notes).toEqual([]);
+    test.each([
+      ['text', HELLO],
+      ['a call', BOTH],
+      [
+        'pings and events that are new',
+        [start(), { type: 'ping' }, { type: 'news' }, ...HELLO.slice(1)],
+      ],
+    ])('%s that is right: the bytes are the vendor’s', async (_, events) => {
+      const { text, notes } = await through(sse(events), size);
+      expect(text).toBe(sse(events));
+      expect(notes).toEqual([]);
+    });
   });
 });

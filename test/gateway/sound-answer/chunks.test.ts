@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
-import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
-import { scriptedGateway } from '../../gateway/scripted.ts';
+import { scriptedGateway } from '../scripted.ts';
+import { WAYS } from './ways.ts';
 
 const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
 const CALL = { id: 'call_1', type: 'function', function: { name: 'run', arguments: '{}' } };
@@ -91,51 +91,53 @@ const pieces = (text: string, size: number) =>
     text.slice(i * size, (i + 1) * size),
   );
 
-async function through(chunks: readonly object[], size: number) {
-  const script = [{ sse: pieces(sse(chunks), size) }];
-  const gateway = scriptedGateway('openai-chat', script, [leakedCalls(() => {})]);
-  const options = { stream: true, stream_options: { include_usage: true } };
-  const asked = { model: 'm', messages: MESSAGES, tools: TOOLS, ...options };
-  const { text } = await gateway.ask('openai-chat', asked);
-  return { text, notes: gateway.summaries[0]?.notes.map(({ name }) => name) };
-}
-
-/** The answer as the official helper puts it together; it throws at what is missing. */
-async function read(text: string) {
-  for (const line of text.split('\n').filter((one) => one.startsWith('data: {'))) {
-    const { choices } = JSON.parse(line.slice(6));
-    expect(choices).toBeArray();
-    for (const { delta } of choices) expect([undefined, null, 'assistant']).toContain(delta.role);
+describe.each(WAYS)('%s', (_, FEATURES) => {
+  async function through(chunks: readonly object[], size: number) {
+    const script = [{ sse: pieces(sse(chunks), size) }];
+    const gateway = scriptedGateway('openai-chat', script, FEATURES);
+    const options = { stream: true, stream_options: { include_usage: true } };
+    const asked = { model: 'm', messages: MESSAGES, tools: TOOLS, ...options };
+    const { text } = await gateway.ask('openai-chat', asked);
+    return { text, notes: gateway.summaries[0]?.notes.map(({ name }) => name) };
   }
-  const answer = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
-  const client = new OpenAI({ apiKey: 'x', fetch: () => Promise.resolve(answer) });
-  const asked = { model: 'm', messages: MESSAGES, tools: TOOLS };
-  return client.chat.completions.stream(asked).finalChatCompletion();
-}
 
-describe.each([1, 50, 10_000])('in pieces of %i', (size) => {
-  test.each(Object.entries(ODD))('%s', async (_, chunks) => {
-    const { text, notes } = await through(chunks, size);
-    const { choices, usage } = await read(text);
-    expect(choices).toMatchObject([
-      { message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' },
-    ]);
-    expect(usage).toMatchObject(USAGE);
-    expect(notes).toContain('stream_mended');
-  });
+  /** The answer as the official helper puts it together; it throws at what is missing. */
+  async function read(text: string) {
+    for (const line of text.split('\n').filter((one) => one.startsWith('data: {'))) {
+      const { choices } = JSON.parse(line.slice(6));
+      expect(choices).toBeArray();
+      for (const { delta } of choices) expect([undefined, null, 'assistant']).toContain(delta.role);
+    }
+    const answer = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+    const client = new OpenAI({ apiKey: 'x', fetch: () => Promise.resolve(answer) });
+    const asked = { model: 'm', messages: MESSAGES, tools: TOOLS };
+    return client.chat.completions.stream(asked).finalChatCompletion();
+  }
 
-  test.each(Object.entries(ODD_CALLS))('a call with %s', async (_, chunks) => {
-    const { text, notes } = await through(chunks, size);
-    const { choices } = await read(text);
-    expect(choices).toMatchObject([
-      { message: { tool_calls: [CALL] }, finish_reason: 'tool_calls' },
-    ]);
-    expect(notes).toContain('stream_mended');
-  });
+  describe.each([1, 50, 10_000])('in pieces of %i', (size) => {
+    test.each(Object.entries(ODD))('%s', async (_, chunks) => {
+      const { text, notes } = await through(chunks, size);
+      const { choices, usage } = await read(text);
+      expect(choices).toMatchObject([
+        { message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' },
+      ]);
+      expect(usage).toMatchObject(USAGE);
+      expect(notes).toContain('stream_mended');
+    });
 
-  test.each(Object.entries(RIGHT))('%s: the bytes are the vendor’s', async (_, chunks) => {
-    const { text, notes } = await through(chunks, size);
-    expect(text).toBe(sse(chunks));
-    expect(notes).toEqual([]);
+    test.each(Object.entries(ODD_CALLS))('a call with %s', async (_, chunks) => {
+      const { text, notes } = await through(chunks, size);
+      const { choices } = await read(text);
+      expect(choices).toMatchObject([
+        { message: { tool_calls: [CALL] }, finish_reason: 'tool_calls' },
+      ]);
+      expect(notes).toContain('stream_mended');
+    });
+
+    test.each(Object.entries(RIGHT))('%s: the bytes are the vendor’s', async (_, chunks) => {
+      const { text, notes } = await through(chunks, size);
+      expect(text).toBe(sse(chunks));
+      expect(notes).toEqual([]);
+    });
   });
 });
