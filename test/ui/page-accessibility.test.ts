@@ -30,6 +30,18 @@ async function violations(page: Page, rules?: readonly string[]): Promise<readon
   );
 }
 
+/** An address, and an element that is there once it is ready. */
+type View = readonly [path: string, ready: string];
+
+interface Look {
+  readonly size: { readonly width: number; readonly height: number };
+  readonly theme?: 'light' | 'dark';
+  /** What is wrong with the view that is open. */
+  faults(page: Page): Promise<readonly unknown[]>;
+  /** The views that are looked at; left out: all. */
+  of?(view: View): boolean;
+}
+
 browserSuite('the page and the manual for everybody', (browser) => {
   let setup: PageSetup;
   let tides: string;
@@ -68,41 +80,39 @@ browserSuite('the page and the manual for everybody', (browser) => {
     await setup?.stop();
   });
 
-  /** Every view, and an element that is there once it is ready. */
-  const views = () =>
-    [
-      ['/ui#/', '.story .answered'],
-      ['/ui#/?q=Brest&model=via-chat', '.hit mark'],
-      ['/ui#/?q=nothing-of-the-kind', '.blank'],
-      ['/ui#/sessions', '.session-card .begins'],
-      ['/ui#/s/session-of-the-tides', '.step .turn'],
-      [`/ui#/x/${tides}`, '.answer .text'],
-      [`/ui#/x/${tides}/timeline`, '.notelist .note-about'],
-      [`/ui#/x/${tides}/messages`, '.talk'],
-      [`/ui#/x/${tides}/messages?as=json`, '.tree'],
-      [`/ui#/x/${tides}/messages?as=raw`, 'pre'],
-      [`/ui#/x/${tides}/diff`, '.meaning'],
-      [`/ui#/x/${tides}/diff?as=json`, '.changelist'],
-      [`/ui#/x/${tides}/messages?as=events`, '.events'],
-      [`/ui#/x/${tides}/replay`, '.jobform'],
-      [`/ui#/x/${refused}`, '.exchange-head .pill-status, .exchange-head h1'],
-      [`/ui#/x/${refused}/bisect`, '.jobform'],
-      ['/ui#/x/req_1_none', '.missing'],
-      ['/ui#/charts', '.chart rect.mark'],
-      ['/ui#/keys', '.page-pane h1'],
-      ['/ui#/keys/new', '.key-form'],
-      ['/ui#/keys/fixed', '.key-grid'],
-      ['/ui#/budgets', '.budget-bar'],
-      ['/ui#/usage', '.usage-chart rect.mark'],
-      ['/ui#/health', '.provider'],
-      ['/ui#/audit', '.chain .state'],
-      ['/docs', 'main h1'],
-      ['/docs/limits', 'main h1'],
-      ['/docs/browser', 'main h1'],
-      ['/docs/browser.zh-CN', 'main h1'],
-      ['/docs?q=streaming', '.hits'],
-      ['/docs?q=nothing-of-the-kind', 'main h1'],
-    ] as const;
+  const views = (): readonly View[] => [
+    ['/ui#/', '.story .answered'],
+    ['/ui#/?q=Brest&model=via-chat', '.hit mark'],
+    ['/ui#/?q=nothing-of-the-kind', '.blank'],
+    ['/ui#/sessions', '.session-card .begins'],
+    ['/ui#/s/session-of-the-tides', '.step .turn'],
+    [`/ui#/x/${tides}`, '.answer .text'],
+    [`/ui#/x/${tides}/timeline`, '.notelist .note-about'],
+    [`/ui#/x/${tides}/messages`, '.talk'],
+    [`/ui#/x/${tides}/messages?as=json`, '.tree'],
+    [`/ui#/x/${tides}/messages?as=raw`, 'pre'],
+    [`/ui#/x/${tides}/diff`, '.meaning'],
+    [`/ui#/x/${tides}/diff?as=json`, '.changelist'],
+    [`/ui#/x/${tides}/messages?as=events`, '.events'],
+    [`/ui#/x/${tides}/replay`, '.jobform'],
+    [`/ui#/x/${refused}`, '.exchange-head .pill-status, .exchange-head h1'],
+    [`/ui#/x/${refused}/bisect`, '.jobform'],
+    ['/ui#/x/req_1_none', '.missing'],
+    ['/ui#/charts', '.chart rect.mark'],
+    ['/ui#/keys', '.page-pane h1'],
+    ['/ui#/keys/new', '.key-form'],
+    ['/ui#/keys/fixed', '.key-grid'],
+    ['/ui#/budgets', '.budget-bar'],
+    ['/ui#/usage', '.usage-chart rect.mark'],
+    ['/ui#/health', '.provider'],
+    ['/ui#/audit', '.chain .state'],
+    ['/docs', 'main h1'],
+    ['/docs/limits', 'main h1'],
+    ['/docs/browser', 'main h1'],
+    ['/docs/browser.zh-CN', 'main h1'],
+    ['/docs?q=streaming', '.hits'],
+    ['/docs?q=nothing-of-the-kind', 'main h1'],
+  ];
 
   async function visit(options: BrowserContextOptions): Promise<Page> {
     const { page } = await browser.visit(setup.gateway.url, options);
@@ -113,83 +123,119 @@ browserSuite('the page and the manual for everybody', (browser) => {
     return page;
   }
 
-  for (const [colorScheme, width, rules] of [
-    ['light', 1300, undefined],
-    ['light', 360, undefined],
-    // A theme changes colours alone.
-    ['dark', 1300, ['color-contrast']],
-  ] as const) {
-    test(`axe finds nothing on any view (${colorScheme}, ${width} pixels)`, async () => {
-      // The view of an exchange that is not there.
-      browser.tolerate(/Failed to load resource/);
-      const page = await visit({ colorScheme, viewport: { width, height: 800 } });
-      const all: unknown[] = [];
-      for (const [path, ready] of views()) {
-        await page.goto('about:blank');
-        await page.goto(setup.gateway.url + path);
-        await page.locator(ready).first().waitFor();
-        const found = await violations(page, rules);
-        if (found.length > 0) all.push([path, found]);
-      }
-      expect(all).toEqual([]);
-    });
+  const open = async (page: Page, [path, ready]: View): Promise<void> => {
+    await page.goto('about:blank');
+    await page.goto(setup.gateway.url + path);
+    await page.locator(ready).first().waitFor();
+  };
+
+  /** What reaches over the edge of a phone's screen, and the rows of the two bodies of a comparison. */
+  async function phoneFaults(page: Page): Promise<readonly unknown[]> {
+    const over = await page
+      .locator('button, select, input, .button')
+      .evaluateAll((controls) =>
+        controls
+          .filter((one) => one.getBoundingClientRect().right > 390 && one.closest('nav') === null)
+          .map((one) => `${one.className} ${one.textContent}`),
+      );
+    const picked = await page
+      .locator('.pickers select')
+      .evaluateAll((choices) => choices.map((one) => one.getBoundingClientRect().top));
+    return new Set(picked).size > 1 ? [...over, picked] : over;
   }
 
-  test('a 4K screen: nothing scrolls sideways, and prose stays as narrow as it is read', async () => {
-    browser.tolerate(/Failed to load resource/);
-    const page = await visit({ viewport: { width: 3840, height: 2160 } });
-    const all: unknown[] = [];
-    const long = [
-      [`/ui#/x/${told}`, '.answer .text'],
-      ['/ui#/s/session-of-the-prose', '.step .turn'],
-      [`/ui#/x/${told}/messages`, '.talk'],
-    ] as const;
-    for (const [path, ready] of [...views(), ...long]) {
-      await page.goto('about:blank');
-      await page.goto(setup.gateway.url + path);
-      await page.locator(ready).first().waitFor();
-      const wide = await page
-        .locator('html, main, .page-pane, .tab-body, .charts-pane, .filters, .exchange')
-        .evaluateAll((boxes) =>
-          boxes
-            .filter((box) => box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
-            .map((box) => `${box.className || box.tagName} ${box.scrollWidth}`),
+  /** What scrolls sideways, and lines that are too long to read. */
+  async function wideFaults(page: Page): Promise<readonly unknown[]> {
+    const wide = await page
+      .locator('html, main, .page-pane, .tab-body, .charts-pane, .filters, .exchange')
+      .evaluateAll((boxes) =>
+        boxes
+          .filter((box) => box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
+          .map((box) => `${box.className || box.tagName} ${box.scrollWidth}`),
+      );
+    return [...wide, ...(await page.locator('body').evaluate(longLines))];
+  }
+
+  const isOfPage = ([path]: View) => path.startsWith('/ui');
+
+  /** Each way to look at a view: the window, the theme, what is looked for, and which views. */
+  const LOOKS = {
+    'axe finds nothing on any view (light, 1300 pixels)': {
+      size: { width: 1300, height: 800 },
+      faults: (page: Page) => violations(page),
+    },
+    'axe finds nothing on any view (dark, 1300 pixels)': {
+      size: { width: 1300, height: 800 },
+      theme: 'dark',
+      // A theme changes colours alone.
+      faults: (page: Page) => violations(page, ['color-contrast']),
+    },
+    'axe finds nothing on any view (light, 360 pixels)': {
+      size: { width: 360, height: 800 },
+      faults: (page: Page) => violations(page),
+    },
+    'a phone: no control reaches over the edge of the screen, and the two bodies of a comparison are chosen in one line (en)':
+      { size: { width: 390, height: 844 }, faults: phoneFaults, of: isOfPage },
+    'a 4K screen: nothing scrolls sideways, and prose stays as narrow as it is read': {
+      size: { width: 3840, height: 2160 },
+      faults: wideFaults,
+    },
+  } as const satisfies Record<string, Look>;
+  type LookName = keyof typeof LOOKS;
+
+  const prose = (): readonly View[] => [
+    [`/ui#/x/${told}`, '.answer .text'],
+    ['/ui#/s/session-of-the-prose', '.step .turn'],
+    [`/ui#/x/${told}/messages`, '.talk'],
+  ];
+
+  /** Opens each view once and looks at it in every way: what is wrong, by the name of the look. */
+  async function lookAtAll(): Promise<ReadonlyMap<LookName, readonly unknown[]>> {
+    const page = await visit({});
+    const found = new Map<LookName, unknown[]>();
+    for (const view of [...views(), ...prose()]) {
+      await open(page, view);
+      for (const name of Object.keys(LOOKS) as LookName[]) {
+        const { size, theme = 'light', faults, of = () => true }: Look = LOOKS[name];
+        if (!of(view)) continue;
+        await page.setViewportSize(size);
+        await page.emulateMedia({ colorScheme: theme });
+        // Observers of sizes draw in the first frame, what they have changed is there in the second.
+        await page.evaluate(
+          'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))',
         );
-      const lines = await page.locator('body').evaluate(longLines);
-      if (wide.length + lines.length > 0) all.push([path, wide, lines]);
+        const wrong = await faults(page);
+        if (wrong.length > 0) found.set(name, [...(found.get(name) ?? []), [view[0], wrong]]);
+      }
+      await page.setViewportSize(LOOKS['axe finds nothing on any view (light, 1300 pixels)'].size);
+      await page.emulateMedia({ colorScheme: 'light' });
+    }
+    return found;
+  }
+
+  let looked: ReturnType<typeof lookAtAll> | undefined;
+
+  test.each(Object.keys(LOOKS) as LookName[])('%s', async (name) => {
+    // The view of an exchange that is not there.
+    browser.tolerate(/Failed to load resource/);
+    looked ??= lookAtAll();
+    expect((await looked).get(name) ?? []).toEqual([]);
+  });
+
+  test('a phone: no control reaches over the edge of the screen, and the two bodies of a comparison are chosen in one line (zh-CN)', async () => {
+    browser.tolerate(/Failed to load resource/);
+    const page = await visit({ viewport: { width: 390, height: 844 } });
+    await page.addInitScript(
+      "if (location.protocol === 'http:') localStorage.setItem('hopgate-language', 'zh-CN')",
+    );
+    const all: unknown[] = [];
+    for (const view of views().filter(isOfPage)) {
+      await open(page, view);
+      const wrong = await phoneFaults(page);
+      if (wrong.length > 0) all.push([view[0], wrong]);
     }
     expect(all).toEqual([]);
   });
-
-  for (const language of ['en', 'zh-CN']) {
-    test(`a phone: no control reaches over the edge of the screen, and the two bodies of a comparison are chosen in one line (${language})`, async () => {
-      browser.tolerate(/Failed to load resource/);
-      const page = await visit({ viewport: { width: 390, height: 844 } });
-      await page.addInitScript(
-        `if (location.protocol === 'http:') localStorage.setItem('hopgate-language', '${language}')`,
-      );
-      const all: unknown[] = [];
-      for (const [path, ready] of views().filter(([path]) => path.startsWith('/ui'))) {
-        await page.goto('about:blank');
-        await page.goto(setup.gateway.url + path);
-        await page.locator(ready).first().waitFor();
-        const over = await page
-          .locator('button, select, input, .button')
-          .evaluateAll((controls) =>
-            controls
-              .filter(
-                (one) => one.getBoundingClientRect().right > 390 && one.closest('nav') === null,
-              )
-              .map((one) => `${one.className} ${one.textContent}`),
-          );
-        const picked = await page
-          .locator('.pickers select')
-          .evaluateAll((choices) => choices.map((one) => one.getBoundingClientRect().top));
-        if (over.length > 0 || new Set(picked).size > 1) all.push([path, over, picked]);
-      }
-      expect(all).toEqual([]);
-    });
-  }
 
   test('axe finds nothing in open menus, folds and the dialog of the keys', async () => {
     const page = await visit({});
