@@ -1,7 +1,7 @@
-/** Tables in a narrow window, the cards of sessions, and addresses of what is not there. */
+/** Tables in a narrow window, the cards of sessions, what three clicks lead to, and addresses of what is not there. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { browserSuite } from './page-browser.ts';
 import { type PageSetup, startPageSetup } from './page-setup.ts';
@@ -57,6 +57,47 @@ browserSuite('places of the page', (browser) => {
     await page.goto(`${setup.gateway.url}/ui${hash}`);
     return page;
   }
+
+  const ANSWERS: readonly (readonly [
+    question: string,
+    clicks: (page: Page) => readonly Locator[],
+    answer: (page: Page) => Locator,
+    words: RegExp,
+  ])[] = [
+    [
+      'why a request was changed',
+      (page) => [
+        page.locator(`.row[data-id="${tides}"]`),
+        page.getByRole('link', { name: 'Timeline' }),
+      ],
+      (page) => page.locator('.notelist li', { hasText: 'top_k' }).first(),
+      /parameter_dropped.*target/s,
+    ],
+    [
+      'what a session cost',
+      (page) => [
+        page.getByRole('link', { name: 'Sessions' }),
+        page.locator('.session-card', { hasText: 'session-of-the-cards' }),
+      ],
+      (page) => page.locator('.session-head .facts div', { hasText: 'Cost' }),
+      /\$0\.0042/,
+    ],
+    [
+      'who spent most',
+      (page) => [page.getByRole('link', { name: 'Usage' })],
+      (page) => page.getByRole('table', { name: 'Usage in all' }).locator('tbody tr').first(),
+      /^agents100 %\$0\.00/,
+    ],
+  ];
+
+  test.each(ANSWERS)('a new user finds %s in three clicks', async (_, clicks, answer, words) => {
+    const page = await open('#/');
+    const all = clicks(page);
+    expect(all.length).toBeLessThanOrEqual(3);
+    for (const one of all) await one.click();
+    await answer(page).waitFor();
+    expect(await answer(page).textContent()).toMatch(words);
+  });
 
   test('a table of 360 pixels: every cell is inside, as a card or in a box that scrolls by keyboard', async () => {
     const page = await open('#/', 360);
