@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { startGateway } from '../../test/support/binary.ts';
 import { call, say, startFakeUpstream } from '../../test/support/fake-upstream/index.ts';
 import { startToolServers, toolsOf } from '../../test/support/tool-servers.ts';
+import { until } from '../../test/support/until.ts';
 
 /** The keys that the page is given: one that sees every exchange, and an admin key. */
 export const CLIENT = 'hk-of-the-pictures-laptop';
@@ -210,8 +211,10 @@ export async function replayed(id: string): Promise<string> {
     body: JSON.stringify({ id, targets: ['glm/glm-4.7', 'deepseek/deepseek-v3.2'] }),
   });
   const { job } = (await response.json()) as { job: string };
-  // The stream of its events ends with it.
-  await (await fetch(`${gateway.url}/ui/api/jobs/${job}`, { headers: seen })).text();
+  await until(async () => {
+    const answer = await fetch(`${gateway.url}/ui/api/jobs/${job}`, { headers: seen });
+    return (await answer.text()).includes('"type":"end"');
+  });
   return job;
 }
 

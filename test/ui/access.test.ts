@@ -12,7 +12,7 @@ import type {
 } from '../../src/ui/api/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
-import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from './api-setup.ts';
+import { type ApiSetup, eventsIn, eventsOfJob, eventsUntil, startApiSetup } from './api-setup.ts';
 
 setDefaultTimeout(60_000);
 
@@ -322,10 +322,7 @@ describe('with keys', () => {
     };
     expect((await setup.api(`jobs/${job}`, { headers: BOB })).status).toBe(404);
     expect((await setup.send('DELETE', `jobs/${job}`, undefined, BOB)).status).toBe(404);
-    const events = eventsIn<{ type: string; result?: unknown }>(
-      await setup.api(`jobs/${job}`, { headers: ANN }),
-    );
-    const received = await eventsUntil(events, ({ type }) => type === 'end');
+    const received = await Array.fromAsync(eventsOfJob(setup, job, ANN));
     expect(received.at(-1)).toMatchObject({ state: 'done', result: { runs: [{}] } });
   });
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type SseFrame, SseParser } from '../../src/lib/bytes/sse.ts';
-import type { UiRow } from '../../src/ui/api/api.ts';
+import type { JobEvent, UiRow } from '../../src/ui/api/api.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
@@ -112,6 +112,22 @@ export async function* eventsIn<E>(response: Response): AsyncGenerator<E> {
     for (const { data } of parser.push(chunk as Uint8Array) as SseFrame[]) {
       if (data !== undefined) yield JSON.parse(data) as E;
     }
+  }
+}
+
+/** The events of a job as they come, until its end. */
+export async function* eventsOfJob(
+  { json }: Pick<ApiSetup, 'json'>,
+  job: string,
+  headers: Record<string, string> = {},
+): AsyncGenerator<JobEvent> {
+  for (let from = 0; ; ) {
+    const path = `jobs/${job}?from=${from}`;
+    const { events } = await json<{ events: readonly JobEvent[] }>(path, headers);
+    yield* events;
+    if (events.at(-1)?.type === 'end') return;
+    from += events.length;
+    await Bun.sleep(10);
   }
 }
 

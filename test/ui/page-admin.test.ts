@@ -319,7 +319,9 @@ browserSuite('the pages for administrators', (browser) => {
     const page = await open('#/keys/fixed');
     await page.getByText('This key stands in the configuration').waitFor();
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
-    expect(await page.locator('.fact-list').first().textContent()).toContain('team=web');
+    const labels = page.getByLabel('Labels');
+    expect(await labels.inputValue()).toBe('team=web');
+    expect(await labels.isDisabled()).toBe(true);
     // A budget that it shares with the other keys of its team.
     await page.getByText('web-team (shared)', { exact: true }).waitFor();
   });

@@ -101,7 +101,7 @@ browserSuite('hostile samples', (browser) => {
       [`#/x/${hostile}/messages?as=json`, '.tree'],
       [`#/x/${hostile}/messages?edge=provider-response&as=json`, '.tree'],
       [`#/x/${hostile}/messages?as=raw`, 'pre.raw'],
-      [`#/x/${hostile}/messages?as=headers`, 'table.headers'],
+      [`#/x/${hostile}/messages?as=headers`, 'dl.headers'],
       [`#/x/${hostile}/diff`, '.rulebar .counts'],
       [`#/x/${hostile}/diff?a=client-request&b=client-response&as=json`, '.changelist'],
       [`#/x/${hostile}/diff?rule=${encodeURIComponent(MARKUP)}`, '.rulebar .counts'],

@@ -248,7 +248,7 @@ describe('the sources of the page', () => {
 
   test('only choices of looks outlive the tab: one file keeps them, and no key comes near it', () => {
     const keeps = sources.filter(([, text]) => text.includes('localStorage'));
-    expect(keeps.map(([name]) => name)).toEqual(['kit/settings.ts']);
+    expect(keeps.map(([name]) => name)).toEqual(['kit/language.ts']);
     const kept = sources.flatMap(([, text]) => [...text.matchAll(/keepSetting\('([a-z]+)'/g)]);
     expect(new Set(kept.map(([, name]) => name))).toEqual(new Set(['theme', 'language']));
   });

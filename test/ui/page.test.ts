@@ -179,7 +179,7 @@ browserSuite('the page', (browser) => {
     await page.locator('pre.raw').filter({ hasText: 'data: {' }).waitFor();
     expect(page.url()).toContain('edge=hop3-provider-response&as=raw');
     await page.getByRole('button', { name: 'Headers' }).click();
-    await page.locator('table.headers').filter({ hasText: 'text/event-stream' }).waitFor();
+    await page.locator('dl.headers').filter({ hasText: 'text/event-stream' }).waitFor();
   });
 
   test('the changes of the JSON have their rules, and n leads from one to the next', async () => {

@@ -7,7 +7,7 @@ import { runInSlices, type Steps } from '../../lib/loop/steps.ts';
 import { SAFE_HEADERS } from '../serve-page.ts';
 
 /** Recorded content stays out of caches. */
-const PRIVATE = { ...SAFE_HEADERS, 'cache-control': 'no-store' };
+export const PRIVATE = { ...SAFE_HEADERS, 'cache-control': 'no-store' };
 
 export function json(value: unknown, status = 200, more: Readonly<Record<string, string>> = {}) {
   return new Response(JSON.stringify(value), {
@@ -50,14 +50,6 @@ export function plain(
 }
 
 export const empty = (status: number) => new Response(null, { status, headers: PRIVATE });
-
-/** Headers of an event stream. */
-export const STREAM_HEADERS = {
-  ...PRIVATE,
-  'content-type': 'text/event-stream',
-  // Keeps nginx and similar proxies from buffering events.
-  'x-accel-buffering': 'no',
-};
 
 /** Body of every failure. */
 export interface ApiFailure {

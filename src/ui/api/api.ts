@@ -2,20 +2,24 @@
 
 import type { SampleMode } from '../../config/sections/samples.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
-import type { ConversationView, EventsView } from './bodies/api-body.ts';
+import type { ConversationView, eventsView } from './bodies/body-views.ts';
 import type { diffOf } from './bodies/diff-view.ts';
 import type { infoFor } from './info.ts';
+import type { JobEvent } from './jobs/jobs.ts';
 import type { SamplesPage } from './list.ts';
-import type { detailOf } from './sample.ts';
+import type { detailOf } from './sample-routes.ts';
 import type { SessionView, sessionsOf } from './sessions/session-routes.ts';
 import type { statsFor } from './stats.ts';
 import type { Story } from './stories.ts';
 
 export type * from '../../samples/compare/types.ts';
+export type { SpendPlan } from '../../samples/replay/types.ts';
 export type { ApiFailure } from './answers.ts';
-export type * from './bodies/api-body.ts';
+export type { ConversationView } from './bodies/body-views.ts';
+export type { BlockView, TextView, ToolView, TurnView } from './bodies/conversation-view.ts';
 export type { ChangeView } from './bodies/diff-view.ts';
-export type * from './jobs/api-jobs.ts';
+export type { BisectRequest, ReplayRequest } from './jobs/job-routes.ts';
+export type * from './jobs/jobs.ts';
 export type { UiRow } from './list.ts';
 export type { LiveEvent } from './live.ts';
 export type { Hit } from './search/text-search.ts';
@@ -51,7 +55,7 @@ export interface Answers {
   /** `text`: longer texts are cut, 20000 characters when left out. */
   '/samples/:id/edges/:stage/conversation': ConversationView;
   /** `limit`: the first 500 when left out. */
-  '/samples/:id/edges/:stage/events': EventsView;
+  '/samples/:id/edges/:stage/events': Made<typeof eventsView>;
   /** `ids`: at most 50, between commas. What the list says of each; unknown ids are left out. */
   '/stories': { readonly stories: readonly Story[] };
   /** The sessions of the last exchanges, the newest first. */
@@ -63,6 +67,8 @@ export interface Answers {
    * of the list may be given as well.
    */
   '/stats': Awaited<ReturnType<typeof statsFor>>;
+  /** `from`: the first one that is wanted, counted from 0. The last event of a job is its end. */
+  '/jobs/:id': { readonly events: readonly JobEvent[] };
 }
 
 /*
@@ -72,6 +78,9 @@ export interface Answers {
  * - `GET /ui/api/samples/:id/export[?redact=1]`: the sample as one file (`ExportedSample`), as a download.
  * - `GET /ui/api/samples/:id/curl`: text/plain, a command line that sends the client's request again; its key is
  *   `$HOPGATE_KEY`, never a real one.
+ * - `POST /ui/api/replay` (`ReplayRequest`) and `POST /ui/api/bisect` (`BisectRequest`) begin a job and answer with its
+ *   id, 202: `{ job }`. `…/plan` with the same body: `SpendPlan`, or 400 with what is wrong with it; nothing is sent.
+ * - `DELETE /ui/api/jobs/:id` cancels a job, 204.
  */
 
 /** Where no key is needed, the page comes with it: in `<template id="first">`. */
@@ -84,6 +93,7 @@ export type Info = Answers['/info'];
 export type SampleDetail = Answers['/samples/:id'];
 /** All tries for one answer of a model. */
 export type HopView = SampleDetail['hops'][number];
+export type EventsView = Answers['/samples/:id/edges/:stage/events'];
 export type DiffView = Answers['/samples/:id/diff'];
 export type Stories = Answers['/stories'];
 export type SessionRow = Answers['/sessions']['sessions'][number];

@@ -1,9 +1,10 @@
 /** The context of the routes of the page's API: samples on disk, prices, running jobs and open event streams. */
 
 import type { Config } from '../../config/config.ts';
+import { GatewayError } from '../../conversation/errors.ts';
 import type { RecentSamples } from '../../samples/record/recent.ts';
 import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
-import type { SampleStore, SampleWatcher } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStore, SampleWatcher } from '../../samples/sample.ts';
 import { openSampleStore } from '../../samples/store/sample-store.ts';
 import type { Recorded } from './bodies/said.ts';
 import type { Viewer } from './guard.ts';
@@ -11,7 +12,6 @@ import { createJobs, type Jobs } from './jobs/jobs.ts';
 import { createLive, type Live } from './live.ts';
 import type { UiOptions } from './options.ts';
 import { exchangesInMemory, withRecent } from './recent-store.ts';
-import { metaFor } from './sample.ts';
 import { TextSearch } from './search/text-search.ts';
 
 /** Milliseconds after the end of an exchange until its texts are read for the search. */
@@ -106,4 +106,18 @@ export class ApiContext {
     this.#store?.close();
     this.#store = undefined;
   }
+}
+
+const ID = /^req_\d+_[0-9A-Za-z]+$/;
+
+/**
+ * The sample of an id. One that this viewer may not see is reported as missing.
+ * @throws GatewayError not_found
+ */
+function metaFor(store: SampleStore, id: string, { owner }: Viewer): SampleMeta {
+  const meta = ID.test(id) ? store.find(id) : undefined;
+  if (meta === undefined || (owner !== undefined && meta.owner !== owner)) {
+    throw new GatewayError('not_found', `There is no exchange "${id.slice(0, 100)}".`);
+  }
+  return meta;
 }

@@ -1,4 +1,4 @@
-/** `GET /ui/api/info`: settings of the gateway that the page needs first; `POST /ui/api/recording` changes one. */
+/** `/ui/api/info`: settings of the gateway that the page needs first; `/ui/api/recording` changes one. `/ui/api/reports`. */
 
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
@@ -7,8 +7,8 @@ import { SAMPLE_MODES } from '../../config/sections/samples.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { json } from './answers.ts';
 import { guard, type Viewer } from './guard.ts';
-import { checked, readJson } from './json-body.ts';
 import type { UiOptions } from './options.ts';
+import { checked, readJson } from './parameters.ts';
 
 /** Most jobs at the same time, requests of one replay, probes of one bisection. */
 export const LIMITS = { jobs: 4, runs: 200, budget: 500 } as const;
@@ -102,3 +102,17 @@ export function infoFor({ key, owner, principal }: Viewer, options: UiOptions) {
     limits: workers > 1 ? { ...LIMITS, jobs: 0 } : LIMITS,
   };
 }
+
+/** `GET /ui/api/reports/NAME`: usage, spend and health for a single user, where no key is needed. */
+export const reportRoutes = (options: UiOptions) =>
+  new Elysia().use(guard(options)).get('/reports/:name', async ({ request, params }) => {
+    if (needsKey(options.config().auth)) {
+      const message = `GET /admin/v1/${params.name} has this, and takes an admin key.`;
+      throw new GatewayError('permission', message);
+    }
+    const report = options.reports[params.name];
+    if (report === undefined) throw new GatewayError('not_found', 'There is no such report.');
+    const answer = await report(new URL(request.url).searchParams);
+    answer.headers.set('cache-control', 'no-store');
+    return answer;
+  });

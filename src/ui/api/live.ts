@@ -4,7 +4,7 @@ import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import type { SampleRow, SampleStore, SampleWatcher } from '../../samples/sample.ts';
-import { eventStream } from './event-stream.ts';
+import { PRIVATE } from './answers.ts';
 import { guard, type Viewer } from './guard.ts';
 import { FILTER_QUERY, type FilterQuery, filterOfQuery, fits, priced, type UiRow } from './list.ts';
 import type { UiOptions } from './options.ts';
@@ -67,7 +67,7 @@ export function createLive(sources: LiveSources) {
       const shown = new Set(sources.store.list({ ...filter, limit: SEEN }).map(({ id }) => id));
       let unwatch = () => {};
       let poll: ReturnType<typeof setInterval> | undefined;
-      const stream = eventStream<LiveEvent>(request.signal, () => {
+      const stream = eventStream(request.signal, () => {
         unwatch();
         clearInterval(poll);
         streams.delete(stream.end);
@@ -124,5 +124,59 @@ function pollOtherProcesses(
     const rows = newest();
     for (const one of rows.toReversed()) if (!known.has(mark(one))) row(one);
     if (rows.length > 0) known = new Set(rows.map(mark));
+  };
+}
+
+const HEARTBEAT_MS = 15_000;
+/** Most bytes that wait for a page that does not read; beyond it the stream ends and the page reconnects. */
+const MAX_WAITING = 8 * 2 ** 20;
+
+/**
+ * Server-sent events with heartbeats; closed when the page stops reading.
+ * @param signal fires when the page disconnects @param onClose called once when the stream ends, on either side
+ */
+function eventStream(signal: AbortSignal, onClose: () => void) {
+  const encoder = new TextEncoder();
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let beat: ReturnType<typeof setInterval> | undefined;
+  const close = () => {
+    if (controller === undefined) return;
+    const open = controller;
+    controller = undefined;
+    clearInterval(beat);
+    signal.removeEventListener('abort', close);
+    try {
+      open.close();
+    } catch {
+      // The page has cancelled the stream.
+    }
+    onClose();
+  };
+  const write = (text: string) => {
+    if (controller === undefined) return;
+    if ((controller.desiredSize ?? 0) <= 0) close();
+    else controller.enqueue(encoder.encode(text));
+  };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(opened) {
+        controller = opened;
+      },
+      cancel: close,
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: MAX_WAITING }),
+  );
+  beat = setInterval(() => write(': \n\n'), HEARTBEAT_MS);
+  beat.unref();
+  signal.addEventListener('abort', close);
+  return {
+    response: new Response(body, {
+      // The last one keeps nginx and similar proxies from buffering events.
+      headers: { ...PRIVATE, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
+    }),
+    // JSON holds no raw line breaks, so one data line is enough.
+    send: (event: LiveEvent) => write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
+    /** Closes the stream. */
+    end: close,
   };
 }

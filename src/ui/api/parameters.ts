@@ -1,7 +1,10 @@
-/** Parameters of the API's routes as TypeBox schemas, and the error for one that does not fit. */
+/** Parameters and JSON bodies of the API's routes: TypeBox schemas, bounded reading, and the error for what does not fit. */
 
-import { type TObject, Type } from '@sinclair/typebox';
-import { type GatewayError, invalid } from '../../conversation/errors.ts';
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { GatewayError, invalid } from '../../conversation/errors.ts';
+import { readUpTo } from '../../lib/http/read-up-to.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 
 // Every schema carries the parameter's name (title) and what is expected (description) for the error message.
 // They are TypeBox's own: `t.Integer` of Elysia takes texts as well, in JSON bodies too.
@@ -52,4 +55,34 @@ export function misfit(problem: { readonly schema?: unknown } | undefined): Gate
   };
   if (title === undefined) return invalid('The request does not fit.');
   return invalid(`"${title}" must be ${description}.`, title);
+}
+
+/** Bytes of a request to this API. */
+const MAX_BYTES = 64 * 1024;
+
+/** The JSON object that a request carries. @param most bytes @throws GatewayError invalid_request, too_large */
+export async function readJson(request: Request, most = MAX_BYTES): Promise<JsonObject> {
+  const type = request.headers.get('content-type') ?? '';
+  // A page of another site can send forms and plain text without asking first, but not JSON.
+  if (!/^application\/json\b/i.test(type)) {
+    throw invalid('Send JSON, with "content-type: application/json".');
+  }
+  const large = () => new GatewayError('too_large', `The body is larger than ${most} bytes.`);
+  if (Number(request.headers.get('content-length') ?? 0) > most) throw large();
+  const { bytes, truncated } = await readUpTo(request.body, most);
+  if (truncated) throw large();
+  const value = tryParse(new TextDecoder().decode(bytes));
+  if (!isObject(value)) throw invalid('The body is not a JSON object.');
+  return value;
+}
+
+/**
+ * The body as its schema describes it, with defaults. A member that is null or an empty text counts as left out.
+ * @throws GatewayError invalid_request for the first member that does not fit
+ */
+export function checked<T extends TSchema>(schema: T, body: JsonObject): Static<T> {
+  const given = Object.entries(body).filter(([, value]) => value !== null && value !== '');
+  const value = Value.Default(schema, Object.fromEntries(given));
+  if (Value.Check(schema, value)) return value;
+  throw misfit(Value.Errors(schema, value).First());
 }

@@ -84,7 +84,7 @@ export async function statsFor(
   };
 }
 
-const emptyTotals = () => ({
+const EMPTY = {
   requests: 0,
   /** Something failed, even if only a try that a later one made good. */
   failed: 0,
@@ -99,14 +99,14 @@ const emptyTotals = () => ({
   cost: null as number | null,
   /** Exchanges with tokens but without a price, which the cost leaves out. */
   unpriced: 0,
-});
+};
 
 /** How often each name occurs. */
 type Counts = Record<string, number>;
 
 /** The figures of one group while they are summed. */
 class FigureSum {
-  readonly #total = emptyTotals();
+  readonly #total = { ...EMPTY };
   /** Input tokens of requests whose vendor reports cache use. */
   #cacheable = 0;
   readonly #counts = { errors: {} as Counts, notes: {} as Counts };

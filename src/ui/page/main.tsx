@@ -18,17 +18,15 @@ import {
   Refused,
   whenLocked,
 } from './kit/fetching.ts';
-import { KeyForm } from './kit/form.tsx';
+import { Dialog, KeyForm } from './kit/form.tsx';
 import { pressed } from './kit/hooks.ts';
-import { KeyList } from './kit/key-list.tsx';
 import { type PageProps, PLACES, placesFor, readerOf, titleOf } from './kit/places.ts';
 import { currentRoute, filtersOf, go, hashOf } from './kit/route.ts';
 import { applyTheme, LanguageSwitch, ThemeSwitch } from './kit/theme.tsx';
 import { Button, Problem, Tabs } from './kit/ui.tsx';
 import { ListPage } from './list/list-page.tsx';
 import { bringRows, type Feed } from './list/rows.ts';
-import { SessionPage } from './session/session-page.tsx';
-import { SessionsPage } from './session/sessions-page.tsx';
+import { SessionPage, SessionsPage } from './session/session-page.tsx';
 
 let info: Info | undefined;
 /** There is no key for the exchanges: why. */
@@ -257,6 +255,68 @@ function Page({ info, route, switched }: AppProps) {
       return null;
   }
 }
+
+const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+  [
+    t`Everywhere`,
+    [
+      ['/', t`search`],
+      ['?', t`show these shortcuts`],
+      ...PLACES.map(({ key, title }) => [`g ${key}`, title.toLowerCase()] as const),
+      ['Esc', t`close, back to the list`],
+    ],
+  ],
+  [
+    t`List`,
+    [
+      ['j  k', t`next, previous exchange`],
+      ['Enter', t`open the exchange`],
+      ['Home  End', t`newest, oldest loaded`],
+      ['↓', t`from the search to the exchanges`],
+    ],
+  ],
+  [t`Sessions`, [['j  k', t`next, previous session; next, previous exchange of a session`]]],
+  [
+    t`Exchange`,
+    [
+      ['1 … 4', t`conversation, timeline, changes, raw`],
+      ['e', t`raw: the events of the stream`],
+      ['r  b', t`replay, bisect`],
+      ['j  k', t`next, previous exchange in the same view`],
+      ['v', t`changes: meaning, JSON`],
+      ['[  ]', t`raw: previous, next body`],
+      ['n  p', t`changes: next, previous one`],
+    ],
+  ],
+];
+
+const KeyList = ({ close }: { close: () => void }) => (
+  <Dialog title={t`Keyboard shortcuts`} class="keys" close={close}>
+    <header>
+      <h2>{t`Keyboard shortcuts`}</h2>
+      <Button class="tiny" aria-label={t`Close`} onClick={close}>
+        ×
+      </Button>
+    </header>
+    {KEYS.map(([title, rows]) => (
+      <section key={title}>
+        <h3>{title}</h3>
+        <dl>
+          {rows.map(([keys, description]) => (
+            <div key={keys}>
+              <dt>
+                {keys.split('  ').map((one) => (
+                  <kbd key={one}>{one}</kbd>
+                ))}
+              </dt>
+              <dd>{description}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+    ))}
+  </Dialog>
+);
 
 applyTheme();
 if (location.hash === '') history.replaceState(null, '', hashOf({ name: 'list', query: {} }));

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { viewerOf } from '../../../src/ui/api/guard.ts';
-import { readJson } from '../../../src/ui/api/json-body.ts';
+import { readJson } from '../../../src/ui/api/parameters.ts';
 import { accessWith } from '../../support/access.ts';
 
 const KEY = 'a-key-of-some-length';

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import type { ConversationView, Info, LiveEvent, SampleDetail } from '../../../src/ui/api/api.ts';
 import { say } from '../../support/fake-upstream/index.ts';
-import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from '../api-setup.ts';
+import { type ApiSetup, eventsIn, eventsOfJob, eventsUntil, startApiSetup } from '../api-setup.ts';
 
 setDefaultTimeout(60_000);
 
@@ -53,8 +53,8 @@ describe('with recording off', () => {
     expect(await (await world.api(`samples/${id}/curl`)).text()).toContain('Second.');
 
     const { job } = (await (await world.send('POST', 'replay', { id })).json()) as { job: string };
-    const events = await (await world.api(`jobs/${job}`)).text();
-    expect(events).toContain('Two again.');
+    const events = await Array.fromAsync(eventsOfJob(world, job));
+    expect(JSON.stringify(events)).toContain('Two again.');
     expect((await world.json<{ rows: unknown[] }>('samples')).rows).toHaveLength(2);
     expect(sampleFiles(world)).toEqual([]);
   });

@@ -2,8 +2,10 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../../conversation/errors.ts';
-import type { StreamEvent } from '../../../conversation/events.ts';
-import { totalInput, totalOutput } from '../../../conversation/usage.ts';
+import type { FinishReason, StreamEvent } from '../../../conversation/events.ts';
+import type { ProtocolName } from '../../../conversation/types.ts';
+import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
 import { pointersIn } from '../../../lib/json/pointer.ts';
 import type { Steps } from '../../../lib/loop/steps.ts';
 import {
@@ -16,10 +18,19 @@ import {
   requireStage,
   stageBytes,
 } from '../../../samples/decode/decode-body.ts';
+import type { SampleError } from '../../../samples/sample.ts';
 import { plain } from '../answers.ts';
 import { offset, wholeNumber } from '../parameters.ts';
-import type { ConversationView, EventsView, EventView } from './api-body.ts';
-import { blockViews, settingsView, textView, toolViews, turnViews } from './conversation-view.ts';
+import {
+  type BlockView,
+  blockViews,
+  settingsView,
+  type ToolView,
+  type TurnView,
+  textView,
+  toolViews,
+  turnViews,
+} from './conversation-view.ts';
 import type { Recorded } from './said.ts';
 
 /** Greatest depth of a block: message, content, tool result, its content. */
@@ -28,6 +39,27 @@ const MAX_DEPTH = 12;
 /** Most characters of a frame's data, and of what it says. */
 const MAX_DATA = 20_000;
 const MAX_TEXT = 2000;
+
+/** A body decoded by its codec. */
+export interface ConversationView {
+  readonly kind: 'request' | 'reply';
+  readonly protocol: ProtocolName;
+  readonly model: string;
+  /** Instructions that stand apart from the turns. */
+  readonly system: readonly BlockView[];
+  /** A reply is one turn of the assistant. */
+  readonly turns: readonly TurnView[];
+  readonly tools: readonly ToolView[];
+  /** Parameters besides model, prompt and tools, named as in the conversation model. */
+  readonly settings: JsonObject;
+  /** Of a reply. */
+  readonly finish: FinishReason | null;
+  readonly usage: Usage | null;
+  /** False for a stream that was cut. */
+  readonly complete: boolean;
+  /** The body is an error answer, or cannot be decoded completely. */
+  readonly problem: SampleError | null;
+}
 
 export const CONVERSATION_QUERY = Type.Object({
   text: wholeNumber('text', { least: 1, most: 10_000_000, fallback: 20_000 }),
@@ -85,14 +117,15 @@ export function* eventsView(
   { store, meta, parts }: Recorded,
   stage: string,
   { limit }: Static<typeof EVENTS_QUERY>,
-): Steps<EventsView> {
+) {
   const body = readableBody(store, meta, stage);
+  // None where the body is no event stream.
   if (!body.sse) return { total: 0, events: [] };
   const context = yield* contextOf(store, meta, body, parts);
   const decoder = parts.protocols[body.protocol].decodeStream(context);
   const frames = yield* framesOf(body.bytes);
   const at = clockOf(body.stageInfo.pace ?? '');
-  const events: EventView[] = [];
+  const events = [];
   let end = 0;
   for (const frame of frames.slice(0, limit)) {
     yield;
@@ -100,6 +133,7 @@ export function* eventsView(
     const bytes = frame.bytes.subarray(frame.from, frame.to);
     const data = frame.data ?? new TextDecoder().decode(bytes);
     const said = meaningOf(eventsOf(decoder, frame), frame.event);
+    // `at`: when it came, or went to a client.
     events.push({ ...said, data: textView(data, MAX_DATA).text, at: at(end - 1) });
   }
   return { total: frames.length, events };
@@ -119,7 +153,7 @@ function clockOf(pace: string): (offset: number) => number | undefined {
   };
 }
 
-/** The name and the words of a frame for the page. @param own the frame's name; '' where it has none */
+/** The name of a frame and what it says, in the words of the conversation model. @param own the frame's name; '' where it has none */
 function meaningOf(meant: readonly StreamEvent[] | GatewayError, own: string) {
   const events =
     meant instanceof GatewayError

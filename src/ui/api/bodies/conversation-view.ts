@@ -1,9 +1,67 @@
 /** A conversation as the page shows it: blocks as data, long texts cut, with JSON pointers into the body. */
 
-import type { Block, Conversation, Tool, Turn, Wire } from '../../../conversation/types.ts';
+import type {
+  Block,
+  Conversation,
+  ExecutedBy,
+  Role,
+  Tool,
+  ToolCallBlock,
+  Turn,
+  Wire,
+} from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Steps } from '../../../lib/loop/steps.ts';
-import type { BlockView, TextView, ToolView, TurnView } from './api-body.ts';
+
+export interface TurnView {
+  readonly role: Role;
+  readonly blocks: readonly BlockView[];
+  /** Its JSON pointer in the body, as in changes of a diff. */
+  readonly at?: string;
+}
+
+/** A text; `chars` is its full length where it was cut. */
+export interface TextView {
+  readonly text: string;
+  readonly chars?: number;
+}
+
+export type BlockView = { readonly at?: string } & (
+  | ({
+      readonly type: 'text';
+      readonly citations?: readonly { readonly url?: string; readonly title?: string }[];
+    } & TextView)
+  | ({ readonly type: 'refusal' } & TextView)
+  | ({
+      readonly type: 'reasoning';
+      readonly summary?: boolean;
+      /** A signature or encrypted payload beside the text or instead of it. */
+      readonly sealed?: { readonly kind: string; readonly bytes: number };
+    } & TextView)
+  /** `text` is the input as the model wrote it: usually JSON, possibly broken. */
+  | (Pick<ToolCallBlock, 'type' | 'id' | 'name' | 'kind' | 'by'> & TextView)
+  | {
+      readonly type: 'tool-result';
+      readonly call_id: string;
+      readonly is_error: boolean;
+      readonly by: ExecutedBy;
+      readonly content: readonly BlockView[];
+    }
+  | MediaView
+  /** Content that the conversation model does not know; `text` is its readable text, else its JSON. */
+  | ({ readonly type: 'opaque'; readonly name: string } & TextView)
+);
+
+type MediaView = Pick<MediaBlock, 'type' | 'media' | 'filename'> & {
+  readonly mime?: string;
+  /** Size of the decoded content, where the body holds it. */
+  readonly bytes?: number;
+  readonly url?: string;
+};
+type MediaBlock = Extract<Block, { type: 'media' }>;
+
+/** A tool that a request declares. */
+export type ToolView = ReturnType<typeof toolViews>[number];
 
 export interface ViewOptions {
   /** Most characters of one text. */
@@ -85,12 +143,7 @@ function blockView(block: Block, options: ViewOptions): BlockView {
 }
 
 /** Kind and size, never the content: viewing an exchange must not load a model's image. */
-function mediaView({
-  type,
-  media,
-  source,
-  filename,
-}: Extract<Block, { type: 'media' }>): BlockView {
+function mediaView({ type, media, source, filename }: MediaBlock): MediaView {
   const base = { type, media, filename };
   switch (source.type) {
     case 'base64':
@@ -104,13 +157,14 @@ function mediaView({
   }
 }
 
-export const toolViews = (tools: readonly Tool[]): readonly ToolView[] =>
+export const toolViews = (tools: readonly Tool[]) =>
   tools.map((tool) => {
     const { type, name } = tool;
     const description = 'description' in tool ? tool.description : undefined;
     return { type, name, description, schema: schemaOf(tool) };
   });
 
+/** JSON Schema of a function, format of a custom tool, options of a hosted one. */
 function schemaOf(tool: Tool): Json | undefined {
   if (tool.type === 'function') return tool.schema;
   return tool.type === 'custom' ? tool.format : tool.options;

@@ -1,4 +1,4 @@
-/** `/ui/api/replay`, `/ui/api/bisect` and `/ui/api/jobs…`: jobs are begun, listed, followed and cancelled. */
+/** `/ui/api/replay`, `/ui/api/bisect` and `/ui/api/jobs…`: jobs are begun, read and cancelled. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
@@ -22,14 +22,16 @@ import { empty, json } from '../answers.ts';
 import type { ApiContext } from '../context.ts';
 import { guard, type Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
-import { checked, readJson } from '../json-body.ts';
-import { flag, shortText, wholeNumber } from '../parameters.ts';
+import { checked, flag, offset, queryOf, readJson, shortText, wholeNumber } from '../parameters.ts';
 import type { JobSpec } from './jobs.ts';
 
 const COMMON = {
   id: shortText('id'),
+  /** `client-request` when left out. */
   stage: shortText('stage'),
+  /** `provider/model`. */
   to: shortText('to'),
+  /** false: without any repair. */
   repair: flag('repair', true),
 };
 
@@ -39,18 +41,25 @@ const EDITS = { title: 'edits', description: 'a list of changes, each as MEMBER=
 const REPLAY_BODY = Type.Object({
   ...COMMON,
   repeat: wholeNumber('repeat', { least: 1, most: LIMITS.runs, fallback: 1 }),
+  /** Several targets, each a column of the result. */
   targets: Type.Array(Type.String({ ...TARGETS, maxLength: 300 }), {
     ...TARGETS,
     maxItems: 6,
     default: [],
   }),
+  /** Changes to the body before it is sent, as `hopgate replay --edit` takes them: `MEMBER=VALUE`; null removes. */
   edits: Type.Array(Type.String(EDITS), { ...EDITS, maxItems: 100, default: [] }),
 });
 
+export type ReplayRequest = Partial<Static<typeof REPLAY_BODY>>;
+
 const BISECT_BODY = Type.Object({
   ...COMMON,
+  /** Most requests to send. */
   budget: wholeNumber('budget', { least: 1, most: LIMITS.budget, fallback: DEFAULT_BUDGET }),
 });
+
+export type BisectRequest = Partial<Static<typeof BISECT_BODY>>;
 
 /** @throws GatewayError invalid_request */
 function editOf(written: string): RequestEdit {
@@ -163,10 +172,8 @@ function showSamples(ids: readonly (string | null)[], { store, live }: ApiContex
 
 type Kind = JobSpec['kind'];
 
-const ASKED: Readonly<Record<Kind, AskedJob>> = { replay: replayJob, bisect: bisectJob };
-
-/** Most bytes of a request: the texts of a replay may be edited. Left out: as of any other. */
-const BYTES: Readonly<Partial<Record<Kind, number>>> = { replay: 8 * 2 ** 20 };
+/** Each job, and the most bytes of a request for it: the texts of a replay may be edited. */
+const ASKED = { replay: [replayJob, 8 * 2 ** 20], bisect: [bisectJob, undefined] } as const;
 
 // Bodies are read after the guard and the check for several workers, and bounded.
 const UNPARSED = { parse: 'none' } as const;
@@ -178,8 +185,10 @@ interface Asked {
 
 export const jobRoutes = (context: ApiContext) => {
   const { jobs, options } = context;
-  const asked = async (kind: Kind, { request, viewer }: Asked) =>
-    ASKED[kind](await readJson(request, BYTES[kind]), viewer, context);
+  const asked = async (kind: Kind, { request, viewer }: Asked) => {
+    const [job, bytes] = ASKED[kind];
+    return job(await readJson(request, bytes), viewer, context);
+  };
   const plan = (kind: Kind) => async (one: Asked) => json(await (await asked(kind, one)).plan());
   const start = (kind: Kind) => async (one: Asked) => {
     if (options.config().workers > 1) {
@@ -190,7 +199,12 @@ export const jobRoutes = (context: ApiContext) => {
   };
   return new Elysia()
     .use(guard(options))
-    .get('/jobs/:id', ({ params, request, viewer }) => jobs.follow(params.id, request, viewer))
+    .get(
+      '/jobs/:id',
+      ({ params, query, viewer }) =>
+        json({ events: jobs.events(params.id, viewer).slice(query.from) }),
+      queryOf(Type.Object({ from: offset('from') })),
+    )
     .delete(
       '/jobs/:id',
       ({ params, viewer }) => {

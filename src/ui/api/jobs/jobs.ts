@@ -1,11 +1,43 @@
-/** The registry of background jobs (replays and bisections): they are started, followed and cancelled, a few at a time. */
+/** The registry of background jobs (replays and bisections): they are started, read and cancelled, a few at a time. */
 
 import { asGatewayError, GatewayError } from '../../../conversation/errors.ts';
 import { randomBase36 } from '../../../lib/text/ids.ts';
-import { type EventStream, eventStream } from '../event-stream.ts';
+import type { bisectionAsJson } from '../../../samples/bisect/run.ts';
+import type { ProbeReport } from '../../../samples/bisect/types.ts';
+import type { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
+import type { SampleError } from '../../../samples/sample.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
-import type { JobEvent, JobResult, JobStarted } from './api-jobs.ts';
+
+export type JobEvent =
+  /** The first one: the most requests that will be sent. */
+  | { readonly type: 'begin'; readonly total: number }
+  | { readonly type: 'run'; readonly run: ReplayRun }
+  | { readonly type: 'probe'; readonly probe: BisectProbe }
+  /** A message for people: "Resuming an earlier run: 12 answers are known." */
+  | { readonly type: 'note'; readonly text: string }
+  | JobEnd;
+
+/** The last event of a job. One that was cancelled holds the result so far. */
+export interface JobEnd {
+  readonly type: 'end';
+  readonly state: 'done' | 'failed' | 'cancelled';
+  readonly result: ReplayResult | BisectResult | null;
+  readonly error: SampleError | null;
+}
+
+/** One request of a replay and its outcome, as in `hopgate replay --json`. */
+export type ReplayRun = ReturnType<typeof runAsJson>;
+
+/** How a request ended when it was recorded; a run says the same of now. */
+export type ReplayOutcome = NonNullable<ReplayRun['recorded']>;
+
+export type ReplayResult = ReturnType<typeof runsAsJson>;
+
+export type BisectProbe = Omit<ProbeReport, 'key'>;
+
+/** As in `hopgate bisect --json`. */
+export type BisectResult = ReturnType<typeof bisectionAsJson>;
 
 export interface JobSpec {
   readonly kind: 'replay' | 'bisect';
@@ -14,7 +46,7 @@ export interface JobSpec {
   /** Most requests that it sends. */
   readonly total: number;
   /** The work; rejects with GatewayError. Ends soon after `signal` fires, with the result so far. */
-  run(signal: AbortSignal, send: (event: JobEvent) => void): Promise<JobResult>;
+  run(signal: AbortSignal, send: (event: JobEvent) => void): Promise<ReplayResult | BisectResult>;
 }
 
 export type Jobs = ReturnType<typeof createJobs>;
@@ -23,7 +55,6 @@ interface Job extends JobSpec {
   readonly key: string;
   readonly abort: AbortController;
   readonly events: JobEvent[];
-  readonly followers: Set<EventStream<JobEvent>>;
   readonly over: Promise<void>;
 }
 
@@ -31,6 +62,9 @@ interface Job extends JobSpec {
 const REMEMBERED = 30;
 /** Jobs at a time of one key that sees its own exchanges alone. */
 const MAX_PER_KEY = 2;
+
+const tooMany = (running: string) =>
+  new GatewayError('rate_limit', `${running} already; wait for one to end.`);
 
 export function createJobs() {
   const jobs = new Map<string, Job>();
@@ -51,22 +85,16 @@ export function createJobs() {
 
   return {
     /** @throws GatewayError rate_limit when too many jobs run, conflict when the same bisection runs */
-    start(spec: JobSpec, { key, owner }: Viewer): JobStarted {
+    start(spec: JobSpec, { key, owner }: Viewer): { readonly job: string } {
       if (closed) throw new GatewayError('overloaded', 'The gateway is shutting down.');
       const { kind, sample, stage, total } = spec;
       const now = running();
       if (now.length >= LIMITS.jobs) {
-        throw new GatewayError(
-          'rate_limit',
-          `${LIMITS.jobs} jobs are running already; wait for one to end.`,
-        );
+        throw tooMany(`${LIMITS.jobs} jobs are running`);
       }
       const own = now.filter((job) => job.key === key).length;
       if (owner !== undefined && own >= MAX_PER_KEY) {
-        throw new GatewayError(
-          'rate_limit',
-          `This key runs ${MAX_PER_KEY} jobs already; wait for one to end.`,
-        );
+        throw tooMany(`This key runs ${MAX_PER_KEY} jobs`);
       }
       // Two bisections of the same request would write to the same files.
       const same = (job: Job) =>
@@ -80,23 +108,14 @@ export function createJobs() {
         key,
         abort: new AbortController(),
         events: [{ type: 'begin', total }],
-        followers: new Set(),
         over: Promise.resolve().then(() => perform(job)),
       };
       jobs.set(id, job);
       void job.over.then(forget);
       return { job: id };
     },
-    /** An event stream of all events of a job. @throws GatewayError not_found */
-    follow(id: string, request: Request, viewer: Viewer): Response {
-      const job = find(id, viewer);
-      const close = () => void job.followers.delete(stream);
-      const stream = eventStream<JobEvent>(request.signal, close);
-      for (const event of job.events) stream.send(event);
-      if (isOver(job)) stream.end();
-      else job.followers.add(stream);
-      return stream.response;
-    },
+    /** The events of a job so far. @throws GatewayError not_found */
+    events: (id: string, viewer: Viewer): readonly JobEvent[] => find(id, viewer).events,
     /** @throws GatewayError not_found */
     cancel(id: string, viewer: Viewer): void {
       find(id, viewer).abort.abort();
@@ -114,11 +133,8 @@ export function createJobs() {
 const isOver = ({ events }: Job): boolean => events.at(-1)!.type === 'end';
 
 /** Runs a job to its end. Never rejects. */
-async function perform({ abort: { signal }, events, followers, run }: Job): Promise<void> {
-  const send = (event: JobEvent) => {
-    events.push(event);
-    for (const follower of followers) follower.send(event);
-  };
+async function perform({ abort: { signal }, events, run }: Job): Promise<void> {
+  const send = (event: JobEvent) => void events.push(event);
   try {
     const result = await run(signal, send);
     send({ type: 'end', state: signal.aborted ? 'cancelled' : 'done', result, error: null });
@@ -127,5 +143,4 @@ async function perform({ abort: { signal }, events, followers, run }: Job): Prom
     if (signal.aborted) send({ type: 'end', state: 'cancelled', result: null, error: null });
     else send({ type: 'end', state: 'failed', result: null, error: { kind, message } });
   }
-  for (const follower of [...followers]) follower.end();
 }

@@ -105,18 +105,18 @@ export type SessionView = Awaited<ReturnType<typeof sessionView>>;
  * @throws GatewayError not_found where the viewer sees none
  */
 async function sessionView(id: string, viewer: Viewer, context: ApiContext) {
-  const rows = sessionRows(id, viewer, context);
+  const all = sessionRows(id, viewer, context);
+  const rows = all.slice(0, MAX_STEPS).map((row) => priced(row, context.prices, viewer.keys));
   if (rows.length === 0) {
     throw new GatewayError('not_found', `There is no session "${id.slice(0, 100)}".`);
   }
   const steps: Step[] = [];
   const threads: Thread[] = [];
-  for (const row of rows.slice(0, MAX_STEPS)) {
+  for (const row of rows) {
     const recorded = await context.recorded(row.id, viewer).catch(() => undefined);
     // It may have been removed meanwhile.
     if (recorded !== undefined) {
-      const step = stepOf(recorded, priced(row, context.prices, viewer.keys), threads);
-      steps.push(await runInSlices(step));
+      steps.push(await runInSlices(stepOf(recorded, row, threads)));
     }
     await othersTurn();
   }
@@ -128,16 +128,15 @@ async function sessionView(id: string, viewer: Viewer, context: ApiContext) {
   );
   const places = new Map(ordered.map((from, to) => [from, to]));
   return {
-    id,
+    ...sessionRow(id, rows.toReversed()),
     steps: steps.map((step) => ({ ...step, thread: places.get(step.thread) ?? step.thread })),
     /** Conversations of the session: the main one, then those of subagents and small jobs, the longest first. */
     threads: ordered.map((at) => {
       const { title, exchanges } = threads[at]!;
       return { title, exchanges };
     }),
-    totals: totalsOf(steps.map(({ row }) => row)),
     /** Later exchanges were left out. */
-    more: rows.length > MAX_STEPS,
+    more: all.length > MAX_STEPS,
   };
 }
 

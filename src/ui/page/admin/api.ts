@@ -114,10 +114,11 @@ const once = () => ({
   'idempotency-key': crypto.getRandomValues(new Uint32Array(4)).join('-'),
 });
 
-const seen = ({ version }: KeyView) => ({ 'if-match': `"${version}"` });
-
 /** This key, as it was seen. */
-const as = (key: KeyView) => ({ params: { id: key.id }, headers: seen(key) });
+const as = ({ id, version }: KeyView, headers = {}) => ({
+  params: { id },
+  headers: { ...headers, 'if-match': `"${version}"` },
+});
 
 /** What is null is left out: there is nothing to take away. */
 export const createKey = (fields: KeyFields) =>
@@ -132,12 +133,7 @@ export const changeKey = (key: KeyView, fields: KeyFields) =>
 
 /** @param grace seconds for which the old secret still works */
 export const rotateKey = (key: KeyView, grace: number) =>
-  change<Issued>('/keys/:id/rotate', {
-    method: 'POST',
-    body: { grace },
-    params: { id: key.id },
-    headers: { ...once(), ...seen(key) },
-  });
+  change<Issued>('/keys/:id/rotate', { method: 'POST', body: { grace }, ...as(key, once()) });
 
 export const revokeKey = (key: KeyView) =>
   change<KeyView>('/keys/:id', { method: 'DELETE', ...as(key) });

@@ -7,9 +7,8 @@ import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { adminRoute, go, hashOf, type Route } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
-import { Blank, Button, Soft, State, When } from '../kit/ui.tsx';
+import { Blank, Button, PageFrame, Soft, State, When } from '../kit/ui.tsx';
 import { type ChainReport, getAdmin } from './api.ts';
-import { PageFrame } from './page-frame.tsx';
 
 const ON_PAGE = 100;
 
@@ -60,7 +59,19 @@ export function AuditPage({ route }: { route: Route }) {
               <p>{rich`Every key that is created, changed, rotated or revoked appears here, whether it was done on this page or with ${<code>hopgate keys</code>}.`}</p>
             </Blank>
           ) : (
-            <Entries all={found.data} />
+            <Table
+              cards
+              label={t`Audit entries, newest first`}
+              rows={found.data}
+              columns={[
+                [t`Entry`, ({ seq }) => count(seq), 'num'],
+                [t`Time`, ({ time }) => <When iso={time} words={minuteOf} />],
+                [t`Who`, ({ actor }) => <code>{actor}</code>, 'nowrap'],
+                [t`What`, ({ action }) => ACTIONS[action] ?? action, 'nowrap'],
+                [t`Key`, (entry) => <KeyLink {...entry} />, 'wraps'],
+                [t`Changes`, (entry) => <Changes {...entry} />, 'wide'],
+              ]}
+            />
           )}
           {found.next !== null && (
             <p class="admin-more">
@@ -91,38 +102,25 @@ function Chain({ valid, entries, head, fault }: ChainReport) {
   );
 }
 
-const Entries = ({ all }: { all: readonly AuditEntry[] }) => (
-  <Table
-    cards
-    label={t`Audit entries, newest first`}
-    rows={all}
-    columns={[
-      [t`Entry`, ({ seq }) => count(seq), 'num'],
-      [t`Time`, ({ time }) => <When iso={time} words={minuteOf} />],
-      [t`Who`, ({ actor }) => <code>{actor}</code>, 'nowrap'],
-      [t`What`, ({ action }) => ACTIONS[action] ?? action, 'nowrap'],
-      [t`Key`, (entry) => <KeyLink {...entry} />, 'wraps'],
-      [t`Changes`, (entry) => <Changes {...entry} />, 'wide'],
-    ]}
-  />
-);
-
 const KeyLink = ({ target, before, after }: AuditEntry) => (
   <a href={hashOf(adminRoute('keys', target))} title={target}>
     {String((after ?? before)?.name ?? target)}
   </a>
 );
 
+/** What an entry changed, setting by setting, in the order of the newer version. */
 function Changes({ before, after }: AuditEntry) {
-  const changes = changesBetween(before ?? {}, after ?? {});
-  if (changes.length === 0) return <Soft>–</Soft>;
+  const [was, is] = [before, after].map((fields) => new Map(linesOf(fields ?? {})));
+  const names = [...new Set([...is!.keys(), ...was!.keys()])];
+  const changed = names.filter((name) => was!.get(name) !== is!.get(name));
+  if (changed.length === 0) return <Soft>–</Soft>;
   return (
     <ul class="changes">
-      {changes.map(({ name, from, to }) => (
+      {changed.map((name) => (
         <li key={name}>
           <Soft>{name} </Soft>
-          {from !== undefined && [<del key="from">{from}</del>, ' → ']}
-          {to === undefined ? <Soft>{t`taken away`}</Soft> : <ins>{to}</ins>}
+          {was!.has(name) && [<del key="from">{was!.get(name)}</del>, ' → ']}
+          {is!.has(name) ? <ins>{is!.get(name)}</ins> : <Soft>{t`taken away`}</Soft>}
         </li>
       ))}
     </ul>
@@ -131,48 +129,30 @@ function Changes({ before, after }: AuditEntry) {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface FieldChange {
-  readonly name: string;
-  /** Undefined: it was not there. */
-  readonly from: string | undefined;
-  /** Undefined: it is not there any more. */
-  readonly to: string | undefined;
-}
-
-/** Counted up by every change. */
-const NOISE = new Set(['version']);
-
-/** Objects are compared member by member, lists as a whole; in the order of the newer version. */
-function changesBetween(before: Fields, after: Fields, path = ''): readonly FieldChange[] {
-  const names = [...new Set([...Object.keys(after), ...Object.keys(before)])];
-  return names.flatMap((name) => {
-    const [from, to] = [before[name], after[name]];
-    const full = path === '' ? name : `${path}.${name}`;
-    if (NOISE.has(full) || JSON.stringify(from) === JSON.stringify(to)) return [];
-    if (isFields(from ?? {}) && isFields(to ?? {}) && (isFields(from) || isFields(to))) {
-      return changesBetween((from ?? {}) as Fields, (to ?? {}) as Fields, full);
-    }
-    const change = { name: full, from: textOf(from), to: textOf(to) };
-    // A list that was empty and is not there any more is no change to a reader.
-    return change.from === change.to ? [] : [change];
-  });
-}
-
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** The settings of a key as names and values: objects member by member, lists as a whole. */
+function linesOf(fields: Fields, path = ''): readonly (readonly [string, string])[] {
+  return Object.entries(fields).flatMap(([name, value]) => {
+    if (isFields(value)) return linesOf(value, `${path}${name}.`);
+    const text = textOf(value);
+    // Counted up by every change.
+    return text === undefined || name === 'version' ? [] : [[path + name, text] as const];
+  });
+}
+
 /** Undefined for nothing: left out, an empty list, false. */
 function textOf(value: unknown): string | undefined {
-  if (value === undefined || value === null || value === false) return undefined;
   if (Array.isArray(value)) {
-    return value.length === 0
-      ? undefined
-      : value.map((one) => textOf(one) ?? '–').join(value.some(isFields) ? '; ' : ', ');
+    const parts = value.map((one) => textOf(one) ?? '–');
+    return parts.join(value.some(isFields) ? '; ' : ', ') || undefined;
   }
   if (isFields(value)) {
     return Object.entries(value)
       .map(([name, inner]) => `${name} ${textOf(inner) ?? '–'}`)
       .join(', ');
   }
+  if (value === undefined || value === null || value === false) return undefined;
   return value === true ? t`yes` : String(value);
 }

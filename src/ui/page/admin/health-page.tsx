@@ -10,9 +10,8 @@ import { count, several, short } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { Table } from '../kit/table.tsx';
-import { Blank, DocLink, Soft, State, When } from '../kit/ui.tsx';
+import { Blank, DocLink, PageFrame, Soft, State, When } from '../kit/ui.tsx';
 import { getReport } from './api.ts';
-import { PageFrame } from './page-frame.tsx';
 
 const RELOAD_AFTER_MS = 3000;
 

@@ -1,15 +1,15 @@
-/** One key: its settings as a form, a new secret shown once, and what can be done with it. */
+/** One key: its settings as a form, whose fields become the members of the admin API; a new secret, shown once; what can be done with it. */
 
-import { useLayoutEffect, useState } from 'preact/hooks';
-import type { KeySettings, OwnedBudgetReport } from '../../../admin/api.ts';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { KeyBudget, KeySettings, OwnedBudgetReport } from '../../../admin/api.ts';
 import { act, announce, CopyButton } from '../kit/copy.tsx';
 import { Refused } from '../kit/fetching.ts';
-import { Ask, Form, type Question, Select } from '../kit/form.tsx';
-import { count, several, usd } from '../kit/format.ts';
+import { Ask, Field, Form, Options, type Question, Select, Word } from '../kit/form.tsx';
+import { count, localTime, several, short, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { listed, t } from '../kit/language.ts';
 import { adminRoute, go, hashOf } from '../kit/route.ts';
-import { Button, Facts, State, When } from '../kit/ui.tsx';
+import { Button, Facts, PageFrame, State, When } from '../kit/ui.tsx';
 import {
   changeKey,
   createKey,
@@ -20,9 +20,7 @@ import {
   revokeKey,
   rotateKey,
 } from './api.ts';
-import { BudgetLine, periodText } from './budgets.tsx';
-import { KeyFields, LIMITS, labelsText, readFields, STATES, stateOf } from './key-fields.tsx';
-import { PageFrame } from './page-frame.tsx';
+import { BudgetLine } from './budgets.tsx';
 
 /** Secrets that were just issued, until their page is left. */
 const issued = new Map<string, string>();
@@ -38,7 +36,7 @@ const AllKeys = () => <a href="#/keys">{t`Keys`}</a>;
 
 interface SettingsFormProps {
   readonly of: KeySettings;
-  readonly does: string;
+  readonly does: string | undefined;
   readonly save: (fields: Readonly<Record<string, unknown>>) => Promise<void>;
 }
 
@@ -118,11 +116,14 @@ export function KeyDetail({ id }: { id: string }) {
   const { key, usage, budgets } = found;
   const [state, tone] = STATES[stateOf(key)];
   const changeable = key.source === 'admin' && key.revoked === undefined;
+  const done = (text: string) => {
+    announce(text);
+    loaded.reload();
+  };
   const block = (blocked: boolean) =>
     act(async () => {
       await changeKey(key, { blocked });
-      announce(blocked ? t`The key is blocked.` : t`The key works again.`);
-      loaded.reload();
+      done(blocked ? t`The key is blocked.` : t`The key works again.`);
     });
   const rotate: Question = {
     title: t`Rotate the key ${key.name}?`,
@@ -149,8 +150,7 @@ export function KeyDetail({ id }: { id: string }) {
     ),
     async run() {
       await revokeKey(key);
-      announce(t`The key is revoked.`);
-      loaded.reload();
+      done(t`The key is revoked.`);
     },
   };
   return (
@@ -163,20 +163,24 @@ export function KeyDetail({ id }: { id: string }) {
       {secret !== undefined && <Secret secret={secret} hide={() => setSecret(undefined)} />}
       <div class="key-grid">
         <section class="panel" aria-label={t`Settings`}>
-          {changeable ? (
+          {!changeable && (
+            <p class="soft">
+              {key.source === 'configuration'
+                ? t`This key stands in the configuration. Change it there; the gateway takes it over without a restart.`
+                : t`This key was revoked and never works again.`}
+            </p>
+          )}
+          <fieldset class="settings" disabled={!changeable}>
             <SettingsForm
               key={key.version}
               of={key}
-              does={t`Save`}
+              does={changeable ? t`Save` : undefined}
               save={async (fields) => {
                 await changeKey(key, fields);
-                announce(t`Saved.`);
-                loaded.reload();
+                done(t`Saved.`);
               }}
             />
-          ) : (
-            <FixedSettings {...key} />
-          )}
+          </fieldset>
         </section>
         <div class="key-side">
           <section class="panel">
@@ -269,32 +273,224 @@ function KeyFacts({ id, source, expires, created, updated, revoked, secrets = []
   );
 }
 
-/** A key that cannot be changed here. */
-function FixedSettings(key: KeyView) {
-  const list = (values: readonly string[] | undefined) =>
-    values === undefined ? t`all` : listed(values);
+export const STATES = {
+  revoked: [t`revoked`, ''],
+  blocked: [t`blocked`, ''],
+  expired: [t`expired`, 'bad'],
+  soon: [t`expires soon`, 'warn'],
+  active: [t`active`, 'ok'],
+} as const;
+
+export function stateOf(key: KeyView, now = Date.now()): keyof typeof STATES {
+  if (key.revoked !== undefined) return 'revoked';
+  if (key.blocked === true) return 'blocked';
+  const left = key.expires === undefined ? undefined : Date.parse(key.expires) - now;
+  if (left === undefined || left >= 7 * 86_400_000) return 'active';
+  return left <= 0 ? 'expired' : 'soon';
+}
+
+/** Name, title in forms and lists, words in the table of keys. */
+export const LIMITS = [
+  ['requests_per_minute', t`Requests a minute`, (n: number) => t`${short(n)} requests/min`],
+  ['tokens_per_minute', t`Tokens a minute`, (n: number) => t`${short(n)} tokens/min`],
+  ['concurrent', t`Requests at the same time`, (n: number) => t`${count(n)} at a time`],
+] as const;
+
+const MODELS = [
+  'models',
+  t`Models`,
+  'glm/*, claude-*',
+  t`Names as clients send them, or provider/model. Empty: all.`,
+] as const;
+const FURTHER = [
+  ['tools', t`Server tools`, 'web_search', t`Empty: all.`],
+  ['routes', t`Routes`, 'cheap, eu-*', t`Empty: all.`],
+  ['spaces', t`Memory spaces`, 'team-*', t`Empty: all.`],
+] as const;
+const LISTS = [MODELS, ...FURTHER];
+
+const PERIODS = [
+  ['minute', t`minute`],
+  ['hour', t`hour`],
+  ['day', t`day`],
+  ['week', t`week`],
+  ['month', t`month`],
+  ['total', t`in all`],
+] as const;
+/** In the order in which new budgets take them. */
+const FREE = ['month', 'day', 'week', 'hour', 'total', 'minute'] as const;
+
+function KeyFields({ of }: { of: KeySettings }) {
+  const expires = of.expires && localTime(Date.parse(of.expires));
+  const list = ([name, title, placeholder, hint]: (typeof LISTS)[number]) => (
+    <Field label={title} hint={hint} key={name}>
+      <Word name={name} placeholder={placeholder} value={of[name]?.join(', ')} />
+    </Field>
+  );
   return (
-    <>
-      <p class="soft">
-        {key.revoked === undefined
-          ? t`This key stands in the configuration. Change it there; the gateway takes it over without a restart.`
-          : t`This key was revoked and never works again.`}
-      </p>
-      <Facts
-        class="fact-list"
-        items={[
-          [t`Labels`, labelsText(key.labels ?? {}) || t`none`],
-          [t`Models`, list(key.models)],
-          [t`Server tools`, list(key.tools)],
-          [t`Routes`, list(key.routes)],
-          [t`Memory spaces`, list(key.spaces)],
-          ...LIMITS.map(([name, title]) => {
-            const limit = key.limits?.[name];
-            return [title, limit === undefined ? t`none` : count(limit)] as const;
-          }),
-          [t`Budgets`, listed(key.budgets?.map(periodText) ?? []) || t`none`],
-        ]}
-      />
-    </>
+    <div class="fields">
+      <Field label={t`Name`} hint={t`For people: who or what uses it.`}>
+        <Word name="name" required maxlength={200} value={of.name} />
+      </Field>
+      <Field label={t`Labels`} hint={t`Budgets choose keys by them, and usage is summed by them.`}>
+        <Word name="labels" placeholder="team=web, env=prod" value={labelsText(of.labels ?? {})} />
+      </Field>
+      {list(MODELS)}
+      <Field label={t`Expires`} hint={t`Empty: never.`}>
+        <Word name="expires" type="datetime-local" value={expires} />
+      </Field>
+      <fieldset class="row-of-fields">
+        <legend>{t`Limits`}</legend>
+        {LIMITS.map(([name, title]) => (
+          <Field label={title} key={name}>
+            <Word
+              name={name}
+              type="number"
+              min={1}
+              step={1}
+              placeholder={t`no limit`}
+              value={String(of.limits?.[name] ?? '')}
+            />
+          </Field>
+        ))}
+      </fieldset>
+      <BudgetRows first={of.budgets ?? []} />
+      <details open={FURTHER.some(([name]) => (of[name]?.length ?? 0) > 0)}>
+        <summary>{t`Tools, routes and memory spaces`}</summary>
+        <div class="fields">{FURTHER.map(list)}</div>
+      </details>
+    </div>
+  );
+}
+
+/** What is typed; what is empty is null, so that a change takes it away. @throws Error with a message for people */
+function readFields(data: FormData): Readonly<Record<string, unknown>> {
+  const text = (name: string) => String(data.get(name) ?? '').trim();
+  const given = LIMITS.filter(([name]) => text(name) !== '');
+  return {
+    name: text('name'),
+    labels: readLabels(text('labels')),
+    expires: text('expires') === '' ? null : new Date(text('expires')).toISOString(),
+    limits: Object.fromEntries(given.map(([name]) => [name, Number(text(name))])),
+    budgets: readBudgets(data),
+    ...Object.fromEntries(LISTS.map(([name]) => [name, readList(text(name))])),
+  };
+}
+
+const readBudgets = (data: FormData): readonly object[] =>
+  data.getAll('usd').map((usd, i) => {
+    const text = (name: string) => String(data.getAll(name)[i] ?? '').trim();
+    return {
+      ...(JSON.parse(text('kept')) as object),
+      usd: Number(usd),
+      per: text('per'),
+      over: text('over') || 'refuse',
+      warn: (readList(text('warn')) ?? []).map((share) => Number(share) / 100),
+      time_zone: text('time_zone') || 'UTC',
+    };
+  });
+
+const labelsText = (labels: Readonly<Record<string, string>>): string =>
+  Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+
+function readLabels(text: string): Readonly<Record<string, string>> {
+  const parts = text.split(',').filter((part) => part.trim() !== '');
+  return Object.fromEntries(
+    parts.map((part) => {
+      const [name = '', value = ''] = part.split(/=(.*)/s).map((side) => side.trim());
+      if (name === '' || value === '') {
+        throw new Error(t`Labels: “${part.trim()}” is no label. Write name=value.`);
+      }
+      return [name, value];
+    }),
+  );
+}
+
+function readList(text: string): readonly string[] | null {
+  const all = text
+    .split(/[,\n]/)
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  return all.length === 0 ? null : all;
+}
+
+interface Row {
+  readonly id: number;
+  readonly budget: Partial<KeyBudget>;
+}
+
+function BudgetRows({ first }: { first: readonly KeyBudget[] }) {
+  const box = useRef<HTMLFieldSetElement>(null);
+  const [rows, setRows] = useState<readonly Row[]>(first.map((budget, id) => ({ id, budget })));
+  /** Budgets without a name differ by their period. */
+  const add = () => {
+    const selects = box.current!.querySelectorAll<HTMLSelectElement>('select[name=per]');
+    const taken = [...selects].map(({ value }) => value);
+    const per = FREE.find((one) => !taken.includes(one)) ?? 'month';
+    setRows([...rows, { id: Date.now(), budget: { per } }]);
+  };
+  const remove = (id: number) => {
+    setRows(rows.filter((row) => row.id !== id));
+    box.current!.querySelector<HTMLElement>('.another')?.focus();
+  };
+  return (
+    <fieldset class="budgets-field" ref={box}>
+      <legend>{t`Budgets`}</legend>
+      {rows.length === 0 && <p class="soft">{t`No amount of money limits this key.`}</p>}
+      <div class="budget-rows">
+        {rows.map(({ id, budget }) => (
+          <BudgetRow key={id} budget={budget} remove={() => remove(id)} />
+        ))}
+      </div>
+      <Button class="another" onClick={add}>{t`Add a budget`}</Button>
+      <datalist id="over-choices">
+        <Options
+          all={[
+            ['refuse', ''],
+            ['warn', ''],
+          ]}
+        />
+      </datalist>
+      <small>{t`When the amount is spent: refuse, warn, or the name of a route to something cheaper.`}</small>
+    </fieldset>
+  );
+}
+
+function BudgetRow({ budget, remove }: { budget: Partial<KeyBudget>; remove: () => void }) {
+  const { name, webhook, usd, per, over = 'refuse', warn = [0.5, 0.8], time_zone = 'UTC' } = budget;
+  return (
+    <div class="budget-row" role="group" aria-label={t`Budget`}>
+      <input type="hidden" name="kept" value={JSON.stringify({ name, webhook })} />
+      <Field label={t`USD`}>
+        <Word
+          name="usd"
+          type="number"
+          min={0}
+          step="any"
+          required
+          autofocus={usd === undefined}
+          value={String(usd ?? '')}
+        />
+      </Field>
+      <Field label={t`per`}>
+        <Select name="per" first={per} all={PERIODS} />
+      </Field>
+      <Field label={t`then`}>
+        <Word name="over" placeholder="refuse" list="over-choices" value={over} />
+      </Field>
+      <Field label={t`warn at %`}>
+        <Word
+          name="warn"
+          placeholder="50, 80"
+          value={warn.map((share) => share * 100).join(', ')}
+        />
+      </Field>
+      <Field label={t`time zone`}>
+        <Word name="time_zone" placeholder="UTC" value={time_zone} />
+      </Field>
+      <Button class="tiny" aria-label={t`Remove this budget`} onClick={remove}>{t`Remove`}</Button>
+    </div>
   );
 }

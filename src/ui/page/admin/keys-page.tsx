@@ -9,12 +9,10 @@ import { rich, t } from '../kit/language.ts';
 import { type AdminRoute, adminRoute, go, hashOf, type Query } from '../kit/route.ts';
 import { Search } from '../kit/search.tsx';
 import { Table } from '../kit/table.tsx';
-import { Blank, Button, type Child, DocLink, Soft, State, When } from '../kit/ui.tsx';
+import { Blank, Button, type Child, DocLink, PageFrame, Soft, State, When } from '../kit/ui.tsx';
 import { getAdmin, getReport, type KeyView, MAX_BUDGETS } from './api.ts';
 import { BudgetList, Labels, periodText } from './budgets.tsx';
-import { KeyDetail, NewKey } from './key-detail.tsx';
-import { LIMITS, STATES, stateOf } from './key-fields.tsx';
-import { PageFrame } from './page-frame.tsx';
+import { KeyDetail, LIMITS, NewKey, STATES, stateOf } from './key-detail.tsx';
 
 const ON_PAGE = 200;
 /** More keys than this are not shown with what they spent. */

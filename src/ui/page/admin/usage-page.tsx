@@ -10,10 +10,9 @@ import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { adminRoute, hashOf, type Query, type Route, refine } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
-import { Blank, Button, DocLink, type Fact, Facts, Segments, Soft } from '../kit/ui.tsx';
+import { Blank, Button, DocLink, type Fact, Facts, PageFrame, Segments, Soft } from '../kit/ui.tsx';
 import { getReport, report, tokensIn, tokensOut } from './api.ts';
 import { ShareBar } from './budgets.tsx';
-import { PageFrame } from './page-frame.tsx';
 
 const BY = [
   ['key', t`Key`],
@@ -211,7 +210,7 @@ function money(name: string, all: readonly (number | null | undefined)[], title:
 
 function Groups({ query, totals: { data } }: Found) {
   const by = query.by!;
-  const of = amountOf(measureOf(query.show));
+  const [, of] = OF[measureOf(query.show)];
   const all = data.reduce((sum, group) => sum + of(group), 0);
   const most = Math.max(...data.map(of), 0);
   return (
@@ -304,7 +303,6 @@ const OF = {
 } as const;
 type Measure = keyof typeof OF;
 const MEASURES = Object.entries(OF).map(([name, one]) => [name as Measure, one[0]] as const);
-const amountOf = (measure: Measure) => OF[measure][1];
 type Step = 'hour' | 'day' | 'month';
 
 const DAY_MS = 86_400_000;
@@ -375,15 +373,13 @@ function usageChart({ query, step, totals, over: { data } }: Found): ChartData {
 }
 
 function stepsBetween(from: number, to: number, step: Step): readonly number[] {
+  const first = new Date(from);
+  /** The begin of a step, counted from the first one. */
+  const at = (n: number) =>
+    step === 'month'
+      ? Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + n, 1)
+      : from - (from % STEP_MS[step]) + n * STEP_MS[step];
   const all: number[] = [];
-  if (step === 'month') {
-    const date = new Date(from);
-    for (let month = date.getUTCMonth(); ; month++) {
-      const time = Date.UTC(date.getUTCFullYear(), month, 1);
-      if (time >= to) return all;
-      all.push(time);
-    }
-  }
-  for (let time = from - (from % STEP_MS[step]); time < to; time += STEP_MS[step]) all.push(time);
+  for (let n = 0; at(n) < to; n++) all.push(at(n));
   return all;
 }

@@ -6,9 +6,9 @@ import { count, millis, percent, short, usd, usdOfAxis } from '../kit/format.ts'
 import { useGet } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
-import { filtersOf, go, hashOf, type Query, refine } from '../kit/route.ts';
-import { Table } from '../kit/table.tsx';
-import { type Fact, Facts, Problem, Segments } from '../kit/ui.tsx';
+import { filtersOf, go, hashOf, refine } from '../kit/route.ts';
+import { type Column, Table } from '../kit/table.tsx';
+import { type Child, Facts, Problem, Segments } from '../kit/ui.tsx';
 import { Filters } from '../list/filters.tsx';
 import { KeepLine } from '../list/keep-line.tsx';
 import { Chart } from './chart.tsx';
@@ -39,6 +39,8 @@ export function ChartsPage({ info, route, switched }: PageProps) {
     const [since, until] = [bucket.time, bucket.time + stats!.bucket_ms];
     go({ name: 'list', query: { ...query, since: String(since), until: String(until) } });
   };
+  const figures = figuresFor(info);
+  const rowsOf = (target: string) => hashOf({ name: 'list', query: { ...query, model: target } });
   return (
     <section class="charts-page" aria-label={t`Charts`}>
       <h1 class="sr">{t`Charts`}</h1>
@@ -56,83 +58,56 @@ export function ChartsPage({ info, route, switched }: PageProps) {
       <Problem text={problem} />
       {stats && (
         <>
-          <Facts class="figures" items={figuresOf(stats, info.samples.mode)} />
+          <Facts class="figures" items={figures.map(([title, of]) => [title, of(stats.all)])} />
           <div class="chart-grid">
             {chartsOf(stats, info).map((data) => (
               <Chart key={data.title} data={data} pointer={pointer} choose={choose} />
             ))}
           </div>
-          <Targets stats={stats} info={info} query={query} />
+          {stats.targets.length > 0 && (
+            <section class="targets">
+              <h2>{t`By target`}</h2>
+              <Table
+                rows={stats.targets}
+                columns={[
+                  [t`Target`, ({ target }) => <a href={rowsOf(target)}>{target || t`(none)`}</a>],
+                  ...figures.map(([title, of]): Column<StatsFigures> => [title, of, 'num']),
+                ]}
+              />
+            </section>
+          )}
         </>
       )}
     </section>
   );
 }
 
-/** Without successes, a share of what is recorded says nothing of all requests. */
-function figuresOf({ all }: Stats, mode: Info['samples']['mode']): readonly Fact[] {
-  // An exchange that failed has an error; one that a later try made good has none.
-  const failed = sum(all.errors);
-  const share = (of: number) => {
-    if (mode !== 'all') return count(of);
-    return all.requests === 0 ? '–' : `${count(of)} (${percent(of / all.requests)})`;
-  };
-  const both = (times: Stats['all']['total_ms']) =>
+type Figure = readonly [title: string, text: (of: StatsFigures) => Child];
+
+/** What is said of all exchanges, and of those of each target. */
+function figuresFor({ priced, samples: { mode } }: Info): readonly Figure[] {
+  // Without successes, a share of what is recorded says nothing of all requests.
+  const share = (of: number, { requests }: StatsFigures) =>
+    mode === 'all' && requests > 0 ? `${count(of)} (${percent(of / requests)})` : count(of);
+  const both = (times: StatsFigures['total_ms']) =>
     times === null ? '–' : `${millis(times.p50)} / ${millis(times.p95)}`;
-  return [
-    [requestsIn(mode), count(all.requests)],
-    [t`Failed`, share(failed), { 'data-tone': failed > 0 ? 'bad' : undefined }],
-    [t`Retried`, share(Math.max(0, all.failed - failed))],
-    [t`First byte p50 / p95`, both(all.first_byte_ms)],
-    [t`Total p50 / p95`, both(all.total_ms)],
-    [t`Cache hits`, rateText(all.cache_hit_rate)],
-    [t`Tokens in / out`, `${short(all.input_tokens)} / ${short(all.output_tokens)}`],
-    all.cost !== null && [t`Cost`, usd(all.cost)],
+  // An exchange that failed has an error; one that a later try made good has none.
+  const failed = (of: StatsFigures) => sum(of.errors);
+  const figures: readonly (Figure | false)[] = [
+    [requestsIn(mode), ({ requests }) => count(requests)],
+    [
+      t`Failed`,
+      (of) => <span class={failed(of) > 0 ? 'problem' : undefined}>{share(failed(of), of)}</span>,
+    ],
+    [t`Retried`, (of) => share(Math.max(0, of.failed - failed(of)), of)],
+    [t`First byte p50 / p95`, ({ first_byte_ms }) => both(first_byte_ms)],
+    [t`Total p50 / p95`, ({ total_ms }) => both(total_ms)],
+    [t`Cache hits`, ({ cache_hit_rate: rate }) => (rate === null ? '–' : percent(rate))],
+    [t`Tokens in / out`, (of) => `${short(of.input_tokens)} / ${short(of.output_tokens)}`],
+    priced && [t`Cost`, ({ cost }) => usd(cost)],
   ];
+  return figures.filter((one) => one !== false);
 }
-
-const rateText = (rate: number | null) => (rate === null ? '–' : percent(rate));
-
-interface TargetsProps {
-  readonly stats: Stats;
-  readonly info: Info;
-  readonly query: Query;
-}
-
-const Targets = ({ stats: { targets }, info: { priced, samples }, query }: TargetsProps) =>
-  targets.length === 0 ? null : (
-    <section class="targets">
-      <h2>{t`By target`}</h2>
-      <Table
-        rows={targets}
-        columns={[
-          [
-            t`Target`,
-            ({ target }) => (
-              <a href={hashOf({ name: 'list', query: { ...query, model: target } })}>
-                {target || t`(none)`}
-              </a>
-            ),
-          ],
-          [requestsIn(samples.mode), ({ requests }) => count(requests), 'num'],
-          [
-            t`Failed`,
-            ({ errors }) => (
-              <span class={sum(errors) > 0 ? 'problem' : undefined}>{count(sum(errors))}</span>
-            ),
-            'num',
-          ],
-          [t`First byte p50`, (one) => millis(one.first_byte_ms?.p50), 'num'],
-          [t`Total p50`, (one) => millis(one.total_ms?.p50), 'num'],
-          [t`Total p95`, (one) => millis(one.total_ms?.p95), 'num'],
-          [t`Cache hits`, (one) => rateText(one.cache_hit_rate), 'num'],
-          [t`Tokens in`, ({ input_tokens }) => short(input_tokens), 'num'],
-          [t`Tokens out`, ({ output_tokens }) => short(output_tokens), 'num'],
-          priced && [t`Cost`, ({ cost }) => usd(cost), 'num'],
-        ]}
-      />
-    </section>
-  );
 
 type Bucket = Stats['buckets'][number];
 
@@ -158,10 +133,17 @@ function chartsOf(
     format: (value: number) => string,
     more: Partial<ChartData> = {},
   ): ChartData => ({ title, kind, times, bucketMs, series, format, ...more });
-  const times3 = (field: 'total_ms' | 'first_byte_ms') =>
-    (['p50', 'p95', 'p99'] as const).map((name, i) =>
+  const timesOf = (title: string, field: 'total_ms' | 'first_byte_ms') => {
+    const series = (['p50', 'p95', 'p99'] as const).map((name, i) =>
       of(name, `p-${i}`, (bucket) => bucket[field]?.[name] ?? null),
     );
+    const total = all[field] === null ? '' : `p50 ${millis(all[field].p50)}`;
+    return chart(title, 'lines', series, millis, { total });
+  };
+  const namesOf = (title: string, field: 'errors' | 'notes', tone: string) => {
+    const total = count(sum(all[field]));
+    return chart(title, 'bars', byName(buckets, all, field, tone), short, { total, whole: true });
+  };
   return [
     chart(
       requestsIn(samples.mode),
@@ -174,16 +156,9 @@ function chartsOf(
       short,
       { total: count(all.requests), whole: true },
     ),
-    chart(t`Errors by kind`, 'bars', byName(buckets, all, 'errors', 'err'), short, {
-      total: count(sum(all.errors)),
-      whole: true,
-    }),
-    chart(t`Time until the first byte`, 'lines', times3('first_byte_ms'), millis, {
-      total: all.first_byte_ms === null ? '' : `p50 ${millis(all.first_byte_ms.p50)}`,
-    }),
-    chart(t`Time until the end`, 'lines', times3('total_ms'), millis, {
-      total: all.total_ms === null ? '' : `p50 ${millis(all.total_ms.p50)}`,
-    }),
+    namesOf(t`Errors by kind`, 'errors', 'err'),
+    timesOf(t`Time until the first byte`, 'first_byte_ms'),
+    timesOf(t`Time until the end`, 'total_ms'),
     chart(
       t`Prompt tokens from the cache`,
       'lines',
@@ -191,10 +166,7 @@ function chartsOf(
       percent,
       { top: 1, total: all.cache_hit_rate === null ? '' : percent(all.cache_hit_rate) },
     ),
-    chart(t`Notes by rule`, 'bars', byName(buckets, all, 'notes', 'hue'), short, {
-      total: count(sum(all.notes)),
-      whole: true,
-    }),
+    namesOf(t`Notes by rule`, 'notes', 'hue'),
     chart(
       t`Tokens`,
       'bars',

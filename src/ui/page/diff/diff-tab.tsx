@@ -43,6 +43,7 @@ export function DiffTab({ detail, route }: ViewProps) {
   );
   const picture = data && pictureOf(query.as ?? '', data);
   const choices = stageChoices(stages);
+  const compare = (from: string, to: string) => refine({ a: from, b: to, rule: '' });
   const content = useRef<HTMLDivElement>(null);
   const current = useRef(-1);
   const changesOf = (rule?: string): HTMLElement[] =>
@@ -80,20 +81,11 @@ export function DiffTab({ detail, route }: ViewProps) {
             aria-label={t`From`}
             value={a}
             all={choices}
-            choose={(next) => refine({ a: next, b, rule: '' })}
+            choose={(next) => compare(next, b)}
           />
           <span aria-hidden="true">→</span>
-          <Select
-            aria-label={t`To`}
-            value={b}
-            all={choices}
-            choose={(next) => refine({ a, b: next, rule: '' })}
-          />
-          <Button
-            class="tiny"
-            aria-label={t`Swap both sides`}
-            onClick={() => refine({ a: b, b: a, rule: '' })}
-          >
+          <Select aria-label={t`To`} value={b} all={choices} choose={(next) => compare(a, next)} />
+          <Button class="tiny" aria-label={t`Swap both sides`} onClick={() => compare(b, a)}>
             ⇄
           </Button>
         </span>
@@ -161,6 +153,7 @@ interface RulesProps extends Comparison {
 }
 
 function Rules({ diff, picture, rule, choose }: RulesProps) {
+  const meaning = useMeaning();
   const meant = picture === 'meaning' ? diff.meaning?.parts.flatMap((part) => part.changes) : null;
   const all = tally(meant ?? diff.changes);
   return (
@@ -174,37 +167,30 @@ function Rules({ diff, picture, rule, choose }: RulesProps) {
             {rich`without a note${<b>{` ${times}`}</b>}`}
           </button>
         ) : (
-          <Rule
-            key={name}
-            name={name}
-            times={times}
-            pressed={name === rule}
-            choose={() => choose(name)}
-          />
+          <span class="ruleset" key={name}>
+            <Button
+              class="rule"
+              aria-pressed={name === rule}
+              title={meaning(name)}
+              onClick={() => choose(name)}
+            >
+              {name}
+              <b>{` ${times}`}</b>
+            </Button>
+            <a
+              href={noteLink(name)}
+              target="_blank"
+              rel="noopener"
+              aria-label={t`${name} in the manual`}
+            >
+              ?
+            </a>
+          </span>
         ),
       )}
     </div>
   );
 }
-
-interface RuleProps {
-  readonly name: string;
-  readonly times: number;
-  readonly pressed: boolean;
-  readonly choose: () => void;
-}
-
-const Rule = ({ name, times, pressed, choose }: RuleProps) => (
-  <span class="ruleset">
-    <Button class="rule" aria-pressed={pressed} title={useMeaning(name)} onClick={choose}>
-      {name}
-      <b>{` ${times}`}</b>
-    </Button>
-    <a href={noteLink(name)} target="_blank" rel="noopener" aria-label={t`${name} in the manual`}>
-      ?
-    </a>
-  </span>
-);
 
 function tally(changes: readonly Pick<ChangeView, 'rules'>[]): readonly [string, number][] {
   const rules = changes.flatMap((one) => (one.rules.length === 0 ? [UNNAMED] : one.rules));

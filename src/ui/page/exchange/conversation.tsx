@@ -18,11 +18,10 @@ import type {
 import { JsonTree } from '../kit/code.tsx';
 import { get } from '../kit/fetching.ts';
 import { bytes, count, several, worded } from '../kit/format.ts';
-import { hasWord } from '../kit/highlight.ts';
 import { t } from '../kit/language.ts';
-import { ALL_LINES, LongText } from '../kit/long-text.tsx';
 import { NoteTags } from '../kit/notes.tsx';
-import { Banner, Button, type Child, Soft } from '../kit/ui.tsx';
+import { ALL_LINES, hasWord, LongText } from '../kit/text.tsx';
+import { Button, type Child, Soft } from '../kit/ui.tsx';
 import { statusLabel } from '../list/status.ts';
 import { Picture, type PictureSource } from './bodies.tsx';
 
@@ -73,7 +72,12 @@ interface FailureProps {
 export function Failure({ of, row }: FailureProps) {
   if (!of) return null;
   const words = row && endOf(row) === 'cut' ? statusLabel(row) : [of.status, of.kind];
-  return <Banner title={words.filter(Boolean).join(' ')} text={of.message} />;
+  return (
+    <p class="banner" role="note">
+      <b>{words.filter(Boolean).join(' ')}</b>
+      <span class="said">{of.message}</span>
+    </p>
+  );
 }
 
 const FINISHES: Readonly<Record<string, string>> = {
@@ -123,14 +127,9 @@ export function Folded({ title, about, open = false, children }: FoldedProps) {
   );
 }
 
-interface SettingsProps {
-  readonly all: JsonObject;
-  /** Words in front of them. */
-  readonly facts?: readonly string[];
-}
-
-/** Parameters: those of one word in a line, the others folded. */
-export function Settings({ all: { rest, stream, ...named }, facts = [] }: SettingsProps) {
+/** Parameters: those of one word in a line behind some facts, the others folded. */
+export function Settings({ all, facts = [] }: { all: JsonObject; facts?: readonly string[] }) {
+  const { rest, stream, ...named } = all;
   const [plain, nested] = [false, true].map((wanted) =>
     Object.entries(named).filter(([, value]) => isNested(value) === wanted),
   );
@@ -160,22 +159,20 @@ export function Settings({ all: { rest, stream, ...named }, facts = [] }: Settin
 
 export const Tools = ({ all }: { all: readonly ToolView[] }) =>
   all.length === 0 ? null : (
-    <details class="tools">
-      <summary>
-        <b>{several(all.length, 'tool')}</b>
-        <Soft>{` ${all.map(({ name }) => name).join(', ')}`}</Soft>
-      </summary>
-      {all.map(({ name, type, description, schema }) => (
-        <details class="tool-def" key={name}>
-          <summary>
-            <code>{name}</code>
-            <Soft>{` ${type}`}</Soft>
-          </summary>
-          {description !== undefined && <LongText view={{ text: description }} />}
-          {schema !== undefined && <JsonTree value={schema} depth={2} />}
-        </details>
-      ))}
-    </details>
+    <Folded title={several(all.length, 'tool')} about={all.map(({ name }) => name).join(', ')}>
+      {() =>
+        all.map(({ name, type, description, schema }) => (
+          <details class="tool-def" key={name}>
+            <summary>
+              <code>{name}</code>
+              <Soft>{` ${type}`}</Soft>
+            </summary>
+            {description !== undefined && <LongText view={{ text: description }} />}
+            {schema !== undefined && <JsonTree value={schema} depth={2} />}
+          </details>
+        ))
+      }
+    </Folded>
   );
 
 export function Turns({ all }: { all: readonly TurnView[] }) {

@@ -1,5 +1,3 @@
-/** The page of one exchange: header with its actions, tabs, and the open view. */
-
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
@@ -12,7 +10,6 @@ import { ask } from '../kit/fetching.ts';
 import { bytes, count, millis, moment, several, usd } from '../kit/format.ts';
 import { useGet, useKeys } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
-import { Menu } from '../kit/menu.tsx';
 import {
   type ExchangeRoute,
   exchangeLink,
@@ -23,7 +20,7 @@ import {
   type Tab,
   withQuery,
 } from '../kit/route.ts';
-import { Button, type Fact, Facts, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
+import { Button, type Fact, Facts, Menu, Problem, StatusPill, Tabs } from '../kit/ui.tsx';
 import { keyOf, protocolName } from '../list/row-cells.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
 import { RawTab } from './raw-tab.tsx';

@@ -3,7 +3,7 @@
 import type { VNode } from 'preact';
 import type { Note } from '../../../conversation/notes.ts';
 import type { SampleStage } from '../../../samples/sample.ts';
-import type { EventsView, EventView } from '../../api/api.ts';
+import type { EventsView } from '../../api/api.ts';
 import { JsonView, RawText } from '../kit/code.tsx';
 import { CopyButton } from '../kit/copy.tsx';
 import { get } from '../kit/fetching.ts';
@@ -13,7 +13,7 @@ import { useKeys, useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { go, hashOf, refine, withQuery } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
-import { type Child, Problem, Segments } from '../kit/ui.tsx';
+import { type Child, Facts, Problem, Segments } from '../kit/ui.tsx';
 import { getBody, MAX, type Parsed, parsedBody } from './bodies.tsx';
 import { CONVERSATION, Conversation, SourceContext } from './conversation.tsx';
 import {
@@ -145,12 +145,8 @@ export function RawTab({ detail, route }: ViewProps) {
   );
 }
 
-interface JsonBodyProps extends Parsed {
-  readonly stream: boolean;
-  readonly notes: readonly Note[];
-}
-
-function JsonBody({ body, value, stream, notes }: JsonBodyProps) {
+function JsonBody(props: Parsed & { stream: boolean; notes: readonly Note[] }) {
+  const { body, value, stream, notes } = props;
   if (value === undefined) {
     const why = body.whole
       ? t`This body is not JSON.`
@@ -191,7 +187,7 @@ const Events = ({ events, total }: EventsView) => (
   </>
 );
 
-const Said = ({ says, data }: EventView) => (
+const Said = ({ says, data }: EventsView['events'][number]) => (
   <details>
     <summary>{(says || data).slice(0, 200)}</summary>
     <RawText text={data} />
@@ -210,20 +206,6 @@ function Headers({ url, status, target, protocol, error, made, file, headers }: 
     ...Object.entries(headers ?? {}),
   ];
   return (
-    <div class="tablebox" tabIndex={0}>
-      <table class="headers">
-        <tbody>
-          {lines.map(
-            ([name, value]) =>
-              value !== undefined && (
-                <tr key={name}>
-                  <th scope="row">{name}</th>
-                  <td>{value}</td>
-                </tr>
-              ),
-          )}
-        </tbody>
-      </table>
-    </div>
+    <Facts class="fact-list headers" items={lines.map((line) => line[1] !== undefined && line)} />
   );
 }

@@ -4,9 +4,9 @@ import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationView, SampleDetail, TurnView, UiRow } from '../../api/api.ts';
 import { get } from '../kit/fetching.ts';
 import { count, millis, several } from '../kit/format.ts';
-import { highlight } from '../kit/highlight.ts';
-import { type Loaded, useLoad } from '../kit/hooks.ts';
+import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
+import { highlight } from '../kit/text.tsx';
 import { type Child, Problem, Soft } from '../kit/ui.tsx';
 import { picturesOf } from './bodies.tsx';
 import {
@@ -35,7 +35,7 @@ export function TalkTab({ detail, route }: ViewProps) {
   const asked = useBody(detail, 'client-request');
   const answered = useBody(detail, 'client-response', running ? RELOAD_AFTER_MS : undefined);
   const halves = useRef<HTMLDivElement>(null);
-  const ready = asked.view !== undefined && answered.view !== undefined;
+  const ready = asked.data !== undefined && answered.data !== undefined;
   useLayoutEffect(() => {
     if (ready) highlight(halves.current!, q);
   }, [ready, q]);
@@ -44,18 +44,18 @@ export function TalkTab({ detail, route }: ViewProps) {
       <div class="speakers" ref={halves} aria-busy={asked.busy || undefined}>
         <section class="speaker" aria-label={t`Asked`}>
           <Problem text={asked.problem} />
-          {asked.view && (
+          {asked.data && (
             <SourceContext.Provider value={{ ...asked.of, q }}>
-              <Question {...asked.view} />
+              <Question {...asked.data} />
             </SourceContext.Provider>
           )}
           {!asked.recorded && <p class="soft">{t`The request was not recorded.`}</p>}
         </section>
         <section class="speaker" aria-label={t`Answered`}>
           <Problem text={answered.problem} />
-          {answered.view && (
+          {answered.data && (
             <SourceContext.Provider value={{ ...answered.of, q }}>
-              <Answer view={answered.view} row={row} />
+              <Answer view={answered.data} row={row} />
             </SourceContext.Provider>
           )}
           {!answered.recorded && (
@@ -79,15 +79,9 @@ export function TalkTab({ detail, route }: ViewProps) {
   );
 }
 
-interface Body extends Pick<Loaded<unknown>, 'problem' | 'busy'> {
-  readonly recorded: boolean;
-  readonly view: ConversationView | undefined;
-  readonly of: Source;
-}
-
-function useBody({ row, meta }: SampleDetail, stage: string, every?: number): Body {
+function useBody({ row, meta }: SampleDetail, stage: string, every?: number) {
   const recorded = stageInfoOf(meta, stage) !== undefined;
-  const { data, problem, busy } = useLoad(
+  const loaded = useLoad(
     async (signal) => {
       const params = { id: row.id, stage, text: MAX_CHARS };
       return recorded ? await get(CONVERSATION, params, signal) : undefined;
@@ -97,7 +91,7 @@ function useBody({ row, meta }: SampleDetail, stage: string, every?: number): Bo
   );
   const pictures = useMemo(() => picturesOf(row.id, stage), []);
   const of: Source = { id: row.id, stage, notes: meta.notes, pictures };
-  return { recorded, view: data, problem, busy, of };
+  return { ...loaded, recorded, of };
 }
 
 const Heading = ({ title, children }: { title: string; children?: Child }) => (

@@ -1,40 +1,24 @@
 /** The view that replay and bisection share: starts a job on an exchange and shows its progress. */
 
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type {
-  BisectRequest,
-  Info,
-  JobEnd,
-  JobEvent,
-  JobStarted,
-  ReplayRequest,
-  SampleDetail,
-  SpendPlan,
-} from '../../api/api.ts';
-import { stageChoices } from '../exchange/stages.tsx';
+import { useRef, useState } from 'preact/hooks';
+import type { BisectRequest, JobEnd, JobEvent, ReplayRequest, SpendPlan } from '../../api/api.ts';
+import { stageChoices, type ViewProps } from '../exchange/stages.tsx';
 import { act } from '../kit/copy.tsx';
-import { ask, failureText, follow, json } from '../kit/fetching.ts';
+import { ask, failureText, get, json } from '../kit/fetching.ts';
 import { Field, Options, Select, Word } from '../kit/form.tsx';
 import { several, usd } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { listed, rich, t } from '../kit/language.ts';
-import { type ExchangeRoute, go, withQuery } from '../kit/route.ts';
+import { go, withQuery } from '../kit/route.ts';
 import { Button, type Child, Problem } from '../kit/ui.tsx';
 
 /** The fields that both have. */
-export interface Choice {
-  readonly id: string;
-  readonly stage: string;
-  readonly to: string | undefined;
-  readonly repair: boolean | undefined;
-}
+export type Choice = Pick<ReplayRequest, 'id' | 'stage' | 'to' | 'repair'>;
 
 const ASK_COST_AFTER_MS = 300;
+const READ_AFTER_MS = 200;
 
-interface JobTabProps {
-  readonly detail: SampleDetail;
-  readonly info: Info;
-  readonly route: ExchangeRoute;
+interface JobTabProps extends ViewProps {
   readonly kind: 'replay' | 'bisect';
   readonly label: string;
   readonly lead?: Child;
@@ -83,14 +67,9 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
   const [sent, setSent] = useState<{ busy?: boolean; problem?: string | undefined }>({});
   const request = () => {
     const data = new FormData(form.current!);
-    const to = String(data.get('to')).trim();
-    const choice: Choice = {
-      id: row.id,
-      stage: String(data.get('stage')),
-      to: to === '' ? undefined : to,
-      repair: data.has('repair') ? undefined : false,
-    };
-    return job.request(choice, data);
+    const text = (name: string) => String(data.get(name)).trim();
+    const choice = { stage: text('stage'), to: text('to'), repair: data.has('repair') };
+    return job.request({ id: row.id, ...choice }, data);
   };
   /** The cost beside the button; what is wrong with the form below it. */
   const planned = useLoad(
@@ -111,9 +90,9 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
     setAsking(false);
     setSent({ busy: true });
     try {
-      const started = await json<JobStarted>(`/${kind}`, { method: 'POST', body: request() });
+      const made = await json<{ job: string }>(`/${kind}`, { method: 'POST', body: request() });
       setSent({});
-      go(withQuery(route, { job: started.job }));
+      go(withQuery(route, made));
     } catch (thrown) {
       setSent({ problem: failureText(thrown) });
     }
@@ -176,9 +155,21 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
   );
 }
 
+/** The events of a job so far, read until its end. */
 function Result({ job: id, progress, found }: JobTabProps & { readonly job: string }) {
-  const job = useJob(id);
-  const begin = job.events.find((event) => event.type === 'begin');
+  const come = useRef<readonly JobEvent[]>([]);
+  const { data: events = [], problem } = useLoad(
+    async (signal) => {
+      const more = await get('/jobs/:id', { id, from: come.current.length }, signal);
+      come.current = [...come.current, ...more.events];
+      return come.current;
+    },
+    [id],
+    (all) => (all.at(-1)?.type === 'end' ? undefined : READ_AFTER_MS),
+  );
+  const end = events.find((event) => event.type === 'end');
+  const job = { events, end, running: end === undefined && problem === undefined };
+  const begin = events.find((event) => event.type === 'begin');
   const stop = async () => {
     await ask('/jobs/:id', { method: 'DELETE', params: { id } });
   };
@@ -189,11 +180,11 @@ function Result({ job: id, progress, found }: JobTabProps & { readonly job: stri
         {begin === undefined ? (
           t`Starting`
         ) : (
-          <span>{rich`${STATES[job.end?.state ?? 'running']}: ${progress(job, begin.total)}`}</span>
+          <span>{rich`${STATES[end?.state ?? 'running']}: ${progress(job, begin.total)}`}</span>
         )}
         {job.running && <Button class="tiny" onClick={() => void act(stop)}>{t`Stop`}</Button>}
       </p>
-      <Problem text={job.problem ?? job.end?.error?.message} />
+      <Problem text={problem ?? end?.error?.message} />
       {found(job)}
     </div>
   );
@@ -218,46 +209,6 @@ interface JobSoFar {
   readonly events: readonly JobEvent[];
   readonly end: JobEnd | undefined;
   readonly running: boolean;
-  /** The feed broke. */
-  readonly problem?: string | undefined;
-}
-
-const NOTHING: JobSoFar = { events: [], end: undefined, running: true };
-
-function useJob(job: string): JobSoFar {
-  const [soFar, setSoFar] = useState(NOTHING);
-  useLayoutEffect(() => {
-    const stop = new AbortController();
-    const events: JobEvent[] = [];
-    let timer = 0;
-    const show = (problem?: string) => {
-      timer = 0;
-      const end = events.find((event) => event.type === 'end');
-      const running = end === undefined && problem === undefined;
-      setSoFar({ events: [...events], end, running, problem });
-    };
-    const read = async () => {
-      try {
-        for await (const event of follow<JobEvent>('/jobs/:id', {
-          params: { id: job },
-          signal: stop.signal,
-        })) {
-          events.push(event);
-          // Frequent events are drawn together.
-          if (timer === 0) timer = window.setTimeout(show, 50);
-        }
-      } catch (thrown) {
-        const problem = failureText(thrown);
-        if (problem !== undefined) show(problem);
-      }
-    };
-    void read();
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [job]);
-  return soFar;
 }
 
 const STATES = { running: t`Running`, done: t`Done`, failed: t`Failed`, cancelled: t`Stopped` };

@@ -9,7 +9,7 @@ import type {
   ReplayResult,
   ReplayRun,
 } from '../../api/api.ts';
-import { WordMarks } from '../diff/word-marks.tsx';
+import { WordMarks } from '../diff/meaning-view.tsx';
 import type { ViewProps } from '../exchange/stages.tsx';
 import { Field, Word } from '../kit/form.tsx';
 import { count, millis, several, usd } from '../kit/format.ts';
@@ -27,14 +27,12 @@ export function ReplayTab(props: ViewProps) {
   const request = ({ to, ...choice }: Choice, form: FormData): ReplayRequest => {
     const others = Array.from({ length: more }, (_, i) => String(form.get(`to-${i + 2}`)).trim());
     // Beside others, an empty first target is the one that its placeholder names.
-    const own = to ?? (others.some(Boolean) ? detail.row.target : '');
-    const all = [own, ...others].filter(Boolean);
+    const own = to || (others.some(Boolean) ? detail.row.target : '');
     const edits = String(form.get('edits')).split('\n');
     return {
       ...choice,
       repeat: Number(form.get('repeat')) || 1,
-      ...(all.length === 1 && { to: all[0]! }),
-      ...(all.length > 1 && { targets: all }),
+      targets: [own, ...others].filter(Boolean),
       edits: edits.map((line) => line.trim()).filter(Boolean),
     };
   };

@@ -62,8 +62,8 @@ export const Select = ({ all, first, choose, ...rest }: SelectProps) => (
 
 interface FormProps {
   readonly class?: string;
-  /** What the button says. */
-  readonly does: string;
+  /** What the button says; undefined: there is none. */
+  readonly does: string | undefined;
   readonly dangerous?: boolean | undefined;
   /** Rejects with what went wrong: the form stays and shows it. */
   readonly run: (data: FormData) => Promise<void>;
@@ -91,9 +91,11 @@ export function Form({ class: cls, does, dangerous, run, cancel, children }: For
       <Problem text={problem} />
       <div class="form-end">
         {cancel && <Button onClick={cancel}>{t`Cancel`}</Button>}
-        <button type="submit" class={dangerous ? 'danger' : 'primary'} disabled={busy}>
-          {does}
-        </button>
+        {does && (
+          <button type="submit" class={dangerous ? 'danger' : 'primary'} disabled={busy}>
+            {does}
+          </button>
+        )}
       </div>
     </form>
   );

@@ -1,7 +1,26 @@
-/** The texts of the page in the reader's language: English as in the source, or the Chinese of chinese.json. */
+/** The reader's choices, kept in this browser, and the texts of the page in their language: English as in the source, or the Chinese of chinese.json. */
 
 import chinese from '../chinese.json' with { type: 'json' };
-import { setting } from './settings.ts';
+
+const PREFIX = 'hopgate-';
+
+/** The stored value; undefined where nothing is stored, or the browser keeps nothing. */
+export function setting(name: string): string | undefined {
+  try {
+    return localStorage.getItem(PREFIX + name) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function keepSetting(name: string, value: string | undefined): void {
+  try {
+    if (value === undefined) localStorage.removeItem(PREFIX + name);
+    else localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // The choice holds until the page is loaded again.
+  }
+}
 
 const LANGUAGES = ['en', 'zh-CN'] as const;
 type Language = (typeof LANGUAGES)[number];

@@ -54,9 +54,11 @@ function useMeanings(ask = true): ReadonlyMap<string, Meaning> | undefined {
 const meaningIn = (all: ReadonlyMap<string, Meaning> | undefined, name: string) =>
   all?.get(name) ?? all?.get(entryOf(name));
 
-/** The manual's description of a note; undefined where there is none. */
-export const useMeaning = (name: string): string | undefined =>
-  meaningIn(useMeanings(), name)?.text;
+/** Gives the manual's description of a note; undefined where there is none. */
+export function useMeaning(): (name: string) => string | undefined {
+  const all = useMeanings();
+  return (name) => meaningIn(all, name)?.text;
+}
 
 /**
  * Tells which notes cost nothing: the manual has no mark at their entry. None is said to cost something before the
@@ -68,12 +70,19 @@ export function useCheap(ask = true): (name: string) => boolean {
   return useCallback((name) => all === undefined || meaningIn(all, name)?.isCheap === true, [all]);
 }
 
-/** The name as a link into the manual, its meaning as the title. */
-export const NoteTag = ({ name }: { name: string }) => (
-  <a class="tag" href={noteLink(name)} target="_blank" rel="noopener" title={useMeaning(name)}>
-    {name}
-  </a>
-);
-
-export const NoteTags = ({ names }: { names: readonly string[] }) =>
-  names.map((name) => <NoteTag key={name} name={name} />);
+/** Names as links into the manual, their meanings as titles. */
+export function NoteTags({ names }: { names: readonly string[] }) {
+  const meaning = useMeaning();
+  return names.map((name) => (
+    <a
+      key={name}
+      class="tag"
+      href={noteLink(name)}
+      target="_blank"
+      rel="noopener"
+      title={meaning(name)}
+    >
+      {name}
+    </a>
+  ));
+}

@@ -12,13 +12,15 @@ const Visible = ({ text }: { readonly text: string }) =>
     ),
   );
 
-const MARKUP = /html$|^srcdoc$/i;
-const SCRIPT = /^(on|style$)/i;
-const ADDRESS = /^(href|src|action)$/i;
-const LABEL = /^(title|placeholder|alt|aria-)/;
+const KINDS = [
+  ['markup', /html$|^srcdoc$/i],
+  ['script', /^(on|style$)/i],
+  ['address', /^(href|src|action)$/i],
+  ['label', /^(title|placeholder|alt|aria-)/],
+] as const;
 const INSIDE = /^(#|\/(?!\/)|blob:)/;
 
-type Kind = 'markup' | 'script' | 'address' | 'label' | 'plain';
+type Kind = (typeof KINDS)[number][0] | 'plain';
 
 /** A list draws the same few attributes for every row. */
 const kinds = new Map<string, Kind>();
@@ -26,11 +28,7 @@ const kinds = new Map<string, Kind>();
 function kindOf(name: string): Kind {
   const known = kinds.get(name);
   if (known !== undefined) return known;
-  let kind: Kind = 'plain';
-  if (MARKUP.test(name)) kind = 'markup';
-  else if (SCRIPT.test(name)) kind = 'script';
-  else if (ADDRESS.test(name)) kind = 'address';
-  else if (LABEL.test(name)) kind = 'label';
+  const kind = KINDS.find(([, names]) => names.test(name))?.[0] ?? 'plain';
   kinds.set(name, kind);
   return kind;
 }

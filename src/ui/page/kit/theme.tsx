@@ -1,8 +1,5 @@
-/** The switches between themes, and between languages. */
-
 import { useState } from 'preact/hooks';
-import { LANGUAGE, t } from './language.ts';
-import { keepSetting, setting } from './settings.ts';
+import { keepSetting, LANGUAGE, setting, t } from './language.ts';
 import { Button } from './ui.tsx';
 
 const THEMES = [

@@ -1,8 +1,7 @@
-/** Small parts that every view is made of. */
-
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { clock, day, fromNow } from './format.ts';
+import { type Loaded, useKeys } from './hooks.ts';
 import { manual } from './language.ts';
 
 export type Child = ComponentChildren;
@@ -33,21 +32,6 @@ export const Problem = ({ text }: { text: Child }) =>
       {text}
     </p>
   );
-
-/** Something that went wrong, in front of what is shown. */
-export const Banner = ({ title, text, role = 'note' }: BannerProps) => (
-  <p class="banner" role={role}>
-    {title && <b>{title}</b>}
-    <span class="said">{text}</span>
-  </p>
-);
-
-interface BannerProps {
-  readonly title?: string;
-  readonly text: string;
-  /** `alert`: it is read out at once. */
-  readonly role?: 'note' | 'alert';
-}
 
 /** What is shown where there is nothing yet: what it would be, and what to do. */
 export const Blank = ({ title, children }: { title: string; children?: Child }) => (
@@ -139,3 +123,74 @@ export const StatusPill = ({ tone, children }: { tone: string; children: Child }
     {children}
   </span>
 );
+
+interface MenuProps {
+  readonly name: string;
+  readonly text: string;
+  readonly label?: string;
+  /** Drawn while it is open. */
+  readonly children: (close: () => void) => Child;
+}
+
+/** A button that opens a panel; Escape and a click elsewhere close it. */
+export function Menu({ name, text, label, children }: MenuProps) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const [open, setOpen] = useState(false);
+  const close = () => {
+    menu.current!.open = false;
+  };
+  return (
+    <details
+      ref={menu}
+      class={`menu ${name}-menu`}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || !menu.current!.open) return;
+        event.stopPropagation();
+        close();
+        menu.current!.querySelector('summary')!.focus();
+      }}
+      onFocusOut={({ relatedTarget: to }) => {
+        if (to instanceof Node && !menu.current!.contains(to)) close();
+      }}
+    >
+      <summary
+        class="button"
+        aria-label={label}
+        // The event `toggle` comes later than the next key may.
+        onClick={() => setOpen(!menu.current!.open)}
+      >
+        {text}
+      </summary>
+      <div class="panel">{open && children(close)}</div>
+    </details>
+  );
+}
+
+interface PageFrameProps {
+  readonly title: string;
+  /** One line that says what the page is for. */
+  readonly about: Child;
+  readonly actions?: Child;
+  /** What the page shows; the key r loads it again. */
+  readonly loaded?: Pick<Loaded<unknown>, 'problem' | 'busy' | 'reload'>;
+  readonly children: Child;
+}
+
+/** A page that fills the window: its head, what went wrong, and its body. */
+export function PageFrame({ title, about, actions, loaded, children }: PageFrameProps) {
+  useKeys({ r: () => loaded?.reload() });
+  return (
+    <div class="admin-frame" aria-busy={loaded?.busy || undefined}>
+      <header class="admin-head">
+        <div>
+          <h1>{title}</h1>
+          <p class="soft">{about}</p>
+        </div>
+        {actions && <div class="admin-actions">{actions}</div>}
+      </header>
+      <Problem text={loaded?.problem} />
+      <div class="admin-body">{children}</div>
+    </div>
+  );
+}

@@ -3,10 +3,9 @@
 import { Field, Select } from '../kit/form.tsx';
 import { clock, day, localTime } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
-import { Menu } from '../kit/menu.tsx';
 import type { FilterName, Query } from '../kit/route.ts';
 import { Search, useFollowing } from '../kit/search.tsx';
-import { Button, Segments } from '../kit/ui.tsx';
+import { Button, Menu, Segments } from '../kit/ui.tsx';
 import { PROTOCOLS } from './row-cells.tsx';
 
 const STATUSES = [
@@ -66,16 +65,13 @@ type Change = (query: Query) => void;
 interface FiltersProps {
   readonly query: Query;
   readonly change: Change;
-  /** The list below the filters; left out: there is none. */
-  readonly list?: {
-    /** The reader goes from the search to the rows. */
-    enter(): void;
-    /** What the search says of itself; '' for nothing. */
-    readonly remark: string;
-  };
+  /** The reader goes from the search to the rows. */
+  readonly enter?: () => void;
+  /** What the search says of itself; '' for nothing. */
+  readonly remark?: string;
 }
 
-export const Filters = ({ query, change, list }: FiltersProps) => (
+export const Filters = ({ query, change, enter, remark }: FiltersProps) => (
   <form
     class="filters"
     role="search"
@@ -87,7 +83,7 @@ export const Filters = ({ query, change, list }: FiltersProps) => (
       placeholder={t`Search what was said, ids, models, notes`}
       q={query.q ?? ''}
       put={(q) => change({ q })}
-      enter={list?.enter}
+      enter={enter}
     />
     <Segments
       label={t`Status`}
@@ -105,7 +101,7 @@ export const Filters = ({ query, change, list }: FiltersProps) => (
     </Menu>
     <Chips query={query} change={change} />
     <p class="remark" role="status">
-      {list?.remark}
+      {remark}
     </p>
   </form>
 );

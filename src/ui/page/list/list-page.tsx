@@ -42,10 +42,8 @@ export function ListPage({ info, route, feed, switched }: ListPageProps) {
       <Filters
         query={query}
         change={refine}
-        list={{
-          enter: () => list.current!.enter(),
-          remark: rows.remark,
-        }}
+        enter={() => list.current!.enter()}
+        remark={rows.remark}
       />
       <KeepLine info={info} switched={switched} />
       <ExchangeList

@@ -1,18 +1,79 @@
-/** One session: its conversations turn by turn, with tokens, cost and cache of each. */
+/** The sessions: who worked when, on which models, at what cost; and one of them, its conversations turn by turn. */
 
-import { useState } from 'preact/hooks';
-import type { SessionStep, SessionView } from '../../api/api.ts';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import type { SessionRow, SessionStep, SessionView } from '../../api/api.ts';
 import { Blocks, SourceContext, Turn, TurnBox } from '../exchange/conversation.tsx';
 import { Id } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
 import { said, t } from '../kit/language.ts';
-import { exchangeLink, hashOf } from '../kit/route.ts';
-import { Button, type Fact, Facts, Problem } from '../kit/ui.tsx';
-import { keyOf } from '../list/row-cells.tsx';
+import { exchangeLink, hashOf, sessionLink } from '../kit/route.ts';
+import { Blank, Button, type Fact, Facts, Problem } from '../kit/ui.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
+import { useStories } from '../list/stories.ts';
 
 const RELOAD_AFTER_MS = 1500;
+/** Sessions whose first words are asked for. */
+const MAX_ASKED = 200;
+
+export function SessionsPage() {
+  const { data, problem, busy } = useGet('/sessions');
+  const stories = useStories();
+  useLayoutEffect(() => {
+    const firsts = data?.sessions.slice(0, MAX_ASKED).map(({ first }) => first) ?? [];
+    stories.want(firsts.map((id) => ({ id, state: 'done' })));
+  }, [data]);
+  useKeys(({ key }) => moveFocus('.session-card', key));
+  return (
+    <section class="sessions-page" aria-label={t`Sessions`}>
+      <h1>{t`Sessions`}</h1>
+      <div class="sessions-body" aria-busy={busy || undefined}>
+        <Problem text={problem} />
+        {data?.sessions.length === 0 && (
+          <Blank title={t`No sessions yet`}>
+            <p>{t`Agents such as Claude Code and Codex send the id of their session with each request. Their exchanges appear here as one conversation.`}</p>
+          </Blank>
+        )}
+        <ol class="session-cards">
+          {data?.sessions.map((one) => (
+            <li key={one.id}>
+              <Card one={one} asked={stories.of({ id: one.first })?.asked ?? ''} />
+            </li>
+          ))}
+        </ol>
+      </div>
+    </section>
+  );
+}
+
+function Card({ one, asked }: { one: SessionRow; asked: string }) {
+  const { totals } = one;
+  return (
+    <a class="session-card" href={sessionLink(one.id)}>
+      <span class="session-title">
+        <b>{one.client || t`Session`}</b>
+        {one.key !== '' && <span class="by">{t`key ${one.key}`}</span>}
+        <code>{one.id}</code>
+      </span>
+      <span class="soft when">
+        {`${day(one.from)} ${clock(one.from)}, ${millis(one.until - one.from)}`}
+      </span>
+      <span class="begins">{asked}</span>
+      <span class="soft models">{one.models.join(', ')}</span>
+      <span class="session-facts">
+        <span>{several(one.exchanges, 'exchange')}</span>
+        {one.failed > 0 && <span class="problem">{t`${count(one.failed)} failed`}</span>}
+        {one.retried > 0 && <span>{t`${count(one.retried)} retried`}</span>}
+        <span>{t`${short(totals.input_tokens)} in`}</span>
+        <span>{t`${short(totals.output_tokens)} out`}</span>
+        {totals.input_tokens > 0 && (
+          <span>{t`${percent(totals.cached_tokens / totals.input_tokens)} cached`}</span>
+        )}
+        {totals.cost !== null && <b>{usd(totals.cost)}</b>}
+      </span>
+    </a>
+  );
+}
 
 export function SessionPage({ id }: { id: string }) {
   const [thread, setThread] = useState<number>();
@@ -32,7 +93,7 @@ export function SessionPage({ id }: { id: string }) {
             <a class="back" href="#/sessions" aria-label={t`All sessions`}>
               ←
             </a>
-            <h1>{title(view)}</h1>
+            <h1>{`${view.client || t`Session`} · ${day(view.from)} ${clock(view.from)}`}</h1>
             <a
               class="button"
               href={hashOf({ name: 'list', query: { session: id } })}
@@ -90,26 +151,15 @@ const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
     </div>
   );
 
-function title({ steps }: SessionView): string {
-  const row = steps[0]?.row;
-  if (row === undefined) return t`Session`;
-  return `${row.client || t`Session`} · ${day(row.time)} ${clock(row.time)}`;
-}
-
-function factsOf({ steps, totals }: SessionView): readonly Fact[] {
-  const first = steps[0]?.row.time ?? 0;
-  const last = Math.max(...steps.map(({ row }) => row.time + (row.total_ms ?? 0)));
-  const lost = steps.filter(({ cache }) => cache?.lost != null);
-  const tokensLost = lost.reduce((sum, { cache }) => sum + cache!.lost!.tokens, 0);
-  const tones = steps.map(({ row }) => toneOf(row));
-  const failed = tones.filter((tone) => tone === 'bad').length;
-  const retried = tones.filter((tone) => tone === 'warn').length;
-  const key = steps[0] === undefined ? '' : keyOf(steps[0].row);
+function factsOf(view: SessionView): readonly Fact[] {
+  const { exchanges, failed, retried, from, until, totals, key } = view;
+  const lost = view.steps.flatMap(({ cache }) => cache?.lost ?? []);
+  const tokensLost = lost.reduce((sum, { tokens }) => sum + tokens, 0);
   return [
-    [t`Exchanges`, count(steps.length)],
+    [t`Exchanges`, count(exchanges)],
     failed > 0 && [t`Failed`, count(failed)],
     retried > 0 && [t`Retried`, count(retried)],
-    [t`Time`, millis(last - first)],
+    [t`Time`, millis(until - from)],
     [t`Tokens`, `${count(totals.input_tokens)} → ${count(totals.output_tokens)}`],
     totals.input_tokens > 0 && [
       t`From the cache`,

@@ -1,11 +1,11 @@
 /** What a key may not do itself, a replay in its name may not do either, whatever it changes on the way. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import type { JobEvent, ReplayResult } from '../../../../src/ui/api/api.ts';
+import type { ReplayResult } from '../../../../src/ui/api/api.ts';
 import { threeProviders } from '../../../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../../../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../../../support/in-process.ts';
-import { client, eventsIn, eventsUntil } from '../../api-setup.ts';
+import { client, eventsOfJob } from '../../api-setup.ts';
 
 setDefaultTimeout(60_000);
 
@@ -36,8 +36,8 @@ const ask = (body: object) => client(gateway).send('POST', 'replay', body, heade
 
 async function runsOf(response: Response): Promise<ReplayResult> {
   const { job } = (await response.json()) as { job: string };
-  const events = eventsIn<JobEvent>(await client(gateway).api(`jobs/${job}`, { headers }));
-  const end = (await eventsUntil(events, ({ type }) => type === 'end')).at(-1)!;
+  const events = await Array.fromAsync(eventsOfJob(client(gateway), job, headers));
+  const end = events.at(-1)!;
   if (end.type !== 'end') throw new Error(JSON.stringify(end));
   return end.result as ReplayResult;
 }

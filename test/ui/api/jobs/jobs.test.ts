@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { isObject, type Json, type JsonObject } from '../../../../src/lib/json/json.ts';
 import type {
   BisectResult,
+  JobEnd,
   JobEvent,
-  JobResult,
   LiveEvent,
   ReplayResult,
   SampleDetail,
@@ -14,7 +14,14 @@ import { chatHistory } from '../../../samples/record/histories.ts';
 import { startGateway } from '../../../support/binary.ts';
 import { refuse, say } from '../../../support/fake-upstream/index.ts';
 import { until } from '../../../support/until.ts';
-import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../../api-setup.ts';
+import {
+  type ApiSetup,
+  client,
+  eventsIn,
+  eventsOfJob,
+  eventsUntil,
+  startApiSetup,
+} from '../../api-setup.ts';
 
 setDefaultTimeout(60_000);
 
@@ -38,7 +45,7 @@ const asGlm = (setup: ApiSetup, ms = 0) =>
       : say('Fine.', { delivery: { firstByteMs: ms } }),
   );
 
-type Caller = Pick<ApiSetup, 'send' | 'api'>;
+type Caller = Pick<ApiSetup, 'send' | 'json'>;
 
 async function begin(setup: Caller, path: string, body: unknown, headers = {}): Promise<string> {
   const response = await setup.send('POST', path, body, headers);
@@ -47,12 +54,10 @@ async function begin(setup: Caller, path: string, body: unknown, headers = {}): 
   return (JSON.parse(text) as { job: string }).job;
 }
 
-async function follow(setup: Caller, job: string, headers = {}): Promise<readonly JobEvent[]> {
-  const events = eventsIn<JobEvent>(await setup.api(`jobs/${job}`, { headers }));
-  return eventsUntil(events, ({ type }) => type === 'end');
-}
+const follow = (setup: Caller, job: string, headers = {}): Promise<readonly JobEvent[]> =>
+  Array.fromAsync(eventsOfJob(setup, job, headers));
 
-function endOf(events: readonly JobEvent[]): JobResult | null {
+function endOf(events: readonly JobEvent[]): JobEnd['result'] {
   const end = events.at(-1)!;
   if (end.type !== 'end') throw new Error(JSON.stringify(end));
   return end.result;
@@ -122,7 +127,7 @@ describe('a replay', () => {
     asGlm(gatewaySetup, 150);
     try {
       const job = await begin(gatewaySetup, 'replay', { id: failing, repeat: 100 });
-      const events = eventsIn<JobEvent>(await gatewaySetup.api(`jobs/${job}`));
+      const events = eventsOfJob(gatewaySetup, job);
       await eventsUntil(events, (event) => event.type === 'run' && event.run.run === 2);
       expect((await gatewaySetup.send('DELETE', `jobs/${job}`)).status).toBe(204);
       const all = await follow(gatewaySetup, job);
@@ -235,7 +240,7 @@ describe('a bisection', () => {
       const body = { id: failing, stage: 'provider-request', budget: 60 };
       const job = await begin(gatewaySetup, 'bisect', body);
       expect((await gatewaySetup.send('POST', 'bisect', body)).status).toBe(409);
-      const events = eventsIn<JobEvent>(await gatewaySetup.api(`jobs/${job}`));
+      const events = eventsOfJob(gatewaySetup, job);
       await eventsUntil(events, (event) => event.type === 'probe' && event.probe.spent === 3);
       await gatewaySetup.send('DELETE', `jobs/${job}`);
       expect((await follow(gatewaySetup, job)).at(-1)).toMatchObject({ state: 'cancelled' });
@@ -287,7 +292,7 @@ describe('when the server stops or dies', () => {
       await own.rows(1);
       asGlm(own, 60);
       const job = await begin(own, 'bisect', { id, budget: 80 });
-      const events = eventsIn<JobEvent>(await own.api(`jobs/${job}`));
+      const events = eventsOfJob(own, job);
       await eventsUntil(events, (event) => event.type === 'probe' && event.probe.spent === 4);
       own.gateway.signal('SIGKILL');
       await own.gateway.exited;
@@ -299,7 +304,7 @@ describe('when the server stops or dies', () => {
       const after = client(next);
       expect((await after.api(`jobs/${job}`)).status).toBe(404);
       const again = await begin(after, 'bisect', { id, budget: 80 });
-      const result = eventsIn<JobEvent>(await after.api(`jobs/${again}`));
+      const result = eventsOfJob(after, again);
       const begun = await eventsUntil(result, ({ type }) => type === 'note' || type === 'end');
       expect(begun.at(-1)).toMatchObject({ type: 'note' });
 
