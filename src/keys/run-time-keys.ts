@@ -12,7 +12,7 @@ import { BEGINNING, KeyStore, type News, type Position } from './key-store.ts';
 import { KEYS_SCHEMA } from './schema.ts';
 
 /** A message without content: look at the database. */
-export const KEYS_CHANNEL = 'hopgate:keys';
+export const KEYS_CHANNEL = '{hopgate}:keys';
 /** Milliseconds between two looks without a hint. */
 const POLL_MS = 2000;
 /** Unknown keys of all clients together cost the database one look in so many milliseconds. */

@@ -87,7 +87,7 @@ export const ERASURES_LOCK = 7496260;
 export const beforeErasures = (inside: SqlReader): Promise<unknown> =>
   inside.query(`SELECT pg_advisory_xact_lock_shared(${ERASURES_LOCK})`, []);
 
-const CHANNEL = 'hopgate:erasures';
+const CHANNEL = '{hopgate}:erasures';
 const DEADLINE_MS = 5000;
 const HINT_MS = 100;
 const POLL_MS = 2000;

@@ -8,7 +8,7 @@ import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import { ENTRIES, isId } from '../store/sample-files.ts';
 
-const CHANNEL = 'hopgate:running';
+const CHANNEL = '{hopgate}:running';
 const PLACE = 'samples running';
 const PUBLISH_MS = 100;
 /** Changes are told together. */

@@ -31,7 +31,7 @@ export interface SharingOptions {
   readonly onStep?: UploaderOptions['onStep'];
 }
 
-const CHANNEL = 'hopgate:samples';
+const CHANNEL = '{hopgate}:samples';
 const HINT_MS = 100;
 const FOLLOW_MS = 2000;
 const CLEAN_MS = 30_000;

@@ -94,7 +94,12 @@ export class ValkeyCache implements KeyValue {
 
   publish(channel: string, message: string, deadlineMs: number): Promise<void> {
     return this.#use(deadlineMs, async (client) => {
-      await client.publish(channel, message);
+      try {
+        await client.publish(channel, message);
+      } catch (thrown) {
+        // Without the right to its channel, hints alone are missing; doctor says so.
+        if (!isDenied(thrown)) throw thrown;
+      }
     });
   }
 
@@ -254,11 +259,15 @@ const isTimeout = (thrown: unknown): boolean =>
 const isSilent = (error: Error): boolean =>
   hasGivenUp(error) || error.message === 'Connection is closed.';
 
-// What a server answers while it cannot serve, or not this user; any other answer is an error of the call.
+// What a server answers while it cannot serve, not this user, not outside its cluster (MOVED, ASK), or whose keys
+// hold what is not from here (WRONGTYPE); any other answer is an error of the call.
 const NOT_SERVING =
-  /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS|NOAUTH|WRONGPASS)\b/;
+  /^(ERR The user executing the script|LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|MOVED|ASK|WRONGTYPE)\b/;
 
-/** An error of this call alone, as for a user without the right to it, is none of the server. */
+const isDenied = (thrown: unknown): boolean =>
+  thrown instanceof Error && thrown.message.startsWith('NOPERM');
+
+/** An error of this call alone is none of the server. */
 async function writeOnce(client: Client): Promise<void> {
   try {
     await client.eval(WRITE, 1, `{hopgate}:ping:${crypto.randomUUID()}`);
@@ -308,6 +317,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   OOM: 'Give it more memory (maxmemory), or set maxmemory-policy to volatile-lru.',
   NOREPLICAS: 'Start its replicas, or lower min-replicas-to-write.',
   READONLY: 'Name the primary; redis+sentinel:// finds it by itself.',
+  MOVED: 'It is a cluster: name it with redis+cluster://.',
   MISCONF: 'It cannot write its snapshot: look at its log and its disk.',
 };
 const ALLOW = 'Allow this user: +@all -@dangerous +info ~{hopgate}:* &{hopgate}:*';
@@ -316,11 +326,13 @@ export async function rightsFinding(client: Client): Promise<EngineFinding> {
   const key = `{hopgate}:doctor:${crypto.randomUUID()}`;
   try {
     await client.eval(WRITE, 1, key);
-    return finding('ok', 'scripts may read and write keys {hopgate}:*');
+    await client.publish(key, '');
+    return finding('ok', 'scripts may read and write keys {hopgate}:*, and channels of that name');
   } catch (thrown) {
     const why = withoutPlace(thrown);
     const hint = REMEDIES[why.split(' ', 1)[0]!] ?? ALLOW;
-    return finding('fail', `a script cannot write: ${why}`, hint);
+    const what = why.includes('channel') ? 'hints cannot be sent' : 'a script cannot write';
+    return finding('fail', `${what}: ${why}`, hint);
   }
 }
 

@@ -21,6 +21,7 @@ import type { Server } from '../../support/engines/processes.ts';
 import { until } from '../../support/until.ts';
 
 const LONG = 5000;
+const SOURCES = join(import.meta.dir, '../../../src');
 const bytes = (text: string) => new TextEncoder().encode(text);
 const ADD = script("return redis.call('INCRBY', KEYS[1], ARGV[1])");
 
@@ -200,6 +201,69 @@ describe.skipIf(!HAS_CACHE)('one server', () => {
     }
   });
 
+  const denied = (...rights: readonly string[]) =>
+    cacheCommand(
+      server.port,
+      'acl',
+      'setuser',
+      'denied',
+      'reset',
+      'on',
+      '>secret',
+      '+@all',
+      ...rights,
+    );
+  const asDenied = () => ({
+    ...single(server.port),
+    username: 'denied',
+    password: new Secret('secret'),
+  });
+  test.each([
+    ['scripts', ['~*', '&*', '-@scripting']],
+    ['a command within scripts', ['~*', '&*', '-incrby', '-set']],
+    ['the keys', ['~other:*', '&*']],
+  ])(
+    'a user that loses the right to %s makes the cache away, until it has it again',
+    async (_, rights) => {
+      denied('~*', '&*');
+      const { cache, changes } = open(asDenied());
+      await add(cache, '{hopgate}:rights', 1);
+      denied(...rights);
+      expect(await failureOf(add(cache, '{hopgate}:rights', 1))).toBeInstanceOf(EngineAway);
+      expect(cache.state.message).toMatch(/permission|user executing/i);
+      denied('~*', '&*');
+      await until(() => cache.state.status === 'up');
+      await add(cache, '{hopgate}:rights', 1);
+      expect(changes).toEqual(['up', 'down', 'up']);
+    },
+  );
+
+  test('a key that another program has written makes the cache away, and not each request an error', async () => {
+    const { cache } = open(single(server.port));
+    cacheCommand(server.port, 'rpush', '{hopgate}:foreign', 'x');
+    expect(await failureOf(add(cache, '{hopgate}:foreign', 1))).toBeInstanceOf(EngineAway);
+    expect(cache.state.message).toContain('WRONGTYPE');
+  });
+
+  test('a user without the right to channels sends no hints, and doctor says so', async () => {
+    denied('~*', 'resetchannels');
+    const { cache } = open(asDenied());
+    await cache.publish('{hopgate}:x', '', LONG);
+    expect(cache.state.status).toBe('up');
+    const findings = await cache.examine();
+    const told = findings.find(({ message }) => message.startsWith('hints cannot be sent'));
+    expect(told).toMatchObject({ status: 'fail', hint: expect.stringContaining('&{hopgate}:*') });
+  });
+
+  test('the rights that doctor names are enough for every channel of the program', async () => {
+    for (const file of new Bun.Glob('**/*.ts').scanSync(SOURCES)) {
+      const text = await Bun.file(join(SOURCES, file)).text();
+      for (const [, channel] of text.matchAll(/CHANNEL = '([^']*)'/g)) {
+        expect(channel, file).toStartWith('{hopgate}:');
+      }
+    }
+  });
+
   test('doctor’s findings, also where the user may do little', async () => {
     const { cache } = open(single(server.port));
     const full = await cache.examine();
@@ -302,6 +366,15 @@ describe.skipIf(!HAS_CACHE)('a cluster', () => {
     await cache.put([{ key: '{other}:a', value: bytes('a'), ttlMs: 60_000 }], LONG);
     const found = await cache.getMany(['{other}:a', '{other}:b'], LONG);
     expect(found.map((one) => one && Buffer.from(one).toString())).toEqual(['a', undefined]);
+    // The same servers, named as if each were alone.
+    for (const { port } of cluster.servers) {
+      const { cache: alone } = open(single(port));
+      const failures = await Promise.all(
+        ['{a}', '{b}', '{c}', '{d}', '{e}', '{f}'].map((key) => failureOf(add(alone, key, 1))),
+      );
+      expect(failures.some((one) => one instanceof EngineAway)).toBe(true);
+      expect(alone.state.message).toMatch(/^MOVED/);
+    }
     await cache.close();
     await cluster.stop();
   });
