@@ -71,13 +71,15 @@ function refuseNewer(path: string, from: number, to: number): void {
 
 const backupOf = (path: string, version: number) => `${path}.v${version}.backup`;
 
+const BUSY_MS = 200;
+
 /**
  * A database that only its owner can read: 0600, in a directory 0700. What a link leads to outside of
  * that directory keeps its permissions: other programs may need them.
  * @param busy milliseconds to wait for another process's write, on the event loop: keep it short
  * @throws SQLiteError, or the file system's error
  */
-export function openPrivate(path: string, busy = 200): Database {
+export function openPrivate(path: string, busy = BUSY_MS): Database {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Created before SQLite opens it, so that its -wal and -shm files get the same permissions.
   closeSync(openSync(path, 'a', 0o600));
@@ -216,14 +218,21 @@ export function openStateFile(file: StateFile): Database {
   }
 }
 
-function openWhole({ path, migrations, busy, pragmas = [] }: StateFile): Database {
+/** Another process that copies and changes a large file of an older version takes so long. */
+const MIGRATION_MS = 20_000;
+
+function openWhole({ path, migrations, busy = BUSY_MS, pragmas = [] }: StateFile): Database {
   const db = openPrivate(path, busy);
   try {
-    refuseNewer(path, versionOf(db), migrations.length);
+    const version = versionOf(db);
+    refuseNewer(path, version, migrations.length);
+    const isOlder = version < migrations.length;
+    if (isOlder) db.run(`PRAGMA busy_timeout = ${MIGRATION_MS}`);
     for (const pragma of pragmas) db.run(`PRAGMA ${pragma}`);
     db.run('PRAGMA journal_mode = WAL');
     db.run('PRAGMA synchronous = NORMAL');
     bringUpToDate(db, path, migrations);
+    if (isOlder) db.run(`PRAGMA busy_timeout = ${busy}`);
     return db;
   } catch (thrown) {
     db.close();

@@ -119,8 +119,6 @@ describe('a store with a version', () => {
       script,
       `import { Database } from 'bun:sqlite';
 import { bringUpToDate } from ${JSON.stringify(module)};
-import { fileRoom } from '../support/entries.ts';
-import { fileRoom } from '../support/entries.ts';
 const db = new Database(${JSON.stringify(path)});
 db.run('PRAGMA busy_timeout = 5000');
 bringUpToDate(db, ${JSON.stringify(path)}, ['SELECT 1', 'ALTER TABLE notes ADD COLUMN extra TEXT']);
@@ -135,6 +133,32 @@ bringUpToDate(db, ${JSON.stringify(path)}, ['SELECT 1', 'ALTER TABLE notes ADD C
     const backup = open(`${path}.v1.backup`);
     expect(backup.query('PRAGMA user_version').get()).toEqual({ user_version: 1 });
   });
+
+  test.each([
+    ['a new one', 0],
+    ['an older one', 1],
+  ])(
+    'a process that opens %s while another changes it for longer than a write takes waits for it',
+    async (_, from) => {
+      if (from === 1) openStateFile({ path, migrations: [FIRST] }).close();
+      const script = join(folder, 'open.ts');
+      const module = join(import.meta.dir, '../../src/state/versioned-store.ts');
+      await Bun.write(
+        script,
+        `import { openStateFile } from ${JSON.stringify(module)};
+const slow = () => Bun.sleepSync(1500);
+openStateFile({ path: ${JSON.stringify(path)}, migrations: ['CREATE TABLE IF NOT EXISTS notes (text TEXT NOT NULL)', slow] }).close();
+`,
+      );
+      const children = Array.from({ length: 3 }, () =>
+        Bun.spawn([process.execPath, script], { stdout: 'ignore', stderr: 'pipe' }),
+      );
+      for (const child of children) {
+        expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, '']);
+      }
+      expect(open().query('PRAGMA user_version').get()).toEqual({ user_version: 2 });
+    },
+  );
 });
 
 test('no part of the program opens a database of its own way', () => {
