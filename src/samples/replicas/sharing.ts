@@ -52,10 +52,10 @@ export class Sharing {
     readonly upload: Repeating;
     readonly follow: Repeating;
     readonly clean: Repeating;
+    readonly count: Repeating;
   };
   #unwatch: (() => void) | undefined;
   #followed = false;
-  #countedAt = Number.NEGATIVE_INFINITY;
   #lost = 0;
   #lastProblem = '';
 
@@ -103,6 +103,8 @@ export class Sharing {
       upload: this.#loop('cannot be uploaded', FOLLOW_MS, () => this.#upload()),
       follow: this.#loop('cannot be followed', FOLLOW_MS, () => this.#follow()),
       clean: this.#loop('cannot be cleaned', options.cleanMs ?? CLEAN_MS, () => this.#clean()),
+      // Beside the upload, which can hang on a store for as long as a part may take.
+      count: this.#loop('cannot be counted', FOLLOW_MS, () => this.#countPending()),
     };
   }
 
@@ -190,20 +192,13 @@ export class Sharing {
   }
 
   async #upload(): Promise<void> {
-    try {
-      // Before that, it is not known what is uploaded.
-      if (!this.#followed) return;
-      await this.#uploader.run();
-      this.#folder.evict(LOCAL_BYTES);
-    } finally {
-      await this.#countPending();
-    }
+    // Before that, it is not known what is uploaded.
+    if (!this.#followed) return;
+    await this.#uploader.run();
+    this.#folder.evict(LOCAL_BYTES);
   }
 
-  /** Each sample that is recorded wakes the upload: while the engines are away, not each one counts all. */
   async #countPending(): Promise<void> {
-    if (performance.now() - this.#countedAt < FOLLOW_MS) return;
-    this.#countedAt = performance.now();
     this.options.onPending?.(await this.#uploader.pending());
   }
 
