@@ -1,4 +1,20 @@
-import type { MediaSource } from './types.ts';
+import type { MediaBlock, MediaSource } from './types.ts';
+
+/** The kind of media that a media type names. */
+export function mediaKind(mediaType: string): MediaBlock['media'] {
+  const kind = mediaType.slice(0, Math.max(0, mediaType.indexOf('/')));
+  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document';
+}
+
+/**
+ * What data in base64 is, whatever the part that holds it is called: many clients send PDFs and recordings as
+ * `image_url`. The part's own kind where the media type tells nothing.
+ */
+export function kindOfData(source: MediaSource, part: MediaBlock['media']): MediaBlock['media'] {
+  if (source.type !== 'base64') return part;
+  const kind = mediaKind(source.mediaType);
+  return kind !== 'document' || source.mediaType === 'application/pdf' ? kind : part;
+}
 
 /** The source of a URL: `data:<type>;base64,<data>` becomes a base64 source. */
 export function sourceOfUrl(url: string): MediaSource {

@@ -113,7 +113,7 @@ export type MediaSource =
 
 export interface MediaBlock extends Node {
   readonly type: 'media';
-  readonly media: 'image' | 'document' | 'audio';
+  readonly media: 'image' | 'document' | 'audio' | 'video';
   readonly source: MediaSource;
   readonly filename?: string;
   /** Messages documents: `title`, `context`. */

@@ -19,7 +19,7 @@ const PAGE_BYTES = 75_000;
 /** The tokens of one block. A model named `claude…` has Anthropic's rule, any other that of the client's protocol. */
 export function estimateMedia(block: MediaBlock, protocol: ProtocolName, model: string): number {
   const { source, media } = block;
-  if (media === 'audio') return 0;
+  if (media === 'audio' || media === 'video') return 0;
   if (media === 'document') return documentTokens(source);
   const claude = protocol === 'anthropic-messages' || model.startsWith('claude');
   const size = source.type === 'base64' ? imageHeader(source.data) : undefined;

@@ -9,6 +9,8 @@ export const MESSAGES_FORM = {
   systemTurns: false,
   adaptiveThinking: false,
   anySignature: true,
+  // "output_config: Only effort is supported" (https://api-docs.deepseek.com/guides/anthropic_api)
+  jsonSchema: false,
 } as const satisfies Facts;
 
 /** Body keys of OpenAI's own services, for vendors that answer 400 to what they do not know. */

@@ -67,6 +67,26 @@ describe('tools', () => {
     }
   });
 
+  // https://github.com/QuantumNous/new-api/issues/1305
+  test('a tool that runs code gets the container that Responses demands', () => {
+    const tools = [{ type: 'code_execution_20250825', name: 'code_execution' }];
+    const { body } = sent('anthropic-messages', 'openai-responses', { tools }, PROFILES.openai!);
+    expect(body.tools).toEqual([{ type: 'code_interpreter', container: { type: 'auto' } }]);
+  });
+
+  test('a search of tools does not go to Responses: no tool of the request waits for one', () => {
+    const search = { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' };
+    const tools = [search, { name: 'f', input_schema: schema, defer_loading: true }];
+    const { body, notes } = sent(
+      'anthropic-messages',
+      'openai-responses',
+      { tools },
+      PROFILES.openai!,
+    );
+    expect((body.tools as JsonObject[]).map(({ type }) => type)).toEqual(['function']);
+    expect(notes).toContain(`hosted_tool_dropped tools.${search.type}`);
+  });
+
   test('stay as they are in their own protocol', () => {
     const tools = [{ name: 'f', input_schema: schema, ...lost }];
     const { body, notes } = sent('anthropic-messages', 'anthropic-messages', { tools });
@@ -116,6 +136,18 @@ describe("settings with another name in the target's protocol", () => {
       expect(both.notes).toContain('parameter_dropped safety_identifier');
     }
   });
+});
+
+test('reasoning that a client of Messages switches off is off at models of Responses that can', () => {
+  const thinking = { type: 'disabled' };
+  const can = { ...NO_PROFILE, efforts: ['none', 'low', 'high'] as const };
+  const { body, notes } = sent('anthropic-messages', 'openai-responses', { thinking }, can);
+  expect([body.reasoning, notes]).toEqual([{ effort: 'none' }, []]);
+  const cannot = { ...NO_PROFILE, efforts: ['low', 'high'] as const };
+  for (const profile of [NO_PROFILE, cannot]) {
+    const left = sent('anthropic-messages', 'openai-responses', { thinking }, profile);
+    expect([left.body.reasoning, left.notes]).toEqual([undefined, ['parameter_dropped thinking']]);
+  }
 });
 
 test('a file that Responses references by its id', () => {

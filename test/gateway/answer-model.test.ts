@@ -154,3 +154,19 @@ test('only the member at its place, and only a text', () => {
     expect(withText(same, frame, 'a')).toBe(same);
   }
 });
+
+// llama.cpp and others leave it out, or send ''; Google's `modelVersion` is not in every answer.
+test.each(['openai-responses', 'anthropic-messages', 'google-gemini'] as const)(
+  'an answer whose vendor names no model has the one that was asked for, in a client of %s',
+  async (client) => {
+    const { model: _, ...bare } = WHOLE['openai-chat'];
+    for (const json of [bare, { ...bare, model: '' }]) {
+      const { ask } = scriptedGateway('openai-chat', [{ json }]);
+      const asked = { messages: [{ role: 'user', content: 'Hi' }], input: 'Hi', max_tokens: 9 };
+      const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
+      const { text } = await ask(client, { model: 'asked-1', stream: false, ...asked, contents });
+      const answer = JSON.parse(text) as JsonObject;
+      expect(answer.model ?? answer.modelVersion).toBe('asked-1');
+    }
+  },
+);

@@ -2,7 +2,7 @@
 
 import { invalid } from '../../conversation/errors.ts';
 import { fileName } from '../../conversation/file-name.ts';
-import { sourceOfUrl, urlOfSource } from '../../conversation/media-source.ts';
+import { kindOfData, sourceOfUrl, urlOfSource } from '../../conversation/media-source.ts';
 import { wrongType } from '../../conversation/parameter-errors.ts';
 import { openSeal } from '../../conversation/seal.ts';
 import type {
@@ -141,10 +141,11 @@ function decodeMedia(
     if (url === undefined) {
       throw invalid(`Missing required parameter: '${where}.image_url.url'.`, `${where}.image_url`);
     }
+    const source = sourceOfUrl(url);
     return {
       type: 'media',
-      media: 'image',
-      source: sourceOfUrl(url),
+      media: kindOfData(source, 'image'),
+      source,
       detail: text(image?.detail),
       ...cacheOf(part),
     };
@@ -166,21 +167,33 @@ function decodeMedia(
     const data = text(audio?.data) ?? text(part.input_audio);
     if (data === undefined) return undefined;
     const format = text(audio?.format) ?? 'wav';
-    const source: MediaSource = data.startsWith('data:')
+    const source: MediaSource = /^(?:data|https?):/.test(data)
       ? sourceOfUrl(data)
       : { type: 'base64', mediaType: format === 'mp3' ? 'audio/mpeg' : `audio/${format}`, data };
     return { type: 'media', media: 'audio', source };
   }
-  if (type === 'file') return decodeFile(object(part.file) ?? {});
-  // Mistral's documents.
-  if (type === 'document_url') {
-    const url = text(part.document_url);
+  const linked = type === undefined ? undefined : LINKED.get(type);
+  if (linked !== undefined) {
+    const [field, media] = linked;
+    const url = text(part[field]) ?? text(object(part[field])?.url);
     return url === undefined
       ? undefined
-      : { type: 'media', media: 'document', source: sourceOfUrl(url) };
+      : { type: 'media', media, source: sourceOfUrl(url), ...cacheOf(part) };
   }
+  if (type === 'file') return decodeFile(object(part.file) ?? {});
   return undefined;
 }
+
+/**
+ * Parts that hold an address, with its field: OpenRouter and Qwen (`video_url`; the SDK of OpenRouter calls it
+ * `input_video`), vLLM (`audio_url`), Mistral (`document_url`).
+ */
+const LINKED: ReadonlyMap<string, readonly [field: string, media: MediaBlock['media']]> = new Map([
+  ['video_url', ['video_url', 'video']],
+  ['input_video', ['video_url', 'video']],
+  ['audio_url', ['audio_url', 'audio']],
+  ['document_url', ['document_url', 'document']],
+]);
 
 /** The source of an image or a document in the form of Messages. */
 function sourceOfMessages(source: JsonObject): MediaSource | undefined {
@@ -208,10 +221,9 @@ function decodeFile(file: JsonObject): MediaBlock | undefined {
         ? { type: 'file-id', id }
         : undefined;
   if (source === undefined) return undefined;
-  const image = source.type === 'base64' && source.mediaType.startsWith('image/');
   return {
     type: 'media',
-    media: image ? 'image' : 'document',
+    media: kindOfData(source, 'document'),
     source,
     filename: text(file.filename),
   };
@@ -268,6 +280,10 @@ export function mediaPart(block: MediaBlock): JsonObject | undefined {
     const url = urlOfSource(source);
     if (url === undefined) return undefined;
     return { ...from, type: 'image_url', image_url: compact({ url, detail: block.detail }) };
+  }
+  if (block.media === 'video') {
+    const url = urlOfSource(source);
+    return url === undefined ? undefined : { ...from, type: 'video_url', video_url: { url } };
   }
   if (block.media === 'audio') {
     if (source.type !== 'base64') return undefined;

@@ -35,7 +35,8 @@ export interface MediaRefusal {
 
 const IMAGE = ['image'] as const;
 const FILE = ['document'] as const;
-const ANY = ['image', 'document', 'audio'] as const;
+const ANY = ['image', 'document', 'audio', 'video'] as const;
+const RECORDED = ['audio', 'video'] as const;
 
 /** Sentences that tell a limit: the group is its number. */
 const LIMITS: readonly (readonly [RegExp, MediaLimit['of'], MediaRefusal['media']])[] = [
@@ -95,6 +96,11 @@ const UNREADABLE: readonly (readonly [RegExp, MediaRefusal['media']])[] = [
     IMAGE,
   ],
   [/图片.{0,8}(?:解析|格式)|图片(?:损坏|无法)/, IMAGE],
+  [
+    /at most 0 (?:audio|video)|no endpoints found that support (?:input )?(?:audio|video)|(?:invalid value|unknown variant|unknown part type):? (?:input_audio|audio_url|input_video|video_url)\b/,
+    RECORDED,
+  ],
+  [/content blocks are expected to be either text or image_url/, ['document', ...RECORDED]],
 ];
 
 /** The whole request has too many bytes: with images, they are most of it. */

@@ -234,6 +234,11 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /response_format type is unavailable|(?:not support|unsupported)\b.{0,40}(?:response.?format|json_schema)|response_?format\b.{0,60}(?:not supported|unsupported)/,
     { setting: 'response_format', facts: { jsonSchema: false } },
   ],
+  // Anthropic: output_config.format.schema: Circular reference detected in schema definitions; Schema is too complex …
+  [
+    /output_(?:config\.)?format\.schema\b/,
+    { setting: 'response_format', facts: { jsonSchema: false }, once: true },
+  ],
   // OpenAI: Your organization must be verified to generate reasoning summaries.
   [
     /must be verified to (?:generate|use) reasoning summar|reasoning\.summary\b.{0,60}(?:unsupported|not supported)|unsupported\b.{0,30}reasoning\.summary/,

@@ -1,6 +1,10 @@
 /** Has the vendor keep the prompt of a session for its next turn, where the client cannot ask for that itself. */
 
-import { cacheMarks, MAX_CACHE_MARKS } from '../../conversation/cache-marks.ts';
+import {
+  cacheMarks,
+  MAX_CACHE_MARKS,
+  withFewerCacheMarks,
+} from '../../conversation/cache-marks.ts';
 import { withParts } from '../../conversation/edit.ts';
 import { sessionKey } from '../../conversation/session/session-key.ts';
 import type { Target } from '../../conversation/target.ts';
@@ -47,10 +51,12 @@ export class PromptCache implements Feature {
     const { cacheMarks: takesMarks, breakpointsAt } = target.profile;
     if (target.promptCache === 'off') return false;
     if (client !== target.protocol && breakpointsAt) return true;
-    // Clients of Messages set their own.
-    if (takesMarks !== true || client === 'anthropic-messages') return false;
+    if (takesMarks !== true) return false;
+    // Clients of Messages set their own. Within its protocol, tool pairing removes those that are too many.
+    if (client === 'anthropic-messages') return client !== target.protocol && hasTooMany(body);
     if (client !== target.protocol) return true;
-    return !body.includes(MARK) && (body.includes(TOOLS) || body.includes(ASSISTANT));
+    if (body.includes(MARK)) return hasTooMany(body);
+    return body.includes(TOOLS) || body.includes(ASSISTANT);
   }
 
   request(conversation: Conversation, context: FeatureContext): Conversation {
@@ -66,18 +72,29 @@ export class PromptCache implements Feature {
   }
 }
 
+/** May there be more marks than vendors take? */
+function hasTooMany(body: Buffer): boolean {
+  let count = 0;
+  for (let at = body.indexOf(MARK); at >= 0; at = body.indexOf(MARK, at + MARK.length)) {
+    if (++count > MAX_CACHE_MARKS) return true;
+  }
+  return false;
+}
+
 function withMarks(
-  conversation: Conversation,
+  given: Conversation,
   { target, client, notes, hop }: FeatureContext,
   asker: Asker,
   tails: RequestTails,
 ): Conversation {
-  const given = MARKING.has(client) ? [...cacheMarks(conversation)] : [];
+  const { conversation, removed } = withFewerCacheMarks(given);
+  if (removed > 0) notes.add(`removed_${removed}_cache_control_fields`);
+  const marks = MARKING.has(client) ? [...cacheMarks(conversation)] : [];
   const root = rootMark(conversation, target);
-  const last = given.at(-1);
+  const last = marks.at(-1);
   if (root === undefined && (last !== undefined || client === 'anthropic-messages')) {
     // The client sets its own. What this gateway has added behind them is read again by the next hop.
-    const adds = hop > 1 && last !== undefined && given.length < MAX_CACHE_MARKS;
+    const adds = hop > 1 && last !== undefined && marks.length < MAX_CACHE_MARKS;
     return adds ? markPlaces(conversation, target, last, ['end'], 1, notes) : conversation;
   }
   if (root === 'taken') return conversation;
@@ -91,7 +108,7 @@ function withMarks(
   const bare = root === undefined ? conversation : withoutRootMark(conversation);
   // The tools are part of all prefixes: of more than four places they can go.
   const places = ['end', 'instructions', ...previous, 'tools'] as const;
-  return markPlaces(bare, target, mark, places, MAX_CACHE_MARKS - given.length, notes);
+  return markPlaces(bare, target, mark, places, MAX_CACHE_MARKS - marks.length, notes);
 }
 
 const isAnswer = ({ role }: Turn): boolean => role === 'assistant';

@@ -195,7 +195,7 @@ const EDGE = 65_536;
 /** Can this be seen to be no image or PDF, one that is cut off, empty or locked, or one of another type than it says? */
 function isBroken(block: MediaBlock): boolean {
   const { source, media } = block;
-  if (source.type !== 'base64' || media === 'audio') return false;
+  if (source.type !== 'base64' || media === 'audio' || media === 'video') return false;
   const { data, mediaType } = source;
   if (data === '' || /[^\w+/=\s-]/.test(data)) return true;
   const from = Math.max(0, data.length - EDGE);

@@ -1,5 +1,6 @@
 /** Tool pairing: repairs histories that the target would refuse, and leaves valid ones untouched. */
 
+import { withFewerCacheMarks } from '../../conversation/cache-marks.ts';
 import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { targetAfterRefusals } from '../../conversation/refusal/refusal.ts';
@@ -7,7 +8,6 @@ import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import type { Feature } from '../feature.ts';
-import { limitCacheMarks } from './messages/cache-marks.ts';
 import { fillEmpty, trimPrefill } from './messages/empty-turns.ts';
 import { fitThinking, placeThinking } from './messages/thinking.ts';
 import { dropLoneReasoning } from './openai/responses-items.ts';
@@ -84,7 +84,9 @@ function* finish(conversation: Conversation, repair: Repair): Steps<Conversation
   yield;
   const filled = fillEmpty(fitted.turns, rules, blank);
   const trimmed = trimPrefill(filled, () => notes.add('trailing_space_removed', '/messages'));
-  return limitCacheMarks(withParts(fitted, { turns: trimmed }), counts);
+  const limited = withFewerCacheMarks(withParts(fitted, { turns: trimmed }));
+  counts.cache += limited.removed;
+  return limited.conversation;
 }
 
 /** A turn with nothing that another protocol could show: only reasoning and blank text. */

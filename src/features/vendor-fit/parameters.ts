@@ -1,8 +1,8 @@
-/** Fits settings to the vendor: numbers within its bounds, no sampling while the model reasons, JSON mode for a schema. */
+/** Fits settings to the vendor: numbers within its bounds and no sampling while the model reasons. */
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Range } from '../../conversation/target.ts';
-import type { OutputFormat, Settings } from '../../conversation/types.ts';
+import type { Settings } from '../../conversation/types.ts';
 import { willReason } from './reasoning.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
@@ -110,33 +110,4 @@ function withoutSampling(
     out[key] = undefined;
   }
   return out;
-}
-
-/** Any object: what JSON mode promises. */
-const ANY_OBJECT: OutputFormat = { type: 'schema', name: 'answer', schema: { type: 'object' } };
-
-/**
- * For vendors that have JSON mode but no JSON schema: the schema goes into the instructions, since a
- * client that parses the answer needs that shape. For those that have schemas and no JSON mode: a schema.
- */
-export const fitFormat: FitRule = (conversation, { profile, protocol, notes }) => {
-  const { format } = conversation.settings;
-  if (profile.jsonObject === false && format?.type === 'json') {
-    notes.add('parameter_mapped', 'response_format', 'json_object as json_schema');
-    return withParts(conversation, { settings: { ...conversation.settings, format: ANY_OBJECT } });
-  }
-  if (profile.jsonSchema !== false || format?.type !== 'schema') return conversation;
-  notes.add('content_bridged', 'response_format', 'the schema is said in the prompt');
-  // Messages has no JSON mode; the instruction has to be enough.
-  const mode: OutputFormat | undefined =
-    protocol === 'anthropic-messages' ? undefined : { type: 'json' };
-  return withParts(conversation, {
-    system: [...conversation.system, { type: 'text', text: schemaInstruction(format) }],
-    settings: { ...conversation.settings, format: mode },
-  });
-};
-
-function schemaInstruction(format: OutputFormat & { type: 'schema' }): string {
-  const about = format.description === undefined ? '' : ` It is: ${format.description}`;
-  return `Answer with one JSON object and nothing else.${about} It must be valid against this JSON Schema:\n${JSON.stringify(format.schema)}`;
 }

@@ -173,6 +173,17 @@ describe('a history of Chat', () => {
     expect(out.generationConfig).toEqual({ thinkingConfig });
   });
 
+  // "thinking_budget is out of range; supported values are integers from 1 to 24576"
+  // (https://github.com/su-kaka/gcli2api/issues/108); https://github.com/RooCodeInc/Roo-Code/issues/4399
+  test.each([
+    [60_000, 24_576, 'parameter_mapped'],
+    [24_576, 24_576, ''],
+  ])('a budget of %d tokens goes out as %d', (budget, thinkingBudget, wanted) => {
+    const { out, notes } = sent(chat({ thinking: { type: 'enabled', budget_tokens: budget } }));
+    expect(out.generationConfig).toMatchObject({ thinkingConfig: { thinkingBudget } });
+    expect(notes).toBe(wanted);
+  });
+
   test('names that Google refuses are spelled in another way, and found again', () => {
     const odd = [{ ...TOOL, function: { ...TOOL.function, name: '7zip' } }];
     const asked = chat({ tools: odd });

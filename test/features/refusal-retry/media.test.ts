@@ -92,9 +92,23 @@ const SENTENCES: readonly Sentence[] = [
   },
   { words: 'Could not process PDF', means: { media: FILE } },
   {
+    words: 'content blocks are expected to be either text or image_url type',
+    means: { media: ['document', 'audio', 'video'] },
+    source: 'https://github.com/openai/openai-python/issues/2454',
+  },
+  {
+    words: "Invalid value: 'video_url'. Supported values are: 'text', 'image_url', 'input_audio'.",
+    means: { media: ['audio', 'video'] },
+  },
+  {
+    words: 'At most 0 video(s) may be provided in one prompt.',
+    means: { media: ['audio', 'video'] },
+    source: 'https://github.com/vllm-project/vllm, vllm/multimodal/processing',
+  },
+  {
     status: 413,
     words: 'Request exceeds the maximum size',
-    means: { media: ['image', 'document', 'audio'], older: true },
+    means: { media: ['image', 'document', 'audio', 'video'], older: true },
     source: `${CLAUDE_CODE}/17510`,
   },
   {

@@ -45,7 +45,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
     id: messageId(reply.id, context.requestId),
     type: 'message',
     role: 'assistant',
-    model: reply.model,
+    model: reply.model || context.request.model,
     content,
     stop_reason: stopReason,
     stop_sequence: reply.stopSequence ?? null,

@@ -1,6 +1,7 @@
 /** Decodes the parts of a Gemini content: text, thoughts, media, calls and results. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import { mediaKind } from '../../../conversation/media-source.ts';
 import { openSeal, SEAL_ENVELOPE_BASE64 } from '../../../conversation/seal.ts';
 import type { Block, MediaBlock, MediaSource, Sealed } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -144,25 +145,23 @@ const asText = (value: Json): string => (typeof value === 'string' ? value : JSO
 /** Files that only Google can read. */
 const GOOGLE_FILE = /^(?:gs:|https:\/\/generativelanguage\.googleapis\.com\/)/;
 
-/** The media of a part with `inlineData` or `fileData`; undefined for other parts, and for kinds without a common meaning. */
+/** The media of a part with `inlineData` or `fileData`; undefined for other parts. */
 function mediaOf(part: JsonObject): MediaBlock | undefined {
   const inline = object(field(part, 'inlineData'));
   const file = inline === undefined ? object(field(part, 'fileData')) : undefined;
   const from = inline ?? file;
   if (from === undefined) return undefined;
   const mediaType = text(field(from, 'mimeType')) ?? '';
-  const media = mediaKind(mediaType);
   const source = inline === undefined ? fileSource(file!) : inlineSource(inline, mediaType);
-  if (media === undefined || source === undefined) return undefined;
+  if (source === undefined) return undefined;
+  const isFilm = source.type === 'url' && YOUTUBE.test(source.url);
+  const media = isFilm ? 'video' : mediaKind(mediaType);
   const filename = text(field(from, 'displayName'));
   return { type: 'media', media, source, filename, wire: wireOf(part) };
 }
 
-function mediaKind(mediaType: string): MediaBlock['media'] | undefined {
-  if (mediaType.startsWith('image/')) return 'image';
-  if (mediaType.startsWith('audio/')) return 'audio';
-  return mediaType.startsWith('video/') ? undefined : 'document';
-}
+/** Google takes addresses of YouTube without a media type. */
+const YOUTUBE = /^https?:\/\/(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)\//;
 
 function inlineSource(inline: JsonObject, mediaType: string): MediaSource | undefined {
   const data = text(inline.data);

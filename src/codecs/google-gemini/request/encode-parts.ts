@@ -131,8 +131,16 @@ const TYPES: Readonly<Record<string, string>> = {
   txt: 'text/plain',
   mp3: 'audio/mp3',
   wav: 'audio/wav',
+  mp4: 'video/mp4',
+  mov: 'video/mov',
+  webm: 'video/webm',
 };
-const USUAL = { image: 'image/jpeg', document: 'application/pdf', audio: 'audio/wav' } as const;
+const USUAL = {
+  image: 'image/jpeg',
+  document: 'application/pdf',
+  audio: 'audio/wav',
+  video: 'video/mp4',
+} as const;
 
 function typeOfUrl(url: string, media: MediaBlock['media']): string {
   const path = URL.canParse(url) ? new URL(url).pathname : '';

@@ -201,7 +201,12 @@ function budgetFor(
   adaptive: boolean | undefined,
   notes: Notes,
 ): JsonObject {
-  if (budget !== undefined) return { thinkingBudget: budget };
+  if (budget !== undefined) {
+    if (budget > MAX_BUDGET) {
+      notes.add('parameter_mapped', 'reasoning', `a budget of ${budget} tokens as ${MAX_BUDGET}`);
+    }
+    return { thinkingBudget: Math.min(budget, MAX_BUDGET) };
+  }
   const tokens = effort === undefined ? undefined : memberOf(BUDGETS, effort);
   if (tokens !== undefined) {
     notes.add('parameter_mapped', 'reasoning', `effort ${effort} as a budget of ${tokens} tokens`);

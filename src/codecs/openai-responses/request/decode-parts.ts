@@ -1,7 +1,7 @@
 /** Decodes the content parts of messages and tool outputs. */
 
 import { invalid } from '../../../conversation/errors.ts';
-import { sourceOfUrl } from '../../../conversation/media-source.ts';
+import { kindOfData, sourceOfUrl } from '../../../conversation/media-source.ts';
 import { missing } from '../../../conversation/parameter-errors.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -35,6 +35,8 @@ export function decodePart(part: Json, path: string): Block {
       return decodeFile(part, path);
     case 'input_audio':
       return decodeAudio(part, path);
+    case 'input_video':
+      return decodeVideo(part) ?? { type: 'opaque', name: type, wire: wireOf(part) };
     case 'encrypted_content':
       // Codex's agent messages: without encryption this is the task in plain text.
       return { type: 'text', text: text(part.encrypted_content) ?? '', wire: wireOf(part) };
@@ -71,36 +73,39 @@ function decodeImage(part: JsonObject, path: string): MediaBlock {
   const url = text(part.image_url) ?? text(object(part.image_url)?.url);
   const file = text(part.file_id);
   if (url === undefined && file === undefined) throw missing(`${path}.image_url`);
+  const source: MediaSource =
+    url === undefined ? { type: 'file-id', id: file ?? '' } : sourceOfUrl(url);
   return {
     type: 'media',
-    media: 'image',
-    source: url === undefined ? { type: 'file-id', id: file ?? '' } : sourceOfUrl(url),
+    media: kindOfData(source, 'image'),
+    source,
     detail: text(part.detail),
     wire: wireOf(part),
   };
 }
 
 function decodeFile(part: JsonObject, path: string): MediaBlock {
-  const source = object(part.file) ?? part;
-  const data = text(source.file_data);
-  const url = text(source.file_url);
-  const id = text(source.file_id);
+  const file = object(part.file) ?? part;
+  const data = text(file.file_data);
+  const url = text(file.file_url);
+  const id = text(file.file_id);
   if (data === undefined && url === undefined && id === undefined) {
     throw invalid(
       `Missing required parameter: '${path}.file_id'. One of 'file_id', 'file_data' or 'file_url' must be provided.`,
       `${path}.file_id`,
     );
   }
+  const source: MediaSource =
+    data !== undefined
+      ? fileData(data)
+      : url !== undefined
+        ? { type: 'url', url }
+        : { type: 'file-id', id: id ?? '' };
   return {
     type: 'media',
-    media: 'document',
-    source:
-      data !== undefined
-        ? fileData(data)
-        : url !== undefined
-          ? { type: 'url', url }
-          : { type: 'file-id', id: id ?? '' },
-    title: text(source.filename),
+    media: kindOfData(source, 'document'),
+    source,
+    title: text(file.filename),
     wire: wireOf(part),
   };
 }
@@ -110,6 +115,13 @@ const fileData = (data: string): MediaSource =>
   data.startsWith('data:')
     ? sourceOfUrl(data)
     : { type: 'base64', mediaType: 'application/pdf', data };
+
+/** OpenRouter's. */
+function decodeVideo(part: JsonObject): MediaBlock | undefined {
+  const url = text(part.video_url) ?? text(object(part.video_url)?.url);
+  if (url === undefined) return undefined;
+  return { type: 'media', media: 'video', source: sourceOfUrl(url), wire: wireOf(part) };
+}
 
 function decodeAudio(part: JsonObject, path: string): MediaBlock {
   const audio = object(part.input_audio) ?? part;

@@ -139,8 +139,9 @@ function encodeMedia(
     case 'document':
       return document(block, context, asText);
     case 'audio':
+    case 'video':
       // The official SDK's ResponseInputContent is text, image or file; other parts are refused.
-      return asText('[audio omitted]', 'Responses takes no audio');
+      return asText(`[${block.media} omitted]`, `Responses takes no ${block.media}`);
   }
 }
 

@@ -17,6 +17,12 @@ import { encodeParts } from './encode-parts.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { encodeTools } from './encode-tools.ts';
 
+/** Protocols whose files lie at vendors that this one is not spoken with. */
+const FOREIGN_FILES: ReadonlySet<string | undefined> = new Set([
+  'anthropic-messages',
+  'google-gemini',
+]);
+
 /** The wire body for this target. Never throws because of content: what Responses cannot express becomes a note. */
 export function encodeRequest(
   given: Conversation,
@@ -32,7 +38,7 @@ export function encodeRequest(
     notes,
     names: toolNames(conversation.tools, NAME_LIMIT),
     own: origin !== undefined,
-    fileIds: conversation.origin?.protocol !== 'anthropic-messages',
+    fileIds: !FOREIGN_FILES.has(conversation.origin?.protocol),
     known,
   };
   const body: Record<string, Json | undefined> = { ...origin?.value };

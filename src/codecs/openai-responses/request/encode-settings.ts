@@ -192,7 +192,9 @@ function encodeReasoning(
   const { notes } = context;
   const { enabled, effort, budget, summary, display } = reasoning;
   if (enabled === false) {
-    if (effort === 'none') return { effort };
+    if (effort === 'none' || context.target.profile.efforts?.includes('none')) {
+      return { effort: 'none' };
+    }
     // Many models refuse `none`; all accept a request without an effort.
     notes.add('parameter_dropped', 'thinking', 'cannot be switched off on every model');
     return undefined;

@@ -120,8 +120,15 @@ function encodeHosted(tool: HostedTool, profile: Profile, notes: Notes): JsonObj
   }
   if (tool.name === 'web_search') return encodeWebSearch(tool, notes);
   const residue = ownResidue(tool);
-  const type = residue ? tool.kind : (memberOf(HOSTED_TYPES, tool.name) ?? tool.kind);
-  return compact({ ...residue, type, ...tool.options });
+  if (residue !== undefined) return compact({ ...residue, type: tool.kind, ...tool.options });
+  if (tool.name === 'tool_search') {
+    notes.add('hosted_tool_dropped', `tools.${tool.kind}`, 'all tools are declared at once');
+    return undefined;
+  }
+  const type = memberOf(HOSTED_TYPES, tool.name) ?? tool.kind;
+  // "Missing required parameter: 'tools[0].container'."
+  const container = type === 'code_interpreter' ? { container: { type: 'auto' } } : {};
+  return compact({ type, ...container, ...tool.options });
 }
 
 const WEB_SEARCH_OPTIONS = ['filters', 'search_context_size', 'user_location'];

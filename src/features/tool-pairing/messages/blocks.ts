@@ -1,8 +1,9 @@
 /** Repairs blocks that the Messages API refuses at any position: blank text, unknown types, inputs that are no objects. */
 
+import { withoutCacheMark } from '../../../conversation/cache-marks.ts';
 import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
-import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { isObject } from '../../../lib/json/json.ts';
 import { wordSet } from '../../../lib/text/words.ts';
 import { isBlank, legalName } from '../replacements.ts';
 import type { Repair, RepairCounts } from '../rules.ts';
@@ -116,9 +117,4 @@ function withoutMark<T extends Block>(block: T, counts: RepairCounts): T {
   if (!isObject(value) || value.cache_control === undefined) return block;
   counts.cache++;
   return { ...block, wire: { protocol: 'anthropic-messages', value: withoutCacheMark(value) } };
-}
-
-export function withoutCacheMark(value: JsonObject): Json {
-  const { cache_control: _, ...rest } = value;
-  return rest;
 }
