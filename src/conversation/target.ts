@@ -126,6 +126,8 @@ export interface Profile {
   readonly needsUserTurn?: boolean;
   /** Chat, Messages: accepts consecutive messages of the same role. Default true. */
   readonly sameRoleTurns?: boolean;
+  /** Chat: accepts the texts of a message as a list of parts. Default true: otherwise they are sent as one string. */
+  readonly contentParts?: boolean;
   /** Chat: accepts assistant messages with neither text nor calls. Default true. */
   readonly emptyReplies?: boolean;
   /** Chat: accepts several calls in one assistant message. Default true. */

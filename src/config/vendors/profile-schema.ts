@@ -102,6 +102,7 @@ export const profileFacts = {
     'The most characters of a tool name, of letters, digits, _ and -; others are renamed.',
   ),
   rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
+  contentParts: flag('Chat: accepts lists of text parts as content.'),
   emptyReplies: flag('Chat: accepts assistant messages with neither text nor calls.'),
   toolTypes: texts(
     'Responses: the types of tools that the vendor knows; others become functions or are left out.',

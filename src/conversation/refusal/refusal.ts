@@ -67,6 +67,11 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
     /output of tool call should be input text|image urls? (?:are|is) only allowed (?:for|in) (?:messages with role )?user|invalid value: image_url\. supported values are: text\./,
     { imagesInResults: false },
   ],
+  // Servers in Rust, pydantic and zod; templates in Rust and Python.
+  [
+    /messages\[\d{1,6}\](?:\.content)?: invalid type: sequence, expected a string|content\b.{0,60}(?:str type expected|input should be a valid string|expected a string, but got an array|expected string, received array)|unsupported types string and sequence|can only concatenate str \(not list\) to str/,
+    { contentParts: false },
+  ],
   [/only supports single tool-calls at once/, { parallelCalls: false }],
   [/unexpected role user after role tool/, { userAfterTool: false }],
   [

@@ -95,6 +95,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
     addIf(profile.chatToolsWhileThinking === false, '"tools"', '"functions"');
     addIf(profile.messageFields !== undefined, ...CLIENT_FIELDS);
     addIf(profile.emptyReplies === false, '"assistant"');
+    addIf(profile.contentParts === false, '"text"');
   }
   addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
   addIf(profile.strictTools === false, '"strict"');

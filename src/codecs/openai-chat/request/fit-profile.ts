@@ -109,8 +109,9 @@ function withoutStrict(tool: Json): Json {
 }
 
 function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes): readonly Json[] {
-  const { developerRole, images, reasoningField, messageFields } = profile;
+  const { contentParts, developerRole, images, reasoningField, messageFields } = profile;
   const isTaken =
+    contentParts !== false &&
     developerRole !== false &&
     images !== false &&
     reasoningField === undefined &&
@@ -126,6 +127,7 @@ function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes):
     if (images === false && list(message.content) !== undefined) {
       message = withoutImages(message, notes);
     }
+    if (contentParts === false) message = withPlainContent(message, notes);
     return reasoningField === undefined ? message : fitReasoningField(message, reasoningField);
   });
 }
@@ -151,6 +153,15 @@ function withoutImages(message: JsonObject, notes: Notes): JsonObject {
   const texts = shown.map((part) => text(object(part)?.text));
   const content = texts.every((t) => t !== undefined) ? texts.join('\n') : shown;
   return { ...message, content };
+}
+
+/** Text parts as one string; other parts stay. */
+function withPlainContent(message: JsonObject, notes: Notes): JsonObject {
+  const parts = list(message.content);
+  const texts = parts?.map((part) => (typeof part === 'string' ? part : text(object(part)?.text)));
+  if (texts === undefined || texts.includes(undefined)) return message;
+  notes.add('content_bridged', '/messages', 'text parts as one string');
+  return { ...message, content: texts.join('\n') };
 }
 
 function fitReasoningField(
