@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import type { GatewayError } from './errors.ts';
+import type { ProtocolName } from './protocol-names.ts';
 import type { Block, Citation, ExecutedBy, Sealed, ToolKind, Wire } from './types.ts';
 import type { Usage } from './usage.ts';
 
@@ -165,6 +166,17 @@ export interface OpaqueEvent extends Marked {
   readonly wire: Wire;
   readonly textSeal?: TextSeal;
 }
+
+/** Of a frame that says nothing, which clients of its protocol throw at. */
+export const emptyFrame = (protocol: ProtocolName): OpaqueEvent => ({
+  type: 'opaque',
+  name: '',
+  wire: { protocol, value: null },
+  odd: 'form',
+});
+
+export const isEmptyFrame = (event: StreamEvent | undefined): boolean =>
+  event?.type === 'opaque' && event.odd !== undefined;
 
 /** The seal of a piece of the answer's text, which ends here. Only Gemini seals text. */
 export interface TextSeal {

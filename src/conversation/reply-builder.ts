@@ -11,7 +11,7 @@ export class ReplyBuilder {
   #created: number | undefined;
   #rest: Reply['rest'];
   #usage: Reply['usage'];
-  #finish: Pick<Reply, 'finish' | 'stopSequence' | 'details'> | undefined;
+  #finish: Pick<Reply, 'finish' | 'oddFinish' | 'stopSequence' | 'details'> | undefined;
   #blocks: Block[] = [];
   #head: BlockHead | undefined;
   #text: string[] = [];
@@ -60,6 +60,7 @@ export class ReplyBuilder {
       case 'finish':
         this.#finish = {
           finish: event.reason,
+          oddFinish: event.odd && 'finish_reason',
           stopSequence: event.stopSequence,
           details: event.details,
         };

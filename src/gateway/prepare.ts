@@ -178,13 +178,13 @@ function partsOf(
 
 /** May the client get what the vendor wrote, which may be wrong? Without calls, frames that are corrected need no more. */
 const isLookedThrough = (
-  { request, target, protocol, hop }: Preparation,
+  { request, target, protocol }: Preparation,
   interceptors: readonly Interceptor[],
 ): boolean => {
-  if (protocol !== request.protocol || hop.number > 1) return false;
+  if (protocol !== request.protocol) return false;
   if (interceptors.length > 0) return true;
   if (target.profile.exactStreams === true) return false;
-  return protocol.soundFrames === undefined || mentionsTools(request.bytes);
+  return protocol.soundFrames === undefined || !request.stream || mentionsTools(request.bytes);
 };
 
 /**

@@ -4,7 +4,7 @@
  * clients send ids of an answer's parts back, its frames are corrected in place of that (`Codec.soundFrames`).
  */
 
-import type { StreamEvent } from '../conversation/events.ts';
+import { isEmptyFrame, type StreamEvent } from '../conversation/events.ts';
 import { type FastInterceptor, IGNORES_TEXT } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Interceptor } from '../features/feature.ts';
@@ -19,11 +19,11 @@ export class SoundAnswer implements Interceptor {
     this.#notes = notes;
   }
 
-  event(event: StreamEvent): StreamEvent {
+  event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
     const { odd } = event;
     if (odd === undefined) return event.type === 'block-start' ? this.#begun(event) : event;
     this.#notes.addOnce(odd === 'form' ? 'stream_mended' : 'tool_call_rewritten', odd);
-    return this.event({ ...event, odd: undefined });
+    return isEmptyFrame(event) ? NOTHING : this.event({ ...event, odd: undefined });
   }
 
   #begun(event: StreamEvent & { type: 'block-start' }): StreamEvent {

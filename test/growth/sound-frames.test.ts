@@ -1,6 +1,8 @@
 /** A Responses stream that is looked through costs linear time and bounded memory, whatever its vendor sends. */
 
 import { expect, test } from 'bun:test';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { UpstreamContext } from '../../src/codecs/codec.ts';
 import { soundFrames } from '../../src/codecs/openai-responses/stream/sound-frames.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -50,6 +52,47 @@ for (const [name, make] of Object.entries(STREAMS)) {
     TIME,
   );
 }
+
+test(
+  'calls of Messages whose events come interleaved take linear time, and wait for one another no further than a bound',
+  async () => {
+    const target = { provider: 'p', model: 'm', protocol: 'anthropic-messages', profile: {} };
+    const sent = { model: 'm', system: [], turns: [], tools: [], settings: {} };
+    const context = { sent, target, notes: new Notes() } as unknown as UpstreamContext;
+    const use = { type: 'tool_use', id: 'toolu_1', name: 'run', input: {} };
+    const delta = { type: 'input_json_delta', partial_json: 'x'.repeat(100) };
+    const calls = (count: number) => Array.from({ length: count }, (_, index) => index);
+    const frames = (count: number) =>
+      [
+        ...calls(count).map((index) => ({
+          type: 'content_block_start',
+          index,
+          content_block: use,
+        })),
+        ...calls(count).map((index) => ({ type: 'content_block_delta', index, delta })),
+        ...calls(count).map((index) => ({ type: 'content_block_stop', index })),
+      ].map((event) => ({
+        event: event.type,
+        data: JSON.stringify(event),
+        bytes: new Uint8Array(),
+        from: 0,
+        to: 0,
+      }));
+    await expectLinear({
+      name: 'interleaved calls',
+      most: 16 * 1024,
+      input: frames,
+      run: (all) => {
+        const decoder = anthropicMessages.decodeStream(context);
+        const events = all.flatMap((frame) => decoder.push(frame));
+        if (events.length !== all.length) throw new Error(`${events.length} events`);
+      },
+    });
+    const decoder = anthropicMessages.decodeStream(context);
+    expect(() => frames(64 * 1024).flatMap((frame) => decoder.push(frame))).toThrow('never ended');
+  },
+  TIME,
+);
 
 test('a stream of items without end is looked through no further than its bounds, and goes on as it came', () => {
   const read = soundFrames(new Notes());

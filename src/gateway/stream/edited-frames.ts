@@ -1,7 +1,13 @@
 /** Steps that change frames: in front of a pipeline, or behind it, such as taking out usage that the client did not ask for. */
 
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import { type FrameLimit, type SseFrame, SseParser, sseEvent } from '../../lib/bytes/sse.ts';
+import {
+  type FrameLimit,
+  type SseFrame,
+  SseParser,
+  sseComment,
+  sseEvent,
+} from '../../lib/bytes/sse.ts';
 import { concat, type Output, type StreamPipeline } from './pipeline.ts';
 import { PipelineDecorator } from './pipeline-decorator.ts';
 
@@ -47,6 +53,8 @@ export class FrameEditor {
     if (left === data) return own;
     if (typeof left !== 'string') {
       if (left.length === 1 && left[0] === data) return own;
+      // A comment counts as a frame that says nothing.
+      if (left.length === 0) return sseComment('');
       return left.map((json) => (event === '' ? `data: ${json}\n\n` : named(json))).join('');
     }
     if (left === '') return '';
@@ -55,6 +63,11 @@ export class FrameEditor {
     return at < 0
       ? `data: ${left.replaceAll('\n', '\ndata: ')}\n\n`
       : text.slice(0, at) + left + text.slice(at + data.length);
+  }
+
+  /** An event has begun. */
+  get isInside(): boolean {
+    return this.#parser.pending !== undefined;
   }
 
   /** The bytes of an incomplete event, unless it holds what is hidden. */
@@ -97,7 +110,8 @@ export class EditedInput extends EditedPipeline {
 
   end(): Output {
     if (this.failure !== undefined) return '';
-    const rest = this.editor.rest();
+    // A last frame may lack its blank line.
+    const rest = this.editor.isInside ? this.editor.shown('\n\n') : '';
     const passed = rest.length === 0 ? '' : this.#passed(rest);
     return concat([passed, this.inner.end()]);
   }

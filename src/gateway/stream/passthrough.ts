@@ -61,6 +61,8 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   failure: GatewayError | undefined;
   /** Until an answer has begun. */
   #parser: SseParser | undefined;
+  /** Nothing stood behind the last blank line that was read. */
+  #isParsed = true;
   /** What came last says nothing. */
   #hushed = false;
   /** Bytes since the end of an event was last seen, or looked for. */
@@ -249,6 +251,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     this.#digest = undefined;
     if (this.failure !== undefined) return '';
     if (this.#parser !== undefined) {
+      this.#isParsed = this.#parser.pending === undefined;
       const rest = this.#parser.end();
       const events = rest.flatMap((frame) => this.#decoder.push(frame));
       for (const frame of rest) this.#remember(frame);
@@ -260,8 +263,18 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     this.unsaid ||= this.digest.unsaid === true;
     if (this.empty) return '';
     const said = this.unsaid && this.error !== undefined ? this.fail(this.error) : '';
-    if (said === '') return rest ?? '';
-    return rest === undefined ? said : Buffer.concat([rest, Buffer.from(said)]);
+    const last = said === '' && this.digest.complete && !this.#isFramed ? '\n\n' : said;
+    if (last === '') return rest ?? '';
+    return rest === undefined ? last : Buffer.concat([rest, Buffer.from(last)]);
+  }
+
+  /** The last frame has its blank line: clients lose it otherwise. */
+  get #isFramed(): boolean {
+    if (this.#parser !== undefined) return this.#isParsed;
+    const { bytes } = this.#tail;
+    return (
+      bytes.length === 0 || /(?:\n|\r)\r?\n$|\r\r$/.test(asBuffer(bytes.subarray(-4)).toString())
+    );
   }
 
   get endGiven(): boolean {

@@ -1,7 +1,7 @@
 /** Bytes of a stream that say nothing, and what its first bytes say it is: servers label events and JSON in every way. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
-import type { StreamEvent } from '../../conversation/events.ts';
+import { isEmptyFrame, type StreamEvent } from '../../conversation/events.ts';
 import { asBuffer } from '../../lib/bytes/bytes.ts';
 import type { FrameLimit, SseFrame } from '../../lib/bytes/sse.ts';
 import { TargetError, tooMuch } from '../../upstream/target-error.ts';
@@ -62,7 +62,7 @@ export class QuietLimit {
 
   /** A frame came, and these are its events. @throws GatewayError if frames without events are too many bytes */
   frame({ data, from, to }: SseFrame, events: readonly StreamEvent[]): void {
-    if (events.length > 0) {
+    if (events.length > 0 && !isEmptyFrame(events[0])) {
       if (!this.#spoke) this.#spoke = events.some(isContent);
       return;
     }
@@ -157,7 +157,8 @@ export function firstNonBlank(chunk: Uint8Array): number {
 }
 
 /** Is this event part of the answer itself, not only of its circumstances? */
-export const isContent = ({ type }: StreamEvent): boolean => type !== 'start' && type !== 'usage';
+export const isContent = (event: StreamEvent): boolean =>
+  event.type !== 'start' && event.type !== 'usage' && !isEmptyFrame(event);
 
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', 'error:', ':', '\ufeff'];
 const MAX_FIELD = 6;

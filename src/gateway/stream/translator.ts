@@ -2,7 +2,7 @@
 
 import type { Digest, StreamDecoder } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import type { DeltaEvent, StreamEvent } from '../../conversation/events.ts';
+import { type DeltaEvent, isEmptyFrame, type StreamEvent } from '../../conversation/events.ts';
 import type { PlainRun } from '../../conversation/fast-text.ts';
 import { laterUsage, type Usage } from '../../conversation/usage.ts';
 import type { Continuation, Interceptor } from '../../features/feature.ts';
@@ -23,6 +23,7 @@ import {
 import { BoundedFrame, type Bounds, QuietLimit } from './quiet-bytes.ts';
 
 const NO_SECRETS: readonly string[] = [];
+const BLANK_LINE = Buffer.from('\n\n');
 
 export interface TranslatorOptions {
   readonly decoder: StreamDecoder;
@@ -117,6 +118,11 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     this.#note(events);
     const frame = events.some(isError) ? maskedFrame(given, this.#secrets) : given;
     this.#quiet?.frame(frame, events);
+    if (isEmptyFrame(events[0])) {
+      // Left out, without an effect on the frames around it; `SoundAnswer` notes it.
+      if (this.#preserveBytes) this.#intercept(events);
+      return;
+    }
     const passed = this.#intercept(events);
     const originals = this.#originals;
     const held = this.#decoder.holds === true;
@@ -151,7 +157,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   #endAll(): void {
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
-    for (const frame of frames) this.frame(frame);
+    for (const frame of frames) this.frame(this.#preserveBytes ? withBlankLine(frame) : frame);
     if (this.#preserveBytes && frames.length === 0 && unframed !== undefined) {
       this.#out.bytes(unframed);
     }
@@ -362,6 +368,12 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
       this.failure ??= asGatewayError(thrown);
     }
   }
+}
+
+/** Clients lose a last frame without one. */
+function withBlankLine(frame: SseFrame): SseFrame {
+  const bytes = Buffer.concat([frame.bytes.subarray(frame.from, frame.to), BLANK_LINE]);
+  return { ...frame, bytes, from: 0, to: bytes.length };
 }
 
 const isFinish = ({ type }: StreamEvent): boolean => type === 'finish';

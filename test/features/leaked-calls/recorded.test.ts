@@ -92,7 +92,7 @@ function changed(row: Row): string | undefined {
     return undefined;
   }
   const sound = new SoundAnswer(new Notes());
-  const right = events.map((event) => sound.event(event));
+  const right = events.flatMap((event) => sound.event(event));
   const played = play(right, {
     tools: sent.tools as readonly Tool[],
     turns: sent.turns,

@@ -58,6 +58,11 @@ const ODD: Readonly<Record<string, readonly Event[]>> = {
   'an end without usage': HELLO.map((event) =>
     event.type === 'message_delta' ? without(event, 'usage') : event,
   ),
+  'a start twice': [start(), ...HELLO],
+  'a delta of null': HELLO.toSpliced(2, 0, { type: 'content_block_delta', index: 0, delta: null }),
+  'an end without a delta': HELLO.map((event) =>
+    event.type === 'message_delta' ? without(event, 'delta') : event,
+  ),
   'no message_delta': HELLO.toSpliced(-2, 1),
   'no message_stop': HELLO.slice(0, -1),
 };
@@ -69,6 +74,20 @@ const ODD_CALLS: Readonly<Record<string, readonly Event[]>> = {
     ...end('tool_use'),
   ],
   'no id': [start(), ...says('Hello'), ...runs(1), ...end('tool_use')],
+};
+
+const [FIRST, SECOND] = [runs(1, 'toolu_1'), runs(2, 'toolu_2')] as const;
+const THIRD = says('Bye', 3);
+/** SDKs put blocks together by their index. */
+const INTERLEAVED: Readonly<Record<string, readonly Event[]>> = {
+  'calls, event by event': FIRST.flatMap((event, i) => [event, SECOND[i]!]),
+  'calls that end in the order in which they began': [
+    ...FIRST.slice(0, 2),
+    ...SECOND.slice(0, 2),
+    FIRST[2]!,
+    SECOND[2]!,
+  ],
+  'a call within a call': [...FIRST.slice(0, 2), ...SECOND, FIRST[2]!],
 };
 
 const sse = (events: readonly Event[], named = true) =>
@@ -127,6 +146,33 @@ describe.each(WAYS)('%s', (_, FEATURES) => {
     ])('%s whose events have no names', async (_, events) => {
       const { text } = await through(sse(events, false), size);
       expect((await read(text)).content).toEqual((await read(sse(events))).content);
+    });
+
+    test.each(Object.entries(INTERLEAVED))('%s: the bytes are the vendor’s', async (_, calls) => {
+      const given = sse([start(), ...says('Hello'), ...calls, ...THIRD, ...end('tool_use')]);
+      const { text, notes } = await through(given, size);
+      expect(text).toBe(given);
+      expect(notes).toEqual([]);
+    });
+
+    test.each(Object.entries(INTERLEAVED))('%s, for a client of Chat', async (_, calls) => {
+      const given = sse([start(), ...says('Hello'), ...calls, ...THIRD, ...end('tool_use')]);
+      const gateway = scriptedGateway(
+        'anthropic-messages',
+        [{ sse: pieces(given, size) }],
+        FEATURES,
+      );
+      const tools = [{ type: 'function', function: { name: 'run', parameters: {} } }];
+      const asked = { model: 'm', messages: ASKED.messages, tools, stream: true };
+      const { text } = await gateway.ask('openai-chat', asked);
+      const chunks = text.split('\n').filter((line) => line.startsWith('data: {'));
+      const deltas = chunks.flatMap((line) => JSON.parse(line.slice(6)).choices[0]?.delta ?? []);
+      const made = ['', ''];
+      for (const { index, function: fn } of deltas.flatMap(({ tool_calls }) => tool_calls ?? [])) {
+        made[index] += fn?.arguments ?? '';
+      }
+      expect(made).toEqual(['{"cmd":"ls"}', '{"cmd":"ls"}']);
+      expect(deltas.map(({ content }) => content ?? '').join('')).toBe('HelloBye');
     });
 
     test.each([

@@ -8,6 +8,7 @@ import type { UpstreamContext } from '../../codec.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
 import { TOOL_NAME_LIMIT, text, wireOf } from '../wire.ts';
 import { VENDOR_FIELDS } from './client-view.ts';
+import { contentOf, isOddMessage } from './digest.ts';
 import { decodeErrorBody } from './errors.ts';
 import { decodeFinish, decodeStopDetails, isClientCall, oddFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
@@ -50,16 +51,19 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   if (isObject(body) && body.type === 'error') {
     throw decodeErrorBody(body, { status: undefined });
   }
-  if (!isObject(body) || !Array.isArray(body.content)) {
+  if (!isObject(body) || !(Array.isArray(body.content) || typeof body.content === 'string')) {
     throw brokenAnswer('The upstream answered with something that is not a message.');
   }
   const reader = upstreamReader(context);
-  const blocks = body.content.flatMap((item, i) => decodeBlock(item, `content.${i}`, reader) ?? []);
+  const blocks = contentOf(body).flatMap(
+    (item, i) => decodeBlock(item, `content.${i}`, reader) ?? [],
+  );
   const reply: Reply = {
     id: text(body.id) ?? '',
     model: text(body.model) ?? context.target.model,
     blocks,
     finish: decodeFinish(body.stop_reason),
+    odd: isOddMessage(body) ? 'form' : undefined,
     oddFinish: oddFinish(body.stop_reason, blocks.some(isClientCall)),
     stopSequence: text(body.stop_sequence),
     details: decodeStopDetails(body.stop_details),

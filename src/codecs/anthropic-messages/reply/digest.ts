@@ -19,17 +19,31 @@ export function digestReply(body: Json): Digest {
     const usage = decodeUsage(body.usage);
     return { complete: false, semantic: false, error, ...(usage && { usage, counted: true }) };
   }
-  const complete = typeof body.stop_reason === 'string';
+  const blocks = contentOf(body);
+  const semantic = blocks.some(hasContent);
+  const complete = typeof body.stop_reason === 'string' || semantic;
+  const isOdd = oddFinish(body.stop_reason, false) !== undefined || isOddMessage(body);
   return {
     complete,
-    semantic: objects(body.content).some(hasContent),
-    answered: objects(body.content).some((block) => hasContent(block) && !isThinking(block)),
-    texts: oddFinish(body.stop_reason, false) ? undefined : plainTexts(body.content),
+    semantic,
+    answered: blocks.some((block) => hasContent(block) && !isThinking(block)),
+    texts: isOdd ? undefined : plainTexts(body.content),
     usage: decodeUsage(body.usage),
     model: text(body.model),
     finish: complete ? decodeFinish(body.stop_reason) : undefined,
   };
 }
+
+/** The blocks of a message, or its text, which some relays send. */
+export const contentOf = ({ content }: JsonObject): readonly JsonObject[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : objects(content);
+
+/** Does it lack what Anthropic's clients read? */
+export const isOddMessage = (body: JsonObject): boolean =>
+  !isObject(body.usage) || typeof body.content === 'string' || contentOf(body).some(isOddCall);
+
+const isOddCall = ({ type, id, input }: JsonObject): boolean =>
+  type === 'tool_use' && (!text(id) || !isObject(input));
 
 function plainTexts(content: Json | undefined): Digest['texts'] {
   const texts: string[] = [];

@@ -142,7 +142,8 @@ function decodeCall(type: string, value: JsonObject, path: string, reader: Block
     if (flat === undefined) refuse(`${path}.name`, problem(value.name));
   }
   const { name, namespace, kind } = reader.toolName(flat ?? '');
-  const input = value.input === undefined ? '' : JSON.stringify(value.input);
+  const said = reader.lenient ? text(value.input) : undefined;
+  const input = said ?? (value.input === undefined ? '' : JSON.stringify(value.input));
   // GLM sends `server_tool_use` for functions of the client.
   const isClients =
     type === 'tool_use' || (type === 'server_tool_use' && reader.isClientTool(name));

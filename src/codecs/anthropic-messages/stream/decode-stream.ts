@@ -1,7 +1,7 @@
 /** Decodes a Messages stream into events: one JSON.parse for each frame, none for plain text deltas. */
 
 import { brokenAnswer } from '../../../conversation/errors.ts';
-import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import { type BlockHead, emptyFrame, type StreamEvent } from '../../../conversation/events.ts';
 import {
   type DecodedTextTemplate,
   type FastDecoder,
@@ -32,6 +32,10 @@ import {
 } from './decode-stream-frames.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
+/** Events before which all blocks end. */
+const ENDS: ReadonlySet<unknown> = new Set(['message_delta', 'message_stop']);
+/** Maximum characters that wait for the end of a call. */
+const MAX_HELD = 8 * 1024 * 1024;
 
 /** The state of the open block. */
 interface OpenBlock {
@@ -70,6 +74,9 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   #starts = 0;
   /** An event had a form that clients cannot use. From the first such event on, all are written anew. */
   #isOdd = false;
+  /** Events of blocks that began before the open call has ended, by index. */
+  #waiting: Map<number, JsonObject[]> | undefined;
+  #heldChars = 0;
   #hasCalls = false;
   #finished = false;
   #over = false;
@@ -88,11 +95,73 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     }
     if (data === '[DONE]' || data === '') return NOTHING;
     const event = parseFrame(data);
+    if (this.#waits(event, data.length)) return NOTHING;
     const isOdd = !this.#isOdd && this.#isOddEvent(event, frame.event);
-    const events = this.#event(event, frame.event);
-    if (!isOdd || events.length === 0) return events;
+    if (event.type === 'content_block_start') this.#starts++;
+    const events =
+      this.#waiting === undefined
+        ? this.#event(event, frame.event)
+        : this.#inOrder(event, frame.event);
+    return isOdd ? this.#marked(events) : events;
+  }
+
+  #inOrder(event: JsonObject, name: string): readonly StreamEvent[] {
+    const events = ENDS.has(event.type) ? this.#closeAll() : [];
+    events.push(...this.#event(event, name));
+    this.#release(events);
+    return events;
+  }
+
+  /** A frame that clients cannot use and that says nothing else is left out. */
+  #marked(events: readonly StreamEvent[]): readonly StreamEvent[] {
+    const at = events.findIndex(({ type }) => type !== 'opaque');
+    if (at < 0) return [emptyFrame(PROTOCOL)];
     this.#isOdd = true;
-    return [{ ...events[0]!, odd: 'form' }, ...events.slice(1)];
+    return events.with(at, { ...events[at]!, odd: 'form' });
+  }
+
+  /**
+   * Blocks that begin before a call has ended wait for it: SDKs put blocks together by their index, whatever stands between
+   * their events. Text waits for none, since relays lose the ends of blocks.
+   */
+  #waits(event: JsonObject, size: number): boolean {
+    const { type, index } = event;
+    if (this.#open?.kind !== 'call' || typeof index !== 'number') return false;
+    if (index === this.#open.wireIndex) return false;
+    if (type === 'content_block_start' && index === this.#starts) {
+      this.#starts++;
+      this.#waiting ??= new Map();
+      this.#waiting.set(index, []);
+    }
+    const waiting = this.#waiting?.get(index);
+    if (waiting === undefined) return false;
+    this.#heldChars += size;
+    if (this.#heldChars > MAX_HELD) throw brokenAnswer('The upstream never ended a call.');
+    waiting.push(event);
+    return true;
+  }
+
+  /** The events of blocks that waited, up to the first that is still open. */
+  #release(events: StreamEvent[]): void {
+    while (this.#open === undefined && this.#waiting !== undefined) {
+      const [next] = this.#waiting;
+      if (next === undefined) return;
+      this.#waiting.delete(next[0]);
+      for (const event of next[1]) events.push(...this.#event(event, ''));
+    }
+  }
+
+  #closeAll(): StreamEvent[] {
+    const events: StreamEvent[] = [];
+    do {
+      events.push(...this.#closeBlock());
+      this.#release(events);
+    } while (this.#open !== undefined);
+    return events;
+  }
+
+  get holds(): boolean {
+    return this.#waiting !== undefined && this.#waiting.size > 0;
   }
 
   /**
@@ -106,7 +175,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     switch (type) {
       case 'message_start': {
         const { usage, content } = object(message) ?? {};
-        return !isObject(usage) || !Array.isArray(content);
+        return this.#started || !isObject(usage) || !Array.isArray(content);
       }
       case 'content_block_start': {
         const block = object(event.content_block);
@@ -114,10 +183,11 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
         return !this.#started || index !== this.#starts;
       }
       case 'content_block_delta':
+        return !isObject(event.delta) || index === undefined || this.#open?.wireIndex !== index;
       case 'content_block_stop':
-        return index === undefined || this.#open?.wireIndex !== index;
+        return index === undefined;
       case 'message_delta':
-        return !this.#started || !isObject(usage);
+        return !this.#started || !isObject(usage) || !isObject(event.delta);
       default:
         return !this.#started;
     }
@@ -126,7 +196,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   end(): readonly StreamEvent[] {
     if (this.#over) return NOTHING;
     this.#over = true;
-    const events = this.#closeBlock();
+    const events = this.#closeAll();
     // With a stop reason only the terminal event is missing, so the answer is complete.
     if (this.#finished) events.push({ type: 'end', odd: 'form' });
     return events;
@@ -146,7 +216,6 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
         return [startEvent(event.message, this.#usage, this.#context)];
       }
       case 'content_block_start':
-        this.#starts++;
         return isObject(event.content_block)
           ? this.#openBlock(event.content_block, number(event.index) ?? this.#next)
           : NOTHING;

@@ -37,5 +37,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   };
   for (const chunk of chunks) add(decoder.chunk(chunk));
   add(decoder.end());
-  return isObject(body) ? { ...fold.reply, wire: wireOf(body) } : fold.reply;
+  if (!isObject(body)) return fold.reply;
+  const reply = { ...fold.reply, wire: wireOf(body) };
+  return fold.complete ? reply : { ...reply, oddFinish: 'finish_reason' };
 }

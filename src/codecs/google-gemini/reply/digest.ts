@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/jso
 import type { Digest } from '../../codec.ts';
 import { field, flag, list, number, object, objects, text } from '../wire.ts';
 import { inBandError } from './errors.ts';
-import { blockDetails, decodeFinish, finishFailure } from './finish-reason.ts';
+import { blockDetails, decodeFinish, finishFailure, finishReasonOf } from './finish-reason.ts';
 import { searchesOf } from './grounding.ts';
 import { decodeUsage } from './usage.ts';
 
@@ -51,8 +51,9 @@ class AnswerFacts {
       this.#texts = undefined;
       this.#searches = searchesOf(metadata);
     }
-    const reason = text(field(candidate, 'finishReason'));
-    if (!reason || reason === 'FINISH_REASON_UNSPECIFIED') return;
+    const reason = finishReasonOf(candidate);
+    if (reason === undefined) return;
+    if (reason !== field(candidate, 'finishReason')) this.#texts = undefined;
     this.#reason = reason;
     this.#message = text(field(candidate, 'finishMessage'));
   }
@@ -99,9 +100,12 @@ class AnswerFacts {
 /** Digests a whole reply: an answer, or the list of chunks of a stream without `alt=sse`. */
 export function digestReply(body: Json): Digest {
   const facts = new AnswerFacts();
-  for (const chunk of list(body) === undefined ? objects([body]) : objects(body))
-    facts.chunk(chunk);
-  return facts.digest;
+  const isList = list(body) !== undefined;
+  for (const chunk of isList ? objects(body) : objects([body])) facts.chunk(chunk);
+  const { digest } = facts;
+  // One object was not cut, even without a reason.
+  const isWhole = !isList && digest.semantic && digest.error === undefined;
+  return isWhole && !digest.complete ? { ...digest, complete: true, finish: 'stop' } : digest;
 }
 
 /** Digests the first and last frames of a stream. */

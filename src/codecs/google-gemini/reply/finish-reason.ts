@@ -43,6 +43,23 @@ export function finishFailure(reason: string, message?: string): GatewayError | 
   return new GatewayError('upstream', words, { fromUpstream: true, code: reason.toLowerCase() });
 }
 
+/** Words of other protocols, which relays hand on. */
+const FOREIGN: Readonly<Record<string, string>> = {
+  END_TURN: 'STOP',
+  TOOL_CALLS: 'STOP',
+  TOOL_USE: 'STOP',
+  FUNCTION_CALL: 'STOP',
+  LENGTH: 'MAX_TOKENS',
+  CONTENT_FILTER: 'SAFETY',
+};
+
+/** Google's word for the finish reason of a candidate; undefined: it says none. */
+export function finishReasonOf(candidate: JsonObject): string | undefined {
+  const reason = text(field(candidate, 'finishReason'))?.toUpperCase();
+  if (!reason || reason === 'FINISH_REASON_UNSPECIFIED') return undefined;
+  return memberOf(FOREIGN, reason) ?? reason;
+}
+
 /** The meaning of a finish reason; unknown ones mean `stop`, and `stop` after a call means `tool-calls`. */
 export function decodeFinish(reason: string, calls: boolean): FinishReason {
   const meaning = memberOf(REASONS, reason) ?? 'stop';
@@ -51,7 +68,7 @@ export function decodeFinish(reason: string, calls: boolean): FinishReason {
 
 /** What a candidate says of its end besides the reason; undefined if it says no more than the usual. */
 export function finishDetails(candidate: JsonObject): FinishDetails | undefined {
-  const finishReason = text(field(candidate, 'finishReason'));
+  const finishReason = finishReasonOf(candidate);
   if (finishReason === undefined || finishReason === 'STOP' || finishReason === 'MAX_TOKENS') {
     return undefined;
   }

@@ -8,6 +8,7 @@ import {
   decodeFinish,
   finishDetails,
   finishFailure,
+  finishReasonOf,
 } from '../reply/finish-reason.ts';
 import { decodeGrounding, searchesOf } from '../reply/grounding.ts';
 import { decodeUsage } from '../reply/usage.ts';
@@ -16,6 +17,8 @@ import { field, object, text } from '../wire.ts';
 export class AnswerEnd {
   /** The last count: each one is complete. */
   usage: Usage | undefined;
+  /** The reason is not in Google's words. */
+  isOdd = false;
   #reason: string | undefined;
   #message: string | undefined;
   #details: FinishDetails | undefined;
@@ -42,8 +45,9 @@ export class AnswerEnd {
   }
 
   finish(candidate: JsonObject): void {
-    const reason = text(field(candidate, 'finishReason'));
-    if (!reason || reason === 'FINISH_REASON_UNSPECIFIED') return;
+    const reason = finishReasonOf(candidate);
+    if (reason === undefined) return;
+    this.isOdd ||= reason !== field(candidate, 'finishReason');
     this.#reason = reason;
     this.#message = text(field(candidate, 'finishMessage'));
     this.#details = finishDetails(candidate);
@@ -71,6 +75,7 @@ export class AnswerEnd {
     const error = finishFailure(reason, this.#message);
     if (error !== undefined) return [{ type: 'error', error }];
     const details = this.#details;
-    return [{ type: 'finish', reason: decodeFinish(reason, calls), details }, { type: 'end' }];
+    const odd = this.isOdd ? ('finish_reason' as const) : undefined;
+    return [{ type: 'finish', reason: decodeFinish(reason, calls), odd, details }, { type: 'end' }];
   }
 }

@@ -1,17 +1,28 @@
 /** Decodes Gemini chunks into events; a whole answer is one chunk. */
 
 import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts';
-import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import { type BlockHead, emptyFrame, type StreamEvent } from '../../../conversation/events.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
 import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
-import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { geminiNames } from '../names.ts';
 import { inBandError } from '../reply/errors.ts';
 import { AnswerCallIds } from '../request/call-ids.ts';
 import { otherBlock, sealOf } from '../request/decode-parts.ts';
-import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
+import {
+  field,
+  flag,
+  list,
+  number,
+  object,
+  objects,
+  PROTOCOL,
+  text,
+  wireOf,
+  without,
+} from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
 import { textTemplate } from './text-template.ts';
@@ -51,6 +62,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
   #partial: PartialCall | undefined;
   readonly #end = new AnswerEnd();
   readonly #template = textTemplate();
+  /** A frame had a form that clients cannot use. From the first such frame on, all are written anew. */
+  #isOdd = false;
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
@@ -60,9 +73,9 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
-    if (data === undefined || data === '' || this.#over) return NOTHING;
+    if (data === undefined || this.#over) return NOTHING;
     // Relays that turn other protocols into this one end with OpenAI's mark.
-    if (data === '[DONE]') return NOTHING;
+    if (data === '' || data === '[DONE]') return [emptyFrame(PROTOCOL)];
     const read = this.#template.read(data, frame.event);
     if (read !== undefined) return this.#onlyText(read);
     let chunk: unknown;
@@ -75,9 +88,12 @@ export class GeminiStreamDecoder implements StreamDecoder {
     const listed = Array.isArray(chunk);
     if (listed) [chunk] = chunk as readonly unknown[];
     if (!isObject(chunk)) return NOTHING;
-    const out = this.chunk(chunk, !listed && frame.event !== ERROR_LINE);
+    const isSaid = !listed && frame.event !== ERROR_LINE;
+    const out = this.chunk(chunk, isSaid);
     this.#template.learn(data, frame.event, chunk);
-    return out;
+    if (this.#isOdd || !isSaid || !(this.#end.isOdd || hasOtherLines(frame))) return out;
+    this.#isOdd = out.length > 0;
+    return this.#isOdd ? [{ ...out[0]!, odd: 'form' }, ...out.slice(1)] : [emptyFrame(PROTOCOL)];
   }
 
   /** What `chunk` makes of a chunk that says only this. */
@@ -228,9 +244,10 @@ export class GeminiStreamDecoder implements StreamDecoder {
       this.#wholeCall(
         named ?? '',
         text(call.id),
-        JSON.stringify(object(call.args) ?? {}),
+        argsOf(call.args),
         part,
         out,
+        call.args === null || isText(call.args),
       );
       return;
     }
@@ -254,6 +271,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     input: string,
     part: JsonObject,
     out: StreamEvent[],
+    isOdd = false,
   ) {
     this.#close(out);
     this.#calls = true;
@@ -264,6 +282,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
       id: this.#ids.ofCall(id, name),
       ...original,
       by: 'client',
+      odd: isOdd || undefined,
       sealed: sealOf(part, target.provider),
     } as const;
     this.#whole(head, original.kind === 'custom' ? unwrapFreeform(input) : input, out);
@@ -313,3 +332,19 @@ export class GeminiStreamDecoder implements StreamDecoder {
     return this.#isPlain ? this.#template.frame(this.#index) : undefined;
   }
 }
+
+/** Relays of OpenAI's protocols send arguments as text. */
+const isText = (args: Json | undefined): boolean => isObject(tryParse(text(args) ?? ''));
+
+const argsOf = (args: Json | undefined): string =>
+  isText(args) ? text(args)! : JSON.stringify(object(args) ?? {});
+
+const SPACE = 0x20;
+const DATA = 0x64;
+/** A byte order mark begins with one of these. */
+const UTF8 = 0x80;
+
+/** Google's SDK reads frames of one `data:` line alone, and loses others (js-genai src/_api_client.ts). */
+const hasOtherLines = ({ event, bytes, from, to }: SseFrame): boolean =>
+  event !== '' ||
+  (to > from && bytes[from]! > SPACE && bytes[from]! < UTF8 && bytes[from] !== DATA);

@@ -1,7 +1,7 @@
 /** Decodes Chat Completions chunks into events, including the known deviations of vendors. */
 
 import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts';
-import type { StreamEvent } from '../../../conversation/events.ts';
+import { emptyFrame, type StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
@@ -12,7 +12,17 @@ import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from 
 import { inBandError, isSaid } from '../reply/errors.ts';
 import { decodeFinish, finishFailure, isOddFinish } from '../reply/finish-reason.ts';
 import { servedUsage } from '../reply/usage.ts';
-import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
+import {
+  list,
+  NAME_LIMIT,
+  newCallId,
+  number,
+  object,
+  PROTOCOL,
+  text,
+  wireOf,
+  without,
+} from '../wire.ts';
 import { BlockQueue, type QueuedCall } from './block-queue.ts';
 import { textTemplate } from './text-template.ts';
 
@@ -71,7 +81,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
-    if (data === undefined || data === '' || this.#over) return NOTHING;
+    if (data === undefined || this.#over) return NOTHING;
+    if (data === '') return [emptyFrame(PROTOCOL)];
     const read = this.#template.read(data, frame.event);
     if (read !== undefined) return this.#onlyText(read);
     if (data === DONE || data.trim() === DONE) return this.#complete();
@@ -170,11 +181,15 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
     const usage = chunk.usage ?? object(chunk.x_groq)?.usage;
     if (usage) this.#usage(usage, chunk, out);
-    if (isOdd && out.length > 0) {
-      this.#isOdd = true;
-      out[0] = { ...out[0]!, odd: 'form' };
-    }
+    if (isOdd) this.#mark(out);
     return out;
+  }
+
+  /** A frame that clients cannot use and that has no event is left out; an end in it is written anew. */
+  #mark(out: StreamEvent[]): void {
+    this.#isOdd = out.length > 0;
+    this.#hasOddFinish ||= !this.#isOdd && this.#finish !== undefined;
+    out[0] = this.#isOdd ? { ...out[0]!, odd: 'form' } : emptyFrame(PROTOCOL);
   }
 
   /**

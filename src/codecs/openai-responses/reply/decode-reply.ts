@@ -6,6 +6,7 @@ import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-name
 import type { Block, ToolCallBlock } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
+import { prefixedId } from '../../../lib/text/ids.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { decodeItem, decodeReasoning } from '../request/decode-items.ts';
 import { compact, NAME_LIMIT, number, objects, PROTOCOL, text, wireOf } from '../wire.ts';
@@ -33,10 +34,21 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     blocks,
     finish: finishOfOutput(body),
     usage: usageOf(body),
+    odd: objects(body.output).some(isOddItem) ? 'form' : undefined,
     logprobs: logprobs.length > 0 ? logprobs : undefined,
     rest: restOf(body),
     wire: wireOf(body),
   };
+}
+
+const isCall = ({ type }: JsonObject): boolean =>
+  type === 'function_call' || type === 'custom_tool_call';
+
+/** Clients go through the parts of each message, read arguments as text, and answer a call by its `call_id`. */
+function isOddItem({ type, content, call_id, arguments: args, input }: JsonObject): boolean {
+  if (type === 'message') return !Array.isArray(content);
+  if (!isCall({ type })) return false;
+  return !text(call_id) || typeof (type === 'function_call' ? args : input) !== 'string';
 }
 
 /** The blocks of all items. The text that begins a further message is marked. */
@@ -64,7 +76,11 @@ export function itemBlocks(item: JsonObject, context: UpstreamContext): readonly
     );
   }
   const value =
-    item.type === 'message' && item.role === undefined ? { ...item, role: 'assistant' } : item;
+    item.type === 'message' && item.role === undefined
+      ? { ...item, role: 'assistant' }
+      : isCall(item) && !text(item.call_id) && !text(item.id)
+        ? { ...item, call_id: prefixedId('call_') }
+        : item;
   let blocks: readonly Block[];
   try {
     blocks = decodeItem(value, 'output').blocks;

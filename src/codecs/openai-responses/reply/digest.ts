@@ -51,7 +51,8 @@ function plainTexts(output: Json | undefined): Digest['texts'] {
   const texts: string[] = [];
   for (const item of Array.isArray(output) ? output : []) {
     if (!isObject(item) || item.type !== 'message') return undefined;
-    for (const part of Array.isArray(item.content) ? item.content : []) {
+    if (!Array.isArray(item.content)) return undefined;
+    for (const part of item.content) {
       if (!isObject(part) || part.type !== 'output_text') return undefined;
       const value = text(part.text) ?? '';
       if (value === '' || objects(part.annotations).length > 0) return undefined;
@@ -64,6 +65,7 @@ function plainTexts(output: Json | undefined): Digest['texts'] {
 /** Does this item hold anything that a user would miss? */
 function hasContent(item: JsonObject): boolean {
   if (item.type !== 'message' && item.type !== 'reasoning') return true;
+  if (typeof item.content === 'string') return item.content !== '';
   return [...objects(item.content), ...objects(item.summary)].some(
     (part) => (text(part.text) ?? text(part.refusal) ?? '') !== '',
   );

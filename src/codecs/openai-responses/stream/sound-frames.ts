@@ -58,6 +58,8 @@ const SUMMARY = /"summary_index":\s*(\d+)/;
 const RESPONSE_ID = /"response":\s*\{[^{}[\]]*?"id":\s*"([^"\\]+)"/;
 const SEQUENCE = /("sequence_number":\s*)(\d+)/;
 const OUTPUT = /"output":\s*\[\s*\{/;
+/** The first event that SDKs take is `response.created`. */
+const SILENT = /^\s*\{\s*(?:\}|"type":\s*"(?:ping|keepalive)")/;
 const UNFINISHED = /"status":\s*"(?:incomplete|failed|cancelled|in_progress)"/;
 const ITEM_EVENT =
   /^(output_item|content_part|output_text|refusal|reasoning\w*|function_call_arguments|custom_tool_call_input)\.([\w.]+)$/;
@@ -128,6 +130,7 @@ class SoundFrames {
   #added = 0;
   #isLastDone = false;
   #isNoted = false;
+  #hasBegun = false;
   /** A finished item is not as the vendor has it. */
   #hasOwnItems = false;
   #over = false;
@@ -139,6 +142,11 @@ class SoundFrames {
   read(json: string): readonly string[] {
     if (this.#over) return [json];
     const isFull = this.#items.length >= MAX_ITEMS || this.#chars > MAX_CHARS;
+    if (json === '' || (!this.#hasBegun && SILENT.test(json))) {
+      this.#note('ping');
+      return [];
+    }
+    this.#hasBegun = true;
     if (json === '[DONE]') return isFull ? [json] : this.#missingEnd();
     const name = TYPE.exec(json)?.[1] ?? '';
     const type = name.slice('response.'.length);
