@@ -93,6 +93,8 @@ const WRONG_TEXTS: Readonly<Record<string, readonly Event[]>> = {
     event('completed', { response: without(response('completed', []), 'output') }),
   ],
   'a finished item alone, and an end without output': [created, done(HELLO), completed()],
+  'no finished item, and an end without output': [created, ...TEXT.slice(0, -1), completed()],
+  'deltas alone, and an end without output': [created, says('Hel'), says('lo'), completed()],
   'response.done': [created, ...TEXT, event('done', { response: response('completed', [HELLO]) })],
   'response.done without a status': [
     created,
@@ -235,6 +237,12 @@ const WRONG_CALLS: Readonly<Record<string, readonly Event[]>> = {
     added(CALLED),
     done(call({ cmd: 'ls' })),
     completed(call({ cmd: 'ls' })),
+  ],
+  'arguments that end, no finished call, and an end without output': [
+    created,
+    ...RUN.slice(0, -1),
+    event('function_call_arguments.done', { ...at(), item_id: 'fc_1', arguments: ARGS }),
+    completed(),
   ],
   'a finished call alone': [created, done(CALL), completed(CALL)],
   'an end without output': [created, ...RUN, completed()],
@@ -392,6 +400,14 @@ for (const way of ['forwarded', 'read'] as const) {
     );
   });
 }
+
+test('of a text of which only the end was kept, no finished item is made', async () => {
+  const late = { ...says('lo'), content_index: 1 };
+  const events = [created, added(BEGUN), part(), says('Hel'), late, completed()];
+  const { text } = await through(events, 50, 'forwarded');
+  expect(text).not.toContain('response.output_item.done');
+  expect((await read(text)).deltas).toBe('Hello');
+});
 
 test.each(['failed', 'cancelled'])(
   'an end that says completed of a response that is %s',

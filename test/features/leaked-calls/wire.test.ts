@@ -92,6 +92,10 @@ function withChoice(codec: Codec, request: string | null) {
   return { ...STREAMED, settings: { ...STREAMED.settings, toolChoice } };
 }
 
+const LF = 0x0a;
+const NOTHING = new Uint8Array(0);
+const BLANK_LINE = Buffer.from('\n\n');
+
 (THERE ? describe : describe.skip)(
   THERE ? 'recorded streams' : 'SKIPPED: the recordings are not beside this checkout',
   () => {
@@ -105,7 +109,10 @@ function withChoice(codec: Codec, request: string | null) {
         for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
         const codec = PROTOCOLS[protocol]!;
         const passed = through(codec, codec, chunks, true, withChoice(codec, request));
-        if (!Buffer.from(bytes).equals(passed)) wrong.push(file);
+        // Clients lose a last frame without its blank line.
+        const isEnded = bytes.subarray(-2).every((byte) => byte === LF);
+        const whole = Buffer.concat([bytes, isEnded ? NOTHING : BLANK_LINE]);
+        if (!whole.equals(passed)) wrong.push(file);
       }
       expect(rows.length).toBeGreaterThan(300);
       expect(wrong).toEqual([]);

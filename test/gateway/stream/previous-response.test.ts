@@ -61,7 +61,8 @@ test('frames of a stream arrive as they are but for response objects, cut anywhe
     'event: response.created\ndata: {"type":"response.created","response":{"previous_response_id":"resp_1"}}\n\n' +
     'event: x\nid: 7\ndata: {"delta":"é"}\n\n' +
     'data: {"type":"response.completed","response":{"previous_response_id":"resp_1",\ndata: "id":"r"}}\n\n' +
-    'data: [DONE]\n\ndata: tail';
+    // A last frame without its blank line gets one.
+    'data: [DONE]\n\ndata: tail\n\n';
   const bytes = Buffer.from(given);
   for (let cut = 1; cut < bytes.length; cut++) {
     const inner = { push: (chunk: Uint8Array) => Buffer.from(chunk), end: () => '' };

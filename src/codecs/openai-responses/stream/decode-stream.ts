@@ -148,9 +148,10 @@ class ResponsesStreamDecoder implements StreamDecoder {
     let item =
       index === undefined ? (byId ?? this.#lastOpen(whole)) : (this.#byIndex.get(index) ?? byId);
     if (item === undefined) {
-      // A minimal stream has `done` without `added`. Other events of unknown items are ignored.
-      if (whole === undefined || (index !== undefined && this.#seen.has(index))) return;
-      item = this.#add(index ?? this.#nextIndex, whole);
+      // A minimal stream has `done` without `added`, or deltas alone. Other events of unknown items are ignored.
+      const source = whole ?? begunBy(type, itemId(data));
+      if (source === undefined || (index !== undefined && this.#seen.has(index))) return;
+      item = this.#add(index ?? this.#nextIndex, source);
     }
     if (whole !== undefined) this.#remember(item.index, whole);
     if (item === this.#items[0]) item.decoder.push(data);
@@ -241,6 +242,16 @@ class ResponsesStreamDecoder implements StreamDecoder {
 // Events of items whose server left out `output_index`.
 const ITEM_EVENT =
   /^response\.(output_item|content_part|output_text|refusal|reasoning|function_call|custom_tool_call)/;
+
+/** The item that a delta of an unknown one belongs to; a call cannot begin without its name. */
+function begunBy(type: string, id = ''): JsonObject | undefined {
+  if (/^response\.(?:output_text|refusal)\.delta$/.test(type)) {
+    return { type: 'message', id, role: 'assistant', content: [] };
+  }
+  return /^response\.reasoning\w*\.delta$/.test(type)
+    ? { type: 'reasoning', id, summary: [] }
+    : undefined;
+}
 
 const itemId = (data: JsonObject): string | undefined =>
   text(data.item_id) ?? text(object(data.item)?.id);

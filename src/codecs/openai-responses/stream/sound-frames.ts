@@ -34,6 +34,10 @@ interface Item {
   readonly callId: string | undefined;
   readonly content: Parts;
   readonly summary: Parts;
+  /** The item as it began, and what its events say of it as a whole: the parts of a message, the input of a call. */
+  readonly source: JsonObject;
+  readonly texts: JsonObject[];
+  input?: string | undefined;
   /** The finished item. */
   whole?: JsonObject;
 }
@@ -208,7 +212,7 @@ class SoundFrames {
 
   /** Most frames are deltas of what is open, and are not parsed. */
   #isSoundDelta(json: string, type: string): boolean {
-    if (!type.endsWith('.delta')) return false;
+    if (!type.endsWith('.delta') || this.#isNoted) return false;
     const index = INDEX.exec(json)?.[1];
     const item = index === undefined ? undefined : this.#byIndex.get(Number(index));
     if (item === undefined || item.whole !== undefined || item.index !== Number(index))
@@ -280,6 +284,8 @@ class SoundFrames {
       id,
       type,
       callId: isCall(type) ? (text(source.call_id) ?? id) : undefined,
+      source,
+      texts: [],
       content: { count: 0, announces: false, said: false },
       summary: { count: 0, announces: false, said: false },
     };
@@ -308,6 +314,9 @@ class SoundFrames {
   #within(item: Item, data: JsonObject, type: string): JsonObject {
     const kind = kindOf(type, data);
     if (kind === undefined) {
+      const before = item.content.said ? item.input : '';
+      item.input =
+        text(data.arguments) ?? text(data.input) ?? this.#longer(before, data) ?? item.input;
       if (type.endsWith('.delta')) item.content.said = true;
       return {};
     }
@@ -324,9 +333,28 @@ class SoundFrames {
       if (parts.announces) part = parts.count - 1;
       else part = this.#beginPart(item, kind);
     }
+    const member = kind.delta === 'refusal' ? 'refusal' : 'text';
+    const before = parts.said ? text(item.texts[part]?.[member]) : '';
     if (type.endsWith('.delta')) parts.said = true;
-    if (type.endsWith('.done')) this.#say(item, kind, part, text(data.text) ?? text(data.refusal));
+    const said = text(data.text) ?? text(data.refusal);
+    if (type.endsWith('.done')) this.#say(item, kind, part, said);
+    const whole = said ?? this.#longer(before, data);
+    if (whole !== undefined) item.texts[part] = { ...kind.empty, [member]: whole };
     return { [`${kind.of}_index`]: part };
+  }
+
+  /**
+   * The text with this delta: kept where the stream has had a fault, since its end may lack what came in deltas.
+   * @param before undefined: deltas before it were not kept
+   */
+  #longer(before: string | undefined, { delta }: JsonObject): string | undefined {
+    if (before === undefined || typeof delta !== 'string' || !this.#isOdd) return undefined;
+    this.#chars += delta.length;
+    return before + delta;
+  }
+
+  get #isOdd(): boolean {
+    return this.#isNoted || this.#before.length > 0;
   }
 
   /** @returns the index of the part */
@@ -388,6 +416,11 @@ class SoundFrames {
     }
     const output = objects(response.output);
     this.#finish(output);
+    for (const item of status === 'completed' ? this.#items : []) {
+      const said = item.whole === undefined ? saidOf(item) : undefined;
+      if (said === undefined) continue;
+      this.#insert(item, 'output_item.done', { item: this.#whole(item, said, false, 0) });
+    }
     const isReplaced = output.length === 0 || this.#hasOwnItems;
     return this.#rewritten(json, data, {
       type: `response.${status}`,
@@ -489,4 +522,15 @@ function begun(type: string | undefined, id: string | undefined): JsonObject {
   return type === 'reasoning'
     ? { type, ...own, summary: [] }
     : { type: 'message', ...own, role: 'assistant', content: [] };
+}
+
+/** An item that its vendor never finished, as its events tell it; undefined: they do not. */
+function saidOf({ type, source, texts, input, content }: Item): JsonObject | undefined {
+  const ended = { ...source, status: 'completed' };
+  if (type === 'message') {
+    const isTold = content.count > 0 && Object.keys(texts).length === content.count;
+    return isTold ? { ...ended, content: texts } : undefined;
+  }
+  if (!isCall(type) || input === undefined) return undefined;
+  return { ...ended, [type === 'function_call' ? 'arguments' : 'input']: input };
 }
