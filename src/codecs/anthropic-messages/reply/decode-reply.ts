@@ -51,7 +51,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   if (isObject(body) && body.type === 'error') {
     throw decodeErrorBody(body, { status: undefined });
   }
-  if (!isObject(body) || !(Array.isArray(body.content) || typeof body.content === 'string')) {
+  if (!isObject(body) || (!Array.isArray(body.content) && contentOf(body).length === 0)) {
     throw brokenAnswer('The upstream answered with something that is not a message.');
   }
   const reader = upstreamReader(context);

@@ -35,8 +35,10 @@ export function digestReply(body: Json): Digest {
 }
 
 /** The blocks of a message, or its text, which some relays send. */
-export const contentOf = ({ content }: JsonObject): readonly JsonObject[] =>
-  typeof content === 'string' ? [{ type: 'text', text: content }] : objects(content);
+export const contentOf = ({ role, content }: JsonObject): readonly JsonObject[] =>
+  typeof content === 'string' && role === 'assistant'
+    ? [{ type: 'text', text: content }]
+    : objects(content);
 
 /** Does it lack what Anthropic's clients read? */
 export const isOddMessage = (body: JsonObject): boolean =>
