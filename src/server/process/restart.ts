@@ -11,6 +11,8 @@ export interface RestartOptions {
   /** How many sockets of this program listen on it: its own and its workers'. */
   readonly sockets: number;
   readonly log: Log;
+  /** Milliseconds that the new process has to start. */
+  readonly startMs?: number;
   /** The new process can answer: it is the main one from now on. */
   readonly onReady: (pid: number) => void;
   /** New connections go to the new process: the old one may stop. */
@@ -25,6 +27,9 @@ export const SUCCESSOR = 'HOPGATE_SUCCESSOR';
 const SETTLE_MS = 1000;
 const SETTLED_MS = 10 * SETTLE_MS;
 
+/** As long as systemd gives a service (TimeoutStartSec). One that hangs would keep every later one from starting. */
+const START_MS = 60_000;
+
 export interface Restart {
   /** Whether the new process took over. */
   readonly succeeded: Promise<boolean>;
@@ -38,8 +43,12 @@ export interface Restart {
  */
 export function startSuccessor(options: RestartOptions): Restart {
   const { command, variables, port, sockets, log, onReady, onHandedOver } = options;
+  const { startMs = START_MS } = options;
   const { promise: succeeded, resolve } = Promise.withResolvers<boolean>();
   let waiting: Bun.Subprocess | undefined;
+  let late: ReturnType<typeof setTimeout> | undefined;
+  const fail = (why: Readonly<Record<string, unknown>>) =>
+    event(log, 'server.succession.failed', why, 'error');
   // The pid is that of the old process. Without one the new process feeds the watchdog as soon as it is the main one.
   const { WATCHDOG_PID: _old, ...environment } = variables;
   try {
@@ -50,6 +59,7 @@ export function startSuccessor(options: RestartOptions): Restart {
         // It was cancelled at the last moment.
         if (waiting === undefined) return;
         waiting = undefined;
+        clearTimeout(late);
         onReady(child.pid);
         event(log, 'server.succeeded', { pid: child.pid });
         // The sockets of the new process come after the old ones, so this is the index of its first one.
@@ -60,14 +70,21 @@ export function startSuccessor(options: RestartOptions): Restart {
         resolve(true);
       },
       onExit: (_child, code) => {
-        if (waiting !== undefined) event(log, 'server.succession.failed', { code }, 'error');
+        if (waiting !== undefined) fail({ code });
         waiting = undefined;
+        clearTimeout(late);
         resolve(false);
       },
     });
     waiting = child;
+    late = setTimeout(() => {
+      waiting = undefined;
+      child.kill('SIGKILL');
+      fail({ why: `the new process did not start within ${startMs / 1000} s` });
+    }, startMs);
+    late.unref();
   } catch (thrown) {
-    event(log, 'server.succession.failed', { why: String(thrown) }, 'error');
+    fail({ why: String(thrown) });
     resolve(false);
   }
   return {

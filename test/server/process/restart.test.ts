@@ -2,6 +2,8 @@
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import { startSuccessor } from '../../../src/server/process/restart.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
 import { type Gateway, startGateway } from '../../support/binary.ts';
 import { until } from '../../support/until.ts';
 
@@ -53,6 +55,24 @@ async function heir(of: Gateway): Promise<number> {
   }
   throw new Error(`no process took over:\n${of.stderr()}`);
 }
+
+test('a successor that hangs is ended and told, so that the next one can start', async () => {
+  const lines: string[] = [];
+  const { succeeded } = startSuccessor({
+    command: ['sh', '-c', 'trap "" TERM; while :; do sleep 1; done'],
+    variables: process.env,
+    port: 1,
+    sockets: 1,
+    log: createLog({ format: 'json', write: (line) => lines.push(line) }),
+    startMs: 200,
+    onReady: () => lines.push('ready'),
+    onHandedOver: () => lines.push('handed over'),
+  });
+  expect(await succeeded).toBe(false);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain('server.succession.failed');
+  expect(lines[0]).toContain('did not start within 0.2 s');
+});
 
 describe.skipIf(!linux)(
   `succession${linux ? '' : ' [SKIPPED: needs a shared port of Linux]'}`,
