@@ -81,8 +81,9 @@ export function isOddFinish(
   if (!calls) return saysCalls(reason);
   if (meaningOf(reason) !== 'stop') return false;
   // Asked for last: it may have to decode the request.
-  const choice = context.sent.settings.toolChoice?.type;
-  return choice !== 'tool' && choice !== 'required';
+  const { tools, settings } = context.sent;
+  const choice = settings.toolChoice?.type;
+  return tools.length > 0 && choice !== 'tool' && choice !== 'required';
 }
 
 /** The wire's finish reason. A refusal with text is a `stop`, as at OpenAI. */
