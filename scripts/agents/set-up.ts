@@ -149,7 +149,7 @@ const aider: Agent = {
 const kilo: Agent = {
   name: 'Kilo',
   // The newest whose binary the registry has as well.
-  package: { name: '@kilocode/cli', version: '7.8.1' },
+  package: { name: '@kilocode/cli', version: '7.7.7' },
   vendors: ['openai-chat', 'anthropic-messages'],
   task: shellTool('bash'),
   async start(base, home, prompt) {
