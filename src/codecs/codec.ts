@@ -207,6 +207,9 @@ export interface Codec {
    */
   soundFrames?(this: void, notes: Notes): (json: string) => readonly string[];
 
+  /** Clients throw at every line of a stream that is no event, so that each stream is read. */
+  readonly refusesOtherLines?: true;
+
   /** Members that hold the model's name in answers and frames. */
   readonly modelAt: Readonly<Record<'answer' | 'frame', readonly string[]>>;
 

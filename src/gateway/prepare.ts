@@ -176,7 +176,7 @@ function partsOf(
   return { sent, interceptors, watch, upstream: new SentRequest(sent, preparation) };
 }
 
-/** May the client get what the vendor wrote, which may be wrong? Without calls, frames that are corrected need no more. */
+/** May the client get what the vendor wrote, which may be wrong? Streams without tools are not read for that. */
 const isLookedThrough = (
   { request, target, protocol }: Preparation,
   interceptors: readonly Interceptor[],
@@ -184,7 +184,7 @@ const isLookedThrough = (
   if (protocol !== request.protocol) return false;
   if (interceptors.length > 0) return true;
   if (target.profile.exactStreams === true) return false;
-  return protocol.soundFrames === undefined || !request.stream || mentionsTools(request.bytes);
+  return !request.stream || protocol.refusesOtherLines === true || mentionsTools(request.bytes);
 };
 
 /**

@@ -60,6 +60,8 @@ function addressed(
 
 export const googleGemini = {
   name: PROTOCOL,
+  // https://github.com/googleapis/js-genai/blob/v3.3.0/src/_api_client.ts: processStreamResponse
+  refusesOtherLines: true,
   modelAt: { answer: ['modelVersion'], frame: ['modelVersion'] },
   upstreamPath: '/models',
   addressed,

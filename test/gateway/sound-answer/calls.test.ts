@@ -1,6 +1,7 @@
 /** Calls in a form that clients of the vendor's own protocol cannot use are rewritten; all others keep their bytes. */
 
 import { describe, expect, test } from 'bun:test';
+import OpenAI from 'openai';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { scriptedGateway } from '../scripted.ts';
 import { WAYS } from './ways.ts';
@@ -47,7 +48,7 @@ const chunk = (delta: object, finish: string | null = null) => ({
   model: 'm',
   choices: [{ index: 0, delta, finish_reason: finish }],
 });
-const chatStream = (pieces: readonly Piece[]) =>
+const chatStream = (pieces: readonly object[]) =>
   `${sse([
     chunk({ role: 'assistant', content: 'So.' }),
     ...pieces.map((piece) => chunk({ tool_calls: [{ type: 'function', ...piece }] })),
@@ -110,6 +111,43 @@ const REPEATED: Readonly<Record<string, readonly Piece[]>> = {
     { index: 0, id: 'x', function: named('{"a":1}') },
     { index: 0, id: 'x', function: named('') },
   ],
+};
+
+/** One call, whose later pieces take its name or type back. */
+const UNSAID: Readonly<Record<string, readonly object[]>> = {
+  'an empty name': [
+    { index: 0, id: 'x', function: named('') },
+    { index: 0, id: '', function: { name: '', arguments: '{"a":1}' } },
+  ],
+  'a name of null': [
+    { index: 0, id: 'x', function: named('') },
+    { index: 0, function: { name: null, arguments: '{"a":1}' } },
+  ],
+  'an empty type': [
+    { index: 0, id: 'x', function: named('') },
+    { index: 0, type: '', function: { arguments: '{"a":1}' } },
+  ],
+  'a type of null': [
+    { index: 0, id: 'x', function: named('') },
+    { index: 0, type: null, function: { arguments: '{"a":1}' } },
+  ],
+};
+const STRICT = CHAT.tools.map((tool) => ({
+  type: 'function' as const,
+  function: { ...tool.function, strict: true },
+}));
+
+/** The calls as OpenAI's own client reads them where a tool is strict, or what it throws. */
+const strictly = (text: string) => {
+  const answer = new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+  const client = new OpenAI({ apiKey: 'x', fetch: () => Promise.resolve(answer) });
+  return client.chat.completions
+    .stream({ model: 'm', messages: [{ role: 'user', content: 'hi' }], tools: STRICT })
+    .finalChatCompletion()
+    .then(
+      ({ choices }) => choices[0]?.message.tool_calls,
+      (error: Error) => error.message,
+    );
 };
 
 /** One call, whose pieces are counted as calls of their own, or bring its name in parts. */
@@ -210,6 +248,26 @@ describe.each(WAYS)('%s', (_, FEATURES) => {
         expect(gateway.summaries[0]?.notes.map(({ name }) => name)).toContain(
           'tool_call_rewritten',
         );
+      });
+    }
+
+    for (const [name, pieces] of Object.entries(UNSAID)) {
+      test(`streamed, with a strict tool: ${name}`, async () => {
+        const given = chatStream(pieces);
+        expect(await strictly(given)).toBe(
+          'Chat completion stream contains a changed tool call identity',
+        );
+        const gateway = scriptedGateway(
+          'openai-chat',
+          [{ sse: [given] }, { sse: [given] }],
+          FEATURES,
+        );
+        const { text } = await gateway.ask('openai-chat', { ...CHAT, stream: true, tools: STRICT });
+        expect(await strictly(text)).toMatchObject([
+          { id: 'x', type: 'function', function: { name: 'run', arguments: '{"a":1}' } },
+        ]);
+        const loose = await gateway.ask('openai-chat', { ...CHAT, stream: true });
+        expect(loose.text).toBe(given);
       });
     }
 

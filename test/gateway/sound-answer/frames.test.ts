@@ -50,7 +50,8 @@ interface Side {
 
 const SIDES: Readonly<Record<ProtocolName, Side>> = {
   'openai-chat': {
-    asked: { messages: HI },
+    // Without tools, streams of Chat and Messages are not read for faults.
+    asked: { messages: HI, tools: [{ type: 'function', function: { name: 'run' } }] },
     events: [chunk({ role: 'assistant', content: 'Hello' }, null), chunk({}, 'stop')],
     done: true,
     async read(fetch) {

@@ -120,21 +120,12 @@ test('content without a finish reason and then [DONE] is an answer: some servers
 });
 
 test.each([
-  [
-    'usage alone',
-    `data: {"usage":{"prompt_tokens":1,"completion_tokens":2},"choices":[]}\n\n`,
-    `data: {"usage":{"prompt_tokens":1,"completion_tokens":2},"choices":[]}\n\n`,
-  ],
-  // OpenAI's SDK throws at a chunk without choices.
-  ['a notice', 'data: {"message":"queued"}\n\n', ''],
-  [
-    'a filter result of Azure',
-    'data: {"choices":[],"prompt_filter_results":[]}\n\n',
-    'data: {"choices":[],"prompt_filter_results":[]}\n\n',
-  ],
-])('%s is no error', async (_, frame, kept) => {
+  ['usage alone', `data: {"usage":{"prompt_tokens":1,"completion_tokens":2},"choices":[]}\n\n`],
+  ['a notice', 'data: {"message":"queued"}\n\n'],
+  ['a filter result of Azure', 'data: {"choices":[],"prompt_filter_results":[]}\n\n'],
+])('%s is no error', async (_, frame) => {
   const sse = [SAID, frame, chunk({}, 'stop'), DONE];
   const { ask } = scriptedGateway('openai-chat', [{ sse }]);
   const { text } = await ask('openai-chat', ASKED['openai-chat']);
-  expect(text).toBe(sse.map((one) => (one === frame ? kept : one)).join(''));
+  expect(text).toBe(sse.join(''));
 });

@@ -49,6 +49,15 @@ interface NamelessCall {
   args: string;
 }
 
+/**
+ * Does a later fragment have another type or an empty name? OpenAI's client takes that for another call where a tool is strict
+ * (github.com/openai/openai-node/blob/v7.59.0/src/lib/ChatCompletionStream.ts); Qwen's vendors send `name: ""`.
+ */
+const unsays = ({ type }: JsonObject, target: JsonObject | undefined): boolean =>
+  (type !== undefined && type !== 'function' && type !== 'custom') ||
+  target?.name === '' ||
+  target?.name === null;
+
 const keyOf = (call: JsonObject): number | string => number(call.index) ?? text(call.id) ?? '';
 
 class ChatStreamDecoder implements StreamDecoder, FastDecoder {
@@ -330,8 +339,16 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       return;
     }
     const block = known ?? this.#openNamed(call, whole, freeform, out);
-    const repeats = known !== undefined && (name !== '' || Boolean(text(call.id)));
+    const repeats =
+      known !== undefined &&
+      (name !== '' || Boolean(text(call.id)) || (unsays(call, target) && this.#hasStrictTools));
     if (args !== '' || repeats) this.#blocks.args(block, args, out, repeats);
+  }
+
+  get #hasStrictTools(): boolean {
+    return this.#context.sent.tools.some(
+      (tool) => tool.type === 'function' && tool.strict === true,
+    );
   }
 
   /** Some vendors send the id first and the name in a later fragment. */

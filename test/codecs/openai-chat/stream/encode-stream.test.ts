@@ -256,7 +256,7 @@ describe('vendor-specific content', () => {
       { type: 'end' },
     ]);
     const { message, finish_reason } = (await accumulate(text)).choices[0]!;
-    expect([message.refusal, message.content, finish_reason]).toEqual(['no', null, 'stop']);
+    expect([message.refusal, message.content, finish_reason]).toEqual(['no', '', 'stop']);
     expect(encodeAll([START, { type: 'finish', reason: 'refusal' }])).toContain(
       '"finish_reason":"content_filter"',
     );
