@@ -144,6 +144,36 @@ describe('other causes', () => {
     expect(report.probes).toBeLessThan(30);
   });
 
+  test.each([0, 12, 24])(
+    'the member of a schema that a vendor refuses is named within 20 probes: tool %i of 25',
+    async (at) => {
+      const schema = (i: number): JsonObject => ({
+        type: 'object',
+        properties: {
+          path: { type: 'string', description: 'The file. '.repeat(20) },
+          offset: { type: 'integer', ...(i === at ? { exclusiveMinimum: 0 } : { minimum: 1 }) },
+          options: { type: 'object', properties: { lines: { type: 'array' } } },
+        },
+        required: ['path'],
+      });
+      const tools = Array.from({ length: 25 }, (_, i) => ({
+        name: `Tool${i}`,
+        description: 'Reads things. '.repeat(40),
+        input_schema: schema(i),
+      }));
+      const body: JsonObject = {
+        ...messagesHistory(2, 'done'),
+        system: 'You are an agent. '.repeat(300),
+        tools,
+      };
+      const fails = (given: JsonObject) => JSON.stringify(given).includes('exclusiveMinimum');
+      const { report } = await run(body, 'anthropic-messages', fails, { isRefusal: true });
+      expect(report.probes).toBeLessThanOrEqual(20);
+      expect(report.words).toContain(`the tool Tool${at}`);
+      expect(report.cause?.at).toBe(`/tools/${at}/input_schema/properties/offset/exclusiveMinimum`);
+    },
+  );
+
   test('a field is found', async () => {
     const { report } = await run(
       chatHistory(60),
