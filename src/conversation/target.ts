@@ -222,7 +222,7 @@ export interface Profile {
    */
   readonly leakFamilies?: readonly string[];
 
-  /** Streams are as the protocol's reference has them, and are not looked through for faults. Default false. */
+  /** True: streams are as the protocol's reference has them, and are not looked through for faults. False: each is. Default: those with tools. */
   readonly exactStreams?: boolean;
 
   // Services of the vendor's own.

@@ -183,7 +183,8 @@ const isLookedThrough = (
 ): boolean => {
   if (protocol !== request.protocol) return false;
   if (interceptors.length > 0) return true;
-  if (target.profile.exactStreams === true) return false;
+  const { exactStreams } = target.profile;
+  if (exactStreams !== undefined) return !exactStreams;
   return !request.stream || protocol.refusesOtherLines === true || mentionsTools(request.bytes);
 };
 

@@ -249,6 +249,13 @@ export function reasoningOf(part: JsonObject): string | undefined {
   return thinkingText(part.summary ?? part.text ?? part.reasoning);
 }
 
+/** Content of an answer in parts (Mistral, Databricks), which OpenAI's clients join as objects or refuse. */
+export const isInParts = (content: Json | undefined): boolean =>
+  Array.isArray(content) &&
+  content.every(
+    (part) => isObject(part) && (part.type === 'text' || reasoningOf(part) !== undefined),
+  );
+
 /** A text part that keeps the other fields of `from` (cache_control, …). */
 export function textPart(value: string, from: JsonObject = {}): JsonObject {
   return { ...from, type: typeof from.type === 'string' ? from.type : 'text', text: value };

@@ -43,6 +43,8 @@ export const mistral: Vendor = {
       reasoningField: 'none',
       reasoningParam: 'none',
       documents: false,
+      // Content in parts (https://docs.mistral.ai/capabilities/reasoning).
+      exactStreams: false,
     },
   },
   words: [

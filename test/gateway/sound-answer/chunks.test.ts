@@ -73,7 +73,24 @@ const ODD_CALLS: Readonly<Record<string, readonly object[]>> = {
     COUNTED,
   ],
 };
+/** Mistral's content in parts (https://docs.mistral.ai/capabilities/reasoning). */
+const IN_PARTS = [
+  says({
+    role: 'assistant',
+    content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }],
+  }),
+  says({ content: [{ type: 'text', text: 'Hel' }] }),
+  WORDS[1]!,
+  END,
+  COUNTED,
+];
 const RIGHT: Readonly<Record<string, readonly object[]>> = {
+  'parts of a kind that no text has': [
+    BEGUN,
+    ...WORDS,
+    says({ content: [{ type: 'reference', reference_ids: [1] }] }),
+    END,
+  ],
   'what OpenAI sends': [BEGUN, ...WORDS, END, COUNTED],
   'what Azure sends': [chunk([], { id: '', prompt_filter_results: [] }), BEGUN, ...WORDS, END],
   'a role in each chunk': [
@@ -123,6 +140,20 @@ describe.each(WAYS)('%s', (_, FEATURES) => {
       ]);
       expect(usage).toMatchObject(USAGE);
       expect(notes).toContain('stream_mended');
+    });
+
+    test.each([
+      ['a vendor that is known for them, without tools', 'mistral', {}],
+      ['any vendor, with tools', 'none', { tools: TOOLS }],
+    ])('content in parts is a text: %s', async (_, profile, more) => {
+      const script = [{ sse: pieces(sse(IN_PARTS), size) }];
+      const gateway = scriptedGateway('openai-chat', script, FEATURES, '', { profile });
+      const asked = { model: 'm', messages: MESSAGES, stream: true, ...more };
+      const { text } = await gateway.ask('openai-chat', asked);
+      const [choice] = (await read(text)).choices;
+      expect(choice).toMatchObject({ message: { content: 'Hello' }, finish_reason: 'stop' });
+      expect(text).toContain('"reasoning_content":"hm"');
+      expect(gateway.summaries[0]?.notes.map(({ name }) => name)).toContain('stream_mended');
     });
 
     test.each(Object.entries(ODD_CALLS))('a call with %s', async (_, chunks) => {

@@ -9,6 +9,10 @@ import { WAYS } from './ways.ts';
 
 const SCHEMA = { type: 'object' };
 const ASKED: Readonly<Record<string, JsonObject>> = {
+  'openai-chat': {
+    messages: [{ role: 'user', content: 'hi' }],
+    tools: [{ type: 'function', function: { name: 'run', parameters: SCHEMA } }],
+  },
   'openai-responses': {
     input: 'hi',
     tools: [{ type: 'function', name: 'run', parameters: SCHEMA, strict: false }],
@@ -170,6 +174,34 @@ describe.each(WAYS)('%s', (_, FEATURES) => {
         ['a refusal without words', answer({ content: [], stop_reason: 'refusal' })],
       ])('%s that is right: the bytes are the vendor’s', async (_, json) => {
         const { text, notes } = await through('anthropic-messages', json);
+        expect([text, notes]).toEqual([JSON.stringify(json), []]);
+      });
+    });
+
+    describe('Chat', () => {
+      const answer = (content: JsonObject[string]) => ({
+        id: 'c',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+      });
+      const THOUGHT = { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] };
+
+      test('content in parts is a text, and its thoughts are reasoning', async () => {
+        const json = answer([THOUGHT, { type: 'text', text: 'Hello' }]);
+        const { got, notes } = await through('openai-chat', json);
+        const message = { role: 'assistant', content: 'Hello', reasoning_content: 'hm' };
+        expect(got.choices).toMatchObject([{ message, finish_reason: 'stop' }]);
+        expectMended(notes);
+      });
+
+      test('parts of a kind that no text has: the bytes are the vendor’s', async () => {
+        const json = answer([
+          { type: 'text', text: 'Hi' },
+          { type: 'reference', reference_ids: [1] },
+        ]);
+        const { text, notes } = await through('openai-chat', json);
         expect([text, notes]).toEqual([JSON.stringify(json), []]);
       });
     });

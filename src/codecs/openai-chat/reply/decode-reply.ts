@@ -13,6 +13,7 @@ import {
   decodeAudio,
   decodeImages,
   decodeSources,
+  isInParts,
   reasoningOf,
 } from '../parts.ts';
 import { callSeal, decodeReasoning } from '../reasoning.ts';
@@ -52,6 +53,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       calls,
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
+    odd: isInParts(message.content) ? 'form' : undefined,
     oddFinish: isOddFinish(reason, calls, context) ? 'finish_reason' : undefined,
     created: number(reply.created) || undefined,
     usage: withServiceTier(

@@ -7,7 +7,13 @@ import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
-import { decodeAnnotations, decodeImages, decodeSources, reasoningOf } from '../parts.ts';
+import {
+  decodeAnnotations,
+  decodeImages,
+  decodeSources,
+  isInParts,
+  reasoningOf,
+} from '../parts.ts';
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
 import { inBandError, isSaid } from '../reply/errors.ts';
 import { decodeFinish, finishFailure, isOddFinish } from '../reply/finish-reason.ts';
@@ -205,7 +211,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
    * Clients read the choices and deltas of every chunk (github.com/earendil-works/pi/pull/1671,
    * github.com/smallmain/vscode-unify-chat-provider/pull/29), refuse other roles
    * (github.com/MiniMax-AI/MiniMax-M2.5/issues/2), and find no calls in answers that do not begin with one
-   * (github.com/langchain-ai/langchainjs/pull/11157).
+   * (github.com/langchain-ai/langchainjs/pull/11157). Content is a text.
    */
   #isOddChunk({ choices }: JsonObject): boolean {
     if (!Array.isArray(choices)) return true;
@@ -213,6 +219,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (choice === undefined) return false;
     const role = object(choice.delta)?.role;
     if (choice.index === undefined || !isObject(choice.delta)) return true;
+    if (isInParts(choice.delta.content)) return true;
     if (role !== undefined && role !== null) return role !== 'assistant';
     return !this.#started && this.#context.sent.tools.length > 0;
   }
