@@ -112,18 +112,21 @@ suite(THERE ? 'recorded replies' : 'SKIPPED: the recordings are not beside this 
     expect(new Set(rows.map(({ protocol }) => protocol)).size).toBeGreaterThan(2);
   });
 
-  test('recorded streams pass as the same events', () => {
-    expect(rows.filter(({ kind }) => kind === 'sse').flatMap((row) => changed(row) ?? [])).toEqual(
-      [],
-    );
+  test('recorded streams pass as the same events, but for content in parts', () => {
+    const all = rows.filter(({ kind }) => kind === 'sse').flatMap((row) => changed(row) ?? []);
+    expect(all).toEqual([
+      expect.stringMatching(/^mistral-chat\/ai__mistral-reasoning.*"odd":"form"/),
+    ]);
   });
 
-  test('recorded whole replies pass unchanged, but for calls that Snowflake ends with stop', () => {
+  test('recorded whole replies pass unchanged, but for calls that Snowflake ends with stop, and Mistral’s content in parts and calls without a type', () => {
     const all = rows.filter(({ kind }) => kind !== 'sse').flatMap((row) => changed(row) ?? []);
-    const [snowflake, others] = [/^snowflake-chat.*"finish".*"odd":"finish_reason"/, /./].map(
-      (pattern) => all.filter((one) => pattern.test(one)),
-    );
-    expect(snowflake).toHaveLength(2);
-    expect(others).toEqual(snowflake!);
+    const [snowflake, parts, calls] = [
+      /^snowflake-chat.*"finish".*"odd":"finish_reason"/,
+      /^mistral-chat.*"start".*"odd":"form"/,
+      /^mistral-chat.*"tool-call".*"odd":true/,
+    ].map((pattern) => all.filter((one) => pattern.test(one)));
+    expect([snowflake, parts, calls].map((each) => each!.length)).toEqual([2, 5, 19]);
+    expect(all).toHaveLength(26);
   });
 });

@@ -39,6 +39,7 @@ const read = (text: string): readonly JsonObject[] =>
 interface Piece {
   readonly index?: number;
   readonly id?: string;
+  readonly type?: undefined;
   readonly function?: { readonly name?: string; readonly arguments?: unknown };
 }
 const chunk = (delta: object, finish: string | null = null) => ({
@@ -80,6 +81,8 @@ const ODD: Readonly<Record<string, readonly Piece[]>> = {
   'no id': [{ index: 0, function: named('{"a":1}') }],
   'an empty id': [{ index: 0, id: '', function: named('{"a":1}') }],
   'no index': [{ id: 'x', function: named('{"a":1}') }],
+  // Mistral.
+  'no type': [{ index: 0, id: 'x', type: undefined, function: named('{"a":1}') }],
   'neither, in pieces': [{ function: named('{"a"') }, { function: { arguments: ':1}' } }],
   'arguments as an object': [{ index: 0, id: 'x', function: named({ a: 1 }) }],
   'every call has the index 0': [
@@ -206,6 +209,7 @@ describe.each(WAYS)('%s', (_, FEATURES) => {
         expect(status).toBe(200);
         const calls = joined(text);
         const count = pieces.filter((piece) => piece.function?.name !== undefined).length;
+        expect(await strictly(text)).toMatchObject(calls.map(() => ({ type: 'function' })));
         expect(calls.map((call) => [call.name, JSON.parse(call.arguments)])).toEqual(
           Array.from({ length: count }, () => ['run', { a: 1 }]),
         );
@@ -232,6 +236,7 @@ describe.each(WAYS)('%s', (_, FEATURES) => {
     });
     const WHOLE: Readonly<Record<string, readonly object[]>> = {
       'no id': [{ type: 'function', function: named('{"a":1}') }],
+      'no type': [{ id: 'x', function: named('{"a":1}') }],
       'arguments as an object': [{ type: 'function', id: 'x', function: named({ a: 1 }) }],
       'two calls with one id': [
         { type: 'function', id: 'x', function: named('{"a":1}') },
@@ -244,6 +249,7 @@ describe.each(WAYS)('%s', (_, FEATURES) => {
         const { text } = await gateway.ask('openai-chat', CHAT);
         const calls = JSON.parse(text).choices[0].message.tool_calls as (Piece & { id: string })[];
         expect(calls.map((call) => call.function?.arguments)).toEqual(given.map(() => '{"a":1}'));
+        expect(calls.map(({ type }) => type as unknown)).toEqual(given.map(() => 'function'));
         expect(new Set(calls.map(({ id }) => id || undefined)).size).toBe(given.length);
         expect(gateway.summaries[0]?.notes.map(({ name }) => name)).toContain(
           'tool_call_rewritten',

@@ -146,7 +146,8 @@ function decodeCall(call: JsonObject, original: Original, provider: string): Too
   const input = typeof raw === 'string' ? raw : isObject(raw) ? JSON.stringify(raw) : '';
   const known = original(text(target.name) ?? '');
   const id = text(call.id) || undefined;
-  const isOdd = id === undefined || isObject(raw);
+  // Mistral says no type, which OpenAI's clients want.
+  const isOdd = id === undefined || isObject(raw) || !text(call.type);
   return {
     type: 'tool-call',
     id: id ?? newCallId(),

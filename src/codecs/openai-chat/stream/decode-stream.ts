@@ -395,7 +395,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     this.#nameless.delete(keyOf(call));
     const id = text(call.id) || text(before.call.id);
     const repeatsId = before.name !== '' && Boolean(text(call.id));
-    const block = this.#open({ ...call, id }, name, freeform, out, repeatsId);
+    const type = call.type ?? before.call.type;
+    const block = this.#open({ ...call, type, id }, name, freeform, out, repeatsId);
     if (before.args !== '') this.#blocks.args(block, before.args, out);
     return block;
   }
@@ -436,6 +437,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const isOdd =
       repeatsId ||
       own !== id ||
+      // Mistral says none, and OpenAI's client wants it at the end.
+      !text(call.type) ||
       index === undefined ||
       this.#byIndex.has(index) ||
       isObject(object(call.function)?.arguments);
