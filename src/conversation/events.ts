@@ -31,12 +31,11 @@ export type StreamEvent =
   | OpaqueEvent
   | ToolEvent;
 
-/** What every event may say of the vendor's frame that it came in. */
+/** The mark of an event whose frame clients of the vendor's protocol cannot use. */
 interface Marked {
   /**
-   * Why clients of the vendor's protocol cannot use the frame; those of this protocol get it written anew. `form`: they throw
-   * at it, or lose what it says. `repeated id`: they append it to the id that they have. `finish_reason`: it says of calls
-   * what is not so, and they end their work or ask for ever.
+   * Such clients get the frame written anew. `form`: they throw at it, or lose what it says. `repeated id`: they append it
+   * to the id that they have. `finish_reason`: it is wrong about the calls, and they end their work or ask for ever.
    */
   readonly odd?: 'form' | 'repeated id' | 'finish_reason';
 }
@@ -167,7 +166,7 @@ export interface OpaqueEvent extends Marked {
   readonly textSeal?: TextSeal;
 }
 
-/** Of a frame that says nothing, which clients of its protocol throw at. */
+/** A frame that says nothing, and that clients of its protocol throw at: it is left out. */
 export const emptyFrame = (protocol: ProtocolName): OpaqueEvent => ({
   type: 'opaque',
   name: '',
@@ -216,7 +215,7 @@ export interface Reply {
   readonly created?: number;
   readonly blocks: readonly Block[];
   readonly finish: FinishReason;
-  /** As an event's member of this name, of the answer as a whole and of its end. */
+  /** As {@link Marked.odd}: of the whole answer, and of its end. */
   readonly odd?: 'form' | undefined;
   readonly oddFinish?: 'finish_reason' | undefined;
   readonly stopSequence?: string;

@@ -7,8 +7,8 @@ export function mediaKind(mediaType: string): MediaBlock['media'] {
 }
 
 /**
- * What data in base64 is, whatever the part that holds it is called: many clients send PDFs and recordings as
- * `image_url`. The part's own kind where the media type tells nothing.
+ * Many clients send PDFs and recordings as `image_url`, so the media type of base64 data decides. Where it tells nothing, the
+ * kind of the part does.
  */
 export function kindOfData(source: MediaSource, part: MediaBlock['media']): MediaBlock['media'] {
   if (source.type !== 'base64') return part;

@@ -1,7 +1,7 @@
 /**
- * Answers that stay in their protocol: what its clients would throw at, or lose, is put right. Whoever reads the protocol says
- * what that is. Its decoder marks such events (`odd`), of streams and of whole answers, and they are written anew here. Where
- * clients send ids of an answer's parts back, its frames are corrected in place of that (`Codec.soundFrames`).
+ * Puts right what clients of the vendor's own protocol would throw at or lose. The decoder marks it (`odd`), in streams and
+ * in whole answers, and from there on the encoder writes. Streams of Responses keep the vendor's ids, which clients send back:
+ * their frames are corrected instead (`Codec.soundFrames`).
  */
 
 import { isEmptyFrame, type StreamEvent } from '../conversation/events.ts';

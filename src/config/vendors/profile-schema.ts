@@ -190,7 +190,7 @@ export const profileFacts = {
   hostedTools: texts('Hosted tools that the vendor serves itself.'),
   storesResponses: flag('Responses: keeps responses for previous_response_id.'),
   exactStreams: flag(
-    'Streams have no faults that clients trip over, and are not searched for them; false: they have, and are searched without tools, too.',
+    'Streams have no faults that clients trip over, and are not searched for them. false: all are searched. Not set: those with tools are.',
   ),
   compaction: flag('Responses: compacts conversations itself (input item compaction_trigger).'),
   countTokens: flag('Messages: has /v1/messages/count_tokens.'),

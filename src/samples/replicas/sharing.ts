@@ -180,7 +180,7 @@ export class Sharing {
       everyMs,
       work: async () => {
         if (this.#folder.store.leads()) await work();
-        // The same problem is told again when it comes back.
+        // A problem that comes back is logged again.
         if (this.#lastProblem.startsWith(problem)) this.#lastProblem = '';
       },
       onProblem: (thrown) => {
@@ -219,7 +219,7 @@ export class Sharing {
     this.options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
   }
 
-  /** Told once until it is another one. */
+  /** Logs a problem once, until there is another one. */
   #problem(what: string, detail?: unknown): void {
     if (this.#lastProblem === what) return;
     this.#lastProblem = what;

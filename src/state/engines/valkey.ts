@@ -259,15 +259,15 @@ const isTimeout = (thrown: unknown): boolean =>
 const isSilent = (error: Error): boolean =>
   hasGivenUp(error) || error.message === 'Connection is closed.';
 
-// What a server answers while it cannot serve, not this user, not outside its cluster (MOVED, ASK), or whose keys
-// hold what is not from here (WRONGTYPE); any other answer is an error of the call.
+// Limits follow on_error after these, since repeating the call would not help: the server does not serve, refuses this user,
+// is one of a cluster (MOVED, ASK), or another program has written the keys (WRONGTYPE).
 const NOT_SERVING =
   /^(ERR The user executing the script|LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|MOVED|ASK|WRONGTYPE)\b/;
 
 const isDenied = (thrown: unknown): boolean =>
   thrown instanceof Error && thrown.message.startsWith('NOPERM');
 
-/** An error of this call alone is none of the server. */
+/** Throws only what would fail for every call. */
 async function writeOnce(client: Client): Promise<void> {
   try {
     await client.eval(WRITE, 1, `{hopgate}:ping:${crypto.randomUUID()}`);

@@ -37,7 +37,7 @@ export function isClientCall(block: Block): boolean {
   return caller === undefined || caller === 'direct';
 }
 
-/** Of a complete answer that ends with no word, with another protocol's, or with one that is not so of its calls. */
+/** Clients cannot use the reason: it is missing, another protocol's word, or wrong about the calls. Undefined: they can. */
 export function oddFinish(reason: Json | undefined, calls: boolean): 'finish_reason' | undefined {
   const isForeign = typeof reason !== 'string' || memberOf(FOREIGN, reason) !== undefined;
   const isWrong = isForeign || memberOf(FINISH, reason) === (calls ? 'stop' : 'tool-calls');

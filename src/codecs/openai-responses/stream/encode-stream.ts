@@ -143,7 +143,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       const value = tryParse(data);
       const last = isObject(value) ? value.sequence_number : undefined;
       if (typeof last !== 'number') continue;
-      // What was counted before may be more than what the vendor sent.
+      // Events that were counted may not have been sent: the vendor's first number is the true one.
       this.#sequence = this.#follows ? Math.max(this.#sequence, last + 1) : last + 1;
       this.#follows = true;
     }

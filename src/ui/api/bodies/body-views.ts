@@ -52,7 +52,7 @@ export interface ConversationView {
   readonly tools: readonly ToolView[];
   /** Parameters besides model, prompt and tools, named as in the conversation model. */
   readonly settings: JsonObject;
-  /** Of a reply. */
+  /** Only replies have it. */
   readonly finish: FinishReason | null;
   readonly usage: Usage | null;
   /** False for a stream that was cut. */
