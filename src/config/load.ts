@@ -1,7 +1,8 @@
 /** Loads the configuration: finds the file, parses and checks it, fills it in, and returns problems as values. */
 
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readNamedFile, type UnreadableFile } from '../lib/text/named-file.ts';
 import { type Config, type ConfigSource, resolveConfig } from './config.ts';
 import { type Environment, expandHome } from './environment.ts';
 import { check } from './file/check.ts';
@@ -116,17 +117,15 @@ function loaderFailed(thrown: unknown, file: string | undefined): LoadResult {
 
 /** The text of a file, or why there is none. Never throws. */
 export function readConfigFile(file: string): string | Problem {
+  const problem = (message: string): Problem => ({ path: '', line: 0, column: 0, message });
   try {
-    // A character of UTF-8 has up to four bytes. A pipe has no size.
-    if (statSync(file).size > 4 * MAX_TEXT) {
-      return { path: '', line: 0, column: 0, message: TOO_LARGE };
-    }
-    return readFileSync(file, 'utf8');
+    // A character of UTF-8 has up to four bytes.
+    const text = readNamedFile(file, 4 * MAX_TEXT);
+    return text.includes('\0') ? problem('is not UTF-8: save it in that encoding') : text;
   } catch (thrown) {
-    const code = (thrown as NodeJS.ErrnoException).code;
-    const message =
-      code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code ?? 'unknown'})`;
-    return { path: '', line: 0, column: 0, message };
+    const { code, message } = thrown as UnreadableFile;
+    if (code === 'EFBIG') return problem(TOO_LARGE);
+    return problem(code === 'ENOENT' ? 'there is no such file' : message);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Reloads the configuration when its file changes, and keeps the old one when the new one has problems. */
 
+import { statSync } from 'node:fs';
 import type { Config } from './config.ts';
 import type { Problem } from './file/problem.ts';
 import { type WatchTimes, watchFile } from './file/watch-file.ts';
@@ -134,7 +135,7 @@ export function liveConfig(
         report(await reload());
       }
       endWatch = endModels;
-      if (file === undefined) return;
+      if (file === undefined || isPipe(file)) return;
       let seen: string | undefined;
       const changed = (): void => {
         const content = contentOf(file);
@@ -158,6 +159,9 @@ export function liveConfig(
     },
   };
 }
+
+/** A pipe can be read once: it has no later content. */
+const isPipe = (file: string) => statSync(file, { throwIfNoEntry: false })?.isFIFO() === true;
 
 function contentOf(file: string): string | undefined {
   const read = readConfigFile(file);

@@ -1,7 +1,8 @@
 /** `${VAR}`, `${VAR:-default}` and `${file:/path}` inside the file's texts. */
 
-import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
+import { readNamedFile } from '../../lib/text/named-file.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import { type Environment, expandHome } from '../environment.ts';
 import type { Issue, Path } from './problem.ts';
 
@@ -122,16 +123,17 @@ function lookUp(inner: string, environment: Environment, file: string): Lookup {
     : { value };
 }
 
+/** Bytes; the longest credentials are those of Google's accounts, with a few thousand. */
+const MAX_SECRET_BYTES = 1024 * 1024;
+
 function readSecretFile(path: string, environment: Environment, file: string): Lookup {
   const expanded = expandHome(path.trim(), environment.userHome);
   const full = isAbsolute(expanded) ? expanded : join(dirname(file), expanded);
   try {
-    const value = readFileSync(full, 'utf8').trim();
+    const value = readNamedFile(full, MAX_SECRET_BYTES).trim();
     return value === '' ? { missing: `the file ${full} is empty` } : { value };
   } catch (thrown) {
-    const code = (thrown as NodeJS.ErrnoException).code;
-    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown'})`;
-    return { missing: `the file ${full} ${why}` };
+    return { missing: `the file ${full} ${messageOf(thrown)}` };
   }
 }
 

@@ -3,6 +3,8 @@
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import { isLocalNetwork } from '../../lib/http/local-address.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
+import { readNamedFile } from '../../lib/text/named-file.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import {
   AUTH_STYLES,
   type AuthStyle,
@@ -24,6 +26,7 @@ import {
   named,
   oneOrMore,
   type ProgramForm,
+  path,
   string,
   text,
 } from '../file/schema.ts';
@@ -132,9 +135,9 @@ const provider = closed('An upstream: one base URL, one protocol, one set of key
   ).byDefault(0),
   tls: closed('TLS towards this upstream.', {
     verify: flag("Check the upstream's certificate.").byDefault(true),
-    ca_file: text('PEM file with further certificate authorities.').optional("the system's"),
-    cert_file: text('PEM file with a client certificate.').optional('none'),
-    key_file: text("PEM file with the client certificate's key.").optional('none'),
+    ca_file: path('PEM file with further certificate authorities.').optional("the system's"),
+    cert_file: path('PEM file with a client certificate.').optional('none'),
+    key_file: path("PEM file with the client certificate's key.").optional('none'),
   }).byDefault({}),
 });
 
@@ -262,6 +265,7 @@ function resolveProvider(
     findings.warnings.push(withoutKey(own, preset, path));
   }
   const { proxy, http2, websocket, concurrency, tls } = own;
+  findings.warnings.push(...unreadablePems(tls, [...path, 'tls']));
   const { answerBytes, frameBytes, headerBytes, headers } = file.limits;
   return {
     name,
@@ -282,6 +286,23 @@ function resolveProvider(
     answers: { bytes: answerBytes, frameBytes, headerBytes, headers },
     transport: { proxy, http2, websocket, concurrency, tls },
   };
+}
+
+/** Bytes of a PEM file; a store with all public authorities has 300 KB. */
+const MAX_PEM_BYTES = 4 * 1024 * 1024;
+
+/** Files that cannot be read now are warnings: each connection reads them. */
+function unreadablePems({ caFile, certFile, keyFile }: Own['tls'], path: Path): readonly Issue[] {
+  const files = { ca_file: caFile, cert_file: certFile, key_file: keyFile };
+  return Object.entries(files).flatMap(([key, file]) => {
+    if (file === undefined) return [];
+    try {
+      readNamedFile(file, MAX_PEM_BYTES);
+      return [];
+    } catch (thrown) {
+      return [{ path: [...path, key], message: `the file ${file} ${messageOf(thrown)}` }];
+    }
+  });
 }
 
 /** Of this hop, of the body as it is sent anew, or the client's credentials for this gateway: no list lets them through. */

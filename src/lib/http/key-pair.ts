@@ -1,7 +1,9 @@
 /** Reads a certificate and its key from files, and says in words why a pair cannot be used. */
 
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { readNamedFile } from '../text/named-file.ts';
+import { messageOf } from '../text/thrown.ts';
 
 /** A certificate with its key, both as PEM. */
 export interface KeyPair {
@@ -64,14 +66,9 @@ const OTHERS_WRITE = 0o022;
 
 function readPem(file: string): string {
   try {
-    if (statSync(file).size > MAX_BYTES)
-      throw new UnusableKeyPair(`${file} is too large for a PEM file`);
-    return readFileSync(file, 'utf8');
+    return readNamedFile(file, MAX_BYTES);
   } catch (thrown) {
-    if (thrown instanceof UnusableKeyPair) throw thrown;
-    const code = (thrown as NodeJS.ErrnoException).code ?? 'unknown';
-    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
-    throw new UnusableKeyPair(`${file}: ${why}`, { cause: thrown });
+    throw new UnusableKeyPair(`the file ${file} ${messageOf(thrown)}`, { cause: thrown });
   }
 }
 

@@ -2,6 +2,8 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import type { ProtocolName } from '../../../conversation/protocol-names.ts';
+import { readNamedFile } from '../../../lib/text/named-file.ts';
+import { messageOf } from '../../../lib/text/thrown.ts';
 import { withoutTrailing } from '../../../lib/text/trim-end.ts';
 import { PLATFORM_NAMES, type PlatformName } from '../../../vendors/vendor.ts';
 import type { Environment } from '../../environment.ts';
@@ -173,6 +175,9 @@ function isAtGoogle(file: string, environment: Environment): boolean {
   }
 }
 
+/** Bytes of a credentials file; one has a few thousand. */
+const MAX_CREDENTIALS_BYTES = 1024 * 1024;
+
 /** What is in the credentials file. One that is not there yet is a warning: it is read for each token. */
 function readable(
   file: string,
@@ -184,14 +189,12 @@ function readable(
   const at = isNamed ? [...path, 'credentials_file'] : path;
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readNamedFile(file, MAX_CREDENTIALS_BYTES);
   } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown'})`;
     const hint = isNamed
       ? ''
       : "; set credentials_file or GOOGLE_APPLICATION_CREDENTIALS, unless this is a machine of Google's";
-    const message = `has no credentials: the file ${file} ${why}${hint}`;
+    const message = `has no credentials: the file ${file} ${messageOf(thrown)}${hint}`;
     findings.warnings.push({ path: at, message, key: !isNamed });
     return undefined;
   }
