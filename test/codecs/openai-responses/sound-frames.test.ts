@@ -95,6 +95,12 @@ const WRONG_TEXTS: Readonly<Record<string, readonly Event[]>> = {
   'a finished item alone, and an end without output': [created, done(HELLO), completed()],
   'no finished item, and an end without output': [created, ...TEXT.slice(0, -1), completed()],
   'deltas alone, and an end without output': [created, says('Hel'), says('lo'), completed()],
+  'deltas within their part alone, and an end without output': [
+    created,
+    ...TEXT.slice(0, 4),
+    completed(),
+  ],
+  'a finished item that lost it': [created, ...TEXT.slice(0, 4), done(BEGUN), completed(BEGUN)],
   'response.done': [created, ...TEXT, event('done', { response: response('completed', [HELLO]) })],
   'response.done without a status': [
     created,
@@ -244,6 +250,21 @@ const WRONG_CALLS: Readonly<Record<string, readonly Event[]>> = {
     event('function_call_arguments.done', { ...at(), item_id: 'fc_1', arguments: ARGS }),
     completed(),
   ],
+  // https://github.com/NousResearch/hermes-agent/issues/92764
+  'deltas alone, and an end without output': [created, ...RUN.slice(0, -1), completed()],
+  // https://github.com/BigPizzaV3/CodexPlusPlus/issues/614
+  'a finished call that lost its name': [
+    created,
+    ...RUN.slice(0, -1),
+    done(call(ARGS, { name: '' })),
+    completed(call(ARGS, { name: '' })),
+  ],
+  'a finished call that lost its arguments': [
+    created,
+    ...RUN.slice(0, -1),
+    done(call('')),
+    completed(call('')),
+  ],
   'a finished call alone': [created, done(CALL), completed(CALL)],
   'an end without output': [created, ...RUN, completed()],
   'all of it in the end': [created, completed(CALL)],
@@ -379,7 +400,8 @@ for (const way of ['forwarded', 'read'] as const) {
       for (const size of [1, 50, 10_000]) {
         const { text, notes } = await through(events, size, way);
         const got = await read(text);
-        const wanted = [{ call_id: expect.stringMatching(/^(call|fc)_1$/), arguments: ARGS }];
+        const call_id = expect.stringMatching(/^(call|fc)_1$/);
+        const wanted = [{ call_id, name: 'run', arguments: ARGS }];
         expect(got.items).toMatchObject(wanted);
         expect(got.output).toMatchObject(wanted);
         expect(got.ended).toEqual([[0, expect.stringMatching(/^fc_/)]]);
@@ -401,15 +423,12 @@ for (const way of ['forwarded', 'read'] as const) {
   });
 }
 
-test('of a text of which only the end was kept, no finished item is made', async () => {
-  const late = { ...says('lo'), content_index: 1 };
-  const events = [created, added(BEGUN), part(), says('Hel'), late, completed()];
+test('a text whose fault comes in its middle is whole in the finished item', async () => {
+  const late = { ...says('\n"lo"'), content_index: 1 };
+  const events = [created, added(BEGUN), part(), says('Hel\n'), says('中'), late, completed()];
   const { text } = await through(events, 50, 'forwarded');
-  expect(text).not.toContain('response.output_item.done');
-  const deltas = [...text.matchAll(/"delta":"(\w+)"/g)].map(([, delta]) => delta);
-  expect(deltas.join('')).toBe('Hello');
-  // The client learns that something is missing.
-  expect(read(text)).rejects.toThrow('unfinished output items');
+  const { output } = await read(text);
+  expect(output).toMatchObject([{ content: [{ text: 'Hel\n中\n"lo"' }] }]);
 });
 
 test.each(['failed', 'cancelled'])(

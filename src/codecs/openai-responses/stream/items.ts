@@ -1,6 +1,6 @@
 /** The items of a Responses stream, as its events tell them: how they begin, and which text each event is about. */
 
-import type { JsonObject } from '../../../lib/json/json.ts';
+import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { object, text } from '../wire.ts';
 
@@ -87,6 +87,10 @@ export function kindOf(type: string, { part }: JsonObject): PartKind | undefined
   return memberOf(PARTS, own);
 }
 
+/** The member that holds the text of a part. */
+export const textOf = ({ delta }: PartKind): 'refusal' | 'text' =>
+  delta === 'refusal' ? 'refusal' : 'text';
+
 /** The type of the item that an event of this type belongs to. */
 export function itemOf(type: string, { part }: JsonObject = {}): string {
   const call = /^(function_call|custom_tool_call)_/.exec(type)?.[1];
@@ -101,6 +105,17 @@ export function begun(type: string | undefined, id: string | undefined): JsonObj
   return type === 'reasoning'
     ? { type, ...own, summary: [] }
     : { type: 'message', ...own, role: 'assistant', content: [] };
+}
+
+/** What events said of an item and its finished form leaves empty. */
+export function lackingIn(given: JsonObject, item: Item): JsonObject {
+  const said: JsonObject = saidOf(item) ?? {};
+  const isEmpty = (value: Json | undefined) =>
+    value === undefined || value === null || value === '' || Bun.deepEquals(value, []);
+  const lacking = ['name', 'arguments', 'input', 'content'].filter(
+    (key) => isEmpty(given[key]) && !isEmpty(said[key]),
+  );
+  return Object.fromEntries(lacking.map((key) => [key, said[key]!]));
 }
 
 /** An item that its vendor never finished, as its events tell it; undefined: they do not. */

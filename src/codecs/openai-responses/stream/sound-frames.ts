@@ -22,9 +22,11 @@ import {
   isCall,
   itemOf,
   kindOf,
+  lackingIn,
   PARTS,
   type PartKind,
   saidOf,
+  textOf,
 } from './items.ts';
 
 /** No answer has as many items, or as many characters in them. What follows goes on as it came. */
@@ -37,6 +39,7 @@ const PART = /"content_index":\s*(\d+)/;
 const SUMMARY = /"summary_index":\s*(\d+)/;
 const RESPONSE_ID = /"response":\s*\{[^{}[\]]*?"id":\s*"([^"\\]+)"/;
 const SEQUENCE = /("sequence_number":\s*)(\d+)/;
+const PLAIN_DELTA = /"delta":\s*("[^"\\]*")/;
 const OUTPUT = /"output":\s*\[\s*\{/;
 /** The first event that SDKs take is `response.created`. */
 const SILENT = /^\s*\{\s*(?:\}|"type":\s*"(?:ping|keepalive)")/;
@@ -52,6 +55,12 @@ const ENDED = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 export function soundFrames(notes: Notes): (json: string) => readonly string[] {
   const frames = new SoundFrames(notes);
   return (json) => frames.read(json);
+}
+
+/** The delta of a frame; most have no escapes, and the rest is not parsed. A parsed string does not keep the frame in memory. */
+function deltaOf(json: string): string | undefined {
+  const plain = PLAIN_DELTA.exec(json)?.[1];
+  return text(plain === undefined ? object(tryParse(json))?.delta : tryParse(plain));
 }
 
 class SoundFrames {
@@ -159,10 +168,16 @@ class SoundFrames {
     if (!json.includes(`"${item.id}"`) || item.type !== itemOf(type)) return false;
     const kind = memberOf(PARTS, type.slice(0, -'.delta'.length));
     const parts = item[kind?.of ?? 'content'];
+    let part = 0;
     if (kind !== undefined) {
-      const part = (kind.of === 'summary' ? SUMMARY : PART).exec(json)?.[1];
-      if (part === undefined || Number(part) >= parts.count) return false;
+      const given = (kind.of === 'summary' ? SUMMARY : PART).exec(json)?.[1];
+      part = given === undefined ? parts.count : Number(given);
+      if (part >= parts.count) return false;
     }
+    const delta = deltaOf(json);
+    if (delta === undefined) return false;
+    if (kind === undefined) item.input = this.#longer(parts.said ? item.input : '', delta);
+    else this.#keep(item, kind, part, delta);
     parts.said = true;
     return true;
   }
@@ -255,7 +270,7 @@ class SoundFrames {
     if (kind === undefined) {
       const before = item.content.said ? item.input : '';
       item.input =
-        text(data.arguments) ?? text(data.input) ?? this.#longer(before, data) ?? item.input;
+        text(data.arguments) ?? text(data.input) ?? this.#longer(before, data.delta) ?? item.input;
       if (type.endsWith('.delta')) item.content.said = true;
       return {};
     }
@@ -272,28 +287,27 @@ class SoundFrames {
       if (parts.announces) part = parts.count - 1;
       else part = this.#beginPart(item, kind);
     }
-    const member = kind.delta === 'refusal' ? 'refusal' : 'text';
-    const before = parts.said ? text(item.texts[part]?.[member]) : '';
-    if (type.endsWith('.delta')) parts.said = true;
     const said = text(data.text) ?? text(data.refusal);
     if (type.endsWith('.done')) this.#say(item, kind, part, said);
-    const whole = said ?? this.#longer(before, data);
-    if (whole !== undefined) item.texts[part] = { ...kind.empty, [member]: whole };
+    if (said !== undefined) item.texts[part] = { ...kind.empty, [textOf(kind)]: said };
+    else this.#keep(item, kind, part, data.delta);
+    if (type.endsWith('.delta')) parts.said = true;
     return { [`${kind.of}_index`]: part };
   }
 
-  /**
-   * The text with this delta: kept where the stream has had a fault, since its end may lack what came in deltas.
-   * @param before undefined: deltas before it were not kept
-   */
-  #longer(before: string | undefined, { delta }: JsonObject): string | undefined {
-    if (before === undefined || typeof delta !== 'string' || !this.#isOdd) return undefined;
-    this.#chars += delta.length;
-    return before + delta;
+  /** Adds a delta to what the part has said so far: the end of the stream may lack it. */
+  #keep(item: Item, kind: PartKind, part: number, delta: unknown): void {
+    const member = textOf(kind);
+    const before = item[kind.of].said ? text(item.texts[part]?.[member]) : '';
+    const whole = this.#longer(before, delta);
+    if (whole !== undefined) item.texts[part] = { ...kind.empty, [member]: whole };
   }
 
-  get #isOdd(): boolean {
-    return this.#isNoted || this.#before.length > 0;
+  /** @param before undefined: what came before is not known */
+  #longer(before: string | undefined, delta: unknown): string | undefined {
+    if (before === undefined || typeof delta !== 'string') return undefined;
+    this.#chars += delta.length;
+    return before + delta;
   }
 
   /** @returns the index of the part */
@@ -319,8 +333,10 @@ class SoundFrames {
   #whole(item: Item, given: JsonObject, isAdded: boolean, size: number): JsonObject {
     // Those of a tool search are an object.
     const input = isCall(item.type) ? object(given.arguments) : undefined;
+    const lacking = isAdded ? {} : lackingIn(given, item);
     const whole: JsonObject = {
       ...given,
+      ...lacking,
       id: item.id,
       ...(input && { arguments: JSON.stringify(input) }),
       ...(item.callId !== undefined && { call_id: item.callId }),
@@ -329,7 +345,10 @@ class SoundFrames {
     item.whole = whole;
     this.#chars += size;
     this.#hasOwnItems ||=
-      input !== undefined || whole.call_id !== given.call_id || whole.id !== given.id;
+      input !== undefined ||
+      Object.keys(lacking).length > 0 ||
+      whole.call_id !== given.call_id ||
+      whole.id !== given.id;
     if (item.type !== 'message') return whole;
     objects(whole.content).forEach((part, i) => {
       const kind = PARTS[part.type === 'refusal' ? 'refusal' : 'output_text']!;
