@@ -1,6 +1,6 @@
 /** Rules for requests to single models: facts by profile and glob, which `scripts/models.ts` writes into the file of models. */
 
-import type { Facts } from '../../src/vendors/vendor.ts';
+import type { Facts } from '../../src/conversation/profile-facts.ts';
 
 /** Facts of all models that match the glob, at the providers that have one of these profiles. Later ones override earlier ones. */
 export interface ModelRule {

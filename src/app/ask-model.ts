@@ -3,7 +3,8 @@
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
-import { NO_PROFILE, type Target } from '../conversation/target.ts';
+import { NO_PROFILE } from '../conversation/profile-facts.ts';
+import type { Target } from '../conversation/target.ts';
 import type { Gateway } from '../gateway/types.ts';
 import { WITHOUT_KEY } from '../keys/principal.ts';
 import { isObject, parseJson } from '../lib/json/json.ts';

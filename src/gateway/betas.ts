@@ -1,7 +1,7 @@
 /** Drops the betas that a Messages vendor refuses, as its profile says: the flag and the fields that belong to it, together. */
 
 import type { Notes } from '../conversation/notes.ts';
-import type { Profile } from '../conversation/target.ts';
+import type { Profile } from '../conversation/profile-facts.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 import { globTest } from '../lib/text/glob.ts';

@@ -1,8 +1,9 @@
 /** Drops and renames top-level parameters that a vendor does not take, as its profile says. */
 
 import type { Notes } from '../conversation/notes.ts';
+import type { Profile } from '../conversation/profile-facts.ts';
 import { TURN_STATE } from '../conversation/session/turn-state.ts';
-import type { Profile, Target } from '../conversation/target.ts';
+import type { Target } from '../conversation/target.ts';
 import { type ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, topLevel } from '../lib/json/json.ts';

@@ -4,7 +4,8 @@ import { leastCacheLength, modelsFile, vendorFacts } from '../config/models/mode
 import type { ModelRule, ModelsFile } from '../config/models/models-file.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { RouteTo } from '../config/sections/routes.ts';
-import type { Profile, Target } from '../conversation/target.ts';
+import type { Profile } from '../conversation/profile-facts.ts';
+import type { Target } from '../conversation/target.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';

@@ -1,7 +1,8 @@
 /** The meaning of an error by the vendor's own code, where its profile knows that better than the protocol does. */
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
-import type { Profile, Target } from '../conversation/target.ts';
+import type { Profile } from '../conversation/profile-facts.ts';
+import type { Target } from '../conversation/target.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';

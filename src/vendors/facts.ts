@@ -1,6 +1,6 @@
 /** Facts that several vendors share. */
 
-import type { Facts } from './vendor.ts';
+import type { Facts } from '../conversation/profile-facts.ts';
 
 export const TEXT_ONLY = { images: false, documents: false } as const satisfies Facts;
 

@@ -1,7 +1,7 @@
 /** The facts of a vendor, as data: where it is, how its API differs, what its errors mean. */
 
+import type { Facts, Profile, VendorError } from '../conversation/profile-facts.ts';
 import type { ProtocolName } from '../conversation/protocol-names.ts';
-import type { Profile, VendorError } from '../conversation/target.ts';
 
 /** How a provider wants its key: which header carries it. */
 export const AUTH_STYLES = ['bearer', 'x-api-key', 'api-key', 'x-goog-api-key', 'none'] as const;
@@ -79,11 +79,9 @@ export interface Host {
   readonly sessionHeader?: string;
 }
 
-/** Facts about a vendor, or about some of its models. A key is dropped only if the vendor refuses it, not if it ignores it. */
-export type Facts = Omit<Profile, 'name'>;
-
 /**
- * Facts about a vendor, and by glob what is its own about some models, later ones over earlier ones. What a model is
+ * Facts about a vendor, and by glob what is its own about some models, later ones over earlier ones. A key is dropped only
+ * if the vendor refuses it, not if it ignores it. What a model is
  * wherever it is served stands in the file of models (`config/models/`).
  */
 export type VendorFacts = Facts & { readonly models?: Readonly<Record<string, Facts>> };

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { eventsOf } from '../../src/codecs/openai-responses/reply/encode-reply.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';

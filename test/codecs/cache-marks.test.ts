@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';

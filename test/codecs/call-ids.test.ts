@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { Notes } from '../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import { unwrapCallId, wrapCallId } from '../../src/conversation/tools/call-ids.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS, run } from '../features/tool-pairing/support.ts';

@@ -6,8 +6,8 @@ import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { NO_PROFILE, type Profile } from '../../src/conversation/profile-facts.ts';
 import { replyEvents } from '../../src/conversation/reply-builder.ts';
-import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 

@@ -3,8 +3,9 @@
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import { KnownNodes } from '../../src/conversation/session/known-nodes.ts';
-import { NO_PROFILE, type Target } from '../../src/conversation/target.ts';
+import type { Target } from '../../src/conversation/target.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 

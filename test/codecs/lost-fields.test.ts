@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
-import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
+import { NO_PROFILE, type Profile } from '../../src/conversation/profile-facts.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { PROFILES } from '../../src/vendors/index.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';

@@ -7,7 +7,7 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { withParts } from '../../src/conversation/edit.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 
 const responses = {

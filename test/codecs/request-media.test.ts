@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import type { ProtocolName } from '../../src/conversation/protocol-names.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 
 const PDF = 'JVBERi0xLjQ=';

@@ -3,8 +3,8 @@
 import { expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../src/conversation/protocol-names.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
 import type { Conversation, Settings } from '../../src/conversation/types.ts';
 
 /** A value of each setting that is not what vendors do without it. The compiler asks for that of a new one. */

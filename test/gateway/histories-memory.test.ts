@@ -4,7 +4,7 @@ import { heapStats } from 'bun:jsc';
 import { expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import { clientRequest } from '../../src/gateway/client-request.ts';
 import { Histories } from '../../src/gateway/histories/histories.ts';
 import { prepare } from '../../src/gateway/prepare.ts';

@@ -9,7 +9,8 @@ import { lintRequest as lintResponses } from '../../src/codecs/openai-responses/
 import { lintStream as lintResponsesStream } from '../../src/codecs/openai-responses/lint/lint-stream.ts';
 import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
+import { NO_PROFILE, type Profile } from '../../src/conversation/profile-facts.ts';
+import type { Target } from '../../src/conversation/target.ts';
 import type { Conversation } from '../../src/conversation/types.ts';
 import { type SseFrame, SseParser } from '../../src/lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';

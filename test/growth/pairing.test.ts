@@ -3,8 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { NO_PROFILE, type Profile } from '../../src/conversation/profile-facts.ts';
 import { historyRefusal } from '../../src/conversation/refusal/refusal.ts';
-import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
+import type { Target } from '../../src/conversation/target.ts';
 import type { Conversation } from '../../src/conversation/types.ts';
 import { refusalRetry } from '../../src/features/refusal-retry/index.ts';
 import { repairBody, repairHistory, toolPairing } from '../../src/features/tool-pairing/index.ts';

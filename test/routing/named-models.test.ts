@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
-import { NO_PROFILE } from '../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import { checkHostedTools } from '../../src/features/server-tools/index.ts';
 import { checkedModel } from '../../src/gateway/client-request.ts';
 import { policyOf } from '../../src/keys/make-principal.ts';

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
 import type { ErrorKind } from '../../src/conversation/errors.ts';
+import type { Facts } from '../../src/conversation/profile-facts.ts';
 import { FAMILIES } from '../../src/features/leaked-calls/index.ts';
 import { profileFor } from '../../src/routing/targets.ts';
 import { vendorError } from '../../src/upstream/vendor-error.ts';
@@ -13,7 +14,6 @@ import {
   PROFILES,
   VENDORS,
 } from '../../src/vendors/index.ts';
-import type { Facts } from '../../src/vendors/vendor.ts';
 
 interface Row {
   /** By `PROFILE/MODEL`; facts that must be left out are undefined. */

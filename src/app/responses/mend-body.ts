@@ -3,7 +3,8 @@
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import type { Notes } from '../../conversation/notes.ts';
-import { NO_PROFILE, type Target } from '../../conversation/target.ts';
+import { NO_PROFILE } from '../../conversation/profile-facts.ts';
+import type { Target } from '../../conversation/target.ts';
 import { repairBody } from '../../features/tool-pairing/index.ts';
 import type { RepairBody } from '../../gateway/client-request.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';

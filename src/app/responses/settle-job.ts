@@ -3,7 +3,7 @@
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import { outputItems } from '../../codecs/openai-responses/stored-items.ts';
 import type { Payer } from '../../conversation/account/payer.ts';
-import { NO_PROFILE } from '../../conversation/target.ts';
+import { NO_PROFILE } from '../../conversation/profile-facts.ts';
 import {
   finishJob,
   isUnderWay,

@@ -3,7 +3,7 @@
 import type { Config } from '../../config/config.ts';
 import { secretsIn } from '../../config/secret.ts';
 import { Notes } from '../../conversation/notes.ts';
-import { NO_PROFILE } from '../../conversation/target.ts';
+import { NO_PROFILE } from '../../conversation/profile-facts.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { Summary } from '../../gateway/types.ts';
 import { type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';

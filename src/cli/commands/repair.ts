@@ -2,8 +2,9 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
 import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
-import type { Profile, Target } from '../../conversation/target.ts';
+import type { Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json/json.ts';
 import { messageOf } from '../../lib/text/thrown.ts';

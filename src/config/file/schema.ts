@@ -127,7 +127,8 @@ export type FileForm<N> = N extends { readonly [FILE]?: infer F } ? F : never;
 export type ProgramForm<N> = N extends { readonly [PROGRAM]?: infer P } ? P : never;
 
 type Nodes = Readonly<Record<string, Node>>;
-type MayLack = { readonly 'x-default': string | undefined };
+/** A key that may be left out. */
+export type MayLack = { readonly 'x-default': string | undefined };
 type Filled = { readonly program: { readonly otherwise: (reading: Reading) => unknown } };
 type Milliseconds = Node<number, number> & { readonly program: { readonly ms: true } };
 

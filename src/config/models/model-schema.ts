@@ -16,7 +16,7 @@ import {
   text,
 } from '../file/schema.ts';
 import { freeSearches, searchPer, tierTime } from '../sections/prices.ts';
-import { profileFacts } from '../vendors/profile-schema.ts';
+import { profileFacts } from '../sections/profiles.ts';
 
 const some = <N extends Node>(node: N) => node.optional('unknown');
 const price = number('a price in USD', { minimum: 0, maximum: 1_000_000 });

@@ -2,8 +2,8 @@
 
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import type { InputKind, ModelFacts } from '../../conversation/models/model-entry.ts';
+import type { Facts } from '../../conversation/profile-facts.ts';
 import { globTest } from '../../lib/text/glob.ts';
-import type { Facts } from '../../vendors/vendor.ts';
 import { type FilePrice, type FileTier, type ModelPrice, modelPrice } from '../sections/prices.ts';
 import { compareVersions, familyOf, plainName, withoutVersion } from './names.ts';
 

@@ -1,12 +1,33 @@
 /** The section `profiles`: vendor facts of the file, laid over the built-in profiles. */
 
+import { type Facts, PROFILE_FACTS } from '../../conversation/profile-facts.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { PROFILES } from '../../vendors/index.ts';
 import type { ProfileFacts } from '../../vendors/vendor.ts';
 import type { Findings, Path } from '../file/problem.ts';
-import { closed, named, type ProgramForm, text } from '../file/schema.ts';
-import { profileFacts } from '../vendors/profile-schema.ts';
+import {
+  closed,
+  type MayLack,
+  Node,
+  named,
+  type ProgramForm,
+  type Schema,
+  text,
+} from '../file/schema.ts';
+
+type FactNodes = {
+  readonly [Name in keyof Facts]-?: Node<NonNullable<Facts[Name]>, NonNullable<Facts[Name]>> &
+    MayLack;
+};
+
+/** The facts of a profile without its name. Their names are in camelCase, as the manual lists them. */
+export const profileFacts = Object.fromEntries(
+  Object.entries(PROFILE_FACTS as Readonly<Record<string, Schema>>).map(([name, fact]) => [
+    name,
+    new Node(fact).optional(),
+  ]),
+) as FactNodes;
 
 export const profiles = named(
   closed('Facts about a vendor.', {

@@ -1,7 +1,8 @@
 /** Classifies a vendor's refusal of a request: thinking, signatures, call pairs, tools, turn order, settings or unknown fields. */
 
 import type { GatewayError } from '../errors.ts';
-import type { Profile, Target } from '../target.ts';
+import type { Profile } from '../profile-facts.ts';
+import type { Target } from '../target.ts';
 import type { Conversation } from '../types.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
 import { hasRefusedMedia, type MediaRefusal, refusedMedia } from './refused-media.ts';

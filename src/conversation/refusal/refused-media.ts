@@ -1,7 +1,7 @@
 /** Recognizes refusals of images, files and recordings: not readable, too large, too many, or none at all for this model. */
 
 import type { GatewayError } from '../errors.ts';
-import type { Profile } from '../target.ts';
+import type { Profile } from '../profile-facts.ts';
 import type { Block, Conversation, MediaBlock } from '../types.ts';
 
 /** The block that the vendor names: indices of the message, of the block, and of a block within a tool result. */

@@ -3,7 +3,7 @@
 import { wordSet } from '../../lib/text/words.ts';
 import type { GatewayError } from '../errors.ts';
 import { EFFORTS, type Effort } from '../models/efforts.ts';
-import type { Profile } from '../target.ts';
+import type { Profile } from '../profile-facts.ts';
 import type { FieldPath } from './refused-fields.ts';
 
 export interface SettingRefusal {

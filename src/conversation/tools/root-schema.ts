@@ -3,7 +3,7 @@
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { putAll } from '../../lib/json/json-members.ts';
 import type { Notes } from '../notes.ts';
-import type { Profile } from '../target.ts';
+import type { Profile } from '../profile-facts.ts';
 import { soundSchema } from './sound-schema.ts';
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const;

@@ -2,7 +2,7 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { Payer, TryAccount } from '../../conversation/account/payer.ts';
-import { NO_PROFILE } from '../../conversation/target.ts';
+import { NO_PROFILE } from '../../conversation/profile-facts.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { usageOf } from '../usage.ts';

@@ -1,6 +1,7 @@
 /** Which reasoning a target expects to get back in later requests. */
 
-import type { Profile, Target } from '../../conversation/target.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
+import type { Target } from '../../conversation/target.ts';
 import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/types.ts';
 
 export interface ReplayRules {

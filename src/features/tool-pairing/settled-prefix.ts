@@ -1,6 +1,7 @@
 /** The beginning of a history that pairing has let through before, and so need not look at again. */
 
-import type { Profile, Target } from '../../conversation/target.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
+import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
 

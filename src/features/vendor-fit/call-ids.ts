@@ -1,7 +1,7 @@
 /** Rewrites ids of tool calls to the format that a vendor accepts, the same way in every request. */
 
 import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
-import type { Profile } from '../../conversation/target.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
 import { legalCallIds } from '../../conversation/tools/call-ids.ts';
 import type { Block } from '../../conversation/types.ts';
 import type { FitRule } from './rule.ts';

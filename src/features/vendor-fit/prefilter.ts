@@ -1,7 +1,8 @@
 /** Decides from the raw bytes whether a profile's facts can concern a body, before it is parsed. */
 
+import type { Profile } from '../../conversation/profile-facts.ts';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
-import type { Profile, Target } from '../../conversation/target.ts';
+import type { Target } from '../../conversation/target.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { topLevel } from '../../lib/json/json.ts';
 import { valueBehindKey } from '../../lib/json/scan-values.ts';

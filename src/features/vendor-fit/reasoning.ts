@@ -2,7 +2,7 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import { budgetOfEffort, EFFORTS, effortOfBudget } from '../../conversation/models/efforts.ts';
-import type { Profile } from '../../conversation/target.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
 import type { Block, Conversation, ReasoningSettings } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
 import type { FitContext, FitRule } from './rule.ts';

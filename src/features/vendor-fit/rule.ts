@@ -1,7 +1,7 @@
 /** The types of a rule of this feature and of its context. */
 
 import type { Notes } from '../../conversation/notes.ts';
-import type { Profile } from '../../conversation/target.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 
 export interface FitContext {

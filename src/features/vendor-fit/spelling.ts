@@ -1,7 +1,7 @@
 /** Finds fields that the vendor spells differently in a Chat body that would be forwarded unchanged. */
 
 import { withParts } from '../../conversation/edit.ts';
-import type { Profile } from '../../conversation/target.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
 import { isObject, type JsonObject } from '../../lib/json/json.ts';
 import { objects } from '../../lib/json/typed-reads.ts';
 import type { FitRule } from './rule.ts';

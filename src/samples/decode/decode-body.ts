@@ -5,8 +5,8 @@ import { asGatewayError, GatewayError, invalid } from '../../conversation/errors
 import type { Reply, StreamEvent } from '../../conversation/events.ts';
 import { protocolOf } from '../../conversation/models/endpoint-names.ts';
 import { Notes } from '../../conversation/notes.ts';
+import { NO_PROFILE } from '../../conversation/profile-facts.ts';
 import { ReplyBuilder } from '../../conversation/reply-builder.ts';
-import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { bodyPieces } from '../../lib/json/body-pieces.ts';

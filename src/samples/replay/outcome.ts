@@ -2,8 +2,8 @@
 
 import type { Codec, Digest, UpstreamContext } from '../../codecs/codec.ts';
 import { Notes } from '../../conversation/notes.ts';
+import { NO_PROFILE } from '../../conversation/profile-facts.ts';
 import { ReplyBuilder } from '../../conversation/reply-builder.ts';
-import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';

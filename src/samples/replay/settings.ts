@@ -3,8 +3,8 @@
 import type { Config } from '../../config/config.ts';
 import { check } from '../../config/file/check.ts';
 import { NO_AUTH } from '../../config/sections/auth.ts';
+import { profileFacts } from '../../config/sections/profiles.ts';
 import type { ProviderConfig } from '../../config/sections/providers.ts';
-import { profileFacts } from '../../config/vendors/profile-schema.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { withValueAt } from '../../lib/json/pointer.ts';

@@ -6,7 +6,8 @@ import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.
 import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE, type Profile, type Target } from '../../../src/conversation/target.ts';
+import { NO_PROFILE, type Profile } from '../../../src/conversation/profile-facts.ts';
+import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';

@@ -7,7 +7,7 @@ import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import type { Block } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { chunk, client, decodeAll, sse, target, upstream } from './support.ts';

@@ -7,7 +7,7 @@ import { reducedSchema } from '../../../src/codecs/google-gemini/request/json-sc
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { Profile } from '../../../src/conversation/target.ts';
+import type { Profile } from '../../../src/conversation/profile-facts.ts';
 import type { Conversation, Sealed } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkGemini } from '../../support/fake-upstream/check-gemini.ts';

@@ -6,7 +6,8 @@ import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.t
 import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { Profile, Target } from '../../../src/conversation/target.ts';
+import type { Profile } from '../../../src/conversation/profile-facts.ts';
+import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/lib/json/json.ts';

@@ -2,7 +2,7 @@
 
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { Profile } from '../../../src/conversation/target.ts';
+import type { Profile } from '../../../src/conversation/profile-facts.ts';
 import type {
   Block,
   Conversation,

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { Profile } from '../../../src/conversation/target.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import type { Profile } from '../../../src/conversation/profile-facts.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import type {
   Block,
   Conversation,

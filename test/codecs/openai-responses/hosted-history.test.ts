@@ -5,7 +5,7 @@ import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { editNode } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { conversation, upstream } from './material.ts';

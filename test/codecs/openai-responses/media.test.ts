@@ -6,7 +6,7 @@ import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE, type Profile } from '../../../src/conversation/target.ts';
+import { NO_PROFILE, type Profile } from '../../../src/conversation/profile-facts.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { target } from './material.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import { toolNames } from '../../../src/conversation/tools/tool-names.ts';
 import { hasCaptures, hasFixtures, plain, requests, target } from './material.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import OpenAI from 'openai';
 import { CODECS } from '../../../src/app/codecs.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import { compaction } from '../../../src/features/compaction/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import {

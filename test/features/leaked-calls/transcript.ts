@@ -2,8 +2,9 @@
 
 import type { FinishReason, StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
+import type { Profile } from '../../../src/conversation/profile-facts.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
-import type { Profile, Target } from '../../../src/conversation/target.ts';
+import type { Target } from '../../../src/conversation/target.ts';
 import type {
   Conversation,
   ProtocolName,

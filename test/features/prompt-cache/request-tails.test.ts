@@ -1,7 +1,8 @@
 /** Up to where a target has kept the prompt of a session, whatever came between. */
 
 import { expect, test } from 'bun:test';
-import { NO_PROFILE, type Target } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
+import type { Target } from '../../../src/conversation/target.ts';
 import type { Turn } from '../../../src/conversation/types.ts';
 import { RequestTails } from '../../../src/features/prompt-cache/index.ts';
 

@@ -3,7 +3,7 @@
 import { describe, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import { repairBody, repairHistory } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { expectCpuBelow } from '../../support/cpu-time.ts';

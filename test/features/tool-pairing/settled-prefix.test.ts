@@ -3,8 +3,9 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { Notes } from '../../../src/conversation/notes.ts';
+import { NO_PROFILE, type Profile } from '../../../src/conversation/profile-facts.ts';
 import { KnownNodes } from '../../../src/conversation/session/known-nodes.ts';
-import { NO_PROFILE, type Profile, type Target } from '../../../src/conversation/target.ts';
+import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { repairBody, toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { unsettledTurns } from '../../../src/features/tool-pairing/settled-prefix.ts';

@@ -5,7 +5,7 @@ import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { Notes as NotesType } from '../../../src/conversation/notes.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE, type Profile } from '../../../src/conversation/target.ts';
+import { NO_PROFILE, type Profile } from '../../../src/conversation/profile-facts.ts';
 import { repairBody, toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';

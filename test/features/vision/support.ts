@@ -4,7 +4,7 @@ import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { Profile } from '../../../src/conversation/target.ts';
+import type { Profile } from '../../../src/conversation/profile-facts.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import {

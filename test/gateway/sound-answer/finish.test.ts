@@ -8,7 +8,7 @@ import { describe, expect, test } from 'bun:test';
 import type { UpstreamContext } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { scriptedGateway } from '../scripted.ts';
 import { WAYS } from './ways.ts';

@@ -6,7 +6,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import fc from 'fast-check';
 import type { Payer, TryResult, TryStart } from '../../../src/conversation/account/payer.ts';
-import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import { sidePayer } from '../../../src/gateway/tries/side-calls.ts';
 import type { ExchangeRecord } from '../../../src/telemetry/exchange.ts';
 import { GEN_AI_ATTRIBUTES, type GenAiNames } from '../../../src/telemetry/gen-ai-names.ts';

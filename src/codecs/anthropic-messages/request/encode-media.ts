@@ -1,7 +1,7 @@
 /** Encodes images, documents and audio as content blocks of a Messages request. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import type { Profile } from '../../../conversation/target.ts';
+import type { Profile } from '../../../conversation/profile-facts.ts';
 import type { MediaBlock, MediaSource } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { encodeCache, ownResidue, rebuilt } from '../wire.ts';

@@ -4,7 +4,8 @@ import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import { effortOfBudget } from '../../../conversation/models/efforts.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { acceptedUser, SHARED_FIELDS, sharedField } from '../../../conversation/openai-fields.ts';
-import type { Profile, Target } from '../../../conversation/target.ts';
+import type { Profile } from '../../../conversation/profile-facts.ts';
+import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type {
   Conversation,

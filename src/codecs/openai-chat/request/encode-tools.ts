@@ -2,7 +2,7 @@
 
 import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import type { Profile } from '../../../conversation/target.ts';
+import type { Profile } from '../../../conversation/profile-facts.ts';
 import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,

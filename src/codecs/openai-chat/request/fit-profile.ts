@@ -1,7 +1,7 @@
 /** Fits a Chat body to the facts of a vendor's profile. Facts that the profile leaves out change nothing. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import type { Profile } from '../../../conversation/target.ts';
+import type { Profile } from '../../../conversation/profile-facts.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { list, object, text, without } from '../wire.ts';
 import { decodeReasoningSettings, decodeToolChoice, SETTING_KEYS } from './decode-settings.ts';

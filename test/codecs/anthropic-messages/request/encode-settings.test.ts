@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
 import { Notes } from '../../../../src/conversation/notes.ts';
-import type { Profile } from '../../../../src/conversation/target.ts';
+import type { Profile } from '../../../../src/conversation/profile-facts.ts';
 import type { Block, Settings, Tool } from '../../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
 import { target } from '../recorded.ts';

@@ -1,7 +1,7 @@
 /** Encoding of tools and settings of other protocols for Chat vendors, and the effects of profiles. */
 
 import { describe, expect, test } from 'bun:test';
-import type { Profile } from '../../../../src/conversation/target.ts';
+import type { Profile } from '../../../../src/conversation/profile-facts.ts';
 import type { Settings, Tool } from '../../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../../src/lib/json/json.ts';
 import {
