@@ -1,11 +1,12 @@
 /** Keeps the tables of spend: takes journals in, deletes what is old, books what machines left that are gone. */
 
+import { PatientClock } from '../lib/loop/patient-clock.ts';
 import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway } from '../state/engines/engine.ts';
 import { Keeper } from '../state/journal/keeper.ts';
 import { fileAt, isDamage, REMOVED, setAside } from '../state/versioned-store.ts';
 import type { SpendStore } from './spend-store.ts';
-import { lapse, prune } from './spend-upkeep.ts';
+import { lapse, newestTime, prune } from './spend-upkeep.ts';
 
 const RETRY_MS = 1000;
 const MAX_RETRY_MS = 5000;
@@ -59,6 +60,7 @@ export class SpendKeeper {
   #store: SpendStore | undefined;
   #keeper: Keeper | undefined;
   #fileId = 0;
+  #clock: PatientClock | undefined;
   #running: Promise<boolean> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failures = 0;
@@ -136,6 +138,7 @@ export class SpendKeeper {
   async #look(): Promise<boolean> {
     try {
       const store = await this.store();
+      this.#clock ??= new PatientClock(await newestTime(store));
       this.#earlier ||= (await this.options.takeEarlier?.(store)) ?? true;
       await this.#keeper!.look();
       await this.#upkeep(store);
@@ -165,7 +168,8 @@ export class SpendKeeper {
     }
     if (now - this.#pruned < PRUNE_EVERY_MS) return;
     // The process that ends leaves it to the next one.
-    while (!this.#closed && (await prune(store, keep(), SETTLED_MS, PRUNED_AT_ONCE)));
+    const time = () => this.#clock!.now();
+    while (!this.#closed && (await prune(store, keep(), SETTLED_MS, PRUNED_AT_ONCE, time)));
     this.#pruned = now;
   }
 

@@ -1,6 +1,6 @@
 /** Upkeep of the tables of spend: deletes old rows and totals, and books the tries of dead machines, in one replica at a time. */
 
-import type { SqlStatements } from '../state/sql/sql.ts';
+import type { SqlDatabase, SqlStatements } from '../state/sql/sql.ts';
 import { HOUR, LOST, MONTH } from './schema.ts';
 import type { SpendRow } from './spend.ts';
 import { dropMonth } from './spend-months.ts';
@@ -17,24 +17,36 @@ const MAX_LAPSED = 20;
 const LAPSE_LOCK = 7_496_234;
 const PRUNE_LOCK = 7_496_235;
 
+/** The time of the newest row, in ms since 1970; undefined: there is none, or the database has a clock of its own. */
+export async function newestTime({ database }: SpendStore): Promise<number | undefined> {
+  if (database.form !== 'file') return undefined;
+  const [row] = await database.query<{ time: number }>(
+    'SELECT time FROM hopgate.spend ORDER BY id DESC LIMIT 1',
+  );
+  return row?.time;
+}
+
 /**
  * Deletes some old rows. True: there are more.
  * @param keep days; 0 = for ever
  * @param settledMs a month whose table was made again later than so long ago stays: late rows must not count twice
  * @param most rows of each table
+ * @param clock the time, in ms since 1970, for a file; a database has its own
  */
 export function prune(
   store: SpendStore,
   keep: { readonly rows: number; readonly totals: number },
   settledMs: number,
   most: number,
+  clock: () => number = Date.now,
 ): Promise<boolean> {
   const isFile = store.database.form === 'file';
-  const now = Date.now();
-  const before = (days: number) => now - days * DAY_MS;
   return store.writing(async (inside) => {
     let more = false;
     if (!isFile && !(await tryLock(inside, PRUNE_LOCK))) return false;
+    // The clock of one replica must not delete the rows of all.
+    const now = isFile ? clock() : await timeOf(store.database, inside);
+    const before = (days: number) => now - days * DAY_MS;
     if (keep.rows > 0) {
       more = isFile
         ? await dropRows(inside, before(keep.rows), most)
@@ -67,6 +79,11 @@ export function prune(
     }
     return more;
   });
+}
+
+async function timeOf({ now }: SqlDatabase, inside: SqlStatements): Promise<number> {
+  const [row] = await inside.query<{ now: number }>(`SELECT ${now} AS now`);
+  return Number(row!.now);
 }
 
 async function dropRows(inside: SqlStatements, time: number, most: number): Promise<boolean> {

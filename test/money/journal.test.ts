@@ -367,6 +367,18 @@ test('rows beyond their days go, their totals stay', async () => {
   expect(journal.waiting).toBe(0);
 });
 
+test('a start with a clock that is a month ahead of the newest row deletes no rows', async () => {
+  const first = journalAt();
+  first.spend(rowOf({ time: Date.now() - 31 * 24 * HOUR }));
+  await first.journal.close();
+  const { journal, spend } = journalAt({ keepDays: 14 });
+  journal.open();
+  spend(rowOf({ time: Date.now() }));
+  await until(() => count(ROWS).tries === 2);
+  await journal.close();
+  expect(count(ROWS).tries).toBe(2);
+});
+
 test('the file is the owner’s alone', async () => {
   const { journal, spend } = journalAt();
   spend(rowOf());

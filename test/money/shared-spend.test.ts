@@ -1,6 +1,6 @@
 /** Spend of several replicas in one Postgres: no row lost and none counted twice, whatever breaks between two steps. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -492,6 +492,20 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     expect(await totals()).toBe(2);
     await pruneOld(0, 100, 0);
     expect(await totals()).toBe(1);
+  });
+
+  test('a replica whose clock is years ahead deletes no rows of the others', async () => {
+    const one = replica('ahead');
+    spend(one, rowOf({ time: Date.now() }));
+    await one.read(() => {});
+    const before = (await stored()).tries;
+    setSystemTime(Date.now() + 1000 * DAY);
+    try {
+      while (await prune(storeOf('ahead'), { rows: 90, totals: 100 }, -DAY, 500));
+    } finally {
+      setSystemTime();
+    }
+    expect((await stored()).tries).toBe(before);
   });
 
   test('a try that was booked as lost, whose month is gone, and that ends after all counts once', async () => {

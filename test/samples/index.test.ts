@@ -282,6 +282,33 @@ describe('retention', () => {
     expect(left({ maxCount: 2 })).toEqual([ids[3]!, ids[2]!, ids[0]!]);
   });
 
+  test.each([
+    ['while the recorder runs', [0, 31]],
+    ['before its start', [31]],
+  ])('a clock that jumps 31 days forward %s removes nothing', async (_, jumps) => {
+    const ids = await record([{ age: 12 }, { age: 0 }]);
+    let now = NOW + jumps[0]! * DAY;
+    const recorder = openRecorder({ root: disk.root, mode: 'all', now: () => now });
+    for (const days of jumps) {
+      now = NOW + days * DAY;
+      const given = exchange({ id: `req_${now}_${String(days).padStart(6, 'a')}` });
+      const recording = recorder.begin(given)!;
+      play(recording, { answer: ['{}'] });
+      recording.end(told());
+      ids.push(given.id);
+      await recorder.flush();
+    }
+    await recorder.close();
+    const index = openIndex(disk.root);
+    expect(
+      index
+        .list({})
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(ids.toSorted());
+    index.close();
+  });
+
   test('no limits keep everything', async () => {
     await record([{ age: 9000 }, {}]);
     expect(left(NONE)).toHaveLength(2);

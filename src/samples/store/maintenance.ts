@@ -3,6 +3,7 @@
 import { existsSync, type StatsFs } from 'node:fs';
 import { readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PatientClock } from '../../lib/loop/patient-clock.ts';
 import { othersTurn, runInSlices } from '../../lib/loop/steps.ts';
 import type { HashedName } from '../../state/erasures.ts';
 import type { SampleMeta } from '../sample.ts';
@@ -44,6 +45,7 @@ export class StoreMaintenance {
   readonly #leave: () => void;
   readonly #erasures = new Set<Promise<unknown>>();
   #file: SampleIndexFile | undefined;
+  #clock: PatientClock | undefined;
   #tidying: Promise<void> | undefined;
   #matching: Promise<void> | undefined;
   /** No removal before this time, since the last one failed. */
@@ -142,20 +144,23 @@ export class StoreMaintenance {
 
   get #index(): SampleIndexFile {
     this.#file ??= openIndex(this.options.root);
+    this.#clock ??= new PatientClock(this.#file.list({ limit: 1 })[0]?.time, this.options.now);
     return this.#file;
   }
 
   /** Begins to remove samples over the limits, unless a removal is under way. */
   #tidy(): void {
-    const { root, retention, now, onRemoved, onProblem } = this.options;
-    if (this.#closed || this.#tidying !== undefined || now() < this.#stuckUntil) return;
+    const { root, retention, onRemoved, onProblem } = this.options;
+    if (this.#closed || this.#tidying !== undefined) return;
+    if (performance.now() < this.#stuckUntil) return;
     const index = this.#index;
-    if (overdue(index, retention(), now(), 1).length === 0) return;
+    const clock = this.#clock!;
+    if (overdue(index, retention(), clock.now(), 1).length === 0) return;
     const removeAll = async () => {
       for (;;) {
         await othersTurn();
         if (this.#closed) return;
-        const ids = retain(index, root, retention(), now(), STEP);
+        const ids = retain(index, root, retention(), clock.now(), STEP);
         if (ids.length === 0) break;
         onRemoved(ids, true);
       }
@@ -163,7 +168,7 @@ export class StoreMaintenance {
     };
     this.#tidying = removeAll()
       .catch((error) => {
-        this.#stuckUntil = now() + RETRY_AFTER;
+        this.#stuckUntil = performance.now() + RETRY_AFTER;
         onProblem('what is over the limits cannot be removed', error);
       })
       .finally(() => {
