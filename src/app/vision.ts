@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import { type VisionFeature, type VisionOptions, visionFeature } from '../features/vision/index.ts';
+import { NewestMap } from '../lib/loop/newest-map.ts';
 import { type HashedName, nameHash } from '../state/erasures.ts';
 import { type Entries, type Prefetch, type Room, renamed } from '../state/key-value/room.ts';
 import { event } from '../telemetry/log.ts';
@@ -36,8 +37,8 @@ export function visionBySpace(
     },
   } satisfies Omit<VisionOptions, 'store'>;
   const common = visionFeature({ ...shared, store: () => descriptions });
-  const spaces = new Map<string, VisionFeature>();
-  const owners = new Map<string, VisionFeature>();
+  const spaces = new NewestMap<string, VisionFeature>(MAX_SPACES);
+  const owners = new NewestMap<string, VisionFeature>(MAX_SPACES);
   const entriesOf = (space: string | undefined, owner: string): Entries<string> =>
     space === undefined
       ? renamed(descriptions, (key) => ownKey(key, owner))
@@ -48,9 +49,7 @@ export function visionBySpace(
     store: VisionOptions['store'],
   ): VisionFeature {
     const own = features.get(name) ?? visionFeature({ ...shared, store });
-    features.delete(name);
     features.set(name, own);
-    if (features.size > MAX_SPACES) features.delete(features.keys().next().value!);
     return own;
   }
   return {

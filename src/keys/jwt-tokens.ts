@@ -9,6 +9,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import { readUpTo } from '../lib/http/read-up-to.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { valueAt } from '../lib/json/pointer.ts';
+import { NewestMap } from '../lib/loop/newest-map.ts';
 import { messageOf } from '../lib/text/thrown.ts';
 import { hexOf, sha256 } from './directory.ts';
 import { makePrincipal } from './make-principal.ts';
@@ -40,7 +41,7 @@ interface InForce {
 }
 
 export class JwtTokens {
-  readonly #known = new Map<string, KnownToken>();
+  readonly #known = new NewestMap<string, KnownToken>(MAX_TOKENS);
   #inForce: InForce | undefined;
 
   constructor(private readonly options: Omit<JwksCacheOptions, 'source'>) {}
@@ -88,16 +89,8 @@ export class JwtTokens {
     const principal = personOf(payload, inForce);
     const until = Math.min(now + REMEMBERED_MS, principal.expires ?? now);
     // A reload in between has other rules.
-    if (inForce === this.#inForce) this.#remember(digest, { principal, until });
+    if (inForce === this.#inForce) this.#known.set(digest, { principal, until });
     return principal;
-  }
-
-  #remember(digest: string, token: KnownToken): void {
-    if (this.#known.size >= MAX_TOKENS) {
-      const oldest = this.#known.keys().next().value;
-      if (oldest !== undefined) this.#known.delete(oldest);
-    }
-    this.#known.set(digest, token);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { Principal } from '../keys/principal.ts';
+import { NewestMap } from '../lib/loop/newest-map.ts';
 import type { KeyValue, Sql } from '../state/engines/engine.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
@@ -73,14 +74,10 @@ export function openLimits({ home, log, metrics, channel, shared, engines }: Ope
   const opened = shared === undefined ? (own ?? new ProcessLimits(options)) : undefined;
   const limits: Limits = opened ?? shared!;
   const ofWorkers = own && new FirstProcess(own, own.bank);
-  const neverFits = new Map<string, number>();
+  const neverFits = new NewestMap<string, number>(MAX_NEVER_FITS);
   const guarding = {
     limits,
-    onNeverFits(budget: string, nanoUsd: number) {
-      neverFits.delete(budget);
-      neverFits.set(budget, nanoUsd);
-      if (neverFits.size > MAX_NEVER_FITS) neverFits.delete(neverFits.keys().next().value!);
-    },
+    onNeverFits: (budget: string, nanoUsd: number) => void neverFits.set(budget, nanoUsd),
     onRefused: ({ id, name }: Principal, limit: string) =>
       metrics.limitRefusals.add(1, id, name, limit),
   };

@@ -3,6 +3,7 @@
 import { firstMessages } from '../conversation/session/first-messages.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { totalInput, type Usage } from '../conversation/usage.ts';
+import { NewestMap } from '../lib/loop/newest-map.ts';
 import { hashOf } from '../lib/text/rendezvous.ts';
 import type { PicoRates } from './cost.ts';
 
@@ -33,7 +34,7 @@ const MAX_PROMPTS = 8192;
 
 /** The last prompts of conversations, those that were asked last. */
 export class LastPrompts {
-  readonly #prompts = new Map<string, Prompt>();
+  readonly #prompts = new NewestMap<string, Prompt>(MAX_PROMPTS);
 
   /**
    * Undefined: nothing is lost, or it cannot be known. A prompt that has become shorter was made anew by its client.
@@ -54,14 +55,7 @@ export class LastPrompts {
     const first = hashOf(firstMessages(asked.protocol.name as ProtocolName, asked.body));
     const name = JSON.stringify([key, asked.sessionId.slice(0, 100), first, target]);
     const before = this.#prompts.get(name);
-    this.#prompts.delete(name);
     this.#prompts.set(name, { tokens, time });
-    if (this.#prompts.size > MAX_PROMPTS) {
-      for (const oldest of this.#prompts.keys()) {
-        this.#prompts.delete(oldest);
-        break;
-      }
-    }
     if (before === undefined || time - before.time > KEPT_MS || tokens < before.tokens) {
       return undefined;
     }

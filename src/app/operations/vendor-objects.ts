@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { VENDOR_OBJECTS_SCHEMA, VendorObjects } from '../../endpoints/batches/vendor-objects.ts';
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 import { localUrl } from '../../server/request-path.ts';
 import type { Engines } from '../../state/engines/open-engines.ts';
 import { openPostgres } from '../../state/sql/postgres.ts';
@@ -34,7 +35,7 @@ export function openVendorObjects(
       : new VendorObjects(openPostgres(database, VENDOR_OBJECTS_SCHEMA), seal);
   const objects = () => (opened ??= open());
   /** Learnt and not written yet, oldest first. */
-  const pending = new Map<string, PendingId>();
+  const pending = new NewestMap<string, PendingId>(MAX_PENDING);
   let isWriting = false;
   let isTidy = false;
   async function write(): Promise<void> {
@@ -62,7 +63,6 @@ export function openVendorObjects(
       for (const id of ids) {
         if (id.length > MAX_ID_LENGTH || pending.has(id)) continue;
         pending.set(id, { owner, provider });
-        if (pending.size > MAX_PENDING) pending.delete(pending.keys().next().value!);
       }
       void write();
     },

@@ -1,6 +1,7 @@
 /** `x-codex-turn-state`: by it a vendor finds the place of a turn again. A header by POST, a member of `client_metadata` on a WebSocket. */
 
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 
 export const TURN_STATE = 'x-codex-turn-state';
 
@@ -47,16 +48,10 @@ const MAX_STATES = 64;
 
 /** Which target gave the states of one connection. */
 export class TurnStates {
-  readonly #targets = new Map<string, string>();
+  readonly #targets = new NewestMap<string, string>(MAX_STATES);
 
   learn(value: string, target: string): void {
-    this.#targets.delete(value);
     this.#targets.set(value, target);
-    if (this.#targets.size <= MAX_STATES) return;
-    for (const oldest of this.#targets.keys()) {
-      this.#targets.delete(oldest);
-      break;
-    }
   }
 
   targetOf(value: string): string | undefined {

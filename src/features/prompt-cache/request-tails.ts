@@ -3,6 +3,7 @@
 import type { Target } from '../../conversation/target.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 
 interface Tail {
   readonly turns: number;
@@ -24,7 +25,7 @@ const MAX_TAILS = 6;
 
 /** Keeps the most recent sessions; for others the history itself tells where requests ended. */
 export class RequestTails {
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new NewestMap<string, Session>(MAX_SESSIONS);
   readonly #open = new WeakMap<object, Session>();
 
   /**
@@ -60,14 +61,7 @@ export class RequestTails {
 
   #session(key: string): Session {
     const session = this.#sessions.get(key) ?? { answered: new Map() };
-    this.#sessions.delete(key);
     this.#sessions.set(key, session);
-    if (this.#sessions.size > MAX_SESSIONS) {
-      for (const oldest of this.#sessions.keys()) {
-        this.#sessions.delete(oldest);
-        break;
-      }
-    }
     return session;
   }
 }

@@ -1,21 +1,17 @@
 /** The conversations of responses that this process read or wrote, so that the next one joins without a look at the database. */
 
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 import { secretBase36 } from '../../lib/text/ids.ts';
 import { type FoundResponse, keyOf, type StoredResponse } from './stored-response.ts';
 
 const MAX_THREADS = 10_000;
 
 export class ResponseThreads {
-  /** By the key of a response, those that were used longest ago first. */
-  readonly #threads = new Map<string, string>();
+  /** By the key of a response. */
+  readonly #threads = new NewestMap<string, string>(MAX_THREADS);
 
   learn({ owner, id, thread }: FoundResponse): void {
-    const key = keyOf({ owner, id });
-    this.#threads.delete(key);
-    this.#threads.set(key, thread);
-    if (this.#threads.size > MAX_THREADS) {
-      this.#threads.delete(this.#threads.keys().next().value!);
-    }
+    this.#threads.set(keyOf({ owner, id }), thread);
   }
 
   /** A new conversation where it is not known which one the response continues. */

@@ -3,6 +3,7 @@
 import { asBuffer } from '../../lib/bytes/bytes.ts';
 import { tryParse } from '../../lib/json/json.ts';
 import { memberStart, valueEnd } from '../../lib/json/scan-values.ts';
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 import type { Exchange } from '../types.ts';
 import type { ExchangeSession } from './exchange-session.ts';
 
@@ -15,19 +16,13 @@ export type AnswerSession = Pick<ExchangeSession, 'affinity'>;
 
 /** Remembers the sessions of the last answers. Another process does not know them. */
 export class AnswerSessions {
-  /** By owner and id of the answer, the oldest first. */
-  readonly #known = new Map<string, string>();
+  /** By owner and id of the answer. */
+  readonly #known = new NewestMap<string, string>(MAX);
 
   /** An answer that may be continued belongs to this session. */
   learn(id: string, owner: string, { affinity }: AnswerSession): void {
     if (id.length > MAX_ID) return;
-    const key = keyOf(owner, id);
-    this.#known.delete(key);
-    this.#known.set(key, affinity);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MAX) break;
-      this.#known.delete(oldest);
-    }
+    this.#known.set(keyOf(owner, id), affinity);
   }
 
   /** The session of the answer that a request continues; undefined where it is not known. */

@@ -1,6 +1,7 @@
 /** Hints: facts that replicas tell each other and that count for a while. Some may be lost or come late. */
 
 import { type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 import { type KeyValue, script } from '../engines/engine.ts';
 
 export interface HintListener {
@@ -94,7 +95,7 @@ interface PendingHint {
 /** One call for all: what is told here goes in, what counts comes out, and each call is a sign of life. */
 export class ValkeyHints implements Hints {
   replicas = 1;
-  readonly #pending = new Map<string, PendingHint>();
+  readonly #pending = new NewestMap<string, PendingHint>(MAX_PENDING);
   #listener: HintListener | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #unwatch: (() => void) | undefined;
@@ -115,9 +116,7 @@ export class ValkeyHints implements Hints {
 
   tell(name: string, ms: number, value: JsonObject): void {
     if (this.#closed) return;
-    this.#pending.delete(name);
     this.#pending.set(name, { text: JSON.stringify(value), until: performance.now() + ms });
-    if (this.#pending.size > MAX_PENDING) this.#pending.delete(this.#pending.keys().next().value!);
     void this.#call();
   }
 

@@ -1,6 +1,7 @@
 /** Entries in the memory of this process, and in a file for each room that outlives it. */
 
 import { join } from 'node:path';
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { Lru } from './at-hand.ts';
 import { keyInGroup, openRoomFile, type RoomFile } from './file-store.ts';
@@ -60,7 +61,7 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
   readonly #now: () => number;
   /** All entries; with a file, the latest of those that never change. */
   readonly #memory: Lru<Entry>;
-  readonly #erased = new Map<string, number>();
+  readonly #erased = new NewestMap<string, number>(MAX_ERASED);
   #file: RoomFile<Entry> | undefined;
   #isOpen = false;
   #isClosed = false;
@@ -149,9 +150,7 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
       return;
     }
     this.#memory.deleteWhere((name) => name.startsWith(keyInGroup(group, '')));
-    this.#erased.delete(group);
     this.#erased.set(group, preciseNow());
-    if (this.#erased.size > MAX_ERASED) this.#erased.delete(this.#erased.keys().next().value!);
   }
 
   flush(): void {

@@ -1,5 +1,6 @@
 /** Entries that all replicas have in common in a cache: read ahead in one trip, then at hand; written behind. */
 
+import { NewestMap } from '../../lib/loop/newest-map.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { type KeyValue, script } from '../engines/engine.ts';
@@ -78,7 +79,7 @@ const groupKeys = (group: string): GroupKeys => ({
 export class ValkeyEntries implements EntryStore {
   readonly #local: PackedEntries;
   readonly #writes: WriteBehind;
-  readonly #groups = new Map<string, Group>();
+  readonly #groups = new NewestMap<string, Group>(MAX_GROUPS);
   /** By key: the trips that are under way. */
   readonly #underWay = new Map<string, Promise<void>>();
   #next: Batch | undefined;
@@ -257,9 +258,7 @@ export class ValkeyEntries implements EntryStore {
   }
 
   #remember(group: string, epoch: string, at: number): void {
-    this.#groups.delete(group);
     this.#groups.set(group, { epoch, at });
-    if (this.#groups.size > MAX_GROUPS) this.#groups.delete(this.#groups.keys().next().value!);
   }
 
   /** @returns it is to be kept for longer */
