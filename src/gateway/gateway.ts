@@ -113,9 +113,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (answer.kind === 'failed') return failedResponse(running, answer);
       const stored = features?.beforeEnd?.();
       if (stored !== undefined) await stored;
-      const text = Buffer.from(answer.body).toString();
-      const told = features?.onAnswer?.({ kind: 'json', text }, account?.spent);
-      if (told !== undefined) await told;
+      if (features?.onAnswer !== undefined) {
+        const text = Buffer.from(answer.body).toString();
+        const told = features.onAnswer({ kind: 'json', text }, account?.spent);
+        if (told !== undefined) await told;
+      }
       return wholeResponse(running, answer);
     } catch (thrown) {
       // A client that leaves while it waits for its turn is no failure of this gateway.
