@@ -83,12 +83,16 @@ export class Histories {
     if (own.length < 2) return own[0];
     let nearest: KeptHistory | undefined;
     let most = -1;
-    for (const history of own) {
-      const same = history.pieces.sharedWith(body);
+    for (let i = own.length - 1; i >= 0; i--) {
+      const history = own[i]!;
+      const { pieces } = history;
+      const same = pieces.sharedWith(body);
       if (same > most) {
         nearest = history;
         most = same;
       }
+      // The body goes on from it.
+      if (same === pieces.pieces.length) break;
     }
     return nearest;
   }
