@@ -1,6 +1,5 @@
 /** People with a token (JWT, RFC 7519) of an identity provider: verified once, then known by its digest. */
 
-import { readFile } from 'node:fs/promises';
 import type { JSONWebKeySet, JWTPayload } from 'jose';
 import type { SharedBudget } from '../config/sections/keys/budgets.ts';
 import { type JwtConfig, settingsOfPerson } from '../config/sections/keys/jwt.ts';
@@ -10,6 +9,7 @@ import { readUpTo } from '../lib/http/read-up-to.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { valueAt } from '../lib/json/pointer.ts';
 import { NewestMap } from '../lib/loop/newest-map.ts';
+import { readNamedFile } from '../lib/text/named-file.ts';
 import { messageOf } from '../lib/text/thrown.ts';
 import { hexOf, sha256 } from './directory.ts';
 import { makePrincipal } from './make-principal.ts';
@@ -270,7 +270,7 @@ export class JwksCache {
   async #load(): Promise<void> {
     const { source, now } = this.options;
     const text =
-      'url' in source ? await this.#download(source.url) : await readFile(source.file, 'utf8');
+      'url' in source ? await this.#download(source.url) : readNamedFile(source.file, MAX_BYTES);
     const value = tryParse(text);
     if (!isObject(value) || !Array.isArray(value.keys) || !value.keys.every(isObject)) {
       throw new Error('what came is not a key set (JWKS)');

@@ -27,7 +27,9 @@ const PLUS_SLASH = 64;
 const EQUALS = 128;
 const TILDE = 256;
 const PERCENT = 512;
+const HEX_LETTER = 1024;
 const ALNUM = CAPITAL | SMALL | DIGIT;
+const HEX = DIGIT | HEX_LETTER;
 const TOKEN = ALNUM | DASH | UNDERSCORE;
 const NAMED = TOKEN | DOT_SIGN | PLUS_SLASH | EQUALS | TILDE;
 const QUERY = TOKEN | DOT_SIGN | PLUS_SLASH | TILDE | PERCENT;
@@ -36,7 +38,7 @@ const CLASSES = new Uint16Array(128);
 for (let code = 0x21; code < 0x7f; code++) {
   const char = String.fromCharCode(code);
   if (char >= 'A' && char <= 'Z') CLASSES[code] = CAPITAL;
-  else if (char >= 'a' && char <= 'z') CLASSES[code] = SMALL;
+  else if (char >= 'a' && char <= 'z') CLASSES[code] = char <= 'f' ? SMALL | HEX_LETTER : SMALL;
   else if (char >= '0' && char <= '9') CLASSES[code] = DIGIT;
 }
 for (const [chars, bit] of [
@@ -139,6 +141,30 @@ function webToken(text: string, at: number): Span | undefined {
   return [at, runEnd(text, payload + 1, TOKEN)];
 }
 
+/** The secret part of a bot's token, behind its number: 35 characters that begin with AA. */
+function telegramBot(text: string, at: number): Span | undefined {
+  const end = exactly(text, at + 3, 33, TOKEN);
+  return end === undefined ? undefined : [at + 1, end];
+}
+
+/** A client secret of Entra ID, from its fifth character on. */
+function entraSecret(text: string, at: number): Span | undefined {
+  const end = runEnd(text, at, TOKEN | DOT_SIGN | TILDE);
+  return end - at >= 33 && end - at <= 36 ? [at, end] : undefined;
+}
+
+/** `Basic` with a name and a password: base64 of a text with a colon. */
+function basicPair(text: string, at: number): Span | undefined {
+  const from = at + 5;
+  const end = runEnd(text, from, ALNUM | PLUS_SLASH | EQUALS);
+  if (end - from < 8) return undefined;
+  const pair = Buffer.from(text.slice(from, Math.min(end, from + MAX_PAIR)), 'base64');
+  return /^[ -~]*:/.test(pair.toString('latin1')) ? [from, end] : undefined;
+}
+
+/** Characters of a pair until its colon, at most. */
+const MAX_PAIR = 400;
+
 /** A key of a gateway, `hk_<id>_<secret>`: the id is no secret. */
 function gatewayKey(text: string, at: number): Span | undefined {
   const id = runEnd(text, at + 3, ALNUM);
@@ -155,9 +181,9 @@ const DASHES = '-----';
 function privateKey(text: string, at: number): Span | undefined {
   let line = at + 11;
   while (line < text.length && (isOf(text.charCodeAt(line), CAPITAL) || text[line] === ' ')) line++;
-  if (!stands(text, DASHES, line) || text.slice(line - 11, line) !== 'PRIVATE KEY') {
-    return undefined;
-  }
+  const kind = text.slice(at, line);
+  const isPrivate = kind.endsWith('PRIVATE KEY') || kind.endsWith('PRIVATE KEY BLOCK');
+  if (!stands(text, DASHES, line) || !isPrivate) return undefined;
   const from = line + DASHES.length;
   let end = from;
   for (; end < text.length; end++) {
@@ -194,14 +220,17 @@ function urlPassword(text: string, at: number): Span | undefined {
   return undefined;
 }
 
-const queried = (marker: string): Kind => ({
+/** What stands behind the marker. */
+const behind = (marker: string, least: number, bits: number): Kind => ({
   marker,
   find(text, at) {
     const from = at + marker.length;
-    const end = runEnd(text, from, QUERY);
-    return end - from >= 8 ? [from, end] : undefined;
+    const end = runEnd(text, from, bits);
+    return end - from >= least ? [from, end] : undefined;
   },
 });
+
+const queried = (marker: string): Kind => behind(marker, 8, QUERY);
 
 /** The offset after the backslashes and the quotation mark that may surround a name or value. */
 function behindQuote(text: string, at: number): number {
@@ -301,6 +330,9 @@ export const KINDS: readonly Kind[] = [
   prefixed('glpat-', 20),
   prefixed('glrt-', 20),
   prefixed('gldt-', 20),
+  prefixed('glptt-', 20),
+  prefixed('glcbt-', 20),
+  prefixed('glagent-', 20),
   prefixed('npm_', 36),
   prefixed('pypi-', 40),
   prefixed('dckr_pat_', 20), // Docker
@@ -313,18 +345,56 @@ export const KINDS: readonly Kind[] = [
   prefixed('dapi', 32, ALNUM), // Databricks
   prefixed('xapp-', 20, ALNUM | DASH), // Slack
   prefixed('rk_live_', 24, ALNUM), // Stripe
+  prefixed('rk_test_', 24, ALNUM),
   prefixed('whsec_', 24, NAMED),
   prefixed('SG.', 40, TOKEN | DOT_SIGN), // SendGrid
   prefixed('shpat_', 32, ALNUM), // Shopify
+  prefixed('shpss_', 32, ALNUM),
+  prefixed('shpca_', 32, ALNUM),
+  prefixed('shppa_', 32, ALNUM),
   prefixed('dop_v1_', 60, ALNUM), // DigitalOcean
   prefixed('sbp_', 40, ALNUM), // Supabase
   prefixed('hvs.', 24), // Vault
+  prefixed('hvb.', 24),
+  prefixed('hvr.', 24),
   prefixed('lin_api_', 30, ALNUM), // Linear
   prefixed('ntn_', 40, ALNUM), // Notion
   prefixed('key-', 32, ALNUM), // Mailgun
   prefixed('AGE-SECRET-KEY-1', 50, ALNUM),
+  prefixed('bce-v3/ALTAK-', 30, NAMED), // Baidu
+  prefixed('pcsk_', 40), // Pinecone
+  prefixed('lsv2_pt_', 30), // LangSmith
+  prefixed('lsv2_sk_', 30),
+  prefixed('vck_', 24, ALNUM), // Vercel
+  prefixed('vcp_', 24, ALNUM),
+  prefixed('wandb_v1_', 30), // Weights & Biases
+  prefixed('glsa_', 32), // Grafana
+  prefixed('glc_eyJ', 40, NAMED),
+  prefixed('ATATT3', 60, NAMED), // Atlassian
+  prefixed('ATCTT3', 60, NAMED),
+  prefixed('NRAK-', 27, ALNUM), // New Relic
+  prefixed('sntrys_', 40, NAMED), // Sentry
+  prefixed('sntryu_', 40, ALNUM),
+  prefixed('pscale_tkn_', 32, TOKEN | DOT_SIGN | EQUALS), // PlanetScale
+  prefixed('pscale_pw_', 32, TOKEN | DOT_SIGN | EQUALS),
+  prefixed('PMAK-', 50, ALNUM | DASH), // Postman
+  prefixed('rubygems_', 48, ALNUM),
+  prefixed('pul-', 40, ALNUM), // Pulumi
+  prefixed('dp.pt.', 40, ALNUM), // Doppler
+  prefixed('figd_', 36), // Figma
+  prefixed('HRKU-', 30), // Heroku
+  prefixed('fm2_', 60, NAMED), // Fly.io
+  prefixed('sq0atp-', 22), // Square
+  prefixed('sq0csp-', 40),
+  prefixed('SK', 32, HEX), // Twilio
+  { ...behind('atlasv1.', 60, TOKEN | EQUALS), anywhere: true }, // Terraform
+  { ...behind('slack.com/', 40, TOKEN | PLUS_SLASH), anywhere: true }, // webhooks
+  { ...behind('api/webhooks/', 70, TOKEN | PLUS_SLASH), anywhere: true }, // Discord
+  { ...behind('comingWebhook/', 32, TOKEN | PLUS_SLASH), anywhere: true }, // Teams
+  { marker: ':AA', find: telegramBot, anywhere: true },
+  { marker: 'Q~', find: entraSecret, anywhere: true }, // Entra ID
   { marker: 'hk_', find: gatewayKey },
-  ...[...'abeprs'].map((kind) => prefixed(`xox${kind}-`, 10, ALNUM | DASH)),
+  ...[...'abcdeprs'].map((kind) => prefixed(`xox${kind}-`, 10, ALNUM | DASH)),
   accessKeyId('AKIA'),
   accessKeyId('ASIA'),
   { marker: 'eyJ', find: webToken },
@@ -337,22 +407,32 @@ export const KINDS: readonly Kind[] = [
   queried('token='),
   queried('sig='), // Azure
   { ...queried('Signature='), anywhere: true }, // AWS
+  { ...queried('ecurity-Token='), anywhere: true },
   queried('Authorization: Basic '),
   queried('authorization: Basic '),
+  { marker: 'asic ', find: basicPair, anywhere: true },
   ...[
     // Ends of names in environments and their files.
     '_TOKEN',
     '_SECRET',
-    '_PASSWORD',
+    'PASSWORD',
+    'PASSWD',
+    'asswd',
     'ACCESS_KEY',
     'SECRET_KEY',
     // AWS, Azure
     'ecret_access_key',
     'ecretAccessKey',
+    'ecurity-token',
+    'ecurity-Token',
     'ession_token',
     'essionToken',
     'AccountKey',
+    'AccessKey',
     'ccessToken',
+    'auth-token',
+    'Auth-Token',
+    'rivate_token',
     'api_token',
     'id_token',
     'API_KEY',
@@ -368,8 +448,10 @@ export const KINDS: readonly Kind[] = [
     'AUTH_TOKEN',
     'refresh_token',
     'CLIENT_SECRET',
-    'client_secret',
-    'clientSecret',
+    '_secret',
+    'Secret',
+    'ecret_key',
+    'ecretKey',
     'refreshToken',
     'ssword',
   ].map(named),

@@ -53,6 +53,31 @@ const KEYS: Readonly<Record<string, string>> = {
   linear: `lin_api_${mixed(40)}`,
   notion: `ntn_${mixed(46)}`,
   mailgun: `key-${hex(32)}`,
+  baidu: `bce-v3/ALTAK-${mixed(21)}/${hex(40)}`,
+  slackBrowser: `xoxc-${mixed(40)}`,
+  slackCookie: `xoxd-${mixed(60)}`,
+  stripeTest: `rk_test_${mixed(24)}`,
+  shopifyShared: `shpss_${hex(32)}`,
+  vaultBatch: `hvb.${mixed(90)}`,
+  gitlabTrigger: `glptt-${hex(40)}`,
+  githubFine: `github_pat_${mixed(22)}_${mixed(59)}`,
+  npm: `npm_${mixed(36)}`,
+  pinecone: `pcsk_${mixed(60)}`,
+  langSmith: `lsv2_pt_${hex(32)}_${hex(10)}`,
+  vercelGateway: `vck_${mixed(56)}`,
+  grafana: `glsa_${mixed(32)}_${hex(8)}`,
+  atlassian: `ATATT3xFfGF0${mixed(150)}=A1B2C3D4`,
+  newRelic: `NRAK-${'ABCDEFGHIJKLMNOPQRSTUVWXYZ0'}`,
+  sentry: `sntrys_eyJ${mixed(60)}_${mixed(43)}`,
+  planetScale: `pscale_pw_${mixed(43)}`,
+  postman: `PMAK-${hex(24)}-${hex(34)}`,
+  rubyGems: `rubygems_${hex(48)}`,
+  pulumi: `pul-${hex(40)}`,
+  doppler: `dp.pt.${mixed(43)}`,
+  figma: `figd_${mixed(40)}`,
+  heroku: `HRKU-AA${mixed(58)}`,
+  square: `sq0atp-${mixed(22)}`,
+  twilio: `SK${hex(32)}`,
   age: `AGE-SECRET-KEY-1${'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L'.repeat(2).slice(0, 58)}`,
 };
 
@@ -112,6 +137,11 @@ describe('credentials are masked at equal length', () => {
     'AWS_SESSION_TOKEN="%"',
     'DefaultEndpointsProtocol=https;AccountKey=%;',
     'AZURE_CLIENT_SECRET=%',
+    'Endpoint=sb://x.net/;SharedAccessKeyName=n;SharedAccessKey=%',
+    '"webhookSecret": "%"',
+    'jwt_secret: %',
+    'PGPASSWORD=%',
+    'X-Auth-Token: %',
     'GITHUB_TOKEN=%',
     'DB_PASSWORD=%',
     '"password": "%"',
@@ -129,6 +159,41 @@ describe('credentials are masked at equal length', () => {
       text: place.replace('%', '*'.repeat(secret.length)),
       count: 1,
     });
+  });
+
+  test.each([
+    ['a webhook of Slack', 'https://hooks.slack.com/', `services/T0A1B2C3D/B0A1B2C3D/${mixed(24)}`],
+    [
+      'a workflow of Slack',
+      'https://hooks.slack.com/',
+      `triggers/T0A1B2C3D/1234567890123/${hex(32)}`,
+    ],
+    [
+      'a webhook of Discord',
+      'https://discord.com/api/webhooks/',
+      `1234567890123456789/${mixed(68)}`,
+    ],
+    [
+      'a webhook of Teams',
+      'https://x.webhook.office.com/webhookb2/a@b/IncomingWebhook/',
+      `${hex(32)}/${hex(36)}`,
+    ],
+    ["a bot's address at Telegram", 'https://api.telegram.org/bot1234567890:', `AA${mixed(33)}`],
+    ['a token of Terraform', 'a1b2c3d4e5f6g7.atlasv1.', mixed(67)],
+    ['a secret of Entra ID', 'secret a1B8', `Q~${mixed(34)}`],
+    ['an S3 session', 'https://b.s3.amazonaws.com/o?X-Amz-Security-Token=', `${mixed(200)}%2F`],
+    ['an S3 session as a header', 'x-amz-security-token: ', mixed(200)],
+    ['Basic in JSON', '{"authorization":"Basic ', Buffer.from('me:hunter2!').toString('base64')],
+    ['a connection string', 'postgres://app:', 's3cr3t!pass'],
+  ])('%s', (_, before, secret) => {
+    const after = before.startsWith('postgres') ? '@db:5432/app' : '" rest';
+    const { text, count } = redactText(`${before}${secret}${after}`);
+    expect([text, count]).toEqual([`${before}${'*'.repeat(secret.length)}${after}`, 1]);
+  });
+
+  test('a private key block of PGP', () => {
+    const text = `-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF${mixed(60)}\n=A1b2\n-----END PGP PRIVATE KEY BLOCK-----`;
+    expect(redactText(text).text).not.toContain('lQOYBF');
   });
 
   test('a private key block', () => {
@@ -158,6 +223,16 @@ describe('ordinary text is left alone', () => {
     '"api_key": {"type": "string", "description": "The API key"}',
     'export KEY=$OPENAI_API_KEY',
     'the bearer of this letter',
+    'Basic authentication123 is weak',
+    'Basic JavaScript2024examples',
+    'https://hooks.slack.com/services/YOUR/WEBHOOK/URL',
+    'https://discord.com/api/webhooks/ID/TOKEN',
+    '"integrity":"sha512:AAbbccddeeffgghhiijjkkllmmnnooppqqrrsstt"',
+    'kind: Secret\nmetadata:\n  name: a1234567890123456',
+    'SKU-0123456789abcdef0123456789abcdef',
+    'pull-0123456789abcdef0123456789abcdef01234567',
+    '-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkq\n-----END PUBLIC KEY-----',
+    '"page_token": "abc1234567890123456"',
     'monkey=banana',
     '"nextPageToken": "CAUQAA1234567890abcd"',
     '"max_completion_tokens": 4000',
