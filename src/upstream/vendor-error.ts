@@ -148,7 +148,13 @@ export const blocked = (provider: string): GatewayError =>
 
 /** In lower case, without quotation marks. Each is a row of test/gateway/no-tools.test.ts, with its source. */
 const NO_TOOLS =
-  /(?:does not|doesnt|not) support (?:tools|tool (?:use|calls?|calling)|function[- ]call(?:s|ing)|functions)\b(?! in streaming)|no endpoints found that support tool use|requires --(?:enable-auto-tool-choice|tool-call-parser)|(?:tool|function) (?:calling|use) is not (?:supported|enabled)/;
+  /(?:does not|doesnt|not) support (?:tools|tool (?:use|calls?|calling)|function[- ]call(?:s|ing)|functions)\b(?! in streaming)|no endpoints found that support tool use|requires --(?:enable-auto-tool-choice|tool-call-parser|jinja)|(?:tool|function) (?:call(?:ing|s)?|use) (?:is|are) not (?:supported|enabled)|\btools (?:is|are) not supported|\btools: extra inputs are not permitted|(?:unsupported param|unknown (?:field|parameter)|unrecognized request argument supplied):? tools\b(?!\.|\[)/;
+
+const MAY_BE_ABOUT_TOOLS: ReadonlySet<ErrorKind> = new Set([
+  'invalid_request',
+  'not_found',
+  'upstream',
+]);
 
 /**
  * The model takes no tools: another one may, so the next target is asked, and the client reads which model it is. Any
@@ -159,7 +165,8 @@ export function aboutTools(
   error: GatewayError,
 ) {
   const { kind, fromUpstream, message } = error;
-  if (!fromUpstream || (kind !== 'invalid_request' && kind !== 'not_found')) return error;
+  // llama.cpp says it with status 500.
+  if (!fromUpstream || !MAY_BE_ABOUT_TOOLS.has(kind)) return error;
   const words = message
     .slice(0, SEARCHED_CHARS)
     .replace(/[`'"“”‘’]/g, '')

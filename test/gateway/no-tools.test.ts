@@ -62,6 +62,40 @@ const SAID: readonly (readonly [who: string, status: number, body: object, sourc
     e('Function calling is not enabled for models/gemma-3-27b-it', { status: 'INVALID_ARGUMENT' }),
     'google-gemini forum',
   ],
+  [
+    'OpenAI',
+    400,
+    e(
+      'tools is not supported in this model. For a list of supported models, refer to https://platform.openai.com/docs/guides/function-calling#models-supporting-function-calling.',
+    ),
+    'sbintuitions/flexeval#242',
+  ],
+  [
+    'Azure',
+    404,
+    e('Unrecognized request argument supplied: tools', { type: 'invalid_request_error' }),
+    'MicrosoftDocs/azure-docs#118069',
+  ],
+  ['FastAPI', 400, e('body.tools: Extra inputs are not permitted'), 'pydantic'],
+  ['serde', 400, e('unknown field `tools`, expected one of `model`, `messages`'), 'serde'],
+  [
+    'llama.cpp without its flag',
+    500,
+    e('tools param requires --jinja flag', { code: 500, type: 'server_error' }),
+    'containers/ramalama#988',
+  ],
+  [
+    'llama.cpp of 2024',
+    500,
+    e('Unsupported param: tools', { code: 500, type: 'server_error' }),
+    'ggml-org/llama.cpp#10920',
+  ],
+  [
+    'SiliconFlow',
+    400,
+    { code: 20037, message: 'Function call is not supported for this model.', data: null },
+    'docs.siliconflow.cn',
+  ],
   ['Bedrock', 400, { message: "This model doesn't support tool use." }, 'Converse'],
 ];
 

@@ -229,8 +229,10 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
       return { facts: refusal.facts, paths: [], once: true };
     case 'thinking-missing':
       return { facts: WANTS_REASONING, paths: [], once: false };
-    case 'fields':
-      return { facts: {}, paths: refusal.paths, once: false };
+    case 'fields': {
+      const facts = refusal.paths.some(isFormat) ? { jsonSchema: false } : {};
+      return { facts, paths: refusal.paths, once: false };
+    }
     case 'setting':
       return {
         facts: refusal.facts ?? {},
@@ -241,6 +243,10 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
       return undefined;
   }
 }
+
+/** Without its field, the schema of the answer is said in the prompt. */
+const FORMATS: ReadonlySet<string> = new Set(['response_format', 'text', 'text.format']);
+const isFormat = (path: FieldPath): boolean => FORMATS.has(path.join('.'));
 
 /** Kinds whose remedy changes the history itself, whatever is known of the target. */
 const CHANGES_HISTORY: ReadonlySet<HistoryRefusal['kind']> = new Set([

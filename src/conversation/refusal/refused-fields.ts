@@ -5,8 +5,12 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 /** The path of a field. `*` stands for any member of a list, `**` for any path. */
 export type FieldPath = readonly string[];
 
-/** Fields that no request can do without. */
-const REQUIRED = new Set(['model', 'messages', 'input', 'role', 'content', 'type', 'max_tokens']);
+/** Fields without which no request works, or the answer is one to another question. */
+const REQUIRED = new Set([
+  ...['model', 'messages', 'input', 'contents', 'role', 'content', 'parts', 'type', 'max_tokens'],
+  ...['tools', 'functions', 'tool_calls', 'image_url'],
+  ...['system', 'instructions', 'systemInstruction', 'system_instruction'],
+]);
 
 /** Each pattern finds a path, or with two groups a path and a field below it. */
 const PATTERNS: readonly RegExp[] = [

@@ -834,6 +834,67 @@ describe('a strict vendor', () => {
     expect(gateway.summaries[1]!.notes.map(({ name }) => name)).toEqual(['stripped_after_refusal']);
   });
 
+  // Without them the answer is one to another question.
+  test.each([
+    ['openai-chat', 'tools', 'Unrecognized request argument supplied: tools'],
+    ['openai-chat', 'tools', 'body.tools: Extra inputs are not permitted'],
+    [
+      'openai-chat',
+      'functions',
+      "Additional properties are not allowed ('functions' was unexpected)",
+    ],
+    ['openai-chat', 'image_url', 'messages.0.content.0.image_url: Extra inputs are not permitted'],
+    ['openai-responses', 'instructions', "Unknown parameter: 'instructions'."],
+    ['openai-responses', 'tools', "Unknown parameter: 'tools'."],
+    ['anthropic-messages', 'system', 'system: Extra inputs are not permitted'],
+    ['anthropic-messages', 'tools', 'unknown field `tools`, expected one of `model`, `messages`'],
+  ] as const)('%s: %s are never left out', async (protocol, _, message) => {
+    const body: JsonObject = {
+      'openai-chat': {
+        model: 'm',
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }],
+        tools: [{ type: 'function', function: { name: 'f' } }],
+        functions: [{ name: 'f' }],
+      },
+      'openai-responses': {
+        model: 'm',
+        instructions: 'Be brief.',
+        input: 'hi',
+        tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }],
+      },
+      'anthropic-messages': {
+        model: 'm',
+        max_tokens: 9,
+        system: 'Be brief.',
+        messages: [{ role: 'user', content: 'hi' }],
+        tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      },
+    }[protocol];
+    const gateway = scriptedGateway(protocol, [refuse(message), fine, fine], FEATURES);
+    expect((await gateway.ask(protocol, body)).status).toBe(400);
+    expect(gateway.sent).toEqual([body]);
+  });
+
+  test.each([
+    'Unrecognized request argument supplied: response_format',
+    'response_format: Extra inputs are not permitted',
+    "Unknown parameter: 'response_format'.",
+  ])('%s: the schema is said in the prompt', async (message) => {
+    const schema = { type: 'object', properties: { city: { type: 'string' } } };
+    const body = {
+      model: 'm',
+      messages: [{ role: 'user', content: 'Where?' }],
+      response_format: { type: 'json_schema', json_schema: { name: 'place', schema } },
+    };
+    const gateway = scriptedGateway('openai-chat', [refuse(message), fine, fine], FEATURES);
+    for (const _ of [1, 2]) expect((await gateway.ask('openai-chat', body)).status).toBe(200);
+    for (const sent of gateway.sent.slice(1) as JsonObject[]) {
+      expect(sent.response_format).toBeUndefined();
+      expect(JSON.stringify(sent.messages)).toContain('city');
+    }
+    expect(gateway.sent).toHaveLength(3);
+  });
+
   test('what was learnt is told by the target, as facts and fields', async () => {
     const provider = { name: 'up' } as ProviderConfig;
     const profile = { name: 'none' };
