@@ -18,6 +18,7 @@ import {
 } from '../parts.ts';
 import { callSeal, decodeReasoning } from '../reasoning.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf } from '../wire.ts';
+import { CopiedThoughts } from './copied-thoughts.ts';
 import { inBandError } from './errors.ts';
 import { decodeFinish, finishFailure, isOddFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
@@ -42,7 +43,8 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   const failure = finishFailure(reason);
   if (failure !== undefined) throw failure;
   const message = object(choice.message) ?? {};
-  const blocks = decodeMessage(message, reply, context);
+  const copied = new CopiedThoughts(context.notes);
+  const blocks = decodeMessage(message, reply, context, copied);
   const calls = blocks.some((block) => block.type === 'tool-call');
   const logprobs = list(object(choice.logprobs)?.content);
   return {
@@ -53,7 +55,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       calls,
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
-    odd: isInParts(message.content) ? 'form' : undefined,
+    odd: isInParts(message.content) || copied.isCopy ? 'form' : undefined,
     oddFinish: isOddFinish(reason, calls, context) ? 'finish_reason' : undefined,
     created: number(reply.created) || undefined,
     usage: withServiceTier(
@@ -81,12 +83,16 @@ function decodeMessage(
   message: JsonObject,
   reply: JsonObject,
   context: UpstreamContext,
+  copied: CopiedThoughts,
 ): readonly Block[] {
   const blocks: Block[] = [];
   const { provider } = context.target;
   const reasoning = decodeReasoning(message, provider);
   if (reasoning !== undefined) blocks.push(reasoning);
-  for (const block of contentBlocks(message.content)) blocks.push(block);
+  copied.thought(reasoning?.text ?? '');
+  const { content } = message;
+  const said = typeof content === 'string' ? copied.text(content) + copied.rest() : content;
+  for (const block of contentBlocks(said)) blocks.push(block);
   const sources = decodeAnnotations(message.annotations);
   const citations = sources.length > 0 ? sources : decodeSources(reply);
   const at = blocks.findIndex((block) => block.type === 'text');

@@ -15,6 +15,7 @@ import {
   reasoningOf,
 } from '../parts.ts';
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
+import { CopiedThoughts } from '../reply/copied-thoughts.ts';
 import { inBandError, isSaid } from '../reply/errors.ts';
 import { decodeFinish, finishFailure, isOddFinish } from '../reply/finish-reason.ts';
 import { servedUsage } from '../reply/usage.ts';
@@ -78,6 +79,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #nameless = new Map<number | string, NamelessCall>();
   #legacy: QueuedCall | undefined;
   #details: DetailsCollector | undefined;
+  readonly #copied: CopiedThoughts;
   /** The last chunk with sources beside `choices`. Perplexity and GLM repeat them in many chunks. */
   #sources: JsonObject | undefined;
   #started = false;
@@ -92,6 +94,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   constructor(context: UpstreamContext) {
     this.#context = context;
+    this.#copied = new CopiedThoughts(context.notes);
   }
 
   push(frame: SseFrame): readonly StreamEvent[] {
@@ -122,8 +125,19 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #onlyText(value: string): readonly StreamEvent[] {
     if (value === '') return NOTHING;
     const out: StreamEvent[] = [];
-    this.#blocks.text('text', value, out);
+    this.#text(value, out);
+    if (this.#leftCopy && out.length > 0) this.#mark(out);
     return out;
+  }
+
+  /** A copy of the thoughts has been left out, and clients would still get its frames. */
+  get #leftCopy(): boolean {
+    return this.#copied.isCopy && !this.#isOdd;
+  }
+
+  #text(value: string, out: StreamEvent[]): void {
+    const text = this.#copied.isOver ? value : this.#copied.text(value);
+    if (text !== '') this.#blocks.text('text', text, out);
   }
 
   end(): readonly StreamEvent[] {
@@ -131,8 +145,14 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (this.#finish !== undefined) return this.#complete();
     this.#over = true;
     const out: StreamEvent[] = [];
+    this.#endText(out);
     this.#blocks.close(out);
     return out;
+  }
+
+  #endText(out: StreamEvent[]): void {
+    const rest = this.#copied.rest();
+    if (rest !== '') this.#blocks.text('text', rest, out);
   }
 
   #fail(error: GatewayError, said: boolean): readonly StreamEvent[] {
@@ -166,6 +186,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #closeBlocks(out: StreamEvent[]): void {
+    this.#endText(out);
     // A call that never got a name is shown as it came.
     for (const { call, freeform, name, args } of this.#nameless.values()) {
       const block = this.#open(call, name, freeform, out);
@@ -182,7 +203,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #chunk(chunk: JsonObject): readonly StreamEvent[] {
     const out: StreamEvent[] = [];
     const choices = list(chunk.choices) ?? [];
-    const isOdd = !this.#isOdd && this.#isOddChunk(chunk);
+    let isOdd = !this.#isOdd && this.#isOddChunk(chunk);
     // Azure's first chunk holds only filter results: no id, no model, no choices.
     if (!this.#started && (choices.length > 0 || chunk.id)) this.#start(chunk, out);
     if (chunk.citations || chunk.search_results || chunk.web_search) this.#sources = chunk;
@@ -196,6 +217,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
     const usage = chunk.usage ?? object(chunk.x_groq)?.usage;
     if (usage) this.#usage(usage, chunk, out);
+    isOdd ||= this.#leftCopy && out.length > 0;
     if (isOdd) this.#mark(out);
     return out;
   }
@@ -264,7 +286,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     this.#reasoning(delta, out);
     const { content } = delta;
     if (typeof content === 'string') {
-      if (content !== '') this.#blocks.text('text', content, out);
+      if (content !== '') this.#text(content, out);
     } else if (Array.isArray(content)) this.#parts(content as readonly Json[], out);
     const logprobs = choice.logprobs ? list(object(choice.logprobs)?.content) : undefined;
     if (logprobs !== undefined && logprobs.length > 0) this.#blocks.logprobs(logprobs, out);
@@ -299,6 +321,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       if (!reasoning) reasoning = detailsText(details);
       const summary = onlySummaries(details);
       if (typeof reasoning === 'string' && reasoning !== '') {
+        this.#copied.thought(reasoning);
         if (this.#blocks.openType !== 'reasoning') this.#details = undefined;
         this.#blocks.text('reasoning', reasoning, out, summary);
       } else if (this.#blocks.openType !== 'reasoning') this.#details = undefined;
@@ -311,8 +334,10 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       }
       return;
     }
-    if (typeof reasoning === 'string' && reasoning !== '')
+    if (typeof reasoning === 'string' && reasoning !== '') {
+      this.#copied.thought(reasoning);
       this.#blocks.text('reasoning', reasoning, out);
+    }
   }
 
   /** Content arrays (Mistral, Databricks). */
@@ -480,7 +505,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   get holds(): boolean {
     const hasOddFinish = this.#hasOddFinish && !this.#over;
-    return this.#blocks.holds || this.#nameless.size > 0 || hasOddFinish;
+    const holdsCalls = this.#blocks.holds || this.#nameless.size > 0;
+    return holdsCalls || hasOddFinish || this.#copied.holds || this.#leftCopy;
   }
 
   get fast(): FastDecoder {

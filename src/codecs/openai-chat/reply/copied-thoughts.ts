@@ -1,0 +1,109 @@
+/**
+ * Thoughts that a vendor sends twice: in a field of their own, and in tags where the text begins. MiniMax does so unless
+ * `reasoning_split` is asked for (github.com/vellum-ai/vellum-assistant/pull/34556, github.com/can1357/oh-my-pi/pull/2434).
+ * The copy is left out: cut by the pieces of the field, its own pieces would be texts of the answer.
+ */
+
+import type { Notes } from '../../../conversation/notes.ts';
+
+const OPENING = /^\s*<((?:mm:)?think(?:ing)?)>/;
+/** What may become an opening tag. */
+const BEGINNING = /^\s*(?:<[mthinkg:]{0,11})?$/;
+/** So many characters without white space tell whether two thoughts are the same. */
+const COMPARED = 200;
+
+const squeezed = (text: string): string =>
+  text
+    .slice(0, 4 * COMPARED)
+    .replace(/\s+/g, '')
+    .slice(0, COMPARED);
+
+export class CopiedThoughts {
+  readonly #notes: Notes;
+  /** How the thoughts in their own field begin, without white space. */
+  #thoughts = '';
+  #state: 'before' | 'inside' | 'behind' | 'over' = 'before';
+  /** Text that is not known to be the answer's. */
+  #held = '';
+  #closing = '';
+  /** A copy was found. */
+  isCopy = false;
+
+  constructor(notes: Notes) {
+    this.#notes = notes;
+  }
+
+  /** A piece of the thoughts in their own field. */
+  thought(text: string): void {
+    if (this.#thoughts.length < COMPARED) this.#thoughts += squeezed(text);
+  }
+
+  /** The text of the answer has begun: nothing is looked for any more. */
+  get isOver(): boolean {
+    return this.#state === 'over';
+  }
+
+  /** Text waits for what follows. */
+  get holds(): boolean {
+    return this.#held !== '';
+  }
+
+  /** What of this piece, and of those that waited, is text of the answer. */
+  text(piece: string): string {
+    switch (this.#state) {
+      case 'before':
+        this.#held += piece;
+        return this.#begin();
+      case 'inside':
+        this.#held += piece;
+        return this.#close();
+      case 'behind': {
+        // White space between the thoughts and the text is of neither.
+        const text = piece.trimStart();
+        if (text !== '') this.#state = 'over';
+        return text;
+      }
+      default:
+        return piece;
+    }
+  }
+
+  /** What waits at the end of the answer and is its text. */
+  rest(): string {
+    const held = this.isCopy ? '' : this.#held;
+    this.#state = 'over';
+    this.#held = '';
+    return held;
+  }
+
+  #begin(): string {
+    const opening = this.#thoughts === '' ? undefined : OPENING.exec(this.#held);
+    if (!opening) {
+      return this.#thoughts !== '' && BEGINNING.test(this.#held) ? '' : this.rest();
+    }
+    const [tag, name] = opening;
+    const closing = `</${name}>`;
+    const end = this.#held.indexOf(closing, tag.length);
+    const copy = squeezed(this.#held.slice(tag.length, end < 0 ? undefined : end));
+    const size = Math.min(copy.length, this.#thoughts.length);
+    if (copy.slice(0, size) !== this.#thoughts.slice(0, size)) return this.rest();
+    if (end < 0 && size < COMPARED) return '';
+    this.isCopy = true;
+    this.#notes.add('leaked_thinking_moved', undefined, 'a copy');
+    this.#state = 'inside';
+    this.#closing = closing;
+    return this.#close();
+  }
+
+  #close(): string {
+    const end = this.#held.indexOf(this.#closing);
+    if (end < 0) {
+      this.#held = this.#held.slice(1 - this.#closing.length);
+      return '';
+    }
+    const behind = this.#held.slice(end + this.#closing.length);
+    this.#held = '';
+    this.#state = 'behind';
+    return this.text(behind);
+  }
+}
