@@ -199,6 +199,9 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   }
   const marks = refusedMarks(words);
   if (marks !== undefined) return marks;
+  // Google says of a setting that it cannot find the field.
+  const setting = words.includes('cannot find field') ? refusedSetting(error) : undefined;
+  if (setting !== undefined) return setting;
   const paths = refusedFields(error.message);
   return paths.length > 0 ? { kind: 'fields', paths } : refusedSetting(error);
 }

@@ -31,6 +31,24 @@ const IN_PATH = /[\w.-]/;
 // Unrecognized request arguments supplied: a, b
 const ARGUMENTS = /unrecognized request arguments? supplied: ([\w-]+(?:, ?[\w-]+)*)/i;
 
+// Google: Unknown name "thoughtSignature" at 'contents[1].parts[0]': Cannot find field.
+const GOOGLES =
+  /unknown name ["'\\]{0,4}([\w$.-]{1,64})["'\\]{1,4}(?: at ["'\\]{0,4}([\w.[\]-]{1,300})["'\\]{1,4})?: cannot find field/gi;
+/** Their keywords are of the meaning of a request; see refused-settings.ts. */
+const SCHEMA = /(?:^|\.)(?:parameters(?:_?json_?schema)?|response_?(?:json_?)?schema)(?:\.|$)/i;
+
+/** Google's API names fields as they came, and where they stand in its own spelling; both spellings are taken. */
+function googlesPaths(name: string, place: string): readonly FieldPath[] {
+  const above = segments(place.replace(/^request\./, ''));
+  const camel = above.map((part) => part.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()));
+  return camel.join() === above.join()
+    ? [[...above, name]]
+    : [
+        [...camel, name],
+        [...above, name],
+      ];
+}
+
 /** The fields that an error message names, each once. Reads only the beginning of the message. */
 export function refusedFields(message: string): readonly FieldPath[] {
   const text = message.slice(0, 16_384);
@@ -55,6 +73,9 @@ export function refusedFields(message: string): readonly FieldPath[] {
       add(ANYWHERE.has(i) ? ['**', ...path] : path);
     }
   });
+  for (const [, name = '', place = ''] of text.matchAll(GOOGLES)) {
+    if (!SCHEMA.test(`${place}.${name}`)) googlesPaths(name, place).forEach(add);
+  }
   for (const name of ARGUMENTS.exec(text)?.[1]?.split(/, ?/) ?? []) add([name]);
   return [...found.values()];
 }

@@ -215,6 +215,19 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /input_schema: json schema is invalid|input_schema does not support|invalid schema for function |is not a valid moonshot flavored json schema/,
     { setting: 'tool schemas', facts: { looseSchemas: false, rootUnions: false } },
   ],
+  // Google: Unknown name "const" at 'tools[0].function_declarations[5].parameters…': Cannot find field, or: Proto field is not repeating
+  [
+    /(?:unknown name|invalid value)\b.{0,80}\btools\[\d{1,4}\]\.function_?declarations\[\d{1,4}\]\.parameters/,
+    { setting: 'tool schemas', facts: { looseSchemas: false } },
+  ],
+  [
+    /unknown name parametersjsonschema\b/,
+    { setting: 'parametersJsonSchema', facts: { jsonSchemaTools: false } },
+  ],
+  [
+    /unknown name (?:\S{1,64} at (?:request\.)?generation_config\.)?response_?(?:json_?)?schema\b/,
+    { setting: 'response_format', facts: { jsonSchema: false } },
+  ],
   // Anthropic: `temperature` and `top_p` cannot both be specified for this model.
   [
     /temperature and top_p cannot both be (?:specified|set)/,
@@ -311,7 +324,7 @@ const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   ['streamoptions', { facts: { streamUsage: false } }],
   ['verbosity', { paths: [['verbosity'], ['text', 'verbosity']] }],
   ['text.verbosity', { paths: [['text', 'verbosity']] }],
-  ['servicetier', { paths: [['service_tier']] }],
+  ['servicetier', { paths: [['service_tier'], ['serviceTier']] }],
   ['promptcachekey', { paths: [['prompt_cache_key']] }],
   ['promptcacheretention', { paths: [['prompt_cache_retention']] }],
   ['safetyidentifier', { paths: [['safety_identifier']] }],

@@ -2,11 +2,13 @@
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { Notes } from '../../conversation/notes.ts';
+import type { Profile } from '../../conversation/profile-facts.ts';
 import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
 import { plainRoot, toolSchema } from '../../conversation/tools/root-schema.ts';
 import { declaredBefore } from '../../conversation/tools/tool-names.ts';
 import { withToolTypes } from '../../conversation/tools/tool-types.ts';
 import type { Tool, ToolChoice } from '../../conversation/types.ts';
+import { isObject } from '../../lib/json/json.ts';
 import { canBeOff, willReason } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
 
@@ -30,6 +32,7 @@ export const fitTools: FitRule = (conversation, { profile, protocol, sameProtoco
   if (protocol === 'openai-chat') {
     return withParts(conversation, { tools });
   }
+  if (protocol === 'google-gemini') tools = withOtherSchemas(tools, profile, notes);
   if (profile.strictTools === false) {
     tools = mapUnchanged(tools, (tool) => {
       if (tool.type !== 'function' || tool.strict === undefined) return tool;
@@ -43,6 +46,29 @@ export const fitTools: FitRule = (conversation, { profile, protocol, sameProtoco
   }
   return withParts(conversation, { tools, settings });
 };
+
+/**
+ * The codec writes the schema of a changed tool as a JSON Schema, or reduced where the vendor has none: of Google's own form
+ * it refuses the keywords that this form does not have.
+ */
+function withOtherSchemas(tools: readonly Tool[], profile: Profile, notes: Notes): readonly Tool[] {
+  const wrong = [
+    ...(profile.looseSchemas === false ? ['parameters'] : []),
+    ...(profile.jsonSchemaTools === false
+      ? ['parametersJsonSchema', 'parameters_json_schema']
+      : []),
+  ];
+  if (wrong.length === 0) return tools;
+  return mapUnchanged(tools, (tool) => {
+    if (tool.type !== 'function' || tool.wire === undefined || !isObject(tool.wire.value))
+      return tool;
+    const { value } = tool.wire;
+    const member = wrong.find((name) => value[name] !== undefined);
+    if (member === undefined) return tool;
+    notes.add('parameter_mapped', `/tools/${tool.name}`, member);
+    return editNode(tool, { schema: tool.schema });
+  });
+}
 
 function declaredOnce(tools: readonly Tool[], notes: Notes): readonly Tool[] {
   const seen = new Set<string>();
