@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { embedder } from '../../../src/features/memory/store/embedder.ts';
 import { MEMORY_SCHEMA } from '../../../src/features/memory/store/schema.ts';
 import { prepared } from '../../../src/state/sql/migrations.ts';
+import type { SqlValue } from '../../../src/state/sql/sql.ts';
 import { HAS_POSTGRES } from '../../support/engines/database-servers.ts';
 import { copyOldFile } from '../../support/old-files.ts';
 import { until } from '../../support/until.ts';
@@ -124,25 +125,29 @@ describe.skipIf(!HAS_POSTGRES)('a database without digests', () => {
   test('answers as one with digests, and gets them', async () => {
     const path = files.path();
     await prepared(files.database(path), 'memory', MEMORY_SCHEMA.postgres.slice(0, 1))();
-    const given = EVENTS.map(({ text, source, time }, at) => ({
-      space: 's',
-      id: `mem_${at}`,
-      time,
-      body: Buffer.from(`\0${JSON.stringify({ text, source, tags: [] })}`).toString('base64'),
-      tags: [],
-      importance: 0.5,
-      print: String(at),
-      bytes: text.length,
-      length: 7,
-      terms: ['boat', ...(at === 7 ? ['albatross'] : [])],
-    }));
-    await files
-      .database(path)
-      .query(
-        'SELECT hopgate.memory_put($1, $2, 100, 100000, 0, 0)',
-        ['add', JSON.stringify(given)],
-        5000,
+    const query = (sql: string, values: readonly SqlValue[] = []) =>
+      files.database(path).query<{ id: number }>(sql, values, 5000);
+    const bytes = EVENTS.reduce((sum, { text }) => sum + text.length, 0);
+    const [space] = await query(
+      "INSERT INTO hopgate.memory_spaces (name, events, bytes, length) VALUES ('s', $1, $2, $3) RETURNING id",
+      [EVENTS.length, bytes, 7 * EVENTS.length],
+    );
+    const { id } = space!;
+    for (const [at, { text, source, time }] of EVENTS.entries()) {
+      const body = Buffer.from(`\0${JSON.stringify({ text, source, tags: [] })}`);
+      const terms = ['boat', ...(at === 7 ? ['albatross'] : [])].map((term) => `${id}:${term}`);
+      await query(
+        `INSERT INTO hopgate.memory_events
+            (space, id, time, body, tags, importance, print, bytes, length, terms)
+          VALUES ($1, $2, $3, $4, '{}', 0.5, $5, $6, 7, string_to_array($7, ' '))`,
+        [id, `mem_${at}`, time, body, String(at), text.length, terms.join(' ')],
       );
+    }
+    await query("INSERT INTO hopgate.memory_terms VALUES ($1, 'boat', $2), ($1, 'albatross', 1)", [
+      id,
+      EVENTS.length,
+    ]);
+    await query('UPDATE hopgate.memory_total SET bytes = $1', [bytes]);
     const { recalled, watch } = files.open({ path });
     expect((await recalled('s', 'Albatross boat'))[0]).toBe('The boat is called Albatross.');
     expect(watch.problems).toEqual([]);

@@ -1,7 +1,105 @@
 /** The tables of the memory in a file of this machine and in the Postgres of all replicas, and the SQL that differs between the two. */
 
 import type { SqlDatabase, SqlSchema } from '../../../state/sql/sql.ts';
-import { FILE_1, FILE_2, POSTGRES_1, POSTGRES_2 } from './published-tables.ts';
+
+/**
+ * Until version 2 a file had tables of its own form. The index of words is still this one: terms are stored as
+ * `<space>:<term>`, so that no query and no count reaches beyond its space. It has no texts and no positions, which the
+ * events have. The ascii tokenizer takes every non-ASCII character for a letter, including those that are newer than
+ * unicode61's tables.
+ */
+const FILE_1 = `
+CREATE TABLE spaces (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, events INTEGER NOT NULL DEFAULT 0,
+  bytes INTEGER NOT NULL DEFAULT 0, length INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE events (
+  row INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL,
+  text TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, importance REAL NOT NULL,
+  fingerprint BLOB NOT NULL, length INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX events_id ON events (space, id);
+CREATE INDEX events_time ON events (space, time, row);
+CREATE INDEX events_fingerprint ON events (space, fingerprint, time);
+CREATE TRIGGER event_kept AFTER INSERT ON events BEGIN
+  UPDATE spaces SET events = events + 1, bytes = bytes + octet_length(new.text),
+    length = length + new.length WHERE id = new.space;
+END;
+CREATE TRIGGER event_gone AFTER DELETE ON events BEGIN
+  UPDATE spaces SET events = events - 1, bytes = bytes - octet_length(old.text),
+    length = length - old.length WHERE id = old.space;
+  DELETE FROM words WHERE rowid = old.row;
+  DELETE FROM vectors WHERE row = old.row;
+END;
+CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5(terms, content='', contentless_delete=1, detail=none,
+  tokenize="ascii tokenchars ':'");
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab('words', 'row');
+CREATE TABLE vectors (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL UNIQUE, space INTEGER NOT NULL,
+  model TEXT NOT NULL, signs BLOB NOT NULL, vector BLOB NOT NULL
+);
+CREATE INDEX vectors_space ON vectors (space, model, number);
+CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
+`;
+
+const FILE_2 = `
+CREATE TABLE digests (
+  row INTEGER PRIMARY KEY, space INTEGER NOT NULL, time INTEGER NOT NULL, importance REAL NOT NULL, digest BLOB NOT NULL
+);
+ALTER TABLE events ADD COLUMN turn TEXT;
+CREATE INDEX events_turn ON events (space, turn) WHERE turn IS NOT NULL;
+CREATE TRIGGER digest_gone AFTER DELETE ON events BEGIN
+  DELETE FROM digests WHERE row = old.row;
+END;
+`;
+
+/**
+ * - Whatever changes a space holds the lock of its name, and takes several locks in one order. So limits, counts and
+ *   duplicates are exact over all replicas, and numbers of vectors are seen in their order.
+ * - `terms` of an event are `<space>:<term>`, so that the index never looks beyond a space. How many events hold a
+ *   term is counted in `memory_terms`.
+ * - A space without a name is erased: nobody finds it, and it is removed in steps.
+ * - `memory_total` is changed last in each transaction: it is held for a moment only.
+ *
+ * Databases that older versions made have functions besides, which they call, and this version does not.
+ */
+const POSTGRES_1 = `
+CREATE TABLE hopgate.memory_spaces (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" UNIQUE,
+  events int NOT NULL DEFAULT 0, bytes bigint NOT NULL DEFAULT 0, length bigint NOT NULL DEFAULT 0
+);
+CREATE INDEX memory_spaces_erased ON hopgate.memory_spaces (id) WHERE name IS NULL;
+CREATE TABLE hopgate.memory_events (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, space bigint NOT NULL, id text COLLATE "C" NOT NULL,
+  time bigint NOT NULL, body bytea NOT NULL, tags text[] NOT NULL, importance float8 NOT NULL,
+  print text COLLATE "C" NOT NULL, bytes int NOT NULL, length int NOT NULL, terms text[] COLLATE "C" NOT NULL
+);
+CREATE UNIQUE INDEX memory_events_id ON hopgate.memory_events (space, id);
+CREATE INDEX memory_events_time ON hopgate.memory_events (space, time, seq);
+CREATE INDEX memory_events_print ON hopgate.memory_events (space, print, time);
+CREATE INDEX memory_events_terms ON hopgate.memory_events USING gin (terms) WITH (fastupdate = off);
+CREATE TABLE hopgate.memory_terms (
+  space bigint NOT NULL, term text COLLATE "C" NOT NULL, events int NOT NULL, PRIMARY KEY (space, term)
+);
+CREATE TABLE hopgate.memory_erasures (space text PRIMARY KEY, at float8 NOT NULL);
+CREATE TABLE hopgate.memory_total (bytes bigint NOT NULL);
+INSERT INTO hopgate.memory_total VALUES (0);
+CREATE TABLE hopgate.memory_vectors (
+  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  seq bigint NOT NULL UNIQUE REFERENCES hopgate.memory_events ON DELETE CASCADE,
+  space bigint NOT NULL, model text NOT NULL, signs bytea NOT NULL, vector bytea NOT NULL
+);
+CREATE INDEX memory_vectors_space ON hopgate.memory_vectors (space, model, number);
+CREATE TABLE hopgate.memory_claims (
+  seq bigint PRIMARY KEY REFERENCES hopgate.memory_events ON DELETE CASCADE, until timestamptz NOT NULL
+);
+`;
+
+const POSTGRES_2 = `
+ALTER TABLE hopgate.memory_events ADD COLUMN digest bytea, ADD COLUMN turn text COLLATE "C";
+CREATE INDEX memory_events_turn ON hopgate.memory_events (space, turn) WHERE turn IS NOT NULL;
+`;
 
 // The texts are the last column: SQLite reads the columns before them without them.
 const FILE_TABLES = `
