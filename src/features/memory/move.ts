@@ -1,15 +1,13 @@
 /** Moves the memory between the file of a machine and the database of all replicas. */
 
-import { existsSync } from 'node:fs';
 import type { MemoryEvent } from '../../conversation/memory.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
-import { ERASURES_LOCK, erasureTables, nameHash } from '../../state/erasures.ts';
+import { ERASURES_LOCK, nameHash } from '../../state/erasures.ts';
 import {
   batchesOf,
   clockAhead,
   leftOut,
   type MovePass,
-  movedItems,
   originOf,
   outdatedFile,
   pagedMove,
@@ -18,12 +16,14 @@ import {
   type TargetState,
 } from '../../state/move/paged-move.ts';
 import {
+  erasuresOf,
   keyOf,
-  openSides,
+  leftThere,
+  notesOf,
+  openMoved,
   pagesOf,
   type RowKey,
   type Side,
-  type Sides,
   type TableMoveOptions,
 } from '../../state/move/table-move.ts';
 import { rowPlaceholders, type SqlStatements } from '../../state/sql/sql.ts';
@@ -75,7 +75,7 @@ async function passOver(
   const { path, to, limits } = options;
   const toEngines = to === 'engines';
   const { least } = await clockAhead(options.database);
-  const sides = await sidesOf(options, writes);
+  const sides = await openMoved(MEMORY_SCHEMA, options, writes, { shrinks: true });
   const file = sides.file && new MemorySide({ side: sides.file, seal: UNSEALED, limits, ahead: 0 });
   const { seal } = options;
   const engines = new MemorySide({ side: sides.database, seal, limits, ahead: least });
@@ -99,8 +99,8 @@ async function passOver(
     },
     async notes(tally) {
       if (toEngines) {
-        const left = file === undefined ? [] : await leftThere(file, engines, originOf(path));
-        return [...leftOut(tally, 'there', 'space'), ...left];
+        const left = file && (await leftThere(file, engines, originOf(path)));
+        return [...leftOut(tally, 'there', 'space'), ...(left === undefined ? [] : toldLeft(left))];
       }
       const there = await passOver({ ...options, to: 'engines' }, false);
       return [
@@ -113,46 +113,13 @@ async function passOver(
   };
 }
 
-/** The database gets tables only where there is a file to copy. */
-async function sidesOf(options: MemoryMoveOptions, writes: boolean): Promise<Sides> {
-  const { database, path, to } = options;
-  const writesFile = writes && to === 'embedded';
-  const writesDatabase = writes && to === 'engines' && existsSync(path);
-  if (writesDatabase) {
-    await erasureTables(database)();
-    await movedItems(database)();
-  }
-  return openSides(
-    MEMORY_SCHEMA,
-    options,
-    { file: writesFile, database: writesDatabase },
-    { shrinks: true },
-  );
-}
-
-/** Events that a move copied, and that were removed from the file and not in the engines. */
-async function leftThere(
-  file: MemorySide,
-  engines: MemorySide,
-  origin: string,
-): Promise<readonly string[]> {
-  const left = new Set<string>();
-  const names = new Set<string>();
-  for (const moved of [engines.moved(origin), file.moved(origin)]) {
-    for await (const page of moved) {
-      const [here, away] = [await file.have(page), await engines.have(page)];
-      for (const [key, space] of away) {
-        if (here.has(key)) continue;
-        left.add(key);
-        if (names.size <= MAX_NAMES) names.add(printableLine(space, 100));
-      }
-    }
-  }
+/** @param left the names of the spaces of these events */
+function toldLeft(left: ReadonlyMap<string, string>): readonly string[] {
   if (left.size === 0) return [];
-  const told = [...names].slice(0, MAX_NAMES).join(', ');
-  const more = names.size > MAX_NAMES ? ' and more' : '';
+  const names = [...new Set(left.values())].map((name) => printableLine(name, 100));
+  const told = names.slice(0, MAX_NAMES).join(', ') + (names.length > MAX_NAMES ? ' and more' : '');
   return [
-    `${left.size} that were on both sides were removed on this machine, and are still there, in ${told}${more}: delete there what must not stay.`,
+    `${left.size} that were on both sides were removed on this machine, and are still there, in ${told}: delete there what must not stay.`,
   ];
 }
 
@@ -246,11 +213,13 @@ class MemorySide {
   ): Promise<readonly TargetState[]> {
     const { ahead } = this.#options;
     const rows = await this.#rows(reader, page);
-    const erased = await this.#erasures(reader, page);
-    const moved = await this.#forms(reader, page);
+    const hashed = page.map(({ space, event }) => ({ owner: nameHash(space), id: event.id }));
+    const spaces = hashed.map(({ owner }) => owner);
+    const erased = await erasuresOf(this.#options.side, reader, 'memory_erasures', spaces);
+    const moved = await notesOf(this.#options.side, reader, 'memory', hashed);
     return page.map(({ space, event }) => {
       const row = rows.get(keyOf({ owner: space, id: event.id }));
-      const note = moved.get(keyOf({ owner: nameHash(space), id: event.id }));
+      const note = moved.get(keyOf({ owner: nameHash(space), id: event.id }))?.form;
       const source = this.#form(space, event);
       if (row === undefined) {
         if (note !== undefined) return 'removed';
@@ -303,46 +272,6 @@ class MemorySide {
       `SELECT ${columns} FROM hopgate.memory_events WHERE (space, id) IN (VALUES ${pairs.join(', ')})`,
       keys.map(({ id }) => id),
     );
-  }
-
-  /** When spaces were erased, by the hashes of their names. */
-  async #erasures(
-    reader: SqlStatements,
-    page: readonly MovedEvent[],
-  ): Promise<ReadonlyMap<string, number>> {
-    const { forms } = this.#store;
-    const tables = [
-      ['memory_erasures', 'space'],
-      ['erasures', 'name'],
-    ] as const;
-    const parts = tables
-      .filter(([table]) => this.#has(table))
-      .map(([table, name]) => {
-        const isOne = forms.isOneOf(name, '$1', 'text');
-        return `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${isOne}`;
-      });
-    const last = new Map<string, number>();
-    if (parts.length === 0) return last;
-    const hashes = [...new Set(page.map(({ space }) => space))].map(nameHash);
-    const rows = await reader.query<{ space: string; at: number }>(parts.join(' UNION ALL '), [
-      JSON.stringify(hashes),
-    ]);
-    for (const { space, at } of rows) last.set(space, Math.max(at, last.get(space) ?? 0));
-    return last;
-  }
-
-  /** The forms in which a move wrote events last. */
-  async #forms(
-    reader: SqlStatements,
-    page: readonly MovedEvent[],
-  ): Promise<ReadonlyMap<string, string>> {
-    if (!this.#has('moved_items')) return new Map();
-    const rows = await reader.query<RowKey & { form: string }>(
-      `SELECT owner, id, form FROM hopgate.moved_items
-         WHERE kind = 'memory' AND (owner, id) IN (VALUES ${rowPlaceholders(page.length, 2)})`,
-      page.flatMap(({ space, event }) => [nameHash(space), event.id]),
-    );
-    return new Map(rows.map((row) => [keyOf(row), row.form]));
   }
 
   /**
@@ -419,14 +348,12 @@ class MemorySide {
     );
   }
 
-  /** Events that were moved from a file with this origin, or to it; in a file: all that were moved. */
-  moved(origin: string): AsyncIterable<readonly RowKey[]> | readonly [] {
-    if (!this.#has('moved_items')) return [];
+  /** In a file: all that were moved. */
+  async *moved(origin: string): AsyncGenerator<readonly RowKey[]> {
+    if (!this.#has('moved_items')) return;
     const sql = "SELECT owner, id FROM hopgate.moved_items WHERE kind = 'memory'";
-    const order = ['owner', 'id'];
-    return this.#store.isFile
-      ? pagesOf<RowKey>(this.#options.side, sql, order)
-      : pagesOf<RowKey>(this.#options.side, `${sql} AND origin = $1`, order, [origin]);
+    const [ofOrigin, values] = this.#store.isFile ? ['', []] : [' AND origin = $1', [origin]];
+    yield* pagesOf<RowKey>(this.#options.side, sql + ofOrigin, ['owner', 'id'], values);
   }
 
   /** The names of the spaces of the events that are there, by owner and id. */

@@ -155,6 +155,10 @@ async function sideOf(db: SqlDatabase): Promise<Side> {
 }
 
 const LONG_MS = 20_000;
+
+const readerOf = ({ db }: Side): SqlStatements => ({
+  query: (sql, values) => db.query(sql, values, LONG_MS),
+});
 const PAGE = 500;
 // Limits of one transaction.
 const BATCH = 64;
@@ -209,7 +213,7 @@ async function passOver<Row extends ListedRow, Whole extends RowKey>(
 ): Promise<MovePass<Row>> {
   const { database, path, to } = options;
   const toEngines = to === 'engines';
-  const sides = await openedFor(table, options, writes);
+  const sides = await openMoved(table.schema, options, writes, table.file);
   const ahead = await clockAhead(database);
   const seals = toEngines ? [AS_IT_IS, options.seal] : [options.seal, AS_IT_IS];
   const side = (one: Side | undefined) =>
@@ -251,7 +255,7 @@ async function passOver<Row extends ListedRow, Whole extends RowKey>(
         const there = await passOver(table, { ...options, to: 'engines' }, false);
         return [...leftOut(tally, 'on this machine'), ...(await outdatedFile(path, there))];
       }
-      const left = await leftThere(file, engines, origin);
+      const left = (await leftThere(file, engines, origin)).size;
       return [
         ...(unusable > 0 ? [`${unusable} have ids that the database cannot hold.`] : []),
         ...leftOut(tally, 'there'),
@@ -266,11 +270,12 @@ async function passOver<Row extends ListedRow, Whole extends RowKey>(
   };
 }
 
-/** The database gets tables only where there is a file to copy. */
-async function openedFor<Row extends ListedRow, Whole extends RowKey>(
-  { schema, file }: MovedTable<Row, Whole>,
-  options: TableMoveOptions,
+/** Both sides, with the notes of moves on the one that is written. The database gets tables only where there is a file to copy. */
+export async function openMoved(
+  schema: SqlSchema,
+  options: MoveOptions,
   writes: boolean,
+  file?: Partial<SqliteOptions>,
 ): Promise<Sides> {
   const { database, path, to } = options;
   if (writes && to === 'embedded') {
@@ -286,21 +291,74 @@ async function openedFor<Row extends ListedRow, Whole extends RowKey>(
   return openSides(schema, options, { file: false, database: true }, file);
 }
 
-/** Counts rows that a move copied, and that were removed from the file and not in the engines. */
-async function leftThere<Row extends ListedRow, Whole extends RowKey>(
-  file: TableSide<Row, Whole> | undefined,
-  engines: TableSide<Row, Whole>,
+interface NotedSide<Found> {
+  /** Keys that moves wrote. @param origin only those from this file, or to it */
+  moved(origin: string): AsyncIterable<readonly RowKey[]>;
+  /** What is there, by {@link keyOf}. */
+  have(keys: readonly RowKey[]): Promise<ReadonlyMap<string, Found>>;
+}
+
+/** What a move copied, and what was removed from the file and not in the engines, by its key. */
+export async function leftThere<Found>(
+  file: NotedSide<Found> | undefined,
+  engines: NotedSide<Found>,
   origin: string,
-): Promise<number> {
-  const counted = new Set<string>();
+): Promise<ReadonlyMap<string, Found>> {
+  const left = new Map<string, Found>();
   for (const side of [engines, file]) {
     for await (const page of side?.moved(origin) ?? []) {
-      const here = (await file?.have(page)) ?? new Map<string, unknown>();
-      const away = await engines.have(page);
-      for (const key of page.map(keyOf)) if (away.has(key) && !here.has(key)) counted.add(key);
+      const here = await file?.have(page);
+      for (const [key, found] of await engines.have(page)) {
+        if (here?.has(key) !== true) left.set(key, found);
+      }
     }
   }
-  return counted.size;
+  return left;
+}
+
+/** The notes of these keys, by {@link keyOf}. */
+export async function notesOf(
+  { has }: Side,
+  inside: SqlStatements,
+  kind: string,
+  keys: readonly RowKey[],
+): Promise<ReadonlyMap<string, { readonly form: string }>> {
+  if (keys.length === 0 || !has.has('moved_items')) return new Map();
+  const rows = await inside.query<RowKey & { readonly form: string }>(
+    `SELECT owner, id, form FROM hopgate.moved_items
+       WHERE kind = '${kind}' AND (owner, id) IN (VALUES ${rowPlaceholders(keys.length, 2)})`,
+    keys.flatMap(({ owner, id }) => [owner, id]),
+  );
+  return new Map(rows.map((row) => [keyOf(row), row]));
+}
+
+/**
+ * When these spaces were erased last, by the hashes of their names.
+ * @param own the room's table of erasures, where it has one
+ */
+export async function erasuresOf(
+  { db, has }: Side,
+  inside: SqlStatements,
+  own: string | undefined,
+  spaces: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const last = new Map<string, number>();
+  const hashes = [...new Set(spaces)];
+  if (hashes.length === 0) return last;
+  const tables = [
+    [own, 'space'],
+    // This table is for all rooms, and in the database alone.
+    [db.form === 'database' ? 'erasures' : undefined, 'name'],
+  ] as const;
+  for (const [table, name] of tables) {
+    if (table === undefined || !has.has(table)) continue;
+    const rows = await inside.query<{ space: string; at: number }>(
+      `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${name} IN (${placeholders(hashes.length)})`,
+      hashes,
+    );
+    for (const { space, at } of rows) last.set(space, Math.max(at, last.get(space) ?? 0));
+  }
+  return last;
 }
 
 class TableSide<Row extends ListedRow, Whole extends RowKey> {
@@ -341,22 +399,20 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
   }
 
   have(keys: readonly RowKey[]) {
-    return this.#among(this.side.db, this.table.table, keys);
+    return this.#among(readerOf(this.side), this.table.table, keys);
   }
 
   async #among(
-    inside: Pick<SqlDatabase, 'query'>,
+    inside: SqlStatements,
     table: string | undefined,
     keys: readonly RowKey[],
     fields: readonly string[] = [],
   ): Promise<ReadonlyMap<string, Readonly<Record<string, SqlValue>>>> {
     if (table === undefined || keys.length === 0 || !this.side.has.has(table)) return new Map();
-    const isNotes = table === 'moved_items';
     const rows = await inside.query<RowKey & Readonly<Record<string, SqlValue>>>(
       `SELECT ${['owner', 'id', ...fields].join(', ')} FROM hopgate.${table}
-         WHERE ${isNotes ? `kind = '${this.table.name}' AND ` : ''}(owner, id) IN (VALUES ${rowPlaceholders(keys.length, 2)})`,
+         WHERE (owner, id) IN (VALUES ${rowPlaceholders(keys.length, 2)})`,
       keys.flatMap(({ owner, id }) => [owner, id]),
-      LONG_MS,
     );
     return new Map(rows.map((row) => [keyOf(row), row]));
   }
@@ -364,40 +420,23 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
   /** @param rows times by the clock of this machine */
   async states(
     rows: readonly Row[],
-    inside: Pick<SqlDatabase, 'query'> = this.side.db,
+    inside: SqlStatements = readerOf(this.side),
   ): Promise<readonly TargetState[]> {
-    const { table, compared, state, removed } = this.table;
+    const { name, table, compared, state, removed, erased } = this.table;
     const there = await this.#among(inside, table, rows, compared);
     const gone = await this.#among(inside, removed, rows);
-    const moved = await this.#among(inside, 'moved_items', rows);
-    const erasures = await this.#erasures(inside, rows);
+    const moved = await notesOf(this.side, inside, name, rows);
+    const spaces = rows.flatMap(({ space }) => space ?? []);
+    const erasures = await erasuresOf(this.side, inside, erased, spaces);
     return rows.map((row): TargetState => {
       const key = keyOf(row);
       const theirs = there.get(key);
       if (theirs !== undefined) return state?.(row, theirs) ?? 'there';
       if (moved.has(key) || gone.has(key)) return 'removed';
       const began = (row.began ?? 0) + this.ahead.least;
-      const isErased = erasures.some(({ space, at }) => space === row.space && at >= began);
+      const isErased = (erasures.get(row.space ?? '') ?? Number.NEGATIVE_INFINITY) >= began;
       return isErased ? 'erased' : 'missing';
     });
-  }
-
-  async #erasures(inside: Pick<SqlDatabase, 'query'>, rows: readonly Row[]) {
-    const found: { readonly space: string; readonly at: number }[] = [];
-    const spaces = [...new Set(rows.flatMap(({ space }) => space ?? []))];
-    if (spaces.length === 0) return found;
-    const { db, has } = this.side;
-    const tables = [
-      [this.table.erased, 'space'],
-      // This table is for all rooms, and in the database alone.
-      [db.form === 'database' ? 'erasures' : undefined, 'name'],
-    ] as const;
-    for (const [table, name] of tables) {
-      if (table === undefined || !has.has(table)) continue;
-      const sql = `SELECT ${name} AS space, at FROM hopgate.${table} WHERE ${name} IN (${placeholders(spaces.length)})`;
-      found.push(...(await inside.query<{ space: string; at: number }>(sql, spaces, LONG_MS)));
-    }
-    return found;
   }
 
   /**
@@ -433,7 +472,6 @@ class TableSide<Row extends ListedRow, Whole extends RowKey> {
     );
   }
 
-  /** Keys that moves wrote. @param origin only those from this file, or to it */
   async *moved(origin: string): AsyncGenerator<readonly RowKey[]> {
     if (!this.side.has.has('moved_items')) return;
     const sql = "SELECT owner, id FROM hopgate.moved_items WHERE kind = $1 AND origin IN ($2, '')";
